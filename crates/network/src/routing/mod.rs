@@ -1,0 +1,100 @@
+//! Routing algorithms. The packet engine calls [`Routing::next_hop`] once per
+//! packet and router, statically dispatched; `verify` walks the same algorithm
+//! through [`Routing::possible_hops`].
+
+use odonata_units::{PortId, RouterId};
+
+/// No waypoint or intermediate chosen.
+pub const NONE: u32 = u32::MAX;
+
+/// The routing state that a packet carries. Everything that an algorithm wants
+/// to remember from one router to the next is in here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(C)]
+pub struct PacketRoute {
+    /// Router of the destination node.
+    pub destination_router: u32,
+    /// Where the packet is heading now; its meaning is the algorithm's (on
+    /// grouped networks: the global number of the global-link port to leave
+    /// the group through), or [`NONE`].
+    pub waypoint: u32,
+    /// Intermediate router or group of a non-minimal route, or [`NONE`].
+    pub intermediate: u32,
+    /// Port of the destination router, relative to its first port, on which
+    /// the destination node hangs.
+    pub destination_port: u16,
+    /// Stage of the route; its meaning is the algorithm's. Zero at injection.
+    pub phase: u8,
+    /// Virtual channel on which the packet arrived here. Zero at injection.
+    pub vc: u8,
+}
+
+impl PacketRoute {
+    /// The state of a packet that has just been injected for the node on port
+    /// `destination_port` (relative) of `destination_router`.
+    pub const fn injected(destination_router: RouterId, destination_port: u16) -> Self {
+        Self {
+            destination_router: destination_router.0,
+            waypoint: NONE,
+            intermediate: NONE,
+            destination_port,
+            phase: 0,
+            vc: 0,
+        }
+    }
+}
+
+/// A routing decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Hop {
+    /// Output port, relative to the router's first port.
+    pub port: u16,
+    /// Virtual channel of the next input buffer (0 towards a node).
+    pub vc: u8,
+}
+
+/// What a routing algorithm may see where it runs.
+pub trait RouterView {
+    /// Bytes that wait in this router for output `port` (relative number), plus
+    /// bytes sent through it that the next router has not yet credited: the
+    /// queue occupancy that UGAL-L compares.
+    fn occupancy_bytes(&mut self, port: u16) -> u64;
+
+    /// The same for any port of the network, as of the last refresh of the
+    /// global snapshot. Only for algorithms that say [`Routing::NEEDS_SNAPSHOT`].
+    fn remote_occupancy_bytes(&self, port: PortId) -> u64;
+
+    /// A random number in `0..bound`, from the packet's own stream.
+    fn random_below(&mut self, bound: u32) -> u32;
+}
+
+/// A routing algorithm together with its assignment of virtual channels.
+pub trait Routing: Send + Sync {
+    /// Whether [`RouterView::remote_occupancy_bytes`] is used.
+    const NEEDS_SNAPSHOT: bool = false;
+
+    /// Virtual channels per link that the algorithm needs for freedom from deadlock.
+    fn virtual_channels(&self) -> u8;
+
+    /// Chooses the next hop of a packet at router `at`, and updates the state
+    /// it carries, `route.vc` excepted: the engine sets that on arrival.
+    /// `injected` is true at the packet's first router.
+    fn next_hop<V: RouterView>(
+        &self,
+        view: &mut V,
+        at: RouterId,
+        injected: bool,
+        route: &mut PacketRoute,
+    ) -> Hop;
+
+    /// Every decision that [`Routing::next_hop`] could take for this packet in
+    /// any state of the network, with the state the packet then carries
+    /// (`vc` already that of the hop). Appends to `out`.
+    fn possible_hops(
+        &self,
+        at: RouterId,
+        injected: bool,
+        route: &PacketRoute,
+        out: &mut Vec<(Hop, PacketRoute)>,
+    );
+}

@@ -1,0 +1,142 @@
+//! Topology as plain data: routers, groups, ports, what each port is wired to,
+//! and the physical class of every link.
+
+use odonata_units::{Bandwidth, Bytes, GroupId, NodeId, Picoseconds, PortId, RouterId};
+
+/// The role of a link in the hierarchy of the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LinkKind {
+    /// Between a node and its router.
+    Terminal,
+    /// Between two routers of one group.
+    Local,
+    /// Between two groups.
+    Global,
+}
+
+impl LinkKind {
+    /// The word used in files, tables and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Terminal => "terminal",
+            Self::Local => "local",
+            Self::Global => "global",
+        }
+    }
+}
+
+/// Index of a [`LinkClass`] in [`Topology::link_classes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LinkClassId(pub u8);
+
+impl LinkClassId {
+    /// The id as an index into [`Topology::link_classes`].
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What all links of one kind of cable have in common. Both directions of a
+/// link have the full bandwidth.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkClass {
+    /// Name in files and tables, such as `global` or `green`.
+    pub name: String,
+    /// Role in the hierarchy.
+    pub kind: LinkKind,
+    /// Rate of each direction.
+    pub bandwidth: Bandwidth,
+    /// Propagation delay of each direction, at least 1 ps.
+    pub latency: Picoseconds,
+    /// Input buffer at the receiving router, per virtual channel.
+    pub buffer: Bytes,
+}
+
+/// What a router port is wired to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Peer {
+    /// A compute node.
+    Node(NodeId),
+    /// A port of another router.
+    Port(PortId),
+    /// Nothing.
+    Unconnected,
+}
+
+/// A network as flat arrays. Made by the families in this module or by an
+/// import; immutable afterwards.
+///
+/// Invariants (checked by [`Topology::new`]): links are symmetric, every node
+/// hangs on exactly one port, no router is wired to itself, a link within a
+/// group is local and one between groups is global, both ends of a link agree
+/// on its class.
+#[derive(Clone, Debug)]
+pub struct Topology {
+    /// How it came about, for people: `dragonfly p=4 a=8 h=4 g=33 (absolute)`.
+    pub title: String,
+    /// Link classes; every port refers to one.
+    pub link_classes: Vec<LinkClass>,
+    /// Group of each router. Shape: routers.
+    pub group_of_router: Vec<GroupId>,
+    /// Number of groups.
+    pub groups: u32,
+    /// First port of each router, and one entry past the last. Shape: routers + 1.
+    pub first_port: Vec<u32>,
+    /// What each port is wired to. Shape: ports.
+    pub peer: Vec<Peer>,
+    /// Link class of each port. Shape: ports.
+    pub class_of_port: Vec<LinkClassId>,
+    /// Router port on which each node hangs. Shape: nodes.
+    pub port_of_node: Vec<PortId>,
+    /// Row and column of each router in its group, where groups are 2-D
+    /// (Cray XC: row = chassis, column = slot). Shape: routers, or empty.
+    pub position_in_group: Vec<(u16, u16)>,
+}
+
+impl Topology {
+    /// Number of routers.
+    #[inline]
+    pub fn routers(&self) -> usize {
+        self.group_of_router.len()
+    }
+
+    /// Number of nodes.
+    #[inline]
+    pub fn nodes(&self) -> usize {
+        self.port_of_node.len()
+    }
+
+    /// Number of router ports, connected or not.
+    #[inline]
+    pub fn ports(&self) -> usize {
+        self.peer.len()
+    }
+
+    /// Global numbers of the ports of `router`.
+    #[inline]
+    pub fn ports_of(&self, router: RouterId) -> std::ops::Range<usize> {
+        self.first_port[router.index()] as usize..self.first_port[router.index() + 1] as usize
+    }
+
+    /// Router that port `port` belongs to; logarithmic in the number of routers.
+    pub fn router_of_port(&self, port: PortId) -> RouterId {
+        RouterId((self.first_port.partition_point(|&first| first <= port.0) - 1) as u32)
+    }
+
+    /// Router on which `node` hangs.
+    pub fn router_of_node(&self, node: NodeId) -> RouterId {
+        self.router_of_port(self.port_of_node[node.index()])
+    }
+
+    /// Group in which `node` lies.
+    pub fn group_of_node(&self, node: NodeId) -> GroupId {
+        self.group_of_router[self.router_of_node(node).index()]
+    }
+
+    /// Class of the link at `port`.
+    #[inline]
+    pub fn link_class(&self, port: PortId) -> &LinkClass {
+        &self.link_classes[self.class_of_port[port.index()].index()]
+    }
+}

@@ -1,0 +1,201 @@
+//! Time, data and bandwidth.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Sub, SubAssign};
+
+macro_rules! quantity {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(transparent)]
+        pub struct $name(pub u64);
+
+        impl $name {
+            /// Nothing.
+            pub const ZERO: Self = Self(0);
+        }
+        impl Add for $name {
+            type Output = Self;
+            #[inline(always)]
+            fn add(self, other: Self) -> Self {
+                Self(self.0 + other.0)
+            }
+        }
+        impl AddAssign for $name {
+            #[inline(always)]
+            fn add_assign(&mut self, other: Self) {
+                self.0 += other.0;
+            }
+        }
+        impl Sub for $name {
+            type Output = Self;
+            #[inline(always)]
+            fn sub(self, other: Self) -> Self {
+                Self(self.0 - other.0)
+            }
+        }
+        impl SubAssign for $name {
+            #[inline(always)]
+            fn sub_assign(&mut self, other: Self) {
+                self.0 -= other.0;
+            }
+        }
+        impl Sum for $name {
+            fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
+                items.fold(Self(0), Add::add)
+            }
+        }
+    };
+}
+
+quantity!(
+    /// A point in simulated time or a duration, in picoseconds.
+    Picoseconds
+);
+quantity!(
+    /// An amount of data.
+    Bytes
+);
+
+impl Picoseconds {
+    /// One second.
+    pub const SECOND: Self = Self(1_000_000_000_000);
+
+    /// The same duration in seconds.
+    pub fn as_seconds(self) -> f64 {
+        self.0 as f64 * 1e-12
+    }
+
+    /// The same duration in nanoseconds.
+    pub fn as_nanoseconds(self) -> f64 {
+        self.0 as f64 * 1e-3
+    }
+}
+
+impl fmt::Display for Picoseconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ps = self.0;
+        for (unit, name) in [
+            (1_000_000_000_000, "s"),
+            (1_000_000_000, "ms"),
+            (1_000_000, "us"),
+            (1_000, "ns"),
+        ] {
+            if ps >= unit {
+                return write!(f, "{} {name}", ps as f64 / unit as f64);
+            }
+        }
+        write!(f, "{ps} ps")
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} B", self.0)
+    }
+}
+
+/// Why a number is no bandwidth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BandwidthError {
+    /// What was given, in bytes per second.
+    pub bytes_per_second: u64,
+}
+
+impl fmt::Display for BandwidthError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "a bandwidth must lie between 1 kB/s and 1 PB/s, not {} B/s",
+            self.bytes_per_second
+        )
+    }
+}
+
+impl std::error::Error for BandwidthError {}
+
+/// A data rate that converts bytes to time without division.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bandwidth {
+    bytes_per_second: u64,
+    /// Picoseconds per byte, as a fixed-point number with `FRACTION` bits.
+    inverse: u64,
+}
+
+/// Fractional bits of [`Bandwidth::inverse`].
+const FRACTION: u32 = 32;
+
+impl Bandwidth {
+    /// A bandwidth of `bytes_per_second`.
+    ///
+    /// # Errors
+    /// If it is below 1 kB/s or above 1 PB/s.
+    pub fn new(bytes_per_second: u64) -> Result<Self, BandwidthError> {
+        if !(1_000..=1_000_000_000_000_000).contains(&bytes_per_second) {
+            return Err(BandwidthError { bytes_per_second });
+        }
+        let numerator = u128::from(Picoseconds::SECOND.0) << FRACTION;
+        let rate = u128::from(bytes_per_second);
+        Ok(Self {
+            bytes_per_second,
+            inverse: ((numerator + rate / 2) / rate) as u64,
+        })
+    }
+
+    /// The rate in bytes per second.
+    pub fn bytes_per_second(self) -> u64 {
+        self.bytes_per_second
+    }
+
+    /// How long `bytes` take: `bytes · 10¹² / rate`, rounded to the nearest
+    /// picosecond (exact for every amount below 16 MiB whose exact duration is
+    /// not within 2⁻⁹ ps of a half).
+    #[inline(always)]
+    pub fn duration_of(self, bytes: u64) -> Picoseconds {
+        let exact = u128::from(bytes) * u128::from(self.inverse);
+        Picoseconds(((exact + (1 << (FRACTION - 1))) >> FRACTION) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn duration_is_the_rounded_quotient() {
+        for rate in [
+            1_000,
+            999_983,
+            1_000_000_000,
+            5_637_144_576,
+            17_179_869_184,
+            200_000_000_000,
+        ] {
+            let bandwidth = Bandwidth::new(rate).unwrap();
+            for bytes in [0u64, 1, 7, 8, 64, 100, 1_024, 4_096, 9_000, 65_536] {
+                let doubled = u128::from(bytes) * 2_000_000_000_000 / u128::from(rate);
+                let rounded = doubled.div_ceil(2) as u64;
+                assert_eq!(
+                    bandwidth.duration_of(bytes).0,
+                    rounded,
+                    "{bytes} B at {rate} B/s"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn zero_bandwidth_is_refused() {
+        assert!(Bandwidth::new(0).is_err());
+        assert!(Bandwidth::new(999).is_err());
+        assert!(Bandwidth::new(1_000).is_ok());
+    }
+
+    #[test]
+    fn durations_print_in_the_largest_unit() {
+        assert_eq!(Picoseconds(1_500).to_string(), "1.5 ns");
+        assert_eq!(Picoseconds(999).to_string(), "999 ps");
+        assert_eq!(Picoseconds(2_000_000_000_000).to_string(), "2 s");
+    }
+}
