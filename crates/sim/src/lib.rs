@@ -1,1 +1,17 @@
-//! .
+//! The simulation room: the packet engine and what it measures. Knows nothing
+//! of where a scenario comes from.
+
+mod config;
+mod error;
+mod histogram;
+mod outcome;
+
+pub use config::{
+    Arbitration, Crossbar, EngineConfig, InjectionOrder, JobLoad, JobPlan, Measurement,
+    MessageRecords, NicModel, RouterModel, Switching,
+};
+pub use error::{SimError, StuckPacket};
+pub use histogram::Histogram;
+pub use outcome::{
+    Conservation, JobOutcome, LinkOutcome, MessageRecord, Outcome, Progress, Timeline,
+};

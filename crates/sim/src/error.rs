@@ -1,0 +1,90 @@
+//! Why a simulation could not be set up or did not end.
+
+use odonata_units::{Bytes, NodeId, Picoseconds};
+
+/// One packet of a standstill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StuckPacket {
+    /// Human-readable position: router, input port and virtual channel that hold it.
+    pub holds: String,
+    /// Human-readable output port and virtual channel that it waits for.
+    pub waits_for: String,
+    /// Source and destination node.
+    pub source: NodeId,
+    /// Destination node.
+    pub destination: NodeId,
+}
+
+/// Errors of the packet engine.
+#[derive(Debug, thiserror::Error)]
+pub enum SimError {
+    /// A parameter that makes no sense.
+    #[error("{parameter}: found {found}; {allowed}")]
+    Parameter {
+        /// Which one, by its key in scenario files.
+        parameter: &'static str,
+        /// Its value.
+        found: String,
+        /// What would be accepted.
+        allowed: String,
+    },
+    /// A buffer that cannot hold one packet can never send.
+    #[error(
+        "the {class} links' buffer of {buffer} cannot hold a packet of {packet}: \
+         enlarge network.links.{class}.buffer or reduce simulation.packet"
+    )]
+    BufferTooSmall {
+        /// Link class.
+        class: String,
+        /// Its buffer per virtual channel.
+        buffer: Bytes,
+        /// Packet size.
+        packet: Bytes,
+    },
+    /// Packets hold buffers and wait for each other in a circle.
+    #[error("deadlock at {at}: {packets} packets cannot move. {}", describe(.cycle))]
+    Deadlock {
+        /// Simulated time.
+        at: Picoseconds,
+        /// Packets in the network.
+        packets: u64,
+        /// Packets that wait for each other in a circle.
+        cycle: Vec<StuckPacket>,
+    },
+    /// Ranks wait for messages that nobody sends.
+    #[error(
+        "job `{job}` cannot finish: {blocked} of its ranks wait for messages that are never sent \
+         (first: rank {rank} waits for {waits_for})"
+    )]
+    Unmatched {
+        /// Job name.
+        job: String,
+        /// Number of blocked ranks.
+        blocked: u64,
+        /// One of them.
+        rank: u32,
+        /// What it waits for.
+        waits_for: String,
+    },
+    /// The caller's progress function asked to stop.
+    #[error("interrupted at {at} of simulated time")]
+    Interrupted {
+        /// Simulated time.
+        at: Picoseconds,
+    },
+}
+
+fn describe(cycle: &[StuckPacket]) -> String {
+    let mut text = String::from("They wait for each other:");
+    for packet in cycle.iter().take(16) {
+        text.push_str(&format!(
+            "\n  a packet from node {} to node {} holds {} and waits for {}",
+            packet.source, packet.destination, packet.holds, packet.waits_for
+        ));
+    }
+    if cycle.len() > 16 {
+        text.push_str(&format!("\n  … and {} more", cycle.len() - 16));
+    }
+    text.push_str("\nUse a routing with more virtual channels; `odonata verify` shows the cycle before a run.");
+    text
+}

@@ -1,0 +1,153 @@
+//! What a simulation measured.
+
+use odonata_units::{Bytes, NodeId, Picoseconds, PortId};
+
+use crate::histogram::Histogram;
+
+/// How far a run is; given to the caller's progress function a few times a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Progress {
+    /// Simulated time.
+    pub now: Picoseconds,
+    /// Packets delivered so far.
+    pub packets_delivered: u64,
+    /// Bytes delivered so far.
+    pub bytes_delivered: u64,
+    /// Packet-hops so far.
+    pub packet_hops: u64,
+    /// Fraction of the run that is done: of its duration or of the bytes that
+    /// its closed-loop jobs will send; in 0..=1.
+    pub fraction: f64,
+}
+
+/// What one job felt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobOutcome {
+    /// Start time.
+    pub start: Picoseconds,
+    /// When the last rank of a closed-loop job finished; `None` for open-loop
+    /// jobs and for jobs cut off by the end of the run.
+    pub end: Option<Picoseconds>,
+    /// Messages that were created, and delivered whole.
+    pub messages_created: u64,
+    /// Messages delivered whole.
+    pub messages_delivered: u64,
+    /// Bytes of created messages.
+    pub bytes_created: u64,
+    /// Bytes delivered.
+    pub bytes_delivered: u64,
+    /// Bytes delivered from `warmup` on: the accepted load.
+    pub bytes_delivered_measured: u64,
+    /// Bytes created from `warmup` on: the offered load.
+    pub bytes_created_measured: u64,
+    /// Message latency in ps: from creation to arrival of the last byte.
+    /// Messages created after warm-up, delivered through the network or locally.
+    pub message_latency_ps: Histogram,
+    /// Packet latency in ps: from creation of its message (open loop; source
+    /// queue included) to the tail's arrival. Packets of messages created after warm-up.
+    pub packet_latency_ps: Histogram,
+    /// Routers visited per packet. Index: routers, from 0.
+    pub routers_visited: Vec<u64>,
+    /// Time at which the slowest rank ended each iteration. Shape: iterations.
+    pub iteration_end: Vec<Picoseconds>,
+    /// Total time of the ranks in `Compute`, in ps summed over ranks.
+    pub compute_ps: u128,
+    /// Total time of the ranks blocked in `WaitAll`, in ps summed over ranks.
+    pub wait_ps: u128,
+}
+
+/// What one direction of a link carried, counted from warm-up on. There is one
+/// entry per router port (router → its peer) and one per node (node → router).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkOutcome {
+    /// Bytes sent.
+    pub bytes: u64,
+    /// Packets sent.
+    pub packets: u64,
+    /// Time during which it was sending.
+    pub busy_ps: u64,
+    /// Time during which it was free and packets waited for it, but none had credits.
+    pub stall_ps: u64,
+}
+
+/// One delivered message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessageRecord {
+    /// Job.
+    pub job: u32,
+    /// Sending rank.
+    pub source_rank: u32,
+    /// Receiving rank.
+    pub destination_rank: u32,
+    /// Sending node.
+    pub source: NodeId,
+    /// Receiving node.
+    pub destination: NodeId,
+    /// Size.
+    pub bytes: Bytes,
+    /// When the sender handed it over.
+    pub created: Picoseconds,
+    /// When its last byte arrived.
+    pub delivered: Picoseconds,
+}
+
+/// Activity in one slice of time, over the whole run (warm-up included).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Timeline {
+    /// Width of a bin; bin `i` starts at `i · bin`.
+    pub bin: Picoseconds,
+    /// Bytes that nodes sent into the network. Shape: bins × jobs, row-major.
+    pub injected_bytes: Vec<u64>,
+    /// Bytes that nodes received. Shape: bins × jobs, row-major.
+    pub delivered_bytes: Vec<u64>,
+}
+
+/// Where the bytes are at the end of a run: `created = delivered + backlog + in_flight`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Conservation {
+    /// Bytes of all created messages.
+    pub created: u64,
+    /// Bytes delivered.
+    pub delivered: u64,
+    /// Bytes created but not yet sent by their node.
+    pub backlog: u64,
+    /// Bytes in the network.
+    pub in_flight: u64,
+}
+
+/// Everything a run measured.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Simulated time at the end.
+    pub end: Picoseconds,
+    /// Per job, in scenario order.
+    pub jobs: Vec<JobOutcome>,
+    /// Per router port: what it sent. Shape: ports of the topology.
+    pub ports: Vec<LinkOutcome>,
+    /// Per node: what it sent into its router. Shape: nodes.
+    pub injection: Vec<LinkOutcome>,
+    /// Recorded messages, ordered by (delivery time, destination, source).
+    pub messages: Vec<MessageRecord>,
+    /// Activity over time.
+    pub timeline: Timeline,
+    /// Where every byte is.
+    pub conservation: Conservation,
+    /// Packets that left a router port: the unit of work of the engine.
+    pub packet_hops: u64,
+    /// Events processed; depends on the number of threads.
+    pub events: u64,
+    /// Most packets that were buffered or on a wire at once (sum of each
+    /// partition's maximum).
+    pub peak_packets: u64,
+    /// Bytes of memory per buffered packet and per router port in the engine's arrays.
+    pub bytes_per_packet: u64,
+    /// See `bytes_per_packet`.
+    pub bytes_per_port: u64,
+}
+
+impl Outcome {
+    /// The link that sends from router port `port`.
+    pub fn port(&self, port: PortId) -> &LinkOutcome {
+        &self.ports[port.index()]
+    }
+}
