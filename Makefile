@@ -1,0 +1,96 @@
+# make demo    build everything and run the bundled example
+# make test    all tests
+# make help    the other targets
+#
+# Everything is installed inside this directory (.venv/, target/); nothing globally.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+DEMO := results/demo
+
+# Versions that the project is tested with; a later release of a dependency must
+# not change a picture or break a build.
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_QUIET := 1
+PIP := $(BIN)/python -m pip
+
+.PHONY: help
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# --- Set-up -------------------------------------------------------------------
+
+$(VENV)/.created: tools/prerequisites.sh
+	@tools/prerequisites.sh $(PYTHON) $(RUST_VERSION)
+	@echo "Creating $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.run-dependencies: $(VENV)/.created pyproject.toml constraints.txt
+	@echo "Installing Python packages into $(VENV) ..."
+	@$(BIN)/python tools/requirements.py > $(VENV)/requirements.txt
+	@$(PIP) install --requirement $(VENV)/requirements.txt
+	@touch $@
+
+$(VENV)/.dev-dependencies: $(VENV)/.run-dependencies
+	@tools/prerequisites.sh $(PYTHON) $(RUST_VERSION) rustfmt clippy
+	@echo "Installing the linters and pytest into $(VENV) ..."
+	@$(BIN)/python tools/requirements.py dev > $(VENV)/requirements-dev.txt
+	@$(PIP) install --requirement $(VENV)/requirements-dev.txt
+	@touch $@
+
+# The Python sources are used where they lie; only changed Rust needs a build.
+$(VENV)/.engine: $(VENV)/.run-dependencies $(RUST_SOURCES)
+	@echo "Building the engine (release) ..."
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked
+	@touch $@
+
+# --- What people type ---------------------------------------------------------
+
+.PHONY: build
+build: $(VENV)/.engine ## make .venv/bin/odonata
+	@test -n "$(QUIET)" || echo "Ready: $(BIN)/odonata --help"
+
+.PHONY: demo
+demo: $(VENV)/.engine ## build, run the bundled example, say where its pictures lie
+	@rm -rf $(DEMO)
+	@$(BIN)/odonata run examples/demo.toml --out $(DEMO)
+
+.PHONY: test
+test: $(VENV)/.engine $(VENV)/.dev-dependencies ## all tests, Rust and Python
+	cargo test --workspace --locked --quiet
+	$(BIN)/python -m pytest
+
+.PHONY: lint
+lint: $(VENV)/.dev-dependencies ## formatting, clippy, ruff, mypy
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+.PHONY: format
+format: $(VENV)/.dev-dependencies ## rewrite sources in the project's format
+	cargo fmt --all
+	$(BIN)/ruff check --fix --quiet .
+	$(BIN)/ruff format .
+
+.PHONY: docs
+docs: $(VENV)/.engine ## regenerate the generated pages and figures of docs/
+	$(BIN)/python docs/generate.py
+
+.PHONY: bench
+bench: $(VENV)/.engine ## engine speed on the three reference machines
+	@for nodes in 1056 16512 82944; do $(BIN)/odonata bench --nodes $$nodes; done
+
+.PHONY: clean
+clean: ## remove everything that make built
+	rm -rf $(VENV) target python/odonata/_engine*.so
