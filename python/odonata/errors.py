@@ -39,50 +39,58 @@ class Problem:
     """One thing that is wrong with a scenario.
 
     Attributes:
-        path: The key, such as ``network.g`` or ``job[1].motif.kind``; empty for the file itself.
-        message: What was found and what is allowed.
-        hint: What to do, or an empty string.
+        path: Key path, such as ``job[1].motif.message``; empty if no key is to blame.
+        message: What is wrong, in full.
+        found: What the scenario holds there, where known.
+        allowed: What would be accepted there, where known.
     """
 
     path: str
     message: str
-    hint: str = ""
-
-    def __str__(self) -> str:
-        """One line, or two with the hint."""
-        text = f"{self.path}: {self.message}" if self.path else self.message
-        return f"{text}\n    {self.hint}" if self.hint else text
+    found: str = ""
+    allowed: str = ""
 
 
-class ScenarioError(OdonataError):
-    """A scenario that cannot be run; lists everything that is wrong with it.
+class ScenarioError(OdonataError, ValueError):
+    """A scenario that cannot be simulated as written.
 
     Attributes:
-        file: The scenario's file, or ``None`` for one that was built in code.
-        problems: At least one.
+        problems: Everything that is wrong, in the order of the file.
+        file: The scenario's file, or an empty string if it was built in code.
+        path: Key path of the first problem.
+        found: What the first problem's key holds.
+        allowed: What would be accepted there.
     """
 
     exit_code = ExitCode.USAGE
 
-    def __init__(self, file: str | None, problems: Sequence[Problem]) -> None:
-        super().__init__(file, problems)
+    def __init__(self, problems: Sequence[Problem], file: str = "") -> None:
+        self.problems = tuple(problems)
         self.file = file
-        self.problems = list(problems)
+        first = self.problems[0]
+        self.path, self.found, self.allowed = first.path, first.found, first.allowed
+        lines = []
+        for problem in self.problems:
+            lines.append(": ".join(part for part in (file, problem.path, problem.message) if part))
+        super().__init__("\n".join(lines))
 
-    def __str__(self) -> str:
-        """The file and one indented line per problem."""
-        where = self.file or "scenario"
-        if len(self.problems) == 1:
-            return f"{where}: {self.problems[0]}"
-        lines = [f"{where}: {len(self.problems)} problems"]
-        lines += [f"  {problem}" for problem in self.problems]
-        return "\n".join(lines)
+    def in_file(self, file: str) -> ScenarioError:
+        """The same error, said of `file`."""
+        return ScenarioError(self.problems, file)
+
+    def __reduce__(self) -> tuple[type[ScenarioError], tuple[tuple[Problem, ...], str]]:
+        """Survives pickling, so that sweeps can run in processes of their own."""
+        return type(self), (self.problems, self.file)
 
 
 class SimulationError(OdonataError):
-    """A simulation that did not reach its end, for instance because of a deadlock."""
+    """A simulation that could not go on, such as a deadlock."""
 
     exit_code = ExitCode.SIMULATION
+
+
+class InternalError(OdonataError):
+    """A mistake of Odonata's own; please report it."""
 
 
 class OutputError(OdonataError):
