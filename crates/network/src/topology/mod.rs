@@ -1,5 +1,23 @@
 //! Topology as plain data: routers, groups, ports, what each port is wired to,
 //! and the physical class of every link.
+//!
+//! Families ([`dragonfly`], [`crossbar`]) and imports ([`cray_xc`]) all end in
+//! [`Topology::new`], which checks every invariant, so whoever holds a
+//! [`Topology`] need not check anything again.
+
+pub mod arrangement;
+pub mod cray_xc;
+pub mod crossbar;
+pub mod dragonfly;
+#[cfg(test)]
+mod testing;
+mod validation;
+
+pub use arrangement::{Arrangement, ArrangementError, GlobalLink, GlobalPort};
+pub use cray_xc::{CrayXcError, CrayXcLinks, CrayXcSpec};
+pub use crossbar::CrossbarSpec;
+pub use dragonfly::{DragonflyError, DragonflyLinks, DragonflySpec, GroupWiring};
+pub use validation::{MAX_PORTS_PER_ROUTER, TopologyError, Wiring};
 
 use odonata_units::{Bandwidth, Bytes, GroupId, NodeId, Picoseconds, PortId, RouterId};
 
@@ -70,8 +88,10 @@ pub enum Peer {
 /// Invariants (checked by [`Topology::new`]): links are symmetric, every node
 /// hangs on exactly one port, no router is wired to itself, a link within a
 /// group is local and one between groups is global, both ends of a link agree
-/// on its class.
-#[derive(Clone, Debug)]
+/// on its class. Furthermore every group has a router, every router can be
+/// reached from every other, and no router has more than
+/// [`MAX_PORTS_PER_ROUTER`] ports.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Topology {
     /// How it came about, for people: `dragonfly p=4 a=8 h=4 g=33 (absolute)`.
     pub title: String,
