@@ -1,0 +1,111 @@
+"""Numbers as people read them: three digits and the unit that suits their size.
+
+The functions take base units (picoseconds, bytes, bytes per second). ``None`` means that
+there is no value and shows as a dash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+NO_VALUE = "–"
+
+_DURATIONS = [(1.0, "ps"), (1e3, "ns"), (1e6, "µs"), (1e9, "ms"), (1e12, "s")]
+_PREFIXES = [(1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G"), (1e12, "T"), (1e15, "P")]
+
+
+def scale_for(largest: float, kind: str) -> tuple[float, str]:
+    """The factor and unit in which values up to ``largest`` read best on an axis.
+
+    Args:
+        largest: In base units.
+        kind: ``duration`` (ps), ``size`` (B) or ``rate`` (B/s).
+
+    Returns:
+        Divide base units by the first to get the second.
+    """
+    if kind == "duration":
+        scales = _DURATIONS
+    else:
+        unit = {"size": "B", "rate": "B/s"}[kind]
+        scales = [(factor, prefix + unit) for factor, prefix in _PREFIXES]
+    return _suiting(largest, scales)
+
+
+def duration(ps: float | None) -> str:
+    """A duration given in picoseconds, e.g. ``1.25 µs``; minutes and hours above 100 s."""
+    if ps is None:
+        return NO_VALUE
+    seconds = ps / 1e12
+    if seconds >= 100:
+        return clock(seconds)
+    return _with_unit(ps, _DURATIONS)
+
+
+def clock(seconds: float) -> str:
+    """A wall-clock time of at least a second, e.g. ``1 h 05 min`` or ``42 s``."""
+    whole = round(seconds)
+    if whole >= 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    if whole >= 60:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole} s"
+
+
+def size(count: float | None) -> str:
+    """An amount of data given in bytes, e.g. ``12.3 MB``."""
+    return NO_VALUE if count is None else _with_unit(count, _prefixed("B"))
+
+
+def rate(bytes_per_s: float | None) -> str:
+    """A bandwidth given in bytes per second, e.g. ``5.25 GB/s``."""
+    return NO_VALUE if bytes_per_s is None else _with_unit(bytes_per_s, _prefixed("B/s"))
+
+
+def count(number: float | None) -> str:
+    """A count: exact below 100,000, above that three digits, e.g. ``12.3 M``."""
+    if number is None:
+        return NO_VALUE
+    if abs(number) < 1e5 and float(number).is_integer():
+        return f"{int(number):,}"
+    return _with_unit(number, _PREFIXES)
+
+
+def percent(fraction: float | None) -> str:
+    """A fraction as a percentage, e.g. ``42.0 %``; small ones keep two digits."""
+    if fraction is None:
+        return NO_VALUE
+    value = fraction * 100
+    if value and abs(value) < 0.01:
+        return "< 0.01 %"
+    digits = 2 if abs(value) < 1 and value else 1
+    return f"{value:.{digits}f} %"
+
+
+def decimal(number: float | None, digits: int = 2) -> str:
+    """A plain number with a fixed number of decimals."""
+    return NO_VALUE if number is None else f"{number:.{digits}f}"
+
+
+def _prefixed(unit: str) -> list[tuple[float, str]]:
+    return [(factor, prefix + unit) for factor, prefix in _PREFIXES]
+
+
+def _suiting(value: float, scales: Sequence[tuple[float, str]]) -> tuple[float, str]:
+    chosen = scales[0]
+    for scale in scales:
+        # 999.6 would print as 1000: that is one of the next unit.
+        if abs(value) >= scale[0] * 0.9995:
+            chosen = scale
+    return chosen
+
+
+def _with_unit(value: float, scales: Sequence[tuple[float, str]]) -> str:
+    factor, unit = _suiting(value, scales)
+    scaled = value / factor
+    if factor == 1.0 and float(value).is_integer():
+        text = f"{int(value)}"
+    else:
+        digits = 2 if abs(scaled) < 9.995 else 1 if abs(scaled) < 99.95 else 0
+        text = f"{scaled:.{digits}f}"
+    return f"{text} {unit}".rstrip()

@@ -1,0 +1,337 @@
+"""What a simulation found out: tables, summary, pictures, and the directory that keeps them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from odonata.errors import OutputError
+from odonata.summary import LinkName, most_loaded_links, summarise, to_table
+from odonata.tables import SCHEMA_VERSION, TABLES, build_tables
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    from odonata.plots import Plots
+
+#: Files of a result directory besides the tables and pictures.
+SCENARIO_FILE = "scenario.toml"
+RESULT_FILE = "result.json"
+SUMMARY_FILE = "summary.json"
+#: The one file that differs between two runs of the same scenario and seed.
+TIMING_FILE = "timing.json"
+
+#: Entries of ``meta`` that depend on the machine, the moment or the number of threads.
+TIMING_KEYS = (
+    "threads",
+    "events",
+    "cpu_seconds",
+    "wall_seconds",
+    "peak_rss_bytes",
+    "peak_packets",
+    "bytes_per_packet",
+    "bytes_per_port",
+)
+
+
+class Result:
+    """The result of one run.
+
+    Every table is an Arrow table whose columns ``docs/results.md`` describes; ``to_pandas``
+    and ``to_polars`` give the same table to the libraries of that name, without copying where
+    they can. Pictures come from ``plot``.
+
+    Attributes:
+        meta: What was simulated: network, routing, seed, version, simulated time, bytes.
+        timing: What it cost: CPU and wall seconds, events, memory, threads.
+        scenario_toml: The scenario as it was run; empty if unknown.
+    """
+
+    def __init__(
+        self,
+        tables: Mapping[str, pa.Table],
+        meta: Mapping[str, Any],
+        timing: Mapping[str, Any] | None = None,
+        scenario_toml: str = "",
+    ) -> None:
+        self._tables = dict(tables)
+        self.meta = dict(meta)
+        self.timing = dict(timing or {})
+        self.scenario_toml = scenario_toml
+
+    @classmethod
+    def from_engine(cls, raw: Mapping[str, Any], scenario_toml: str = "") -> Result:
+        """Takes over what the engine returned.
+
+        Args:
+            raw: ``meta`` and one dict of arrays per table.
+            scenario_toml: The scenario as it was run.
+        """
+        meta = {key: value for key, value in raw["meta"].items() if key not in TIMING_KEYS}
+        timing = {key: raw["meta"][key] for key in TIMING_KEYS if key in raw["meta"]}
+        return cls(build_tables(raw, meta), meta, timing, scenario_toml)
+
+    # --- Tables -----------------------------------------------------------------------
+
+    @property
+    def jobs(self) -> pa.Table:
+        """One row per job."""
+        return self._tables["jobs"]
+
+    @property
+    def links(self) -> pa.Table:
+        """One row per direction of every link."""
+        return self._tables["links"]
+
+    @property
+    def messages(self) -> pa.Table:
+        """One row per recorded message."""
+        return self._tables["messages"]
+
+    @property
+    def timeline(self) -> pa.Table:
+        """One row per slice of time and job."""
+        return self._tables["timeline"]
+
+    @property
+    def histograms(self) -> pa.Table:
+        """Latency distributions."""
+        return self._tables["histograms"]
+
+    @property
+    def routers_visited(self) -> pa.Table:
+        """How far packets travelled."""
+        return self._tables["routers_visited"]
+
+    @property
+    def iterations(self) -> pa.Table:
+        """Progress of closed-loop jobs."""
+        return self._tables["iterations"]
+
+    @property
+    def placement(self) -> pa.Table:
+        """Node, router and group of each rank."""
+        return self._tables["placement"]
+
+    @cached_property
+    def summary(self) -> pa.Table:
+        """The run in figures: one row each."""
+        return to_table(self.summary_dict)
+
+    @cached_property
+    def summary_dict(self) -> dict[str, Any]:
+        """The same figures nested as in ``summary.json``, with the most loaded links."""
+        return summarise(self._tables, self.meta)
+
+    def table(self, name: str) -> pa.Table:
+        """A table by its name.
+
+        Raises:
+            KeyError: If there is none of that name; lists those that exist.
+        """
+        if name not in TABLES:
+            raise KeyError(f"no table {name!r}; there are {', '.join(TABLES)}")
+        return self.summary if name == "summary" else self._tables[name]
+
+    def to_pandas(self, name: str) -> pd.DataFrame:
+        """A table as a pandas data frame; columns without empty values share their memory."""
+        return self.table(name).to_pandas(split_blocks=True)
+
+    def to_polars(self, name: str) -> pl.DataFrame:
+        """A table as a polars data frame, which shares its memory.
+
+        Raises:
+            ModuleNotFoundError: If polars is not installed (``pip install odonata[polars]``).
+        """
+        import polars
+
+        frame = polars.from_arrow(self.table(name))
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    # --- Questions --------------------------------------------------------------------
+
+    @property
+    def measured_ps(self) -> int:
+        """Simulated time from warm-up to the end, in picoseconds."""
+        return max(int(self.meta["end_ps"]) - int(self.meta["warmup_ps"]), 0)
+
+    def most_loaded_links(
+        self, count: int = 10, kinds: tuple[str, ...] = ("local", "global")
+    ) -> list[LinkName]:
+        """The links with the highest utilisation, with readable names.
+
+        Args:
+            count: How many at most; links that carried nothing are left out.
+            kinds: Which of ``terminal``, ``local`` and ``global`` links.
+        """
+        return most_loaded_links(self.links, self.measured_ps, count, kinds)
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures of this result; see :class:`odonata.plots.Plots`."""
+        from odonata.plots import Plots
+
+        return Plots(self)
+
+    def __repr__(self) -> str:
+        """What was run, in one line."""
+        names = ", ".join(self.jobs["name"].to_pylist())
+        return f"<Result of {self.meta['network']}, {self.meta['routing']}; jobs: {names}>"
+
+    # --- On disk ----------------------------------------------------------------------
+
+    def save(self, directory: str | os.PathLike[str], *, plots: bool = False) -> Path:
+        """Writes everything to a directory that appears complete or not at all.
+
+        Args:
+            directory: Must not exist yet, or be empty.
+            plots: Whether to draw the pictures too.
+
+        Returns:
+            The directory.
+
+        Raises:
+            OutputError: If the directory holds something already or cannot be written.
+        """
+        directory = Path(directory)
+        check_output_directory(directory)
+        with _appearing_at_once(directory) as partial:
+            self._write_tables(partial)
+            if plots:
+                self.plot.save_all(partial)
+        return directory
+
+    def _write_tables(self, directory: Path) -> None:
+        for name in TABLES:
+            # All options that shape the bytes are fixed here, so that equal tables
+            # are equal files.
+            pq.write_table(
+                self.table(name),
+                directory / f"{name}.parquet",
+                compression="zstd",
+                compression_level=3,
+                version="2.6",
+                data_page_version="2.0",
+                row_group_size=1 << 20,
+            )
+        if self.scenario_toml:
+            (directory / SCENARIO_FILE).write_text(self.scenario_toml, encoding="utf-8")
+        _write_json(directory / RESULT_FILE, {"schema": SCHEMA_VERSION, **self.meta})
+        _write_json(directory / SUMMARY_FILE, self.summary_dict)
+        _write_json(directory / TIMING_FILE, self.timing)
+
+    @classmethod
+    def load(cls, directory: str | os.PathLike[str]) -> Result:
+        """Reads a directory that ``save`` or ``odonata run`` has written.
+
+        Raises:
+            OutputError: If it is no result directory, or one of another format version.
+        """
+        directory = Path(directory)
+        try:
+            meta = json.loads((directory / RESULT_FILE).read_text(encoding="utf-8"))
+            schema = meta.pop("schema", None)
+            if schema != SCHEMA_VERSION:
+                raise OutputError(
+                    f"{directory}: written in format {schema}; this version of Odonata reads "
+                    f"format {SCHEMA_VERSION}. Run its {SCENARIO_FILE} again."
+                )
+            tables = {
+                name: pq.read_table(directory / f"{name}.parquet", partitioning=None)
+                for name in TABLES
+                if name != "summary"
+            }
+            timing = json.loads((directory / TIMING_FILE).read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            raise OutputError(
+                f"{directory}: not a result directory: {Path(error.filename).name} is missing"
+            ) from error
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise OutputError(f"{directory}: cannot be read: {error}") from error
+        scenario = directory / SCENARIO_FILE
+        text = scenario.read_text(encoding="utf-8") if scenario.exists() else ""
+        return cls(tables, meta, timing, text)
+
+
+def check_output_directory(directory: Path) -> None:
+    """Finds out before a long run whether its results can be written afterwards.
+
+    Creates missing parent directories.
+
+    Raises:
+        OutputError: If the directory holds something already or cannot be written.
+    """
+    try:
+        if directory.exists():
+            if not directory.is_dir():
+                raise OutputError(
+                    f"{directory}: is a file; give a directory that does not exist yet"
+                )
+            if any(directory.iterdir()):
+                raise OutputError(
+                    f"{directory}: already holds files, and results are never overwritten. "
+                    "Choose another directory with --out, or remove this one."
+                )
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        # Permission bits do not tell (root, read-only mounts, quotas): try it.
+        Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent)).rmdir()
+    except OSError as error:
+        raise OutputError(
+            f"{directory}: cannot be created: {_reason(error)}. "
+            "Choose a writable directory with --out."
+        ) from error
+
+
+def unused_directory(stem: str, parent: Path = Path("results")) -> Path:
+    """The first of ``results/STEM-1``, ``results/STEM-2`` … that does not exist."""
+    number = 1
+    while (parent / f"{stem}-{number}").exists():
+        number += 1
+    return parent / f"{stem}-{number}"
+
+
+@contextlib.contextmanager
+def _appearing_at_once(directory: Path) -> Iterator[Path]:
+    """A temporary sibling of ``directory`` that takes its name when the block ends well."""
+    try:
+        partial = Path(
+            tempfile.mkdtemp(prefix=f".{directory.name}.", suffix=".partial", dir=directory.parent)
+        )
+    except OSError as error:
+        raise OutputError(f"{directory}: cannot be created: {_reason(error)}") from error
+    try:
+        yield partial
+        for file in partial.iterdir():
+            with file.open("rb") as written:
+                os.fsync(written.fileno())
+        # mkdtemp made it private to its owner; a result is as readable as any new directory.
+        mask = os.umask(0)
+        os.umask(mask)
+        partial.chmod(0o777 & ~mask)
+        # Atomic; replaces an empty directory and fails on any other.
+        partial.rename(directory)
+    except BaseException as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise OutputError(f"{directory}: cannot be written: {_reason(error)}") from error
+        raise
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
+
+
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    text = json.dumps(content, indent=2, ensure_ascii=False)
+    path.write_text(text + "\n", encoding="utf-8")

@@ -1,0 +1,208 @@
+"""The figures that answer "how did it go?": per run, per job, per link class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypedDict
+
+import numpy as np
+import pyarrow as pa
+
+from odonata.columns import codes, labels, numbers, rows_labelled
+from odonata.tables import SUMMARY
+
+LATENCY_FIGURES = ("min", "p25", "median", "p75", "p99", "max", "mean")
+
+
+class LinkName(TypedDict):
+    """One of the most loaded links."""
+
+    link: int
+    name: str
+    kind: str
+    utilisation: float
+    stall: float
+    bytes: int
+
+
+class RouterNames:
+    """Short names of routers: ``g3 r12`` is the 13th router of group 3, counted from 0.
+
+    Args:
+        links: The ``links`` table.
+    """
+
+    def __init__(self, links: pa.Table) -> None:
+        router = numbers(links, "from_router")
+        group = links["from_group"].to_numpy()
+        sends = router >= 0
+        routers, first = np.unique(router[sends], return_index=True)
+        count = int(routers.max()) + 1 if len(routers) else 0
+        #: Group of each router. Shape: routers.
+        self.group = np.zeros(count, dtype=np.int32)
+        self.group[routers] = group[sends][first]
+        #: Position of each router within its group, in id order. Shape: routers.
+        self.place = np.zeros(count, dtype=np.int32)
+        order = np.argsort(self.group, kind="stable")
+        sizes = np.bincount(self.group, minlength=1)
+        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        self.place[order] = np.arange(count) - starts[self.group[order]]
+        self._grouped = len(sizes) > 1
+
+    def router(self, router: int) -> str:
+        """Name of a router; without its group where there is only one."""
+        if not self._grouped:
+            return f"r{router}"
+        return f"g{self.group[router]} r{self.place[router]}"
+
+    def link(self, row: Mapping[str, Any]) -> str:
+        """Name of a row of the ``links`` table, e.g. ``g3 r12 → g5 r40 (global)``."""
+        ends = []
+        for end in ("from", "to"):
+            router, node = row[f"{end}_router"], row[f"{end}_node"]
+            ends.append(f"node {node}" if router is None else self.router(router))
+        return f"{ends[0]} → {ends[1]} ({row['class']})"
+
+
+def most_loaded_links(
+    links: pa.Table, measured_ps: int, count: int, kinds: tuple[str, ...]
+) -> list[LinkName]:
+    """The links with the highest utilisation, ties in link order.
+
+    Args:
+        links: The ``links`` table.
+        measured_ps: Length of the measured time.
+        count: How many.
+        kinds: Which of ``terminal``, ``local`` and ``global`` to consider.
+    """
+    names = RouterNames(links)
+    wanted = rows_labelled(links, "kind", *kinds)
+    load = np.where(wanted, links["utilisation"].to_numpy(), -1.0)
+    busiest = np.argsort(-load, kind="stable")[:count]
+    rows = links.take(pa.array(busiest)).to_pylist()
+    return [
+        LinkName(
+            link=row["link"],
+            name=names.link(row),
+            kind=row["kind"],
+            utilisation=row["utilisation"],
+            stall=_fraction(row["stall_ps"], measured_ps),
+            bytes=row["bytes"],
+        )
+        for row, index in zip(rows, busiest, strict=True)
+        if load[index] > 0
+    ]
+
+
+def summarise(tables: Mapping[str, pa.Table], meta: Mapping[str, Any]) -> dict[str, Any]:
+    """The summary as it is written to ``summary.json``; keys carry their units.
+
+    Args:
+        tables: By name.
+        meta: The run's scalars.
+    """
+    measured_ps = max(int(meta["end_ps"]) - int(meta["warmup_ps"]), 0)
+    run = {
+        "title": meta["title"],
+        "version": meta["version"],
+        "seed": meta["seed"],
+        "network": meta["network"],
+        "routing": meta["routing"],
+        "nodes": meta["nodes"],
+        "routers": meta["routers"],
+        "groups": meta["groups"],
+        "simulated_ps": meta["end_ps"],
+        "measured_ps": measured_ps,
+        "packet_hops": meta["packet_hops"],
+        "created_bytes": meta["created_bytes"],
+        "delivered_bytes": meta["delivered_bytes"],
+        "backlog_bytes": meta["backlog_bytes"],
+        "in_flight_bytes": meta["in_flight_bytes"],
+    }
+    network_kinds = ("local", "global")
+    return {
+        "run": run,
+        "jobs": [_job(row) for row in tables["jobs"].to_pylist()],
+        "link_classes": _link_classes(tables["links"], measured_ps),
+        "most_loaded_links": most_loaded_links(tables["links"], measured_ps, 10, network_kinds),
+    }
+
+
+def to_table(summary: Mapping[str, Any]) -> pa.Table:
+    """The numeric figures of a summary as the ``summary`` table."""
+    scopes = [("run", "", summary["run"])]
+    scopes += [("job", job["name"], job) for job in summary["jobs"]]
+    scopes += [("link_class", entry["class"], entry) for entry in summary["link_classes"]]
+    rows = [
+        (scope, name, quantity, None if value is None else float(value))
+        for scope, name, figures in scopes
+        for quantity, value in figures.items()
+        if value is None or isinstance(value, (int, float))
+    ]
+    columns = list(zip(*rows, strict=True))
+    return pa.Table.from_arrays(
+        [pa.array(list(column)) for column in columns[:3]] + [pa.array(columns[3], pa.float64())],
+        schema=SUMMARY.arrow_schema(),
+    )
+
+
+def _job(row: Mapping[str, Any]) -> dict[str, Any]:
+    run_time = None if row["end_ps"] is None else row["end_ps"] - row["start_ps"]
+    delivered = row["accepted_bytes_per_s"]
+    figures = {
+        "name": row["name"],
+        "nodes": row["nodes"],
+        "ranks": row["ranks"],
+        "start_ps": row["start_ps"],
+        "end_ps": row["end_ps"],
+        "run_time_ps": run_time,
+        "messages_created": row["messages_created"],
+        "messages_delivered": row["messages_delivered"],
+        "bytes_created": row["bytes_created"],
+        "bytes_delivered": row["bytes_delivered"],
+        "offered_bytes_per_s": row["offered_bytes_per_s"],
+        "accepted_bytes_per_s": delivered,
+        "accepted_bytes_per_s_per_node": delivered / row["nodes"] if row["nodes"] else None,
+        "mean_routers_visited": row["mean_routers_visited"],
+        "compute_ps": row["compute_ps"],
+        "wait_ps": row["wait_ps"],
+    }
+    for quantity in ("message_latency", "packet_latency"):
+        for figure in LATENCY_FIGURES:
+            key = f"{quantity}_{figure}_ps"
+            figures[key] = row[key]
+    return figures
+
+
+def _link_classes(links: pa.Table, measured_ps: int) -> list[dict[str, Any]]:
+    kinds, kind_of_link = labels(links, "kind"), codes(links, "kind")
+    class_of_link = codes(links, "class")
+    utilisation = links["utilisation"].to_numpy()
+    stall = links["stall_ps"].to_numpy() / measured_ps if measured_ps else 0.0 * utilisation
+    count = links["bytes"].to_numpy()
+    bandwidth = links["bandwidth_bytes_per_s"].to_numpy()
+    result = []
+    # In the order in which the scenario lists them, which is that of the dictionary.
+    for index, name in enumerate(labels(links, "class")):
+        chosen = class_of_link == index
+        if not chosen.any():
+            continue
+        result.append(
+            {
+                "class": name,
+                "kind": kinds[kind_of_link[chosen][0]],
+                "links": int(chosen.sum()),
+                "bandwidth_bytes_per_s": int(bandwidth[chosen].max()),
+                "bytes": int(count[chosen].sum()),
+                "utilisation_mean": float(utilisation[chosen].mean()),
+                "utilisation_p99": float(np.quantile(utilisation[chosen], 0.99)),
+                "utilisation_max": float(utilisation[chosen].max()),
+                "stall_mean": float(stall[chosen].mean()),
+                "stall_max": float(stall[chosen].max()),
+            }
+        )
+    return result
+
+
+def _fraction(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0

@@ -1,0 +1,345 @@
+"""Schemas of the result tables: names, types, units and meaning of every column.
+
+This is the one place where they are defined: the engine's arrays are turned into Arrow
+tables by it, ``docs/results.md`` is generated from it, and it travels in the Parquet files'
+metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+#: Raised when a column changes its name, type or meaning.
+SCHEMA_VERSION = 1
+
+_LABEL = pa.dictionary(pa.int8(), pa.string())
+
+#: What a row of ``histograms`` counts; index: the engine's code.
+HISTOGRAM_QUANTITIES = ("message_latency", "packet_latency")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a result table.
+
+    Attributes:
+        name: Ends in the unit where there is one.
+        type: Arrow type.
+        doc: What it holds.
+        nullable: Whether rows without a value exist. The engine marks them with −1
+            (integers) or NaN (floating point).
+        labels: For text that the engine codes as small integers: the texts by code, or the
+            name of the entry of ``meta`` that lists them.
+    """
+
+    name: str
+    type: pa.DataType
+    doc: str
+    nullable: bool = False
+    labels: tuple[str, ...] | str | None = None
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """One result table.
+
+    Attributes:
+        name: Also the name of its file, without ``.parquet``.
+        doc: What one row is, and in which order they come.
+        columns: In order.
+    """
+
+    name: str
+    doc: str
+    columns: tuple[Column, ...] = field(repr=False)
+
+    def arrow_schema(self) -> pa.Schema:
+        """The Arrow schema; descriptions are in the fields' metadata."""
+        return pa.schema(
+            [
+                pa.field(c.name, c.type, nullable=c.nullable, metadata={"description": c.doc})
+                for c in self.columns
+            ],
+            metadata={"odonata_table": self.name, "odonata_schema": str(SCHEMA_VERSION)},
+        )
+
+    def build(self, arrays: Mapping[str, Any], meta: Mapping[str, Any]) -> pa.Table:
+        """Makes the Arrow table of the engine's arrays; numeric columns are not copied.
+
+        Args:
+            arrays: One array (or list, for text) per column, all of the same length.
+            meta: The run's scalars; lists of labels are taken from it.
+
+        Raises:
+            ValueError: If a column is missing or unknown, which is a defect of Odonata.
+        """
+        names = [column.name for column in self.columns]
+        if set(names) != set(arrays):
+            missing = sorted(set(names) - set(arrays))
+            unknown = sorted(set(arrays) - set(names))
+            raise ValueError(f"table {self.name}: missing columns {missing}, unknown {unknown}")
+        columns = [_arrow_array(column, arrays[column.name], meta) for column in self.columns]
+        return pa.Table.from_arrays(columns, schema=self.arrow_schema())
+
+
+def _arrow_array(column: Column, values: Any, meta: Mapping[str, Any]) -> pa.Array:
+    if column.labels is not None:
+        labels = meta[column.labels] if isinstance(column.labels, str) else column.labels
+        codes = np.asarray(values, dtype=np.int8)
+        return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(list(labels), pa.string()))
+    if pa.types.is_string(column.type):
+        return pa.array(list(values), pa.string())
+    data = np.ascontiguousarray(values, dtype=column.type.to_pandas_dtype())
+    mask = None
+    if column.nullable:
+        mask = np.isnan(data) if pa.types.is_floating(column.type) else data < 0
+    return pa.array(data, type=column.type, mask=mask)
+
+
+def _latency_columns(quantity: str, text: str) -> tuple[Column, ...]:
+    figures = {
+        "min": "smallest",
+        "p25": "lower quartile of the",
+        "median": "median",
+        "p75": "upper quartile of the",
+        "p99": "99th percentile of the",
+        "max": "largest",
+    }
+    return (
+        *(
+            Column(f"{quantity}_{key}_ps", pa.int64(), f"{words} {text}", nullable=True)
+            for key, words in figures.items()
+        ),
+        Column(f"{quantity}_mean_ps", pa.float64(), f"mean {text}", nullable=True),
+    )
+
+
+_JOB = Column("job", pa.int32(), "job, as its row in `jobs`")
+
+JOBS = TableSchema(
+    "jobs",
+    "One row per job, in the order of the scenario. Latencies and bandwidths count what was "
+    "created after warm-up; quantiles are exact to 0.4 %, minimum, maximum and mean are exact.",
+    (
+        Column("job", pa.int32(), "row number, from 0"),
+        Column("name", pa.string(), "name in the scenario"),
+        Column("nodes", pa.int32(), "nodes that it occupies"),
+        Column("ranks", pa.int32(), "ranks"),
+        Column("start_ps", pa.int64(), "simulated time at which it starts"),
+        Column(
+            "end_ps",
+            pa.int64(),
+            "simulated time at which its last rank finished; none for open-loop traffic and for "
+            "jobs that the end of the run cut off",
+            nullable=True,
+        ),
+        Column("messages_created", pa.int64(), "messages handed to a network interface"),
+        Column("messages_delivered", pa.int64(), "messages that arrived whole"),
+        Column("bytes_created", pa.int64(), "bytes of the created messages"),
+        Column("bytes_delivered", pa.int64(), "bytes that arrived"),
+        Column(
+            "offered_bytes_per_s",
+            pa.float64(),
+            "bytes created after warm-up per second of measured time, over all its nodes",
+        ),
+        Column(
+            "accepted_bytes_per_s",
+            pa.float64(),
+            "bytes delivered after warm-up per second of measured time, over all its nodes",
+        ),
+        *_latency_columns(
+            "message_latency", "time from a message's creation to the arrival of its last byte"
+        ),
+        *_latency_columns(
+            "packet_latency",
+            "time from the creation of a packet's message to the arrival of the packet's tail",
+        ),
+        Column(
+            "mean_routers_visited",
+            pa.float64(),
+            "routers that a packet passed, source and destination router included; mean",
+            nullable=True,
+        ),
+        Column("compute_ps", pa.float64(), "time that its ranks computed, summed over ranks"),
+        Column(
+            "wait_ps", pa.float64(), "time that its ranks waited for messages, summed over ranks"
+        ),
+    ),
+)
+
+LINKS = TableSchema(
+    "links",
+    "One row per direction of every link: first what each router port sends, in port order, "
+    "then what each node sends into its router. Counted from warm-up on.",
+    (
+        Column("link", pa.int64(), "row number, from 0"),
+        Column(
+            "kind",
+            _LABEL,
+            "`terminal`, `local` or `global`",
+            labels=("terminal", "local", "global"),
+        ),
+        Column("class", _LABEL, "link class of the scenario", labels="link_classes"),
+        Column("from_router", pa.int32(), "sending router; none if a node sends", nullable=True),
+        Column("from_node", pa.int32(), "sending node; none if a router sends", nullable=True),
+        Column("to_router", pa.int32(), "receiving router; none if a node receives", nullable=True),
+        Column("to_node", pa.int32(), "receiving node; none if a router receives", nullable=True),
+        Column("from_group", pa.int32(), "group of the sender"),
+        Column("to_group", pa.int32(), "group of the receiver"),
+        Column("port", pa.int32(), "port of the sending router; none for a node", nullable=True),
+        Column("bandwidth_bytes_per_s", pa.int64(), "bandwidth"),
+        Column("latency_ps", pa.int64(), "latency of the wire"),
+        Column("bytes", pa.int64(), "bytes sent"),
+        Column("packets", pa.int64(), "packets sent"),
+        Column("busy_ps", pa.int64(), "time during which it was sending"),
+        Column(
+            "stall_ps",
+            pa.int64(),
+            "time during which it was free and packets waited for it, but the buffer at its other "
+            "end had no room for any of them",
+        ),
+        Column("utilisation", pa.float64(), "`busy_ps` as a fraction of the measured time"),
+    ),
+)
+
+TIMELINE = TableSchema(
+    "timeline",
+    "One row per slice of time and job, over the whole run (warm-up included).",
+    (
+        Column("time_ps", pa.int64(), "start of the slice"),
+        _JOB,
+        Column("injected_bytes", pa.int64(), "bytes that its nodes sent into the network"),
+        Column("delivered_bytes", pa.int64(), "bytes that its nodes received"),
+    ),
+)
+
+HISTOGRAMS = TableSchema(
+    "histograms",
+    "Latency distributions: one row per job, quantity and bucket that is not empty. A bucket is "
+    "at most 1/128 as wide as its values.",
+    (
+        _JOB,
+        Column(
+            "quantity",
+            _LABEL,
+            "`message_latency` or `packet_latency`, as in `jobs`",
+            labels=HISTOGRAM_QUANTITIES,
+        ),
+        Column("low_ps", pa.int64(), "smallest value of the bucket"),
+        Column("high_ps", pa.int64(), "largest value of the bucket"),
+        Column("count", pa.int64(), "messages or packets in it"),
+    ),
+)
+
+ROUTERS_VISITED = TableSchema(
+    "routers_visited",
+    "How far packets travelled: one row per job and number of routers.",
+    (
+        _JOB,
+        Column("routers", pa.int32(), "routers passed, source and destination router included"),
+        Column("packets", pa.int64(), "packets that passed so many"),
+    ),
+)
+
+ITERATIONS = TableSchema(
+    "iterations",
+    "Progress of closed-loop jobs: one row per job and iteration.",
+    (
+        _JOB,
+        Column("iteration", pa.int32(), "from 0"),
+        Column("end_ps", pa.int64(), "simulated time at which its slowest rank ended it"),
+    ),
+)
+
+PLACEMENT = TableSchema(
+    "placement",
+    "Where each rank sat: one row per job and rank.",
+    (
+        _JOB,
+        Column("rank", pa.int32(), "rank within the job"),
+        Column("node", pa.int32(), "its node"),
+        Column("router", pa.int32(), "the node's router"),
+        Column("group", pa.int32(), "the router's group"),
+    ),
+)
+
+MESSAGES = TableSchema(
+    "messages",
+    "One row per recorded message (`[record] messages` in the scenario; none by default), in "
+    "order of delivery.",
+    (
+        _JOB,
+        Column("source_rank", pa.int32(), "sending rank"),
+        Column("destination_rank", pa.int32(), "receiving rank"),
+        Column("source_node", pa.int32(), "its node"),
+        Column("destination_node", pa.int32(), "its node"),
+        Column("bytes", pa.int64(), "size"),
+        Column("created_ps", pa.int64(), "simulated time at which the sender handed it over"),
+        Column("delivered_ps", pa.int64(), "simulated time at which its last byte arrived"),
+    ),
+)
+
+SUMMARY = TableSchema(
+    "summary",
+    "The run in figures, one row each, for comparing many runs: the same figures as in "
+    "`summary.json`.",
+    (
+        Column("scope", pa.string(), "`run`, `job` or `link_class`"),
+        Column("name", pa.string(), "of the job or link class; empty for the run"),
+        Column("quantity", pa.string(), "figure, with its unit as in the other tables"),
+        Column("value", pa.float64(), "its value", nullable=True),
+    ),
+)
+
+#: What the engine fills, by name.
+ENGINE_TABLES: Mapping[str, TableSchema] = {
+    schema.name: schema
+    for schema in (
+        JOBS,
+        LINKS,
+        TIMELINE,
+        HISTOGRAMS,
+        ROUTERS_VISITED,
+        ITERATIONS,
+        PLACEMENT,
+        MESSAGES,
+    )
+}
+
+#: All tables of a result, by name, in the order of the documentation.
+TABLES: Mapping[str, TableSchema] = {**ENGINE_TABLES, SUMMARY.name: SUMMARY}
+
+
+def build_tables(
+    arrays: Mapping[str, Mapping[str, Any]], meta: Mapping[str, Any]
+) -> dict[str, pa.Table]:
+    """The Arrow tables of what the engine returned.
+
+    Args:
+        arrays: Columns by table and name.
+        meta: The run's scalars.
+    """
+    return {name: schema.build(arrays[name], meta) for name, schema in ENGINE_TABLES.items()}
+
+
+def to_markdown(schemas: Sequence[TableSchema] = tuple(TABLES.values())) -> str:
+    """The tables as a Markdown reference."""
+    parts = []
+    for schema in schemas:
+        parts.append(f"## {schema.name}\n\n{schema.doc}\n")
+        parts.append("| column | type | meaning |\n|---|---|---|")
+        for column in schema.columns:
+            kind = "text" if _is_text(column.type) else str(column.type)
+            optional = ", may be empty" if column.nullable else ""
+            parts.append(f"| `{column.name}` | {kind}{optional} | {column.doc} |")
+        parts.append("")
+    return "\n".join(parts)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_dictionary(kind))

@@ -1,0 +1,200 @@
+"""Tables, summary and the result directory."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from odonata.errors import OutputError
+from odonata.results import Result, check_output_directory, unused_directory
+from odonata.tables import TABLES, to_markdown
+from synthetic import engine_result
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    return Result.from_engine(engine_result(), 'title = "Two made-up jobs"\n')
+
+
+def digests(directory: Path) -> dict[str, str]:
+    return {
+        file.name: hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(directory.iterdir())
+        if file.name != "timing.json"
+    }
+
+
+def test_tables_have_the_documented_columns(result: Result) -> None:
+    for name, schema in TABLES.items():
+        assert result.table(name).schema.names == [column.name for column in schema.columns]
+
+
+def test_absent_values_are_nulls(result: Result) -> None:
+    # A link starts either at a router or at a node.
+    links = result.to_pandas("links")
+    assert (links["from_router"].isna() ^ links["from_node"].isna()).all()
+
+
+def test_a_column_too_many_or_too_few_is_noticed() -> None:
+    raw = engine_result()
+    del raw["jobs"]["ranks"]
+    with pytest.raises(ValueError, match=r"jobs: missing columns \['ranks'\]"):
+        Result.from_engine(raw)
+
+
+def test_numeric_columns_share_the_engines_memory() -> None:
+    raw = engine_result()
+    table = Result.from_engine(raw).links
+    buffer = table["busy_ps"].chunk(0).buffers()[1]
+    assert buffer.address == raw["links"]["busy_ps"].ctypes.data
+
+
+def test_summary_names_links_by_group_and_router(result: Result) -> None:
+    # 4 routers per group: the busiest row's dense router ids translate by division.
+    first = result.most_loaded_links(count=1)[0]
+    row = result.links.slice(first["link"], 1).to_pylist()[0]
+    source, target = row["from_router"], row["to_router"]
+    assert first["name"] == (
+        f"g{source // 4} r{source % 4} → g{target // 4} r{target % 4} ({row['class']})"
+    )
+    assert first["utilisation"] == max(
+        u
+        for u, kind in zip(
+            result.links["utilisation"].to_pylist(), result.links["kind"].to_pylist(), strict=True
+        )
+        if kind != "terminal"
+    )
+
+
+def test_summary_figures_agree_with_the_tables(result: Result) -> None:
+    summary = result.summary_dict
+    halo = summary["jobs"][0]
+    assert halo["run_time_ps"] == halo["end_ps"] - halo["start_ps"]
+    glob = next(entry for entry in summary["link_classes"] if entry["class"] == "global")
+    # A dragonfly with p=2 a=4 h=2 has 9 groups and 9·8 directed global links.
+    assert glob["links"] == 72
+    frame = result.to_pandas("links")
+    chosen = frame[frame["class"] == "global"]
+    assert glob["utilisation_mean"] == pytest.approx(chosen["utilisation"].mean())
+    table = result.to_pandas("summary").set_index(["scope", "name", "quantity"])["value"]
+    assert table["job", "halo", "message_latency_p99_ps"] == halo["message_latency_p99_ps"]
+
+
+def test_saved_results_load_again_equal(result: Result, tmp_path: Path) -> None:
+    # A name with "=" must not be taken for a partition of a data set.
+    loaded = Result.load(result.save(tmp_path / "routing=par"))
+    assert loaded.meta == result.meta
+    assert loaded.timing == result.timing
+    assert loaded.scenario_toml == result.scenario_toml
+    for name in TABLES:
+        assert loaded.table(name).equals(result.table(name), check_metadata=True), name
+
+
+def test_equal_results_are_equal_files(tmp_path: Path) -> None:
+    first = Result.from_engine(engine_result(), "x").save(tmp_path / "a")
+    raw = engine_result()
+    raw["meta"] |= {"wall_seconds": 77.0, "threads": 8, "events": 1}
+    second = Result.from_engine(raw, "x").save(tmp_path / "b")
+    assert digests(first) == digests(second)
+    assert json.loads((second / "timing.json").read_text())["threads"] == 8
+
+
+def test_a_directory_with_results_is_never_touched(result: Result, tmp_path: Path) -> None:
+    directory = result.save(tmp_path / "out")
+    before = digests(directory)
+    with pytest.raises(OutputError, match=r"already holds files.*--out"):
+        result.save(directory)
+    assert digests(directory) == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
+
+
+def test_unusable_directories_are_refused_before_a_run(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="is a file"):
+        check_output_directory(tmp_path / "file")
+    with pytest.raises(OutputError, match="cannot be created"):
+        check_output_directory(tmp_path / "file" / "below")
+    # No permission bit stops root, but nobody creates directories in /proc.
+    with pytest.raises(OutputError, match=r"cannot be created.*--out"):
+        check_output_directory(Path("/proc/odonata/out"))
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    check_output_directory(empty)
+
+
+def test_default_directories_count_up(tmp_path: Path) -> None:
+    assert unused_directory("demo", tmp_path) == tmp_path / "demo-1"
+    (tmp_path / "demo-1").mkdir()
+    assert unused_directory("demo", tmp_path) == tmp_path / "demo-2"
+
+
+def test_a_failing_save_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = Result.from_engine(engine_result())
+
+    def full_disk(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("odonata.results.pq.write_table", full_disk)
+    with pytest.raises(OutputError, match="no space left on device"):
+        result.save(tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("after_tables", [0, 1, 5, 8])
+def test_a_killed_save_leaves_no_half_directory(tmp_path: Path, after_tables: int) -> None:
+    script = f"""
+        import os, signal, sys
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        from synthetic import engine_result
+        from odonata import results
+        write, written = results.pq.write_table, 0
+        def dying_write(*arguments, **options):
+            global written
+            if written == {after_tables}:
+                os.kill(os.getpid(), signal.SIGKILL)
+            write(*arguments, **options)
+            written += 1
+        results.pq.write_table = dying_write
+        results.Result.from_engine(engine_result()).save({str(tmp_path / "out")!r})
+    """
+    code = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], check=False, env=dict(os.environ)
+    ).returncode
+    assert code == -signal.SIGKILL
+    assert not (tmp_path / "out").exists()
+    # The next run is not disturbed by what the killed one left.
+    Result.from_engine(engine_result()).save(tmp_path / "out")
+
+
+def test_loading_something_else_says_what_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match=r"not a result directory: result\.json is missing"):
+        Result.load(tmp_path)
+
+
+def test_loading_another_format_says_so(result: Result, tmp_path: Path) -> None:
+    directory = result.save(tmp_path / "out")
+    meta = json.loads((directory / "result.json").read_text())
+    (directory / "result.json").write_text(json.dumps({**meta, "schema": 99}))
+    with pytest.raises(OutputError, match="written in format 99"):
+        Result.load(directory)
+
+
+def test_every_column_is_documented() -> None:
+    text = to_markdown()
+    for schema in TABLES.values():
+        for column in schema.columns:
+            assert f"`{column.name}`" in text
+            assert column.doc
+
+
+def test_tables_are_arrow(result: Result) -> None:
+    assert isinstance(result.summary, pa.Table)
+    with pytest.raises(KeyError, match="there are jobs, links"):
+        result.table("job")
