@@ -1,0 +1,50 @@
+"""Odonata: the network of a supercomputer and everything that runs on it, simulated together.
+
+A scenario says what is wired, how packets are routed, and which jobs send what::
+
+    import odonata
+
+    result = odonata.run("examples/demo.toml")
+    result.jobs.to_pandas()
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from odonata.errors import (
+    InternalError,
+    OdonataError,
+    OutputError,
+    ScenarioError,
+    SimulationError,
+)
+from odonata.scenario import Scenario
+from odonata.units import Duration, Rate, Size
+
+if TYPE_CHECKING:
+    from odonata.results import Result, run
+
+__all__ = [
+    "Duration",
+    "InternalError",
+    "OdonataError",
+    "OutputError",
+    "Rate",
+    "Result",
+    "Scenario",
+    "ScenarioError",
+    "SimulationError",
+    "Size",
+    "run",
+]
+
+#: Names that are loaded on first use: tables and plots take half a second to import.
+_LAZY = {"Result": "odonata.results", "run": "odonata.results"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(importlib.import_module(_LAZY[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,408 @@
+"""Jobs of a scenario: who sends what to whom and when, and where its ranks sit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, Tag, model_validator
+
+from odonata.model import (
+    Bandwidth,
+    Count,
+    Delay,
+    Index,
+    PositiveDuration,
+    PositiveSize,
+    Table,
+    by_form,
+    chosen_by,
+    is_list,
+    is_table,
+    is_text,
+    tag,
+)
+from odonata.problem import problem
+from odonata.units import Duration, describe
+
+# --- Motifs: closed loop, each rank waits for what it receives ----------------
+
+
+class MotifBase(Table):
+    """What every motif has."""
+
+    iterations: Count = 1
+    """How often each rank runs through the motif."""
+    compute: Delay = Duration(0)
+    """Time that each rank computes at the start of every iteration."""
+
+    def normalised(self, directory: Path) -> dict[str, Any]:
+        """The engine's form; files are found relative to `directory`."""
+        return {
+            "kind": self.kind,  # type: ignore[attr-defined]
+            "iterations": self.iterations,
+            "compute_ps": int(self.compute),
+        }
+
+
+class MessageMotif(MotifBase):
+    """What every motif with messages of one size has."""
+
+    message: PositiveSize
+    """Size of each message."""
+
+    def normalised(self, directory: Path) -> dict[str, Any]:
+        """The engine's form."""
+        return {**super().normalised(directory), "message_bytes": int(self.message)}
+
+
+class AllToAll(MessageMotif):
+    """Every rank sends a message to every other rank."""
+
+    kind: Literal["all-to-all"] = "all-to-all"
+    """The motif."""
+    algorithm: Literal["pairwise", "linear"] = "pairwise"
+    """Order of the partners: in step s rank r sends to r + s, or every rank goes through the
+    others in their order."""
+    window: Count | None = None
+    """Messages that a rank has outstanding at once. Default: all."""
+
+    def normalised(self, directory: Path) -> dict[str, Any]:
+        """The engine's form."""
+        return {
+            **super().normalised(directory),
+            "algorithm": self.algorithm,
+            "window": self.window,
+        }
+
+
+class Halo(MessageMotif):
+    """Every rank of a grid exchanges messages with its neighbours across the faces."""
+
+    periodic: bool = True
+    """Whether the grid wraps around."""
+
+    def normalised(self, directory: Path) -> dict[str, Any]:
+        """The engine's form."""
+        grid = self.grid  # type: ignore[attr-defined]
+        return {**super().normalised(directory), "grid": grid, "periodic": self.periodic}
+
+
+class Halo2d(Halo):
+    """Halo exchange on a 2-D grid."""
+
+    kind: Literal["halo2d"] = "halo2d"
+    """The motif."""
+    grid: Annotated[list[Count], Field(min_length=2, max_length=2)] | None = None
+    """Ranks along each dimension, their product the number of ranks. Default: as nearly square
+    as the number of ranks allows."""
+
+
+class Halo3d(Halo):
+    """Halo exchange on a 3-D grid."""
+
+    kind: Literal["halo3d"] = "halo3d"
+    """The motif."""
+    grid: Annotated[list[Count], Field(min_length=3, max_length=3)] | None = None
+    """Ranks along each dimension, their product the number of ranks. Default: as nearly cubic
+    as the number of ranks allows."""
+
+
+class Halo4d(Halo):
+    """Halo exchange on a 4-D grid."""
+
+    kind: Literal["halo4d"] = "halo4d"
+    """The motif."""
+    grid: Annotated[list[Count], Field(min_length=4, max_length=4)] | None = None
+    """Ranks along each dimension, their product the number of ranks. Default: as nearly equal
+    as the number of ranks allows."""
+
+
+class PatternMotif(MessageMotif):
+    """In every iteration each rank sends one message to the rank that a pattern chooses."""
+
+    kind: Literal["uniform-random", "permutation", "transpose", "tornado", "bisection", "neighbour"]
+    """The pattern."""
+
+
+class Broadcast(MessageMotif):
+    """One rank's message reaches all others over a tree."""
+
+    kind: Literal["broadcast"] = "broadcast"
+    """The motif."""
+    root: Index = 0
+    """Rank that has the message."""
+
+
+class Matrix(MotifBase):
+    """Replays a communication matrix: bytes from rank to rank, as measured in an application."""
+
+    kind: Literal["matrix"] = "matrix"
+    """The motif."""
+    file: str
+    """The matrix (CSV or edge list), relative to the scenario."""
+    message: PositiveSize | None = None
+    """Largest message; larger entries are cut. Default: one message per entry."""
+    scale: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    """Factor for every entry. Default: 1."""
+    total_bytes: PositiveSize | None = None
+    """Scales the matrix so that its entries sum to this, instead of `scale`."""
+
+    @model_validator(mode="after")
+    def _one_scale(self) -> Matrix:
+        if self.scale is not None and self.total_bytes is not None:
+            raise problem("total_bytes", f'"{self.total_bytes}"', "either `scale` or `total_bytes`")
+        return self
+
+    def normalised(self, directory: Path) -> dict[str, Any]:
+        """The engine's form; the file is found relative to `directory`."""
+        return {
+            **super().normalised(directory),
+            "file": str(directory / self.file),
+            "message_bytes": None if self.message is None else int(self.message),
+            "scale": self.scale,
+            "total_bytes": None if self.total_bytes is None else int(self.total_bytes),
+        }
+
+
+_PATTERN_MOTIFS = "uniform-random|permutation|transpose|tornado|bisection|neighbour"
+Motif = Annotated[
+    Annotated[AllToAll, Tag(tag("all-to-all"))]
+    | Annotated[Halo2d, Tag(tag("halo2d"))]
+    | Annotated[Halo3d, Tag(tag("halo3d"))]
+    | Annotated[Halo4d, Tag(tag("halo4d"))]
+    | Annotated[PatternMotif, Tag(tag(_PATTERN_MOTIFS))]
+    | Annotated[Broadcast, Tag(tag("broadcast"))]
+    | Annotated[Matrix, Tag(tag("matrix"))],
+    chosen_by(
+        "kind", "all-to-all", "halo2d", "halo3d", "halo4d", _PATTERN_MOTIFS, "broadcast", "matrix"
+    ),
+]
+
+# --- Traffic: open loop, offered whatever the network does --------------------
+
+
+class TrafficBase(Table):
+    """What all open-loop traffic has."""
+
+    message: PositiveSize
+    """Size of each message."""
+    process: Literal["poisson", "periodic", "bernoulli"] = "poisson"
+    """When a rank starts its messages: exponential gaps, fixed gaps, or with a fixed probability
+    in every slot."""
+    load: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    """Offered load of a node, as a fraction of the bandwidth of its terminal link; its ranks
+    share it."""
+    rate: Bandwidth | None = None
+    """Offered load of a rank."""
+    interval: PositiveDuration | None = None
+    """Mean time between two messages of a rank."""
+    slot: PositiveDuration | None = None
+    """With `process = "bernoulli"`: length of a slot. Default: the time that a message takes on
+    the terminal link."""
+
+    @model_validator(mode="after")
+    def _one_rate(self) -> TrafficBase:
+        given = [k for k in ("load", "rate", "interval") if getattr(self, k) is not None]
+        if len(given) != 1:
+            found = " and ".join(f"`{key}`" for key in given) or "none of them"
+            raise problem(given[-1] if given else "load", found, "one of load, rate and interval")
+        if self.slot is not None and self.process != "bernoulli":
+            raise problem("slot", describe(self.slot), 'only with process = "bernoulli"')
+        return self
+
+    def normalised(self) -> dict[str, Any]:
+        """The engine's form."""
+        if self.load is not None:
+            offered = {"load": self.load}
+        elif self.rate is not None:
+            offered = {"rate_bytes_per_s": int(self.rate)}
+        else:
+            offered = {"interval_ps": int(self.interval or 0)}
+        return {
+            "pattern": self.pattern_form(),
+            "message_bytes": int(self.message),
+            "process": self.process,
+            "slot_ps": None if self.slot is None else int(self.slot),
+            "offered": offered,
+        }
+
+    def pattern_form(self) -> dict[str, Any]:
+        """The engine's form of the pattern."""
+        return {"name": self.pattern}  # type: ignore[attr-defined]
+
+
+class Traffic(TrafficBase):
+    """Traffic by a pattern that needs no parameter."""
+
+    pattern: Literal[
+        "uniform-random",
+        "uniform-or-self",
+        "permutation",
+        "tornado",
+        "transpose",
+        "bisection",
+        "bisection-pairs",
+        "neighbour",
+        "group-tornado",
+    ]
+    """Whom a rank sends to: any other rank (`uniform-random`), any rank and itself, the partner
+    in a random permutation, r + ⌈n/2⌉ − 1 (`tornado`), the mirror place in a square matrix
+    (`transpose`), a random rank or the partner in the other half, either neighbour, or the rank
+    at the same place of the group half-way round (`group-tornado`)."""
+
+
+class GroupShift(TrafficBase):
+    """Traffic to another group: ADV+k, the worst case of minimal routing on a dragonfly."""
+
+    pattern: Literal["adversarial", "group-shift"]
+    """To a random rank (`adversarial`) or to the rank at the same place (`group-shift`) of the
+    group k groups further."""
+    k: int = 1
+    """Distance in groups, among those where the job has ranks."""
+
+    def pattern_form(self) -> dict[str, Any]:
+        """The engine's form of the pattern."""
+        return {"name": self.pattern, "k": self.k}
+
+
+class Shift(TrafficBase):
+    """Traffic to the rank a fixed distance further."""
+
+    pattern: Literal["shift"] = "shift"
+    """The pattern."""
+    offset: Count
+    """Rank r sends to r + offset (modulo the number of ranks)."""
+
+    def pattern_form(self) -> dict[str, Any]:
+        """The engine's form of the pattern."""
+        return {"name": self.pattern, "offset": self.offset}
+
+
+class Stencil(TrafficBase):
+    """Traffic to the neighbours in a grid of ranks."""
+
+    pattern: Literal["stencil"] = "stencil"
+    """The pattern."""
+    grid: Annotated[list[Count], Field(min_length=1, max_length=4)]
+    """Ranks along each dimension; their product is the number of ranks."""
+    periodic: bool = True
+    """Whether the grid wraps around."""
+
+    def pattern_form(self) -> dict[str, Any]:
+        """The engine's form of the pattern."""
+        return {"name": self.pattern, "grid": self.grid, "periodic": self.periodic}
+
+
+class HotSpot(TrafficBase):
+    """Traffic of which a share goes to a few ranks, the rest to any rank."""
+
+    pattern: Literal["hot-spot"] = "hot-spot"
+    """The pattern."""
+    hot_ranks: Annotated[list[Index], Field(min_length=1)]
+    """Ranks that draw more traffic."""
+    fraction: Annotated[float, Field(ge=0, le=1)]
+    """Share of the messages that goes to them."""
+
+    def pattern_form(self) -> dict[str, Any]:
+        """The engine's form of the pattern."""
+        return {"name": self.pattern, "hot_ranks": self.hot_ranks, "fraction": self.fraction}
+
+
+_PLAIN = (
+    "uniform-random|uniform-or-self|permutation|tornado|transpose|bisection|bisection-pairs"
+    "|neighbour|group-tornado"
+)
+_GROUPED = "adversarial|group-shift"
+AnyTraffic = Annotated[
+    Annotated[Traffic, Tag(tag(_PLAIN))]
+    | Annotated[GroupShift, Tag(tag(_GROUPED))]
+    | Annotated[Shift, Tag(tag("shift"))]
+    | Annotated[Stencil, Tag(tag("stencil"))]
+    | Annotated[HotSpot, Tag(tag("hot-spot"))],
+    chosen_by("pattern", _PLAIN, _GROUPED, "shift", "stencil", "hot-spot"),
+]
+
+# --- Jobs ---------------------------------------------------------------------
+
+
+class MappingFile(Table):
+    """A mapping of ranks to nodes from a file."""
+
+    file: str
+    """One line per rank: index of its node among the job's nodes; relative to the scenario."""
+
+
+class Job(Table):
+    """A parallel application: ranks on nodes, and what they send."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    """Name in tables and pictures. Default: job1, job2, …"""
+    nodes: Count | None = None
+    """Nodes that the job gets. Default: as many as its ranks need."""
+    ranks: Count | None = None
+    """Ranks (processes). Default: `ranks_per_node` on every node; those of the matrix, for a
+    matrix without `nodes`."""
+    ranks_per_node: Count = 1
+    """Ranks on each node."""
+    start: Delay = Duration(0)
+    """When its ranks start."""
+    placement: Annotated[
+        Annotated[
+            Literal["contiguous", "spread", "random-node", "random-router", "random-group"],
+            Tag(tag("a name")),
+        ]
+        | Annotated[list[Index], Field(min_length=1), Tag(tag("a list of nodes"))],
+        by_form({"a name": is_text, "a list of nodes": is_list}),
+    ] = "contiguous"
+    """Which free nodes the job gets: the first ones, one of each group in turn, random nodes,
+    all of random routers or groups, or a list of nodes."""
+    mapping: Annotated[
+        Annotated[Literal["linear", "random"], Tag(tag("a name"))]
+        | Annotated[list[Index], Field(min_length=1), Tag(tag("a list"))]
+        | Annotated[MappingFile, Tag(tag("a table with `file`"))],
+        by_form({"a name": is_text, "a list": is_list, "a table with `file`": is_table}),
+    ] = "linear"
+    """Which rank sits on which of them: node after node, at random, or explicitly: the index of
+    each rank's node among the job's nodes, as a list or in a file."""
+    motif: Motif | None = None
+    """What its ranks do, waiting for what they receive."""
+    traffic: AnyTraffic | None = None
+    """What its ranks send, whatever the network does."""
+
+    @model_validator(mode="after")
+    def _one_load(self) -> Job:
+        if (self.motif is None) == (self.traffic is None):
+            found = "neither" if self.motif is None else "both"
+            raise problem("", found, "exactly one of `motif` and `traffic`")
+        sized = self.nodes or self.ranks or isinstance(self.placement, list)
+        if not sized and not isinstance(self.motif, Matrix):
+            raise problem("nodes", "nothing", "a value, as `ranks` is not given either")
+        return self
+
+    def normalised(self, position: int, directory: Path) -> dict[str, Any]:
+        """The engine's form of the job at a position of the scenario (from 0)."""
+        if isinstance(self.placement, list):
+            placement: dict[str, Any] = {"policy": "explicit", "nodes": self.placement}
+        else:
+            placement = {"policy": self.placement}
+        if isinstance(self.mapping, list):
+            mapping: dict[str, Any] = {"policy": "explicit", "node_of_rank": self.mapping}
+        elif isinstance(self.mapping, MappingFile):
+            mapping = {"policy": "file", "file": str(directory / self.mapping.file)}
+        else:
+            mapping = {"policy": self.mapping}
+        return {
+            "name": self.name or f"job{position + 1}",
+            "nodes": self.nodes,
+            "ranks": self.ranks,
+            "ranks_per_node": self.ranks_per_node,
+            "start_ps": int(self.start),
+            "placement": placement,
+            "mapping": mapping,
+            "load": {"motif": self.motif.normalised(directory)}
+            if self.motif
+            else {"traffic": self.traffic.normalised()}
+            if self.traffic
+            else None,
+        }

@@ -1,0 +1,130 @@
+"""What all tables of a scenario have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    ValidationError,
+)
+
+from odonata.errors import ScenarioError
+from odonata.problem import problems
+from odonata.units import Duration, Quantity, Rate, Size, UnitError, quantity_error
+
+
+class Table(BaseModel):
+    """A table of a scenario file: unknown keys and values of another type are errors."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        strict=True,
+        frozen=True,
+        validate_default=False,
+        populate_by_name=True,
+        use_attribute_docstrings=True,
+    )
+
+    def __init__(self, **values: Any) -> None:
+        """Checks the values.
+
+        Raises:
+            ScenarioError: If a key is unknown or missing, or a value is not allowed.
+        """
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise ScenarioError(problems(error, type(self))) from None
+
+    # Pydantic calls an __init__ of our own for every table inside a table, and would
+    # lose where it is, unless it is marked as the plain one.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+
+def _between(low: Quantity, high: Quantity | None = None) -> AfterValidator:
+    """Refuses quantities below `low` or above `high`."""
+
+    def check(value: Quantity) -> Quantity:
+        if value < low or (high is not None and value > high):
+            allowed = f"at least {low}" if high is None else f"between {low} and {high}"
+            raise quantity_error(UnitError(f'"{value}"', f"{value.kind} {allowed}"))
+        return value
+
+    return AfterValidator(check)
+
+
+#: A duration that may be zero.
+Delay = Duration
+#: A duration that takes time.
+PositiveDuration = Annotated[Duration, _between(Duration(1))]
+#: An amount of data that is not nothing.
+PositiveSize = Annotated[Size, _between(Size(1))]
+#: The rate of a link or source.
+Bandwidth = Annotated[Rate, _between(Rate("1 kB/s"), Rate("1000 TB/s"))]
+#: A number of things, at least one.
+Count = Annotated[int, Field(ge=1, le=2**32 - 1)]
+#: An index, from zero.
+Index = Annotated[int, Field(ge=0, le=2**32 - 1)]
+
+
+def tag(name: str) -> str:
+    """Tag of a union's member; the brackets tell it from a key in an error's location."""
+    return f"<{name}>"
+
+
+def chosen_by(key: str, *tags: str) -> Discriminator:
+    """Chooses the member of a union of tables by the value of `key`.
+
+    Args:
+        key: Key that every member has.
+        tags: Tag of each member: the values of `key` that choose it, separated by ``|``.
+    """
+    chosen = {name: tag(names) for names in tags for name in names.split("|")}
+
+    def choose(value: Any) -> str:
+        named = value.get(key) if isinstance(value, dict) else getattr(value, key, None)
+        return chosen.get(named, tag("")) if isinstance(named, str) else tag("")
+
+    choose.__name__ = key
+    return Discriminator(choose)
+
+
+def by_form(forms: dict[str, Callable[[Any], bool]]) -> Discriminator:
+    """Chooses the member of a union by the form of the value.
+
+    Args:
+        forms: Whether a value has a form, by the member's tag. The tag is also what
+            messages say is allowed, such as ``a name``.
+    """
+
+    def choose(value: Any) -> str:
+        return tag(next((name for name, fits in forms.items() if fits(value)), ""))
+
+    choose.__name__ = "form"
+    return Discriminator(choose)
+
+
+def is_text(value: Any) -> bool:
+    """Whether a value is a string."""
+    return isinstance(value, str)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is an integer or a float."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def is_list(value: Any) -> bool:
+    """Whether a value is a list."""
+    return isinstance(value, list)
+
+
+def is_table(value: Any) -> bool:
+    """Whether a value is a table or an object made from one."""
+    return isinstance(value, (dict, Table))

@@ -1,0 +1,397 @@
+"""The `[network]` table of a scenario: what is wired, and how packets are routed on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, Tag, model_validator
+
+from odonata.model import (
+    Bandwidth,
+    Count,
+    Delay,
+    PositiveDuration,
+    PositiveSize,
+    Table,
+    by_form,
+    chosen_by,
+    is_number,
+    is_table,
+    is_text,
+    tag,
+)
+from odonata.problem import problem, requires
+from odonata.units import Duration, Rate, Size
+
+Algorithm = Literal["minimal", "valiant", "ugal-l", "ugal-g", "par", "shortest-path"]
+
+
+class Link(Table):
+    """What all links of one class have in common; both directions have the full bandwidth."""
+
+    bandwidth: Bandwidth = Rate("5.25 GiB/s")
+    """Rate of each direction."""
+    latency: PositiveDuration = Duration("30 ns")
+    """Propagation delay of each direction."""
+    buffer: PositiveSize | None = None
+    """Input buffer at the receiving router, per virtual channel. Default: what the link
+    carries during one round trip (twice its latency, the router delay and the credit
+    delay), plus four packets."""
+
+    def normalised(self) -> dict[str, Any]:
+        """The engine's form."""
+        return {
+            "bandwidth_bytes_per_s": int(self.bandwidth),
+            "latency_ps": int(self.latency),
+            "buffer_bytes": None if self.buffer is None else int(self.buffer),
+        }
+
+
+class TerminalLink(Link):
+    """The links between nodes and routers."""
+
+    bandwidth: Bandwidth = Rate("16 GiB/s")
+    """Rate of each direction."""
+
+
+class GlobalLink(Link):
+    """The links between groups."""
+
+    bandwidth: Bandwidth = Rate("4.69 GiB/s")
+    """Rate of each direction."""
+    latency: PositiveDuration = Duration("300 ns")
+    """Propagation delay of each direction."""
+
+
+class Links(Table):
+    """Link classes of a network."""
+
+    terminal: TerminalLink = Field(default_factory=TerminalLink)
+    """Between nodes and routers."""
+
+    def normalised(self) -> dict[str, Any]:
+        """The engine's form, by class name."""
+        names = {name: field.alias or name for name, field in type(self).model_fields.items()}
+        return {alias: getattr(self, name).normalised() for name, alias in names.items()}
+
+
+class DragonflyLinks(Links):
+    """Link classes of a dragonfly; `green` and `black` instead of `local` in Cray XC groups."""
+
+    local: Link = Field(default_factory=Link)
+    """Within a group."""
+    green: Link = Field(default_factory=Link)
+    """Within a row of a Cray XC group (backplane of a chassis)."""
+    black: Link = Field(default_factory=Link)
+    """Within a column of a Cray XC group (cables between chassis)."""
+    global_: GlobalLink = Field(default_factory=GlobalLink, alias="global")
+    """Between groups."""
+
+
+class CrayXcLinks(Links):
+    """Link classes of a Cray XC, by the colours of its link list."""
+
+    green: Link = Field(default_factory=Link)
+    """Within a row of a group (backplane of a chassis)."""
+    black: Link = Field(default_factory=Link)
+    """Within a column of a group (cables between chassis)."""
+    blue: GlobalLink = Field(default_factory=GlobalLink)
+    """Between groups."""
+
+
+class Routing(Table):
+    """How packets find their way, in full."""
+
+    algorithm: Algorithm
+    """`minimal`, `valiant` (by way of a random intermediate), `ugal-l` and `ugal-g` (minimal or
+    Valiant, whichever has the shorter queue, seen locally or globally), `par` (UGAL-L that may
+    change its mind within the source group), or `shortest-path` (any network)."""
+    minimal_links: Literal["all", "shortest"] = "all"
+    """Which global links to the destination's group minimal routes use: all of them, or those
+    on a shortest path."""
+    choice: Literal["random", "by-load"] = "random"
+    """How one of several minimal links is chosen: at random, or by the shorter queue."""
+    via: Literal["group", "router", "node"] | None = None
+    """What a non-minimal route goes by way of: a random group, router or node. Default: the
+    usual one of the algorithm."""
+    candidates: Count | None = None
+    """Non-minimal routes that an adaptive algorithm compares. Default: that of the algorithm."""
+    threshold: Size | None = None
+    """Queue that an adaptive algorithm ignores: the minimal route is taken unless its queue is
+    longer than that of the other by more than this. Default: that of the algorithm."""
+    bias: Annotated[
+        Annotated[Literal["hops"], Tag(tag('"hops"'))]
+        | Annotated[float, Field(gt=0, allow_inf_nan=False), Tag(tag("a number"))],
+        by_form({'"hops"': is_text, "a number": is_number}),
+    ] = "hops"
+    """Factor by which the queue of a non-minimal route counts more than that of the minimal one:
+    `hops`, the ratio of their lengths, or a number."""
+    virtual_channels: Annotated[int, Field(ge=1, le=64)] | None = None
+    """Virtual channels per link. Default: what the algorithm needs to be free of deadlock."""
+
+    def normalised(self) -> dict[str, Any]:
+        """The engine's form."""
+        return {
+            "algorithm": self.algorithm,
+            "minimal_links": self.minimal_links,
+            "choice": self.choice,
+            "via": self.via,
+            "candidates": self.candidates,
+            "threshold_bytes": None if self.threshold is None else int(self.threshold),
+            "bias": self.bias,
+            "virtual_channels": self.virtual_channels,
+        }
+
+
+RoutingChoice = Annotated[
+    Annotated[Algorithm, Tag(tag("a name"))] | Annotated[Routing, Tag(tag("a table"))],
+    by_form({"a name": is_text, "a table": is_table}),
+]
+
+
+class Router(Table):
+    """The router model."""
+
+    delay: Delay = Duration("50 ns")
+    """From the arrival of a packet's head at an input to its earliest departure."""
+    credit_delay: Delay = Duration(0)
+    """Extra delay of a credit, besides the latency of the link on which it returns."""
+    switching: Literal["cut-through", "store-and-forward"] = "cut-through"
+    """Whether a packet may leave before all of it has arrived."""
+    flit: PositiveSize = Size("32 B")
+    """With cut-through: bytes that must have arrived before a packet is routed."""
+    crossbar: Annotated[
+        Annotated[Literal["ideal"], Tag(tag('"ideal"'))]
+        | Annotated[float, Field(ge=1, allow_inf_nan=False), Tag(tag("a speed-up"))],
+        by_form({'"ideal"': is_text, "a speed-up": is_number}),
+    ] = "ideal"
+    """The switch inside the router: `ideal` (never a bottleneck), or the rate of its ports as a
+    multiple of the fastest link of the router, at least 1."""
+    output_buffer: PositiveSize | None = None
+    """With a bounded crossbar: output buffer per virtual channel. Default: two packets."""
+    arbitration: Literal["round-robin", "oldest-first"] = "round-robin"
+    """Which of several waiting packets goes first: virtual channels take turns, or the packet
+    that was created first."""
+
+    def normalised(self) -> dict[str, Any]:
+        """The engine's form."""
+        return {
+            "delay_ps": int(self.delay),
+            "credit_delay_ps": int(self.credit_delay),
+            "switching": self.switching,
+            "flit_bytes": int(self.flit),
+            "crossbar_speedup": None if self.crossbar == "ideal" else self.crossbar,
+            "output_buffer_bytes": None if self.output_buffer is None else int(self.output_buffer),
+            "arbitration": self.arbitration,
+        }
+
+
+class Nic(Table):
+    """The network interface of a node."""
+
+    injection: Literal["round-robin", "fifo"] = "round-robin"
+    """Order in which a node sends the messages that its ranks have handed over: one packet of
+    each in turn, or message after message."""
+    loopback_bandwidth: Bandwidth = Rate("16 GB/s")
+    """Bandwidth between two ranks of the same node."""
+    loopback_latency: Delay = Duration("500 ns")
+    """Latency of a message between two ranks of the same node."""
+
+    def normalised(self) -> dict[str, Any]:
+        """The engine's form."""
+        return {
+            "injection": self.injection,
+            "loopback_bandwidth_bytes_per_s": int(self.loopback_bandwidth),
+            "loopback_latency_ps": int(self.loopback_latency),
+        }
+
+
+class NetworkBase(Table):
+    """What every family of networks has."""
+
+    default_routing: ClassVar[Algorithm] = "minimal"
+
+    router: Router = Field(default_factory=Router)
+    """The router model."""
+    nic: Nic = Field(default_factory=Nic)
+    """The network interface of a node."""
+    routing: RoutingChoice | None = None
+    """How packets find their way: the name of an algorithm, or a table with its parameters.
+    Default: `minimal` where the network has groups, else `shortest-path`."""
+
+    def topology(self, directory: Path) -> dict[str, Any]:
+        """The engine's form of what is wired; files are found relative to `directory`."""
+        raise NotImplementedError
+
+    def link_classes(self) -> dict[str, Any]:
+        """The engine's form of the link classes."""
+        links: Links = self.links  # type: ignore[attr-defined]
+        return links.normalised()
+
+    def normalised(self, directory: Path) -> dict[str, Any]:
+        """The engine's form."""
+        routing = self.routing or self.default_routing
+        if isinstance(routing, str):
+            routing = Routing(algorithm=routing)
+        return {
+            "topology": self.topology(directory),
+            "routing": routing.normalised(),
+            "links": self.link_classes(),
+            "router": self.router.normalised(),
+            "nic": self.nic.normalised(),
+        }
+
+
+class Dragonfly(NetworkBase):
+    """A dragonfly: groups of routers, groups connected to each other directly (Kim et al. 2008)."""
+
+    family: Literal["dragonfly"] = "dragonfly"
+    """The family."""
+    p: Count
+    """Nodes per router."""
+    a: Count
+    """Routers per group."""
+    h: Count
+    """Global links per router."""
+    g: Count | None = None
+    """Groups, at most a·h + 1. Default: a·h + 1, one link between every two groups."""
+    arrangement: Literal["absolute", "relative", "circulant", "custom"] = "absolute"
+    """Which router of a group holds the link to which other group (Hastings et al. 2015);
+    `custom` reads it from `arrangement_file`."""
+    arrangement_file: str | None = None
+    """With `arrangement = "custom"`: file with the global links, relative to the scenario."""
+    group: Literal["all-to-all", "cray-xc"] = "all-to-all"
+    """Wiring within a group: every router to every other, or a Cray XC grid whose rows and
+    columns are each all-to-all."""
+    rows: Count | None = None
+    """With `group = "cray-xc"`: rows of a group; rows × columns = a."""
+    columns: Count | None = None
+    """With `group = "cray-xc"`: columns of a group."""
+    row_links: Count | None = None
+    """With `group = "cray-xc"`: parallel links between two routers of a row. Default: 1."""
+    column_links: Count | None = None
+    """With `group = "cray-xc"`: parallel links between two routers of a column. Default: 1."""
+    links: DragonflyLinks = Field(default_factory=DragonflyLinks)
+    """Link classes."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Dragonfly:
+        custom = self.arrangement == "custom"
+        requires(self, "arrangement_file", when=custom, why='arrangement = "custom"')
+        grid = self.group == "cray-xc"
+        for key in ("rows", "columns"):
+            requires(self, key, when=grid, why='group = "cray-xc"')
+        for key in ("row_links", "column_links"):
+            if not grid:
+                requires(self, key, when=False, why='group = "cray-xc"')
+        for key in ("green", "black") if not grid else ("local",):
+            if key in self.links.model_fields_set:
+                wanted = "terminal, green, black, global" if grid else "terminal, local, global"
+                raise problem(f"links.{key}", f'`{key}` with group = "{self.group}"', wanted)
+        return self
+
+    def topology(self, directory: Path) -> dict[str, Any]:
+        """The engine's form of what is wired; files are found relative to `directory`."""
+        file = self.arrangement_file
+        return {
+            "family": self.family,
+            "p": self.p,
+            "a": self.a,
+            "h": self.h,
+            "g": self.g,
+            "arrangement": self.arrangement,
+            "arrangement_file": None if file is None else str(directory / file),
+            "group": self.group,
+            "rows": self.rows,
+            "columns": self.columns,
+            "row_links": self.row_links or 1,
+            "column_links": self.column_links or 1,
+        }
+
+    def link_classes(self) -> dict[str, Any]:
+        """The engine's form of the link classes that this dragonfly has."""
+        unused = ("local",) if self.group == "cray-xc" else ("green", "black")
+        return {k: v for k, v in self.links.normalised().items() if k not in unused}
+
+
+class Crossbar(NetworkBase):
+    """All nodes on one router: an ideal network to compare real ones with."""
+
+    default_routing: ClassVar[Algorithm] = "shortest-path"
+
+    family: Literal["crossbar"] = "crossbar"
+    """The family."""
+    nodes: Count
+    """Nodes."""
+    links: Links = Field(default_factory=Links)
+    """Link classes."""
+
+    def topology(self, directory: Path) -> dict[str, Any]:
+        """The engine's form of what is wired."""
+        return {"family": self.family, "nodes": self.nodes}
+
+
+class CrayXcFile(NetworkBase):
+    """A real Cray XC, from the link list that its maintenance software prints."""
+
+    family: Literal["cray-xc-file"] = "cray-xc-file"
+    """The family."""
+    file: str
+    """The link list, relative to the scenario."""
+    nodes_per_router: Count = 4
+    """Nodes on each router."""
+    links: CrayXcLinks = Field(default_factory=CrayXcLinks)
+    """Link classes."""
+
+    def topology(self, directory: Path) -> dict[str, Any]:
+        """The engine's form of what is wired; the file is found relative to `directory`."""
+        return {
+            "family": self.family,
+            "file": str(directory / self.file),
+            "nodes_per_router": self.nodes_per_router,
+        }
+
+
+class FileNetwork(NetworkBase):
+    """A network from a file in a general format."""
+
+    default_routing: ClassVar[Algorithm] = "shortest-path"
+
+    file: str
+    """The wiring, relative to the scenario."""
+    links: dict[str, Link] = Field(default_factory=dict)
+    """Link classes, by the names that the file uses."""
+
+    def topology(self, directory: Path) -> dict[str, Any]:
+        """The engine's form of what is wired; the file is found relative to `directory`."""
+        family: str = self.family  # type: ignore[attr-defined]
+        return {"family": family, "file": str(directory / self.file)}
+
+    def link_classes(self) -> dict[str, Any]:
+        """The engine's form of the link classes."""
+        return {name: link.normalised() for name, link in self.links.items()}
+
+
+class EdgeList(FileNetwork):
+    """A network from a list of links, one per line."""
+
+    family: Literal["edge-list"] = "edge-list"
+    """The family."""
+
+
+class Graphml(FileNetwork):
+    """A network from a GraphML file."""
+
+    family: Literal["graphml"] = "graphml"
+    """The family."""
+
+
+Network = Annotated[
+    Annotated[Dragonfly, Tag(tag("dragonfly"))]
+    | Annotated[Crossbar, Tag(tag("crossbar"))]
+    | Annotated[CrayXcFile, Tag(tag("cray-xc-file"))]
+    | Annotated[EdgeList, Tag(tag("edge-list"))]
+    | Annotated[Graphml, Tag(tag("graphml"))],
+    chosen_by("family", "dragonfly", "crossbar", "cray-xc-file", "edge-list", "graphml"),
+]

@@ -1,0 +1,373 @@
+"""Scenarios: what is simulated, from a TOML file or built in code, checked the same way.
+
+A file::
+
+    scenario = Scenario.from_file("examples/demo.toml")
+
+The same in code::
+
+    from odonata import Scenario
+    from odonata.load import Halo3d, Job
+    from odonata.network import Dragonfly
+
+    scenario = Scenario(
+        network=Dragonfly(p=2, a=4, h=2),
+        job=[Job(nodes=36, motif=Halo3d(message="1 MB"))],
+    )
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, PrivateAttr, Tag, ValidationError, model_validator
+from typing_extensions import Self
+
+from odonata.errors import Problem, ScenarioError
+from odonata.load import Job
+from odonata.model import (
+    Count,
+    Delay,
+    PositiveDuration,
+    PositiveSize,
+    Table,
+    by_form,
+    is_number,
+    is_text,
+    tag,
+)
+from odonata.network import Network
+from odonata.problem import key_path, problem, problems
+from odonata.toml_text import toml_text
+from odonata.units import Duration, Size, describe
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:  # pragma: no cover
+    import tomli as tomllib
+
+
+class Simulation(Table):
+    """How long and how finely to simulate."""
+
+    packet: PositiveSize = Size("4 KiB")
+    """Largest packet; messages are cut into packets of this size and a rest."""
+    duration: PositiveDuration | None = None
+    """Simulated time at which the run stops. Default: when every job with a motif has finished."""
+    warmup: Delay = Duration(0)
+    """Statistics count what is created (latencies) or happens (throughput, link load) from here."""
+    timeline_bin: PositiveDuration | None = None
+    """Width of a bin of the timeline. Default: chosen so that there are at most 1,024."""
+    threads: Annotated[int, Field(ge=1, le=1024)] = 1
+    """Threads that simulate; results do not depend on it."""
+
+    @model_validator(mode="after")
+    def _warmup_ends(self) -> Simulation:
+        if self.duration is not None and self.warmup >= self.duration:
+            raise problem("warmup", f'"{self.warmup}"', f"less than the duration, {self.duration}")
+        return self
+
+    def normalised(self) -> dict[str, Any]:
+        """The engine's form."""
+        return {
+            "packet_bytes": int(self.packet),
+            "duration_ps": None if self.duration is None else int(self.duration),
+            "warmup_ps": int(self.warmup),
+            "timeline_bin_ps": None if self.timeline_bin is None else int(self.timeline_bin),
+            "threads": self.threads,
+        }
+
+
+class Record(Table):
+    """Which single events get a row in the result tables."""
+
+    messages: Annotated[
+        Annotated[Literal["none", "all"], Tag(tag('"none", "all"'))]
+        | Annotated[Count, Tag(tag("a whole number"))],
+        by_form({'"none", "all"': is_text, "a whole number": is_number}),
+    ] = "none"
+    """Rows of the `messages` table: `none`, `all`, or one of every so many messages of a node.
+    Distributions are kept all the same."""
+
+    def normalised(self) -> dict[str, Any]:
+        """The engine's form: every how many messages; 0 for none."""
+        every = {"none": 0, "all": 1}.get(str(self.messages), self.messages)
+        return {"messages_every": every}
+
+
+class Scenario(Table):
+    """What is simulated: a network, the jobs on it, and what to record.
+
+    Immutable; [`with_set`][odonata.scenario.Scenario.with_set] makes a changed copy.
+
+    Raises:
+        ScenarioError: If a key is unknown or missing, or a value is not allowed.
+    """
+
+    title: str = ""
+    """What it shows, for people."""
+    seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 1
+    """Seed of every random choice; equal seeds give equal results, bit by bit."""
+    network: Network
+    """What is wired, and how packets are routed on it."""
+    simulation: Simulation = Field(default_factory=Simulation)
+    """How long and how finely to simulate."""
+    record: Record = Field(default_factory=Record)
+    """Which single events get a row in the result tables."""
+    job: list[Job] = Field(default_factory=list)
+    """Parallel applications, in the order in which they get their nodes."""
+
+    _file: str = PrivateAttr(default="")
+    _directory: Path = PrivateAttr(default_factory=Path)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Scenario:
+        if self.job and self.simulation.duration is None and not any(j.motif for j in self.job):
+            raise problem(
+                "simulation.duration", "nothing", "a duration, as traffic is offered without end"
+            )
+        names: dict[str, int] = {}
+        for position, name in enumerate(self.job_names()):
+            first = names.setdefault(name, position)
+            if first != position:
+                allowed = f"a name that differs from that of job[{first}]"
+                raise problem(f"job[{position}].name", f'"{name}"', allowed)
+        return self
+
+    @classmethod
+    def from_file(cls, file: str | os.PathLike[str]) -> Self:
+        """Reads and checks a TOML file. Paths in it are relative to the file.
+
+        Raises:
+            ScenarioError: If it cannot be read, is no TOML, or is no scenario; the error names
+                every key that is wrong, what was found there and what is allowed.
+        """
+        name = os.fspath(file)
+        try:
+            text = Path(file).read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            message = f"byte {error.start} is not UTF-8; a scenario is a UTF-8 text file"
+            raise ScenarioError([Problem("", message)], name) from None
+        except OSError as error:
+            message = f"cannot be read: {error.strerror or error}"
+            raise ScenarioError([Problem("", message)], name) from None
+        return cls.from_toml(text, file=name)
+
+    @classmethod
+    def from_toml(cls, text: str, *, file: str = "") -> Self:
+        """Reads and checks a scenario in TOML.
+
+        Args:
+            text: The scenario.
+            file: Where it comes from: for messages, and paths in it are relative to this file.
+
+        Raises:
+            ScenarioError: If it is no TOML or no scenario.
+        """
+        try:
+            data = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise ScenarioError([_syntax_problem(str(error), text)], file) from None
+        return cls.from_dict(data, file=file)
+
+    @classmethod
+    def from_dict(
+        cls,
+        data: Mapping[str, Any],
+        *,
+        file: str = "",
+        directory: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Checks a scenario given as nested dicts and lists, as a TOML reader makes them.
+
+        Args:
+            data: The scenario.
+            file: Where it comes from, for messages.
+            directory: What paths in it are relative to. Default: the directory of `file`, or the
+                working directory.
+
+        Raises:
+            ScenarioError: If it is no scenario.
+        """
+        try:
+            scenario = cls.model_validate(data)
+        except ValidationError as error:
+            raise ScenarioError(problems(error, cls), file) from None
+        scenario._file = file
+        if directory is not None:
+            scenario._directory = Path(directory)
+        elif file:
+            scenario._directory = Path(file).parent
+        return scenario
+
+    @property
+    def file(self) -> str:
+        """The file it was read from, or an empty string."""
+        return self._file
+
+    @property
+    def directory(self) -> Path:
+        """What the paths in it are relative to."""
+        return self._directory
+
+    def job_names(self) -> list[str]:
+        """Name of each job, as in tables and pictures."""
+        return [job.name or f"job{position + 1}" for position, job in enumerate(self.job)]
+
+    def to_dict(self, *, defaults: bool = False) -> dict[str, Any]:
+        """The scenario as nested dicts and lists, quantities as texts with units.
+
+        Args:
+            defaults: Whether to include keys that were not given.
+        """
+        data = self.model_dump(
+            by_alias=True, exclude_none=True, exclude_unset=not defaults, warnings=False
+        )
+        # What chooses the kind of a table comes first, and is kept even where code left it out.
+        network = data["network"] = {"family": self.network.family, **data["network"]}
+        if defaults:
+            used = self.network.link_classes()
+            network["links"] = {k: v for k, v in network["links"].items() if k in used}
+        for job, table in zip(self.job, data.get("job", []), strict=True):
+            if job.motif is not None:
+                table["motif"] = {"kind": job.motif.kind, **table["motif"]}
+            if job.traffic is not None:
+                table["traffic"] = {"pattern": job.traffic.pattern, **table["traffic"]}
+        return data
+
+    def to_toml(
+        self, *, directory: str | os.PathLike[str] | None = None, defaults: bool = False
+    ) -> str:
+        """The scenario as TOML that reads back equal.
+
+        Args:
+            directory: Where the text will lie: paths in it are made relative to there. Default:
+                as they are.
+            defaults: Whether to include keys that were not given.
+        """
+        data = self.to_dict(defaults=defaults)
+        if directory is not None:
+            _move_paths(data, self._directory.resolve(), Path(directory).resolve())
+        return toml_text(data)
+
+    def with_set(self, changes: Iterable[str] | Mapping[str, Any]) -> Self:
+        """A copy with some keys changed.
+
+        Args:
+            changes: Texts such as ``"network.p=4"`` or ``"job.0.motif.message=1 MB"``, their
+                values typed as in TOML (what is no TOML value is a text); or a mapping from such
+                keys to values. Jobs count from 0.
+
+        Raises:
+            ScenarioError: If a change names no key, or the changed scenario is not valid.
+        """
+        data = self.to_dict()
+        pairs = changes.items() if isinstance(changes, Mapping) else map(self._change, changes)
+        for key, value in pairs:
+            self._assign(data, key, value)
+        return self.from_dict(data, file=self._file, directory=self._directory)
+
+    def normalised(self) -> dict[str, Any]:
+        """The form that the engine takes: quantities as integers in base units, absolute paths."""
+        directory = self._directory.resolve()
+        return {
+            "title": self.title,
+            "seed": self.seed,
+            "network": self.network.normalised(directory),
+            "simulation": self.simulation.normalised(),
+            "record": self.record.normalised(),
+            "jobs": [job.normalised(n, directory) for n, job in enumerate(self.job)],
+        }
+
+    def normalised_json(self) -> str:
+        """[`normalised`][odonata.scenario.Scenario.normalised] as JSON."""
+        return json.dumps(self.normalised())
+
+    def _change(self, text: str) -> tuple[str, Any]:
+        """Splits ``key=value``."""
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            message = f'found "{text}"; allowed: KEY=VALUE, such as network.p=4'
+            raise ScenarioError([Problem("--set", message, f'"{text}"')], self._file)
+        return key.strip(), _value(value)
+
+    def _assign(self, data: dict[str, Any], key: str, value: Any) -> None:
+        """Sets a dotted key in nested dicts and lists."""
+        parts: list[int | str] = [
+            int(part) if part.isdecimal() else part
+            for part in re.sub(r"\[(\d+)\]", r".\1", key).split(".")
+        ]
+        here: Any = data
+        for position, part in enumerate(parts):
+            last = position == len(parts) - 1
+            path = key_path(parts[: position + 1])
+            if type(here) is list:
+                if not isinstance(part, int) or part >= len(here):
+                    allowed = f"an index from 0 to {len(here) - 1}" if here else "no index"
+                    message = f"found {part} for a list of {len(here)}; allowed: {allowed}"
+                    raise ScenarioError([Problem(path, message, str(part), allowed)], self._file)
+            else:
+                part = str(part)
+                if not last:
+                    here.setdefault(part, {})
+            if last:
+                here[part] = value
+                return
+            inner = here[part]
+            if part == "routing" and isinstance(inner, str):
+                inner = here[part] = {"algorithm": inner}
+            if not isinstance(inner, (dict, list)):
+                message = f"found {describe(inner)}, which has no keys"
+                raise ScenarioError([Problem(path, message, describe(inner))], self._file)
+            here = inner
+
+
+def _value(text: str) -> Any:
+    """A value typed as in TOML; what is none is a text."""
+    text = text.strip()
+    if "\n" not in text:
+        try:
+            return copy.copy(tomllib.loads(f"value = {text}")["value"])
+        except tomllib.TOMLDecodeError:
+            pass
+    return text
+
+
+#: A number with a unit where TOML wants a text in quotes.
+_BARE_QUANTITY = re.compile(r"=\s*([\d._]+\s*[A-Za-zµμ][A-Za-z/]*)\s*(#.*|[,}].*)?$")
+
+
+def _syntax_problem(error: str, text: str) -> Problem:
+    """What is wrong with a text that is no TOML."""
+    match = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", error, re.S)
+    if match is None:
+        return Problem("", f"is no valid TOML: {error}")
+    lines = text.splitlines() or [""]
+    line = int(match[2]) if match[2] else len(lines)
+    column = int(match[3]) if match[3] else len(lines[-1]) + 1
+    source = lines[min(line, len(lines)) - 1]
+    bare = _BARE_QUANTITY.search(source)
+    message = f"line {line}, column {column}: {match[1]}: {source.strip()}"
+    if bare:
+        message += f' (quantities are texts in quotes: "{bare[1].strip()}")'
+    return Problem("", message, source.strip(), "valid TOML")
+
+
+def _move_paths(data: dict[str, Any], old: Path, new: Path) -> None:
+    """Makes paths that are relative to `old` relative to `new`."""
+    network = data["network"]
+    tables = [(network, "file"), (network, "arrangement_file")]
+    for job in data.get("job", []):
+        tables += [
+            (table, "file") for table in (job.get("motif"), job.get("mapping")) if table is not None
+        ]
+    for table, key in tables:
+        if isinstance(table, dict) and key in table and not Path(table[key]).is_absolute():
+            table[key] = Path(os.path.relpath(old / table[key], new)).as_posix()

@@ -1,0 +1,63 @@
+"""The JSON Schema of scenario files, with which editors complete and check them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+from odonata.scenario import Scenario
+
+#: Keys by which a table says what it is; validation needs them.
+_CHOOSERS = ("family", "kind", "pattern")
+
+
+class _Generator(GenerateJsonSchema):
+    """TOML has no null: what may be left out is simply not required."""
+
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
+        return self.generate_inner(schema["schema"])
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        if "default" in schema and schema["default"] is None:
+            return self.generate_inner(schema["schema"])
+        return super().default_schema(schema)
+
+    def get_title_from_name(self, name: str) -> str:
+        # Field names are clear by themselves; generated titles only repeat them.
+        return ""
+
+
+def scenario_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a scenario, as a TOML reader gives it.
+
+    Every key has a description. Quantities carry ``x-quantity`` (what they measure) and
+    ``x-units`` (units that are accepted).
+    """
+    schema = Scenario.model_json_schema(by_alias=True, schema_generator=_Generator)
+    definitions = schema.pop("$defs")
+    for definition in definitions.values():
+        properties = definition.get("properties", {})
+        required = definition.setdefault("required", [])
+        required += [key for key in _CHOOSERS if key in properties and key not in required]
+        if not required:
+            del definition["required"]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Odonata scenario",
+        **_without_empty_titles({k: v for k, v in schema.items() if k != "title"}),
+        "$defs": _without_empty_titles(definitions),
+    }
+
+
+def _without_empty_titles(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        return {
+            key: _without_empty_titles(value)
+            for key, value in schema.items()
+            if not (key == "title" and value == "")
+        }
+    if isinstance(schema, list):
+        return [_without_empty_titles(value) for value in schema]
+    return schema
