@@ -2,6 +2,7 @@
 //! of where a scenario comes from.
 
 mod config;
+mod engine;
 mod error;
 mod histogram;
 mod outcome;
@@ -10,6 +11,7 @@ pub use config::{
     Arbitration, Crossbar, EngineConfig, InjectionOrder, JobLoad, JobPlan, Measurement,
     MessageRecords, NicModel, RouterModel, Switching,
 };
+pub use engine::run;
 pub use error::{SimError, StuckPacket};
 pub use histogram::Histogram;
 pub use outcome::{

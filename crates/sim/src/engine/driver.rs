@@ -1,0 +1,329 @@
+//! Advances the partitions of a run, each on a thread of its own.
+//!
+//! Conservative synchronisation: what a partition does at time `t` reaches
+//! another one no earlier than `t` plus the shortest latency between them. So
+//! all of them may run up to the earliest pending event plus that latency (a
+//! step), exchange what they sent, and go on. Steps end at fixed boundaries
+//! where something global is decided, so that the decision does not depend on
+//! the number of partitions.
+
+use std::hint::spin_loop;
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use odonata_network::{Peer, Routing};
+use odonata_units::Picoseconds;
+
+use super::partition::{NEVER, Partition, Remote};
+use super::shared::Shared;
+use crate::config::JobLoad;
+use crate::outcome::Progress;
+
+/// How often the progress function is called.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
+/// Longest step where no other partition limits it, in windows.
+const LONGEST_STEP_WINDOWS: u64 = 64;
+
+/// First router of each of `threads` partitions, and one past the last.
+/// Groups stay together; partitions have about the same number of ports.
+pub(super) fn partition_bounds(shared: &Shared<'_>, threads: usize) -> Vec<u32> {
+    let topology = shared.topology;
+    let routers = topology.routers();
+    // Where a partition may begin: at the first router of a group, if the
+    // routers of a group are consecutive, otherwise at any router.
+    let groups = &topology.group_of_router;
+    let consecutive = groups.is_sorted();
+    let may_begin = |router: usize| {
+        !consecutive || topology.groups < threads as u32 || groups[router] != groups[router - 1]
+    };
+    let ports = topology.ports() as u64;
+    let mut bounds = vec![0u32];
+    for router in 1..routers {
+        let wanted = ports * bounds.len() as u64 / threads as u64;
+        if bounds.len() < threads
+            && may_begin(router)
+            && u64::from(topology.first_port[router])
+                + u64::from(topology.first_port[router] - topology.first_port[router - 1]) / 2
+                >= wanted
+        {
+            bounds.push(router as u32);
+        }
+    }
+    bounds.push(routers as u32);
+    bounds
+}
+
+/// Shortest latency of a link between two partitions.
+fn lookahead(shared: &Shared<'_>, bounds: &[u32]) -> u64 {
+    let topology = shared.topology;
+    let partition = |router: u32| bounds.partition_point(|&first| first <= router);
+    let mut shortest = NEVER;
+    for router in 0..topology.routers() {
+        let here = partition(router as u32);
+        for port in topology.first_port[router] as usize..topology.first_port[router + 1] as usize {
+            if let Peer::Port(peer) = topology.peer[port] {
+                if partition(topology.router_of_port(peer).0) != here {
+                    shortest =
+                        shortest.min(shared.classes[topology.class_of_port[port].index()].latency);
+                }
+            }
+        }
+    }
+    shortest
+}
+
+/// A barrier that spins, because steps take microseconds; it yields the
+/// processor when others need it.
+struct SpinBarrier {
+    threads: usize,
+    waiting: AtomicUsize,
+    generation: AtomicUsize,
+}
+
+impl SpinBarrier {
+    fn new(threads: usize) -> Self {
+        Self {
+            threads,
+            waiting: AtomicUsize::new(0),
+            generation: AtomicUsize::new(0),
+        }
+    }
+
+    fn wait(&self) {
+        if self.threads == 1 {
+            return;
+        }
+        let generation = self.generation.load(Ordering::Acquire);
+        if self.waiting.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
+            self.waiting.store(0, Ordering::Relaxed);
+            self.generation.store(generation + 1, Ordering::Release);
+            return;
+        }
+        let mut spins = 0u32;
+        while self.generation.load(Ordering::Acquire) == generation {
+            spins += 1;
+            if spins < 20_000 {
+                spin_loop();
+            } else {
+                std::thread::yield_now();
+            }
+        }
+    }
+}
+
+/// What a partition tells the others after each step.
+#[derive(Default)]
+#[repr(align(128))]
+struct Bulletin {
+    /// Start of its next window with events, or [`NEVER`].
+    next: AtomicU64,
+    unfinished: AtomicU64,
+    now: AtomicU64,
+    packets: AtomicU64,
+    bytes: AtomicU64,
+    hops: AtomicU64,
+}
+
+/// How a run came to its end.
+pub(super) enum End {
+    /// No event is left before the end of the run.
+    Complete,
+    /// The progress function asked to stop.
+    Interrupted(Picoseconds),
+}
+
+struct Exchange<'s> {
+    shared: &'s Shared<'s>,
+    barrier: SpinBarrier,
+    bulletins: Vec<Bulletin>,
+    /// Shape: receiving × sending partition.
+    mail: Vec<Mutex<Vec<Remote>>>,
+    interrupted: AtomicBool,
+    /// A step is no longer than this.
+    step: u64,
+    /// Steps end at multiples of this, if set.
+    boundary: Option<u64>,
+    total_bytes: u64,
+}
+
+/// Runs all partitions to the end.
+pub(super) fn drive<R: Routing>(
+    shared: &Shared<'_>,
+    partitions: &mut [Partition<'_, R>],
+    progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) -> End {
+    let threads = partitions.len();
+    let window = 1u64 << shared.window_shift();
+    let boundary = 1u64 << shared.lookahead.min(1 << 30).ilog2();
+    let background = shared.stop == NEVER
+        && shared
+            .jobs
+            .iter()
+            .any(|job| matches!(job.load, JobLoad::Open(_)));
+    let between = lookahead(shared, &partitions[0].bounds);
+    let exchange = Exchange {
+        shared,
+        barrier: SpinBarrier::new(threads),
+        bulletins: (0..threads).map(|_| Bulletin::default()).collect(),
+        mail: (0..threads * threads).map(|_| Mutex::default()).collect(),
+        interrupted: AtomicBool::new(false),
+        step: (between.min(window * LONGEST_STEP_WINDOWS) / window).max(1) * window,
+        boundary: (R::NEEDS_SNAPSHOT || background).then_some(boundary.max(window)),
+        total_bytes: shared
+            .jobs
+            .iter()
+            .map(|job| match &job.load {
+                JobLoad::Closed(program) => program.total_bytes().0,
+                JobLoad::Open(_) => 0,
+            })
+            .sum(),
+    };
+    let (first, others) = partitions
+        .split_first_mut()
+        .expect("at least one partition");
+    std::thread::scope(|scope| {
+        for (index, partition) in others.iter_mut().enumerate() {
+            let exchange = &exchange;
+            scope.spawn(move || exchange.advance(index + 1, partition, None));
+        }
+        exchange.advance(0, first, Some(progress));
+    });
+    if exchange.interrupted.load(Ordering::Relaxed) {
+        let now = exchange
+            .bulletins
+            .iter()
+            .map(|b| b.now.load(Ordering::Relaxed))
+            .max();
+        return End::Interrupted(Picoseconds(now.unwrap_or(0)));
+    }
+    End::Complete
+}
+
+impl Exchange<'_> {
+    /// Runs partition `index`; the one with the progress function reports.
+    fn advance<R: Routing>(
+        &self,
+        index: usize,
+        partition: &mut Partition<'_, R>,
+        mut progress: Option<&mut dyn FnMut(&Progress) -> ControlFlow<()>>,
+    ) {
+        let threads = self.bulletins.len();
+        let shift = self.shared.window_shift();
+        let mut events = Vec::new();
+        let mut last_report = Instant::now();
+        let mut steps = 0u64;
+        let mut published = None;
+        loop {
+            self.announce(index, partition);
+            if let Some(progress) = progress.as_deref_mut() {
+                steps += 1;
+                if steps.is_multiple_of(16) && last_report.elapsed() >= PROGRESS_INTERVAL {
+                    last_report = Instant::now();
+                    if progress(&self.report()).is_break() {
+                        self.interrupted.store(true, Ordering::Relaxed);
+                    }
+                }
+            }
+            self.barrier.wait();
+            if self.interrupted.load(Ordering::Relaxed) {
+                return;
+            }
+            let begin = self
+                .bulletins
+                .iter()
+                .map(|b| b.next.load(Ordering::Relaxed))
+                .min()
+                .unwrap_or(NEVER);
+            let unfinished: u64 = self
+                .bulletins
+                .iter()
+                .map(|b| b.unfinished.load(Ordering::Relaxed))
+                .sum();
+            let done = self.shared.stop == NEVER && unfinished == 0;
+            if begin == NEVER || begin >= self.shared.stop || done {
+                return;
+            }
+            let mut end = begin + self.step;
+            if let Some(boundary) = self.boundary {
+                end = end.min((begin / boundary + 1) * boundary);
+                if R::NEEDS_SNAPSHOT && published != Some(begin / boundary) {
+                    published = Some(begin / boundary);
+                    partition.publish_occupancy();
+                    self.barrier.wait();
+                }
+            }
+            while let Some(window) = partition.next_window() {
+                if window << shift >= end {
+                    break;
+                }
+                partition.simulate(window, &mut events);
+            }
+            if threads > 1 {
+                for (to, sent) in partition.outbox.iter_mut().enumerate() {
+                    if !sent.is_empty() {
+                        let mut mail = self.mail[to * threads + index]
+                            .lock()
+                            .expect("a partition panicked");
+                        std::mem::swap(&mut *mail, sent);
+                    }
+                }
+                self.barrier.wait();
+                for from in 0..threads {
+                    let mut mail = self.mail[index * threads + from]
+                        .lock()
+                        .expect("a partition panicked");
+                    for remote in mail.drain(..) {
+                        partition.receive(&remote);
+                    }
+                }
+            }
+        }
+    }
+
+    fn announce<R: Routing>(&self, index: usize, partition: &mut Partition<'_, R>) {
+        let bulletin = &self.bulletins[index];
+        let next = partition
+            .next_window()
+            .map_or(NEVER, |window| window << self.shared.window_shift());
+        for (cell, value) in [
+            (&bulletin.next, next),
+            (&bulletin.unfinished, partition.unfinished),
+            (&bulletin.now, partition.now),
+            (&bulletin.packets, partition.packets_delivered),
+            (&bulletin.bytes, partition.delivered_bytes),
+            (&bulletin.hops, partition.packet_hops),
+        ] {
+            cell.store(value, Ordering::Relaxed);
+        }
+    }
+
+    fn report(&self) -> Progress {
+        let sum = |of: fn(&Bulletin) -> &AtomicU64| -> u64 {
+            self.bulletins
+                .iter()
+                .map(|b| of(b).load(Ordering::Relaxed))
+                .sum()
+        };
+        let now = self
+            .bulletins
+            .iter()
+            .map(|b| b.now.load(Ordering::Relaxed))
+            .max()
+            .unwrap_or(0);
+        let bytes_delivered = sum(|b| &b.bytes);
+        let fraction = if self.shared.stop == NEVER {
+            bytes_delivered as f64 / self.total_bytes.max(1) as f64
+        } else {
+            now as f64 / self.shared.stop as f64
+        };
+        Progress {
+            now: Picoseconds(now),
+            packets_delivered: sum(|b| &b.packets),
+            bytes_delivered,
+            packet_hops: sum(|b| &b.hops),
+            fraction: fraction.min(1.0),
+        }
+    }
+}

@@ -1,0 +1,708 @@
+//! Nodes: their network interfaces, open-loop sources and ranks.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use odonata_load::{Cursor, Operation, Program};
+use odonata_network::{PacketRoute, Routing};
+use odonata_units::{Picoseconds, RankId, RouterId};
+
+use super::calendar::{Event, Kind};
+use super::packets::{Contents, NIL, Packet};
+use super::partition::{KeyMap, NEVER, Partition};
+use crate::config::{InjectionOrder, JobLoad, MessageRecords};
+use crate::outcome::MessageRecord;
+use odonata_units::{Bytes, NodeId};
+
+/// A message that its node has not sent completely.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OutMessage {
+    bytes_left: u64,
+    created: u64,
+    /// Index of the sending rank in the partition; `NIL` of an open-loop source.
+    local_rank: u32,
+    contents: Contents,
+}
+
+/// The network interface of a node. Its link to the router is the port of the
+/// same number after all router ports.
+#[derive(Clone, Debug)]
+pub(super) struct Interface {
+    pub node: u32,
+    /// Its router (global number) and the port there, relative and global.
+    pub router: u32,
+    pub terminal: u32,
+    pub port: u32,
+    /// Class of its link.
+    pub class: u8,
+    /// Whether a message of an open-loop source is in `outgoing`.
+    open_active: bool,
+    /// Messages to send, the next one first.
+    outgoing: VecDeque<OutMessage>,
+    /// Its open-loop sources in [`Partition::sources`].
+    pub sources: Range<u32>,
+    /// Packets and messages sent so far.
+    packets: u32,
+    messages: u32,
+    /// When the last message within the node is through.
+    loopback_free: u64,
+    /// Earliest pending wake-up.
+    wake_at: u64,
+}
+
+impl Interface {
+    pub fn new(node: u32, router: u32, terminal: u32, port: u32, class: u8) -> Self {
+        Self {
+            node,
+            router,
+            terminal,
+            port,
+            class,
+            open_active: false,
+            outgoing: VecDeque::new(),
+            sources: 0..0,
+            packets: 0,
+            messages: 0,
+            loopback_free: 0,
+            wake_at: NEVER,
+        }
+    }
+
+    /// Bytes that it has not sent yet.
+    pub fn backlog(&self) -> u64 {
+        self.outgoing.iter().map(|message| message.bytes_left).sum()
+    }
+}
+
+/// An open-loop source: a rank that sends at its own pace. Messages that wait
+/// for their node are not stored: when they were created can be computed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OpenSource {
+    pub interface: u32,
+    pub job: u32,
+    pub rank: u32,
+    /// Number of the next message and when it is created.
+    pub next_message: u32,
+    pub next_time: u64,
+}
+
+/// What a rank is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Activity {
+    Computing,
+    Waiting,
+    Finished,
+}
+
+/// A rank of a closed-loop job.
+#[derive(Clone, Debug)]
+pub(super) struct RankState {
+    pub job: u32,
+    pub rank: u32,
+    interface: u32,
+    activity: Activity,
+    cursor: Cursor,
+    /// Sends and receives that are not complete.
+    outstanding: u32,
+    iterations: u32,
+    waiting_since: u64,
+    /// By (source rank, tag): messages that arrived before their receive
+    /// (positive) or receives that wait for theirs (negative).
+    balance: KeyMap<i32>,
+}
+
+impl RankState {
+    pub fn new(job: u32, rank: u32, interface: u32) -> Self {
+        Self {
+            job,
+            rank,
+            interface,
+            activity: Activity::Computing,
+            cursor: Cursor::default(),
+            outstanding: 0,
+            iterations: 0,
+            waiting_since: 0,
+            balance: KeyMap::default(),
+        }
+    }
+
+    /// Whether it still has something to do.
+    pub fn is_finished(&self) -> bool {
+        self.activity == Activity::Finished
+    }
+
+    /// What an unfinished rank waits for, in words.
+    pub fn waits_for(&self) -> String {
+        let missing = self
+            .balance
+            .iter()
+            .filter(|&(_, &count)| count < 0)
+            .map(|(&key, _)| key)
+            .min();
+        match missing {
+            Some(key) => format!("a message from rank {} with tag {}", key >> 32, key as u32),
+            None => "its own messages to be sent".to_owned(),
+        }
+    }
+}
+
+fn match_key(from: u32, tag: u32) -> u64 {
+    (u64::from(from) << 32) | u64::from(tag)
+}
+
+const SUBJECT_BITS: u32 = 27;
+const DELIVERED: u32 = 0 << SUBJECT_BITS;
+const DELIVERED_LOCALLY: u32 = 1 << SUBJECT_BITS;
+const SENT: u32 = 2 << SUBJECT_BITS;
+const TIMER: u32 = 3 << SUBJECT_BITS;
+
+/// Payload of the event that wakes a rank.
+pub(super) fn timer_payload(local_rank: u32) -> u32 {
+    TIMER | local_rank
+}
+
+impl<R: Routing> Partition<'_, R> {
+    /// Makes sure that the interface is looked at, at `time` or before.
+    fn arm(&mut self, index: usize, time: u64) {
+        let interface = &mut self.interfaces[index];
+        if time < interface.wake_at {
+            interface.wake_at = time;
+            let event = Event::new(
+                time,
+                interface.router - self.base_router,
+                Kind::Wake,
+                interface.terminal,
+                1,
+            );
+            self.schedule(event);
+        }
+    }
+
+    /// The open-loop source of an interface that sends next.
+    fn next_source(&self, index: usize) -> Option<usize> {
+        let range = self.interfaces[index].sources.clone();
+        range
+            .map(|s| s as usize)
+            .min_by_key(|&s| self.sources[s].next_time)
+    }
+
+    /// Makes sure that the interface is looked at when its next open-loop
+    /// message is created, and not before `earliest`.
+    pub(super) fn arm_interface(&mut self, index: usize, earliest: u64) {
+        if let Some(source) = self.next_source(index) {
+            let time = self.sources[source].next_time.max(earliest);
+            if time < self.shared.stop {
+                self.arm(index, time);
+            }
+        }
+    }
+
+    pub(super) fn wake_interface(&mut self, index: u32, now: u64) {
+        let interface = &mut self.interfaces[index as usize];
+        if interface.wake_at == now {
+            interface.wake_at = NEVER;
+        }
+        self.touch(self.router_ports + index as usize);
+    }
+
+    /// Lets the interface send its next packet, if its link is free and the
+    /// router has room.
+    pub(super) fn try_inject(&mut self, index: usize, now: u64) {
+        let port = self.router_ports + index;
+        let free_at = self.ports[port].free_at;
+        if free_at > now {
+            if self.interfaces[index].outgoing.is_empty() {
+                self.arm_interface(index, free_at);
+            } else {
+                self.arm(index, free_at);
+            }
+            return;
+        }
+        if !self.interfaces[index].open_active {
+            self.pull_open_message(index, now);
+        }
+        let interface = &self.interfaces[index];
+        let Some(&message) = interface.outgoing.front() else {
+            self.arm_interface(index, now + 1);
+            return;
+        };
+        let size = message.bytes_left.min(self.shared.packet) as u32;
+        let lane = port * self.shared.vcs;
+        let state = &mut self.ports[port];
+        if self.lanes[lane].credits < size {
+            if state.stalled_since == NEVER {
+                state.stalled_since = now;
+            }
+            return;
+        }
+        if state.stalled_since != NEVER {
+            state.end_stall(now, self.shared.warmup);
+        }
+        let end = self.inject(index, &message, size, now);
+        let interface = &mut self.interfaces[index];
+        let left = message.bytes_left - u64::from(size);
+        if left == 0 {
+            interface.outgoing.pop_front();
+            if message.local_rank == NIL {
+                interface.open_active = false;
+            } else {
+                let router = interface.router - self.base_router;
+                let event = Event::new(
+                    end,
+                    router,
+                    Kind::Node,
+                    interface.terminal,
+                    SENT | message.local_rank,
+                );
+                self.schedule(event);
+            }
+        } else {
+            interface.outgoing[0].bytes_left = left;
+            if self.shared.config.nic.injection == InjectionOrder::RoundRobin {
+                interface.outgoing.rotate_left(1);
+            }
+        }
+        if self.interfaces[index].outgoing.is_empty() {
+            self.arm_interface(index, end);
+        } else {
+            self.arm(index, end);
+        }
+    }
+
+    /// Sends one packet of `message`; returns when its tail has left the node.
+    fn inject(&mut self, index: usize, message: &OutMessage, size: u32, now: u64) -> u64 {
+        let shared = self.shared;
+        let port = self.router_ports + index;
+        let interface = &mut self.interfaces[index];
+        let sequence = interface.packets;
+        interface.packets = sequence.wrapping_add(1);
+        let state = &mut self.ports[port];
+        let class = &shared.classes[state.class as usize];
+        let end = now + class.bandwidth.duration_of(u64::from(size)).0;
+        let head = match shared.flit {
+            Some(flit) => now + class.bandwidth.duration_of(flit.min(u64::from(size))).0,
+            None => end,
+        };
+        state.free_at = end;
+        state.downstream += size;
+        self.lanes[port * shared.vcs].credits -= size;
+        if now >= shared.warmup {
+            state.bytes += u64::from(size);
+            state.packets += 1;
+        }
+        self.injected_bytes += u64::from(size);
+        self.last_move = now;
+        self.timeline
+            .inject(now, message.contents.job, u64::from(size));
+        let destination = message.contents.destination as usize;
+        let router = shared.router_of_node[destination];
+        let packet = Packet {
+            route: PacketRoute::injected(RouterId(router), shared.terminal_of_node[destination]),
+            created: message.created,
+            tail: end + class.latency,
+            size,
+            next: NIL,
+            upstream_port: interface.port,
+            upstream_router: interface.router,
+            source: interface.node,
+            sequence,
+            upstream_class: state.class,
+            out_vc: 0,
+            routers: 0,
+            flags: 0,
+        };
+        let (router, port) = (interface.router, interface.port);
+        let slot = self.packets.insert(packet, message.contents);
+        self.send_arrival(router, port, head + class.latency + shared.delay, slot);
+        end
+    }
+
+    /// Takes messages from the interface's open-loop sources until one of them
+    /// goes to another node, as far as they have been created by now.
+    fn pull_open_message(&mut self, index: usize, now: u64) {
+        let shared = self.shared;
+        while let Some(at) = self.next_source(index) {
+            let source = self.sources[at];
+            if source.next_time > now || source.next_time >= shared.stop {
+                return;
+            }
+            let JobLoad::Open(load) = &shared.jobs[source.job as usize].load else {
+                unreachable!("a source of a closed-loop job");
+            };
+            let entity = u64::from(shared.rank(source.job, source.rank));
+            let n = source.next_message;
+            let start = shared.jobs[source.job as usize].start;
+            let next = load
+                .arrival(
+                    shared.arrival_key,
+                    entity,
+                    n + 1,
+                    start,
+                    Picoseconds(source.next_time),
+                )
+                .0;
+            let next_source = &mut self.sources[at];
+            next_source.next_message = n + 1;
+            next_source.next_time = next;
+            let destination =
+                load.destination(shared.destination_key, entity, n, RankId(source.rank));
+            let Some(destination) = destination else {
+                next_source.next_time = NEVER;
+                continue;
+            };
+            let created = source.next_time;
+            if self.send(
+                index,
+                source.job,
+                source.rank,
+                NIL,
+                destination,
+                load.message,
+                0,
+                created,
+                now,
+            ) {
+                self.interfaces[index].open_active = true;
+                return;
+            }
+        }
+    }
+
+    /// Hands a message to the interface; true if it goes through the network,
+    /// false if its receiver is on the same node.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a message has that many properties"
+    )]
+    fn send(
+        &mut self,
+        index: usize,
+        job: u32,
+        rank: u32,
+        local_rank: u32,
+        to: RankId,
+        bytes: Bytes,
+        tag: u32,
+        created: u64,
+        now: u64,
+    ) -> bool {
+        let shared = self.shared;
+        let destination = shared.node_of(job, to.0).0;
+        let collector = &mut self.jobs[job as usize];
+        collector.messages_created += 1;
+        collector.bytes_created += bytes.0;
+        if created >= shared.warmup {
+            collector.bytes_created_measured += bytes.0;
+        }
+        let interface = &mut self.interfaces[index];
+        let message = interface.messages;
+        interface.messages = message.wrapping_add(1);
+        let contents = Contents {
+            message_bytes: bytes.0,
+            message,
+            job,
+            source_rank: rank,
+            destination_rank: to.0,
+            tag,
+            destination,
+        };
+        if destination != interface.node {
+            let message = OutMessage {
+                bytes_left: bytes.0,
+                created,
+                local_rank,
+                contents,
+            };
+            interface.outgoing.push_back(message);
+            return true;
+        }
+        let nic = &shared.config.nic;
+        let begin = now.max(interface.loopback_free);
+        let duration = nic.loopback_bandwidth.duration_of(bytes.0).0.max(1);
+        interface.loopback_free = begin + duration;
+        let time = (begin + duration + nic.loopback_latency.0).max(now + 1);
+        let (router, terminal) = (interface.router - self.base_router, interface.terminal);
+        self.injected_bytes += bytes.0;
+        self.timeline
+            .inject(begin.min(shared.stop.saturating_sub(1)), job, bytes.0);
+        let packet = Packet {
+            route: PacketRoute::injected(RouterId(0), 0),
+            created,
+            tail: time,
+            size: 0,
+            next: NIL,
+            upstream_port: NIL,
+            upstream_router: NIL,
+            source: self.interfaces[index].node,
+            sequence: 0,
+            upstream_class: 0,
+            out_vc: 0,
+            routers: 0,
+            flags: 0,
+        };
+        let slot = self.packets.insert(packet, contents);
+        if time < shared.stop {
+            self.schedule(Event::new(
+                time,
+                router,
+                Kind::Node,
+                terminal,
+                DELIVERED_LOCALLY | slot,
+            ));
+        } else {
+            self.leaving_bytes += bytes.0;
+            self.packets.remove(slot);
+        }
+        false
+    }
+
+    /// The last router has started to send a packet to its node, where the
+    /// tail arrives at `time`.
+    pub(super) fn deliver(&mut self, router: u32, terminal: u32, slot: u32, time: u64) {
+        let shared = self.shared;
+        let packet = self.packets.hot[slot as usize];
+        let size = u64::from(packet.size);
+        if time >= shared.stop {
+            self.leaving_bytes += size;
+            self.packets.remove(slot);
+            return;
+        }
+        self.packets_delivered += 1;
+        let contents = self.packets.contents[slot as usize];
+        let collector = &mut self.jobs[contents.job as usize];
+        if packet.created >= shared.warmup {
+            collector.packet_latency.record(time - packet.created);
+            collector.visit(packet.routers);
+        }
+        self.count_delivered(contents.job, time, size);
+        if contents.message_bytes > size {
+            let key = (u64::from(packet.source) << 32) | u64::from(contents.message);
+            let missing = self.incomplete.entry(key).or_insert(contents.message_bytes);
+            *missing -= size;
+            if *missing > 0 {
+                self.packets.remove(slot);
+                return;
+            }
+            self.incomplete.remove(&key);
+        }
+        self.complete_message(&packet, &contents, time);
+        if matches!(shared.jobs[contents.job as usize].load, JobLoad::Closed(_)) {
+            self.packets.hot[slot as usize].size = 0;
+            self.schedule(Event::new(
+                time,
+                router,
+                Kind::Node,
+                terminal,
+                DELIVERED | slot,
+            ));
+        } else {
+            self.packets.remove(slot);
+        }
+    }
+
+    fn count_delivered(&mut self, job: u32, time: u64, bytes: u64) {
+        let collector = &mut self.jobs[job as usize];
+        collector.bytes_delivered += bytes;
+        if time >= self.shared.warmup {
+            collector.bytes_delivered_measured += bytes;
+        }
+        self.delivered_bytes += bytes;
+        self.timeline.deliver(time, job, bytes);
+    }
+
+    fn complete_message(&mut self, packet: &Packet, contents: &Contents, time: u64) {
+        let collector = &mut self.jobs[contents.job as usize];
+        collector.messages_delivered += 1;
+        if packet.created >= self.shared.warmup {
+            collector.message_latency.record(time - packet.created);
+        }
+        if let MessageRecords::EveryNth(n) = self.shared.measurement.messages {
+            if contents.message.is_multiple_of(n.max(1)) {
+                self.messages.push(MessageRecord {
+                    job: contents.job,
+                    source_rank: contents.source_rank,
+                    destination_rank: contents.destination_rank,
+                    source: NodeId(packet.source),
+                    destination: NodeId(contents.destination),
+                    bytes: Bytes(contents.message_bytes),
+                    created: Picoseconds(packet.created),
+                    delivered: Picoseconds(time),
+                });
+            }
+        }
+    }
+
+    pub(super) fn node_event(&mut self, interface: u32, payload: u32, now: u64) {
+        let subject = payload & ((1 << SUBJECT_BITS) - 1);
+        match payload & !((1 << SUBJECT_BITS) - 1) {
+            TIMER => self.advance(subject, now),
+            SENT => self.complete_operation(subject, now),
+            DELIVERED => {
+                let contents = self.packets.contents[subject as usize];
+                self.packets.remove(subject);
+                self.receive_message(&contents, now);
+            }
+            _ => {
+                let packet = self.packets.hot[subject as usize];
+                let contents = self.packets.contents[subject as usize];
+                self.packets.remove(subject);
+                self.count_delivered(contents.job, now, contents.message_bytes);
+                self.complete_message(&packet, &contents, now);
+                let sender =
+                    self.local_rank[self.shared.rank(contents.job, contents.source_rank) as usize];
+                if sender != NIL {
+                    self.receive_message(&contents, now);
+                    self.complete_operation(sender, now);
+                }
+            }
+        }
+        if !self.interfaces[interface as usize].outgoing.is_empty() {
+            self.touch(self.router_ports + interface as usize);
+        }
+    }
+
+    /// A message is complete at its receiver.
+    fn receive_message(&mut self, contents: &Contents, now: u64) {
+        let local =
+            self.local_rank[self.shared.rank(contents.job, contents.destination_rank) as usize];
+        let state = &mut self.ranks[local as usize];
+        let key = match_key(contents.source_rank, contents.tag);
+        let balance = state.balance.entry(key).or_insert(0);
+        *balance += 1;
+        if *balance > 0 {
+            return;
+        }
+        if *balance == 0 {
+            state.balance.remove(&key);
+        }
+        self.complete_operation(local, now);
+    }
+
+    /// One outstanding send or receive of a rank is complete.
+    fn complete_operation(&mut self, local_rank: u32, now: u64) {
+        let state = &mut self.ranks[local_rank as usize];
+        state.outstanding -= 1;
+        if state.outstanding == 0 && state.activity == Activity::Waiting {
+            self.jobs[state.job as usize].wait += u128::from(now - state.waiting_since);
+            self.advance(local_rank, now);
+        }
+    }
+
+    /// Runs a rank's program until it has to wait.
+    fn advance(&mut self, local_rank: u32, now: u64) {
+        let shared = self.shared;
+        let index = local_rank as usize;
+        let (job, rank, interface) = {
+            let state = &self.ranks[index];
+            (state.job, state.rank, state.interface)
+        };
+        let JobLoad::Closed(program) = &shared.jobs[job as usize].load else {
+            unreachable!("a rank of an open-loop job");
+        };
+        let program: &dyn Program = program.as_ref();
+        loop {
+            let state = &mut self.ranks[index];
+            match program.next(RankId(rank), &mut state.cursor) {
+                Operation::Compute(Picoseconds(0)) => {}
+                Operation::Compute(duration) => {
+                    state.activity = Activity::Computing;
+                    let collector = &mut self.jobs[job as usize];
+                    collector.compute += u128::from(duration.0);
+                    let at = &self.interfaces[interface as usize];
+                    let event = Event::new(
+                        now + duration.0,
+                        at.router - self.base_router,
+                        Kind::Node,
+                        at.terminal,
+                        timer_payload(local_rank),
+                    );
+                    self.schedule(event);
+                    return;
+                }
+                Operation::Send { to, bytes, tag } => {
+                    state.outstanding += 1;
+                    self.send(
+                        interface as usize,
+                        job,
+                        rank,
+                        local_rank,
+                        to,
+                        bytes,
+                        tag,
+                        now,
+                        now,
+                    );
+                }
+                Operation::Receive { from, tag } => {
+                    let key = match_key(from.0, tag);
+                    let balance = state.balance.entry(key).or_insert(0);
+                    *balance -= 1;
+                    if *balance < 0 {
+                        state.outstanding += 1;
+                    } else if *balance == 0 {
+                        state.balance.remove(&key);
+                    }
+                }
+                Operation::WaitAll => {
+                    if state.outstanding > 0 {
+                        state.activity = Activity::Waiting;
+                        state.waiting_since = now;
+                        return;
+                    }
+                }
+                Operation::EndIteration => {
+                    let ends = &mut self.jobs[job as usize].iteration_end;
+                    if let Some(end) = ends.get_mut(state.iterations as usize) {
+                        *end = (*end).max(now);
+                    }
+                    state.iterations += 1;
+                }
+                Operation::Finish => {
+                    state.activity = Activity::Finished;
+                    let collector = &mut self.jobs[job as usize];
+                    collector.last_finish = collector.last_finish.max(now);
+                    self.unfinished -= 1;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Closes the books at the `end` of the run: messages that waited at
+    /// open-loop sources count as created. Returns all bytes created.
+    pub(super) fn settle(&mut self, end: u64) -> u64 {
+        let shared = self.shared;
+        for source in &self.sources {
+            let JobLoad::Open(load) = &shared.jobs[source.job as usize].load else {
+                continue;
+            };
+            let entity = u64::from(shared.rank(source.job, source.rank));
+            let start = shared.jobs[source.job as usize].start;
+            let (mut n, mut time) = (source.next_message, source.next_time);
+            let collector = &mut self.jobs[source.job as usize];
+            while time < end {
+                if load
+                    .destination(shared.destination_key, entity, n, RankId(source.rank))
+                    .is_none()
+                {
+                    break;
+                }
+                collector.messages_created += 1;
+                collector.bytes_created += load.message.0;
+                if time >= shared.warmup {
+                    collector.bytes_created_measured += load.message.0;
+                }
+                n += 1;
+                time = load
+                    .arrival(shared.arrival_key, entity, n, start, Picoseconds(time))
+                    .0;
+            }
+        }
+        for rank in &self.ranks {
+            if !rank.is_finished() {
+                self.jobs[rank.job as usize].unfinished += 1;
+            }
+        }
+        self.jobs.iter().map(|job| job.bytes_created).sum()
+    }
+}

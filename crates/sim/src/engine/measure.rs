@@ -1,0 +1,96 @@
+//! What a partition collects about each job.
+
+use crate::config::{JobLoad, JobPlan};
+use crate::histogram::Histogram;
+use crate::outcome::JobOutcome;
+use odonata_units::Picoseconds;
+
+/// One partition's share of a [`JobOutcome`].
+#[derive(Clone, Debug, Default)]
+pub(super) struct JobCollector {
+    pub messages_created: u64,
+    pub messages_delivered: u64,
+    pub bytes_created: u64,
+    pub bytes_delivered: u64,
+    pub bytes_delivered_measured: u64,
+    pub bytes_created_measured: u64,
+    pub message_latency: Histogram,
+    pub packet_latency: Histogram,
+    pub routers_visited: Vec<u64>,
+    pub iteration_end: Vec<u64>,
+    pub compute: u128,
+    pub wait: u128,
+    /// When the last of this partition's ranks finished.
+    pub last_finish: u64,
+    /// Ranks of this partition that have not finished.
+    pub unfinished: u64,
+}
+
+impl JobCollector {
+    pub fn new(plan: &JobPlan) -> Self {
+        let iterations = match &plan.load {
+            JobLoad::Open(_) => 0,
+            JobLoad::Closed(program) => program.iterations() as usize,
+        };
+        Self {
+            iteration_end: vec![0; iterations],
+            ..Self::default()
+        }
+    }
+
+    #[inline(always)]
+    pub fn visit(&mut self, routers: u8) {
+        let index = usize::from(routers);
+        if index >= self.routers_visited.len() {
+            self.routers_visited.resize(index + 1, 0);
+        }
+        self.routers_visited[index] += 1;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.messages_created += other.messages_created;
+        self.messages_delivered += other.messages_delivered;
+        self.bytes_created += other.bytes_created;
+        self.bytes_delivered += other.bytes_delivered;
+        self.bytes_delivered_measured += other.bytes_delivered_measured;
+        self.bytes_created_measured += other.bytes_created_measured;
+        self.message_latency.merge(&other.message_latency);
+        self.packet_latency.merge(&other.packet_latency);
+        if other.routers_visited.len() > self.routers_visited.len() {
+            self.routers_visited.resize(other.routers_visited.len(), 0);
+        }
+        for (sum, part) in self.routers_visited.iter_mut().zip(&other.routers_visited) {
+            *sum += part;
+        }
+        for (latest, part) in self.iteration_end.iter_mut().zip(&other.iteration_end) {
+            *latest = (*latest).max(*part);
+        }
+        self.compute += other.compute;
+        self.wait += other.wait;
+        self.last_finish = self.last_finish.max(other.last_finish);
+        self.unfinished += other.unfinished;
+    }
+
+    /// The job's outcome from all partitions' shares.
+    pub fn outcome<'c>(plan: &JobPlan, shares: impl Iterator<Item = &'c Self>) -> JobOutcome {
+        let mut all = Self::new(plan);
+        shares.for_each(|share| all.merge(share));
+        let closed = matches!(plan.load, JobLoad::Closed(_));
+        JobOutcome {
+            start: plan.start,
+            end: (closed && all.unfinished == 0).then_some(Picoseconds(all.last_finish)),
+            messages_created: all.messages_created,
+            messages_delivered: all.messages_delivered,
+            bytes_created: all.bytes_created,
+            bytes_delivered: all.bytes_delivered,
+            bytes_delivered_measured: all.bytes_delivered_measured,
+            bytes_created_measured: all.bytes_created_measured,
+            message_latency_ps: all.message_latency,
+            packet_latency_ps: all.packet_latency,
+            routers_visited: all.routers_visited,
+            iteration_end: all.iteration_end.into_iter().map(Picoseconds).collect(),
+            compute_ps: all.compute,
+            wait_ps: all.wait,
+        }
+    }
+}

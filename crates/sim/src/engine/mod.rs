@@ -1,0 +1,173 @@
+//! The packet engine.
+//!
+//! Routers are grouped into partitions (one per thread); within a partition
+//! time advances in windows, and within a window each router is simulated by
+//! itself (see [`calendar`]). Nothing in a partition is shared while it runs.
+
+mod calendar;
+mod deadlock;
+mod driver;
+mod endpoint;
+mod measure;
+mod packets;
+mod partition;
+mod shared;
+mod timeline;
+
+use std::ops::ControlFlow;
+use std::sync::atomic::AtomicU32;
+
+use odonata_network::{Routing, Topology};
+use odonata_units::Picoseconds;
+
+use crate::config::{EngineConfig, JobPlan, Measurement};
+use crate::error::SimError;
+use crate::outcome::{Conservation, LinkOutcome, Outcome, Progress};
+use driver::End;
+use measure::JobCollector;
+use packets::Packets;
+use partition::Partition;
+use shared::Shared;
+use timeline::TimelineCollector;
+
+/// Simulates jobs on a network.
+///
+/// Calls `progress` a few times a second; the run ends with
+/// [`SimError::Interrupted`] when it answers `Break`. The outcome is the same
+/// for any number of threads.
+///
+/// # Errors
+/// Parameters that make no sense, a deadlock, ranks that wait for messages that
+/// nobody sends, or an interruption.
+pub fn run<R: Routing>(
+    topology: &Topology,
+    routing: &R,
+    config: &EngineConfig,
+    jobs: &[JobPlan],
+    measurement: &Measurement,
+    progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<Outcome, SimError> {
+    let shared = Shared::new(
+        topology,
+        routing.virtual_channels(),
+        config,
+        jobs,
+        measurement,
+    )?;
+    let snapshot: Vec<AtomicU32> = if R::NEEDS_SNAPSHOT {
+        (0..topology.ports()).map(|_| AtomicU32::new(0)).collect()
+    } else {
+        Vec::new()
+    };
+    let bounds = driver::partition_bounds(&shared, config.threads.max(1));
+    let mut partitions: Vec<_> = (0..bounds.len() - 1)
+        .map(|index| Partition::new(&shared, routing, &snapshot, &bounds, index))
+        .collect();
+    if let End::Interrupted(at) = driver::drive(&shared, &mut partitions, progress) {
+        return Err(SimError::Interrupted { at });
+    }
+    deadlock::check(&shared, &partitions)?;
+    finish(&shared, partitions)
+}
+
+/// Puts the partitions' shares together.
+fn finish<R: Routing>(
+    shared: &Shared<'_>,
+    mut partitions: Vec<Partition<'_, R>>,
+) -> Result<Outcome, SimError> {
+    if shared.stop == u64::MAX {
+        unmatched(shared, &partitions)?;
+    }
+    let mut conservation = Conservation::default();
+    let mut ports = vec![LinkOutcome::default(); shared.topology.ports()];
+    let mut injection = vec![LinkOutcome::default(); shared.topology.nodes()];
+    let mut messages = Vec::new();
+    let end = if shared.stop == u64::MAX {
+        partitions
+            .iter()
+            .flat_map(|p| p.jobs.iter().map(|job| job.last_finish))
+            .max()
+            .unwrap_or(0)
+    } else {
+        shared.stop
+    };
+    for partition in &mut partitions {
+        conservation.created += partition.settle(end);
+        conservation.delivered += partition.delivered_bytes;
+        let injected = partition.injected_bytes;
+        conservation.in_flight += partition.packets.live_bytes() + partition.leaving_bytes;
+        conservation.backlog = conservation.backlog.wrapping_sub(injected);
+        for (index, port) in partition.ports.iter_mut().enumerate() {
+            if port.stalled_since != partition::NEVER {
+                port.end_stall(end, shared.warmup);
+            }
+            let class = &shared.classes[port.class as usize];
+            let outcome = LinkOutcome {
+                bytes: port.bytes,
+                packets: u64::from(port.packets),
+                busy_ps: class.bandwidth.duration_of(port.bytes).0,
+                stall_ps: port.stall,
+            };
+            if index < partition.router_ports {
+                ports[partition.base_port as usize + index] = outcome;
+            } else {
+                let node = partition.interfaces[index - partition.router_ports].node;
+                injection[node as usize] = outcome;
+            }
+        }
+        messages.append(&mut partition.messages);
+    }
+    conservation.backlog = conservation.backlog.wrapping_add(conservation.created);
+    messages.sort_unstable_by_key(|m: &crate::MessageRecord| {
+        (
+            m.delivered,
+            m.destination,
+            m.source,
+            m.source_rank,
+            m.destination_rank,
+            m.created,
+        )
+    });
+    let sum = |of: fn(&Partition<'_, R>) -> u64| partitions.iter().map(of).sum::<u64>();
+    Ok(Outcome {
+        end: Picoseconds(end),
+        jobs: shared
+            .jobs
+            .iter()
+            .enumerate()
+            .map(|(job, plan)| JobCollector::outcome(plan, partitions.iter().map(|p| &p.jobs[job])))
+            .collect(),
+        ports,
+        injection,
+        messages,
+        conservation,
+        packet_hops: sum(|p| p.packet_hops),
+        events: sum(|p| p.events),
+        peak_packets: sum(|p| p.packets.peak() as u64),
+        bytes_per_packet: Packets::bytes_per_packet() as u64,
+        bytes_per_port: partitions[0].bytes_per_port() as u64,
+        timeline: TimelineCollector::merge(partitions.into_iter().map(|p| p.timeline)),
+    })
+}
+
+/// An error if the events have run out although ranks are not done.
+fn unmatched<R: Routing>(
+    shared: &Shared<'_>,
+    partitions: &[Partition<'_, R>],
+) -> Result<(), SimError> {
+    let waiting = || {
+        partitions
+            .iter()
+            .flat_map(|p| &p.ranks)
+            .filter(|rank| !rank.is_finished())
+    };
+    let Some(first) = waiting().min_by_key(|rank| (rank.job, rank.rank)) else {
+        return Ok(());
+    };
+    Err(SimError::Unmatched {
+        job: shared.jobs[first.job as usize].name.clone(),
+        blocked: waiting().filter(|rank| rank.job == first.job).count() as u64,
+        rank: first.rank,
+        waits_for: first.waits_for(),
+    })
+}

@@ -1,0 +1,114 @@
+//! Packets in the network: what every hop touches in one cache line, and what
+//! only the ends of a route need beside it.
+
+use odonata_network::PacketRoute;
+
+/// No packet.
+pub(super) const NIL: u32 = u32::MAX;
+
+/// The part of a packet that every hop reads and writes.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(super) struct Packet {
+    pub route: PacketRoute,
+    /// When its message was created.
+    pub created: u64,
+    /// When its tail arrives at the router that holds it, in ps.
+    pub tail: u64,
+    /// Size in bytes.
+    pub size: u32,
+    /// Next packet of the queue that it is in.
+    pub next: u32,
+    /// Port whose credits it holds: the one that sent it here. Global number.
+    pub upstream_port: u32,
+    /// Router of that port (for an interface: the router that it hangs on).
+    pub upstream_router: u32,
+    /// Node that sent it.
+    pub source: u32,
+    /// Its number among the packets of that node: names its random stream.
+    pub sequence: u32,
+    /// Link class of `upstream_port`.
+    pub upstream_class: u8,
+    /// Virtual channel of its next buffer.
+    pub out_vc: u8,
+    /// Routers visited.
+    pub routers: u8,
+    /// Whether it is the last packet of a message of a closed-loop job or not;
+    /// see the constants of this module.
+    pub flags: u8,
+}
+
+const _: () = assert!(size_of::<Packet>() == 64);
+
+/// What only the ends of a route need.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Contents {
+    /// Size of the message.
+    pub message_bytes: u64,
+    /// Number of the message among those of its source node.
+    pub message: u32,
+    pub job: u32,
+    pub source_rank: u32,
+    pub destination_rank: u32,
+    pub tag: u32,
+    /// Destination node.
+    pub destination: u32,
+}
+
+/// All packets of a partition, by slot.
+#[derive(Debug, Default)]
+pub(super) struct Packets {
+    pub hot: Vec<Packet>,
+    pub contents: Vec<Contents>,
+    free: Vec<u32>,
+}
+
+impl Packets {
+    #[inline]
+    pub fn insert(&mut self, packet: Packet, contents: Contents) -> u32 {
+        if let Some(slot) = self.free.pop() {
+            self.hot[slot as usize] = packet;
+            self.contents[slot as usize] = contents;
+            slot
+        } else {
+            self.hot.push(packet);
+            self.contents.push(contents);
+            (self.hot.len() - 1) as u32
+        }
+    }
+
+    #[inline]
+    pub fn remove(&mut self, slot: u32) {
+        self.hot[slot as usize].size = 0;
+        self.free.push(slot);
+    }
+
+    /// Packets that exist now.
+    pub fn len(&self) -> usize {
+        self.hot.len() - self.free.len()
+    }
+
+    /// Most packets that existed at once.
+    pub fn peak(&self) -> usize {
+        self.hot.len()
+    }
+
+    /// Bytes of all packets that exist now.
+    pub fn live_bytes(&self) -> u64 {
+        self.hot.iter().map(|packet| u64::from(packet.size)).sum()
+    }
+
+    /// Slots of all packets that exist now.
+    pub fn live(&self) -> impl Iterator<Item = u32> + '_ {
+        self.hot
+            .iter()
+            .enumerate()
+            .filter(|(_, packet)| packet.size > 0)
+            .map(|(slot, _)| slot as u32)
+    }
+
+    /// Bytes held per packet slot.
+    pub const fn bytes_per_packet() -> usize {
+        size_of::<Packet>() + size_of::<Contents>() + size_of::<u32>()
+    }
+}

@@ -1,0 +1,783 @@
+//! A partition: consecutive routers with their nodes, simulated by one thread.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use odonata_network::{Peer, Routing};
+use odonata_units::random::StreamKey;
+use odonata_units::{PortId, RouterId};
+
+use super::calendar::{Calendar, Event, Kind};
+use super::endpoint::{Interface, OpenSource, RankState};
+use super::measure::JobCollector;
+use super::packets::{Contents, NIL, Packet, Packets};
+use super::shared::{CREDIT_SIZE_BITS, Shared};
+use super::timeline::TimelineCollector;
+use crate::config::{Arbitration, JobLoad};
+use crate::outcome::MessageRecord;
+
+/// "Not stalled", "no wake-up pending".
+pub(super) const NEVER: u64 = u64::MAX;
+
+/// The sending side of a link: of a router port, or of a node's interface.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(super) struct Port {
+    /// When the link has sent the tail of its last packet.
+    pub free_at: u64,
+    /// Since when packets wait although the link is free; or [`NEVER`].
+    pub stalled_since: u64,
+    /// Bytes sent since warm-up.
+    pub bytes: u64,
+    /// Time stalled since warm-up.
+    pub stall: u64,
+    /// Packets sent since warm-up.
+    pub packets: u32,
+    /// Bytes that wait for this port.
+    pub queued: u32,
+    /// Bytes sent and not yet credited.
+    pub downstream: u32,
+    /// Port at the other end (global number); of a terminal port, the node.
+    pub peer_port: u32,
+    /// Router at the other end; of a terminal port, the interface's number in
+    /// this partition.
+    pub peer_router: u32,
+    /// Virtual channels in which packets wait, one bit each.
+    pub waiting: u16,
+    /// Link class.
+    pub class: u8,
+    /// Virtual channel that was served last.
+    pub served: u8,
+    /// Whether a wake-up at `free_at` is pending.
+    pub wake: bool,
+}
+
+const _: () = assert!(size_of::<Port>() == 64);
+
+/// One virtual channel of a port.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lane {
+    /// Free bytes in the buffer at the other end.
+    pub credits: u32,
+    /// Packets that wait, first to last, linked by `Packet::next`.
+    pub head: u32,
+    pub tail: u32,
+}
+
+/// An event for a router of another partition, with the packet that arrives.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Remote {
+    pub time: u64,
+    /// Router and port at which it happens; global numbers.
+    pub router: u32,
+    pub port: u32,
+    pub what: RemoteKind,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum RemoteKind {
+    Arrival(Packet, Contents),
+    /// Payload of a credit event.
+    Credit(u32),
+}
+
+/// Occupancy of every port of the network at one moment, for algorithms that
+/// are allowed to see it. Shape: ports.
+pub(super) type Snapshot = [std::sync::atomic::AtomicU32];
+
+/// Hasher for keys that are already well mixed by multiplication (FxHash's idea).
+#[derive(Clone, Copy, Default)]
+pub(super) struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 29)
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
+        }
+    }
+    fn write_u64(&mut self, key: u64) {
+        self.0 = (self.0.rotate_left(5) ^ key).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+}
+
+pub(super) type KeyMap<V> = HashMap<u64, V, BuildHasherDefault<KeyHasher>>;
+
+/// The state of a partition.
+pub(super) struct Partition<'a, R: Routing> {
+    pub shared: &'a Shared<'a>,
+    pub routing: &'a R,
+    pub snapshot: &'a Snapshot,
+    /// First router and port, global numbers; and one past the last router.
+    pub base_router: u32,
+    pub end_router: u32,
+    pub base_port: u32,
+    /// Routers' ports, then one per interface.
+    pub ports: Vec<Port>,
+    /// Number of router ports: where interfaces begin in `ports`.
+    pub router_ports: usize,
+    /// Shape: ports × virtual channels.
+    pub lanes: Vec<Lane>,
+    pub packets: Packets,
+    pub calendar: Calendar,
+    pub interfaces: Vec<Interface>,
+    pub sources: Vec<OpenSource>,
+    pub ranks: Vec<RankState>,
+    /// Index in `ranks` by rank number over all jobs; `NIL` if elsewhere or open-loop.
+    pub local_rank: Vec<u32>,
+    /// Bytes that messages of more than one packet still lack, by (source node, message).
+    pub incomplete: KeyMap<u64>,
+    pub jobs: Vec<JobCollector>,
+    pub timeline: TimelineCollector,
+    pub messages: Vec<MessageRecord>,
+    /// Events for other partitions. Shape: partitions.
+    pub outbox: Vec<Vec<Remote>>,
+    /// First router of each partition, and one past the last.
+    pub bounds: Vec<u32>,
+    /// Ranks that have not finished.
+    pub unfinished: u64,
+    pub injected_bytes: u64,
+    pub delivered_bytes: u64,
+    /// Bytes of packets that have left their last router but arrive after the end.
+    pub leaving_bytes: u64,
+    pub packets_delivered: u64,
+    pub packet_hops: u64,
+    pub events: u64,
+    /// Time of the last event.
+    pub now: u64,
+    /// When a packet last left a port.
+    pub last_move: u64,
+    /// End of the window being simulated.
+    window_end: u64,
+    /// The router being simulated and its events of this window in order.
+    current: u32,
+    run: Vec<Event>,
+    cursor: usize,
+    touched: Vec<u32>,
+}
+
+/// What a routing algorithm sees of the router where it runs.
+struct View<'v> {
+    ports: &'v [Port],
+    snapshot: &'v Snapshot,
+    key: StreamKey,
+    entity: u64,
+    counter: u32,
+}
+
+impl odonata_network::RouterView for View<'_> {
+    #[inline(always)]
+    fn occupancy_bytes(&mut self, port: u16) -> u64 {
+        let port = &self.ports[port as usize];
+        u64::from(port.queued) + u64::from(port.downstream)
+    }
+    #[inline(always)]
+    fn remote_occupancy_bytes(&self, port: PortId) -> u64 {
+        u64::from(self.snapshot[port.index()].load(std::sync::atomic::Ordering::Relaxed))
+    }
+    #[inline(always)]
+    fn random_below(&mut self, bound: u32) -> u32 {
+        self.counter += 1;
+        self.key.below(self.entity, self.counter, bound)
+    }
+}
+
+/// Random draws that a packet may make at one router.
+const DRAWS_PER_ROUTER: u32 = 64;
+
+impl<'a, R: Routing> Partition<'a, R> {
+    pub fn new(
+        shared: &'a Shared<'a>,
+        routing: &'a R,
+        snapshot: &'a Snapshot,
+        bounds: &[u32],
+        index: usize,
+    ) -> Self {
+        let topology = shared.topology;
+        let (base_router, end_router) = (bounds[index], bounds[index + 1]);
+        let base_port = topology.first_port[base_router as usize];
+        let end_port = topology.first_port[end_router as usize];
+        let router_ports = (end_port - base_port) as usize;
+        let mut ports = Vec::with_capacity(router_ports);
+        let mut interfaces = Vec::new();
+        for router in base_router..end_router {
+            for port in topology.ports_of(RouterId(router)) {
+                let class = topology.class_of_port[port].0;
+                let (peer_port, peer_router) = match topology.peer[port] {
+                    Peer::Node(node) => {
+                        interfaces.push(Interface::new(
+                            node.0,
+                            router,
+                            port as u32 - topology.first_port[router as usize],
+                            port as u32,
+                            class,
+                        ));
+                        (node.0, interfaces.len() as u32 - 1)
+                    }
+                    Peer::Port(peer) => (peer.0, topology.router_of_port(peer).0),
+                    Peer::Unconnected => (NIL, NIL),
+                };
+                ports.push(Port::new(class, peer_port, peer_router));
+            }
+        }
+        for interface in &interfaces {
+            ports.push(Port::new(interface.class, interface.port, interface.router));
+        }
+        let lanes = ports
+            .iter()
+            .flat_map(|port| {
+                let credits = shared.classes[port.class as usize].buffer;
+                std::iter::repeat_n(
+                    Lane {
+                        credits,
+                        head: NIL,
+                        tail: NIL,
+                    },
+                    shared.vcs,
+                )
+            })
+            .collect();
+        let routers = (end_router - base_router) as usize;
+        let mut partition = Self {
+            shared,
+            routing,
+            snapshot,
+            base_router,
+            end_router,
+            base_port,
+            ports,
+            router_ports,
+            lanes,
+            packets: Packets::default(),
+            calendar: Calendar::new(shared.window_shift(), routers),
+            interfaces,
+            sources: Vec::new(),
+            ranks: Vec::new(),
+            local_rank: Vec::new(),
+            incomplete: KeyMap::default(),
+            jobs: shared.jobs.iter().map(JobCollector::new).collect(),
+            timeline: TimelineCollector::new(
+                shared.jobs.len().max(1),
+                shared.measurement.timeline_bin,
+            ),
+            messages: Vec::new(),
+            outbox: vec![Vec::new(); bounds.len() - 1],
+            bounds: bounds.to_vec(),
+            unfinished: 0,
+            injected_bytes: 0,
+            delivered_bytes: 0,
+            leaving_bytes: 0,
+            packets_delivered: 0,
+            packet_hops: 0,
+            events: 0,
+            now: 0,
+            last_move: 0,
+            window_end: 0,
+            current: 0,
+            run: Vec::new(),
+            cursor: 0,
+            touched: Vec::new(),
+        };
+        partition.place_ranks();
+        partition
+    }
+
+    /// Puts every rank of every job that has its node here on it.
+    fn place_ranks(&mut self) {
+        let shared = self.shared;
+        let mut interface_of_node: KeyMap<u32> = KeyMap::default();
+        for (index, interface) in self.interfaces.iter().enumerate() {
+            interface_of_node.insert(u64::from(interface.node), index as u32);
+        }
+        self.local_rank =
+            vec![NIL; *shared.first_rank.last().expect("one entry past the last") as usize];
+        for (job, plan) in shared.jobs.iter().enumerate() {
+            for (rank, node) in plan.node_of_rank.iter().enumerate() {
+                let Some(&interface) = interface_of_node.get(&u64::from(node.0)) else {
+                    continue;
+                };
+                let (job, rank) = (job as u32, rank as u32);
+                match &plan.load {
+                    JobLoad::Open(load) => {
+                        let entity = u64::from(shared.rank(job, rank));
+                        let first = load
+                            .arrival(shared.arrival_key, entity, 0, plan.start, plan.start)
+                            .0;
+                        let source = OpenSource {
+                            interface,
+                            job,
+                            rank,
+                            next_message: 0,
+                            next_time: first,
+                        };
+                        self.sources.push(source);
+                    }
+                    JobLoad::Closed(_) => {
+                        let local = self.ranks.len() as u32;
+                        self.local_rank[shared.rank(job, rank) as usize] = local;
+                        self.ranks.push(RankState::new(job, rank, interface));
+                        self.unfinished += 1;
+                        let at = &self.interfaces[interface as usize];
+                        let event = Event::new(
+                            plan.start.0,
+                            at.router - self.base_router,
+                            Kind::Node,
+                            at.terminal,
+                            super::endpoint::timer_payload(local),
+                        );
+                        self.calendar.push(event);
+                    }
+                }
+            }
+        }
+        // Sources of one interface lie together, so that it finds its own.
+        self.sources
+            .sort_by_key(|source| (source.interface, source.job, source.rank));
+        for index in 0..self.sources.len() {
+            let source = self.sources[index];
+            let interface = &mut self.interfaces[source.interface as usize];
+            if interface.sources.is_empty() {
+                interface.sources = index as u32..index as u32 + 1;
+            } else {
+                interface.sources.end = index as u32 + 1;
+            }
+        }
+        for index in 0..self.interfaces.len() {
+            self.arm_interface(index, 0);
+        }
+    }
+
+    /// The earliest window that has events, if any.
+    pub fn next_window(&mut self) -> Option<u64> {
+        self.calendar.next_window()
+    }
+
+    /// Simulates one window: every router by itself, in ascending order.
+    pub fn simulate(&mut self, window: u64, events: &mut Vec<Event>) {
+        self.calendar.take(window, events);
+        self.window_end = self.calendar.end_of(window);
+        let mut start = 0;
+        while start < events.len() {
+            let router = events[start].router();
+            let mut end = start + 1;
+            while end < events.len() && events[end].router() == router {
+                end += 1;
+            }
+            self.current = router;
+            self.run.clear();
+            self.run.extend_from_slice(&events[start..end]);
+            self.run.sort_unstable();
+            self.simulate_router();
+            start = end;
+        }
+        self.window_end = 0;
+    }
+
+    fn simulate_router(&mut self) {
+        let router = self.current;
+        let first_port = (self.shared.topology.first_port[(self.base_router + router) as usize]
+            - self.base_port) as usize;
+        self.cursor = 0;
+        while self.cursor < self.run.len() {
+            let now = self.run[self.cursor].time;
+            if now >= self.shared.stop {
+                break;
+            }
+            self.now = now;
+            // Simultaneous requests are all seen before any output decides.
+            while self.cursor < self.run.len() && self.run[self.cursor].time == now {
+                let event = self.run[self.cursor];
+                self.cursor += 1;
+                self.events += 1;
+                let port = first_port + event.port() as usize;
+                match event.kind() {
+                    Kind::Arrive => {
+                        let alone =
+                            self.cursor >= self.run.len() || self.run[self.cursor].time != now;
+                        self.arrive(
+                            router,
+                            first_port,
+                            event.payload(),
+                            now,
+                            alone && self.touched.is_empty(),
+                        );
+                    }
+                    Kind::Credit => self.credit(port, event.payload()),
+                    Kind::Wake => {
+                        if event.payload() == 0 {
+                            self.ports[port].wake = false;
+                            self.touched.push(port as u32);
+                        } else {
+                            let interface = self.ports[port].peer_router;
+                            self.wake_interface(interface, now);
+                        }
+                    }
+                    Kind::Node => {
+                        self.node_event(self.ports[port].peer_router, event.payload(), now)
+                    }
+                }
+            }
+            let mut index = 0;
+            while index < self.touched.len() {
+                let port = self.touched[index] as usize;
+                if port < self.router_ports {
+                    self.try_send(router, first_port, port, now);
+                } else {
+                    self.try_inject(port - self.router_ports, now);
+                }
+                index += 1;
+            }
+            self.touched.clear();
+        }
+    }
+
+    /// Puts an event of the current router, or of any router after this
+    /// window, where it belongs.
+    #[inline(always)]
+    pub(super) fn schedule(&mut self, event: Event) {
+        if event.time < self.window_end {
+            debug_assert_eq!(
+                event.router(),
+                self.current,
+                "an effect on another router within a window"
+            );
+            let at = self.cursor + self.run[self.cursor..].partition_point(|other| *other < event);
+            self.run.insert(at, event);
+        } else {
+            self.calendar.push(event);
+        }
+    }
+
+    /// Marks a port (index in `ports`) to be looked at when all events of this
+    /// moment have been seen.
+    #[inline(always)]
+    pub(super) fn touch(&mut self, port: usize) {
+        self.touched.push(port as u32);
+    }
+
+    fn credit(&mut self, port: usize, payload: u32) {
+        let size = payload & ((1 << CREDIT_SIZE_BITS) - 1);
+        let vc = (payload >> CREDIT_SIZE_BITS) as usize;
+        let port = if self.shared.classes[self.ports[port].class as usize].terminal {
+            // A terminal port sends to a node, which needs no credits: they are the interface's.
+            self.router_ports + self.ports[port].peer_router as usize
+        } else {
+            port
+        };
+        self.lanes[port * self.shared.vcs + vc].credits += size;
+        let state = &mut self.ports[port];
+        state.downstream -= size;
+        if state.stalled_since != NEVER {
+            self.touch(port);
+        }
+    }
+
+    /// A packet requests its output. `alone`: no other event of this router
+    /// happens at the same time, so that it may leave at once.
+    #[inline(always)]
+    fn arrive(&mut self, router: u32, first_port: usize, slot: u32, now: u64, alone: bool) {
+        let packet = &mut self.packets.hot[slot as usize];
+        let injected = packet.routers == 0;
+        let mut view = View {
+            ports: &self.ports[first_port..self.router_ports],
+            snapshot: self.snapshot,
+            key: self.shared.routing_key,
+            entity: (u64::from(packet.source) << 32) | u64::from(packet.sequence),
+            counter: u32::from(packet.routers) * DRAWS_PER_ROUTER,
+        };
+        packet.routers += 1;
+        let hop = self.routing.next_hop(
+            &mut view,
+            RouterId(self.base_router + router),
+            injected,
+            &mut packet.route,
+        );
+        packet.out_vc = hop.vc;
+        let size = packet.size;
+        let port = first_port + hop.port as usize;
+        let lane = port * self.shared.vcs + hop.vc as usize;
+        let state = &mut self.ports[port];
+        if alone && state.waiting == 0 && state.free_at <= now && self.lanes[lane].credits >= size {
+            self.transmit(router, first_port, port, lane, slot, now);
+            return;
+        }
+        state.queued += size;
+        state.waiting |= 1 << hop.vc;
+        let lane = &mut self.lanes[lane];
+        packet.next = NIL;
+        if lane.head == NIL {
+            lane.head = slot;
+        } else {
+            self.packets.hot[lane.tail as usize].next = slot;
+        }
+        lane.tail = slot;
+        if state.free_at > now {
+            if !state.wake {
+                state.wake = true;
+                let event = Event::new(state.free_at, router, Kind::Wake, u32::from(hop.port), 0);
+                self.schedule(event);
+            }
+        } else if alone {
+            self.try_send(router, first_port, port, now);
+        } else {
+            self.touch(port);
+        }
+    }
+
+    /// Sends the next packet that waits for `port`, if the link is free and one
+    /// has credits.
+    fn try_send(&mut self, router: u32, first_port: usize, port: usize, now: u64) {
+        let state = &mut self.ports[port];
+        if state.waiting == 0 {
+            return;
+        }
+        if state.free_at > now {
+            if !state.wake {
+                state.wake = true;
+                let event = Event::new(
+                    state.free_at,
+                    router,
+                    Kind::Wake,
+                    (port - first_port) as u32,
+                    0,
+                );
+                self.schedule(event);
+            }
+            return;
+        }
+        let lanes = port * self.shared.vcs;
+        let mut waiting = state.waiting;
+        let chosen = match self.shared.config.router.arbitration {
+            Arbitration::RoundRobin => loop {
+                if waiting == 0 {
+                    break None;
+                }
+                // The first waiting channel after the one served last.
+                let later = waiting & (u16::MAX << state.served << 1);
+                let vc = if later != 0 { later } else { waiting }.trailing_zeros() as usize;
+                let lane = &self.lanes[lanes + vc];
+                if self.packets.hot[lane.head as usize].size <= lane.credits {
+                    break Some(vc);
+                }
+                waiting &= !(1 << vc);
+            },
+            Arbitration::OldestFirst => {
+                let mut best = None;
+                while waiting != 0 {
+                    let vc = waiting.trailing_zeros() as usize;
+                    waiting &= waiting - 1;
+                    let lane = &self.lanes[lanes + vc];
+                    let packet = &self.packets.hot[lane.head as usize];
+                    let age = (packet.created, packet.source, packet.sequence);
+                    if packet.size <= lane.credits && best.is_none_or(|(oldest, _)| age < oldest) {
+                        best = Some((age, vc));
+                    }
+                }
+                best.map(|(_, vc)| vc)
+            }
+        };
+        let Some(vc) = chosen else {
+            if state.stalled_since == NEVER {
+                state.stalled_since = now;
+            }
+            return;
+        };
+        if state.stalled_since != NEVER {
+            state.end_stall(now, self.shared.warmup);
+        }
+        state.served = vc as u8;
+        let lane = &mut self.lanes[lanes + vc];
+        let slot = lane.head;
+        let packet = &self.packets.hot[slot as usize];
+        state.queued -= packet.size;
+        lane.head = packet.next;
+        if lane.head == NIL {
+            state.waiting &= !(1 << vc);
+        }
+        self.transmit(router, first_port, port, lanes + vc, slot, now);
+        let state = &mut self.ports[port];
+        if state.waiting != 0 && !state.wake {
+            state.wake = true;
+            let event = Event::new(
+                state.free_at,
+                router,
+                Kind::Wake,
+                (port - first_port) as u32,
+                0,
+            );
+            self.schedule(event);
+        }
+    }
+
+    /// Sends a packet through a router port that is free and has credits.
+    #[inline(always)]
+    fn transmit(
+        &mut self,
+        router: u32,
+        first_port: usize,
+        port: usize,
+        lane: usize,
+        slot: u32,
+        now: u64,
+    ) {
+        let shared = self.shared;
+        let state = &mut self.ports[port];
+        let class = &shared.classes[state.class as usize];
+        let packet = &mut self.packets.hot[slot as usize];
+        let size = packet.size;
+        let mut end = now + class.bandwidth.duration_of(u64::from(size)).0;
+        let mut head = end;
+        if let Some(flit) = shared.flit {
+            let flit = class.bandwidth.duration_of(flit.min(u64::from(size))).0;
+            head = now + flit;
+            // A link that is faster than the one before waits for the tail.
+            end = end.max(packet.tail + shared.delay + flit);
+        }
+        state.free_at = end;
+        if now >= shared.warmup {
+            state.bytes += u64::from(size);
+            state.packets += 1;
+        }
+        self.packet_hops += 1;
+        self.last_move = now;
+        // The buffer that the packet leaves becomes free with its tail.
+        let upstream = shared.classes[packet.upstream_class as usize];
+        let credit_time = end + upstream.latency + shared.credit_delay;
+        let payload = (u32::from(packet.route.vc) << CREDIT_SIZE_BITS) | size;
+        let (upstream_port, upstream_router) = (packet.upstream_port, packet.upstream_router);
+        let own_port = self.base_port + port as u32;
+        if class.terminal {
+            self.send_credit(upstream_router, upstream_port, credit_time, payload);
+            self.deliver(
+                router,
+                (port - first_port) as u32,
+                slot,
+                end + class.latency,
+            );
+            return;
+        }
+        self.lanes[lane].credits -= size;
+        state.downstream += size;
+        let (peer_router, peer_port) = (state.peer_router, state.peer_port);
+        packet.route.vc = packet.out_vc;
+        packet.tail = end + class.latency;
+        packet.upstream_port = own_port;
+        packet.upstream_router = self.base_router + router;
+        packet.upstream_class = state.class;
+        let arrival = head + class.latency + shared.delay;
+        self.send_credit(upstream_router, upstream_port, credit_time, payload);
+        self.send_arrival(peer_router, peer_port, arrival, slot);
+    }
+
+    #[inline(always)]
+    fn send_credit(&mut self, router: u32, port: u32, time: u64, payload: u32) {
+        if router.wrapping_sub(self.base_router) < self.end_router - self.base_router {
+            let relative = port - self.shared.topology.first_port[router as usize];
+            let event = Event::new(
+                time,
+                router - self.base_router,
+                Kind::Credit,
+                relative,
+                payload,
+            );
+            self.schedule(event);
+        } else {
+            let remote = Remote {
+                time,
+                router,
+                port,
+                what: RemoteKind::Credit(payload),
+            };
+            self.post(remote);
+        }
+    }
+
+    /// Lets a packet arrive at `router`, which may be in another partition.
+    #[inline(always)]
+    pub(super) fn send_arrival(&mut self, router: u32, port: u32, time: u64, slot: u32) {
+        if router.wrapping_sub(self.base_router) < self.end_router - self.base_router {
+            let relative = port - self.shared.topology.first_port[router as usize];
+            let event = Event::new(
+                time,
+                router - self.base_router,
+                Kind::Arrive,
+                relative,
+                slot,
+            );
+            self.schedule(event);
+        } else {
+            let packet = self.packets.hot[slot as usize];
+            let contents = self.packets.contents[slot as usize];
+            self.packets.remove(slot);
+            self.post(Remote {
+                time,
+                router,
+                port,
+                what: RemoteKind::Arrival(packet, contents),
+            });
+        }
+    }
+
+    fn post(&mut self, remote: Remote) {
+        let partition = self.bounds.partition_point(|&first| first <= remote.router) - 1;
+        self.outbox[partition].push(remote);
+    }
+
+    /// Takes in an event that another partition sent.
+    pub fn receive(&mut self, remote: &Remote) {
+        let relative = remote.port - self.shared.topology.first_port[remote.router as usize];
+        let router = remote.router - self.base_router;
+        let event = match remote.what {
+            RemoteKind::Arrival(packet, contents) => {
+                let slot = self.packets.insert(packet, contents);
+                Event::new(remote.time, router, Kind::Arrive, relative, slot)
+            }
+            RemoteKind::Credit(payload) => {
+                Event::new(remote.time, router, Kind::Credit, relative, payload)
+            }
+        };
+        self.calendar.push(event);
+    }
+
+    /// Publishes the occupancy of this partition's ports.
+    pub fn publish_occupancy(&self) {
+        for (port, state) in self.ports[..self.router_ports].iter().enumerate() {
+            let occupancy = state.queued.saturating_add(state.downstream);
+            self.snapshot[self.base_port as usize + port]
+                .store(occupancy, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+
+    /// Bytes of memory per router port, virtual channels included.
+    pub fn bytes_per_port(&self) -> usize {
+        size_of::<Port>() + self.shared.vcs * size_of::<Lane>()
+    }
+}
+
+impl Port {
+    fn new(class: u8, peer_port: u32, peer_router: u32) -> Self {
+        Self {
+            free_at: 0,
+            stalled_since: NEVER,
+            bytes: 0,
+            stall: 0,
+            packets: 0,
+            queued: 0,
+            downstream: 0,
+            peer_port,
+            peer_router,
+            waiting: 0,
+            class,
+            served: 0,
+            wake: false,
+        }
+    }
+
+    /// Accounts a stall that ends now.
+    pub fn end_stall(&mut self, now: u64, warmup: u64) {
+        self.stall += now.saturating_sub(self.stalled_since.max(warmup));
+        self.stalled_since = NEVER;
+    }
+}

@@ -1,0 +1,284 @@
+//! What all partitions of a run read and none writes.
+
+use odonata_network::{LinkKind, Peer, Topology};
+use odonata_units::random::{Purpose, StreamKey};
+use odonata_units::{Bandwidth, NodeId};
+
+use super::calendar::{MAX_PAYLOAD, MAX_RADIX, MAX_ROUTERS};
+use crate::config::{Crossbar, EngineConfig, JobLoad, JobPlan, Measurement, Switching};
+use crate::error::SimError;
+
+/// Timing of a link class, ready for the hot path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Class {
+    pub bandwidth: Bandwidth,
+    pub latency: u64,
+    pub buffer: u32,
+    pub terminal: bool,
+}
+
+/// Bits of the size in a credit event; its virtual channel lies above.
+pub(super) const CREDIT_SIZE_BITS: u32 = 26;
+
+/// Most virtual channels.
+pub(super) const MAX_VCS: u8 = 16;
+
+/// Immutable data of a run.
+pub(super) struct Shared<'a> {
+    pub topology: &'a Topology,
+    pub config: &'a EngineConfig,
+    pub jobs: &'a [JobPlan],
+    pub measurement: Measurement,
+    pub classes: Vec<Class>,
+    /// Virtual channels of every link.
+    pub vcs: usize,
+    /// `flit` bytes under cut-through, none under store-and-forward.
+    pub flit: Option<u64>,
+    pub delay: u64,
+    pub credit_delay: u64,
+    pub packet: u64,
+    /// Router of each node.
+    pub router_of_node: Vec<u32>,
+    /// Terminal port of each node, relative to its router.
+    pub terminal_of_node: Vec<u16>,
+    /// Number of each job's first rank among all ranks.
+    pub first_rank: Vec<u32>,
+    pub routing_key: StreamKey,
+    pub arrival_key: StreamKey,
+    pub destination_key: StreamKey,
+    /// Nothing at or after this time is simulated.
+    pub stop: u64,
+    pub warmup: u64,
+    /// Shortest latency between two routers.
+    pub lookahead: u64,
+}
+
+fn parameter(
+    parameter: &'static str,
+    found: impl ToString,
+    allowed: impl Into<String>,
+) -> SimError {
+    SimError::Parameter {
+        parameter,
+        found: found.to_string(),
+        allowed: allowed.into(),
+    }
+}
+
+impl<'a> Shared<'a> {
+    /// Checks everything that the engine relies on.
+    pub fn new(
+        topology: &'a Topology,
+        vcs: u8,
+        config: &'a EngineConfig,
+        jobs: &'a [JobPlan],
+        measurement: &Measurement,
+    ) -> Result<Self, SimError> {
+        if vcs == 0 || vcs > MAX_VCS {
+            let allowed = format!("the engine has 1 to {MAX_VCS} virtual channels per link");
+            return Err(parameter("network.routing.virtual_channels", vcs, allowed));
+        }
+        let packet = config.packet.0;
+        if packet == 0 || packet >= 1 << CREDIT_SIZE_BITS {
+            return Err(parameter(
+                "simulation.packet",
+                config.packet,
+                "1 B to 64 MiB - 1 B",
+            ));
+        }
+        let flit = match config.router.switching {
+            Switching::CutThrough { flit } if flit.0 == 0 => {
+                return Err(parameter("network.router.flit", flit, "at least 1 B"));
+            }
+            Switching::CutThrough { flit } => Some(flit.0),
+            Switching::StoreAndForward => None,
+        };
+        if let Crossbar::Bounded {
+            speedup,
+            output_buffer,
+        } = config.router.crossbar
+        {
+            if !(speedup.is_finite() && speedup >= 1.0) {
+                return Err(parameter(
+                    "network.router.crossbar",
+                    speedup,
+                    "a speed-up of at least 1, or \"ideal\"",
+                ));
+            }
+            if output_buffer.0 < packet || output_buffer.0 > u64::from(u32::MAX) {
+                return Err(parameter(
+                    "network.router.output_buffer",
+                    output_buffer,
+                    "at least one packet, below 4 GiB",
+                ));
+            }
+        }
+        if topology.routers() > MAX_ROUTERS {
+            return Err(parameter(
+                "network",
+                format!("{} routers", topology.routers()),
+                format!("at most {MAX_ROUTERS}"),
+            ));
+        }
+        let mut classes = Vec::with_capacity(topology.link_classes.len());
+        for class in &topology.link_classes {
+            if class.latency.0 == 0 {
+                let found = format!("0 ps for {} links", class.name);
+                return Err(parameter("network.links.*.latency", found, "at least 1 ps"));
+            }
+            if class.buffer.0 < packet {
+                return Err(SimError::BufferTooSmall {
+                    class: class.name.clone(),
+                    buffer: class.buffer,
+                    packet: config.packet,
+                });
+            }
+            classes.push(Class {
+                bandwidth: class.bandwidth,
+                latency: class.latency.0,
+                buffer: u32::try_from(class.buffer.0).map_err(|_| {
+                    parameter("network.links.*.buffer", class.buffer, "below 4 GiB")
+                })?,
+                terminal: class.kind == LinkKind::Terminal,
+            });
+        }
+        let mut router_of_node = Vec::with_capacity(topology.nodes());
+        let mut terminal_of_node = Vec::with_capacity(topology.nodes());
+        for node in 0..topology.nodes() {
+            let port = topology.port_of_node[node];
+            let router = topology.router_of_port(port);
+            router_of_node.push(router.0);
+            terminal_of_node.push((port.0 - topology.first_port[router.index()]) as u16);
+        }
+        let mut lookahead = u64::MAX;
+        for router in 0..topology.routers() {
+            let ports =
+                topology.first_port[router] as usize..topology.first_port[router + 1] as usize;
+            if ports.len() > MAX_RADIX {
+                return Err(parameter(
+                    "network",
+                    format!("a router with {} ports", ports.len()),
+                    format!("at most {MAX_RADIX}"),
+                ));
+            }
+            for port in ports {
+                if let Peer::Port(_) = topology.peer[port] {
+                    lookahead =
+                        lookahead.min(classes[topology.class_of_port[port].index()].latency);
+                }
+            }
+        }
+        let stop = measurement.duration.map_or(u64::MAX, |duration| duration.0);
+        if stop == u64::MAX
+            && !jobs
+                .iter()
+                .any(|job| matches!(job.load, JobLoad::Closed(_)))
+        {
+            return Err(parameter(
+                "simulation.duration",
+                "none, and no job that ends by itself",
+                "give a duration such as \"100 us\", or a job with a motif",
+            ));
+        }
+        if measurement.warmup.0 >= stop {
+            return Err(parameter(
+                "simulation.warmup",
+                measurement.warmup,
+                "shorter than simulation.duration",
+            ));
+        }
+        if measurement.timeline_bin.is_some_and(|bin| bin.0 == 0) {
+            return Err(parameter(
+                "simulation.timeline_bin",
+                "0 ps",
+                "at least 1 ps",
+            ));
+        }
+        let mut first_rank = vec![0u32];
+        for job in jobs {
+            let ranks = match &job.load {
+                JobLoad::Open(source) => source.ranks,
+                JobLoad::Closed(program) => program.ranks(),
+            };
+            if ranks as usize != job.node_of_rank.len() {
+                return Err(parameter(
+                    "job",
+                    format!("{} ranks on {} places", ranks, job.node_of_rank.len()),
+                    "one place per rank",
+                ));
+            }
+            if let Some(node) = job
+                .node_of_rank
+                .iter()
+                .find(|node| node.index() >= topology.nodes())
+            {
+                return Err(parameter(
+                    "job.placement",
+                    format!("node {node}"),
+                    format!("0 to {}", topology.nodes() - 1),
+                ));
+            }
+            let next = u64::from(first_rank[first_rank.len() - 1]) + u64::from(ranks);
+            if next > u64::from(MAX_PAYLOAD >> 3) {
+                return Err(parameter(
+                    "job",
+                    format!("{next} ranks in all"),
+                    format!("at most {}", MAX_PAYLOAD >> 3),
+                ));
+            }
+            first_rank.push(next as u32);
+        }
+        Ok(Self {
+            topology,
+            config,
+            jobs,
+            measurement: *measurement,
+            classes,
+            vcs: usize::from(vcs),
+            flit,
+            delay: config.router.delay.0,
+            credit_delay: config.router.credit_delay.0,
+            packet,
+            router_of_node,
+            terminal_of_node,
+            first_rank,
+            routing_key: StreamKey::new(config.seed, Purpose::Routing),
+            arrival_key: StreamKey::new(config.seed, Purpose::Arrival),
+            destination_key: StreamKey::new(config.seed, Purpose::Destination),
+            stop,
+            warmup: measurement.warmup.0,
+            lookahead,
+        })
+    }
+
+    /// Number of `rank` of `job` among all ranks: names its random streams.
+    #[inline]
+    pub fn rank(&self, job: u32, rank: u32) -> u32 {
+        self.first_rank[job as usize] + rank
+    }
+
+    /// Node of a rank.
+    #[inline]
+    pub fn node_of(&self, job: u32, rank: u32) -> NodeId {
+        self.jobs[job as usize].node_of_rank[rank as usize]
+    }
+
+    /// log2 of the length of a window: no longer than any latency between two
+    /// routers, and short enough that a router has some tens of events in it.
+    pub fn window_shift(&self) -> u32 {
+        let radix = (0..self.topology.routers())
+            .map(|router| self.topology.first_port[router + 1] - self.topology.first_port[router])
+            .max()
+            .unwrap_or(1)
+            .max(1);
+        let fastest = self
+            .classes
+            .iter()
+            .map(|class| class.bandwidth.duration_of(self.packet).0)
+            .min()
+            .unwrap_or(1)
+            .max(1);
+        let crowded = (fastest * 32 / u64::from(radix)).max(1);
+        self.lookahead.min(crowded).min(1 << 30).ilog2()
+    }
+}
