@@ -3,6 +3,7 @@
 
 pub mod routing;
 pub mod topology;
+pub mod verify;
 
 pub use routing::{Hop, PacketRoute, RouterView, Routing};
 pub use topology::{LinkClass, LinkClassId, LinkKind, Peer, Topology};

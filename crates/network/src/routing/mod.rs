@@ -2,7 +2,23 @@
 //! packet and router, statically dispatched; `verify` walks the same algorithm
 //! through [`Routing::possible_hops`].
 
+mod choice;
+mod error;
+#[allow(dead_code, reason = "non-minimal algorithms will use the rest")]
+pub mod grouped;
+#[allow(dead_code, reason = "non-minimal algorithms will use the rest")]
+mod legs;
+mod minimal;
+mod next_hops;
+mod reciprocal;
+#[cfg(test)]
+mod testing;
+
 use odonata_units::{PortId, RouterId};
+
+pub use choice::{Choice, MinimalLinks};
+pub use error::RoutingError;
+pub use minimal::Minimal;
 
 /// No waypoint or intermediate chosen.
 pub const NONE: u32 = u32::MAX;

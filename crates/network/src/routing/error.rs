@@ -1,0 +1,87 @@
+//! Why a routing algorithm cannot be used on a network.
+
+use odonata_units::{GroupId, RouterId};
+
+/// A routing algorithm that does not fit the network, or options that do not
+/// fit the algorithm. Each message says what was found and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RoutingError {
+    /// Routers of one group have no path between them inside the group.
+    #[error(
+        "group {group} is not connected inside itself: no path of local links from router {from} \
+         to router {to}; routing over groups needs one. Use `shortest-path` routing for this \
+         network, or group its routers differently"
+    )]
+    GroupDisconnected {
+        /// The group.
+        group: GroupId,
+        /// Where a path would start.
+        from: RouterId,
+        /// Where it would end.
+        to: RouterId,
+    },
+    /// Two groups have no global link between them.
+    #[error(
+        "no global link joins group {from} to group {to}; routing over groups needs at least one \
+         for every pair. Use `shortest-path` routing for this network, or add the link"
+    )]
+    GroupsNotJoined {
+        /// One group.
+        from: GroupId,
+        /// The other.
+        to: GroupId,
+    },
+    /// No path at all between two routers.
+    #[error(
+        "the network is not connected: no path from router {from} to router {to}; check its links"
+    )]
+    Disconnected {
+        /// Where a path would start.
+        from: RouterId,
+        /// Where it would end.
+        to: RouterId,
+    },
+    /// A table would not fit.
+    #[error(
+        "{found} {what} are too many for {algorithm} routing, which handles up to {limit}: {advice}"
+    )]
+    TooLarge {
+        /// What there are too many of.
+        what: &'static str,
+        /// How many there are.
+        found: u64,
+        /// How many are possible.
+        limit: u64,
+        /// Algorithm or family of algorithms.
+        algorithm: &'static str,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// More virtual channels than can be numbered.
+    #[error(
+        "{algorithm} routing needs {needed} virtual channels on this network (its groups are \
+         {diameter} hops across), more than the {limit} that are possible: set \
+         `virtual_channels` to merge them and check the result with `verify`, or choose an \
+         algorithm with shorter routes"
+    )]
+    TooManyVirtualChannels {
+        /// The algorithm.
+        algorithm: &'static str,
+        /// Virtual channels needed.
+        needed: u32,
+        /// Most that are possible.
+        limit: u32,
+        /// Hops across a group, or the network.
+        diameter: u32,
+    },
+    /// An option has a value that makes no sense.
+    #[error("`{option}` is {found}, but {allowed}")]
+    BadOption {
+        /// The option's name in scenario files.
+        option: &'static str,
+        /// Its value.
+        found: String,
+        /// What is allowed.
+        allowed: &'static str,
+    },
+}

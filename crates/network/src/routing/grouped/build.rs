@@ -1,0 +1,328 @@
+//! Building [`GroupedRoutes`] from a topology.
+
+use std::collections::HashMap;
+
+use odonata_units::{GroupId, PortId, RouterId};
+
+use super::{Exit, GroupedRoutes, LIST, Local, Place, Places, Ports};
+use crate::routing::RoutingError;
+use crate::routing::next_hops::{NextHops, Way};
+use crate::routing::reciprocal::Reciprocal;
+use crate::topology::{Peer, Topology};
+
+/// Largest number of groups: the table of pairs then takes 256 MiB.
+const MOST_GROUPS: u64 = 1 << 13;
+
+impl GroupedRoutes {
+    /// Builds the tables of `topology`.
+    ///
+    /// # Errors
+    /// If a group is not connected inside itself, two groups are not joined,
+    /// or something is too large for the tables.
+    pub fn new(topology: &Topology) -> Result<Self, RoutingError> {
+        check_sizes(topology)?;
+        let router_of_port = router_of_port(topology);
+        let members = members(topology);
+        let mut places = vec![Place { group: 0, local: 0 }; topology.routers()];
+        for (group, members) in members.iter().enumerate() {
+            for (local, &router) in members.iter().enumerate() {
+                places[router as usize] = Place {
+                    group: group as u32,
+                    local: local as u32,
+                };
+            }
+        }
+        let (pairs, lists) = global_links(topology, &router_of_port, &places)?;
+        let (local, local_depth) = local_routes(topology, &router_of_port, &places, &members)?;
+        let (endpoints, router_of_node) = endpoints(topology, &router_of_port);
+        Ok(Self {
+            groups: topology.groups,
+            routers: topology.routers() as u32,
+            places: compact_places(places, &members),
+            ports: compact_ports(topology, router_of_port),
+            local,
+            pairs,
+            lists,
+            endpoints,
+            router_of_node,
+            local_depth,
+        })
+    }
+}
+
+/// Router of every port. Shape: ports.
+fn router_of_port(topology: &Topology) -> Vec<u32> {
+    let mut routers = Vec::with_capacity(topology.ports());
+    for router in 0..topology.routers() {
+        let ports = topology.ports_of(RouterId(router as u32));
+        routers.resize(ports.end, router as u32);
+    }
+    routers
+}
+
+fn members(topology: &Topology) -> Vec<Vec<u32>> {
+    let mut members = vec![Vec::new(); topology.groups as usize];
+    for (router, group) in topology.group_of_router.iter().enumerate() {
+        members[group.index()].push(router as u32);
+    }
+    members
+}
+
+fn check_sizes(topology: &Topology) -> Result<(), RoutingError> {
+    let most_ports = (0..topology.routers())
+        .map(|r| topology.ports_of(RouterId(r as u32)).len())
+        .max();
+    let mut sizes = vec![0u64; topology.groups as usize];
+    for group in &topology.group_of_router {
+        sizes[group.index()] += 1;
+    }
+    let advice = "model a part of the machine, or merge groups or ports";
+    for (what, found, limit) in [
+        ("groups", u64::from(topology.groups), MOST_GROUPS),
+        (
+            "routers in one group",
+            sizes.into_iter().max().unwrap_or(0),
+            Exit::LIMITS.0,
+        ),
+        (
+            "ports on one router",
+            most_ports.unwrap_or(0) as u64,
+            Exit::LIMITS.1,
+        ),
+        ("ports", topology.ports() as u64, 1 << 31),
+    ] {
+        if found > limit {
+            return Err(RoutingError::TooLarge {
+                what,
+                found,
+                limit,
+                algorithm: "group-based",
+                advice,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The table of pairs and its lists. Links of a pair are in the order of their
+/// ports in the group with the lower number, so that both directions agree.
+fn global_links(
+    topology: &Topology,
+    router_of_port: &[u32],
+    places: &[Place],
+) -> Result<(Vec<Exit>, Vec<Exit>), RoutingError> {
+    let groups = topology.groups as usize;
+    let end = |port: u32| {
+        let router = router_of_port[port as usize];
+        let place = places[router as usize];
+        let relative = port - topology.first_port[router as usize];
+        (place.group as usize, Exit::new(place.local, relative))
+    };
+    let mut links: HashMap<(usize, usize), Vec<Exit>> = HashMap::new();
+    for (port, peer) in topology.peer.iter().enumerate() {
+        let Peer::Port(PortId(peer)) = *peer else {
+            continue;
+        };
+        let ((here, exit), (there, entry)) = (end(port as u32), end(peer));
+        if here < there {
+            links.entry((here, there)).or_default().push(exit);
+            links.entry((there, here)).or_default().push(entry);
+        }
+    }
+    // The pair of a group with itself is never asked for.
+    let mut pairs = vec![Exit(0); groups * groups];
+    let mut lists = Vec::new();
+    for from in 0..groups {
+        for to in (0..groups).filter(|&to| to != from) {
+            let Some(exits) = links.get(&(from, to)) else {
+                return Err(RoutingError::GroupsNotJoined {
+                    from: GroupId::from_index(from),
+                    to: GroupId::from_index(to),
+                });
+            };
+            pairs[from * groups + to] = match exits[..] {
+                [only] => only,
+                _ => {
+                    let start = lists.len() as u32;
+                    lists.push(Exit(exits.len() as u32));
+                    lists.extend_from_slice(exits);
+                    Exit(LIST | start)
+                }
+            };
+        }
+    }
+    Ok((pairs, lists))
+}
+
+fn compact_places(places: Vec<Place>, members: &[Vec<u32>]) -> Places {
+    let size = members.first().map_or(0, Vec::len);
+    let regular = members.iter().all(|m| m.len() == size)
+        && members
+            .iter()
+            .flatten()
+            .enumerate()
+            .all(|(i, &r)| i == r as usize);
+    match Reciprocal::new(size as u32, places.len() as u64) {
+        Some(size) if regular => Places::Regular(size),
+        _ => {
+            let mut first_member = vec![0];
+            let mut total = 0;
+            for m in members {
+                total += m.len() as u32;
+                first_member.push(total);
+            }
+            Places::Table {
+                places,
+                first_member,
+                members: members.concat(),
+            }
+        }
+    }
+}
+
+fn compact_ports(topology: &Topology, router_of_port: Vec<u32>) -> Ports {
+    let count = topology.ports() / topology.routers().max(1);
+    let regular = topology
+        .first_port
+        .iter()
+        .enumerate()
+        .all(|(router, &first)| first as usize == router * count);
+    match Reciprocal::new(count as u32, topology.ports() as u64) {
+        Some(count) if regular => Ports::Regular(count),
+        _ => Ports::Table {
+            first: topology.first_port.clone(),
+            router: router_of_port,
+        },
+    }
+}
+
+fn local_routes(
+    topology: &Topology,
+    router_of_port: &[u32],
+    places: &[Place],
+    members: &[Vec<u32>],
+) -> Result<(Local, u16), RoutingError> {
+    let neighbours = |group: usize| -> Vec<Vec<Way>> {
+        let ways = |&router: &u32| {
+            let ports = topology.ports_of(RouterId(router));
+            let first = ports.start;
+            ports
+                .filter_map(|port| match topology.peer[port] {
+                    Peer::Port(peer) => {
+                        let peer = places[router_of_port[peer.index()] as usize];
+                        (peer.group as usize == group).then_some(Way {
+                            port: (port - first) as u16,
+                            to: peer.local as u16,
+                        })
+                    }
+                    _ => None,
+                })
+                .collect()
+        };
+        members[group].iter().map(ways).collect()
+    };
+    let groups: Vec<Vec<Vec<Way>>> = (0..members.len()).map(neighbours).collect();
+    if let Some(base) = direct_base(&groups) {
+        return Ok((Local::Direct { base }, 1));
+    }
+    // Groups that are wired alike share a table.
+    let mut known: HashMap<Shape<'_>, u16> = HashMap::new();
+    let mut shape = Vec::with_capacity(groups.len());
+    let mut tables: Vec<NextHops> = Vec::new();
+    for (group, neighbours) in groups.iter().enumerate() {
+        let positions: Vec<(u16, u16)> = if topology.position_in_group.is_empty() {
+            Vec::new()
+        } else {
+            let position = |&r: &u32| topology.position_in_group[r as usize];
+            members[group].iter().map(position).collect()
+        };
+        let key = (neighbours.as_slice(), positions);
+        let index = match known.get(&key) {
+            Some(&index) => index,
+            None => {
+                let table = group_table(neighbours, &key.1).map_err(|no_path| {
+                    RoutingError::GroupDisconnected {
+                        group: GroupId::from_index(group),
+                        from: RouterId(members[group][no_path.from as usize]),
+                        to: RouterId(members[group][no_path.to as usize]),
+                    }
+                })?;
+                let index = tables.len() as u16;
+                tables.push(table);
+                known.insert(key, index);
+                index
+            }
+        };
+        shape.push(index);
+    }
+    let depth = tables.iter().map(NextHops::depth).max().unwrap_or(1);
+    Ok((Local::Tables { shape, tables }, depth))
+}
+
+/// What makes two groups alike: the links that leave each router, and the
+/// routers' rows and columns where groups are 2-D.
+type Shape<'a> = (&'a [Vec<Way>], Vec<(u16, u16)>);
+
+/// All-to-all groups go directly, 2-D ones in dimension order, others along
+/// shortest paths.
+fn group_table(
+    neighbours: &[Vec<Way>],
+    positions: &[(u16, u16)],
+) -> Result<NextHops, crate::routing::next_hops::NoPath> {
+    if positions.len() == neighbours.len()
+        && !all_to_all(neighbours)
+        && let Some(table) = NextHops::dimension_ordered(neighbours, positions)
+    {
+        return Ok(table);
+    }
+    NextHops::shortest(neighbours)
+}
+
+fn all_to_all(neighbours: &[Vec<Way>]) -> bool {
+    neighbours.iter().all(|ways| {
+        let mut reached: Vec<u16> = ways.iter().map(|w| w.to).collect();
+        reached.sort_unstable();
+        reached.dedup();
+        reached.len() + 1 == neighbours.len()
+    })
+}
+
+/// The base of [`Local::Direct`], if all groups are wired that way.
+fn direct_base(groups: &[Vec<Vec<Way>>]) -> Option<u32> {
+    let size = groups.first()?.len();
+    let base = groups
+        .iter()
+        .flatten()
+        .find_map(|ways| ways.first())
+        .map_or(0, |way| way.port);
+    let direct = |(from, ways): (usize, &Vec<Way>)| {
+        ways.len() + 1 == size
+            && ways.iter().enumerate().all(|(slot, way)| {
+                usize::from(way.to) == slot + usize::from(slot >= from)
+                    && usize::from(way.port) == usize::from(base) + slot
+            })
+    };
+    groups
+        .iter()
+        .all(|group| group.len() == size && group.iter().enumerate().all(direct))
+        .then_some(u32::from(base))
+}
+
+fn endpoints(topology: &Topology, router_of_port: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    let router_of_node: Vec<u32> = topology
+        .port_of_node
+        .iter()
+        .map(|port| router_of_port[port.index()])
+        .collect();
+    let mut nodes = vec![0u32; topology.routers()];
+    for &router in &router_of_node {
+        nodes[router as usize] += 1;
+    }
+    let endpoints: Vec<u32> = (0..topology.routers() as u32)
+        .filter(|&r| nodes[r as usize] > 0)
+        .collect();
+    let even = endpoints
+        .windows(2)
+        .all(|pair| nodes[pair[0] as usize] == nodes[pair[1] as usize]);
+    (endpoints, if even { Vec::new() } else { router_of_node })
+}

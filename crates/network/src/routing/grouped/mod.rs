@@ -1,0 +1,294 @@
+//! Lookup tables for networks of groups: every group is connected inside
+//! itself, and every two groups are joined by at least one global link
+//! (dragonflies of every arrangement, Cray XC machines, single groups).
+//!
+//! The packet engine asks for a next hop at every router a packet crosses, so
+//! the tables are small and a lookup is one to three dependent loads, without
+//! hashing or division. Where the wiring is regular (groups of equal size in
+//! router order, equal numbers of ports, all-to-all groups with ports in router
+//! order, as the dragonfly family makes them), group, position and local port
+//! are computed and only the table of global links is read: four bytes per
+//! ordered pair of groups.
+
+mod build;
+#[cfg(test)]
+mod tests;
+
+use super::next_hops::{NextHops, Way};
+use super::reciprocal::Reciprocal;
+
+/// Where a router is: its group, and its number among the group's routers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The group.
+    pub group: u32,
+    /// Number within the group, in router order.
+    pub local: u32,
+}
+
+/// A global link seen from the group that it leaves: the router that it hangs
+/// on, by its number within the group, and the port there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub struct Exit(u32);
+
+impl Exit {
+    const PORT_BITS: u32 = 15;
+    /// Largest number of routers in a group and of ports on a router.
+    const LIMITS: (u64, u64) = (1 << 16, 1 << Self::PORT_BITS);
+
+    fn new(owner: u32, port: u32) -> Self {
+        Self(owner << Self::PORT_BITS | port)
+    }
+
+    /// The router on which the link hangs, numbered within its group.
+    #[inline(always)]
+    pub fn owner(self) -> u32 {
+        self.0 >> Self::PORT_BITS
+    }
+
+    /// The port, relative to the router's first.
+    #[inline(always)]
+    pub fn port(self) -> u32 {
+        self.0 & ((1 << Self::PORT_BITS) - 1)
+    }
+}
+
+/// Marks an entry of [`GroupedRoutes::pairs`] that refers to a list.
+const LIST: u32 = 1 << 31;
+
+#[derive(Clone, Debug)]
+enum Places {
+    /// Router = group × size + number within the group.
+    Regular(Reciprocal),
+    /// Anything else.
+    Table {
+        /// Shape: routers.
+        places: Vec<Place>,
+        /// First entry of each group in `members`, and one entry past the last.
+        first_member: Vec<u32>,
+        /// Routers, by group.
+        members: Vec<u32>,
+    },
+}
+
+#[derive(Clone, Debug)]
+enum Ports {
+    /// Every router has the same number of ports.
+    Regular(Reciprocal),
+    /// Anything else.
+    Table {
+        /// Shape: routers + 1.
+        first: Vec<u32>,
+        /// Shape: ports.
+        router: Vec<u32>,
+    },
+}
+
+#[derive(Clone, Debug)]
+enum Local {
+    /// All-to-all with single links; the port to router `j` of the group is
+    /// `base + j`, one less for the routers after one's own.
+    Direct { base: u32 },
+    /// Anything else: a table per distinct shape of group.
+    Tables {
+        /// Shape: groups.
+        shape: Vec<u16>,
+        tables: Vec<NextHops>,
+    },
+}
+
+/// The lookup tables. See the [module](self).
+#[derive(Clone, Debug)]
+pub struct GroupedRoutes {
+    groups: u32,
+    routers: u32,
+    places: Places,
+    ports: Ports,
+    local: Local,
+    /// Shape: groups × groups. The only [`Exit`] from one group to the other,
+    /// or [`LIST`] plus an index into `lists`.
+    pairs: Vec<Exit>,
+    /// Lists of exits, the length of each before its first item.
+    lists: Vec<Exit>,
+    /// Routers that have nodes.
+    endpoints: Vec<u32>,
+    /// Router of each node, or empty where every router has as many nodes.
+    router_of_node: Vec<u32>,
+    local_depth: u16,
+}
+
+impl GroupedRoutes {
+    /// Number of groups.
+    #[inline]
+    pub fn groups(&self) -> u32 {
+        self.groups
+    }
+
+    /// Number of routers.
+    #[inline]
+    pub fn routers(&self) -> u32 {
+        self.routers
+    }
+
+    /// Number of routers in `group`.
+    #[inline]
+    pub fn group_size(&self, group: u32) -> u32 {
+        match &self.places {
+            Places::Regular(size) => size.divisor(),
+            Places::Table { first_member, .. } => {
+                first_member[group as usize + 1] - first_member[group as usize]
+            }
+        }
+    }
+
+    /// Where `router` is.
+    #[inline(always)]
+    pub fn place(&self, router: u32) -> Place {
+        match &self.places {
+            Places::Regular(size) => {
+                let group = size.quotient(router);
+                Place {
+                    group,
+                    local: router - group * size.divisor(),
+                }
+            }
+            Places::Table { places, .. } => places[router as usize],
+        }
+    }
+
+    /// The router at `place`.
+    #[inline(always)]
+    pub fn router(&self, place: Place) -> u32 {
+        match &self.places {
+            Places::Regular(size) => place.group * size.divisor() + place.local,
+            Places::Table {
+                first_member,
+                members,
+                ..
+            } => members[(first_member[place.group as usize] + place.local) as usize],
+        }
+    }
+
+    /// Router number `index` when they are counted group by group, and the
+    /// number of routers in the groups before `group`.
+    #[inline]
+    pub(super) fn router_by_group(&self, index: u32) -> u32 {
+        match &self.places {
+            Places::Regular(_) => index,
+            Places::Table { members, .. } => members[index as usize],
+        }
+    }
+
+    /// Number of routers in the groups before `group`.
+    #[inline]
+    pub(super) fn routers_before(&self, group: u32) -> u32 {
+        match &self.places {
+            Places::Regular(size) => group * size.divisor(),
+            Places::Table { first_member, .. } => first_member[group as usize],
+        }
+    }
+
+    /// First port of `router`.
+    #[inline(always)]
+    pub fn first_port(&self, router: u32) -> u32 {
+        match &self.ports {
+            Ports::Regular(count) => router * count.divisor(),
+            Ports::Table { first, .. } => first[router as usize],
+        }
+    }
+
+    /// The number of `port` relative to `router`'s first port, if it is one of
+    /// that router's.
+    #[inline(always)]
+    pub(super) fn own_port(&self, router: u32, port: u32) -> Option<u16> {
+        let (first, count) = match &self.ports {
+            Ports::Regular(count) => (router * count.divisor(), count.divisor()),
+            Ports::Table { first, .. } => {
+                let here = first[router as usize];
+                (here, first[router as usize + 1] - here)
+            }
+        };
+        let relative = port.wrapping_sub(first);
+        (relative < count).then_some(relative as u16)
+    }
+
+    /// The router that `port` belongs to.
+    #[inline]
+    pub fn router_of_port(&self, port: u32) -> u32 {
+        match &self.ports {
+            Ports::Regular(count) => count.quotient(port),
+            Ports::Table { router, .. } => router[port as usize],
+        }
+    }
+
+    /// The global links from one group to another, at least one. The same
+    /// links seen from the other side, `exits(to, from)`, are in the same
+    /// order.
+    #[inline(always)]
+    pub fn exits(&self, from: u32, to: u32) -> &[Exit] {
+        let index = (from * self.groups + to) as usize;
+        let entry = self.pairs[index];
+        if entry.0 & LIST == 0 {
+            std::slice::from_ref(&self.pairs[index])
+        } else {
+            self.list(entry)
+        }
+    }
+
+    fn list(&self, entry: Exit) -> &[Exit] {
+        let start = (entry.0 & !LIST) as usize;
+        let length = self.lists[start].0 as usize;
+        &self.lists[start + 1..start + 1 + length]
+    }
+
+    /// Hops inside `group` from its router number `from` to number `to`.
+    #[inline]
+    pub fn local_distance(&self, group: u32, from: u32, to: u32) -> u32 {
+        match &self.local {
+            Local::Direct { .. } => u32::from(from != to),
+            Local::Tables { shape, tables } => {
+                tables[usize::from(shape[group as usize])].distance(from, to)
+            }
+        }
+    }
+
+    /// The ports that lead from router number `from` of `group` towards number
+    /// `to` of the same group; the two must differ.
+    #[inline(always)]
+    pub(super) fn local_ways(&self, group: u32, from: u32, to: u32) -> LocalWays<'_> {
+        match &self.local {
+            Local::Direct { base } => LocalWays::Only((base + to - u32::from(to > from)) as u16),
+            Local::Tables { shape, tables } => {
+                LocalWays::AnyOf(tables[usize::from(shape[group as usize])].ways(from, to))
+            }
+        }
+    }
+
+    /// Virtual channels that one traversal of a group needs for local links:
+    /// one in all-to-all groups and in 2-D groups under dimension order.
+    pub(super) fn local_depth(&self) -> u16 {
+        self.local_depth
+    }
+
+    /// Routers that have nodes, in order.
+    pub(super) fn endpoints(&self) -> &[u32] {
+        &self.endpoints
+    }
+
+    /// Router of each node, or empty where every router that has nodes has as
+    /// many as the next, so that a random one of [`GroupedRoutes::endpoints`]
+    /// is that of a random node.
+    #[inline]
+    pub(super) fn router_of_node(&self) -> &[u32] {
+        &self.router_of_node
+    }
+}
+
+/// Ports that lead from one router of a group towards another.
+pub(super) enum LocalWays<'a> {
+    /// One port, directly.
+    Only(u16),
+    /// One or more ports.
+    AnyOf(&'a [Way]),
+}

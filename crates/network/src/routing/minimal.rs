@@ -1,0 +1,102 @@
+//! Minimal routing on networks of groups.
+
+use odonata_units::RouterId;
+
+use super::choice::{Choice, MinimalLinks};
+use super::grouped::GroupedRoutes;
+use super::legs::{Channels, FINAL, HOMEWARD, Legs, eject, possible_eject};
+use super::{Hop, PacketRoute, RouterView, Routing, RoutingError};
+
+/// Minimal routing: over one global link directly to the destination group,
+/// or by local links inside one's own (Kim, Dally, Scott, Abts, "Technology-
+/// Driven, Highly-Scalable Dragonfly Topology", ISCA 2008, section 4.1).
+///
+/// Which of the global links that join the two groups is chosen at the source
+/// router, by [`MinimalLinks`] and [`Choice`].
+///
+/// | leg | local channel | global channel |
+/// |---|---|---|
+/// | to the destination group | 0 | 0 |
+/// | inside the destination group | 1 | |
+///
+/// Two virtual channels in all-to-all and 2-D groups. Traffic inside one group
+/// uses channel 1, where it does not wait behind packets that leave the group.
+#[derive(Clone, Debug)]
+pub struct Minimal {
+    legs: Legs,
+}
+
+impl Minimal {
+    /// Minimal routing over `routes`; with `virtual_channels`, channel `i` is
+    /// merged into `min(i, virtual_channels - 1)`.
+    ///
+    /// # Errors
+    /// If the routes need more virtual channels than can be numbered.
+    pub fn new(
+        routes: GroupedRoutes,
+        links: MinimalLinks,
+        choice: Choice,
+        virtual_channels: Option<u8>,
+    ) -> Result<Self, RoutingError> {
+        let channels = Channels::new(
+            "minimal",
+            &routes,
+            &[&[HOMEWARD], &[FINAL]],
+            &[&[HOMEWARD]],
+            virtual_channels,
+        )?;
+        Ok(Self {
+            legs: Legs {
+                routes,
+                links,
+                choice,
+                channels,
+                via_router: false,
+            },
+        })
+    }
+}
+
+impl Routing for Minimal {
+    fn virtual_channels(&self) -> u8 {
+        self.legs.channels.count()
+    }
+
+    #[inline]
+    fn next_hop<V: RouterView>(
+        &self,
+        view: &mut V,
+        at: RouterId,
+        injected: bool,
+        route: &mut PacketRoute,
+    ) -> Hop {
+        if at.0 == route.destination_router {
+            return eject(route);
+        }
+        if injected {
+            self.legs.head_home(self.legs.routes.place(at.0), route);
+        }
+        self.legs.step(view, at, route)
+    }
+
+    fn possible_hops(
+        &self,
+        at: RouterId,
+        injected: bool,
+        route: &PacketRoute,
+        out: &mut Vec<(Hop, PacketRoute)>,
+    ) {
+        if at.0 == route.destination_router {
+            return out.push(possible_eject(route));
+        }
+        let mut route = *route;
+        if injected {
+            self.legs
+                .head_home(self.legs.routes.place(at.0), &mut route);
+        }
+        self.legs.possible_steps(at, &route, out);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,317 @@
+//! Tables of next hops between all pairs of a set of routers: the routers of
+//! one group, or of a whole network that has no groups.
+
+use std::collections::HashMap;
+
+use crate::verify::dependency::Dependencies;
+
+/// One way on: an output port and where it leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Way {
+    /// Output port, relative to the router's first port.
+    pub port: u16,
+    /// Router at the other end, numbered within the set.
+    pub to: u16,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    first: u32,
+    count: u16,
+    distance: u16,
+}
+
+/// For every ordered pair of routers of a set, the ports that a packet may take
+/// next and the number of hops that remain.
+#[derive(Clone, Debug)]
+pub(super) struct NextHops {
+    size: u32,
+    /// Shape: size × size, row = where the packet is.
+    entries: Vec<Entry>,
+    /// Lists of ways; pairs with the same list share it.
+    ways: Vec<Way>,
+    depth: u16,
+}
+
+/// Two routers of a set between which there is no path inside the set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NoPath {
+    pub from: u32,
+    pub to: u32,
+}
+
+struct Builder {
+    size: usize,
+    entries: Vec<Entry>,
+    ways: Vec<Way>,
+    known: HashMap<Vec<Way>, u32>,
+}
+
+impl Builder {
+    fn new(size: usize) -> Self {
+        let nothing = Entry {
+            first: 0,
+            count: 0,
+            distance: 0,
+        };
+        Self {
+            size,
+            entries: vec![nothing; size * size],
+            ways: Vec::new(),
+            known: HashMap::new(),
+        }
+    }
+
+    fn set(&mut self, from: usize, to: usize, distance: u16, ways: &[Way]) {
+        let first = match self.known.get(ways) {
+            Some(&first) => first,
+            None => {
+                let first = self.ways.len() as u32;
+                self.ways.extend_from_slice(ways);
+                self.known.insert(ways.to_vec(), first);
+                first
+            }
+        };
+        self.entries[from * self.size + to] = Entry {
+            first,
+            count: ways.len() as u16,
+            distance,
+        };
+    }
+
+    fn finish(self) -> NextHops {
+        let mut table = NextHops {
+            size: self.size as u32,
+            entries: self.entries,
+            ways: self.ways,
+            depth: 1,
+        };
+        let diameter = table.diameter();
+        if diameter > 1 && table.one_channel_can_deadlock() {
+            table.depth = diameter;
+        }
+        table
+    }
+}
+
+impl NextHops {
+    /// All shortest paths. `neighbours[i]` lists the links that leave router
+    /// `i`, parallel ones included; links are symmetric.
+    pub(super) fn shortest(neighbours: &[Vec<Way>]) -> Result<Self, NoPath> {
+        let size = neighbours.len();
+        let mut builder = Builder::new(size);
+        let mut distance = vec![u16::MAX; size];
+        let mut queue = Vec::with_capacity(size);
+        let mut ways = Vec::new();
+        for to in 0..size {
+            distance.fill(u16::MAX);
+            distance[to] = 0;
+            queue.clear();
+            queue.push(to);
+            let mut next = 0;
+            while let Some(&at) = queue.get(next) {
+                next += 1;
+                for way in &neighbours[at] {
+                    let peer = usize::from(way.to);
+                    if distance[peer] == u16::MAX {
+                        distance[peer] = distance[at] + 1;
+                        queue.push(peer);
+                    }
+                }
+            }
+            for from in 0..size {
+                if distance[from] == u16::MAX {
+                    return Err(NoPath {
+                        from: from as u32,
+                        to: to as u32,
+                    });
+                }
+                if from == to {
+                    continue;
+                }
+                ways.clear();
+                ways.extend(
+                    neighbours[from]
+                        .iter()
+                        .filter(|way| distance[usize::from(way.to)] + 1 == distance[from]),
+                );
+                builder.set(from, to, distance[from], &ways);
+            }
+        }
+        Ok(builder.finish())
+    }
+
+    /// Dimension order in a 2-D group whose rows and columns are all-to-all:
+    /// first along the row to the right column, then along the column.
+    /// `None` where a link or router that this needs is missing.
+    pub(super) fn dimension_ordered(
+        neighbours: &[Vec<Way>],
+        positions: &[(u16, u16)],
+    ) -> Option<Self> {
+        let size = neighbours.len();
+        let at: HashMap<(u16, u16), usize> =
+            positions.iter().enumerate().map(|(i, &p)| (p, i)).collect();
+        if at.len() != size {
+            return None;
+        }
+        let mut builder = Builder::new(size);
+        let mut ways = Vec::new();
+        for from in 0..size {
+            for to in 0..size {
+                if from == to {
+                    continue;
+                }
+                let (row, column) = positions[from];
+                let turn = (row, positions[to].1);
+                let (next, distance) = if column == turn.1 || row == positions[to].0 {
+                    (to, 1)
+                } else {
+                    (*at.get(&turn)?, 2)
+                };
+                ways.clear();
+                ways.extend(
+                    neighbours[from]
+                        .iter()
+                        .filter(|way| usize::from(way.to) == next),
+                );
+                if ways.is_empty() {
+                    return None;
+                }
+                builder.set(from, to, distance, &ways);
+            }
+        }
+        Some(builder.finish())
+    }
+
+    /// The ways on from `from` towards `to`; empty where they are the same.
+    #[inline]
+    pub(super) fn ways(&self, from: u32, to: u32) -> &[Way] {
+        let entry = self.entries[(from * self.size + to) as usize];
+        &self.ways[entry.first as usize..][..usize::from(entry.count)]
+    }
+
+    /// Hops from `from` to `to`.
+    #[inline]
+    pub(super) fn distance(&self, from: u32, to: u32) -> u32 {
+        u32::from(self.entries[(from * self.size + to) as usize].distance)
+    }
+
+    /// Largest distance.
+    pub(super) fn diameter(&self) -> u16 {
+        self.entries.iter().map(|e| e.distance).max().unwrap_or(0)
+    }
+
+    /// Virtual channels that one traversal of the set needs: one where the
+    /// paths by themselves close no cycle of channel dependencies (all-to-all,
+    /// dimension order, up-down in trees), the diameter otherwise.
+    pub(super) fn depth(&self) -> u16 {
+        self.depth
+    }
+
+    fn one_channel_can_deadlock(&self) -> bool {
+        // Channel = ordered pair of neighbouring routers that some path uses;
+        // parallel links depend on each other alike and count once.
+        let size = self.size as usize;
+        let mut targets: Vec<Vec<u16>> = vec![Vec::new(); size];
+        for (from, targets) in targets.iter_mut().enumerate() {
+            for to in 0..size {
+                targets.extend(self.ways(from as u32, to as u32).iter().map(|w| w.to));
+            }
+            targets.sort_unstable();
+            targets.dedup();
+        }
+        let heads = targets.iter().flatten().map(|&to| u32::from(to)).collect();
+        let sizes: Vec<u32> = targets.iter().map(|t| t.len() as u32).collect();
+        let mut graph = Dependencies::new(&sizes, heads);
+        let channel = |graph: &Dependencies, from: usize, to: u16| {
+            let slot = targets[from].binary_search(&to).unwrap_or(0);
+            graph.first_leaving(from) + slot as u32
+        };
+        for from in 0..size {
+            for to in 0..size {
+                for way in self.ways(from as u32, to as u32) {
+                    let held = channel(&graph, from, way.to);
+                    for next in self.ways(u32::from(way.to), to as u32) {
+                        let wanted = channel(&graph, usize::from(way.to), next.to);
+                        graph.insert(held, wanted);
+                    }
+                }
+            }
+        }
+        graph.has_cycle()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Router `i` linked to every router in `links(i)`, ports in that order.
+    fn network(size: usize, links: impl Fn(usize) -> Vec<usize>) -> Vec<Vec<Way>> {
+        (0..size)
+            .map(|i| {
+                let ways = links(i).into_iter().enumerate();
+                ways.map(|(port, to)| Way {
+                    port: port as u16,
+                    to: to as u16,
+                })
+                .collect()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_ring_has_two_ways_to_the_opposite_router_and_needs_its_diameter_in_channels() {
+        let table = NextHops::shortest(&network(6, |i| vec![(i + 1) % 6, (i + 5) % 6])).unwrap();
+        assert_eq!(table.ways(0, 3).len(), 2);
+        assert_eq!(table.ways(0, 2), &[Way { port: 0, to: 1 }]);
+        assert_eq!((table.diameter(), table.depth()), (3, 3));
+    }
+
+    #[test]
+    fn a_tree_needs_one_channel() {
+        // A star: every path goes up once and down once.
+        let table = NextHops::shortest(&network(5, |i| match i {
+            0 => vec![1, 2, 3, 4],
+            _ => vec![0],
+        }))
+        .unwrap();
+        assert_eq!((table.diameter(), table.depth()), (2, 1));
+    }
+
+    #[test]
+    fn dimension_order_goes_along_the_row_first_and_needs_one_channel() {
+        // 2 rows × 3 columns, router = row * 3 + column.
+        let positions: Vec<(u16, u16)> = (0..6).map(|i| (i / 3, i % 3)).collect();
+        let links = network(6, |i| {
+            let linked = |&j: &usize| j != i && (i / 3 == j / 3 || i % 3 == j % 3);
+            (0..6).filter(linked).collect()
+        });
+        let table = NextHops::dimension_ordered(&links, &positions).unwrap();
+        assert_eq!(table.ways(0, 4)[0].to, 1);
+        assert_eq!(table.ways(1, 4)[0].to, 4);
+        assert_eq!((table.diameter(), table.depth()), (2, 1));
+        // With shortest paths in both orders, the turns close a cycle.
+        assert_eq!(NextHops::shortest(&links).unwrap().depth(), 2);
+    }
+
+    #[test]
+    fn dimension_order_needs_the_router_at_the_turn() {
+        let positions = [(0, 0), (0, 1), (1, 0)];
+        let links = network(3, |i| (0..3).filter(|&j| j != i).collect());
+        assert!(NextHops::dimension_ordered(&links, &positions).is_none());
+    }
+
+    #[test]
+    fn a_missing_path_is_named() {
+        let links = network(3, |i| match i {
+            0 => vec![1],
+            1 => vec![0],
+            _ => vec![],
+        });
+        assert_eq!(
+            NextHops::shortest(&links).unwrap_err(),
+            NoPath { from: 2, to: 0 }
+        );
+    }
+}

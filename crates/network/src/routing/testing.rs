@@ -1,0 +1,211 @@
+//! What the tests of the routing algorithms share: small networks, a mock of a
+//! router, and walks through a network.
+
+use odonata_units::random::{Purpose, StreamKey};
+use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds, PortId, RouterId};
+
+use super::{Hop, PacketRoute, RouterView, Routing};
+use crate::topology::{
+    Arrangement, DragonflyLinks, DragonflySpec, GroupWiring, LinkClass, LinkKind, Peer, Topology,
+};
+
+fn class(name: &str, kind: LinkKind) -> LinkClass {
+    LinkClass {
+        name: name.into(),
+        kind,
+        bandwidth: Bandwidth::new(1_000_000_000).unwrap(),
+        latency: Picoseconds(10_000),
+        buffer: Bytes(4096),
+    }
+}
+
+fn links() -> DragonflyLinks {
+    DragonflyLinks {
+        terminal: class("terminal", LinkKind::Terminal),
+        local: class("local", LinkKind::Local),
+        column: None,
+        global: class("global", LinkKind::Global),
+    }
+}
+
+/// A dragonfly with all-to-all groups and the absolute arrangement.
+pub fn dragonfly(p: u32, a: u32, h: u32, g: u32) -> Topology {
+    arranged(p, a, h, g, Arrangement::Absolute)
+}
+
+/// A dragonfly with all-to-all groups.
+pub fn arranged(p: u32, a: u32, h: u32, g: u32, arrangement: Arrangement) -> Topology {
+    DragonflySpec {
+        p,
+        a,
+        h,
+        g,
+        arrangement,
+        group: GroupWiring::AllToAll,
+        links: links(),
+    }
+    .build()
+    .unwrap()
+}
+
+/// A dragonfly with 2-D groups, two parallel links per pair in a column.
+pub fn grid_dragonfly(p: u32, (rows, columns): (u32, u32), h: u32, g: u32) -> Topology {
+    DragonflySpec {
+        p,
+        a: rows * columns,
+        h,
+        g,
+        arrangement: Arrangement::Absolute,
+        group: GroupWiring::Grid {
+            rows,
+            columns,
+            row_links: 1,
+            column_links: 2,
+        },
+        links: links(),
+    }
+    .build()
+    .unwrap()
+}
+
+/// A dragonfly whose groups are rings of `a` routers: the all-to-all one with
+/// the chords taken out.
+pub fn ring_dragonfly(p: u32, a: u32, h: u32, g: u32) -> Topology {
+    let mut topology = dragonfly(p, a, h, g);
+    for port in 0..topology.ports() {
+        let Peer::Port(peer) = topology.peer[port] else {
+            continue;
+        };
+        let here = topology.router_of_port(PortId(port as u32)).0;
+        let there = topology.router_of_port(peer).0;
+        let apart = (here % a).abs_diff(there % a);
+        if here / a == there / a && apart != 1 && apart != a - 1 {
+            topology.peer[port] = Peer::Unconnected;
+        }
+    }
+    topology
+}
+
+/// A router with random occupancies, or none at all.
+pub struct MockRouter {
+    key: StreamKey,
+    draws: u32,
+    time: u32,
+    /// Occupancies are drawn below this.
+    pub busiest: u32,
+}
+
+impl MockRouter {
+    pub fn new(seed: u64) -> Self {
+        Self {
+            key: StreamKey::new(seed, Purpose::Routing),
+            draws: 0,
+            time: 0,
+            busiest: 4,
+        }
+    }
+
+    fn occupancy(&self, port: u32) -> u64 {
+        let busiest = self.busiest.max(1);
+        u64::from(self.key.below(u64::from(port), self.time, busiest)) * 1000
+    }
+}
+
+impl RouterView for MockRouter {
+    fn occupancy_bytes(&mut self, port: u16) -> u64 {
+        self.occupancy(u32::from(port))
+    }
+
+    fn remote_occupancy_bytes(&self, port: PortId) -> u64 {
+        self.occupancy(port.0 + 1_000_000)
+    }
+
+    fn random_below(&mut self, bound: u32) -> u32 {
+        self.draws += 1;
+        self.key.below(u64::MAX, self.draws, bound)
+    }
+}
+
+/// One router-router hop of a walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    pub from: RouterId,
+    pub to: RouterId,
+    pub hop: Hop,
+    pub kind: LinkKind,
+}
+
+/// Routes a packet from `source` to `destination` and returns its
+/// router-router hops. Panics if a hop is not among the possible ones, leads
+/// nowhere or uses a virtual channel that does not exist, if the packet ends at
+/// another node, or after 1,000 hops.
+pub fn walk<R: Routing>(
+    topology: &Topology,
+    routing: &R,
+    view: &mut MockRouter,
+    source: NodeId,
+    destination: NodeId,
+) -> Vec<Step> {
+    let end = topology.port_of_node[destination.index()];
+    let end_router = topology.router_of_node(destination);
+    let first = topology.first_port[end_router.index()];
+    let mut route = PacketRoute::injected(end_router, (end.0 - first) as u16);
+    let mut at = topology.router_of_node(source);
+    let mut injected = true;
+    let mut steps = Vec::new();
+    let mut possible = Vec::new();
+    loop {
+        possible.clear();
+        routing.possible_hops(at, injected, &route, &mut possible);
+        let before = route;
+        view.time += 1;
+        let hop = routing.next_hop(view, at, injected, &mut route);
+        route.vc = hop.vc;
+        assert!(
+            possible.contains(&(hop, route)),
+            "{before:?} at {at} becomes {hop:?} {route:?}, possible are {possible:?}"
+        );
+        injected = false;
+        let port = topology.first_port[at.index()] + u32::from(hop.port);
+        assert!(topology.ports_of(at).contains(&(port as usize)));
+        match topology.peer[port as usize] {
+            Peer::Unconnected => panic!("{hop:?} at {at} leads nowhere"),
+            Peer::Node(node) => {
+                assert_eq!((node, hop.vc), (destination, 0));
+                return steps;
+            }
+            Peer::Port(peer) => {
+                assert!(hop.vc < routing.virtual_channels(), "{hop:?}");
+                let to = topology.router_of_port(peer);
+                let kind = topology.link_class(PortId(port)).kind;
+                steps.push(Step {
+                    from: at,
+                    to,
+                    hop,
+                    kind,
+                });
+                at = to;
+            }
+        }
+        assert!(steps.len() < 1000, "no end: {steps:?}");
+    }
+}
+
+/// Walks between random pairs of nodes.
+pub fn random_walks<R: Routing>(
+    topology: &Topology,
+    routing: &R,
+    seed: u64,
+    count: u32,
+) -> Vec<Vec<Step>> {
+    let mut view = MockRouter::new(seed);
+    let nodes = topology.nodes() as u32;
+    (0..count)
+        .map(|_| {
+            let source = NodeId(view.random_below(nodes));
+            let destination = NodeId(view.random_below(nodes));
+            view.busiest = view.random_below(5);
+            walk(topology, routing, &mut view, source, destination)
+        })
+        .collect()
+}
