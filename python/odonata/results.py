@@ -22,6 +22,7 @@ from odonata.tables import SCHEMA_VERSION, TABLES, build_tables
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+
     from odonata.plots import Plots
 
 #: Files of a result directory besides the tables and pictures.

@@ -98,10 +98,10 @@ def test_saved_results_load_again_equal(result: Result, tmp_path: Path) -> None:
 
 
 def test_equal_results_are_equal_files(tmp_path: Path) -> None:
-    first = Result.from_engine(engine_result(), "x").save(tmp_path / "a")
+    first = Result.from_engine(engine_result(), "x").save(tmp_path / "a", plots=True)
     raw = engine_result()
     raw["meta"] |= {"wall_seconds": 77.0, "threads": 8, "events": 1}
-    second = Result.from_engine(raw, "x").save(tmp_path / "b")
+    second = Result.from_engine(raw, "x").save(tmp_path / "b", plots=True)
     assert digests(first) == digests(second)
     assert json.loads((second / "timing.json").read_text())["threads"] == 8
 

@@ -1,0 +1,93 @@
+"""Pictures of a result.
+
+Each picture is drawn by one module of this package; this one offers them as methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+
+from odonata.plots.groups import draw_group_heatmap
+from odonata.plots.latency import draw_latency
+from odonata.plots.links import draw_link_load
+from odonata.plots.overview import draw_overview
+from odonata.plots.style import new_figure, save, style
+from odonata.plots.timeline import draw_timeline
+from odonata.plots.topology import Wiring, draw_topology
+
+if TYPE_CHECKING:
+    from odonata.results import Result
+
+__all__ = ["Plots", "Wiring", "draw_topology", "new_figure", "save", "style"]
+
+
+class Plots:
+    """The pictures of one result; ``result.plot`` makes it.
+
+    Each method returns a matplotlib figure, which a notebook shows by itself, and writes it
+    as a PNG if it is given a path.
+    """
+
+    def __init__(self, result: Result) -> None:
+        self._result = result
+
+    def latency(self, path: str | Path | None = None) -> Figure:
+        """Latency distribution of each job's messages."""
+        return self._draw(path, 7.2, 4.3, lambda figure: draw_latency(figure, self._result))
+
+    def link_load(self, path: str | Path | None = None) -> Figure:
+        """Utilisation and blocking of the links of each class, most loaded first."""
+        return self._draw(path, 7.2, 4.3, lambda figure: draw_link_load(figure, self._result))
+
+    def group_heatmap(self, path: str | Path | None = None) -> Figure:
+        """Mean utilisation of the links between each pair of groups."""
+        return self._draw(path, 5.8, 4.8, lambda figure: draw_group_heatmap(figure, self._result))
+
+    def timeline(self, path: str | Path | None = None) -> Figure:
+        """Throughput of each job over simulated time."""
+        return self._draw(path, 7.2, 3.6, lambda figure: draw_timeline(figure, self._result))
+
+    def topology(self, path: str | Path | None = None) -> Figure:
+        """The network with its link loads and the nodes of each job."""
+        result = self._result
+
+        def draw(figure: Figure) -> None:
+            names = result.jobs["name"].to_pylist()
+            draw_topology(figure, Wiring.of_result(result), result.meta["network"], names)
+
+        return self._draw(path, 7.6, 6.8, draw)
+
+    def overview(self, path: str | Path | None = None) -> Figure:
+        """Latency, link load, group heat map and timeline on one page."""
+        return self._draw(path, 13.0, 9.0, lambda figure: draw_overview(figure, self._result))
+
+    def save_all(self, directory: str | Path) -> list[Path]:
+        """Writes every picture as a PNG of its name.
+
+        Returns:
+            The files, the overview first.
+        """
+        directory = Path(directory)
+        paths = []
+        for name in ("overview", "latency", "link_load", "group_heatmap", "timeline", "topology"):
+            paths.append(directory / f"{name}.png")
+            getattr(self, name)(paths[-1])
+        return paths
+
+    def _draw(
+        self,
+        path: str | Path | None,
+        width: float,
+        height: float,
+        draw: Callable[[Figure], None],
+    ) -> Figure:
+        with style():
+            figure = new_figure(width, height)
+            draw(figure)
+        if path is not None:
+            save(figure, Path(path))
+        return figure

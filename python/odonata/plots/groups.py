@@ -1,0 +1,94 @@
+"""The traffic between groups as a heat map."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.ticker import MaxNLocator
+
+from odonata.columns import numbers
+from odonata.plots.style import say_empty
+
+if TYPE_CHECKING:
+    from odonata.results import Result
+
+TITLE = "Load between groups"
+#: Up to so many routers, a network of a single group is shown router by router.
+MOST_ROUTERS = 128
+
+
+def draw_group_heatmap(figure: Figure | SubFigure, result: Result) -> None:
+    """Draws the mean utilisation of the links from each group to each other group.
+
+    The diagonal shows the links within the group. Pairs without a link stay grey. A network
+    of one group is shown router by router.
+
+    Args:
+        figure: An empty figure.
+        result: Whose links.
+    """
+    links = result.links
+    source_router = numbers(links, "from_router")
+    target_router = numbers(links, "to_router")
+    between = (source_router >= 0) & (target_router >= 0)
+    if not between.any():
+        say_empty(figure, TITLE, "This network has no links between routers.")
+        return
+    if result.meta["groups"] > 1:
+        source, target = numbers(links, "from_group"), numbers(links, "to_group")
+        unit, title = "group", TITLE
+    elif result.meta["routers"] <= MOST_ROUTERS:
+        source, target = source_router, target_router
+        unit, title = "router", "Load between routers"
+    else:
+        say_empty(figure, TITLE, "This network is a single group.")
+        return
+    load = mean_utilisation(
+        source[between], target[between], numbers(links, "utilisation")[between]
+    )
+
+    axes = figure.add_subplot()
+    picture = axes.imshow(
+        np.ma.masked_invalid(100 * load),
+        cmap="viridis",
+        vmin=0,
+        vmax=max(100 * float(np.nanmax(load)), 1.0),
+        interpolation="nearest",
+        origin="upper",
+    )
+    axes.set_facecolor("#EEEEEE")
+    axes.set_title(title)
+    axes.set_xlabel(f"to {unit}" + (" (diagonal: within the group)" if unit == "group" else ""))
+    axes.set_ylabel(f"from {unit}")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(nbins=9, integer=True, steps=[1, 2, 4, 5, 8, 10]))
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
+    bar = figure.colorbar(picture, ax=axes, shrink=0.92, pad=0.02)
+    bar.outline.set_visible(False)
+    bar.set_label("mean utilisation of the links (%)")
+
+
+def mean_utilisation(
+    source: npt.NDArray[np.integer], target: npt.NDArray[np.integer], load: npt.NDArray[np.floating]
+) -> npt.NDArray[np.float64]:
+    """Mean load of the links from each source to each target; NaN where there is none.
+
+    Args:
+        source: Of each link, counted from 0.
+        target: Of each link, counted from 0.
+        load: Of each link.
+
+    Returns:
+        Shape: sources × targets.
+    """
+    size = int(max(source.max(), target.max())) + 1
+    pair = source.astype(np.int64) * size + target
+    links = np.bincount(pair, minlength=size * size)
+    total = np.bincount(pair, weights=load, minlength=size * size)
+    with np.errstate(invalid="ignore"):
+        mean: npt.NDArray[np.float64] = (total / links).reshape(size, size)
+    return mean

@@ -1,0 +1,70 @@
+"""How loaded the links of each class are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure, SubFigure
+
+from odonata.columns import codes, labels, numbers
+from odonata.plots.style import class_colours, say_empty
+
+if TYPE_CHECKING:
+    from odonata.results import Result
+
+TITLE = "Link load by class"
+
+
+def draw_link_load(figure: Figure | SubFigure, result: Result) -> None:
+    """Draws, per link class, utilisation and blocking of all links, most loaded first.
+
+    Args:
+        figure: An empty figure.
+        result: Whose links.
+    """
+    links = result.links
+    measured = result.measured_ps
+    if not measured or not len(links):
+        say_empty(figure, TITLE, "Nothing was measured.")
+        return
+    names = labels(links, "class")
+    class_of_link = codes(links, "class")
+    utilisation = 100 * numbers(links, "utilisation")
+    stall = 100 * numbers(links, "stall_ps") / measured
+    colours = class_colours(names)
+
+    load, blocked = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": [2.4, 1.0]})
+    for index, name in enumerate(names):
+        chosen = class_of_link == index
+        count = int(chosen.sum())
+        if not count:
+            continue
+        edges = np.linspace(0, 100, count + 1)
+        mean, most = utilisation[chosen].mean(), utilisation[chosen].max()
+        load.stairs(
+            np.sort(utilisation[chosen])[::-1],
+            edges,
+            baseline=None,
+            color=colours[name],
+            linewidth=1.8,
+            label=f"{name}  ({count:,} links: mean {mean:.0f} %, max {most:.0f} %)",
+        )
+        blocked.stairs(
+            np.sort(stall[chosen])[::-1],
+            edges,
+            baseline=None,
+            color=colours[name],
+            linewidth=1.8,
+        )
+    load.set_title(TITLE)
+    load.set_xlim(0, 100)
+    load.set_ylim(0, max(5.0, 1.36 * float(utilisation.max())))
+    # The room above 100 % is for the legend.
+    load.set_yticks([tick for tick in load.get_yticks() if tick <= 100])
+    load.set_ylabel("busy (% of time)")
+    load.tick_params(axis="x", length=0)
+    load.legend(loc="upper right", handlelength=1.4)
+    blocked.set_ylim(0, max(5.0, 1.08 * float(stall.max())))
+    blocked.set_ylabel("blocked (%)")
+    blocked.set_xlabel("links of the class, most loaded first (%)")

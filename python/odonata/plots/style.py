@@ -1,0 +1,111 @@
+"""How all pictures look, and how they become files that are equal byte for byte.
+
+Colours are those of Okabe and Ito (Color Universal Design, 2008), which people with any kind
+of colour vision can tell apart; continuous scales are viridis and cividis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure, SubFigure
+
+#: Jobs, in their order; further jobs start again.
+JOB_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#8C510A", "#000000")
+
+#: Link classes of the built-in families; the Cray XC's are called after their cables' colours.
+CLASS_COLOURS = {
+    "terminal": "#9A9A9A",
+    "local": "#56B4E9",
+    "global": "#D55E00",
+    "green": "#009E73",
+    "black": "#000000",
+    "blue": "#0072B2",
+}
+OTHER_CLASS_COLOURS = ("#CC79A7", "#E69F00", "#8C510A", "#56B4E9", "#D55E00")
+
+#: Text and lines that should not catch the eye.
+MUTED = "#666666"
+FAINT = "#DDDDDD"
+
+DPI = 160
+
+_RC: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so it is the same everywhere
+    "font.size": 9.0,
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.titlepad": 8.0,
+    "axes.labelsize": 9.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#888888",
+    "axes.linewidth": 0.8,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#E6E6E6",
+    "grid.linewidth": 0.7,
+    "xtick.color": "#444444",
+    "ytick.color": "#444444",
+    "xtick.labelsize": 8.5,
+    "ytick.labelsize": 8.5,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "figure.facecolor": "white",
+    "figure.dpi": DPI,
+    "savefig.dpi": DPI,
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Within the block, pictures look like Odonata's whatever the user's settings are."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_RC)
+        yield
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure, not registered with pyplot.
+
+    Args:
+        width: In inches.
+        height: In inches.
+    """
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Writes a PNG without date or version, so that equal pictures are equal files."""
+    with style():
+        figure.savefig(path, dpi=DPI, metadata={"Software": None})
+
+
+def job_colour(job: int) -> str:
+    """The colour of a job in every picture."""
+    return JOB_COLOURS[job % len(JOB_COLOURS)]
+
+
+def class_colours(classes: Sequence[str]) -> dict[str, str]:
+    """A colour for each link class."""
+    others = iter(OTHER_CLASS_COLOURS * (1 + len(classes) // len(OTHER_CLASS_COLOURS)))
+    return {name: CLASS_COLOURS.get(name) or next(others) for name in classes}
+
+
+def say_empty(figure: Figure | SubFigure, title: str, message: str) -> Axes:
+    """Fills the place of a picture that has nothing to show with the reason."""
+    axes = figure.add_subplot()
+    axes.set_title(title)
+    axes.set_axis_off()
+    axes.text(0.5, 0.5, message, ha="center", va="center", color=MUTED, wrap=True)
+    return axes

@@ -1,0 +1,350 @@
+"""The network itself: groups on a circle, routers within them, links between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.collections import LineCollection
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.lines import Line2D
+
+from odonata.columns import codes, labels, numbers
+from odonata.plots.style import CLASS_COLOURS, FAINT, MUTED, job_colour
+
+if TYPE_CHECKING:
+    from odonata.results import Result
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+#: Above so many links between groups, one curve stands for all links of a pair of groups.
+MOST_CURVES = 3_000
+#: Above so many links within groups they are left out.
+MOST_LOCAL_LINES = 6_000
+#: Above so many nodes they are left out; routers show what their nodes do.
+MOST_NODES = 3_000
+
+LOCAL, GLOBAL = 1, 2
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """What is drawn.
+
+    Attributes:
+        group_of_router: Shape: routers.
+        router_of_node: Shape: nodes.
+        ends: Routers of each undirected link between routers. Shape: links × 2.
+        kind: 1 local, 2 global. Shape: links.
+        load: Utilisation of the busier direction, in 0..=1, or ``None`` if nothing ran.
+        job_of_node: −1 for idle nodes, or ``None`` if nothing ran. Shape: nodes.
+    """
+
+    group_of_router: Ints
+    router_of_node: Ints
+    ends: Ints
+    kind: Ints
+    load: Floats | None = None
+    job_of_node: Ints | None = None
+
+    @classmethod
+    def of_result(cls, result: Result) -> Wiring:
+        """The wiring that a run used, with its link loads and its jobs' nodes."""
+        links = result.links
+        source, target = numbers(links, "from_router"), numbers(links, "to_router")
+        node = numbers(links, "from_node")
+        group_of_router = np.zeros(int(result.meta["routers"]), dtype=np.int64)
+        sends = source >= 0
+        group_of_router[source[sends]] = numbers(links, "from_group")[sends]
+        router_of_node = np.zeros(int(result.meta["nodes"]), dtype=np.int64)
+        injects = node >= 0
+        router_of_node[node[injects]] = target[injects]
+
+        between = (source >= 0) & (target >= 0)
+        known = labels(links, "kind")
+        kind = np.where(codes(links, "kind") == known.index("global"), GLOBAL, LOCAL)[between]
+        low = np.minimum(source, target)[between].astype(np.int64)
+        high = np.maximum(source, target)[between].astype(np.int64)
+        ends, first, link = np.unique(
+            np.stack([low, high], axis=1), axis=0, return_index=True, return_inverse=True
+        )
+        load = np.zeros(len(ends))
+        np.maximum.at(load, link.reshape(-1), numbers(links, "utilisation")[between])
+
+        job_of_node = np.full(int(result.meta["nodes"]), -1, dtype=np.int64)
+        job_of_node[numbers(result.placement, "node")] = numbers(result.placement, "job")
+        # The most loaded links are drawn last, above the others.
+        order = np.argsort(load, kind="stable")
+        return cls(
+            group_of_router,
+            router_of_node,
+            ends[order],
+            kind[first][order],
+            load[order],
+            job_of_node,
+        )
+
+    @classmethod
+    def of_description(cls, description: Mapping[str, Any]) -> Wiring:
+        """The wiring that ``odonata._engine.topology`` describes."""
+        ends = np.stack([description["link_a"], description["link_b"]], axis=1).astype(np.int64)
+        kind = np.asarray(description["link_kind"], dtype=np.int64)
+        between = kind != 0
+        ends, first = np.unique(np.sort(ends[between], axis=1), axis=0, return_index=True)
+        return cls(
+            np.asarray(description["group_of_router"], dtype=np.int64),
+            np.asarray(description["node_router"], dtype=np.int64),
+            ends,
+            kind[between][first],
+        )
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where things are drawn, in units of the circle of groups.
+
+    Attributes:
+        group: Centres. Shape: groups × 2.
+        router: Shape: routers × 2.
+        node: Shape: nodes × 2.
+        group_radius: Of the ring of a group's routers.
+        router_radius: Room of one router.
+    """
+
+    group: Floats
+    router: Floats
+    node: Floats
+    group_radius: float
+    router_radius: float
+
+
+def lay_out(wiring: Wiring) -> Layout:
+    """Places groups on a circle, clockwise from the top; routers on rings inside; nodes outside.
+
+    Groups of more than 40 routers become a disc, filled from the inside.
+    """
+    groups = int(wiring.group_of_router.max()) + 1
+    sizes = np.bincount(wiring.group_of_router, minlength=groups)
+    largest = int(sizes.max())
+    if groups == 1:
+        centre, radius = np.zeros((1, 2)), 1.0
+    else:
+        angle = np.pi / 2 - 2 * np.pi * np.arange(groups) / groups
+        centre = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        # Neighbouring groups on the circle must not touch.
+        radius = min(0.36, 0.80 * np.sin(np.pi / groups))
+    router = np.zeros((len(wiring.group_of_router), 2))
+    for group in range(groups):
+        members = np.flatnonzero(wiring.group_of_router == group)
+        turn = np.pi / 2 - 2 * np.pi * group / groups
+        router[members] = centre[group] + 0.74 * radius * _within_group(len(members), largest, turn)
+    room = radius * (0.9 / np.sqrt(largest) if largest > 40 else min(0.24, 1.9 / largest))
+
+    node = np.zeros((len(wiring.router_of_node), 2))
+    order = np.argsort(wiring.router_of_node, kind="stable")
+    per_router = np.bincount(wiring.router_of_node, minlength=len(router))
+    starts = np.concatenate([[0], np.cumsum(per_router)[:-1]])
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order)) - starts[wiring.router_of_node[order]]
+    owner = wiring.router_of_node
+    outward = router[owner] - centre[wiring.group_of_router[owner]]
+    direction = np.arctan2(outward[:, 1], outward[:, 0])
+    # A fan of at most 150 degrees on the far side of the group's centre.
+    fan = np.minimum(np.radians(150), np.radians(48) * per_router[owner])
+    spread = (place + 0.5) / np.maximum(per_router[owner], 1) - 0.5
+    direction = direction + fan * spread
+    node[:] = router[owner] + 1.05 * room * np.stack([np.cos(direction), np.sin(direction)], axis=1)
+    return Layout(centre, router, node, radius, room)
+
+
+def _within_group(count: int, largest: int, turn: float) -> Floats:
+    """Positions of a group's routers in the unit circle. Shape: routers × 2."""
+    index = np.arange(count)
+    if count == 1:
+        return np.zeros((1, 2))
+    if largest <= 40:
+        angle = turn - 2 * np.pi * index / count
+        return np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    # Vogel's sunflower fills a disc evenly.
+    angle = turn + index * np.pi * (3 - np.sqrt(5))
+    radius = np.sqrt((index + 0.5) / count)
+    disc: Floats = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+    return disc
+
+
+def draw_topology(
+    figure: Figure | SubFigure, wiring: Wiring, title: str, job_names: list[str] | None = None
+) -> None:
+    """Draws a network.
+
+    Args:
+        figure: An empty figure.
+        wiring: What to draw.
+        title: In one line.
+        job_names: Names of the jobs of ``wiring.job_of_node``.
+    """
+    layout = lay_out(wiring)
+    axes = figure.add_subplot()
+    axes.set_aspect("equal")
+    axes.set_axis_off()
+    axes.set_title(title)
+    shades = None
+    if wiring.load is not None:
+        shades = ScalarMappable(
+            Normalize(0, max(float(wiring.load.max(initial=0.0)), 0.01) * 100), "viridis_r"
+        )
+    _local_links(axes, wiring, layout, shades)
+    _global_links(axes, wiring, layout, shades)
+    _routers_and_nodes(axes, wiring, layout)
+    groups = len(layout.group)
+    if 1 < groups <= 64:
+        for group, centre in enumerate(layout.group):
+            at = centre * (1 + 1.45 * layout.group_radius)
+            axes.text(at[0], at[1], str(group), ha="center", va="center", fontsize=7.5, color=MUTED)
+    extent = 1.3 if groups == 1 else 1 + 1.75 * layout.group_radius
+    axes.set_xlim(-extent, extent)
+    axes.set_ylim(-extent, extent)
+    if shades is not None:
+        bar = figure.colorbar(shades, ax=axes, shrink=0.6, pad=0.01)
+        bar.outline.set_visible(False)
+        bar.set_label("utilisation of the busier direction (%)")
+    handles = _legend(wiring, job_names)
+    axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(-0.02, 1.0), handlelength=1.6)
+
+
+def _colours(wiring: Wiring, chosen: npt.NDArray[np.bool_], shades: ScalarMappable | None) -> Any:
+    if shades is None or wiring.load is None:
+        name = "local" if (wiring.kind[chosen] == LOCAL).all() else "global"
+        return CLASS_COLOURS[name]
+    return shades.to_rgba(100 * wiring.load[chosen])
+
+
+def _local_links(axes: Axes, wiring: Wiring, layout: Layout, shades: ScalarMappable | None) -> None:
+    chosen = wiring.kind == LOCAL
+    if not chosen.any() or chosen.sum() > MOST_LOCAL_LINES:
+        return
+    width = 0.9 if chosen.sum() < 400 else 0.45
+    lines = LineCollection(
+        list(layout.router[wiring.ends[chosen]]),
+        colors=_colours(wiring, chosen, shades),
+        linewidths=width,
+        zorder=1,
+    )
+    axes.add_collection(lines)
+
+
+def _global_links(
+    axes: Axes, wiring: Wiring, layout: Layout, shades: ScalarMappable | None
+) -> None:
+    chosen = wiring.kind == GLOBAL
+    if not chosen.any():
+        return
+    if chosen.sum() <= MOST_CURVES:
+        start, end = layout.router[wiring.ends[chosen, 0]], layout.router[wiring.ends[chosen, 1]]
+        colours = _colours(wiring, chosen, shades)
+        widths: Any = 0.9 if chosen.sum() < 150 else 0.5
+    else:
+        groups = len(layout.group)
+        ends = np.sort(wiring.group_of_router[wiring.ends[chosen]], axis=1)
+        pair, of_pair, count = np.unique(
+            ends[:, 0] * groups + ends[:, 1], return_inverse=True, return_counts=True
+        )
+        start, end = layout.group[pair // groups], layout.group[pair % groups]
+        # Curves end at the rim of the groups' discs.
+        gap = end - start
+        reach = 0.85 * layout.group_radius / np.linalg.norm(gap, axis=1, keepdims=True)
+        start, end = start + reach * gap, end - reach * gap
+        widths = np.clip(0.25 + 3.0 * count / count.max(), 0.3, 3.0) * (
+            1.0 if len(pair) < 600 else 0.25
+        )
+        if shades is None or wiring.load is None:
+            colours = CLASS_COLOURS["global"]
+        else:
+            mean = np.bincount(of_pair.reshape(-1), wiring.load[chosen]) / count
+            colours = shades.to_rgba(100 * mean)
+    curves = _curves(start, end)
+    axes.add_collection(
+        LineCollection(list(curves), colors=colours, linewidths=widths, alpha=0.75, zorder=2)
+    )
+
+
+def _curves(start: Floats, end: Floats) -> Floats:
+    """Quadratic Bézier curves bent towards the middle of the circle. Shape: curves × 24 × 2."""
+    middle = 0.30 * (start + end) / 2
+    t = np.linspace(0, 1, 24)[None, :, None]
+    curve: Floats = (
+        (1 - t) ** 2 * start[:, None] + 2 * t * (1 - t) * middle[:, None] + t**2 * end[:, None]
+    )
+    return curve
+
+
+def _routers_and_nodes(axes: Axes, wiring: Wiring, layout: Layout) -> None:
+    # Marker areas are in points²; the circle of groups is about 400 points wide.
+    scale = 190 / (1 + 1.75 * layout.group_radius)
+    area = float(np.clip((scale * layout.router_radius) ** 2 * 0.9, 2.0, 170.0))
+    jobs = wiring.job_of_node
+    if len(layout.node) <= MOST_NODES:
+        node_area = float(np.clip(area * 0.30, 0.8, 40.0))
+        colours = [
+            FAINT if jobs is None or job < 0 else job_colour(int(job))
+            for job in (jobs if jobs is not None else np.full(len(layout.node), -1))
+        ]
+        axes.scatter(
+            layout.node[:, 0],
+            layout.node[:, 1],
+            s=node_area,
+            c=colours,
+            linewidths=0.25,
+            edgecolors="#777777" if jobs is None else "white",
+            zorder=3,
+        )
+        axes.scatter(
+            layout.router[:, 0],
+            layout.router[:, 1],
+            s=area * 0.62,
+            c="#444444",
+            linewidths=0.5,
+            edgecolors="white",
+            zorder=4,
+        )
+        return
+    colours = ["#444444"] * len(layout.router)
+    if jobs is not None:
+        # A router takes the colour of the job that most of its nodes run.
+        kinds = int(jobs.max()) + 2
+        tally = np.zeros((len(layout.router), kinds))
+        np.add.at(tally, (wiring.router_of_node, jobs + 1), 1)
+        most = tally.argmax(axis=1) - 1
+        colours = [FAINT if job < 0 else job_colour(job) for job in most]
+    axes.scatter(
+        layout.router[:, 0],
+        layout.router[:, 1],
+        s=area,
+        c=colours,
+        linewidths=0.3,
+        edgecolors="white",
+        zorder=4,
+    )
+
+
+def _legend(wiring: Wiring, job_names: list[str] | None) -> list[Line2D]:
+    def dot(colour: str, label: str) -> Line2D:
+        return Line2D([], [], linestyle="", marker="o", markersize=5, color=colour, label=label)
+
+    if job_names is None:
+        handles = [dot("#444444", "router")]
+        for kind, name in ((LOCAL, "local"), (GLOBAL, "global")):
+            if (wiring.kind == kind).any():
+                handles.append(Line2D([], [], color=CLASS_COLOURS[name], label=f"{name} link"))
+        return handles
+    handles = [dot(job_colour(job), name) for job, name in enumerate(job_names[:8])]
+    if wiring.job_of_node is not None and (wiring.job_of_node < 0).any():
+        handles.append(dot(FAINT, "idle"))
+    return handles

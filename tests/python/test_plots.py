@@ -1,0 +1,124 @@
+"""Pictures: they show something, for usual and unusual results."""
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib.image
+import numpy as np
+import pytest
+
+from odonata.plots.groups import mean_utilisation
+from odonata.plots.latency import share_between
+from odonata.plots.topology import Wiring, lay_out
+from odonata.results import Result
+from synthetic import engine_result
+
+PICTURES = ["overview", "latency", "link_load", "group_heatmap", "timeline", "topology"]
+
+
+def ink(path: Path) -> float:
+    """Share of the pixels that are not white."""
+    pixels = matplotlib.image.imread(path)[:, :, :3]
+    return float((pixels < 0.99).any(axis=2).mean())
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    return Result.from_engine(engine_result())
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_pictures_are_not_blank(result: Result, tmp_path: Path, name: str) -> None:
+    path = tmp_path / f"{name}.png"
+    getattr(result.plot, name)(path)
+    assert ink(path) > 0.02
+
+
+def test_the_users_matplotlib_settings_stay_as_they_are(result: Result, tmp_path: Path) -> None:
+    import matplotlib as mpl
+
+    mpl.rcParams["font.size"] = 31.0
+    try:
+        result.plot.latency(tmp_path / "loud.png")
+        assert mpl.rcParams["font.size"] == 31.0
+    finally:
+        mpl.rcdefaults()
+    result.plot.latency(tmp_path / "plain.png")
+    assert (tmp_path / "loud.png").read_bytes() == (tmp_path / "plain.png").read_bytes()
+
+
+def without_traffic(raw: dict[str, Any]) -> None:
+    """A run that ended before anything was measured."""
+    raw["meta"] |= {"end_ps": 0}
+    for table in ("timeline", "histograms", "iterations"):
+        raw[table] = {column: [] for column in raw[table]}
+    jobs = raw["jobs"]
+    for column in jobs:
+        if "latency" in column or column in ("mean_routers_visited", "end_ps"):
+            jobs[column] = [-1] * 2 if not column.endswith("_mean_ps") else [float("nan")] * 2
+        if column == "mean_routers_visited":
+            jobs[column] = [float("nan")] * 2
+    for column in ("bytes", "packets", "busy_ps", "stall_ps", "utilisation"):
+        raw["links"][column] = 0 * raw["links"][column]
+
+
+def as_one_router(raw: dict[str, Any]) -> None:
+    """A crossbar: no link between routers, no groups."""
+    keep = raw["links"]["kind"] == 0
+    links = raw["links"] = {name: column[keep] for name, column in raw["links"].items()}
+    links["link"] = np.arange(keep.sum())
+    for column in ("from_router", "to_router"):
+        links[column] = np.minimum(links[column], 0)
+    for column in ("from_group", "to_group"):
+        links[column] = 0 * links[column]
+    raw["meta"] |= {"routers": 1, "groups": 1, "network": "crossbar of 72 nodes"}
+
+
+def as_one_latency(raw: dict[str, Any]) -> None:
+    """All messages took exactly the same time."""
+    raw["histograms"] = {
+        "job": [0, 1],
+        "quantity": [0, 0],
+        "low_ps": [640_000, 640_000],
+        "high_ps": [640_000, 640_000],
+        "count": [7, 9],
+    }
+    for column in raw["jobs"]:
+        if column.startswith("message_latency"):
+            raw["jobs"][column] = [640_000, 640_000]
+
+
+@pytest.mark.parametrize("change", [without_traffic, as_one_router, as_one_latency])
+def test_unusual_results_have_pictures_too(tmp_path: Path, change: Any) -> None:
+    raw = engine_result()
+    change(raw)
+    result = Result.from_engine(raw)
+    for path in result.plot.save_all(tmp_path):
+        assert ink(path) > 0.002, path.name
+    result.save(tmp_path / "out")
+
+
+def test_bucket_shares_are_split_between_bins() -> None:
+    # One bucket 0..9 with 30 values and one 10..19 with 10: half of the first is below 5.
+    low, high, count = np.array([0, 10]), np.array([9, 19]), np.array([30, 10])
+    share = share_between(np.array([0.0, 5.0, 15.0, 20.0]), low, high, count)
+    assert share == pytest.approx([0.375, 0.375 + 0.125, 0.125])
+
+
+def test_heat_map_averages_parallel_links() -> None:
+    # Two links 0 → 1 with loads 0.2 and 0.4, one 1 → 0, none within a group.
+    load = mean_utilisation(np.array([0, 0, 1]), np.array([1, 1, 0]), np.array([0.2, 0.4, 0.5]))
+    assert load[0, 1] == pytest.approx(0.3)
+    assert load[1, 0] == pytest.approx(0.5)
+    assert np.isnan(load[0, 0])
+
+
+def test_wiring_counts_each_link_once(result: Result) -> None:
+    wiring = Wiring.of_result(result)
+    # p=2 a=4 h=2: 9 groups of 4·3/2 local links, 9·8/2 global links.
+    assert (wiring.kind == 1).sum() == 9 * 6
+    assert (wiring.kind == 2).sum() == 36
+    layout = lay_out(wiring)
+    assert np.isfinite(layout.node).all()
+    # No two routers on the same spot.
+    assert len(np.unique(layout.router.round(6), axis=0)) == 36
