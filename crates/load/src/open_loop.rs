@@ -3,6 +3,7 @@
 use odonata_units::random::StreamKey;
 use odonata_units::{Bytes, Picoseconds, RankId};
 
+use crate::error::LoadError;
 use crate::pattern::Pattern;
 
 /// When a source starts its messages.
@@ -28,6 +29,93 @@ pub enum Arrivals {
     },
 }
 
+/// The kind of an arrival process, before its rate is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Process {
+    /// Exponential gaps.
+    Poisson,
+    /// Fixed gaps, a random phase per source.
+    Periodic,
+    /// A coin per slot.
+    Bernoulli {
+        /// Length of a slot: usually the time of one flit or packet.
+        slot: Picoseconds,
+    },
+}
+
+/// Longest mean gap: 10¹⁶ ps are 2.8 hours, and the longest gap that can be
+/// drawn (37 mean gaps) still fits 64 bits.
+const LONGEST_GAP_PS: f64 = 1e16;
+
+impl Arrivals {
+    /// The arrivals that offer `bytes_per_second` per source in messages of
+    /// `message` bytes.
+    ///
+    /// # Errors
+    /// If the rate is not positive, the message empty, the gap out of range, or
+    /// if a Bernoulli source would need more than one message per slot.
+    pub fn from_rate(
+        message: Bytes,
+        bytes_per_second: f64,
+        process: Process,
+    ) -> Result<Self, LoadError> {
+        if !(bytes_per_second > 0.0 && bytes_per_second.is_finite()) {
+            return Err(LoadError::Rate {
+                found: bytes_per_second,
+            });
+        }
+        if message == Bytes::ZERO {
+            return Err(LoadError::EmptyMessage);
+        }
+        let gap_ps = message.0 as f64 * Picoseconds::SECOND.0 as f64 / bytes_per_second;
+        let arrivals = match process {
+            Process::Poisson => Self::Poisson {
+                mean_gap_ps: gap_ps,
+            },
+            Process::Periodic => Self::Periodic { gap_ps },
+            Process::Bernoulli { slot } => Self::Bernoulli {
+                slot,
+                probability: slot.0 as f64 / gap_ps,
+            },
+        };
+        arrivals.check()?;
+        Ok(arrivals)
+    }
+
+    /// Mean time between two messages of a source, in picoseconds.
+    pub fn mean_gap_ps(&self) -> f64 {
+        match *self {
+            Self::Poisson { mean_gap_ps } => mean_gap_ps,
+            Self::Periodic { gap_ps } => gap_ps,
+            Self::Bernoulli { slot, probability } => slot.0 as f64 / probability,
+        }
+    }
+
+    /// Whether the numbers describe a process.
+    ///
+    /// # Errors
+    /// If the mean gap is below 1 ps or beyond 10¹⁶ ps, a slot is empty, or a
+    /// probability lies outside (0, 1].
+    pub fn check(&self) -> Result<(), LoadError> {
+        if let Self::Bernoulli { slot, probability } = *self {
+            if slot == Picoseconds::ZERO {
+                return Err(LoadError::NoSlot);
+            }
+            if !(probability > 0.0 && probability <= 1.0) {
+                return Err(LoadError::Probability { found: probability });
+            }
+        }
+        let gap_ps = self.mean_gap_ps();
+        if !(1.0..=LONGEST_GAP_PS).contains(&gap_ps) {
+            return Err(LoadError::Gap {
+                found_ps: gap_ps,
+                most_ps: LONGEST_GAP_PS,
+            });
+        }
+        Ok(())
+    }
+}
+
 /// Every rank of a job sends messages of one size to destinations that a
 /// pattern chooses.
 #[derive(Clone, Debug)]
@@ -43,8 +131,42 @@ pub struct OpenLoop {
 }
 
 impl OpenLoop {
+    /// A source on each of `ranks` ranks.
+    ///
+    /// # Errors
+    /// If the message is empty, the arrivals are no process, or the pattern does
+    /// not fit the number of ranks.
+    pub fn new(
+        pattern: Pattern,
+        arrivals: Arrivals,
+        message: Bytes,
+        ranks: u32,
+    ) -> Result<Self, LoadError> {
+        pattern.check(ranks)?;
+        arrivals.check()?;
+        if message == Bytes::ZERO {
+            return Err(LoadError::EmptyMessage);
+        }
+        Ok(Self {
+            pattern,
+            arrivals,
+            message,
+            ranks,
+        })
+    }
+
+    /// Offered rate of one source that sends at all, in bytes per second.
+    pub fn bytes_per_second(&self) -> f64 {
+        self.message.0 as f64 * Picoseconds::SECOND.0 as f64 / self.arrivals.mean_gap_ps()
+    }
+
     /// When `rank` starts its message number `n` (from 0), given when it started
     /// the one before (`start` of the job for n = 0). Never before `previous`.
+    ///
+    /// Gaps are rounded to whole picoseconds each, so that the mean of
+    /// exponential gaps is off by less than (1 ps / mean gap)² / 24 of itself;
+    /// periodic sources do not accumulate rounding.
+    #[inline]
     pub fn arrival(
         &self,
         key: StreamKey,
@@ -63,19 +185,19 @@ impl OpenLoop {
                 start + Picoseconds(((phase + f64::from(n)) * gap_ps).round() as u64)
             }
             Arrivals::Bernoulli { slot, probability } => {
-                let failures = if probability >= 1.0 {
-                    0.0
-                } else {
-                    (key.unit(entity, n).ln() / (1.0 - probability).ln()).floor()
-                };
-                let first = if n == 0 { 0 } else { 1 };
-                previous + Picoseconds((failures as u64 + first) * slot.0)
+                // The number of slots without a message before the next one is
+                // geometric. ln(1 - p) by ln_1p keeps tiny probabilities exact;
+                // p = 1 divides by minus infinity, which gives 0.
+                let empty = (key.unit(entity, n).ln() / (-probability).ln_1p()).floor();
+                let first = u64::from(n != 0);
+                previous + Picoseconds((empty as u64 + first) * slot.0)
             }
         }
     }
 
     /// Rank to which message number `n` of `source` goes; `None` if this rank
     /// sends nothing under the pattern.
+    #[inline]
     pub fn destination(
         &self,
         key: StreamKey,
@@ -84,5 +206,165 @@ impl OpenLoop {
         source: RankId,
     ) -> Option<RankId> {
         self.pattern.destination(key, entity, n, source, self.ranks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use odonata_units::random::Purpose;
+
+    const START: Picoseconds = Picoseconds(5_000_000);
+
+    fn source(arrivals: Arrivals) -> OpenLoop {
+        OpenLoop::new(Pattern::UniformRandom, arrivals, Bytes(64), 4).unwrap()
+    }
+
+    /// Arrivals of the first `count` messages of one entity.
+    fn times(source: &OpenLoop, entity: u64, count: u32) -> Vec<Picoseconds> {
+        let key = StreamKey::new(3, Purpose::Arrival);
+        let mut previous = START;
+        (0..count)
+            .map(|n| {
+                let at = source.arrival(key, entity, n, START, previous);
+                assert!(at >= previous);
+                previous = at;
+                at
+            })
+            .collect()
+    }
+
+    #[test]
+    fn rates_are_as_asked() {
+        // The mean of 4 million gaps is off by 1/2000 of itself (exponential,
+        // geometric: one standard deviation); 0.1 % are two of them, and the
+        // seed is fixed.
+        let slot = Picoseconds(1_000);
+        for process in [
+            Process::Poisson,
+            Process::Periodic,
+            Process::Bernoulli { slot },
+        ] {
+            for rate in [1.0e9, 6.4e9] {
+                let arrivals = Arrivals::from_rate(Bytes(64), rate, process).unwrap();
+                let source = source(arrivals);
+                assert!((source.bytes_per_second() / rate - 1.0).abs() < 1e-12);
+                let (entities, count) = (40, 100_000);
+                let mean = (0..entities)
+                    .map(|entity| {
+                        let times = times(&source, entity, count);
+                        let span = times[count as usize - 1] - times[0];
+                        span.0 as f64 / f64::from(count - 1)
+                    })
+                    .sum::<f64>()
+                    / entities as f64;
+                let expected = 64e12 / rate;
+                assert!(
+                    (mean / expected - 1.0).abs() < 1e-3,
+                    "{process:?} at {rate}: mean gap {mean}, expected {expected}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_slot_is_as_likely_as_any_other() {
+        let slot = Picoseconds(500);
+        let probability = 0.3;
+        let source = source(Arrivals::Bernoulli { slot, probability });
+        let entities = 100_000;
+        let mut filled = [0u32; 3];
+        for entity in 0..entities {
+            for at in times(&source, entity, 4) {
+                let since = at - START;
+                assert_eq!(since.0 % slot.0, 0);
+                if let Some(count) = filled.get_mut((since.0 / slot.0) as usize) {
+                    *count += 1;
+                }
+            }
+        }
+        for (slot, count) in filled.into_iter().enumerate() {
+            // Five standard deviations of a share of 0.3 of 100,000.
+            let share = f64::from(count) / entities as f64;
+            assert!((share - probability).abs() < 0.0073, "slot {slot}: {share}");
+        }
+    }
+
+    #[test]
+    fn a_full_bernoulli_source_sends_in_every_slot() {
+        let slot = Picoseconds(64_000);
+        let source = source(Arrivals::Bernoulli {
+            slot,
+            probability: 1.0,
+        });
+        for (n, at) in times(&source, 9, 50).into_iter().enumerate() {
+            assert_eq!(at.0, START.0 + n as u64 * slot.0);
+        }
+    }
+
+    #[test]
+    fn periodic_sources_keep_time_and_spread_their_phases() {
+        // A gap of 10⁵/3 ps: after 3,000 messages exactly 10⁸ ps have passed.
+        let source = source(Arrivals::Periodic {
+            gap_ps: 100_000.0 / 3.0,
+        });
+        let mut phases = 0.0;
+        for entity in 0..2_000 {
+            let times = times(&source, entity, 3_001);
+            let span = times[3_000] - times[0];
+            assert!(span.0.abs_diff(100_000_000) <= 1, "{span}");
+            phases += (times[0] - START).0 as f64;
+        }
+        // Uniform phases have mean 1/2 gap, with a standard error of 0.29/sqrt(2000) gaps.
+        let mean = phases / 2_000.0 / (100_000.0 / 3.0);
+        assert!((mean - 0.5).abs() < 0.033, "mean phase {mean}");
+    }
+
+    #[test]
+    fn poisson_counts_have_the_variance_of_poisson_counts() {
+        // Counts per window of ten mean gaps: mean and variance are both 10.
+        let source = source(Arrivals::Poisson { mean_gap_ps: 1e6 });
+        let mut counts = vec![0u32; 20_000];
+        for at in times(&source, 1, 220_000) {
+            if let Some(count) = counts.get_mut(((at - START).0 / 10_000_000) as usize) {
+                *count += 1;
+            }
+        }
+        let n = counts.len() as f64;
+        let mean = counts.iter().map(|&c| f64::from(c)).sum::<f64>() / n;
+        let variance = counts
+            .iter()
+            .map(|&c| (f64::from(c) - mean).powi(2))
+            .sum::<f64>()
+            / n;
+        assert!((mean - 10.0).abs() < 0.12, "mean {mean}");
+        assert!((variance - 10.0).abs() < 0.6, "variance {variance}");
+    }
+
+    #[test]
+    fn rates_out_of_range_are_refused() {
+        let from = |rate, process| Arrivals::from_rate(Bytes(64), rate, process);
+        for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(from(rate, Process::Poisson).is_err(), "{rate}");
+        }
+        assert!(from(1e-5, Process::Poisson).is_err());
+        let slot = Picoseconds(64_000);
+        assert!(from(1e9, Process::Bernoulli { slot }).is_ok());
+        assert_eq!(
+            from(2e9, Process::Bernoulli { slot }),
+            Err(LoadError::Probability { found: 2.0 })
+        );
+        let slot = Picoseconds::ZERO;
+        assert_eq!(
+            from(1e9, Process::Bernoulli { slot }),
+            Err(LoadError::NoSlot)
+        );
+        assert_eq!(
+            Arrivals::from_rate(Bytes::ZERO, 1e9, Process::Poisson),
+            Err(LoadError::EmptyMessage)
+        );
+        let arrivals = from(1e9, Process::Poisson).unwrap();
+        assert!(OpenLoop::new(Pattern::UniformRandom, arrivals, Bytes(64), 1).is_err());
+        assert!(OpenLoop::new(Pattern::UniformRandom, arrivals, Bytes::ZERO, 2).is_err());
     }
 }

@@ -1,0 +1,192 @@
+use super::*;
+use crate::matrix::Entry;
+
+fn read(
+    text: &str,
+    options: ReadOptions,
+) -> Result<(CommunicationMatrix, ReadReport), MatrixError> {
+    read_matrix_from(text.as_bytes(), Path::new("m.csv"), options)
+}
+
+fn plain(text: &str) -> (CommunicationMatrix, ReadReport) {
+    read(text, ReadOptions::default()).unwrap()
+}
+
+fn refusal(text: &str, options: ReadOptions) -> String {
+    read(text, options).unwrap_err().to_string()
+}
+
+fn triples(matrix: &CommunicationMatrix) -> Vec<(u32, u32, u64, u64)> {
+    let flat = |(from, entry): (RankId, Entry)| (from.0, entry.to.0, entry.bytes, entry.messages);
+    matrix.entries().map(flat).collect()
+}
+
+#[test]
+fn directed_edges_keep_their_message_counts() {
+    let (matrix, report) =
+        plain("src,dst,bytes,messages\n0,0,9,3\n2,0,10,2\n0,2,7,1\n2,0,1,1\n1,0,0,4\n");
+    assert_eq!(matrix.ranks(), 3);
+    assert_eq!(
+        triples(&matrix),
+        [(0, 2, 7, 1), (1, 0, 0, 4), (2, 0, 11, 3)]
+    );
+    assert!(matrix.has_message_counts());
+    assert_eq!(
+        report,
+        ReadReport {
+            format: Format::Directed,
+            entries: 5,
+            self_entries: 1,
+            self_bytes: Bytes(9),
+            merged: 1,
+            empty: 1,
+        }
+    );
+}
+
+#[test]
+fn undirected_edges_are_halved_with_the_odd_byte_from_a_to_b() {
+    let (matrix, report) = plain("a,b,bytes\n0,1,7\n2,1,4\n0,2,1\n");
+    assert_eq!(
+        triples(&matrix),
+        [
+            (0, 1, 4, 1),
+            (0, 2, 1, 1),
+            (1, 0, 3, 1),
+            (1, 2, 2, 1),
+            (2, 1, 2, 1)
+        ]
+    );
+    assert!(!matrix.has_message_counts());
+    assert_eq!(report.format, Format::Undirected);
+}
+
+#[test]
+fn shares_become_bytes_that_sum_to_the_total() {
+    let text =
+        "#tor_pair_id,src,dst,pdf_num_bytes\n0,1,0,3.3333e-01\n1,0,1,3.3333e-01\n2,2,1,0.33333\n";
+    let options = ReadOptions {
+        ranks: None,
+        total_bytes: Some(Bytes(1_000)),
+    };
+    let (matrix, _) = read(text, options).unwrap();
+    // Running sums 333.3, 666.7, 1000: differences 333, 334, 333.
+    assert_eq!(
+        triples(&matrix),
+        [(0, 1, 333, 1), (1, 0, 334, 1), (2, 1, 333, 1)]
+    );
+    assert_eq!(
+        refusal(text, ReadOptions::default()),
+        "m.csv holds shares of the bytes, not bytes; give the number of bytes of the whole matrix (total_bytes)"
+    );
+    let cut = "src,dst,pdf_num_bytes\n0,1,0.5\n1,0,0.25\n";
+    assert_eq!(
+        refusal(cut, options),
+        "m.csv: the shares sum to 0.75; expected 1 within 1 % (is the file cut off?)"
+    );
+}
+
+#[test]
+fn dense_matrices_are_square() {
+    let (matrix, report) = plain("0, 5, 0\n1e3, 2, 0\n0, 4.0, 0\n");
+    assert_eq!(
+        triples(&matrix),
+        [(0, 1, 5, 1), (1, 0, 1_000, 1), (2, 1, 4, 1)]
+    );
+    assert_eq!(
+        (report.entries, report.empty, report.self_bytes),
+        (9, 5, Bytes(2))
+    );
+    // Rank 2 neither sends nor receives, but is there.
+    assert_eq!(plain("0;5;0\n0;0;0\n0;0;0\n").0.ranks(), 3);
+    assert_eq!(
+        refusal("1,2,3\n4,5,6\n", ReadOptions::default()),
+        "m.csv: found 2 lines of 3 numbers; a matrix without a header must be square \
+         (is the file cut off, or an edge list that lacks its header line?)"
+    );
+    assert_eq!(
+        refusal("1,2\n4,5\n1,2\n", ReadOptions::default()),
+        "m.csv, line 3: found 2 fields; expected 0 after the last line of a square matrix \
+         (an edge list needs a header line)"
+    );
+}
+
+#[test]
+fn errors_name_line_and_column() {
+    let none = ReadOptions::default();
+    let four = ReadOptions {
+        ranks: Some(4),
+        total_bytes: None,
+    };
+    for (text, options, message) in [
+        (
+            "src,dst,bytes\n0,1,5\n\n0,2,-5\n",
+            none,
+            "m.csv, line 4, column 3: found \"-5\"; allowed is a whole number of bytes, 0 or more",
+        ),
+        (
+            "src,dst,bytes\n0,1,NaN\n",
+            none,
+            "m.csv, line 2, column 3: found \"NaN\"; allowed is a whole number of bytes, 0 or more",
+        ),
+        (
+            "src,dst,bytes\n0,1,2.5\n",
+            none,
+            "m.csv, line 2, column 3: found \"2.5\"; allowed is a whole number of bytes, 0 or more",
+        ),
+        (
+            "src,dst,bytes\n0,4,5\n",
+            four,
+            "m.csv, line 2, column 2: found \"4\"; allowed is a rank from 0 to 3",
+        ),
+        (
+            "src,dst,bytes,messages\n0,1,5\n",
+            none,
+            "m.csv, line 2: found 3 fields; expected 4 as in the header (is the file cut off?)",
+        ),
+        (
+            "0,1\nx,0\n",
+            none,
+            "m.csv, line 2, column 1: found \"x\"; allowed is a whole number of bytes, 0 or more",
+        ),
+        (
+            "src,dst,pdf_num_bytes\n0,1,1.5\n",
+            ReadOptions {
+                ranks: None,
+                total_bytes: Some(Bytes(5)),
+            },
+            "m.csv, line 2, column 3: found \"1.5\"; allowed is a share from 0 to 1",
+        ),
+    ] {
+        assert_eq!(refusal(text, options), message);
+    }
+    assert!(refusal("hello,world\n", none).starts_with(
+        "m.csv, line 1: found the header \"hello,world\"; expected a header `src,dst,bytes[,messages]`"
+    ));
+    assert!(refusal("", none).starts_with("m.csv: the communication matrix is empty"));
+    assert!(
+        refusal("src,dst,bytes\n", none).starts_with("m.csv: the communication matrix is empty")
+    );
+    let missing = read_matrix(Path::new("no/such.csv"), none).unwrap_err();
+    assert!(
+        missing
+            .to_string()
+            .starts_with("cannot read the communication matrix no/such.csv: ")
+    );
+}
+
+#[test]
+fn ranks_beyond_the_file_may_be_asked_for() {
+    let options = ReadOptions {
+        ranks: Some(10),
+        total_bytes: None,
+    };
+    assert_eq!(read("a,b,bytes\n0,1,7\n", options).unwrap().0.ranks(), 10);
+    let (dense, _) = read("0,1\n1,0\n", options).unwrap();
+    assert_eq!(dense.ranks(), 10);
+    let total = ReadOptions {
+        ranks: None,
+        total_bytes: Some(Bytes(9)),
+    };
+    assert!(refusal("a,b,bytes\n0,1,7\n", total).contains("a total of 9 B does not apply"));
+}

@@ -1,0 +1,155 @@
+//! Halo exchange: every rank of a process grid swaps faces with its neighbours.
+
+use odonata_units::{Bytes, RankId};
+
+use super::steps::{Repeat, Stepped, Steps};
+use crate::error::LoadError;
+use crate::grid::Grid;
+
+/// Face exchange on a process grid of 1 to 4 dimensions (the Halo2D and Halo3D
+/// motifs of SST's Ember; four dimensions as in lattice QCD). In step 2·d every
+/// rank sends up in dimension d and receives from below, in step 2·d + 1 the
+/// other way round. Nothing crosses open boundaries, and nothing is sent in a
+/// dimension of one point; in a wrapped dimension of two points both messages go
+/// to the same rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HaloSteps {
+    grid: Grid,
+    faces: [Bytes; Grid::MOST_DIMENSIONS],
+}
+
+/// The halo-exchange program.
+pub type Halo = Stepped<HaloSteps>;
+
+impl Halo {
+    /// A halo exchange on `grid` with messages of `face` bytes in all dimensions.
+    /// All messages of an iteration are outstanding at once.
+    ///
+    /// # Errors
+    /// If the message is empty, there are no iterations, or totals exceed 64 bits.
+    pub fn new(grid: Grid, face: Bytes, repeat: Repeat) -> Result<Self, LoadError> {
+        Self::with_faces(grid, &vec![face; grid.dimensions()], repeat)
+    }
+
+    /// The same with a size per dimension: `faces[d]` bytes travel along
+    /// dimension d.
+    ///
+    /// # Errors
+    /// As [`Halo::new`], and if the sizes are not one per dimension.
+    pub fn with_faces(grid: Grid, faces: &[Bytes], repeat: Repeat) -> Result<Self, LoadError> {
+        if faces.len() != grid.dimensions() {
+            return Err(LoadError::PerDimension {
+                list: "the list of face sizes",
+                entries: faces.len(),
+                dimensions: grid.dimensions(),
+            });
+        }
+        let mut sizes = [Bytes::ZERO; Grid::MOST_DIMENSIONS];
+        sizes[..faces.len()].copy_from_slice(faces);
+        let steps = HaloSteps { grid, faces: sizes };
+        Self::with_window(steps, u32::MAX, repeat)
+    }
+}
+
+impl HaloSteps {
+    /// The process grid.
+    pub fn grid(&self) -> &Grid {
+        &self.grid
+    }
+}
+
+impl Steps for HaloSteps {
+    fn ranks(&self) -> u32 {
+        self.grid.points()
+    }
+
+    fn steps(&self) -> u32 {
+        2 * self.grid.dimensions() as u32
+    }
+
+    fn destination(&self, rank: RankId, _: u32, step: u32) -> Option<RankId> {
+        self.grid.neighbour(rank, step as usize / 2, step % 2 == 0)
+    }
+
+    fn source(&self, rank: RankId, _: u32, step: u32) -> Option<RankId> {
+        self.grid.neighbour(rank, step as usize / 2, step % 2 == 1)
+    }
+
+    fn bytes(&self, step: u32) -> Bytes {
+        self.faces[step as usize / 2]
+    }
+
+    fn messages(&self, step: u32) -> u64 {
+        self.grid.faces(step as usize / 2) / 2
+    }
+
+    fn tag(&self, step: u32) -> u32 {
+        step
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::{Cursor, Operation, Program};
+    use odonata_units::Picoseconds;
+
+    #[test]
+    fn a_corner_of_an_open_plane_has_two_neighbours() {
+        let grid = Grid::new(&[3, 2], false).unwrap();
+        let repeat = Repeat {
+            iterations: 1,
+            compute: Picoseconds(7),
+        };
+        let halo = Halo::with_faces(grid, &[Bytes(20), Bytes(30)], repeat).unwrap();
+        let mut cursor = Cursor::default();
+        let operations: Vec<_> = (0..9).map(|_| halo.next(RankId(0), &mut cursor)).collect();
+        let receive = |from, tag| Operation::Receive {
+            from: RankId(from),
+            tag,
+        };
+        let send = |to, bytes, tag| Operation::Send {
+            to: RankId(to),
+            bytes: Bytes(bytes),
+            tag,
+        };
+        // Rank 0 sends up (tag 0 and 2) and receives what its neighbours send down.
+        assert_eq!(
+            operations,
+            [
+                Operation::Compute(Picoseconds(7)),
+                receive(1, 1),
+                receive(3, 3),
+                send(1, 20, 0),
+                send(3, 30, 2),
+                Operation::WaitAll,
+                Operation::EndIteration,
+                Operation::Finish,
+                Operation::Finish,
+            ]
+        );
+    }
+
+    #[test]
+    fn totals_of_periodic_and_open_grids() {
+        // 4x4x4 wrapped: 6 messages a rank. Open: 2 * 3 * (64 - 16) messages.
+        let wrapped = Halo::new(
+            Grid::new(&[4; 3], true).unwrap(),
+            Bytes(1_000),
+            Repeat::times(2),
+        );
+        assert_eq!(wrapped.unwrap().total_messages(), 2 * 6 * 64);
+        let open = Halo::new(
+            Grid::new(&[4; 3], false).unwrap(),
+            Bytes(1_000),
+            Repeat::times(2),
+        );
+        let open = open.unwrap();
+        assert_eq!(open.total_messages(), 2 * 288);
+        assert_eq!(open.total_bytes(), Bytes(2 * 288_000));
+        assert!(
+            Halo::with_faces(Grid::new(&[4; 3], true).unwrap(), &[Bytes(1)], Repeat::ONCE).is_err()
+        );
+        assert!(Halo::new(Grid::new(&[4; 3], true).unwrap(), Bytes(0), Repeat::ONCE).is_err());
+    }
+}
