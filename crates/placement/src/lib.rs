@@ -1,1 +1,17 @@
-//! .
+//! The placement room: which nodes a job gets ([`place`]) and which of its ranks
+//! sits on which of them ([`map_ranks`]). Knows nothing of traffic or time, and
+//! of the network only which router a node hangs on and which group a router
+//! belongs to ([`Machine`]).
+//!
+//! Both decisions are pure functions of what they are given and of a random
+//! stream, so that the simulator and a live cluster take the same ones.
+
+mod machine;
+mod mapping;
+mod policy;
+mod state;
+
+pub use machine::{Machine, MachineError};
+pub use mapping::{Mapping, MappingError, MappingPolicy, map_ranks, nodes_needed};
+pub use policy::{Policy, Refusal, Request, place};
+pub use state::{ClaimError, MachineState, ReleaseError};

@@ -68,11 +68,13 @@ impl Steps for HaloSteps {
     }
 
     fn destination(&self, rank: RankId, _: u32, step: u32) -> Option<RankId> {
-        self.grid.neighbour(rank, step as usize / 2, step % 2 == 0)
+        self.grid
+            .neighbour(rank, step as usize / 2, step.is_multiple_of(2))
     }
 
     fn source(&self, rank: RankId, _: u32, step: u32) -> Option<RankId> {
-        self.grid.neighbour(rank, step as usize / 2, step % 2 == 1)
+        self.grid
+            .neighbour(rank, step as usize / 2, !step.is_multiple_of(2))
     }
 
     fn bytes(&self, step: u32) -> Bytes {

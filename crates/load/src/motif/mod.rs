@@ -11,7 +11,7 @@ mod bisection;
 mod broadcast;
 mod exchange;
 mod halo;
-// REPLAY mod matrix_replay;
+mod matrix_replay;
 mod random_cycle;
 mod steps;
 
@@ -20,6 +20,6 @@ pub use bisection::{Bisection, BisectionSteps};
 pub use broadcast::{Broadcast, Tree};
 pub use exchange::{Exchange, ExchangeSteps};
 pub use halo::{Halo, HaloSteps};
-// REPLAY pub use matrix_replay::{MatrixReplay, MessageSize};
+pub use matrix_replay::{MatrixReplay, MessageSize};
 pub use random_cycle::RandomCycle;
 pub use steps::{Repeat, Stepped, Steps};

@@ -411,7 +411,7 @@ fn stencil(grid: &Grid, mut bits: u64, source: RankId) -> Option<RankId> {
     let directions = 2 * grid.dimensions() as u32;
     loop {
         let direction = below((bits >> 32) as u32, directions);
-        let neighbour = grid.neighbour(source, direction as usize / 2, direction % 2 == 0);
+        let neighbour = grid.neighbour(source, direction as usize / 2, direction.is_multiple_of(2));
         if neighbour.is_some() {
             return neighbour;
         }

@@ -184,7 +184,8 @@ fn any_pattern(ranks: u32, choice: u32, seed: u64) -> Option<Pattern> {
         4 => Ok(Pattern::Bisection),
         5 => Ok(Pattern::BisectionPairs),
         6 => Ok(Pattern::Neighbour),
-        7 => Grid::near_cubic(ranks, 1 + seed as usize % 4, seed % 2 == 0).map(Pattern::Stencil),
+        7 => Grid::near_cubic(ranks, 1 + seed as usize % 4, seed.is_multiple_of(2))
+            .map(Pattern::Stencil),
         8 => Pattern::adversarial(blocks, k),
         9 => Pattern::block_shift(blocks, k),
         10 => Pattern::block_tornado(blocks),

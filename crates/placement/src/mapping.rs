@@ -1,0 +1,245 @@
+//! Task mapping: which rank of a job sits on which of its nodes.
+
+use std::collections::HashMap;
+
+use odonata_units::random::Stream;
+use odonata_units::{NodeId, RankId};
+use thiserror::Error;
+
+/// How ranks are laid out over the job's nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MappingPolicy {
+    /// Rank r on the job's node r / c (c ranks per node), in the order in which
+    /// the placement chose the nodes.
+    Linear,
+    /// The slots that a linear mapping fills, in random order: every node has as
+    /// many ranks as there, but which ones is left to chance.
+    Random,
+    /// The node of each rank.
+    Explicit(Vec<NodeId>),
+}
+
+/// Where every rank of a job sits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    node_of_rank: Vec<NodeId>,
+}
+
+impl Mapping {
+    /// Number of ranks.
+    pub fn ranks(&self) -> u32 {
+        self.node_of_rank.len() as u32
+    }
+
+    /// Node of `rank`.
+    pub fn node_of(&self, rank: RankId) -> NodeId {
+        self.node_of_rank[rank.index()]
+    }
+
+    /// The node of each rank.
+    pub fn nodes(&self) -> &[NodeId] {
+        &self.node_of_rank
+    }
+}
+
+/// Why ranks cannot be laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum MappingError {
+    /// A job without ranks, or nodes without room.
+    #[error("the job has {ranks} ranks with {per_node} per node; both must be at least 1")]
+    Nothing {
+        /// Ranks of the job.
+        ranks: u32,
+        /// Ranks per node.
+        per_node: u32,
+    },
+    /// The nodes do not hold the ranks.
+    #[error(
+        "{ranks} ranks do not fit {nodes} nodes with {per_node} per node; they need {needed} nodes"
+    )]
+    TooFewNodes {
+        /// Ranks of the job.
+        ranks: u32,
+        /// Ranks per node.
+        per_node: u32,
+        /// Nodes of the job.
+        nodes: usize,
+        /// Nodes needed.
+        needed: u32,
+    },
+    /// An explicit list of another length.
+    #[error(
+        "the mapping lists {listed} nodes, but the job has {ranks} ranks; list one node per rank"
+    )]
+    ListLength {
+        /// Nodes listed.
+        listed: usize,
+        /// Ranks of the job.
+        ranks: u32,
+    },
+    /// An explicit list names a node of somebody else.
+    #[error("the mapping puts rank {rank} on node {node}, which the job does not have")]
+    ForeignNode {
+        /// Rank.
+        rank: RankId,
+        /// Node.
+        node: NodeId,
+    },
+    /// An explicit list overfills a node.
+    #[error(
+        "the mapping puts more than {per_node} ranks on node {node}; rank {rank} is one too many"
+    )]
+    Overfull {
+        /// First rank that does not fit.
+        rank: RankId,
+        /// Node.
+        node: NodeId,
+        /// Ranks per node.
+        per_node: u32,
+    },
+}
+
+/// Nodes that `ranks` ranks need with `per_node` on each; `per_node` > 0.
+pub fn nodes_needed(ranks: u32, per_node: u32) -> u32 {
+    ranks.div_ceil(per_node)
+}
+
+/// Lays `ranks` ranks out over `nodes`, `per_node` on each at most. The same
+/// input and stream give the same mapping.
+///
+/// # Errors
+/// If the nodes do not hold the ranks, or an explicit list does not fit.
+pub fn map_ranks(
+    ranks: u32,
+    nodes: &[NodeId],
+    per_node: u32,
+    policy: &MappingPolicy,
+    stream: &mut Stream,
+) -> Result<Mapping, MappingError> {
+    if ranks == 0 || per_node == 0 {
+        return Err(MappingError::Nothing { ranks, per_node });
+    }
+    let needed = nodes_needed(ranks, per_node);
+    if needed as usize > nodes.len() {
+        return Err(MappingError::TooFewNodes {
+            ranks,
+            per_node,
+            nodes: nodes.len(),
+            needed,
+        });
+    }
+    let linear = || (0..ranks).map(|rank| nodes[(rank / per_node) as usize]);
+    let node_of_rank = match policy {
+        MappingPolicy::Linear => linear().collect(),
+        MappingPolicy::Random => {
+            let mut slots: Vec<NodeId> = linear().collect();
+            stream.shuffle(&mut slots);
+            slots
+        }
+        MappingPolicy::Explicit(listed) => {
+            check_list(ranks, nodes, per_node, listed)?;
+            listed.clone()
+        }
+    };
+    Ok(Mapping { node_of_rank })
+}
+
+fn check_list(
+    ranks: u32,
+    nodes: &[NodeId],
+    per_node: u32,
+    listed: &[NodeId],
+) -> Result<(), MappingError> {
+    if listed.len() != ranks as usize {
+        return Err(MappingError::ListLength {
+            listed: listed.len(),
+            ranks,
+        });
+    }
+    let mut room: HashMap<NodeId, u32> = nodes.iter().map(|&node| (node, per_node)).collect();
+    for (rank, &node) in listed.iter().enumerate() {
+        let rank = RankId::from_index(rank);
+        match room.get_mut(&node) {
+            None => return Err(MappingError::ForeignNode { rank, node }),
+            Some(0) => {
+                return Err(MappingError::Overfull {
+                    rank,
+                    node,
+                    per_node,
+                });
+            }
+            Some(left) => *left -= 1,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use odonata_units::random::{Purpose, StreamKey};
+
+    fn mapped(
+        ranks: u32,
+        per_node: u32,
+        policy: MappingPolicy,
+        seed: u64,
+    ) -> Result<Vec<u32>, MappingError> {
+        let mut stream = StreamKey::new(seed, Purpose::Mapping).stream(0);
+        let nodes = [9, 4, 7].map(NodeId);
+        let mapping = map_ranks(ranks, &nodes, per_node, &policy, &mut stream)?;
+        assert_eq!(mapping.ranks(), ranks);
+        Ok(mapping.nodes().iter().map(|node| node.0).collect())
+    }
+
+    #[test]
+    fn linear_fills_node_after_node() {
+        let nodes = mapped(5, 2, MappingPolicy::Linear, 0).unwrap();
+        assert_eq!(nodes, [9, 9, 4, 4, 7]);
+    }
+
+    #[test]
+    fn random_uses_the_slots_of_linear_in_any_order() {
+        let mut orders = std::collections::BTreeSet::new();
+        for seed in 0..400 {
+            let nodes = mapped(5, 2, MappingPolicy::Random, seed).unwrap();
+            let mut sorted = nodes.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, [4, 4, 7, 9, 9]);
+            orders.insert(nodes);
+        }
+        // 5! / (2! 2! 1!) = 30 different orders of the slots.
+        assert_eq!(orders.len(), 30);
+    }
+
+    #[test]
+    fn lists_are_checked() {
+        let explicit = |nodes: &[u32]| {
+            let list = nodes.iter().copied().map(NodeId).collect();
+            mapped(3, 2, MappingPolicy::Explicit(list), 0)
+        };
+        assert_eq!(explicit(&[7, 9, 7]).unwrap(), [7, 9, 7]);
+        assert!(matches!(
+            explicit(&[7, 9]),
+            Err(MappingError::ListLength { .. })
+        ));
+        assert_eq!(
+            explicit(&[7, 5, 7]).unwrap_err().to_string(),
+            "the mapping puts rank 1 on node 5, which the job does not have"
+        );
+        assert_eq!(
+            explicit(&[7, 7, 7]).unwrap_err().to_string(),
+            "the mapping puts more than 2 ranks on node 7; rank 2 is one too many"
+        );
+        assert_eq!(
+            mapped(7, 2, MappingPolicy::Linear, 0)
+                .unwrap_err()
+                .to_string(),
+            "7 ranks do not fit 3 nodes with 2 per node; they need 4 nodes"
+        );
+        assert!(mapped(0, 2, MappingPolicy::Linear, 0).is_err());
+        assert!(mapped(1, 0, MappingPolicy::Linear, 0).is_err());
+    }
+}

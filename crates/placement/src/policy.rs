@@ -1,0 +1,330 @@
+//! Allocation policies: which free nodes a job gets.
+
+use odonata_units::random::Stream;
+use odonata_units::{NodeId, RouterId};
+use thiserror::Error;
+
+use crate::machine::Machine;
+use crate::state::{ClaimError, MachineState};
+
+/// How nodes are chosen.
+///
+/// A policy is an order in which the machine's nodes are taken as far as they
+/// are free, so that it succeeds whenever enough nodes are free at all. A further
+/// policy is one more variant and one more such order, or, where it weighs the
+/// machine's state, a function of its own beside [`place`]'s `match`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Policy {
+    /// Fills one group after the other, in each one router after the other
+    /// (*cluster* of Kaplan et al. 2017, II.C.1).
+    Contiguous,
+    /// All nodes of the first router of the first group, then of the first
+    /// router of the second group, and so on; then the second routers (Kaplan et
+    /// al. 2017, II.C.2). Routers without nodes do not count.
+    Spread,
+    /// Nodes drawn one by one (*random* of Kaplan et al. 2017, II.C.3).
+    RandomNode,
+    /// Routers drawn one by one, all free nodes of each: first among the routers
+    /// that are entirely free, then among the others.
+    RandomRouter,
+    /// Groups drawn one by one, the free nodes of each in order: first among the
+    /// groups that are entirely free, then among the others.
+    RandomGroup,
+    /// These nodes, in this order.
+    Explicit(Vec<NodeId>),
+}
+
+/// A job's wish.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Number of nodes, at least 1.
+    pub nodes: u32,
+    /// How they are chosen.
+    pub policy: Policy,
+}
+
+/// Why a job gets no nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The job asks for nothing.
+    #[error("the job asks for 0 nodes; it needs at least 1")]
+    NoNodes,
+    /// Not even an idle machine could hold the job.
+    #[error("the job asks for {asked} nodes, but the machine has {machine}")]
+    LargerThanMachine {
+        /// Nodes asked for.
+        asked: u32,
+        /// Nodes of the machine.
+        machine: u32,
+    },
+    /// Too few nodes are free now.
+    #[error("the job asks for {asked} nodes; of the machine's {machine} only {free} are free")]
+    NotEnoughFree {
+        /// Nodes asked for.
+        asked: u32,
+        /// Nodes of the machine.
+        machine: u32,
+        /// Free ones.
+        free: u32,
+    },
+    /// An explicit list of another length than the job.
+    #[error("the job asks for {asked} nodes, but lists {listed}")]
+    ListLength {
+        /// Nodes asked for.
+        asked: u32,
+        /// Nodes listed.
+        listed: usize,
+    },
+    /// An explicit list that cannot be claimed.
+    #[error("the job's list of nodes cannot be used: {0}")]
+    List(#[from] ClaimError),
+}
+
+/// Chooses free nodes for `request`. The same request, state and stream give the
+/// same nodes, in the same order: the order in which the policy takes them, in
+/// which a linear mapping then fills them. The state does not change:
+/// [`MachineState::claim`] takes the nodes.
+///
+/// # Errors
+/// A [`Refusal`] that says why there are no such nodes.
+pub fn place(
+    request: &Request,
+    state: &MachineState,
+    stream: &mut Stream,
+) -> Result<Vec<NodeId>, Refusal> {
+    let asked = request.nodes;
+    let machine = state.machine();
+    if asked == 0 {
+        return Err(Refusal::NoNodes);
+    }
+    if asked > machine.nodes() {
+        return Err(Refusal::LargerThanMachine {
+            asked,
+            machine: machine.nodes(),
+        });
+    }
+    if let Policy::Explicit(listed) = &request.policy {
+        if listed.len() != asked as usize {
+            return Err(Refusal::ListLength {
+                asked,
+                listed: listed.len(),
+            });
+        }
+        state.check_claim(listed)?;
+        return Ok(listed.clone());
+    }
+    if asked > state.free() {
+        return Err(Refusal::NotEnoughFree {
+            asked,
+            machine: machine.nodes(),
+            free: state.free(),
+        });
+    }
+    let routers = match request.policy {
+        Policy::Contiguous => by_group(machine),
+        Policy::Spread => round_robin(machine),
+        Policy::RandomRouter => random_routers(state, stream),
+        Policy::RandomGroup => random_groups(state, stream),
+        Policy::RandomNode => return Ok(random_nodes(state, asked, stream)),
+        Policy::Explicit(_) => unreachable!("handled above"),
+    };
+    Ok(routers
+        .into_iter()
+        .flat_map(|router| machine.nodes_of(router))
+        .copied()
+        .filter(|&node| state.is_free(node))
+        .take(asked as usize)
+        .collect())
+}
+
+/// Routers in order of group, then number.
+fn by_group(machine: &Machine) -> Vec<RouterId> {
+    machine
+        .groups()
+        .flat_map(|(_, routers)| routers)
+        .copied()
+        .collect()
+}
+
+/// The first router of every group, then the second of every group, …
+fn round_robin(machine: &Machine) -> Vec<RouterId> {
+    let most = machine.groups().map(|(_, routers)| routers.len()).max();
+    (0..most.unwrap_or(0))
+        .flat_map(|index| {
+            machine
+                .groups()
+                .filter_map(move |(_, routers)| routers.get(index))
+        })
+        .copied()
+        .collect()
+}
+
+/// `asked` of the free nodes in random order: the start of a Fisher–Yates shuffle.
+fn random_nodes(state: &MachineState, asked: u32, stream: &mut Stream) -> Vec<NodeId> {
+    let all = (0..state.machine().nodes()).map(NodeId);
+    let mut nodes: Vec<NodeId> = all.filter(|&node| state.is_free(node)).collect();
+    for taken in 0..asked {
+        let left = nodes.len() as u32 - taken;
+        let drawn = taken + stream.below(left);
+        nodes.swap(taken as usize, drawn as usize);
+    }
+    nodes.truncate(asked as usize);
+    nodes
+}
+
+fn is_idle(state: &MachineState, router: RouterId) -> bool {
+    let mut nodes = state.machine().nodes_of(router).iter();
+    nodes.all(|&node| state.is_free(node))
+}
+
+/// Idle routers in random order, then the others in random order.
+fn random_routers(state: &MachineState, stream: &mut Stream) -> Vec<RouterId> {
+    let mut routers = by_group(state.machine());
+    stream.shuffle(&mut routers);
+    // A stable sort: false (idle) comes first.
+    routers.sort_by_key(|&router| !is_idle(state, router));
+    routers
+}
+
+/// The routers of idle groups in random order of groups, then those of the others.
+fn random_groups(state: &MachineState, stream: &mut Stream) -> Vec<RouterId> {
+    let mut groups: Vec<&[RouterId]> = state.machine().groups().map(|(_, r)| r).collect();
+    stream.shuffle(&mut groups);
+    groups.sort_by_key(|routers| !routers.iter().all(|&router| is_idle(state, router)));
+    groups.into_iter().flatten().copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use odonata_units::random::{Purpose, StreamKey};
+    use std::sync::Arc;
+
+    /// 3 groups of 2 routers of 2 nodes: node n hangs on router n / 2 in group n / 4.
+    fn idle() -> MachineState {
+        MachineState::new(Arc::new(Machine::uniform(3, 2, 2).unwrap()))
+    }
+
+    fn busy(nodes: &[u32]) -> MachineState {
+        let mut state = idle();
+        let nodes: Vec<NodeId> = nodes.iter().copied().map(NodeId).collect();
+        state.claim(&nodes).unwrap();
+        state
+    }
+
+    fn placed(policy: Policy, nodes: u32, state: &MachineState, seed: u64) -> Vec<u32> {
+        let mut stream = StreamKey::new(seed, Purpose::Placement).stream(0);
+        let chosen = place(&Request { nodes, policy }, state, &mut stream).unwrap();
+        chosen.into_iter().map(|node| node.0).collect()
+    }
+
+    #[test]
+    fn contiguous_fills_groups_in_order_around_busy_nodes() {
+        let state = busy(&[1, 4]);
+        assert_eq!(placed(Policy::Contiguous, 5, &state, 0), [0, 2, 3, 5, 6]);
+    }
+
+    #[test]
+    fn spread_takes_the_first_router_of_every_group_first() {
+        let expected = [0, 1, 4, 5, 8, 9, 2, 3, 6];
+        assert_eq!(placed(Policy::Spread, 9, &idle(), 0), expected);
+        let expected = [0, 4, 5, 8, 2];
+        assert_eq!(placed(Policy::Spread, 5, &busy(&[1, 9]), 0), expected);
+    }
+
+    #[test]
+    fn spread_copes_with_groups_of_different_sizes() {
+        // Group 0 has routers 0 and 1, group 1 router 2 without nodes, group 2
+        // router 3: nodes 0, 1, 2 on routers 0, 1, 3.
+        let machine = Machine::new(
+            [0, 1, 3].map(RouterId).to_vec(),
+            [0, 0, 1, 2].map(odonata_units::GroupId).to_vec(),
+        );
+        let state = MachineState::new(Arc::new(machine.unwrap()));
+        assert_eq!(placed(Policy::Spread, 3, &state, 0), [0, 2, 1]);
+    }
+
+    #[test]
+    fn random_nodes_are_uniform() {
+        // Each of 12 nodes is among 3 drawn with probability 1/4, and each of the
+        // 12 is first with probability 1/12; five standard deviations.
+        let (mut chosen, mut first) = ([0u32; 12], [0u32; 12]);
+        let draws = 12_000;
+        for seed in 0..draws {
+            let nodes = placed(Policy::RandomNode, 3, &idle(), seed);
+            first[nodes[0] as usize] += 1;
+            nodes.iter().for_each(|&node| chosen[node as usize] += 1);
+        }
+        for node in 0..12 {
+            assert!(chosen[node].abs_diff(3_000) < 238, "{chosen:?}");
+            assert!(first[node].abs_diff(1_000) < 152, "{first:?}");
+        }
+    }
+
+    #[test]
+    fn random_routers_come_whole_and_idle_ones_first() {
+        let state = busy(&[2, 6]);
+        let mut pairs = std::collections::BTreeSet::new();
+        for seed in 0..200 {
+            let nodes = placed(Policy::RandomRouter, 9, &state, seed);
+            // Routers 0, 2, 4, 5 are idle and have 8 nodes; the ninth is the
+            // free node of router 1 or 3.
+            for pair in nodes[..8].chunks(2) {
+                assert_eq!(pair[0] + 1, pair[1]);
+                assert_eq!(pair[0] % 2, 0);
+            }
+            assert!([3, 7].contains(&nodes[8]));
+            pairs.insert((nodes[0], nodes[2]));
+        }
+        assert_eq!(pairs.len(), 12, "4 first routers, 3 second ones each");
+    }
+
+    #[test]
+    fn random_groups_are_filled_in_order() {
+        let state = busy(&[1]);
+        let mut seen = std::collections::BTreeSet::new();
+        for seed in 0..100 {
+            seen.insert(placed(Policy::RandomGroup, 10, &state, seed));
+        }
+        let expected = [
+            vec![4, 5, 6, 7, 8, 9, 10, 11, 0, 2],
+            vec![8, 9, 10, 11, 4, 5, 6, 7, 0, 2],
+        ];
+        assert_eq!(seen.into_iter().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn refusals_say_why() {
+        let state = busy(&[0, 1, 2]);
+        let says = |nodes, policy| {
+            let mut stream = StreamKey::new(0, Purpose::Placement).stream(0);
+            let refusal = place(&Request { nodes, policy }, &state, &mut stream);
+            refusal.unwrap_err().to_string()
+        };
+        let list = |nodes: &[u32]| Policy::Explicit(nodes.iter().copied().map(NodeId).collect());
+        assert_eq!(
+            says(13, Policy::Spread),
+            "the job asks for 13 nodes, but the machine has 12"
+        );
+        assert_eq!(
+            says(10, Policy::RandomNode),
+            "the job asks for 10 nodes; of the machine's 12 only 9 are free"
+        );
+        assert_eq!(
+            says(0, Policy::Contiguous),
+            "the job asks for 0 nodes; it needs at least 1"
+        );
+        assert_eq!(says(2, list(&[4])), "the job asks for 2 nodes, but lists 1");
+        assert_eq!(
+            says(2, list(&[4, 1])),
+            "the job's list of nodes cannot be used: node 1 is not free"
+        );
+        assert!(says(2, list(&[4, 4])).ends_with("node 4 is listed twice"));
+        assert!(
+            says(1, list(&[12])).ends_with("there is no node 12; the machine's nodes are 0 to 11")
+        );
+        assert_eq!(placed(list(&[9, 4]), 2, &state, 0), [9, 4]);
+    }
+}

@@ -1,0 +1,168 @@
+//! Which nodes are free.
+
+use std::sync::Arc;
+
+use odonata_units::NodeId;
+use thiserror::Error;
+
+use crate::machine::Machine;
+
+/// A machine and which of its nodes are free. Claims and releases are all or
+/// nothing, and a node is never given twice.
+#[derive(Clone, Debug)]
+pub struct MachineState {
+    machine: Arc<Machine>,
+    busy: Vec<bool>,
+    free: u32,
+}
+
+/// Why nodes cannot be claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ClaimError {
+    /// A node does not exist.
+    #[error("there is no node {node}; the machine's nodes are 0 to {last}")]
+    UnknownNode {
+        /// Node asked for.
+        node: NodeId,
+        /// Highest node.
+        last: u32,
+    },
+    /// A node is in use.
+    #[error("node {node} is not free")]
+    Busy {
+        /// Node asked for.
+        node: NodeId,
+    },
+    /// A node is listed twice.
+    #[error("node {node} is listed twice")]
+    Repeated {
+        /// Node asked for.
+        node: NodeId,
+    },
+}
+
+/// Why nodes cannot be released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ReleaseError {
+    /// A node is not in use, or listed twice, or does not exist.
+    #[error("node {node} cannot be released: it is not in use")]
+    NotInUse {
+        /// Node.
+        node: NodeId,
+    },
+}
+
+impl MachineState {
+    /// `machine` with all nodes free.
+    pub fn new(machine: Arc<Machine>) -> Self {
+        let free = machine.nodes();
+        Self {
+            busy: vec![false; free as usize],
+            machine,
+            free,
+        }
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// Whether `node` is free. A node that does not exist is not.
+    pub fn is_free(&self, node: NodeId) -> bool {
+        self.busy.get(node.index()).is_some_and(|busy| !busy)
+    }
+
+    /// Number of free nodes.
+    pub fn free(&self) -> u32 {
+        self.free
+    }
+
+    /// Whether `nodes` exist, are free and all different.
+    ///
+    /// # Errors
+    /// If not; the first offending node is named.
+    pub fn check_claim(&self, nodes: &[NodeId]) -> Result<(), ClaimError> {
+        let mut listed = std::collections::HashSet::with_capacity(nodes.len());
+        for &node in nodes {
+            if node.0 >= self.machine.nodes() {
+                return Err(ClaimError::UnknownNode {
+                    node,
+                    last: self.machine.nodes() - 1,
+                });
+            }
+            if !listed.insert(node) {
+                return Err(ClaimError::Repeated { node });
+            }
+            if self.busy[node.index()] {
+                return Err(ClaimError::Busy { node });
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes `nodes`, all of them or none.
+    ///
+    /// # Errors
+    /// If one of them does not exist, is in use, or is listed twice.
+    pub fn claim(&mut self, nodes: &[NodeId]) -> Result<(), ClaimError> {
+        self.check_claim(nodes)?;
+        for node in nodes {
+            self.busy[node.index()] = true;
+        }
+        self.free -= nodes.len() as u32;
+        Ok(())
+    }
+
+    /// Gives `nodes` back, all of them or none.
+    ///
+    /// # Errors
+    /// If one of them is not in use or is listed twice.
+    pub fn release(&mut self, nodes: &[NodeId]) -> Result<(), ReleaseError> {
+        let in_use = |state: &Self, node: NodeId| state.busy.get(node.index()) == Some(&true);
+        for (released, &node) in nodes.iter().enumerate() {
+            if !in_use(self, node) {
+                for earlier in &nodes[..released] {
+                    self.busy[earlier.index()] = true;
+                }
+                return Err(ReleaseError::NotInUse { node });
+            }
+            self.busy[node.index()] = false;
+        }
+        self.free += nodes.len() as u32;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_and_releases_are_all_or_nothing() {
+        let mut state = MachineState::new(Arc::new(Machine::uniform(2, 2, 1).unwrap()));
+        let [a, b, c] = [0, 1, 2].map(NodeId);
+        state.claim(&[a, b]).unwrap();
+        assert_eq!(state.claim(&[c, b]), Err(ClaimError::Busy { node: b }));
+        assert!(state.is_free(c));
+        assert_eq!(state.claim(&[c, c]), Err(ClaimError::Repeated { node: c }));
+        let node = NodeId(4);
+        assert_eq!(
+            state.claim(&[node]),
+            Err(ClaimError::UnknownNode { node, last: 3 })
+        );
+        assert!(!state.is_free(node));
+        assert_eq!(
+            state.release(&[a, c]),
+            Err(ReleaseError::NotInUse { node: c })
+        );
+        assert_eq!(
+            state.release(&[a, a]),
+            Err(ReleaseError::NotInUse { node: a })
+        );
+        assert!(!state.is_free(a));
+        assert_eq!(state.free(), 2);
+        state.release(&[b, a]).unwrap();
+        assert_eq!(state.free(), 4);
+    }
+}

@@ -1,0 +1,104 @@
+//! Invariants of all policies on any machine in any state.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use odonata_placement::{
+    Machine, MachineState, MappingPolicy, Policy, Refusal, Request, map_ranks, nodes_needed, place,
+};
+use odonata_units::random::{Purpose, Stream, StreamKey};
+use odonata_units::{GroupId, NodeId, RankId, RouterId};
+use proptest::prelude::*;
+
+fn machines() -> impl Strategy<Value = Machine> {
+    prop::collection::vec(0u32..5, 1..12).prop_flat_map(|groups| {
+        let routers = groups.len() as u32;
+        prop::collection::vec(0..routers, 1..60).prop_map(move |routers| {
+            Machine::new(
+                routers.into_iter().map(RouterId).collect(),
+                groups.iter().copied().map(GroupId).collect(),
+            )
+            .expect("every router exists")
+        })
+    })
+}
+
+fn policies() -> impl Strategy<Value = Policy> {
+    prop_oneof![
+        Just(Policy::Contiguous),
+        Just(Policy::Spread),
+        Just(Policy::RandomNode),
+        Just(Policy::RandomRouter),
+        Just(Policy::RandomGroup),
+    ]
+}
+
+fn stream(seed: u64, purpose: Purpose) -> Stream {
+    StreamKey::new(seed, purpose).stream(3)
+}
+
+proptest! {
+    /// Jobs come and go; nobody ever gets a node that another one has, everybody
+    /// gets exactly what was asked for, and who is refused was asking for more
+    /// than was free.
+    #[test]
+    fn nodes_are_never_booked_twice(
+        machine in machines(),
+        requests in prop::collection::vec((1u32..40, policies(), any::<u64>(), any::<bool>()), 1..20),
+    ) {
+        let total = machine.nodes();
+        let mut state = MachineState::new(Arc::new(machine));
+        let mut running: Vec<Vec<NodeId>> = Vec::new();
+        for (nodes, policy, seed, end_one) in requests {
+            let request = Request { nodes, policy };
+            let answer = place(&request, &state, &mut stream(seed, Purpose::Placement));
+            let again = place(&request, &state, &mut stream(seed, Purpose::Placement));
+            prop_assert_eq!(&answer, &again);
+            match answer {
+                Ok(chosen) => {
+                    prop_assert_eq!(chosen.len(), nodes as usize);
+                    prop_assert!(state.claim(&chosen).is_ok());
+                    running.push(chosen);
+                }
+                Err(Refusal::LargerThanMachine { .. }) => prop_assert!(nodes > total),
+                Err(Refusal::NotEnoughFree { .. }) => prop_assert!(nodes > state.free()),
+                Err(other) => prop_assert!(false, "{other}"),
+            }
+            if end_one && !running.is_empty() {
+                let ended = running.swap_remove(seed as usize % running.len());
+                prop_assert!(state.release(&ended).is_ok());
+            }
+            let held: HashSet<_> = running.iter().flatten().collect();
+            prop_assert_eq!(held.len(), running.iter().map(Vec::len).sum::<usize>());
+            prop_assert_eq!(state.free() as usize, total as usize - held.len());
+        }
+    }
+
+    /// Every rank sits on a node of the job, no node is overfull, and random
+    /// mapping loads every node as linear mapping does.
+    #[test]
+    fn mappings_respect_the_room_on_nodes(
+        ranks in 1u32..200, per_node in 1u32..9, spare in 0u32..4, seed in any::<u64>(),
+    ) {
+        let count = nodes_needed(ranks, per_node) + spare;
+        let nodes: Vec<NodeId> = (0..count).map(|n| NodeId(3 * n + 1)).collect();
+        let map = |policy| {
+            map_ranks(ranks, &nodes, per_node, &policy, &mut stream(seed, Purpose::Mapping))
+                .expect("there is room")
+        };
+        let (linear, random) = (map(MappingPolicy::Linear), map(MappingPolicy::Random));
+        prop_assert_eq!(&random, &map(MappingPolicy::Random));
+        let load = |mapping: &odonata_placement::Mapping| {
+            let mut load = vec![0u32; count as usize];
+            for rank in (0..ranks).map(RankId) {
+                load[(mapping.node_of(rank).0 / 3) as usize] += 1;
+            }
+            load
+        };
+        prop_assert!(load(&linear).iter().all(|&ranks| ranks <= per_node));
+        prop_assert_eq!(load(&linear), load(&random));
+        // An explicit mapping may say what linear mapping says.
+        let explicit = MappingPolicy::Explicit(linear.nodes().to_vec());
+        prop_assert_eq!(map(explicit), linear);
+    }
+}
