@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use odonata_network::Routing;
-use odonata_units::{NodeId, Picoseconds, RouterId};
+use odonata_units::{NodeId, Picoseconds, PortId, RouterId};
 
+use super::crossbar::BoundedCrossbar;
 use super::packets::{NIL, Packet};
 use super::partition::Partition;
 use super::shared::Shared;
@@ -51,6 +52,9 @@ pub(super) fn check<R: Routing>(
                     entry.1 += u64::from(packet.size);
                     slot = packet.next;
                 }
+                if let Some(crossbar) = &partition.crossbar {
+                    wait_in_fifo(shared, partition, crossbar, port, vc, &mut occupants);
+                }
             }
         }
     }
@@ -96,10 +100,14 @@ pub(super) fn check<R: Routing>(
         .map(|channel| {
             let packet = &waits[channel];
             StuckPacket {
-                holds: format!(
-                    "the buffer behind {}",
-                    name(shared, (packet.upstream_port, packet.route.vc))
-                ),
+                holds: if partitions[0].crossbar.is_some() {
+                    format!("the output buffer of {}", name(shared, *channel))
+                } else {
+                    format!(
+                        "the buffer behind {}",
+                        name(shared, (packet.upstream_port, packet.route.vc))
+                    )
+                },
                 waits_for: name(shared, *channel),
                 source: NodeId(packet.source),
                 destination: destination(shared, packet),
@@ -113,9 +121,44 @@ pub(super) fn check<R: Routing>(
     })
 }
 
+/// The packets of an input FIFO move when the first one does, and that waits
+/// for its output buffer if there is no room.
+fn wait_in_fifo<R: Routing>(
+    shared: &Shared<'_>,
+    partition: &Partition<'_, R>,
+    crossbar: &BoundedCrossbar,
+    port: usize,
+    vc: usize,
+    occupants: &mut HashMap<Channel, (Vec<Channel>, u64)>,
+) {
+    let first = crossbar.first(port * shared.vcs + vc);
+    if first == NIL {
+        return;
+    }
+    let packet = &partition.packets.hot[first as usize];
+    let router = shared
+        .topology
+        .router_of_port(PortId(partition.base_port + port as u32));
+    let output = shared.topology.first_port[router.index()] + u32::from(packet.out_port);
+    let lane = (output - partition.base_port) as usize * shared.vcs + usize::from(packet.out_vc);
+    let entry = occupants
+        .entry((packet.upstream_port, packet.route.vc))
+        .or_default();
+    if crossbar.has_room(lane, packet.size) {
+        return;
+    }
+    entry.0.push((output, packet.out_vc));
+    let mut slot = first;
+    while slot != NIL {
+        let packet = &partition.packets.hot[slot as usize];
+        entry.1 += u64::from(packet.size);
+        slot = packet.next;
+    }
+}
+
 fn name(shared: &Shared<'_>, (port, vc): Channel) -> String {
     let topology = shared.topology;
-    let router = topology.router_of_port(odonata_units::PortId(port));
+    let router = topology.router_of_port(PortId(port));
     let group = topology.group_of_router[router.index()];
     let relative = port - topology.first_port[router.index()];
     format!("port {relative} of router {router} (group {group}), virtual channel {vc}")

@@ -309,7 +309,7 @@ impl<R: Routing> Partition<'_, R> {
             upstream_class: state.class,
             out_vc: 0,
             routers: 0,
-            flags: 0,
+            out_port: 0,
         };
         let (router, port) = (interface.router, interface.port);
         let slot = self.packets.insert(packet, message.contents);
@@ -438,7 +438,7 @@ impl<R: Routing> Partition<'_, R> {
             upstream_class: 0,
             out_vc: 0,
             routers: 0,
-            flags: 0,
+            out_port: 0,
         };
         let slot = self.packets.insert(packet, contents);
         if time < shared.stop {

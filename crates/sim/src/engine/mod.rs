@@ -5,6 +5,7 @@
 //! itself (see [`calendar`]). Nothing in a partition is shared while it runs.
 
 mod calendar;
+mod crossbar;
 mod deadlock;
 mod driver;
 mod endpoint;

@@ -33,9 +33,8 @@ pub(super) struct Packet {
     pub out_vc: u8,
     /// Routers visited.
     pub routers: u8,
-    /// Whether it is the last packet of a message of a closed-loop job or not;
-    /// see the constants of this module.
-    pub flags: u8,
+    /// Output that it was routed to, relative to the router's first port.
+    pub out_port: u16,
 }
 
 const _: () = assert!(size_of::<Packet>() == 64);

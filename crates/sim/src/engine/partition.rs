@@ -8,6 +8,7 @@ use odonata_units::random::StreamKey;
 use odonata_units::{PortId, RouterId};
 
 use super::calendar::{Calendar, Event, Kind};
+use super::crossbar::{BoundedCrossbar, WAKE_INPUT, WAKE_OUTPUT};
 use super::endpoint::{Interface, OpenSource, RankState};
 use super::measure::JobCollector;
 use super::packets::{Contents, NIL, Packet, Packets};
@@ -120,6 +121,8 @@ pub(super) struct Partition<'a, R: Routing> {
     pub router_ports: usize,
     /// Shape: ports × virtual channels.
     pub lanes: Vec<Lane>,
+    /// `None` if the crossbars are ideal.
+    pub crossbar: Option<BoundedCrossbar>,
     pub packets: Packets,
     pub calendar: Calendar,
     pub interfaces: Vec<Interface>,
@@ -156,6 +159,8 @@ pub(super) struct Partition<'a, R: Routing> {
     run: Vec<Event>,
     cursor: usize,
     touched: Vec<u32>,
+    /// Outputs of the bounded crossbar to be looked at.
+    touched_crossbar: Vec<u32>,
 }
 
 /// What a routing algorithm sees of the router where it runs.
@@ -250,6 +255,7 @@ impl<'a, R: Routing> Partition<'a, R> {
             ports,
             router_ports,
             lanes,
+            crossbar: BoundedCrossbar::new(shared, base_router, end_router),
             packets: Packets::default(),
             calendar: Calendar::new(shared.window_shift(), routers),
             interfaces,
@@ -279,6 +285,7 @@ impl<'a, R: Routing> Partition<'a, R> {
             run: Vec::new(),
             cursor: 0,
             touched: Vec::new(),
+            touched_crossbar: Vec::new(),
         };
         partition.place_ranks();
         partition
@@ -399,21 +406,28 @@ impl<'a, R: Routing> Partition<'a, R> {
                         self.arrive(
                             router,
                             first_port,
+                            port,
                             event.payload(),
                             now,
                             alone && self.touched.is_empty(),
                         );
                     }
                     Kind::Credit => self.credit(port, event.payload()),
-                    Kind::Wake => {
-                        if event.payload() == 0 {
+                    Kind::Wake => match event.payload() {
+                        0 => {
                             self.ports[port].wake = false;
                             self.touched.push(port as u32);
-                        } else {
+                            if self.crossbar.is_some() {
+                                self.touch_crossbar(port);
+                            }
+                        }
+                        WAKE_INPUT => self.wake_input(first_port, port),
+                        WAKE_OUTPUT => self.wake_output(port),
+                        _ => {
                             let interface = self.ports[port].peer_router;
                             self.wake_interface(interface, now);
                         }
-                    }
+                    },
                     Kind::Node => {
                         self.node_event(self.ports[port].peer_router, event.payload(), now)
                     }
@@ -430,6 +444,13 @@ impl<'a, R: Routing> Partition<'a, R> {
                 index += 1;
             }
             self.touched.clear();
+            let mut index = 0;
+            while index < self.touched_crossbar.len() {
+                let output = self.touched_crossbar[index] as usize;
+                self.try_grant(router, first_port, output, now);
+                index += 1;
+            }
+            self.touched_crossbar.clear();
         }
     }
 
@@ -457,6 +478,11 @@ impl<'a, R: Routing> Partition<'a, R> {
         self.touched.push(port as u32);
     }
 
+    /// The same for an output of the bounded crossbar.
+    pub(super) fn touch_crossbar(&mut self, output: usize) {
+        self.touched_crossbar.push(output as u32);
+    }
+
     fn credit(&mut self, port: usize, payload: u32) {
         let size = payload & ((1 << CREDIT_SIZE_BITS) - 1);
         let vc = (payload >> CREDIT_SIZE_BITS) as usize;
@@ -477,7 +503,15 @@ impl<'a, R: Routing> Partition<'a, R> {
     /// A packet requests its output. `alone`: no other event of this router
     /// happens at the same time, so that it may leave at once.
     #[inline(always)]
-    fn arrive(&mut self, router: u32, first_port: usize, slot: u32, now: u64, alone: bool) {
+    fn arrive(
+        &mut self,
+        router: u32,
+        first_port: usize,
+        input: usize,
+        slot: u32,
+        now: u64,
+        alone: bool,
+    ) {
         let packet = &mut self.packets.hot[slot as usize];
         let injected = packet.routers == 0;
         let mut view = View {
@@ -495,6 +529,11 @@ impl<'a, R: Routing> Partition<'a, R> {
             &mut packet.route,
         );
         packet.out_vc = hop.vc;
+        packet.out_port = hop.port;
+        if self.crossbar.is_some() {
+            self.enter_fifo(first_port, input, slot);
+            return;
+        }
         let size = packet.size;
         let port = first_port + hop.port as usize;
         let lane = port * self.shared.vcs + hop.vc as usize;
@@ -503,16 +542,8 @@ impl<'a, R: Routing> Partition<'a, R> {
             self.transmit(router, first_port, port, lane, slot, now);
             return;
         }
-        state.queued += size;
-        state.waiting |= 1 << hop.vc;
-        let lane = &mut self.lanes[lane];
-        packet.next = NIL;
-        if lane.head == NIL {
-            lane.head = slot;
-        } else {
-            self.packets.hot[lane.tail as usize].next = slot;
-        }
-        lane.tail = slot;
+        self.enter_output_queue(port, slot);
+        let state = &mut self.ports[port];
         if state.free_at > now {
             if !state.wake {
                 state.wake = true;
@@ -526,9 +557,27 @@ impl<'a, R: Routing> Partition<'a, R> {
         }
     }
 
+    /// A packet joins those that wait for the link of a port.
+    #[inline(always)]
+    pub(super) fn enter_output_queue(&mut self, port: usize, slot: u32) {
+        let packet = &mut self.packets.hot[slot as usize];
+        packet.next = NIL;
+        let vc = usize::from(packet.out_vc);
+        let state = &mut self.ports[port];
+        state.queued += packet.size;
+        state.waiting |= 1 << vc;
+        let lane = &mut self.lanes[port * self.shared.vcs + vc];
+        if lane.head == NIL {
+            lane.head = slot;
+        } else {
+            self.packets.hot[lane.tail as usize].next = slot;
+        }
+        lane.tail = slot;
+    }
+
     /// Sends the next packet that waits for `port`, if the link is free and one
     /// has credits.
-    fn try_send(&mut self, router: u32, first_port: usize, port: usize, now: u64) {
+    pub(super) fn try_send(&mut self, router: u32, first_port: usize, port: usize, now: u64) {
         let state = &mut self.ports[port];
         if state.waiting == 0 {
             return;
@@ -547,6 +596,10 @@ impl<'a, R: Routing> Partition<'a, R> {
             }
             return;
         }
+        if self.crossbar.is_some() {
+            self.release_output(port);
+        }
+        let state = &mut self.ports[port];
         let lanes = port * self.shared.vcs;
         let mut waiting = state.waiting;
         let chosen = match self.shared.config.router.arbitration {
@@ -642,14 +695,16 @@ impl<'a, R: Routing> Partition<'a, R> {
         }
         self.packet_hops += 1;
         self.last_move = now;
-        // The buffer that the packet leaves becomes free with its tail.
-        let upstream = shared.classes[packet.upstream_class as usize];
-        let credit_time = end + upstream.latency + shared.credit_delay;
-        let payload = (u32::from(packet.route.vc) << CREDIT_SIZE_BITS) | size;
-        let (upstream_port, upstream_router) = (packet.upstream_port, packet.upstream_router);
         let own_port = self.base_port + port as u32;
+        let out_vc = packet.out_vc;
+        if self.crossbar.is_some() {
+            self.occupy_output(router, first_port, port, size, out_vc);
+        } else {
+            self.release_input(slot, end);
+        }
+        let state = &mut self.ports[port];
+        let packet = &mut self.packets.hot[slot as usize];
         if class.terminal {
-            self.send_credit(upstream_router, upstream_port, credit_time, payload);
             self.deliver(
                 router,
                 (port - first_port) as u32,
@@ -661,14 +716,23 @@ impl<'a, R: Routing> Partition<'a, R> {
         self.lanes[lane].credits -= size;
         state.downstream += size;
         let (peer_router, peer_port) = (state.peer_router, state.peer_port);
-        packet.route.vc = packet.out_vc;
+        packet.route.vc = out_vc;
         packet.tail = end + class.latency;
         packet.upstream_port = own_port;
         packet.upstream_router = self.base_router + router;
         packet.upstream_class = state.class;
         let arrival = head + class.latency + shared.delay;
-        self.send_credit(upstream_router, upstream_port, credit_time, payload);
         self.send_arrival(peer_router, peer_port, arrival, slot);
+    }
+
+    /// The tail of a packet leaves its input buffer at `end`: tells who sent it.
+    #[inline(always)]
+    pub(super) fn release_input(&mut self, slot: u32, end: u64) {
+        let packet = &self.packets.hot[slot as usize];
+        let latency = self.shared.classes[packet.upstream_class as usize].latency;
+        let time = end + latency + self.shared.credit_delay;
+        let payload = (u32::from(packet.route.vc) << CREDIT_SIZE_BITS) | packet.size;
+        self.send_credit(packet.upstream_router, packet.upstream_port, time, payload);
     }
 
     #[inline(always)]

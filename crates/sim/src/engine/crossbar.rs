@@ -1,0 +1,368 @@
+//! The bounded crossbar: input FIFOs, a switch of finite speed, output buffers.
+//!
+//! An input and an output of the switch each pass one packet at a time. The
+//! first packet of an input FIFO requests its output; an output grants one
+//! request when it is free, the input is free, and its buffer has room.
+
+use odonata_network::Routing;
+use odonata_units::Bandwidth;
+
+use super::calendar::{Event, Kind};
+use super::packets::NIL;
+use super::partition::Partition;
+use super::shared::Shared;
+use crate::config::{Arbitration, Crossbar};
+
+/// Payloads of wake-up events: the link of a port is free (0), a node's
+/// interface (1), an input (2) or output (3) of the crossbar.
+pub(super) const WAKE_INPUT: u32 = 2;
+pub(super) const WAKE_OUTPUT: u32 = 3;
+
+/// A port of the crossbar, on both its sides.
+#[derive(Clone, Copy, Debug, Default)]
+struct Side {
+    input_free: u64,
+    output_free: u64,
+    /// Bytes and channel of the packet that the link is sending: they leave
+    /// the output buffer when the link is free again.
+    sending: u32,
+    sending_vc: u8,
+    input_wake: bool,
+    output_wake: bool,
+    /// Request that was granted last.
+    granted: u32,
+}
+
+/// State of all crossbars of a partition.
+pub(super) struct BoundedCrossbar {
+    /// Shape: router ports.
+    sides: Vec<Side>,
+    /// First and last packet of each input FIFO. Shape: router ports × channels.
+    fifos: Vec<(u32, u32)>,
+    /// Free bytes of each output buffer. Shape: router ports × channels.
+    room: Vec<u32>,
+    /// Per output one bit per FIFO of its router that requests it.
+    /// Shape: router ports × words.
+    requests: Vec<u64>,
+    words: usize,
+    /// Rate of a crossbar port. Shape: routers.
+    rate: Vec<Bandwidth>,
+}
+
+impl BoundedCrossbar {
+    /// `None` if the crossbar is ideal.
+    pub fn new(shared: &Shared<'_>, base_router: u32, end_router: u32) -> Option<Self> {
+        let Crossbar::Bounded {
+            speedup,
+            output_buffer,
+        } = shared.config.router.crossbar
+        else {
+            return None;
+        };
+        let topology = shared.topology;
+        let routers = base_router as usize..end_router as usize;
+        let ports = |router: usize| {
+            topology.first_port[router] as usize..topology.first_port[router + 1] as usize
+        };
+        let radix = routers
+            .clone()
+            .map(|router| ports(router).len())
+            .max()
+            .unwrap_or(0);
+        let count: usize = routers.clone().map(|router| ports(router).len()).sum();
+        let words = (radix * shared.vcs).div_ceil(64);
+        let rate = routers
+            .map(|router| {
+                let fastest = ports(router)
+                    .map(|port| {
+                        shared.classes[topology.class_of_port[port].index()]
+                            .bandwidth
+                            .bytes_per_second()
+                    })
+                    .max()
+                    .unwrap_or(1_000);
+                let rate = (fastest as f64 * speedup).round().min(1e15) as u64;
+                Bandwidth::new(rate).expect("at least as fast as a link")
+            })
+            .collect();
+        Some(Self {
+            sides: vec![Side::default(); count],
+            fifos: vec![(NIL, NIL); count * shared.vcs],
+            room: vec![output_buffer.0 as u32; count * shared.vcs],
+            requests: vec![0; count * words],
+            words,
+            rate,
+        })
+    }
+
+    /// Whether the output buffer of a channel (index among all) has room for `size` bytes.
+    pub fn has_room(&self, lane: usize, size: u32) -> bool {
+        self.room[lane] >= size
+    }
+
+    /// First packet of the FIFO with index `lane`.
+    pub fn first(&self, lane: usize) -> u32 {
+        self.fifos[lane].0
+    }
+
+    fn request(&mut self, output: usize, fifo: usize, on: bool) {
+        let word = &mut self.requests[output * self.words + fifo / 64];
+        if on {
+            *word |= 1 << (fifo % 64);
+        } else {
+            *word &= !(1 << (fifo % 64));
+        }
+    }
+
+    fn has_requests(&self, output: usize) -> bool {
+        self.requests[output * self.words..(output + 1) * self.words]
+            .iter()
+            .any(|&word| word != 0)
+    }
+
+    /// The first request of `output` at or after `from`.
+    fn next_request(&self, output: usize, from: usize) -> Option<usize> {
+        let words = &self.requests[output * self.words..(output + 1) * self.words];
+        let mut index = from / 64;
+        let mut word = *words.get(index)? & (u64::MAX << (from % 64));
+        while word == 0 {
+            index += 1;
+            word = *words.get(index)?;
+        }
+        Some(index * 64 + word.trailing_zeros() as usize)
+    }
+}
+
+impl<R: Routing> Partition<'_, R> {
+    /// A routed packet joins the FIFO of the input on which it arrived.
+    pub(super) fn enter_fifo(&mut self, first_port: usize, input: usize, slot: u32) {
+        let vcs = self.shared.vcs;
+        let packet = &mut self.packets.hot[slot as usize];
+        packet.next = NIL;
+        let vc = usize::from(packet.route.vc);
+        let output = first_port + usize::from(packet.out_port);
+        let crossbar = self.crossbar.as_mut().expect("the crossbar is bounded");
+        let fifo = &mut crossbar.fifos[input * vcs + vc];
+        if fifo.0 == NIL {
+            *fifo = (slot, slot);
+            crossbar.request(output, (input - first_port) * vcs + vc, true);
+            self.touch_crossbar(output);
+        } else {
+            self.packets.hot[fifo.1 as usize].next = slot;
+            fifo.1 = slot;
+        }
+    }
+
+    /// The link of `output` has sent its packet: its bytes leave the buffer.
+    pub(super) fn release_output(&mut self, output: usize) {
+        let vcs = self.shared.vcs;
+        let crossbar = self.crossbar.as_mut().expect("the crossbar is bounded");
+        let side = &mut crossbar.sides[output];
+        crossbar.room[output * vcs + usize::from(side.sending_vc)] += side.sending;
+        side.sending = 0;
+    }
+
+    /// The link of `output` begins to send `size` bytes from its buffer.
+    pub(super) fn occupy_output(
+        &mut self,
+        router: u32,
+        first_port: usize,
+        output: usize,
+        size: u32,
+        vc: u8,
+    ) {
+        let crossbar = self.crossbar.as_mut().expect("the crossbar is bounded");
+        let side = &mut crossbar.sides[output];
+        side.sending = size;
+        side.sending_vc = vc;
+        if crossbar.has_requests(output) {
+            self.wake_link(router, first_port, output);
+        }
+    }
+
+    fn wake_link(&mut self, router: u32, first_port: usize, output: usize) {
+        let state = &mut self.ports[output];
+        if !state.wake {
+            state.wake = true;
+            let event = Event::new(
+                state.free_at,
+                router,
+                Kind::Wake,
+                (output - first_port) as u32,
+                0,
+            );
+            self.schedule(event);
+        }
+    }
+
+    /// An input of the crossbar is free: what waits there may be granted.
+    pub(super) fn wake_input(&mut self, first_port: usize, input: usize) {
+        let vcs = self.shared.vcs;
+        self.crossbar
+            .as_mut()
+            .expect("the crossbar is bounded")
+            .sides[input]
+            .input_wake = false;
+        for vc in 0..vcs {
+            let slot = self
+                .crossbar
+                .as_ref()
+                .expect("the crossbar is bounded")
+                .fifos[input * vcs + vc]
+                .0;
+            if slot != NIL {
+                let output = first_port + usize::from(self.packets.hot[slot as usize].out_port);
+                self.touch_crossbar(output);
+            }
+        }
+    }
+
+    /// An output of the crossbar is free.
+    pub(super) fn wake_output(&mut self, output: usize) {
+        self.crossbar
+            .as_mut()
+            .expect("the crossbar is bounded")
+            .sides[output]
+            .output_wake = false;
+        self.touch_crossbar(output);
+    }
+
+    /// Grants as many requests of `output` as can be granted now: at most one,
+    /// since the output is busy then.
+    pub(super) fn try_grant(&mut self, router: u32, first_port: usize, output: usize, now: u64) {
+        let shared = self.shared;
+        let vcs = shared.vcs;
+        if self.ports[output].free_at <= now {
+            self.release_output(output);
+        }
+        let crossbar = self.crossbar.as_mut().expect("the crossbar is bounded");
+        if !crossbar.has_requests(output) {
+            return;
+        }
+        if crossbar.sides[output].output_free > now {
+            let side = &mut crossbar.sides[output];
+            if !side.output_wake {
+                side.output_wake = true;
+                let time = side.output_free;
+                let event = Event::new(
+                    time,
+                    router,
+                    Kind::Wake,
+                    (output - first_port) as u32,
+                    WAKE_OUTPUT,
+                );
+                self.schedule(event);
+            }
+            return;
+        }
+        let limit = crossbar.words * 64;
+        let after = crossbar.sides[output].granted as usize + 1;
+        let mut from = after;
+        let mut wrapped = false;
+        let mut lacks_room = false;
+        let mut chosen: Option<((u64, u32, u32), usize)> = None;
+        loop {
+            let Some(fifo) = crossbar
+                .next_request(output, from)
+                .filter(|&fifo| !wrapped || fifo < after)
+            else {
+                if wrapped {
+                    break;
+                }
+                wrapped = true;
+                from = 0;
+                continue;
+            };
+            from = fifo + 1;
+            let input = first_port + fifo / vcs;
+            let packet = &self.packets.hot[crossbar.fifos[input * vcs + fifo % vcs].0 as usize];
+            if crossbar.sides[input].input_free > now {
+                // The input's own wake-up, pending since it became busy, tries again.
+                continue;
+            }
+            if crossbar.room[output * vcs + usize::from(packet.out_vc)] < packet.size {
+                lacks_room = true;
+                continue;
+            }
+            let age = (packet.created, packet.source, packet.sequence);
+            if chosen.is_none_or(|(oldest, _)| age < oldest) {
+                chosen = Some((age, fifo));
+            }
+            if shared.config.router.arbitration == Arbitration::RoundRobin
+                || from >= limit && wrapped
+            {
+                break;
+            }
+        }
+        let Some((_, fifo)) = chosen else {
+            if lacks_room && self.ports[output].free_at > now {
+                self.wake_link(router, first_port, output);
+            }
+            return;
+        };
+        self.grant(router, first_port, output, fifo, now);
+    }
+
+    fn grant(&mut self, router: u32, first_port: usize, output: usize, fifo: usize, now: u64) {
+        let shared = self.shared;
+        let vcs = shared.vcs;
+        let input = first_port + fifo / vcs;
+        let crossbar = self.crossbar.as_mut().expect("the crossbar is bounded");
+        let queue = &mut crossbar.fifos[input * vcs + fifo % vcs];
+        let slot = queue.0;
+        let packet = &mut self.packets.hot[slot as usize];
+        queue.0 = packet.next;
+        let following = queue.0;
+        let rate = crossbar.rate[router as usize];
+        let mut end = now + rate.duration_of(u64::from(packet.size)).0.max(1);
+        if let Some(flit) = shared.flit {
+            end = end.max(
+                packet.tail + shared.delay + rate.duration_of(flit.min(u64::from(packet.size))).0,
+            );
+        }
+        // The link will not end before the crossbar; it adds delay and flit to
+        // the tail, which have passed here already.
+        let class = &shared.classes[self.ports[output].class as usize];
+        let flit = shared.flit.map_or(0, |flit| {
+            class
+                .bandwidth
+                .duration_of(flit.min(u64::from(packet.size)))
+                .0
+        });
+        packet.tail = end.saturating_sub(shared.delay + flit);
+        packet.next = NIL;
+        crossbar.room[output * vcs + usize::from(packet.out_vc)] -= packet.size;
+        crossbar.request(output, fifo, false);
+        crossbar.sides[output].granted = fifo as u32;
+        crossbar.sides[output].output_free = end;
+        crossbar.sides[input].input_free = end;
+        if following != NIL {
+            let next_output =
+                first_port + usize::from(self.packets.hot[following as usize].out_port);
+            crossbar.request(next_output, fifo, true);
+        }
+        // Always: packets may join the other FIFOs of this input meanwhile.
+        crossbar.sides[input].input_wake = true;
+        let more = crossbar.has_requests(output) && !crossbar.sides[output].output_wake;
+        crossbar.sides[output].output_wake |= more;
+        self.schedule(Event::new(
+            end,
+            router,
+            Kind::Wake,
+            (input - first_port) as u32,
+            WAKE_INPUT,
+        ));
+        if more {
+            self.schedule(Event::new(
+                end,
+                router,
+                Kind::Wake,
+                (output - first_port) as u32,
+                WAKE_OUTPUT,
+            ));
+        }
+        self.release_input(slot, end);
+        self.enter_output_queue(output, slot);
+        self.try_send(router, first_port, output, now);
+    }
+}
