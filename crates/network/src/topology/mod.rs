@@ -1,7 +1,8 @@
 //! Topology as plain data: routers, groups, ports, what each port is wired to,
 //! and the physical class of every link.
 //!
-//! Families ([`dragonfly`], [`crossbar`]) and imports ([`cray_xc`]) all end in
+//! Families ([`dragonfly`], [`crossbar`]) and imports ([`cray_xc`], [`edge_list`],
+//! [`graphml`]) all end in
 //! [`Topology::new`], which checks every invariant, so whoever holds a
 //! [`Topology`] need not check anything again.
 
@@ -9,15 +10,19 @@ pub mod arrangement;
 pub mod cray_xc;
 pub mod crossbar;
 pub mod dragonfly;
+pub mod edge_list;
+pub mod graphml;
 #[cfg(test)]
 mod testing;
 mod validation;
+mod wiring_file;
 
 pub use arrangement::{Arrangement, ArrangementError, GlobalLink, GlobalPort};
 pub use cray_xc::{CrayXcError, CrayXcLinks, CrayXcSpec};
 pub use crossbar::CrossbarSpec;
 pub use dragonfly::{DragonflyError, DragonflyLinks, DragonflySpec, GroupWiring};
 pub use validation::{MAX_PORTS_PER_ROUTER, TopologyError, Wiring};
+pub use wiring_file::WiringFileError;
 
 use odonata_units::{Bandwidth, Bytes, GroupId, NodeId, Picoseconds, PortId, RouterId};
 

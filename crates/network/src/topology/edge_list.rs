@@ -1,0 +1,264 @@
+//! The generic wiring file: a text of one declaration a line.
+//!
+//! ```text
+//! # Two groups of two routers, one node on each router.
+//! title two pairs
+//! class terminal terminal 1000000000 10000 4096
+//! class local local 1000000000 10000 4096
+//! class global global 4000000000 100000 16384
+//! router 0 group 0
+//! router 1 group 0
+//! routers 2 3 group 1
+//! node 0 0:0 terminal
+//! node 1 1:0 terminal
+//! nodes 1 2 terminal
+//! nodes 1 3 terminal
+//! link 0:1 1:1 local
+//! link 2 3 local
+//! links 2 1 3 global
+//! unconnected 0:2 global
+//! ```
+//!
+//! | line | meaning |
+//! |---|---|
+//! | `title TEXT` | title of the network; the rest of the line |
+//! | `class NAME KIND BYTES_PER_S LATENCY_PS BUFFER_BYTES` | a link class; KIND is `terminal`, `local` or `global`. The three numbers may be left out where the importer is given a class of that name; if it is given one, that one's numbers hold |
+//! | `router R group G` | router R lies in group G |
+//! | `router R group G at ROW COLUMN` | and has that position in its group; all routers or none |
+//! | `routers FIRST LAST group G` | the same for routers FIRST to LAST, both included |
+//! | `node N END CLASS` | node N hangs on END |
+//! | `nodes COUNT R CLASS` | the next COUNT nodes (numbered from the number of nodes above this line) hang on router R |
+//! | `link END END CLASS` | a link in both directions |
+//! | `links COUNT R R CLASS` | COUNT parallel links |
+//! | `unconnected R:PORT CLASS` | a port that leads nowhere |
+//!
+//! An END is `R:PORT`, or `R` for the lowest port number of router R that no
+//! line mentions, in the order of the lines. Routers, nodes, groups and the ports
+//! of each router are numbered from 0 without gaps. CLASS may be left out of
+//! nodes and links if there is exactly one class of their kind. Lines may come in
+//! any order. `#` starts a comment, except in a title.
+
+use super::wiring_file::{
+    ClassParameters, Declarations, End, WiringFileError, check_router_number,
+};
+use super::{LinkClass, LinkKind, MAX_PORTS_PER_ROUTER, Peer, Topology};
+use odonata_units::{PortId, RouterId};
+use std::fmt::Write as _;
+
+/// Reads an edge list. `link_classes` supply the parameters of classes of their
+/// name; those that the file does not mention are ignored.
+///
+/// # Errors
+/// If a line cannot be read or contradicts another, or if the wiring is not
+/// sound and connected; the error names the line.
+pub fn import(text: &str, link_classes: &[LinkClass]) -> Result<Topology, WiringFileError> {
+    let mut declarations = Declarations::default();
+    let mut title_line = None;
+    for (index, text) in text.lines().enumerate() {
+        let line = index + 1;
+        if let Some(title) = text.trim_start().strip_prefix("title")
+            && title.chars().next().is_none_or(char::is_whitespace)
+        {
+            if let Some(first) = title_line.replace(line) {
+                return Err(WiringFileError::Twice {
+                    line,
+                    what: "the title".into(),
+                    first,
+                });
+            }
+            declarations.title = title.trim().to_owned();
+            continue;
+        }
+        let content = text.split('#').next().unwrap_or("").trim();
+        let words: Vec<&str> = content.split_ascii_whitespace().collect();
+        declare(&mut declarations, line, &words).map_err(|problem| match problem {
+            Problem::Expected(expected) => WiringFileError::Syntax {
+                line,
+                found: content.to_owned(),
+                expected: expected.to_owned(),
+            },
+            Problem::Wrong(error) => error,
+        })?;
+    }
+    declarations.into_topology(link_classes)
+}
+
+/// Why a line is refused.
+enum Problem {
+    /// It should look like this.
+    Expected(&'static str),
+    /// It can be read, but is wrong.
+    Wrong(WiringFileError),
+}
+
+impl From<WiringFileError> for Problem {
+    fn from(error: WiringFileError) -> Self {
+        Self::Wrong(error)
+    }
+}
+
+/// Reads a line that is split into words.
+fn declare(to: &mut Declarations, line: usize, words: &[&str]) -> Result<(), Problem> {
+    let Some((&keyword, words)) = words.split_first() else {
+        return Ok(());
+    };
+    let expected = match keyword {
+        "class" => {
+            "`class NAME terminal|local|global BYTES_PER_S LATENCY_PS BUFFER_BYTES`, with at least 1000 bytes per second"
+        }
+        "router" => "`router R group G` or `router R group G at ROW COLUMN`",
+        "routers" => "`routers FIRST LAST group G` with FIRST ≤ LAST",
+        "node" => "`node N R:PORT CLASS`",
+        "nodes" => "`nodes COUNT R CLASS` with COUNT from 1 to 4096",
+        "link" => "`link R:PORT R:PORT CLASS`",
+        "links" => "`links COUNT R R CLASS` with COUNT from 1 to 4096",
+        "unconnected" => "`unconnected R:PORT CLASS`",
+        _ => {
+            return Err(Problem::Expected(
+                "a line that starts with title, class, router, routers, node, nodes, link, links or unconnected",
+            ));
+        }
+    };
+    let expected = || Problem::Expected(expected);
+    let number = |word: &str| word.parse::<u32>().map_err(|_| expected());
+    let count = |word: &str| {
+        let count = number(word)?;
+        let allowed = (1..=MAX_PORTS_PER_ROUTER as u32).contains(&count);
+        if allowed { Ok(count) } else { Err(expected()) }
+    };
+    let end = |word: &str| {
+        let (router, port) = match word.split_once(':') {
+            None => (number(word)?, None),
+            Some((router, port)) => (number(router)?, Some(number(port)?)),
+        };
+        Ok::<_, Problem>(End { router, port })
+    };
+    let whole_router = |word: &str| {
+        Ok::<_, Problem>(End {
+            router: number(word)?,
+            port: None,
+        })
+    };
+    let mut class_of = |rest: &[&str]| match rest {
+        [] => Ok(None),
+        [name] => Ok(Some(to.class_name(name))),
+        _ => Err(expected()),
+    };
+    match (keyword, words) {
+        ("class", [name, kind, parameters @ ..]) => {
+            let kinds = [LinkKind::Terminal, LinkKind::Local, LinkKind::Global];
+            let kind = kinds.into_iter().find(|k| k.name() == *kind);
+            let parameters = match parameters {
+                [] => None,
+                &[bandwidth, latency, buffer] => Some(
+                    ClassParameters::parse([bandwidth, latency, buffer]).ok_or_else(expected)?,
+                ),
+                _ => return Err(expected()),
+            };
+            to.declare_class(line, name, kind.ok_or_else(expected)?, parameters)?;
+        }
+        ("router", [router, "group", group, position @ ..]) => {
+            let position = match position {
+                [] => None,
+                ["at", row, column] => match (row.parse(), column.parse()) {
+                    (Ok(row), Ok(column)) => Some((row, column)),
+                    _ => return Err(expected()),
+                },
+                _ => return Err(expected()),
+            };
+            to.declare_router(line, number(router)?, number(group)?, position)?;
+        }
+        ("routers", [first, last, "group", group]) => {
+            let (first, last, group) = (number(first)?, number(last)?, number(group)?);
+            if first > last {
+                return Err(expected());
+            }
+            // Checked before millions of routers are declared for nothing.
+            check_router_number(line, last)?;
+            for router in first..=last {
+                to.declare_router(line, router, group, None)?;
+            }
+        }
+        ("node", [node, at, class @ ..]) => {
+            let class = class_of(class)?;
+            to.attach(line, number(node)?, end(at)?, class)?;
+        }
+        ("nodes", [many, router, class @ ..]) => {
+            let class = class_of(class)?;
+            let at = whole_router(router)?;
+            for _ in 0..count(many)? {
+                to.attach(line, to.nodes(), at, class)?;
+            }
+        }
+        ("link", [a, b, class @ ..]) => {
+            let class = class_of(class)?;
+            to.link(line, end(a)?, end(b)?, class)?;
+        }
+        ("links", [many, a, b, class @ ..]) => {
+            let class = class_of(class)?;
+            let (a, b) = (whole_router(a)?, whole_router(b)?);
+            for _ in 0..count(many)? {
+                to.link(line, a, b, class)?;
+            }
+        }
+        ("unconnected", [at, class]) => {
+            let class = to.class_name(class);
+            let End { router, port } = end(at)?;
+            to.leave_unconnected(line, router, port.ok_or_else(expected)?, class)?;
+        }
+        _ => return Err(expected()),
+    }
+    Ok(())
+}
+
+/// Writes `topology` as an edge list that [`import`] turns into an equal topology.
+pub fn export(topology: &Topology) -> String {
+    let mut text = String::from("# Odonata edge list\n");
+    // Writing to a string cannot fail.
+    let _ = write_lines(topology, &mut text);
+    text
+}
+
+fn write_lines(topology: &Topology, to: &mut String) -> std::fmt::Result {
+    if !topology.title.is_empty() {
+        writeln!(to, "title {}", topology.title)?;
+    }
+    for class in &topology.link_classes {
+        let (name, kind) = (&class.name, class.kind.name());
+        let (bandwidth, latency) = (class.bandwidth.bytes_per_second(), class.latency.0);
+        let buffer = class.buffer.0;
+        writeln!(to, "class {name} {kind} {bandwidth} {latency} {buffer}")?;
+    }
+    for (router, group) in topology.group_of_router.iter().enumerate() {
+        write!(to, "router {router} group {group}")?;
+        match topology.position_in_group.get(router) {
+            None => writeln!(to)?,
+            Some((row, column)) => writeln!(to, " at {row} {column}")?,
+        }
+    }
+    let owner = topology.router_of_every_port();
+    let end = |port: usize| {
+        let router = owner[port];
+        (router, port - topology.ports_of(router).start)
+    };
+    let class = |port: usize| &topology.link_class(PortId(port as u32)).name;
+    for (node, port) in topology.port_of_node.iter().enumerate() {
+        let (router, within) = end(port.index());
+        writeln!(to, "node {node} {router}:{within} {}", class(port.index()))?;
+    }
+    for (port, peer) in topology.peer.iter().enumerate() {
+        let (router, within): (RouterId, usize) = end(port);
+        match peer {
+            Peer::Port(peer) if peer.index() > port => {
+                let (other, there) = end(peer.index());
+                writeln!(to, "link {router}:{within} {other}:{there} {}", class(port))?;
+            }
+            Peer::Unconnected => writeln!(to, "unconnected {router}:{within} {}", class(port))?,
+            Peer::Port(_) | Peer::Node(_) => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

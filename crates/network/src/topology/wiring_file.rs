@@ -1,0 +1,720 @@
+//! What the generic wiring files, [edge lists](super::edge_list) and
+//! [GraphML](super::graphml), have in common: the declarations they make, how
+//! these add up to a topology, and what can be wrong with them.
+
+use super::{
+    LinkClass, LinkClassId, LinkKind, MAX_PORTS_PER_ROUTER, Peer, Topology, TopologyError, Wiring,
+};
+use odonata_units::{Bandwidth, Bytes, GroupId, NodeId, Picoseconds, PortId};
+use std::collections::HashMap;
+
+/// Most routers that a file may declare.
+const MAX_ROUTERS: u32 = 1 << 24;
+
+/// What is wrong with a wiring file. Lines count from 1; ports are numbered
+/// within their router.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WiringFileError {
+    /// A line that cannot be read.
+    #[error("line {line}: cannot read `{found}`; expected {expected}")]
+    Syntax {
+        /// Line of the file.
+        line: usize,
+        /// What it holds.
+        found: String,
+        /// What it should look like.
+        expected: String,
+    },
+    /// Not well-formed XML.
+    #[error(
+        "line {line}: this is no well-formed XML: {message}; if it is the end of the file, the file is truncated"
+    )]
+    Xml {
+        /// Line of the file.
+        line: usize,
+        /// What the XML reader says.
+        message: String,
+    },
+    /// A part of GraphML that has no meaning here.
+    #[error("line {line}: {found} cannot be used for a network; {instead}")]
+    Unsupported {
+        /// Line of the file.
+        line: usize,
+        /// What was found.
+        found: String,
+        /// What to do.
+        instead: &'static str,
+    },
+    /// Something that may stand only once.
+    #[error("line {line}: {what} is declared already in line {first}; remove one of the two")]
+    Twice {
+        /// Line of the second declaration.
+        line: usize,
+        /// What it declares.
+        what: String,
+        /// Line of the first declaration.
+        first: usize,
+    },
+    /// A link class whose bandwidth, latency and buffer nobody gives.
+    #[error(
+        "line {line}: link class `{class}` has no bandwidth, latency and buffer; add them to the line, or give a link class of that name along with the file"
+    )]
+    NoParameters {
+        /// Line of the class.
+        line: usize,
+        /// Name of the class.
+        class: String,
+    },
+    /// A link class of another kind than the one given along with the file.
+    #[error(
+        "line {line}: link class `{class}` is {found} in the file, but the class of that name given along with it is {given}",
+        found = found.name(),
+        given = given.name()
+    )]
+    ClassKind {
+        /// Line of the class.
+        line: usize,
+        /// Name of the class.
+        class: String,
+        /// Kind in the file.
+        found: LinkKind,
+        /// Kind of the given class.
+        given: LinkKind,
+    },
+    /// A class that does not exist.
+    #[error("line {line}: there is no link class `{class}`; the classes are: {classes}")]
+    UnknownClass {
+        /// Line of the link.
+        line: usize,
+        /// Class of the link.
+        class: String,
+        /// Names of all classes.
+        classes: String,
+    },
+    /// A link without class, where several or none would do.
+    #[error(
+        "line {line}: this {kind} link names no class, and there are {found} of that kind; name one of: {classes}",
+        kind = kind.name()
+    )]
+    ClassNeeded {
+        /// Line of the link.
+        line: usize,
+        /// Kind of the link.
+        kind: LinkKind,
+        /// Number of classes of that kind.
+        found: usize,
+        /// Names of all classes.
+        classes: String,
+    },
+    /// A link of a class of the wrong kind.
+    #[error(
+        "line {line}: this is a {expected} link by what it connects, but class `{class}` is {kind}; correct the class, or the groups of the routers",
+        kind = kind.name(),
+        expected = expected.name()
+    )]
+    WrongKind {
+        /// Line of the link.
+        line: usize,
+        /// Class of the link.
+        class: String,
+        /// Kind of the class.
+        kind: LinkKind,
+        /// Kind of the link.
+        expected: LinkKind,
+    },
+    /// A router that is not declared.
+    #[error("line {line}: router {router} is not declared; declare every router with its group")]
+    UnknownRouter {
+        /// Line that mentions it.
+        line: usize,
+        /// The router.
+        router: u32,
+    },
+    /// A gap in a numbering.
+    #[error(
+        "line {line}: {what} {highest} is declared, but {what} {missing} is not; number them without gaps from 0"
+    )]
+    Gap {
+        /// Line of the highest number.
+        line: usize,
+        /// What is numbered: router or node.
+        what: &'static str,
+        /// The highest number.
+        highest: u32,
+        /// The lowest number that is missing.
+        missing: u32,
+    },
+    /// A port that no line mentions, below one that is used.
+    #[error(
+        "line {line}: port {highest} of router {router} is used, but its port {missing} is not mentioned; number ports without gaps from 0, or declare port {missing} unconnected"
+    )]
+    PortGap {
+        /// Line of the highest port.
+        line: usize,
+        /// The router.
+        router: u32,
+        /// Its highest port.
+        highest: u32,
+        /// Its lowest port that is missing.
+        missing: u32,
+    },
+    /// A number beyond what is allowed.
+    #[error("line {line}: {what} {found} is too large; at most {limit} is allowed")]
+    TooLarge {
+        /// Line of the file.
+        line: usize,
+        /// What is too large.
+        what: &'static str,
+        /// The number.
+        found: u64,
+        /// The largest one allowed.
+        limit: u64,
+    },
+    /// A link from a router to itself.
+    #[error("line {line}: router {router} is linked to itself; remove the link")]
+    SelfLink {
+        /// Line of the link.
+        line: usize,
+        /// The router.
+        router: u32,
+    },
+    /// A node without link.
+    #[error("line {line}: node {node} hangs on no router; add an edge between the two")]
+    Unattached {
+        /// Line of the node.
+        line: usize,
+        /// The node.
+        node: u32,
+    },
+    /// A router without position where others have one.
+    #[error(
+        "line {line}: router {router} has no row and column, but others have; give them to all routers or to none"
+    )]
+    PositionMissing {
+        /// Line of the router.
+        line: usize,
+        /// The router.
+        router: u32,
+    },
+    /// A router that cannot be reached.
+    #[error(
+        "line {line}: router {router}, declared here, cannot be reached from router 0: only {reached} of {routers} routers are connected with it; add the missing links"
+    )]
+    Disconnected {
+        /// Line of the router.
+        line: usize,
+        /// The router.
+        router: u32,
+        /// Routers that can be reached from router 0, itself included.
+        reached: usize,
+        /// All routers.
+        routers: usize,
+    },
+    /// The wiring is unsound in another way.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+}
+
+/// Physical parameters of a link class, where the file gives them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ClassParameters {
+    pub bandwidth: Bandwidth,
+    pub latency: Picoseconds,
+    pub buffer: Bytes,
+}
+
+impl ClassParameters {
+    /// Reads `BYTES_PER_S LATENCY_PS BUFFER_BYTES`.
+    pub fn parse(words: [&str; 3]) -> Option<Self> {
+        let [bandwidth, latency, buffer] = words.map(|word| word.parse().ok());
+        Some(Self {
+            bandwidth: Bandwidth::new(bandwidth?).ok()?,
+            latency: Picoseconds(latency?),
+            buffer: Bytes(buffer?),
+        })
+    }
+}
+
+struct ClassDeclaration {
+    name: String,
+    kind: LinkKind,
+    parameters: Option<ClassParameters>,
+    line: usize,
+}
+
+#[derive(Clone, Copy)]
+struct RouterDeclaration {
+    group: u32,
+    position: Option<(u16, u16)>,
+    line: usize,
+}
+
+/// The name of a link class, as an index into [`Declarations::names`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ClassName(u32);
+
+/// A router, and the port there if the file tells it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct End {
+    pub router: u32,
+    pub port: Option<u32>,
+}
+
+/// What an [`End`] is wired to.
+#[derive(Clone, Copy)]
+enum Target {
+    Node(u32),
+    /// The other end of a link, as an index into [`Declarations::ends`].
+    End(usize),
+    Nothing,
+}
+
+/// One end of a link, a node's attachment or an unconnected port.
+struct DeclaredEnd {
+    at: End,
+    target: Target,
+    class: Option<ClassName>,
+    line: usize,
+}
+
+/// All that a file declares. Filled line by line, then turned into a topology.
+#[derive(Default)]
+pub(super) struct Declarations {
+    pub title: String,
+    classes: Vec<ClassDeclaration>,
+    routers: HashMap<u32, RouterDeclaration>,
+    ends: Vec<DeclaredEnd>,
+    nodes: u32,
+    names: Vec<String>,
+    name_index: HashMap<String, u32>,
+}
+
+/// Refuses a router number beyond what a file may declare.
+pub(super) fn check_router_number(line: usize, router: u32) -> Checked {
+    if router < MAX_ROUTERS {
+        return Ok(());
+    }
+    Err(WiringFileError::TooLarge {
+        line,
+        what: "router number",
+        found: u64::from(router),
+        limit: u64::from(MAX_ROUTERS) - 1,
+    })
+}
+
+type Checked<T = ()> = Result<T, WiringFileError>;
+
+impl Declarations {
+    /// The name of a class, which need not be declared yet.
+    pub fn class_name(&mut self, name: &str) -> ClassName {
+        if let Some(&index) = self.name_index.get(name) {
+            return ClassName(index);
+        }
+        let index = self.names.len() as u32;
+        self.names.push(name.to_owned());
+        self.name_index.insert(name.to_owned(), index);
+        ClassName(index)
+    }
+
+    pub fn declare_class(
+        &mut self,
+        line: usize,
+        name: &str,
+        kind: LinkKind,
+        parameters: Option<ClassParameters>,
+    ) -> Checked {
+        if let Some(first) = self.classes.iter().find(|c| c.name == name) {
+            return Err(WiringFileError::Twice {
+                line,
+                what: format!("link class `{name}`"),
+                first: first.line,
+            });
+        }
+        self.classes.push(ClassDeclaration {
+            name: name.to_owned(),
+            kind,
+            parameters,
+            line,
+        });
+        Ok(())
+    }
+
+    pub fn declare_router(
+        &mut self,
+        line: usize,
+        router: u32,
+        group: u32,
+        position: Option<(u16, u16)>,
+    ) -> Checked {
+        check_router_number(line, router)?;
+        let declaration = RouterDeclaration {
+            group,
+            position,
+            line,
+        };
+        match self.routers.insert(router, declaration) {
+            None => Ok(()),
+            Some(first) => Err(WiringFileError::Twice {
+                line,
+                what: format!("router {router}"),
+                first: first.line,
+            }),
+        }
+    }
+
+    /// The number of routers declared so far.
+    pub fn routers(&self) -> usize {
+        self.routers.len()
+    }
+
+    /// The number of nodes attached so far.
+    pub fn nodes(&self) -> u32 {
+        self.nodes
+    }
+
+    pub fn attach(&mut self, line: usize, node: u32, at: End, class: Option<ClassName>) -> Checked {
+        self.nodes += 1;
+        self.declare_end(line, at, Target::Node(node), class)
+    }
+
+    pub fn link(&mut self, line: usize, a: End, b: End, class: Option<ClassName>) -> Checked {
+        if a.router == b.router {
+            let router = a.router;
+            return Err(WiringFileError::SelfLink { line, router });
+        }
+        let first = self.ends.len();
+        self.declare_end(line, a, Target::End(first + 1), class)?;
+        self.declare_end(line, b, Target::End(first), class)
+    }
+
+    pub fn leave_unconnected(
+        &mut self,
+        line: usize,
+        router: u32,
+        port: u32,
+        class: ClassName,
+    ) -> Checked {
+        let at = End {
+            router,
+            port: Some(port),
+        };
+        self.declare_end(line, at, Target::Nothing, Some(class))
+    }
+
+    fn declare_end(
+        &mut self,
+        line: usize,
+        at: End,
+        target: Target,
+        class: Option<ClassName>,
+    ) -> Checked {
+        if let Some(port) = at.port
+            && port as usize >= MAX_PORTS_PER_ROUTER
+        {
+            return Err(WiringFileError::TooLarge {
+                line,
+                what: "port number",
+                found: u64::from(port),
+                limit: MAX_PORTS_PER_ROUTER as u64 - 1,
+            });
+        }
+        self.ends.push(DeclaredEnd {
+            at,
+            target,
+            class,
+            line,
+        });
+        Ok(())
+    }
+
+    /// Adds everything up. Classes in `given` supply the parameters of classes
+    /// of their name, also where the file has its own; those that the file does
+    /// not declare come after its own, if a link uses them.
+    pub fn into_topology(self, given: &[LinkClass]) -> Checked<Topology> {
+        let routers = self.routers_in_order()?;
+        self.check_nodes()?;
+        let ends_of_port = self.number_ports(&routers)?;
+        let (classes, class_of_end) = self.resolve_classes(&routers, given)?;
+
+        let mut first_port = vec![0u32];
+        let mut port_of_end = vec![PortId(0); self.ends.len()];
+        for ends in &ends_of_port {
+            let first = first_port[first_port.len() - 1];
+            for (port, &end) in ends.iter().enumerate() {
+                port_of_end[end] = PortId(first + port as u32);
+            }
+            first_port.push(first + ends.len() as u32);
+        }
+        let ends = || ends_of_port.iter().flatten();
+        let peer = ends()
+            .map(|&end| match self.ends[end].target {
+                Target::Node(node) => Peer::Node(NodeId(node)),
+                Target::End(other) => Peer::Port(port_of_end[other]),
+                Target::Nothing => Peer::Unconnected,
+            })
+            .collect();
+        let wiring = Wiring {
+            title: self.title,
+            link_classes: classes,
+            group_of_router: routers.iter().map(|r| GroupId(r.group)).collect(),
+            position_in_group: routers.iter().filter_map(|r| r.position).collect(),
+            first_port,
+            peer,
+            class_of_port: ends().map(|&end| class_of_end[end]).collect(),
+        };
+        Topology::new(wiring).map_err(|error| match error {
+            TopologyError::Disconnected {
+                router,
+                reached,
+                routers: count,
+            } => WiringFileError::Disconnected {
+                line: routers[router.index()].line,
+                router: router.0,
+                reached,
+                routers: count,
+            },
+            other => WiringFileError::Topology(other),
+        })
+    }
+
+    /// The routers by number, which must leave no gap.
+    fn routers_in_order(&self) -> Checked<Vec<RouterDeclaration>> {
+        let mut routers: Vec<(u32, RouterDeclaration)> =
+            self.routers.iter().map(|(&n, &r)| (n, r)).collect();
+        routers.sort_unstable_by_key(|&(number, _)| number);
+        if let (Some(missing), Some(&(highest, last))) = (
+            (0..).zip(&routers).find(|(n, r)| *n != r.0).map(|(n, _)| n),
+            routers.last(),
+        ) {
+            return Err(WiringFileError::Gap {
+                line: last.line,
+                what: "router",
+                highest,
+                missing,
+            });
+        }
+        let with_position = routers.iter().any(|(_, r)| r.position.is_some());
+        if let Some(&(router, declared)) = routers.iter().find(|(_, r)| r.position.is_none())
+            && with_position
+        {
+            return Err(WiringFileError::PositionMissing {
+                line: declared.line,
+                router,
+            });
+        }
+        Ok(routers.into_iter().map(|(_, router)| router).collect())
+    }
+
+    /// Node numbers must leave no gap and come once.
+    fn check_nodes(&self) -> Checked {
+        let mut line_of = vec![0; self.nodes as usize];
+        let mut highest: Option<(u32, usize)> = None;
+        for end in &self.ends {
+            let Target::Node(node) = end.target else {
+                continue;
+            };
+            if highest.is_none_or(|(number, _)| node > number) {
+                highest = Some((node, end.line));
+            }
+            if let Some(line) = line_of.get_mut(node as usize) {
+                let first = std::mem::replace(line, end.line);
+                if first != 0 {
+                    return Err(WiringFileError::Twice {
+                        line: end.line,
+                        what: format!("the link of node {node}"),
+                        first,
+                    });
+                }
+            }
+        }
+        match (highest, line_of.iter().position(|&line| line == 0)) {
+            (Some((highest, line)), Some(missing)) => Err(WiringFileError::Gap {
+                line,
+                what: "node",
+                highest,
+                missing: missing as u32,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends at each port of each router. Ends with a port number come first;
+    /// the others get the lowest free numbers in the order of the file.
+    fn number_ports(&self, routers: &[RouterDeclaration]) -> Checked<Vec<Vec<usize>>> {
+        const FREE: usize = usize::MAX;
+        let mut ports: Vec<Vec<usize>> = vec![vec![]; routers.len()];
+        for (index, end) in self.ends.iter().enumerate() {
+            let Some(ports) = ports.get_mut(end.at.router as usize) else {
+                return Err(WiringFileError::UnknownRouter {
+                    line: end.line,
+                    router: end.at.router,
+                });
+            };
+            let Some(port) = end.at.port else { continue };
+            let port = port as usize;
+            if ports.len() <= port {
+                ports.resize(port + 1, FREE);
+            }
+            let before = std::mem::replace(&mut ports[port], index);
+            if before != FREE {
+                return Err(WiringFileError::Twice {
+                    line: end.line,
+                    what: format!("port {port} of router {}", end.at.router),
+                    first: self.ends[before].line,
+                });
+            }
+        }
+        let mut lowest_free = vec![0usize; routers.len()];
+        for (index, end) in self.ends.iter().enumerate() {
+            if end.at.port.is_some() {
+                continue;
+            }
+            let router = end.at.router as usize;
+            let (ports, free) = (&mut ports[router], &mut lowest_free[router]);
+            while ports.get(*free).is_some_and(|&end| end != FREE) {
+                *free += 1;
+            }
+            if *free == ports.len() {
+                ports.push(index);
+            } else {
+                ports[*free] = index;
+            }
+        }
+        for (router, ports) in ports.iter().enumerate() {
+            if let (Some(missing), Some(&last)) =
+                (ports.iter().position(|&end| end == FREE), ports.last())
+            {
+                return Err(WiringFileError::PortGap {
+                    line: self.ends[last].line,
+                    router: router as u32,
+                    highest: ports.len() as u32 - 1,
+                    missing: missing as u32,
+                });
+            }
+        }
+        Ok(ports)
+    }
+
+    /// The link classes of the topology, and the class of each end.
+    fn resolve_classes(
+        &self,
+        routers: &[RouterDeclaration],
+        given: &[LinkClass],
+    ) -> Checked<(Vec<LinkClass>, Vec<LinkClassId>)> {
+        let mut classes = Vec::new();
+        for declared in &self.classes {
+            let (line, class) = (declared.line, declared.name.clone());
+            classes.push(match given.iter().find(|c| c.name == declared.name) {
+                Some(given) if given.kind == declared.kind => given.clone(),
+                Some(given) => {
+                    return Err(WiringFileError::ClassKind {
+                        line,
+                        class,
+                        found: declared.kind,
+                        given: given.kind,
+                    });
+                }
+                None => {
+                    let Some(parameters) = declared.parameters else {
+                        return Err(WiringFileError::NoParameters { line, class });
+                    };
+                    LinkClass {
+                        name: class,
+                        kind: declared.kind,
+                        bandwidth: parameters.bandwidth,
+                        latency: parameters.latency,
+                        buffer: parameters.buffer,
+                    }
+                }
+            });
+        }
+        let declared = classes.len();
+        let undeclared = |class: &&LinkClass| !self.classes.iter().any(|c| c.name == class.name);
+        classes.extend(given.iter().filter(undeclared).cloned());
+        if classes.len() > 256 {
+            return Err(WiringFileError::Topology(TopologyError::TooMany {
+                what: "link classes",
+                found: classes.len() as u64,
+                limit: 256,
+            }));
+        }
+
+        let by_name: Vec<Option<usize>> = self
+            .names
+            .iter()
+            .map(|name| classes.iter().position(|class| class.name == *name))
+            .collect();
+        let all = || {
+            let names: Vec<&str> = classes.iter().map(|c| c.name.as_str()).collect();
+            names.join(", ")
+        };
+        let mut class_of_end = Vec::with_capacity(self.ends.len());
+        for end in &self.ends {
+            let line = end.line;
+            let kind = match end.target {
+                Target::Nothing => None,
+                Target::Node(_) => Some(LinkKind::Terminal),
+                Target::End(other) => {
+                    let group = |end: &DeclaredEnd| routers[end.at.router as usize].group;
+                    Some(if group(end) == group(&self.ends[other]) {
+                        LinkKind::Local
+                    } else {
+                        LinkKind::Global
+                    })
+                }
+            };
+            let class = match (end.class, kind) {
+                (Some(ClassName(name)), _) => {
+                    by_name[name as usize].ok_or_else(|| WiringFileError::UnknownClass {
+                        line,
+                        class: self.names[name as usize].clone(),
+                        classes: all(),
+                    })?
+                }
+                (None, kind) => {
+                    let kind = kind.unwrap_or(LinkKind::Terminal);
+                    let fitting = || (0..classes.len()).filter(|&c| classes[c].kind == kind);
+                    match (fitting().next(), fitting().count()) {
+                        (Some(only), 1) => only,
+                        (_, found) => {
+                            return Err(WiringFileError::ClassNeeded {
+                                line,
+                                kind,
+                                found,
+                                classes: all(),
+                            });
+                        }
+                    }
+                }
+            };
+            if let Some(expected) = kind
+                && classes[class].kind != expected
+            {
+                return Err(WiringFileError::WrongKind {
+                    line,
+                    class: classes[class].name.clone(),
+                    kind: classes[class].kind,
+                    expected,
+                });
+            }
+            class_of_end.push(class);
+        }
+
+        // Drop given classes that nothing uses.
+        let mut used = vec![false; classes.len()];
+        used[..declared].fill(true);
+        for &class in &class_of_end {
+            used[class] = true;
+        }
+        let mut new_number = Vec::with_capacity(classes.len());
+        let mut next = 0u8;
+        for &used in &used {
+            new_number.push(LinkClassId(next));
+            next = next.wrapping_add(u8::from(used));
+        }
+        let mut keep = used.iter();
+        classes.retain(|_| keep.next() == Some(&true));
+        let class_of_end = class_of_end.into_iter().map(|c| new_number[c]).collect();
+        Ok((classes, class_of_end))
+    }
+}
