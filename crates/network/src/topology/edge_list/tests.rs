@@ -182,7 +182,7 @@ fn every_mistake_names_its_line() {
         (
             "routers 2 3",
             "routers 2 4000000000",
-            "line 7: router number 16777216 is too large",
+            "line 7: router number 4000000000 is too large",
         ),
         (
             "router 1 group 0",
