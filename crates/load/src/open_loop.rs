@@ -49,7 +49,8 @@ const LONGEST_GAP_PS: f64 = 1e16;
 
 impl Arrivals {
     /// The arrivals that offer `bytes_per_second` per source in messages of
-    /// `message` bytes.
+    /// `message` bytes. A Bernoulli source whose slot is the gap rounded up to
+    /// whole picoseconds sends in every slot.
     ///
     /// # Errors
     /// If the rate is not positive, the message empty, the gap out of range, or
@@ -75,7 +76,10 @@ impl Arrivals {
             Process::Periodic => Self::Periodic { gap_ps },
             Process::Bernoulli { slot } => Self::Bernoulli {
                 slot,
-                probability: slot.0 as f64 / gap_ps,
+                probability: match slot.0 as f64 / gap_ps {
+                    more if more > 1.0 && (slot.0 as f64) < gap_ps + 1.0 => 1.0,
+                    probability => probability,
+                },
             },
         };
         arrivals.check()?;
@@ -354,6 +358,20 @@ mod tests {
             from(2e9, Process::Bernoulli { slot }),
             Err(LoadError::Probability { found: 2.0 })
         );
+        // 64 B at 3 GB/s take 21,333.3 ps.
+        let full = from(
+            3e9,
+            Process::Bernoulli {
+                slot: Picoseconds(21_334),
+            },
+        );
+        assert!(matches!(
+            full,
+            Ok(Arrivals::Bernoulli {
+                probability: 1.0,
+                ..
+            })
+        ));
         let slot = Picoseconds::ZERO;
         assert_eq!(
             from(1e9, Process::Bernoulli { slot }),

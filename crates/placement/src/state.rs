@@ -106,8 +106,15 @@ impl MachineState {
     /// # Errors
     /// If one of them does not exist, is in use, or is listed twice.
     pub fn claim(&mut self, nodes: &[NodeId]) -> Result<(), ClaimError> {
-        self.check_claim(nodes)?;
-        for node in nodes {
+        // Marks as it goes and undoes that on failure, rather than collect a set.
+        for (claimed, &node) in nodes.iter().enumerate() {
+            if !self.is_free(node) {
+                for earlier in &nodes[..claimed] {
+                    self.busy[earlier.index()] = false;
+                }
+                // Says which of the three reasons it was.
+                return self.check_claim(&nodes[..=claimed]);
+            }
             self.busy[node.index()] = true;
         }
         self.free -= nodes.len() as u32;

@@ -57,6 +57,25 @@ impl CommunicationMatrix {
         self.messages_counted
     }
 
+    /// The matrix with its bytes scaled so that they sum to exactly `total`: each
+    /// entry gets the difference of the rounded running sums after and before it,
+    /// and so is off by less than a byte. `None` if there are no bytes to scale.
+    pub fn scaled_to(mut self, total: Bytes) -> Option<Self> {
+        let sum: u128 = self.entries.iter().map(|e| u128::from(e.bytes)).sum();
+        if sum == 0 {
+            return None;
+        }
+        let (mut running, mut given) = (0u128, 0u64);
+        for entry in &mut self.entries {
+            running += u128::from(entry.bytes);
+            // Both factors are below 2^64; no entry gets more than the total.
+            let upto = (running * u128::from(total.0) + sum / 2) / sum;
+            entry.bytes = upto as u64 - given;
+            given = upto as u64;
+        }
+        Some(self)
+    }
+
     /// Sums and extremes.
     pub fn statistics(&self) -> Statistics {
         let ranks = self.ranks();

@@ -16,8 +16,8 @@ use super::{CommunicationMatrix, MatrixBuilder};
 pub struct ReadOptions {
     /// Number of ranks; `None`: one more than the highest rank in the file.
     pub ranks: Option<u32>,
-    /// Bytes of the whole matrix, for files that hold shares. The bytes of the
-    /// entries sum to exactly this.
+    /// Bytes of the whole matrix; needed for files that hold shares. Others are
+    /// scaled. The bytes of the entries sum to exactly this.
     pub total_bytes: Option<Bytes>,
 }
 
@@ -30,7 +30,7 @@ pub struct ReadReport {
     pub entries: u64,
     /// Entries of a rank to itself, left out.
     pub self_entries: u64,
-    /// Their bytes.
+    /// Their bytes, as in the file.
     pub self_bytes: Bytes,
     /// Entries added to another one of the same pair.
     pub merged: u64,
@@ -115,12 +115,9 @@ pub enum MatrixError {
         /// File.
         file: PathBuf,
     },
-    /// A total for a file that has bytes.
-    #[error(
-        "{file} holds bytes, so that a total of {total} B does not apply; leave total_bytes out and \
-         scale the matrix instead"
-    )]
-    TotalNotUsed {
+    /// A total for a file without bytes.
+    #[error("{file} holds no bytes between different ranks; they cannot be scaled to {total} B")]
+    NothingToScale {
         /// File.
         file: PathBuf,
         /// Total given.
@@ -340,19 +337,10 @@ impl Parser<'_> {
         columns: Columns,
     ) -> Result<(CommunicationMatrix, ReadReport), MatrixError> {
         let shares_wanted = columns.format == Format::Probabilities;
-        match self.options.total_bytes {
-            None if shares_wanted => {
-                return Err(MatrixError::NoTotal {
-                    file: self.file.to_owned(),
-                });
-            }
-            Some(total) if !shares_wanted => {
-                return Err(MatrixError::TotalNotUsed {
-                    file: self.file.to_owned(),
-                    total: total.0,
-                });
-            }
-            _ => {}
+        if shares_wanted && self.options.total_bytes.is_none() {
+            return Err(MatrixError::NoTotal {
+                file: self.file.to_owned(),
+            });
         }
         let mut shares = Vec::new();
         while lines.advance()? {
@@ -390,7 +378,7 @@ impl Parser<'_> {
                 _ => self.add_unless_nothing(from, to, bytes, messages),
             }
         }
-        if let Some(total) = self.options.total_bytes {
+        if let (true, Some(total)) = (shares_wanted, self.options.total_bytes) {
             self.apportion(shares, total)?;
         }
         self.finish(columns.format, None)
@@ -450,12 +438,6 @@ impl Parser<'_> {
         mut self,
         mut lines: Lines<impl BufRead>,
     ) -> Result<(CommunicationMatrix, ReadReport), MatrixError> {
-        if let Some(total) = self.options.total_bytes {
-            return Err(MatrixError::TotalNotUsed {
-                file: self.file.to_owned(),
-                total: total.0,
-            });
-        }
         let columns = lines.fields.len();
         let ranks = u32::try_from(columns).unwrap_or(u32::MAX);
         let allowed = self.options.ranks.unwrap_or(MOST_RANKS);
@@ -523,6 +505,16 @@ impl Parser<'_> {
             .ok_or_else(|| MatrixError::TooMuch {
                 file: self.file.to_owned(),
             })?;
+        let matrix =
+            match self.options.total_bytes {
+                Some(total) if format != Format::Probabilities => matrix
+                    .scaled_to(total)
+                    .ok_or_else(|| MatrixError::NothingToScale {
+                        file: self.file.to_owned(),
+                        total: total.0,
+                    })?,
+                _ => matrix,
+            };
         let report = ReadReport {
             format,
             entries: self.entries,

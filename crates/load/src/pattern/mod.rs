@@ -352,8 +352,12 @@ impl Pattern {
                 }
             }
             Self::Neighbour => {
-                let up = key.bits32(entity, n) >> 31 == 0;
-                ring(source, if up { 1 } else { ranks - 1 }, ranks)
+                // Arithmetic, as no branch predictor guesses a fair coin.
+                let up = u64::from(key.bits32(entity, n) >> 31);
+                let down = u64::from(ranks) - 1;
+                let to = u64::from(source.0) + down - up * (down - 1);
+                let wrapped = u64::from(to >= u64::from(ranks)) * u64::from(ranks);
+                (ranks >= 2).then_some(RankId((to - wrapped) as u32))
             }
             Self::Stencil(grid) => stencil(grid, key.bits64(entity, n), source),
             Self::Adversarial { blocks, shift } => {

@@ -184,9 +184,19 @@ fn ranks_beyond_the_file_may_be_asked_for() {
     assert_eq!(read("a,b,bytes\n0,1,7\n", options).unwrap().0.ranks(), 10);
     let (dense, _) = read("0,1\n1,0\n", options).unwrap();
     assert_eq!(dense.ranks(), 10);
+}
+
+#[test]
+fn bytes_are_scaled_to_a_total() {
     let total = ReadOptions {
         ranks: None,
-        total_bytes: Some(Bytes(9)),
+        total_bytes: Some(Bytes(10)),
     };
-    assert!(refusal("a,b,bytes\n0,1,7\n", total).contains("a total of 9 B does not apply"));
+    // 4, 3 and 7 bytes of 14: running sums 2.86, 5 and 10 of 10, rounded 3, 5, 10.
+    let (matrix, _) = read("src,dst,bytes\n0,1,4\n1,0,3\n1,2,7\n", total).unwrap();
+    assert_eq!(triples(&matrix), [(0, 1, 3, 1), (1, 0, 2, 1), (1, 2, 5, 1)]);
+    assert_eq!(
+        refusal("0,0\n0,5\n", total),
+        "m.csv holds no bytes between different ranks; they cannot be scaled to 10 B"
+    );
 }
