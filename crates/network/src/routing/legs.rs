@@ -298,7 +298,7 @@ impl Legs {
     }
 
     #[inline(always)]
-    fn local_vc(&self, here: Place, to: u32, phase: u8) -> u8 {
+    pub(super) fn local_vc(&self, here: Place, to: u32, phase: u8) -> u8 {
         let first = self.channels.local[usize::from(phase)];
         if self.channels.depth == 1 {
             first
@@ -358,6 +358,41 @@ impl Legs {
         match self.routes.exits(here.group, target.group) {
             [only] => *only,
             exits => exits[self.choose_among(view, here, target, exits) as usize],
+        }
+    }
+
+    /// The same as an index into the links between the two groups.
+    #[inline]
+    pub(super) fn choose_exit_index<V: RouterView>(
+        &self,
+        view: &mut V,
+        here: Place,
+        target: Target,
+    ) -> usize {
+        match self.routes.exits(here.group, target.group) {
+            [_] => 0,
+            exits => self.choose_among(view, here, target, exits) as usize,
+        }
+    }
+
+    /// One of the links that a leg from `here` could take, for estimates of
+    /// what lies beyond the deciding router.
+    pub(super) fn any_exit_index<V: RouterView>(
+        &self,
+        view: &mut V,
+        here: Place,
+        target: Target,
+    ) -> usize {
+        match self.routes.exits(here.group, target.group) {
+            [_] => 0,
+            exits => match self.links {
+                MinimalLinks::All => view.random_below(exits.len() as u32) as usize,
+                MinimalLinks::Shortest => {
+                    let entries = self.routes.exits(target.group, here.group);
+                    let hops = |&i: &usize| self.hops_through(here, exits[i], entries[i], target);
+                    (0..exits.len()).min_by_key(hops).unwrap_or(0)
+                }
+            },
         }
     }
 

@@ -2,23 +2,35 @@
 //! packet and router, statically dispatched; `verify` walks the same algorithm
 //! through [`Routing::possible_hops`].
 
+mod adaptive;
+mod any;
 mod choice;
 mod error;
-#[allow(dead_code, reason = "non-minimal algorithms will use the rest")]
 pub mod grouped;
-#[allow(dead_code, reason = "non-minimal algorithms will use the rest")]
 mod legs;
 mod minimal;
 mod next_hops;
+mod nonminimal;
+mod par;
 mod reciprocal;
+mod shortest_path;
 #[cfg(test)]
 mod testing;
+mod ugal;
+mod valiant;
 
 use odonata_units::{PortId, RouterId};
 
+pub use adaptive::{AdaptiveOptions, Weighting};
+pub use any::{Algorithm, AnyRouting, RoutingSpec, RoutingTask};
 pub use choice::{Choice, MinimalLinks};
 pub use error::RoutingError;
 pub use minimal::Minimal;
+pub use nonminimal::Via;
+pub use par::Par;
+pub use shortest_path::ShortestPath;
+pub use ugal::Ugal;
+pub use valiant::Valiant;
 
 /// No waypoint or intermediate chosen.
 pub const NONE: u32 = u32::MAX;

@@ -3,7 +3,13 @@
 
 use std::collections::HashMap;
 
+use odonata_units::RouterId;
+
+use crate::topology::{Peer, Topology};
 use crate::verify::dependency::Dependencies;
+
+/// Most routers of a set: its table then takes 128 MiB.
+pub(super) const MOST_ROUTERS: u64 = 1 << 12;
 
 /// One way on: an output port and where it leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,6 +44,28 @@ pub(super) struct NextHops {
 pub(super) struct NoPath {
     pub from: u32,
     pub to: u32,
+}
+
+/// The links between the routers of a set, by the router that they leave.
+/// `members` lists the set in ascending order.
+pub(super) fn neighbours(topology: &Topology, members: &[u32]) -> Vec<Vec<Way>> {
+    let ways = |&router: &u32| {
+        let ports = topology.ports_of(RouterId(router));
+        let way = |port: usize| {
+            let Peer::Port(peer) = topology.peer[port] else {
+                return None;
+            };
+            let to = members
+                .binary_search(&topology.router_of_port(peer).0)
+                .ok()?;
+            Some(Way {
+                port: (port - ports.start) as u16,
+                to: to as u16,
+            })
+        };
+        ports.clone().filter_map(way).collect()
+    };
+    members.iter().map(ways).collect()
 }
 
 struct Builder {

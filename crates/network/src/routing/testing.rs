@@ -209,3 +209,54 @@ pub fn random_walks<R: Routing>(
         })
         .collect()
 }
+
+/// A router whose queues a test sets: those of its own ports, and those of all
+/// ports of the network as the snapshot shows them.
+pub struct LoadedRouter<'a> {
+    pub own: &'a dyn Fn(u16) -> u64,
+    pub remote: &'a dyn Fn(u32) -> u64,
+    pub random: MockRouter,
+}
+
+impl RouterView for LoadedRouter<'_> {
+    fn occupancy_bytes(&mut self, port: u16) -> u64 {
+        (self.own)(port)
+    }
+
+    fn remote_occupancy_bytes(&self, port: PortId) -> u64 {
+        (self.remote)(port.0)
+    }
+
+    fn random_below(&mut self, bound: u32) -> u32 {
+        self.random.random_below(bound)
+    }
+}
+
+/// Number of global links among the hops of a walk.
+pub fn globals(steps: &[Step]) -> usize {
+    let global = |s: &&Step| s.kind == LinkKind::Global;
+    steps.iter().filter(global).count()
+}
+
+/// All that `next_hop` does with a packet just injected at `at`, over many
+/// random draws and loads.
+pub fn sampled_first_hops<R: Routing>(
+    routing: &R,
+    at: RouterId,
+    route: PacketRoute,
+    draws: u32,
+) -> Vec<(Hop, PacketRoute)> {
+    let mut view = MockRouter::new(77);
+    let mut seen: Vec<_> = (0..draws)
+        .map(|time| {
+            view.time = time;
+            let mut route = route;
+            let hop = routing.next_hop(&mut view, at, true, &mut route);
+            route.vc = hop.vc;
+            (hop, route)
+        })
+        .collect();
+    seen.sort();
+    seen.dedup();
+    seen
+}

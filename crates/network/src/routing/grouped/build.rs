@@ -6,7 +6,7 @@ use odonata_units::{GroupId, PortId, RouterId};
 
 use super::{Exit, GroupedRoutes, LIST, Local, Place, Places, Ports};
 use crate::routing::RoutingError;
-use crate::routing::next_hops::{NextHops, Way};
+use crate::routing::next_hops::{MOST_ROUTERS, NextHops, NoPath, Way, neighbours};
 use crate::routing::reciprocal::Reciprocal;
 use crate::topology::{Peer, Topology};
 
@@ -33,7 +33,7 @@ impl GroupedRoutes {
             }
         }
         let (pairs, lists) = global_links(topology, &router_of_port, &places)?;
-        let (local, local_depth) = local_routes(topology, &router_of_port, &places, &members)?;
+        let (local, local_depth) = local_routes(topology, &members)?;
         let (endpoints, router_of_node) = endpoints(topology, &router_of_port);
         Ok(Self {
             groups: topology.groups,
@@ -196,34 +196,23 @@ fn compact_ports(topology: &Topology, router_of_port: Vec<u32>) -> Ports {
     }
 }
 
-fn local_routes(
-    topology: &Topology,
-    router_of_port: &[u32],
-    places: &[Place],
-    members: &[Vec<u32>],
-) -> Result<(Local, u16), RoutingError> {
-    let neighbours = |group: usize| -> Vec<Vec<Way>> {
-        let ways = |&router: &u32| {
-            let ports = topology.ports_of(RouterId(router));
-            let first = ports.start;
-            ports
-                .filter_map(|port| match topology.peer[port] {
-                    Peer::Port(peer) => {
-                        let peer = places[router_of_port[peer.index()] as usize];
-                        (peer.group as usize == group).then_some(Way {
-                            port: (port - first) as u16,
-                            to: peer.local as u16,
-                        })
-                    }
-                    _ => None,
-                })
-                .collect()
-        };
-        members[group].iter().map(ways).collect()
-    };
-    let groups: Vec<Vec<Vec<Way>>> = (0..members.len()).map(neighbours).collect();
+fn local_routes(topology: &Topology, members: &[Vec<u32>]) -> Result<(Local, u16), RoutingError> {
+    let groups: Vec<Vec<Vec<Way>>> = members
+        .iter()
+        .map(|members| neighbours(topology, members))
+        .collect();
     if let Some(base) = direct_base(&groups) {
         return Ok((Local::Direct { base }, 1));
+    }
+    let largest = members.iter().map(Vec::len).max().unwrap_or(0) as u64;
+    if largest > MOST_ROUTERS {
+        return Err(RoutingError::TooLarge {
+            what: "routers in one group that is not simply all-to-all",
+            found: largest,
+            limit: MOST_ROUTERS,
+            algorithm: "group-based",
+            advice: "divide the network into smaller groups",
+        });
     }
     // Groups that are wired alike share a table.
     let mut known: HashMap<Shape<'_>, u16> = HashMap::new();
@@ -265,10 +254,7 @@ type Shape<'a> = (&'a [Vec<Way>], Vec<(u16, u16)>);
 
 /// All-to-all groups go directly, 2-D ones in dimension order, others along
 /// shortest paths.
-fn group_table(
-    neighbours: &[Vec<Way>],
-    positions: &[(u16, u16)],
-) -> Result<NextHops, crate::routing::next_hops::NoPath> {
+fn group_table(neighbours: &[Vec<Way>], positions: &[(u16, u16)]) -> Result<NextHops, NoPath> {
     if positions.len() == neighbours.len()
         && !all_to_all(neighbours)
         && let Some(table) = NextHops::dimension_ordered(neighbours, positions)

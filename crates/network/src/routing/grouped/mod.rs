@@ -37,7 +37,7 @@ impl Exit {
     /// Largest number of routers in a group and of ports on a router.
     const LIMITS: (u64, u64) = (1 << 16, 1 << Self::PORT_BITS);
 
-    fn new(owner: u32, port: u32) -> Self {
+    pub(super) fn new(owner: u32, port: u32) -> Self {
         Self(owner << Self::PORT_BITS | port)
     }
 

@@ -4,17 +4,13 @@ use odonata_units::{NodeId, RouterId};
 
 use super::*;
 use crate::routing::testing::{
-    MockRouter, Step, arranged, dragonfly, grid_dragonfly, random_walks, ring_dragonfly, walk,
+    MockRouter, arranged, dragonfly, globals, grid_dragonfly, random_walks, ring_dragonfly, walk,
 };
 use crate::topology::{Arrangement, LinkKind, Topology};
 
 fn minimal(topology: &Topology, links: MinimalLinks, choice: Choice) -> Minimal {
     let routes = GroupedRoutes::new(topology).unwrap();
     Minimal::new(routes, links, choice, None).unwrap()
-}
-
-fn globals(steps: &[Step]) -> usize {
-    steps.iter().filter(|s| s.kind == LinkKind::Global).count()
 }
 
 #[test]

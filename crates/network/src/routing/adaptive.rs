@@ -1,0 +1,521 @@
+//! The decision between a minimal and a non-minimal route that UGAL and PAR
+//! take: candidates, what is known of their paths, and the comparison.
+
+use odonata_units::PortId;
+
+use super::choice::{Choice, MinimalLinks};
+use super::grouped::{Exit, GroupedRoutes, LocalWays, Place};
+use super::legs::{DETOUR, FINAL, Legs, OUTWARD, Target};
+use super::nonminimal::Via;
+use super::{Hop, NONE, PacketRoute, RouterView, RoutingError};
+
+/// How the occupancies of a minimal and a non-minimal candidate are weighted
+/// before they are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Weighting {
+    /// Each by its number of router-router hops (Kim et al. 2008; Singh,
+    /// "Load-Balanced Routing in Interconnection Networks", Stanford 2005).
+    #[default]
+    Hops,
+    /// By constants; BookSim's dragonfly uses 1 and 2.
+    Fixed {
+        /// Weight of minimal candidates.
+        minimal: u32,
+        /// Weight of non-minimal candidates.
+        non_minimal: u32,
+    },
+}
+
+/// Parameters of the adaptive algorithms.
+///
+/// A packet is routed minimally if
+/// `q_m · w_m <= q_n · w_n + threshold_bytes`, where `q_m` and `q_n` are what
+/// the algorithm knows of the queues on its best minimal and best non-minimal
+/// candidate and `w_m` and `w_n` come from the [`Weighting`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdaptiveOptions {
+    /// What non-minimal routes go through.
+    pub via: Via,
+    /// Candidates of each sort that are drawn per decision; the one of least
+    /// weighted occupancy stands for its sort.
+    pub candidates: u32,
+    /// Advantage of minimal routes, in bytes of weighted occupancy; a negative
+    /// value favours non-minimal routes.
+    pub threshold_bytes: i64,
+    /// Weights of the two sorts.
+    pub weighting: Weighting,
+    /// Whether traffic inside a group may also go through a random router of
+    /// the group. Otherwise it is always minimal, as in Kim et al. 2008.
+    pub detours_in_group: bool,
+}
+
+impl Default for AdaptiveOptions {
+    /// One candidate of each sort via a random group, weighted by hops,
+    /// without threshold.
+    fn default() -> Self {
+        Self {
+            via: Via::Group,
+            candidates: 1,
+            threshold_bytes: 0,
+            weighting: Weighting::Hops,
+            detours_in_group: false,
+        }
+    }
+}
+
+/// A route that a packet could take from where it is.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    /// Intermediate of a non-minimal route.
+    intermediate: u32,
+    /// Where it leaves the group, if it does.
+    exit: Option<Exit>,
+    /// First output port.
+    port: u16,
+    /// Weighted occupancy.
+    cost: u64,
+}
+
+/// Decides between minimal and non-minimal routes. `GLOBAL`: whether the queues
+/// of every hop of a candidate count, or only that of its first.
+#[derive(Clone, Debug)]
+pub(super) struct Adaptive<const GLOBAL: bool> {
+    pub legs: Legs,
+    options: AdaptiveOptions,
+}
+
+impl<const GLOBAL: bool> Adaptive<GLOBAL> {
+    pub(super) fn new(
+        algorithm: &'static str,
+        routes: GroupedRoutes,
+        (links, choice): (MinimalLinks, Choice),
+        options: AdaptiveOptions,
+        progressive: bool,
+        merged: Option<u8>,
+    ) -> Result<Self, RoutingError> {
+        if options.candidates == 0 {
+            return Err(RoutingError::BadOption {
+                option: "candidates",
+                found: "0".into(),
+                allowed: "at least 1 candidate of each sort must be drawn",
+            });
+        }
+        let channels = options
+            .via
+            .channels(algorithm, &routes, progressive, merged)?;
+        Ok(Self {
+            legs: Legs {
+                routes,
+                links,
+                choice,
+                channels,
+                via_router: options.via.to_router(),
+            },
+            options,
+        })
+    }
+
+    /// The first hop of a packet; a minimal route to another group starts in
+    /// `minimal_phase`.
+    #[inline]
+    pub(super) fn depart<V: RouterView>(
+        &self,
+        view: &mut V,
+        here: Place,
+        minimal_phase: u8,
+        route: &mut PacketRoute,
+    ) -> Hop {
+        let there = self.legs.routes.place(route.destination_router);
+        if here.group == there.group {
+            return self.depart_inside(view, here, there, route);
+        }
+        let minimal = self.best(view, self.options.candidates, |this, view| {
+            this.minimal_candidate(view, here, there)
+        });
+        self.decide(view, here, there, minimal, minimal_phase, route)
+    }
+
+    /// The next hop of a packet that is still on a minimal route to the global
+    /// link `route.waypoint` of this group.
+    #[inline]
+    pub(super) fn reconsider<V: RouterView>(
+        &self,
+        view: &mut V,
+        here: Place,
+        route: &mut PacketRoute,
+    ) -> Hop {
+        let routes = &self.legs.routes;
+        let there = routes.place(route.destination_router);
+        let owner = routes.router_of_port(route.waypoint);
+        let exit = Exit::new(
+            routes.place(owner).local,
+            route.waypoint - routes.first_port(owner),
+        );
+        let index = routes
+            .exits(here.group, there.group)
+            .iter()
+            .position(|&e| e == exit)
+            .unwrap_or(0);
+        let minimal = self.minimal_through(view, here, there, index);
+        self.decide(view, here, there, Some(minimal), route.phase, route)
+    }
+
+    fn decide<V: RouterView>(
+        &self,
+        view: &mut V,
+        here: Place,
+        there: Place,
+        minimal: Option<Candidate>,
+        minimal_phase: u8,
+        route: &mut PacketRoute,
+    ) -> Hop {
+        let other = self.best(view, self.options.candidates, |this, view| {
+            this.non_minimal_candidate(view, here, there)
+        });
+        let chosen = match (minimal, other) {
+            (Some(minimal), Some(other)) if !self.prefers(&minimal, &other) => other,
+            (Some(minimal), _) => minimal,
+            (None, Some(other)) => other,
+            (None, None) => unreachable!("there always is a minimal route"),
+        };
+        let non_minimal = chosen.intermediate != NONE;
+        route.phase = if non_minimal { OUTWARD } else { minimal_phase };
+        route.intermediate = chosen.intermediate;
+        self.take(here, &chosen, route)
+    }
+
+    fn prefers(&self, minimal: &Candidate, other: &Candidate) -> bool {
+        let advantage = i128::from(self.options.threshold_bytes);
+        i128::from(minimal.cost) <= i128::from(other.cost) + advantage
+    }
+
+    /// The candidate of least cost among `draws`.
+    #[inline]
+    fn best<V: RouterView>(
+        &self,
+        view: &mut V,
+        draws: u32,
+        candidate: impl Fn(&Self, &mut V) -> Option<Candidate>,
+    ) -> Option<Candidate> {
+        let mut best: Option<Candidate> = None;
+        for _ in 0..draws {
+            if let Some(drawn) = candidate(self, view)
+                && best.is_none_or(|b| drawn.cost < b.cost)
+            {
+                best = Some(drawn);
+            }
+        }
+        best
+    }
+
+    fn take(&self, here: Place, chosen: &Candidate, route: &mut PacketRoute) -> Hop {
+        let exit = match chosen.exit {
+            Some(exit) if exit.owner() == here.local => {
+                return self.legs.cross(chosen.port, route);
+            }
+            Some(exit) => {
+                route.waypoint = self.legs.waypoint(here.group, exit);
+                exit.owner()
+            }
+            None => {
+                let inside = if route.phase == DETOUR {
+                    route.intermediate
+                } else {
+                    route.destination_router
+                };
+                self.legs.routes.place(inside).local
+            }
+        };
+        Hop {
+            port: chosen.port,
+            vc: self.legs.local_vc(here, exit, route.phase),
+        }
+    }
+
+    fn minimal_candidate<V: RouterView>(
+        &self,
+        view: &mut V,
+        here: Place,
+        there: Place,
+    ) -> Option<Candidate> {
+        let index = self.legs.choose_exit_index(view, here, to_router(there));
+        Some(self.minimal_through(view, here, there, index))
+    }
+
+    /// The minimal route over link number `index` of those to `there`'s group.
+    fn minimal_through<V: RouterView>(
+        &self,
+        view: &mut V,
+        here: Place,
+        there: Place,
+        index: usize,
+    ) -> Candidate {
+        let mut path = Path::start(here);
+        path.leave(self, view, there.group, index);
+        path.go_inside(self, view, there.local);
+        path.candidate(self, NONE, true)
+    }
+
+    fn non_minimal_candidate<V: RouterView>(
+        &self,
+        view: &mut V,
+        here: Place,
+        there: Place,
+    ) -> Option<Candidate> {
+        let via = self.options.via;
+        let intermediate = via.draw(&self.legs.routes, view, here, there)?;
+        let target = self.legs.intermediate_target(intermediate);
+        let mut path = Path::start(here);
+        let index = self.legs.choose_exit_index(view, here, target);
+        path.leave(self, view, target.group, index);
+        if let Some(router) = target.router {
+            path.go_inside(self, view, router);
+        }
+        if target.group != there.group {
+            // Which link the packet will take there is decided there; one of
+            // those it may take stands for them.
+            let index = self.legs.any_exit_index(view, path.at, to_router(there));
+            path.leave(self, view, there.group, index);
+        }
+        path.go_inside(self, view, there.local);
+        Some(path.candidate(self, intermediate, false))
+    }
+
+    /// The first hop of a packet to a router of the same group.
+    fn depart_inside<V: RouterView>(
+        &self,
+        view: &mut V,
+        here: Place,
+        there: Place,
+        route: &mut PacketRoute,
+    ) -> Hop {
+        route.phase = FINAL;
+        let others = self.legs.routes.group_size(here.group) - 2;
+        if !self.options.detours_in_group || others == 0 {
+            return self.legs.local_hop(view, here, there.local, FINAL);
+        }
+        let mut minimal = Path::start(here);
+        minimal.go_inside(self, view, there.local);
+        let minimal = minimal.candidate(self, NONE, true);
+        let (low, high) = (here.local.min(there.local), here.local.max(there.local));
+        let detour = self.best(view, self.options.candidates, |this, view| {
+            let mut local = view.random_below(others);
+            local += u32::from(local >= low);
+            local += u32::from(local >= high);
+            let mut path = Path::start(here);
+            path.go_inside(this, view, local);
+            path.go_inside(this, view, there.local);
+            let router = this.legs.routes.router(Place { local, ..here });
+            Some(path.candidate(this, router, false))
+        });
+        match detour {
+            Some(detour) if !self.prefers(&minimal, &detour) => {
+                route.phase = DETOUR;
+                route.intermediate = detour.intermediate;
+                self.take(here, &detour, route)
+            }
+            _ => self.take(here, &minimal, route),
+        }
+    }
+
+    /// Every hop that [`Adaptive::depart`] could take; appends to `out`.
+    pub(super) fn possible_departures(
+        &self,
+        here: Place,
+        minimal_phase: u8,
+        route: &PacketRoute,
+        out: &mut Vec<(Hop, PacketRoute)>,
+    ) {
+        let routes = &self.legs.routes;
+        let at = odonata_units::RouterId(routes.router(here));
+        let there = routes.place(route.destination_router);
+        if here.group != there.group {
+            let minimal = PacketRoute {
+                phase: minimal_phase,
+                ..*route
+            };
+            self.legs.possible_steps(at, &minimal, out);
+            return self.possible_diversions(here, route, out);
+        }
+        let direct = PacketRoute {
+            phase: FINAL,
+            ..*route
+        };
+        self.legs.possible_steps(at, &direct, out);
+        if self.options.detours_in_group {
+            for local in (0..routes.group_size(here.group))
+                .filter(|local| ![here.local, there.local].contains(local))
+            {
+                let detour = PacketRoute {
+                    phase: DETOUR,
+                    intermediate: routes.router(Place { local, ..here }),
+                    ..*route
+                };
+                self.legs.possible_steps(at, &detour, out);
+            }
+        }
+    }
+
+    /// Every hop that starts a non-minimal route to another group; appends to
+    /// `out`.
+    pub(super) fn possible_diversions(
+        &self,
+        here: Place,
+        route: &PacketRoute,
+        out: &mut Vec<(Hop, PacketRoute)>,
+    ) {
+        let routes = &self.legs.routes;
+        let at = odonata_units::RouterId(routes.router(here));
+        let there = routes.place(route.destination_router);
+        for intermediate in self.options.via.possible(routes, here, there).0 {
+            let diverted = PacketRoute {
+                phase: OUTWARD,
+                intermediate,
+                waypoint: NONE,
+                ..*route
+            };
+            self.legs.possible_steps(at, &diverted, out);
+        }
+    }
+}
+
+fn to_router(place: Place) -> Target {
+    Target {
+        group: place.group,
+        router: Some(place.local),
+    }
+}
+
+/// A candidate's path as it is put together: its hops and the bytes queued on
+/// them (all of them with global information, else on the first).
+struct Path {
+    at: Place,
+    hops: u32,
+    queued: u64,
+    first: Option<(Option<Exit>, u16)>,
+}
+
+impl Path {
+    fn start(at: Place) -> Self {
+        Self {
+            at,
+            hops: 0,
+            queued: 0,
+            first: None,
+        }
+    }
+
+    /// To the router number `to` of the group where the path is, and no farther.
+    fn go_inside<const GLOBAL: bool, V: RouterView>(
+        &mut self,
+        adaptive: &Adaptive<GLOBAL>,
+        view: &mut V,
+        to: u32,
+    ) {
+        self.approach(adaptive, view, to, None);
+    }
+
+    /// Over link number `index` of those from the group where the path is to
+    /// `group`.
+    fn leave<const GLOBAL: bool, V: RouterView>(
+        &mut self,
+        adaptive: &Adaptive<GLOBAL>,
+        view: &mut V,
+        group: u32,
+        index: usize,
+    ) {
+        let routes = &adaptive.legs.routes;
+        let exit = routes.exits(self.at.group, group)[index];
+        let entry = routes.exits(group, self.at.group)[index];
+        self.approach(adaptive, view, exit.owner(), Some(exit));
+        if self.first.is_none() {
+            self.first = Some((Some(exit), exit.port() as u16));
+            self.queued = view.occupancy_bytes(exit.port() as u16);
+        } else if GLOBAL {
+            let port = adaptive.legs.waypoint(self.at.group, exit);
+            self.queued += view.remote_occupancy_bytes(PortId(port));
+        }
+        self.hops += 1;
+        self.at = Place {
+            group,
+            local: entry.owner(),
+        };
+    }
+
+    /// By local links to router number `to`, on the way to `exit` if that is
+    /// where the path leaves the group.
+    fn approach<const GLOBAL: bool, V: RouterView>(
+        &mut self,
+        adaptive: &Adaptive<GLOBAL>,
+        view: &mut V,
+        to: u32,
+        exit: Option<Exit>,
+    ) {
+        let (legs, group) = (&adaptive.legs, self.at.group);
+        if self.at.local == to {
+            return;
+        }
+        self.hops += legs.routes.local_distance(group, self.at.local, to);
+        let mut local = self.at.local;
+        if self.first.is_none() {
+            let port = legs.local_port(view, self.at, to);
+            self.first = Some((exit, port));
+            self.queued = view.occupancy_bytes(port);
+            if GLOBAL {
+                local = match legs.routes.local_ways(group, local, to) {
+                    LocalWays::Only(_) => to,
+                    LocalWays::AnyOf(ways) => ways
+                        .iter()
+                        .find(|way| way.port == port)
+                        .map_or(to, |way| u32::from(way.to)),
+                };
+            }
+        }
+        if GLOBAL {
+            while local != to {
+                let here = legs.routes.router(Place { group, local });
+                let first = legs.routes.first_port(here);
+                let queued =
+                    |port: u16| view.remote_occupancy_bytes(PortId(first + u32::from(port)));
+                let (least, next) = match legs.routes.local_ways(group, local, to) {
+                    LocalWays::Only(port) => (queued(port), to),
+                    LocalWays::AnyOf(ways) => ways
+                        .iter()
+                        .map(|way| (queued(way.port), u32::from(way.to)))
+                        .min()
+                        .unwrap_or((0, to)),
+                };
+                self.queued += least;
+                local = next;
+            }
+        }
+        self.at.local = to;
+    }
+
+    fn candidate<const GLOBAL: bool>(
+        self,
+        adaptive: &Adaptive<GLOBAL>,
+        intermediate: u32,
+        minimal: bool,
+    ) -> Candidate {
+        let weight = match adaptive.options.weighting {
+            // With global information the queue of every hop is in the sum.
+            Weighting::Hops if GLOBAL => 1,
+            Weighting::Hops => self.hops,
+            Weighting::Fixed {
+                minimal: weight, ..
+            } if minimal => weight,
+            Weighting::Fixed { non_minimal, .. } => non_minimal,
+        };
+        let (exit, port) = self.first.unwrap_or((None, 0));
+        Candidate {
+            intermediate,
+            exit,
+            port,
+            cost: self.queued.saturating_mul(u64::from(weight)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+//! All routing algorithms behind one type: built from a specification, matched
+//! once, then run statically dispatched.
+
+use super::adaptive::AdaptiveOptions;
+use super::choice::{Choice, MinimalLinks};
+use super::grouped::GroupedRoutes;
+use super::nonminimal::Via;
+use super::{Minimal, Par, Routing, RoutingError, ShortestPath, Ugal, Valiant};
+use crate::topology::Topology;
+
+/// A routing algorithm by name, with the parameters of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// [`Minimal`].
+    Minimal,
+    /// [`Valiant`].
+    Valiant {
+        /// What routes go through.
+        via: Via,
+    },
+    /// [`Ugal`] with local information: UGAL-L.
+    UgalLocal(AdaptiveOptions),
+    /// [`Ugal`] with global information: UGAL-G.
+    UgalGlobal(AdaptiveOptions),
+    /// [`Par`].
+    Par(AdaptiveOptions),
+    /// [`ShortestPath`], for networks of any form.
+    ShortestPath,
+}
+
+impl Algorithm {
+    /// The names in scenarios.
+    pub const NAMES: [&'static str; 6] = [
+        "minimal",
+        "valiant",
+        "ugal-l",
+        "ugal-g",
+        "par",
+        "shortest-path",
+    ];
+
+    /// The name in scenarios.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Minimal => "minimal",
+            Self::Valiant { .. } => "valiant",
+            Self::UgalLocal(_) => "ugal-l",
+            Self::UgalGlobal(_) => "ugal-g",
+            Self::Par(_) => "par",
+            Self::ShortestPath => "shortest-path",
+        }
+    }
+}
+
+/// A routing algorithm and everything there is to choose about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoutingSpec {
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// Which global links between two groups are used; `shortest-path` uses
+    /// shortest paths only, whatever this says.
+    pub links: MinimalLinks,
+    /// How one of several links is chosen.
+    pub choice: Choice,
+    /// Merges virtual channels: channel `i` becomes
+    /// `min(i, virtual_channels - 1)`. With fewer channels than the algorithm
+    /// needs, a network can deadlock, as `verify` shows; more than it needs
+    /// change nothing. `None`: as many as it needs.
+    pub virtual_channels: Option<u8>,
+}
+
+impl RoutingSpec {
+    /// `algorithm` over all links, chosen at random, with the virtual channels
+    /// that it needs.
+    pub const fn new(algorithm: Algorithm) -> Self {
+        Self {
+            algorithm,
+            links: MinimalLinks::All,
+            choice: Choice::Random,
+            virtual_channels: None,
+        }
+    }
+}
+
+/// One of the routing algorithms, with its tables.
+#[derive(Clone, Debug)]
+pub enum AnyRouting {
+    /// Minimal.
+    Minimal(Minimal),
+    /// Valiant.
+    Valiant(Valiant),
+    /// UGAL with local information.
+    UgalLocal(Ugal<false>),
+    /// UGAL with global information.
+    UgalGlobal(Ugal<true>),
+    /// Progressive adaptive.
+    Par(Par),
+    /// Shortest paths.
+    ShortestPath(ShortestPath),
+}
+
+/// Something to be done with a routing algorithm whose type is known at compile
+/// time: the engine's run, the deadlock proof.
+pub trait RoutingTask {
+    /// What comes out.
+    type Output;
+    /// Does it.
+    fn run<R: Routing>(self, routing: &R) -> Self::Output;
+}
+
+impl AnyRouting {
+    /// Builds the algorithm's tables for `topology`.
+    ///
+    /// # Errors
+    /// If the algorithm does not fit the network, naming what to do.
+    pub fn new(topology: &Topology, spec: &RoutingSpec) -> Result<Self, RoutingError> {
+        let RoutingSpec {
+            algorithm,
+            links,
+            choice,
+            virtual_channels,
+        } = *spec;
+        let grouped = || GroupedRoutes::new(topology);
+        let merged = virtual_channels;
+        Ok(match algorithm {
+            Algorithm::Minimal => Self::Minimal(Minimal::new(grouped()?, links, choice, merged)?),
+            Algorithm::Valiant { via } => {
+                Self::Valiant(Valiant::new(grouped()?, via, links, choice, merged)?)
+            }
+            Algorithm::UgalLocal(options) => {
+                Self::UgalLocal(Ugal::new(grouped()?, links, choice, options, merged)?)
+            }
+            Algorithm::UgalGlobal(options) => {
+                Self::UgalGlobal(Ugal::new(grouped()?, links, choice, options, merged)?)
+            }
+            Algorithm::Par(options) => {
+                Self::Par(Par::new(grouped()?, links, choice, options, merged)?)
+            }
+            Algorithm::ShortestPath => {
+                Self::ShortestPath(ShortestPath::new(topology, choice, merged)?)
+            }
+        })
+    }
+
+    /// Runs `task` with the algorithm inside.
+    pub fn dispatch<T: RoutingTask>(&self, task: T) -> T::Output {
+        match self {
+            Self::Minimal(routing) => task.run(routing),
+            Self::Valiant(routing) => task.run(routing),
+            Self::UgalLocal(routing) => task.run(routing),
+            Self::UgalGlobal(routing) => task.run(routing),
+            Self::Par(routing) => task.run(routing),
+            Self::ShortestPath(routing) => task.run(routing),
+        }
+    }
+
+    /// Virtual channels per link that the algorithm uses.
+    pub fn virtual_channels(&self) -> u8 {
+        struct Count;
+        impl RoutingTask for Count {
+            type Output = u8;
+            fn run<R: Routing>(self, routing: &R) -> u8 {
+                routing.virtual_channels()
+            }
+        }
+        self.dispatch(Count)
+    }
+}

@@ -1,0 +1,133 @@
+//! Intermediate groups and routers of non-minimal routes.
+
+use super::grouped::{GroupedRoutes, Place};
+use super::legs::{Channels, DETOUR, FINAL, HOMEWARD, OUTWARD, PROGRESSIVE};
+use super::{RouterView, RoutingError};
+
+/// What a non-minimal route goes through on its way to another group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Via {
+    /// A random group other than the source's and the destination's (Kim et
+    /// al. 2008; Kaplan et al. 2017, section II.B.2): minimally to any of its
+    /// routers, then minimally to the destination.
+    #[default]
+    Group,
+    /// A random router of a random group other than the source's and the
+    /// destination's; the route goes all the way to that router.
+    Router,
+    /// The router of a random node of the whole machine, as in BookSim's
+    /// dragonfly: if it lies in the source group the route is minimal, and it
+    /// may lie in the destination group. Traffic inside one group is minimal.
+    Node,
+}
+
+impl Via {
+    /// The word used in scenarios.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Group => "group",
+            Self::Router => "router",
+            Self::Node => "node",
+        }
+    }
+
+    /// Whether routes go all the way to an intermediate router.
+    pub(super) const fn to_router(self) -> bool {
+        !matches!(self, Self::Group)
+    }
+
+    /// The virtual channels of non-minimal routes through this, numbered as
+    /// the [legs](super::legs) describe; `progressive` adds a first class for
+    /// routes that are minimal for now.
+    pub(super) fn channels(
+        self,
+        algorithm: &'static str,
+        routes: &GroupedRoutes,
+        progressive: bool,
+        merged: Option<u8>,
+    ) -> Result<Channels, RoutingError> {
+        let mut local: Vec<&[u8]> = match self {
+            Self::Group => vec![&[OUTWARD], &[DETOUR, HOMEWARD], &[FINAL]],
+            Self::Router | Self::Node => vec![&[OUTWARD], &[DETOUR], &[HOMEWARD], &[FINAL]],
+        };
+        if progressive {
+            local.insert(0, &[PROGRESSIVE]);
+        }
+        let global: [&[u8]; 2] = [&[OUTWARD], &[HOMEWARD, PROGRESSIVE]];
+        Channels::new(algorithm, routes, &local, &global, merged)
+    }
+
+    /// Draws the intermediate group or router of a route from `here` to
+    /// `there`, which lies in another group; `None` where the route is minimal.
+    #[inline]
+    pub(super) fn draw<V: RouterView>(
+        self,
+        routes: &GroupedRoutes,
+        view: &mut V,
+        here: Place,
+        there: Place,
+    ) -> Option<u32> {
+        let (low, high) = ordered(here.group, there.group);
+        match self {
+            Self::Group => {
+                let choices = routes.groups() - 2;
+                (choices > 0).then(|| {
+                    let mut group = view.random_below(choices);
+                    group += u32::from(group >= low);
+                    group + u32::from(group >= high)
+                })
+            }
+            Self::Router => {
+                let (first, second) = (routes.group_size(low), routes.group_size(high));
+                let choices = routes.routers() - first - second;
+                (choices > 0).then(|| {
+                    let mut index = view.random_below(choices);
+                    if index >= routes.routers_before(low) {
+                        index += first;
+                    }
+                    if index >= routes.routers_before(high) {
+                        index += second;
+                    }
+                    routes.router_by_group(index)
+                })
+            }
+            Self::Node => {
+                let nodes = match routes.router_of_node() {
+                    [] => routes.endpoints(),
+                    nodes => nodes,
+                };
+                let router = nodes[view.random_below(nodes.len() as u32) as usize];
+                (routes.place(router).group != here.group).then_some(router)
+            }
+        }
+    }
+
+    /// Everything that [`Via::draw`] could return, and whether it could return
+    /// `None`.
+    pub(super) fn possible(
+        self,
+        routes: &GroupedRoutes,
+        here: Place,
+        there: Place,
+    ) -> (Vec<u32>, bool) {
+        let ends = [here.group, there.group];
+        let possible: Vec<u32> = match self {
+            Self::Group => (0..routes.groups()).filter(|g| !ends.contains(g)).collect(),
+            Self::Router => (0..routes.routers())
+                .filter(|&r| !ends.contains(&routes.place(r).group))
+                .collect(),
+            Self::Node => {
+                let away = |r: &&u32| routes.place(**r).group != here.group;
+                let possible: Vec<u32> = routes.endpoints().iter().filter(away).copied().collect();
+                let none = possible.len() < routes.endpoints().len();
+                return (possible, none);
+            }
+        };
+        let none = possible.is_empty();
+        (possible, none)
+    }
+}
+
+fn ordered(a: u32, b: u32) -> (u32, u32) {
+    if a < b { (a, b) } else { (b, a) }
+}

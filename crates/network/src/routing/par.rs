@@ -1,0 +1,109 @@
+//! Progressive adaptive routing on networks of groups.
+
+use odonata_units::RouterId;
+
+use super::adaptive::{Adaptive, AdaptiveOptions};
+use super::choice::{Choice, MinimalLinks};
+use super::grouped::GroupedRoutes;
+use super::legs::{DETOUR, PROGRESSIVE, eject, possible_eject};
+use super::{Hop, NONE, PacketRoute, RouterView, Routing, RoutingError};
+
+/// Progressive adaptive routing, PAR (Jiang, Kim, Dally, "Indirect Adaptive
+/// Routing on Large Scale Interconnection Networks", ISCA 2009): like UGAL with
+/// local information, but a packet whose route is minimal so far reconsiders
+/// at every further router of the source group, with that router's queues and
+/// newly drawn non-minimal candidates. Once non-minimal, or out of the source
+/// group, it stays as it is.
+///
+/// | leg | `Via::Group`: local, global | `Via::Router`, `Via::Node`: local, global |
+/// |---|---|---|
+/// | minimal, may still be diverted | 0, 1 | 0, 1 |
+/// | to the intermediate group | 1, 0 | 1, 0 |
+/// | to the intermediate router, inside its group | 2 (traffic inside a group) | 2 |
+/// | from there to the destination group | 2, 1 | 3, 1 |
+/// | inside the destination group | 3 | 4 |
+///
+/// Four virtual channels via a group and five via a router, in all-to-all and
+/// 2-D groups: a diverted packet starts a new local leg, which needs a class of
+/// its own. Every route ascends in one total order (via a group: local 0,
+/// local 1, global 0, local 2, global 1, local 3), so there is no cycle of
+/// dependencies.
+#[derive(Clone, Debug)]
+pub struct Par {
+    adaptive: Adaptive<false>,
+}
+
+impl Par {
+    /// PAR over `routes`; with `virtual_channels`, channel `i` is merged into
+    /// `min(i, virtual_channels - 1)`.
+    ///
+    /// # Errors
+    /// If an option makes no sense, or the routes need more virtual channels
+    /// than can be numbered.
+    pub fn new(
+        routes: GroupedRoutes,
+        links: MinimalLinks,
+        choice: Choice,
+        options: AdaptiveOptions,
+        virtual_channels: Option<u8>,
+    ) -> Result<Self, RoutingError> {
+        let policy = (links, choice);
+        let adaptive = Adaptive::new("par", routes, policy, options, true, virtual_channels)?;
+        Ok(Self { adaptive })
+    }
+}
+
+impl Routing for Par {
+    fn virtual_channels(&self) -> u8 {
+        self.adaptive.legs.channels.count()
+    }
+
+    #[inline]
+    fn next_hop<V: RouterView>(
+        &self,
+        view: &mut V,
+        at: RouterId,
+        injected: bool,
+        route: &mut PacketRoute,
+    ) -> Hop {
+        let legs = &self.adaptive.legs;
+        legs.arrive(at, route);
+        if at.0 == route.destination_router && route.phase != DETOUR {
+            return eject(route);
+        }
+        if injected {
+            let here = legs.routes.place(at.0);
+            return self.adaptive.depart(view, here, PROGRESSIVE, route);
+        }
+        if route.phase == PROGRESSIVE {
+            let here = legs.routes.place(at.0);
+            return self.adaptive.reconsider(view, here, route);
+        }
+        legs.step(view, at, route)
+    }
+
+    fn possible_hops(
+        &self,
+        at: RouterId,
+        injected: bool,
+        route: &PacketRoute,
+        out: &mut Vec<(Hop, PacketRoute)>,
+    ) {
+        let legs = &self.adaptive.legs;
+        let mut route = *route;
+        legs.arrive(at, &mut route);
+        if at.0 == route.destination_router && route.phase != DETOUR {
+            return out.push(possible_eject(&route));
+        }
+        let here = legs.routes.place(at.0);
+        if injected {
+            return self
+                .adaptive
+                .possible_departures(here, PROGRESSIVE, &route, out);
+        }
+        legs.possible_steps(at, &route, out);
+        if route.phase == PROGRESSIVE && route.waypoint != NONE {
+            self.adaptive.possible_diversions(here, &route, out);
+        }
+    }
+}

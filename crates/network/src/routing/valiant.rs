@@ -1,0 +1,158 @@
+//! Valiant routing on networks of groups.
+
+use odonata_units::RouterId;
+
+use super::choice::{Choice, MinimalLinks};
+use super::grouped::{GroupedRoutes, Place};
+use super::legs::{DETOUR, FINAL, HOMEWARD, Legs, OUTWARD, eject, possible_eject};
+use super::nonminimal::Via;
+use super::{Hop, PacketRoute, RouterView, Routing, RoutingError};
+
+/// Valiant routing (Valiant and Brebner, "Universal schemes for parallel
+/// communication", STOC 1981; on dragonflies Kim et al. 2008): every packet
+/// goes minimally to a random intermediate and from there minimally to its
+/// destination, whatever the load.
+///
+/// Traffic between groups goes through what [`Via`] says; with only two groups
+/// there is no other, and the route is minimal. Traffic inside a group goes
+/// through a random router of the group, other than the source's; where that
+/// is the destination's, directly (Kaplan et al. 2017, section II.B.2).
+///
+/// | leg | `Via::Group`: local, global | `Via::Router`, `Via::Node`: local, global |
+/// |---|---|---|
+/// | to the intermediate group | 0, 0 | 0, 0 |
+/// | to the intermediate router, inside its group | 1 (traffic inside a group) | 1 |
+/// | to the destination group | 1, 1 | 2, 1 |
+/// | inside the destination group | 2 | 3 |
+///
+/// Three virtual channels via a group and four via a router, in all-to-all and
+/// 2-D groups. Local and global channels alternate in one total order (via a
+/// router: local 0, global 0, local 1, local 2, global 1, local 3), in which
+/// every route ascends, so the channel dependency graph has no cycle.
+#[derive(Clone, Debug)]
+pub struct Valiant {
+    legs: Legs,
+    via: Via,
+}
+
+impl Valiant {
+    /// Valiant routing over `routes`; with `virtual_channels`, channel `i` is
+    /// merged into `min(i, virtual_channels - 1)`.
+    ///
+    /// # Errors
+    /// If the routes need more virtual channels than can be numbered.
+    pub fn new(
+        routes: GroupedRoutes,
+        via: Via,
+        links: MinimalLinks,
+        choice: Choice,
+        virtual_channels: Option<u8>,
+    ) -> Result<Self, RoutingError> {
+        let channels = via.channels("valiant", &routes, false, virtual_channels)?;
+        Ok(Self {
+            legs: Legs {
+                routes,
+                links,
+                choice,
+                channels,
+                via_router: via.to_router(),
+            },
+            via,
+        })
+    }
+
+    fn depart<V: RouterView>(&self, view: &mut V, here: Place, route: &mut PacketRoute) {
+        let routes = &self.legs.routes;
+        let there = routes.place(route.destination_router);
+        if here.group != there.group {
+            (route.phase, route.intermediate) = match self.via.draw(routes, view, here, there) {
+                Some(intermediate) => (OUTWARD, intermediate),
+                None => (HOMEWARD, super::NONE),
+            };
+            return;
+        }
+        route.phase = FINAL;
+        if self.via != Via::Node {
+            let choices = routes.group_size(here.group) - 1;
+            let other = view.random_below(choices);
+            let local = other + u32::from(other >= here.local);
+            if local != there.local {
+                route.phase = DETOUR;
+                route.intermediate = routes.router(Place { local, ..here });
+            }
+        }
+    }
+}
+
+impl Routing for Valiant {
+    fn virtual_channels(&self) -> u8 {
+        self.legs.channels.count()
+    }
+
+    #[inline]
+    fn next_hop<V: RouterView>(
+        &self,
+        view: &mut V,
+        at: RouterId,
+        injected: bool,
+        route: &mut PacketRoute,
+    ) -> Hop {
+        self.legs.arrive(at, route);
+        if at.0 == route.destination_router && route.phase != DETOUR {
+            return eject(route);
+        }
+        if injected {
+            self.depart(view, self.legs.routes.place(at.0), route);
+        }
+        self.legs.step(view, at, route)
+    }
+
+    fn possible_hops(
+        &self,
+        at: RouterId,
+        injected: bool,
+        route: &PacketRoute,
+        out: &mut Vec<(Hop, PacketRoute)>,
+    ) {
+        let mut route = *route;
+        self.legs.arrive(at, &mut route);
+        if at.0 == route.destination_router && route.phase != DETOUR {
+            return out.push(possible_eject(&route));
+        }
+        if !injected {
+            return self.legs.possible_steps(at, &route, out);
+        }
+        let routes = &self.legs.routes;
+        let here = routes.place(at.0);
+        let there = routes.place(route.destination_router);
+        let mut set_out = |phase, intermediate| {
+            let route = PacketRoute {
+                phase,
+                intermediate,
+                ..route
+            };
+            self.legs.possible_steps(at, &route, out);
+        };
+        if here.group != there.group {
+            let (intermediates, minimal) = self.via.possible(routes, here, there);
+            for intermediate in intermediates {
+                set_out(OUTWARD, intermediate);
+            }
+            if minimal {
+                set_out(HOMEWARD, super::NONE);
+            }
+            return;
+        }
+        set_out(FINAL, super::NONE);
+        if self.via != Via::Node {
+            for local in (0..routes.group_size(here.group))
+                .filter(|local| ![here.local, there.local].contains(local))
+            {
+                set_out(DETOUR, routes.router(Place { local, ..here }));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
