@@ -24,7 +24,8 @@ from odonata.scenario import Scenario
 from odonata.units import Duration, Rate, Size
 
 if TYPE_CHECKING:
-    from odonata.results import Result, run
+    from odonata.results import Result
+    from odonata.simulate import run
 
 __all__ = [
     "Duration",
@@ -41,7 +42,7 @@ __all__ = [
 ]
 
 #: Names that are loaded on first use: tables and plots take half a second to import.
-_LAZY = {"Result": "odonata.results", "run": "odonata.results"}
+_LAZY = {"Result": "odonata.results", "run": "odonata.simulate"}
 
 
 def __getattr__(name: str) -> Any:

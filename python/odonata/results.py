@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from odonata.errors import OutputError
+from odonata.scenario import Scenario
 from odonata.summary import LinkName, most_loaded_links, summarise, to_table
 from odonata.tables import SCHEMA_VERSION, TABLES, build_tables
 
@@ -55,7 +56,7 @@ class Result:
     Attributes:
         meta: What was simulated: network, routing, seed, version, simulated time, bytes.
         timing: What it cost: CPU and wall seconds, events, memory, threads.
-        scenario_toml: The scenario as it was run; empty if unknown.
+        scenario: The scenario as it was run, or ``None`` if unknown.
     """
 
     def __init__(
@@ -63,24 +64,24 @@ class Result:
         tables: Mapping[str, pa.Table],
         meta: Mapping[str, Any],
         timing: Mapping[str, Any] | None = None,
-        scenario_toml: str = "",
+        scenario: Scenario | None = None,
     ) -> None:
         self._tables = dict(tables)
         self.meta = dict(meta)
         self.timing = dict(timing or {})
-        self.scenario_toml = scenario_toml
+        self.scenario = scenario
 
     @classmethod
-    def from_engine(cls, raw: Mapping[str, Any], scenario_toml: str = "") -> Result:
+    def from_engine(cls, raw: Mapping[str, Any], scenario: Scenario | None = None) -> Result:
         """Takes over what the engine returned.
 
         Args:
             raw: ``meta`` and one dict of arrays per table.
-            scenario_toml: The scenario as it was run.
+            scenario: The scenario as it was run.
         """
         meta = {key: value for key, value in raw["meta"].items() if key not in TIMING_KEYS}
         timing = {key: raw["meta"][key] for key in TIMING_KEYS if key in raw["meta"]}
-        return cls(build_tables(raw, meta), meta, timing, scenario_toml)
+        return cls(build_tables(raw, meta), meta, timing, scenario)
 
     # --- Tables -----------------------------------------------------------------------
 
@@ -209,6 +210,10 @@ class Result:
         check_output_directory(directory)
         with _appearing_at_once(directory) as partial:
             self._write_tables(partial)
+            if self.scenario is not None:
+                # Its paths are relative to where the directory will be, not to where it is now.
+                text = self.scenario.to_toml(directory=directory)
+                (partial / SCENARIO_FILE).write_text(text, encoding="utf-8")
             if plots:
                 self.plot.save_all(partial)
         return directory
@@ -226,8 +231,6 @@ class Result:
                 data_page_version="2.0",
                 row_group_size=1 << 20,
             )
-        if self.scenario_toml:
-            (directory / SCENARIO_FILE).write_text(self.scenario_toml, encoding="utf-8")
         _write_json(directory / RESULT_FILE, {"schema": SCHEMA_VERSION, **self.meta})
         _write_json(directory / SUMMARY_FILE, self.summary_dict)
         _write_json(directory / TIMING_FILE, self.timing)
@@ -238,6 +241,7 @@ class Result:
 
         Raises:
             OutputError: If it is no result directory, or one of another format version.
+            ScenarioError: If its scenario has been changed into none.
         """
         directory = Path(directory)
         try:
@@ -261,8 +265,9 @@ class Result:
         except (OSError, ValueError, pa.ArrowException) as error:
             raise OutputError(f"{directory}: cannot be read: {error}") from error
         scenario = directory / SCENARIO_FILE
-        text = scenario.read_text(encoding="utf-8") if scenario.exists() else ""
-        return cls(tables, meta, timing, text)
+        return cls(
+            tables, meta, timing, Scenario.from_file(scenario) if scenario.exists() else None
+        )
 
 
 def check_output_directory(directory: Path) -> None:

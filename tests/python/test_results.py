@@ -14,13 +14,26 @@ import pytest
 
 from odonata.errors import OutputError
 from odonata.results import Result, check_output_directory, unused_directory
+from odonata.scenario import Scenario
 from odonata.tables import TABLES, to_markdown
 from synthetic import engine_result
+
+SCENARIO = Scenario.from_toml("""
+title = "Two made-up jobs"
+[network]
+family = "dragonfly"
+p = 2
+a = 4
+h = 2
+[[job]]
+nodes = 4
+motif = { kind = "all-to-all", message = "1 kB" }
+""")
 
 
 @pytest.fixture(scope="module")
 def result() -> Result:
-    return Result.from_engine(engine_result(), 'title = "Two made-up jobs"\n')
+    return Result.from_engine(engine_result(), SCENARIO)
 
 
 def digests(directory: Path) -> dict[str, str]:
@@ -92,16 +105,17 @@ def test_saved_results_load_again_equal(result: Result, tmp_path: Path) -> None:
     loaded = Result.load(result.save(tmp_path / "routing=par"))
     assert loaded.meta == result.meta
     assert loaded.timing == result.timing
-    assert loaded.scenario_toml == result.scenario_toml
+    assert loaded.scenario is not None
+    assert loaded.scenario.to_dict() == SCENARIO.to_dict()
     for name in TABLES:
         assert loaded.table(name).equals(result.table(name), check_metadata=True), name
 
 
 def test_equal_results_are_equal_files(tmp_path: Path) -> None:
-    first = Result.from_engine(engine_result(), "x").save(tmp_path / "a", plots=True)
+    first = Result.from_engine(engine_result(), SCENARIO).save(tmp_path / "a", plots=True)
     raw = engine_result()
     raw["meta"] |= {"wall_seconds": 77.0, "threads": 8, "events": 1}
-    second = Result.from_engine(raw, "x").save(tmp_path / "b", plots=True)
+    second = Result.from_engine(raw, SCENARIO).save(tmp_path / "b", plots=True)
     assert digests(first) == digests(second)
     assert json.loads((second / "timing.json").read_text())["threads"] == 8
 

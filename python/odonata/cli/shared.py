@@ -1,0 +1,105 @@
+"""What several commands have in common: options, terminals, JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+
+from odonata.errors import OutputError
+from odonata.scenario import Scenario
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _remember_debug(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value:
+        context.find_root().meta["odonata.debug"] = True
+
+
+def debug_option(command: Command) -> Command:
+    """Adds ``--debug``, which lets errors show where they came from."""
+    return click.option(
+        "--debug",
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        callback=_remember_debug,
+        help="Show where an error came from.",
+    )(command)
+
+
+def json_option(command: Command) -> Command:
+    """Adds ``--json``."""
+    return click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        help="Print exactly one JSON object, for programs.",
+    )(command)
+
+
+def scenario_argument(command: Command) -> Command:
+    """Adds the argument SCENARIO and the option ``--set``."""
+    command = click.option(
+        "--set",
+        "changes",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Change a key of the scenario, e.g. network.routing=valiant or job.0.nodes=64. "
+        "May be given several times.",
+    )(command)
+    return click.argument("scenario", type=click.Path(path_type=Path))(command)
+
+
+def threads_option(command: Command) -> Command:
+    """Adds ``--threads``."""
+    return click.option(
+        "--threads",
+        type=click.IntRange(1, 1024),
+        metavar="N",
+        help="Threads that simulate; results do not depend on it.",
+    )(command)
+
+
+def read_scenario(file: Path, changes: tuple[str, ...]) -> Scenario:
+    """Reads a scenario file and applies ``--set``.
+
+    Raises:
+        ScenarioError: If there is no such file, or it is no scenario.
+    """
+    scenario = Scenario.from_file(file)
+    return scenario.with_set(changes) if changes else scenario
+
+
+def print_json(content: Any) -> None:
+    """Prints one JSON object on standard output."""
+    sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def terminal() -> Console:
+    """Standard output, for people."""
+    return Console(highlight=False)
+
+
+def progress_terminal() -> Console:
+    """Standard error, for progress bars and errors."""
+    return Console(stderr=True, highlight=False)
+
+
+def new_file(path: Path) -> Path:
+    """Checks that a file can be written without losing another.
+
+    Raises:
+        OutputError: If it exists already or its directory does not.
+    """
+    if path.exists():
+        raise OutputError(f"{path}: exists already; choose another name with --out, or remove it")
+    if not path.parent.is_dir():
+        raise OutputError(f"{path}: there is no directory {path.parent}")
+    return path

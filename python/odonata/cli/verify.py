@@ -1,0 +1,54 @@
+"""``odonata verify``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.markup import escape
+
+from odonata.cli.shared import (
+    debug_option,
+    json_option,
+    print_json,
+    read_scenario,
+    scenario_argument,
+    terminal,
+)
+from odonata.errors import ExitCode
+
+
+@click.command()
+@scenario_argument
+@json_option
+@debug_option
+def verify(scenario: Path, changes: tuple[str, ...], as_json: bool) -> None:
+    """Prove that no packets can wait for each other forever, or show how they could.
+
+    The proof searches the channel dependency graph of the scenario's network and routing for a
+    cycle (Dally and Seitz 1987). The exit code is 5 if there is one.
+    """
+    from odonata import _engine
+    from odonata.simulate import ask_engine
+
+    found = ask_engine(_engine.verify, read_scenario(scenario, changes))
+    if as_json:
+        print_json(found)
+    else:
+        console = terminal()
+        graph = (
+            f"{found['channels']:,} channels, {found['dependencies']:,} dependencies, "
+            f"{found['virtual_channels']} virtual channels per link"
+        )
+        if found["safe"]:
+            console.print(f"[bold green]Free of deadlock[/]: {graph}, no cycle.")
+        else:
+            console.print(
+                f"[bold red]Deadlock is possible[/]: {graph}; "
+                f"this cycle of {len(found['cycle'])} channels among them:"
+            )
+            for channel in found["cycle"]:
+                console.print(f"  {escape(channel)}", soft_wrap=True)
+            console.print(f"  … which waits for the first again: {escape(found['cycle'][0])}")
+    if not found["safe"]:
+        raise click.exceptions.Exit(ExitCode.UNSAFE)

@@ -1,0 +1,83 @@
+"""The progress bar of a run."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.progress import (
+    Progress as Bar,
+)
+
+from odonata import display
+from odonata.simulate import Progress
+
+#: The rate shown is that of the last so many seconds.
+RATE_WINDOW_S = 3.0
+
+
+class ProgressBar:
+    """Shows how far a run is: simulated time, packets per second, time that remains.
+
+    A context manager; within it, call it with each :class:`odonata.simulate.Progress`.
+
+    Args:
+        console: Where to draw; nothing is drawn if it is no terminal.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._bar = Bar(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(bar_width=None),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[simulated]}"),
+            TextColumn("{task.fields[rate]}", style="cyan"),
+            TextColumn("ETA"),
+            TimeRemainingColumn(compact=True),
+            console=console,
+            transient=True,
+            expand=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task("Simulating", total=1.0, simulated="", rate="")
+        self._seen: deque[tuple[float, int]] = deque([(time.monotonic(), 0)])
+        #: Simulated time at the last report, in picoseconds.
+        self.now_ps = 0
+
+    def __enter__(self) -> ProgressBar:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def __call__(self, progress: Progress) -> None:
+        """Takes over a report."""
+        self.now_ps = progress.now_ps
+        self._bar.update(
+            self._task,
+            completed=progress.fraction,
+            simulated=f"{display.duration(progress.now_ps)} simulated",
+            rate=f"{display.count(self._packets_per_s(progress))} packets/s",
+        )
+
+    def _packets_per_s(self, progress: Progress) -> float:
+        now = time.monotonic()
+        self._seen.append((now, progress.packets_delivered))
+        while len(self._seen) > 2 and now - self._seen[0][0] > RATE_WINDOW_S:
+            self._seen.popleft()
+        since, delivered = self._seen[0]
+        return (progress.packets_delivered - delivered) / max(now - since, 1e-9)

@@ -1,0 +1,207 @@
+"""What the terminal shows: summaries that a newcomer understands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from odonata import display
+from odonata.results import Result
+
+#: An open-loop job that delivers less than this share of what it offers is over its limit.
+KEEPS_UP = 0.95
+
+
+def print_summary(console: Console, result: Result, directory: Path | None) -> None:
+    """Prints how a run went.
+
+    Args:
+        console: Where to.
+        result: Of the run.
+        directory: Where the result lies, if anywhere.
+    """
+    summary = result.summary_dict
+    run = summary["run"]
+    console.print()
+    if run["title"]:
+        console.print(f"[bold]{escape(run['title'])}[/]")
+    machine = f"{run['network']}: {run['nodes']:,} nodes, {run['routers']:,} routers"
+    console.print(escape(machine), style="dim")
+    console.print(f"{escape(run['routing'])} routing, seed {run['seed']}", style="dim")
+    console.print(_cost(run, result.timing), style="dim")
+    console.print(_job_table(summary["jobs"]))
+    for remark in _remarks(summary):
+        console.print(remark)
+    console.print(_link_table(summary["link_classes"]))
+    busiest = summary["most_loaded_links"][:5]
+    if busiest:
+        console.print("[bold]Most loaded links between routers[/]")
+        for link in busiest:
+            console.print(
+                f"  {display.percent(link['utilisation']):>7} busy, "
+                f"{display.percent(link['stall']):>7} blocked   {escape(link['name'])}"
+            )
+    console.print(_conservation(run), style="dim")
+    if directory is not None:
+        console.print(f"\nResults: [bold]{escape(str(directory))}[/]")
+        overview = directory / "overview.png"
+        if overview.exists():
+            pictures = sorted(path.stem for path in directory.glob("*.png") if path != overview)
+            console.print(f"Picture: [bold]{escape(str(overview))}[/]")
+            console.print(f"         (single ones beside it: {', '.join(pictures)})", style="dim")
+
+
+def print_figures(console: Console, title: str, figures: Mapping[str, Any]) -> None:
+    """Prints named figures line by line; the unit at the end of a name becomes readable.
+
+    Args:
+        console: Where to.
+        title: Headline.
+        figures: By name, e.g. ``{"peak_rss_bytes": 1_000_000}``; nested ones are left out.
+    """
+    console.print(f"[bold]{escape(title)}[/]")
+    rows = [readable(name, value) for name, value in figures.items() if not _nested(value)]
+    width = max((len(name) for name, _ in rows), default=0)
+    for name, text in rows:
+        console.print(f"  {name:<{width}}  {escape(text)}", highlight=False)
+
+
+def readable(name: str, value: Any) -> tuple[str, str]:
+    """A figure's name in words and its value with a unit, by the unit in its name."""
+    units = {
+        "_bytes_per_s": display.rate,
+        "_bytes": display.size,
+        "_ps": display.duration,
+    }
+    if value is None or isinstance(value, bool):
+        return _words(name), {None: display.NO_VALUE, True: "yes", False: "no"}[value]
+    if isinstance(value, str):
+        return _words(name), value
+    for ending, show in units.items():
+        if name.endswith(ending):
+            return _words(name.removesuffix(ending)), show(float(value))
+    if name.endswith("_seconds"):
+        return _words(name.removesuffix("_seconds")) + " time", display.duration(value * 1e12)
+    if isinstance(value, float):
+        return _words(name), display.count(value) if value >= 1e5 else f"{value:.4g}"
+    return _words(name), display.count(value)
+
+
+def link_class_table(classes: Iterable[Mapping[str, Any]]) -> Table:
+    """The link classes of a network, one row each, all figures that are there."""
+    rows = [dict(entry) for entry in classes]
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    for name in names:
+        numeric = any(not isinstance(row.get(name), str) for row in rows)
+        table.add_column(readable(name, 0)[0], justify="right" if numeric else "left")
+    for row in rows:
+        table.add_row(*(escape(readable(name, row.get(name))[1]) for name in names))
+    return table
+
+
+def _cost(run: Mapping[str, Any], timing: Mapping[str, Any]) -> str:
+    parts = [
+        f"{display.duration(run['simulated_ps'])} simulated",
+        f"{display.count(run['packet_hops'])} packet-hops",
+    ]
+    if timing.get("wall_seconds"):
+        rate = run["packet_hops"] / timing["wall_seconds"]
+        parts.append(
+            f"{display.duration(timing['wall_seconds'] * 1e12)} of computing "
+            f"({display.count(rate)} packet-hops/s)"
+        )
+    return ", ".join(parts)
+
+
+def _job_table(jobs: Sequence[Mapping[str, Any]]) -> Table:
+    open_loop = any(job["end_ps"] is None for job in jobs)
+    table = _compact_table("Job", ["nodes", "run\ntime", "messages", "latency\nmedian", "\np99"])
+    table.add_column("\nmax", justify="right", no_wrap=True)
+    if open_loop:
+        table.add_column("offered\nper node", justify="right", no_wrap=True)
+    table.add_column("delivered\nper node", justify="right", no_wrap=True)
+    table.add_column("routers\nvisited", justify="right", no_wrap=True)
+    for job in jobs:
+        nodes = max(job["nodes"], 1)
+        offered = [display.rate(job["offered_bytes_per_s"] / nodes)] if open_loop else []
+        table.add_row(
+            escape(job["name"]),
+            display.count(job["nodes"]),
+            display.duration(job["run_time_ps"]),
+            display.count(job["messages_delivered"]),
+            display.duration(job["message_latency_median_ps"]),
+            display.duration(job["message_latency_p99_ps"]),
+            display.duration(job["message_latency_max_ps"]),
+            *offered,
+            display.rate(job["accepted_bytes_per_s"] / nodes),
+            display.decimal(job["mean_routers_visited"]),
+        )
+    return table
+
+
+def _remarks(summary: Mapping[str, Any]) -> list[str]:
+    """What a reader should notice about the jobs."""
+    remarks = []
+    for job in summary["jobs"]:
+        offered, accepted = job["offered_bytes_per_s"], job["accepted_bytes_per_s"]
+        if job["end_ps"] is None and offered and accepted < KEEPS_UP * offered:
+            remarks.append(
+                f"[yellow]{escape(job['name'])}[/]: the network delivers "
+                f"{display.percent(accepted / offered)} of what is offered; it is saturated, and "
+                "latencies grow with the length of the run."
+            )
+    return remarks
+
+
+def _link_table(classes: Sequence[Mapping[str, Any]]) -> Table:
+    table = _compact_table(
+        "Links",
+        ["number", "bandwidth", "busy\nmean", "\np99", "\nmax", "blocked\nmean", "\nmax"],
+    )
+    for entry in classes:
+        table.add_row(
+            escape(entry["class"]),
+            display.count(entry["links"]),
+            display.rate(entry["bandwidth_bytes_per_s"]),
+            display.percent(entry["utilisation_mean"]),
+            display.percent(entry["utilisation_p99"]),
+            display.percent(entry["utilisation_max"]),
+            display.percent(entry["stall_mean"]),
+            display.percent(entry["stall_max"]),
+        )
+    return table
+
+
+def _compact_table(first: str, others: Iterable[str]) -> Table:
+    """A table of figures that fits a terminal of 80 columns; only its first column wraps."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column(first, style="bold", overflow="fold", vertical="bottom")
+    for name in others:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def _conservation(run: Mapping[str, Any]) -> str:
+    text = f"{display.size(run['created_bytes'])} created, "
+    text += f"{display.size(run['delivered_bytes'])} delivered"
+    if run["backlog_bytes"] or run["in_flight_bytes"]:
+        text += (
+            f", {display.size(run['backlog_bytes'])} still waiting at their nodes, "
+            f"{display.size(run['in_flight_bytes'])} still in the network"
+        )
+    return f"Every byte is accounted for: {text}."
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _nested(value: Any) -> bool:
+    return isinstance(value, (Mapping, list, tuple))

@@ -1,0 +1,99 @@
+"""Runs a scenario."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import odonata._engine as _engine
+from odonata.errors import Problem, ScenarioError, SimulationError
+from odonata.results import Result
+from odonata.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is.
+
+    Attributes:
+        now_ps: Simulated time in picoseconds.
+        packets_delivered: So far.
+        bytes_delivered: So far.
+        packet_hops: Packets that left a router port so far.
+        fraction: Of the run, in 0..=1: of its duration, or of the bytes that its jobs send.
+    """
+
+    now_ps: int
+    packets_delivered: int
+    bytes_delivered: int
+    packet_hops: int
+    fraction: float
+
+
+def run(
+    scenario: Scenario | str | os.PathLike[str],
+    *,
+    threads: int | None = None,
+    seed: int | None = None,
+    progress: Callable[[Progress], object] | None = None,
+) -> Result:
+    """Simulates a scenario; Ctrl-C stops it.
+
+    Args:
+        scenario: A scenario or the name of its file.
+        threads: Threads that simulate, instead of the scenario's; results do not depend on it.
+        seed: Instead of the scenario's.
+        progress: Is called about five times a second, in the calling thread. What it raises
+            stops the run and is raised here.
+
+    Returns:
+        Everything that was measured.
+
+    Raises:
+        ScenarioError: If the scenario cannot be run.
+        SimulationError: If the simulation stands still, for instance because of a deadlock.
+        KeyboardInterrupt: If it was interrupted.
+    """
+    if not isinstance(scenario, Scenario):
+        scenario = Scenario.from_file(scenario)
+    if seed is not None:
+        scenario = scenario.with_set({"seed": seed})
+    report = None
+    if progress is not None:
+        told = progress
+
+        def report(now: Mapping[str, Any]) -> None:
+            told(Progress(**now))
+
+    raw = ask_engine(_engine.run, scenario, report, threads=threads)
+    return Result.from_engine(raw, scenario)
+
+
+def ask_engine(
+    function: Callable[..., Any], scenario: Scenario, *arguments: Any, threads: int | None = None
+) -> Any:
+    """Calls a function of the engine with a scenario, and says its errors of that scenario.
+
+    Args:
+        function: Of ``odonata._engine``; takes the normalised scenario first.
+        scenario: What to pass.
+        arguments: Further arguments.
+        threads: Instead of the scenario's.
+
+    Raises:
+        ScenarioError: If the scenario cannot be run.
+        SimulationError: If the simulation stands still.
+    """
+    normalised = scenario.normalised()
+    if threads is not None:
+        normalised["simulation"]["threads"] = threads
+    try:
+        return function(json.dumps(normalised), *arguments)
+    except _engine.SpecError as error:
+        path, message = error.args
+        raise ScenarioError([Problem(path, message)], scenario.file) from None
+    except _engine.SimulationError as error:
+        raise SimulationError(str(error)) from None
