@@ -28,6 +28,10 @@ const PAYLOAD_BITS: u32 = 30;
 const PORT_BITS: u32 = 12;
 const KIND_BITS: u32 = 2;
 const ROUTER_BITS: u32 = 20;
+/// Bits of kind, port and payload.
+const ORDER_BITS: u32 = KIND_BITS + PORT_BITS + PAYLOAD_BITS;
+/// log2 of the longest window: time within it has to fit beside the order bits.
+pub(super) const MAX_WINDOW_SHIFT: u32 = 64 - ORDER_BITS - 1;
 
 /// Most routers that one partition can simulate.
 pub(super) const MAX_ROUTERS: usize = 1 << ROUTER_BITS;
@@ -62,9 +66,35 @@ impl Event {
         (self.key >> (KIND_BITS + PORT_BITS + PAYLOAD_BITS)) as u32
     }
 
+    /// The event as one number for a window that starts at `window_start`, in
+    /// the order in which a router handles its events.
+    #[inline(always)]
+    pub fn pack(self, window_start: u64) -> PackedEvent {
+        let offset = self.time - window_start;
+        debug_assert!(offset < 1 << (64 - ORDER_BITS));
+        PackedEvent((offset << ORDER_BITS) | (self.key & ((1 << ORDER_BITS) - 1)))
+    }
+}
+
+/// An event of a known router in a known window: time since the window's start,
+/// kind, port and payload from the most to the least significant bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(transparent)]
+pub(super) struct PackedEvent(u64);
+
+impl PackedEvent {
+    /// Comes after every event.
+    pub const LAST: Self = Self(u64::MAX);
+
+    /// Time since the start of the window.
+    #[inline(always)]
+    pub fn offset(self) -> u64 {
+        self.0 >> ORDER_BITS
+    }
+
     #[inline(always)]
     pub fn kind(self) -> Kind {
-        match (self.key >> (PORT_BITS + PAYLOAD_BITS)) & 3 {
+        match (self.0 >> (PORT_BITS + PAYLOAD_BITS)) & 3 {
             0 => Kind::Arrive,
             1 => Kind::Credit,
             2 => Kind::Wake,
@@ -75,12 +105,12 @@ impl Event {
     /// Port, counted within its router.
     #[inline(always)]
     pub fn port(self) -> u32 {
-        (self.key >> PAYLOAD_BITS) as u32 & (MAX_RADIX as u32 - 1)
+        (self.0 >> PAYLOAD_BITS) as u32 & (MAX_RADIX as u32 - 1)
     }
 
     #[inline(always)]
     pub fn payload(self) -> u32 {
-        self.key as u32 & MAX_PAYLOAD
+        self.0 as u32 & MAX_PAYLOAD
     }
 }
 
@@ -117,6 +147,11 @@ impl Calendar {
             spare: Vec::new(),
             starts: vec![0; routers + 1],
         }
+    }
+
+    /// Length of a window in ps.
+    pub fn window(&self) -> u64 {
+        1 << self.shift
     }
 
     /// First point in time after window `window`.
@@ -167,53 +202,66 @@ impl Calendar {
     }
 
     /// Takes the events of `window`, the result of [`Calendar::next_window`],
-    /// into `events`, grouped by router in ascending order (not by time).
-    /// Later pushes must lie after this window.
-    pub fn take(&mut self, window: u64, events: &mut Vec<Event>) {
+    /// grouped by router. Later pushes must lie after this window.
+    pub fn take(&mut self, window: u64, grouped: &mut GroupedEvents) {
         self.next = window + 1;
         let mut taken = std::mem::take(&mut self.wheel[window as usize & (WHEEL - 1)]);
         self.on_wheel -= taken.len();
+        let start = window << self.shift;
+        grouped.groups.clear();
+        if grouped.events.len() < taken.len() {
+            grouped
+                .events
+                .resize(taken.len().next_power_of_two(), PackedEvent::LAST);
+        }
         let routers = self.starts.len() - 1;
         if taken.len() < routers / 8 || taken.len() < 24 {
-            std::mem::swap(events, &mut taken);
-            events.sort_unstable_by_key(|event| event.key);
+            taken.sort_unstable_by_key(|event| event.key);
+            let mut last = u32::MAX;
+            for (index, event) in taken.iter().enumerate() {
+                grouped.events[index] = event.pack(start);
+                if event.router() != last {
+                    last = event.router();
+                    grouped.groups.push((last, index as u32));
+                }
+            }
         } else {
             self.starts.fill(0);
             for event in &taken {
                 self.starts[event.router() as usize + 1] += 1;
             }
-            for router in 1..=routers {
-                self.starts[router] += self.starts[router - 1];
+            let mut sum = 0;
+            for (router, count) in self.starts[1..].iter_mut().enumerate() {
+                if *count > 0 {
+                    grouped.groups.push((router as u32, sum));
+                }
+                // The slot of the router's first event; moves on as they are placed.
+                let first = sum;
+                sum += *count;
+                *count = first;
             }
-            events.clear();
-            events.resize(taken.len(), Event { time: 0, key: 0 });
             for &event in &taken {
-                let slot = &mut self.starts[event.router() as usize];
-                events[*slot as usize] = event;
+                let slot = &mut self.starts[event.router() as usize + 1];
+                grouped.events[*slot as usize] = event.pack(start);
                 *slot += 1;
             }
         }
+        grouped.groups.push((u32::MAX, taken.len() as u32));
         taken.clear();
         if taken.capacity() > 0 {
             self.spare.push(taken);
         }
     }
+}
 
-    /// Number of pending events.
-    pub fn len(&self) -> usize {
-        self.on_wheel + self.far.len()
-    }
-
-    /// Bytes held by the event arrays.
-    pub fn bytes(&self) -> usize {
-        let vectors = self
-            .wheel
-            .iter()
-            .chain(&self.spare)
-            .map(Vec::capacity)
-            .sum::<usize>();
-        (vectors + self.far.capacity()) * size_of::<Event>()
-    }
+/// The events of one window by router.
+#[derive(Debug, Default)]
+pub(super) struct GroupedEvents {
+    /// Longer than needed: what lies past the last group has no meaning.
+    pub events: Vec<PackedEvent>,
+    /// (router, index of its first event), ascending; closed by an entry with
+    /// the number of events.
+    pub groups: Vec<(u32, u32)>,
 }
 
 #[cfg(test)]
@@ -223,16 +271,17 @@ mod tests {
 
     #[test]
     fn an_event_keeps_its_parts() {
-        let event = Event::new(77, 1_048_575, Kind::Wake, 4_095, MAX_PAYLOAD);
+        let event = Event::new(5_077, 1_048_575, Kind::Wake, 4_095, MAX_PAYLOAD);
+        let packed = event.pack(5_000);
         assert_eq!(
             (
-                event.time,
                 event.router(),
-                event.kind(),
-                event.port(),
-                event.payload()
+                packed.offset(),
+                packed.kind(),
+                packed.port(),
+                packed.payload()
             ),
-            (77, 1_048_575, Kind::Wake, 4_095, MAX_PAYLOAD)
+            (1_048_575, 77, Kind::Wake, 4_095, MAX_PAYLOAD)
         );
     }
 
@@ -249,15 +298,17 @@ mod tests {
                 calendar.push(Event::new(time, router, Kind::Arrive, 0, payload as u32));
             }
             let mut out = Vec::new();
-            let mut events = Vec::new();
+            let mut grouped = GroupedEvents::default();
             while let Some(window) = calendar.next_window() {
-                calendar.take(window, &mut events);
-                prop_assert!(events.iter().all(|e| e.time >> shift == window));
-                prop_assert!(events.windows(2).all(|p| p[0].router() <= p[1].router()));
-                out.extend(events.iter().map(|e| (e.time, e.router())));
+                calendar.take(window, &mut grouped);
+                prop_assert!(grouped.groups.windows(2).all(|p| p[0].0 < p[1].0 && p[0].1 < p[1].1));
+                for pair in grouped.groups.windows(2) {
+                    for event in &grouped.events[pair[0].1 as usize..pair[1].1 as usize] {
+                        prop_assert!(event.offset() < 1 << shift);
+                        out.push(((window << shift) + event.offset(), pair[0].0));
+                    }
+                }
             }
-            prop_assert_eq!(calendar.len(), 0);
-            prop_assert!(out.windows(2).all(|p| p[0].0 >> shift <= p[1].0 >> shift));
             out.sort_unstable();
             times.sort_unstable();
             prop_assert_eq!(out, times);

@@ -32,7 +32,7 @@ pub(super) fn check<R: Routing>(
             let global = partition.base_port + port as u32;
             let state = &partition.ports[port];
             for vc in 0..shared.vcs {
-                let lane = &partition.lanes[port * shared.vcs + vc];
+                let lane = &partition.lanes[(port << partition.lane_shift) + vc];
                 let channel = (global, vc as u8);
                 let class = &shared.classes[state.class as usize];
                 let mut slot = lane.head;
@@ -45,9 +45,7 @@ pub(super) fn check<R: Routing>(
                 }
                 while slot != NIL {
                     let packet = &partition.packets.hot[slot as usize];
-                    let entry = occupants
-                        .entry((packet.upstream_port, packet.route.vc))
-                        .or_default();
+                    let entry = occupants.entry(held(shared, packet)).or_default();
                     entry.0.push(channel);
                     entry.1 += u64::from(packet.size);
                     slot = packet.next;
@@ -103,10 +101,7 @@ pub(super) fn check<R: Routing>(
                 holds: if partitions[0].crossbar.is_some() {
                     format!("the output buffer of {}", name(shared, *channel))
                 } else {
-                    format!(
-                        "the buffer behind {}",
-                        name(shared, (packet.upstream_port, packet.route.vc))
-                    )
+                    format!("the buffer behind {}", name(shared, held(shared, packet)))
                 },
                 waits_for: name(shared, *channel),
                 source: NodeId(packet.source),
@@ -119,6 +114,12 @@ pub(super) fn check<R: Routing>(
         packets: partitions.iter().map(|p| p.packets.len() as u64).sum(),
         cycle,
     })
+}
+
+/// The channel whose buffer holds a packet.
+fn held(shared: &Shared<'_>, packet: &Packet) -> Channel {
+    let first = shared.topology.first_port[packet.upstream_router as usize];
+    (first + packet.upstream_port, packet.route.vc)
 }
 
 /// The packets of an input FIFO move when the first one does, and that waits
@@ -141,9 +142,7 @@ fn wait_in_fifo<R: Routing>(
         .router_of_port(PortId(partition.base_port + port as u32));
     let output = shared.topology.first_port[router.index()] + u32::from(packet.out_port);
     let lane = (output - partition.base_port) as usize * shared.vcs + usize::from(packet.out_vc);
-    let entry = occupants
-        .entry((packet.upstream_port, packet.route.vc))
-        .or_default();
+    let entry = occupants.entry(held(shared, packet)).or_default();
     if crossbar.has_room(lane, packet.size) {
         return;
     }

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use odonata_network::{Peer, Routing};
 use odonata_units::Picoseconds;
 
+use super::calendar::GroupedEvents;
 use super::partition::{NEVER, Partition, Remote};
 use super::shared::Shared;
 use crate::config::JobLoad;
@@ -211,7 +212,7 @@ impl Exchange<'_> {
     ) {
         let threads = self.bulletins.len();
         let shift = self.shared.window_shift();
-        let mut events = Vec::new();
+        let mut events = GroupedEvents::default();
         let mut last_report = Instant::now();
         let mut steps = 0u64;
         let mut published = None;

@@ -29,10 +29,9 @@ pub(super) struct OutMessage {
 #[derive(Clone, Debug)]
 pub(super) struct Interface {
     pub node: u32,
-    /// Its router (global number) and the port there, relative and global.
+    /// Its router (global number) and the port there, relative to the router.
     pub router: u32,
     pub terminal: u32,
-    pub port: u32,
     /// Class of its link.
     pub class: u8,
     /// Whether a message of an open-loop source is in `outgoing`.
@@ -51,12 +50,11 @@ pub(super) struct Interface {
 }
 
 impl Interface {
-    pub fn new(node: u32, router: u32, terminal: u32, port: u32, class: u8) -> Self {
+    pub fn new(node: u32, router: u32, terminal: u32, class: u8) -> Self {
         Self {
             node,
             router,
             terminal,
-            port,
             class,
             open_active: false,
             outgoing: VecDeque::new(),
@@ -227,7 +225,7 @@ impl<R: Routing> Partition<'_, R> {
             return;
         };
         let size = message.bytes_left.min(self.shared.packet) as u32;
-        let lane = port * self.shared.vcs;
+        let lane = port << self.lane_shift;
         let state = &mut self.ports[port];
         if self.lanes[lane].credits < size {
             if state.stalled_since == NEVER {
@@ -285,7 +283,7 @@ impl<R: Routing> Partition<'_, R> {
         };
         state.free_at = end;
         state.downstream += size;
-        self.lanes[port * shared.vcs].credits -= size;
+        self.lanes[port << self.lane_shift].credits -= size;
         if now >= shared.warmup {
             state.bytes += u64::from(size);
             state.packets += 1;
@@ -302,7 +300,7 @@ impl<R: Routing> Partition<'_, R> {
             tail: end + class.latency,
             size,
             next: NIL,
-            upstream_port: interface.port,
+            upstream_port: interface.terminal,
             upstream_router: interface.router,
             source: interface.node,
             sequence,
@@ -311,7 +309,7 @@ impl<R: Routing> Partition<'_, R> {
             routers: 0,
             out_port: 0,
         };
-        let (router, port) = (interface.router, interface.port);
+        let (router, port) = (interface.router, interface.terminal);
         let slot = self.packets.insert(packet, message.contents);
         self.send_arrival(router, port, head + class.latency + shared.delay, slot);
         end

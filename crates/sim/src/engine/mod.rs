@@ -12,6 +12,7 @@ mod endpoint;
 mod measure;
 mod packets;
 mod partition;
+mod prefetch;
 mod shared;
 mod timeline;
 

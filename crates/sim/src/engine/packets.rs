@@ -19,7 +19,7 @@ pub(super) struct Packet {
     pub size: u32,
     /// Next packet of the queue that it is in.
     pub next: u32,
-    /// Port whose credits it holds: the one that sent it here. Global number.
+    /// Port whose credits it holds: the one that sent it here, relative to its router.
     pub upstream_port: u32,
     /// Router of that port (for an interface: the router that it hangs on).
     pub upstream_router: u32,

@@ -7,12 +7,13 @@ use odonata_network::{Peer, Routing};
 use odonata_units::random::StreamKey;
 use odonata_units::{PortId, RouterId};
 
-use super::calendar::{Calendar, Event, Kind};
+use super::calendar::{Calendar, Event, GroupedEvents, Kind, PackedEvent};
 use super::crossbar::{BoundedCrossbar, WAKE_INPUT, WAKE_OUTPUT};
 use super::endpoint::{Interface, OpenSource, RankState};
 use super::measure::JobCollector;
 use super::packets::{Contents, NIL, Packet, Packets};
-use super::shared::{CREDIT_SIZE_BITS, Shared};
+use super::prefetch::prefetch;
+use super::shared::{CREDIT_SIZE_BITS, Class, Shared};
 use super::timeline::TimelineCollector;
 use crate::config::{Arbitration, JobLoad};
 use crate::outcome::MessageRecord;
@@ -38,7 +39,7 @@ pub(super) struct Port {
     pub queued: u32,
     /// Bytes sent and not yet credited.
     pub downstream: u32,
-    /// Port at the other end (global number); of a terminal port, the node.
+    /// Port at the other end, relative to its router; of a terminal port, the node.
     pub peer_port: u32,
     /// Router at the other end; of a terminal port, the interface's number in
     /// this partition.
@@ -69,7 +70,7 @@ pub(super) struct Lane {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Remote {
     pub time: u64,
-    /// Router and port at which it happens; global numbers.
+    /// Router at which it happens, and port relative to it.
     pub router: u32,
     pub port: u32,
     pub what: RemoteKind,
@@ -109,6 +110,14 @@ pub(super) type KeyMap<V> = HashMap<u64, V, BuildHasherDefault<KeyHasher>>;
 /// The state of a partition.
 pub(super) struct Partition<'a, R: Routing> {
     pub shared: &'a Shared<'a>,
+    /// Copies of what the hot path needs of `shared`.
+    pub classes: Box<[Class; 256]>,
+    pub delay: u64,
+    pub stop: u64,
+    pub warmup: u64,
+    pub flit: Option<u64>,
+    /// log2 of the distance of a port's first virtual channel from the next port's in `lanes`.
+    pub lane_shift: u32,
     pub routing: &'a R,
     pub snapshot: &'a Snapshot,
     /// First router and port, global numbers; and one past the last router.
@@ -154,10 +163,13 @@ pub(super) struct Partition<'a, R: Routing> {
     pub last_move: u64,
     /// End of the window being simulated.
     window_end: u64,
-    /// The router being simulated and its events of this window in order.
+    window_start: u64,
+    /// The router being simulated.
     current: u32,
-    run: Vec<Event>,
-    cursor: usize,
+    /// Its events that came up in this window and are still to be handled, the
+    /// soonest last.
+    upcoming: Vec<PackedEvent>,
+    /// Ports to be looked at when all events of this moment have been seen.
     touched: Vec<u32>,
     /// Outputs of the bounded crossbar to be looked at.
     touched_crossbar: Vec<u32>,
@@ -216,20 +228,27 @@ impl<'a, R: Routing> Partition<'a, R> {
                             node.0,
                             router,
                             port as u32 - topology.first_port[router as usize],
-                            port as u32,
                             class,
                         ));
                         (node.0, interfaces.len() as u32 - 1)
                     }
-                    Peer::Port(peer) => (peer.0, topology.router_of_port(peer).0),
+                    Peer::Port(peer) => {
+                        let router = topology.router_of_port(peer);
+                        (peer.0 - topology.first_port[router.index()], router.0)
+                    }
                     Peer::Unconnected => (NIL, NIL),
                 };
                 ports.push(Port::new(class, peer_port, peer_router));
             }
         }
         for interface in &interfaces {
-            ports.push(Port::new(interface.class, interface.port, interface.router));
+            ports.push(Port::new(
+                interface.class,
+                interface.terminal,
+                interface.router,
+            ));
         }
+        let lane_shift = shared.vcs.next_power_of_two().ilog2();
         let lanes = ports
             .iter()
             .flat_map(|port| {
@@ -245,8 +264,16 @@ impl<'a, R: Routing> Partition<'a, R> {
             })
             .collect();
         let routers = (end_router - base_router) as usize;
+        let mut classes = Box::new([shared.classes[0]; 256]);
+        classes[..shared.classes.len()].copy_from_slice(&shared.classes);
         let mut partition = Self {
             shared,
+            classes,
+            delay: shared.delay,
+            stop: shared.stop,
+            warmup: shared.warmup,
+            flit: shared.flit,
+            lane_shift,
             routing,
             snapshot,
             base_router,
@@ -281,9 +308,9 @@ impl<'a, R: Routing> Partition<'a, R> {
             now: 0,
             last_move: 0,
             window_end: 0,
+            window_start: 0,
             current: 0,
-            run: Vec::new(),
-            cursor: 0,
+            upcoming: Vec::new(),
             touched: Vec::new(),
             touched_crossbar: Vec::new(),
         };
@@ -362,63 +389,88 @@ impl<'a, R: Routing> Partition<'a, R> {
     }
 
     /// Simulates one window: every router by itself, in ascending order.
-    pub fn simulate(&mut self, window: u64, events: &mut Vec<Event>) {
-        self.calendar.take(window, events);
+    pub fn simulate(&mut self, window: u64, grouped: &mut GroupedEvents) {
+        self.calendar.take(window, grouped);
         self.window_end = self.calendar.end_of(window);
-        let mut start = 0;
-        while start < events.len() {
-            let router = events[start].router();
-            let mut end = start + 1;
-            while end < events.len() && events[end].router() == router {
-                end += 1;
-            }
+        self.window_start = self.calendar.end_of(window) - self.calendar.window();
+        for index in 0..grouped.groups.len() - 1 {
+            let (router, start) = grouped.groups[index];
+            let end = grouped.groups[index + 1].1;
+            self.prefetch_group(grouped, index + 2);
+            let events = &mut grouped.events[start as usize..end as usize];
+            events.sort_unstable();
             self.current = router;
-            self.run.clear();
-            self.run.extend_from_slice(&events[start..end]);
-            self.run.sort_unstable();
-            self.simulate_router();
-            start = end;
+            self.simulate_router(router, events);
         }
         self.window_end = 0;
     }
 
-    fn simulate_router(&mut self) {
-        let router = self.current;
+    /// Starts to load the packets that arrive in a group of events.
+    #[inline(always)]
+    fn prefetch_group(&self, grouped: &GroupedEvents, index: usize) {
+        let Some(&[(_, start), (_, end)]) = grouped.groups.get(index..index + 2) else {
+            return;
+        };
+        for event in &grouped.events[start as usize..end as usize] {
+            if event.kind() == Kind::Arrive {
+                prefetch(&self.packets.hot, event.payload() as usize);
+            }
+        }
+    }
+
+    /// Simulates the current window of one router, given its events in order.
+    fn simulate_router(&mut self, router: u32, events: &[PackedEvent]) {
         let first_port = (self.shared.topology.first_port[(self.base_router + router) as usize]
             - self.base_port) as usize;
-        self.cursor = 0;
-        while self.cursor < self.run.len() {
-            let now = self.run[self.cursor].time;
-            if now >= self.shared.stop {
+        let mut events = events.iter().copied();
+        // The next event from before this window, and of those that came up in it.
+        let mut given = events.next().unwrap_or(PackedEvent::LAST);
+        let mut count = 0;
+        loop {
+            let first = given.min(self.upcoming.last().copied().unwrap_or(PackedEvent::LAST));
+            if first == PackedEvent::LAST {
+                break;
+            }
+            let offset = first.offset();
+            let now = self.window_start + offset;
+            if now >= self.stop {
                 break;
             }
             self.now = now;
             // Simultaneous requests are all seen before any output decides.
-            while self.cursor < self.run.len() && self.run[self.cursor].time == now {
-                let event = self.run[self.cursor];
-                self.cursor += 1;
-                self.events += 1;
+            let mut event = first;
+            let mut first_at_this_time = true;
+            loop {
+                count += 1;
+                if event == given {
+                    given = events.next().unwrap_or(PackedEvent::LAST);
+                } else {
+                    self.upcoming.pop();
+                }
+                let next = given.min(self.upcoming.last().copied().unwrap_or(PackedEvent::LAST));
+                let last_at_this_time = next.offset() != offset || next == PackedEvent::LAST;
+                let alone = first_at_this_time && last_at_this_time;
                 let port = first_port + event.port() as usize;
                 match event.kind() {
                     Kind::Arrive => {
-                        let alone =
-                            self.cursor >= self.run.len() || self.run[self.cursor].time != now;
-                        self.arrive(
-                            router,
-                            first_port,
-                            port,
-                            event.payload(),
-                            now,
-                            alone && self.touched.is_empty(),
-                        );
+                        self.arrive(router, first_port, port, event.payload(), now, alone)
                     }
-                    Kind::Credit => self.credit(port, event.payload()),
+                    Kind::Credit => {
+                        let port = self.credit(port, event.payload());
+                        if self.ports[port].stalled_since != NEVER {
+                            self.touch(port);
+                        }
+                    }
                     Kind::Wake => match event.payload() {
                         0 => {
                             self.ports[port].wake = false;
-                            self.touched.push(port as u32);
                             if self.crossbar.is_some() {
                                 self.touch_crossbar(port);
+                            }
+                            if alone {
+                                self.try_send(router, first_port, port, now);
+                            } else {
+                                self.touch(port);
                             }
                         }
                         WAKE_INPUT => self.wake_input(first_port, port),
@@ -432,26 +484,45 @@ impl<'a, R: Routing> Partition<'a, R> {
                         self.node_event(self.ports[port].peer_router, event.payload(), now)
                     }
                 }
-            }
-            let mut index = 0;
-            while index < self.touched.len() {
-                let port = self.touched[index] as usize;
-                if port < self.router_ports {
-                    self.try_send(router, first_port, port, now);
-                } else {
-                    self.try_inject(port - self.router_ports, now);
+                if last_at_this_time {
+                    break;
                 }
-                index += 1;
+                first_at_this_time = false;
+                event = next;
             }
-            self.touched.clear();
-            let mut index = 0;
-            while index < self.touched_crossbar.len() {
-                let output = self.touched_crossbar[index] as usize;
-                self.try_grant(router, first_port, output, now);
-                index += 1;
+            if !self.touched.is_empty() {
+                self.settle_touched(router, first_port, now);
             }
-            self.touched_crossbar.clear();
+            if !self.touched_crossbar.is_empty() {
+                self.settle_touched_crossbar(router, first_port, now);
+            }
         }
+        self.upcoming.clear();
+        self.events += count;
+    }
+
+    fn settle_touched(&mut self, router: u32, first_port: usize, now: u64) {
+        let mut index = 0;
+        while index < self.touched.len() {
+            let port = self.touched[index] as usize;
+            if port < self.router_ports {
+                self.try_send(router, first_port, port, now);
+            } else {
+                self.try_inject(port - self.router_ports, now);
+            }
+            index += 1;
+        }
+        self.touched.clear();
+    }
+
+    fn settle_touched_crossbar(&mut self, router: u32, first_port: usize, now: u64) {
+        let mut index = 0;
+        while index < self.touched_crossbar.len() {
+            let output = self.touched_crossbar[index] as usize;
+            self.try_grant(router, first_port, output, now);
+            index += 1;
+        }
+        self.touched_crossbar.clear();
     }
 
     /// Puts an event of the current router, or of any router after this
@@ -464,8 +535,14 @@ impl<'a, R: Routing> Partition<'a, R> {
                 self.current,
                 "an effect on another router within a window"
             );
-            let at = self.cursor + self.run[self.cursor..].partition_point(|other| *other < event);
-            self.run.insert(at, event);
+            debug_assert!(event.time > self.now, "an effect without delay");
+            let event = event.pack(self.window_start);
+            // Soonest last.
+            let mut at = self.upcoming.len();
+            while at > 0 && self.upcoming[at - 1] < event {
+                at -= 1;
+            }
+            self.upcoming.insert(at, event);
         } else {
             self.calendar.push(event);
         }
@@ -483,21 +560,20 @@ impl<'a, R: Routing> Partition<'a, R> {
         self.touched_crossbar.push(output as u32);
     }
 
-    fn credit(&mut self, port: usize, payload: u32) {
+    /// Takes a credit; returns the port (index in `ports`) that has it now.
+    #[inline(always)]
+    fn credit(&mut self, port: usize, payload: u32) -> usize {
         let size = payload & ((1 << CREDIT_SIZE_BITS) - 1);
         let vc = (payload >> CREDIT_SIZE_BITS) as usize;
-        let port = if self.shared.classes[self.ports[port].class as usize].terminal {
+        let port = if self.classes[self.ports[port].class as usize].terminal {
             // A terminal port sends to a node, which needs no credits: they are the interface's.
             self.router_ports + self.ports[port].peer_router as usize
         } else {
             port
         };
-        self.lanes[port * self.shared.vcs + vc].credits += size;
-        let state = &mut self.ports[port];
-        state.downstream -= size;
-        if state.stalled_since != NEVER {
-            self.touch(port);
-        }
+        self.lanes[(port << self.lane_shift) + vc].credits += size;
+        self.ports[port].downstream -= size;
+        port
     }
 
     /// A packet requests its output. `alone`: no other event of this router
@@ -536,9 +612,10 @@ impl<'a, R: Routing> Partition<'a, R> {
         }
         let size = packet.size;
         let port = first_port + hop.port as usize;
-        let lane = port * self.shared.vcs + hop.vc as usize;
+        let lane = (port << self.lane_shift) + hop.vc as usize;
         let state = &mut self.ports[port];
         if alone && state.waiting == 0 && state.free_at <= now && self.lanes[lane].credits >= size {
+            state.served = hop.vc;
             self.transmit(router, first_port, port, lane, slot, now);
             return;
         }
@@ -566,7 +643,7 @@ impl<'a, R: Routing> Partition<'a, R> {
         let state = &mut self.ports[port];
         state.queued += packet.size;
         state.waiting |= 1 << vc;
-        let lane = &mut self.lanes[port * self.shared.vcs + vc];
+        let lane = &mut self.lanes[(port << self.lane_shift) + vc];
         if lane.head == NIL {
             lane.head = slot;
         } else {
@@ -600,7 +677,7 @@ impl<'a, R: Routing> Partition<'a, R> {
             self.release_output(port);
         }
         let state = &mut self.ports[port];
-        let lanes = port * self.shared.vcs;
+        let lanes = port << self.lane_shift;
         let mut waiting = state.waiting;
         let chosen = match self.shared.config.router.arbitration {
             Arbitration::RoundRobin => loop {
@@ -638,7 +715,7 @@ impl<'a, R: Routing> Partition<'a, R> {
             return;
         };
         if state.stalled_since != NEVER {
-            state.end_stall(now, self.shared.warmup);
+            state.end_stall(now, self.warmup);
         }
         state.served = vc as u8;
         let lane = &mut self.lanes[lanes + vc];
@@ -675,27 +752,26 @@ impl<'a, R: Routing> Partition<'a, R> {
         slot: u32,
         now: u64,
     ) {
-        let shared = self.shared;
         let state = &mut self.ports[port];
-        let class = &shared.classes[state.class as usize];
+        let class = &self.classes[state.class as usize];
+        let (latency, terminal) = (class.latency, class.terminal);
         let packet = &mut self.packets.hot[slot as usize];
         let size = packet.size;
         let mut end = now + class.bandwidth.duration_of(u64::from(size)).0;
         let mut head = end;
-        if let Some(flit) = shared.flit {
+        if let Some(flit) = self.flit {
             let flit = class.bandwidth.duration_of(flit.min(u64::from(size))).0;
             head = now + flit;
             // A link that is faster than the one before waits for the tail.
-            end = end.max(packet.tail + shared.delay + flit);
+            end = end.max(packet.tail + self.delay + flit);
         }
         state.free_at = end;
-        if now >= shared.warmup {
+        if now >= self.warmup {
             state.bytes += u64::from(size);
             state.packets += 1;
         }
         self.packet_hops += 1;
         self.last_move = now;
-        let own_port = self.base_port + port as u32;
         let out_vc = packet.out_vc;
         if self.crossbar.is_some() {
             self.occupy_output(router, first_port, port, size, out_vc);
@@ -704,24 +780,19 @@ impl<'a, R: Routing> Partition<'a, R> {
         }
         let state = &mut self.ports[port];
         let packet = &mut self.packets.hot[slot as usize];
-        if class.terminal {
-            self.deliver(
-                router,
-                (port - first_port) as u32,
-                slot,
-                end + class.latency,
-            );
+        if terminal {
+            self.deliver(router, (port - first_port) as u32, slot, end + latency);
             return;
         }
         self.lanes[lane].credits -= size;
         state.downstream += size;
         let (peer_router, peer_port) = (state.peer_router, state.peer_port);
         packet.route.vc = out_vc;
-        packet.tail = end + class.latency;
-        packet.upstream_port = own_port;
+        packet.tail = end + latency;
+        packet.upstream_port = (port - first_port) as u32;
         packet.upstream_router = self.base_router + router;
         packet.upstream_class = state.class;
-        let arrival = head + class.latency + shared.delay;
+        let arrival = head + latency + self.delay;
         self.send_arrival(peer_router, peer_port, arrival, slot);
     }
 
@@ -729,7 +800,7 @@ impl<'a, R: Routing> Partition<'a, R> {
     #[inline(always)]
     pub(super) fn release_input(&mut self, slot: u32, end: u64) {
         let packet = &self.packets.hot[slot as usize];
-        let latency = self.shared.classes[packet.upstream_class as usize].latency;
+        let latency = self.classes[packet.upstream_class as usize].latency;
         let time = end + latency + self.shared.credit_delay;
         let payload = (u32::from(packet.route.vc) << CREDIT_SIZE_BITS) | packet.size;
         self.send_credit(packet.upstream_router, packet.upstream_port, time, payload);
@@ -738,14 +809,7 @@ impl<'a, R: Routing> Partition<'a, R> {
     #[inline(always)]
     fn send_credit(&mut self, router: u32, port: u32, time: u64, payload: u32) {
         if router.wrapping_sub(self.base_router) < self.end_router - self.base_router {
-            let relative = port - self.shared.topology.first_port[router as usize];
-            let event = Event::new(
-                time,
-                router - self.base_router,
-                Kind::Credit,
-                relative,
-                payload,
-            );
+            let event = Event::new(time, router - self.base_router, Kind::Credit, port, payload);
             self.schedule(event);
         } else {
             let remote = Remote {
@@ -762,14 +826,7 @@ impl<'a, R: Routing> Partition<'a, R> {
     #[inline(always)]
     pub(super) fn send_arrival(&mut self, router: u32, port: u32, time: u64, slot: u32) {
         if router.wrapping_sub(self.base_router) < self.end_router - self.base_router {
-            let relative = port - self.shared.topology.first_port[router as usize];
-            let event = Event::new(
-                time,
-                router - self.base_router,
-                Kind::Arrive,
-                relative,
-                slot,
-            );
+            let event = Event::new(time, router - self.base_router, Kind::Arrive, port, slot);
             self.schedule(event);
         } else {
             let packet = self.packets.hot[slot as usize];
@@ -791,15 +848,14 @@ impl<'a, R: Routing> Partition<'a, R> {
 
     /// Takes in an event that another partition sent.
     pub fn receive(&mut self, remote: &Remote) {
-        let relative = remote.port - self.shared.topology.first_port[remote.router as usize];
         let router = remote.router - self.base_router;
         let event = match remote.what {
             RemoteKind::Arrival(packet, contents) => {
                 let slot = self.packets.insert(packet, contents);
-                Event::new(remote.time, router, Kind::Arrive, relative, slot)
+                Event::new(remote.time, router, Kind::Arrive, remote.port, slot)
             }
             RemoteKind::Credit(payload) => {
-                Event::new(remote.time, router, Kind::Credit, relative, payload)
+                Event::new(remote.time, router, Kind::Credit, remote.port, payload)
             }
         };
         self.calendar.push(event);
@@ -816,7 +872,7 @@ impl<'a, R: Routing> Partition<'a, R> {
 
     /// Bytes of memory per router port, virtual channels included.
     pub fn bytes_per_port(&self) -> usize {
-        size_of::<Port>() + self.shared.vcs * size_of::<Lane>()
+        size_of::<Port>() + (size_of::<Lane>() << self.lane_shift)
     }
 }
 

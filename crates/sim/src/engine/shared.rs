@@ -4,7 +4,7 @@ use odonata_network::{LinkKind, Peer, Topology};
 use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bandwidth, NodeId};
 
-use super::calendar::{MAX_PAYLOAD, MAX_RADIX, MAX_ROUTERS};
+use super::calendar::{MAX_PAYLOAD, MAX_RADIX, MAX_ROUTERS, MAX_WINDOW_SHIFT};
 use crate::config::{Crossbar, EngineConfig, JobLoad, JobPlan, Measurement, Switching};
 use crate::error::SimError;
 
@@ -279,6 +279,6 @@ impl<'a> Shared<'a> {
             .unwrap_or(1)
             .max(1);
         let crowded = (fastest * 32 / u64::from(radix)).max(1);
-        self.lookahead.min(crowded).min(1 << 30).ilog2()
+        self.lookahead.min(crowded).ilog2().min(MAX_WINDOW_SHIFT)
     }
 }
