@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, Tag, model_validator
 
@@ -36,10 +36,14 @@ class MotifBase(Table):
     compute: Delay = Duration(0)
     """Time that each rank computes at the start of every iteration."""
 
+    def form(self, directory: Path) -> dict[str, Any]:
+        """The engine's form of the kind; files are found relative to `directory`."""
+        return {"name": self.kind}  # type: ignore[attr-defined]
+
     def normalised(self, directory: Path) -> dict[str, Any]:
-        """The engine's form; files are found relative to `directory`."""
+        """The engine's form of the motif; files are found relative to `directory`."""
         return {
-            "kind": self.kind,  # type: ignore[attr-defined]
+            "kind": self.form(directory),
             "iterations": self.iterations,
             "compute_ps": int(self.compute),
         }
@@ -51,45 +55,59 @@ class MessageMotif(MotifBase):
     message: PositiveSize
     """Size of each message."""
 
-    def normalised(self, directory: Path) -> dict[str, Any]:
+    def form(self, directory: Path) -> dict[str, Any]:
         """The engine's form."""
-        return {**super().normalised(directory), "message_bytes": int(self.message)}
+        return {**super().form(directory), "message_bytes": int(self.message)}
 
 
-class AllToAll(MessageMotif):
-    """Every rank sends a message to every other rank."""
+class WindowMotif(MessageMotif):
+    """A motif of many steps, in each of which a rank has one partner."""
+
+    window: Count = 1
+    """Steps that a rank has outstanding at once: 1 waits for each partner before the next."""
+
+    def form(self, directory: Path) -> dict[str, Any]:
+        """The engine's form."""
+        return {**super().form(directory), "window": self.window}
+
+
+class AllToAll(WindowMotif):
+    """Every rank sends a message to every other rank; in step s rank r sends to r + s."""
 
     kind: Literal["all-to-all"] = "all-to-all"
     """The motif."""
-    algorithm: Literal["pairwise", "linear"] = "pairwise"
-    """Order of the partners: in step s rank r sends to r + s, or every rank goes through the
-    others in their order."""
-    window: Count | None = None
-    """Messages that a rank has outstanding at once. Default: all."""
 
-    def normalised(self, directory: Path) -> dict[str, Any]:
-        """The engine's form."""
-        return {
-            **super().normalised(directory),
-            "algorithm": self.algorithm,
-            "window": self.window,
-        }
+
+class Bisection(WindowMotif):
+    """Every rank exchanges a message with every rank of the other half of the job."""
+
+    kind: Literal["bisection"] = "bisection"
+    """The motif."""
 
 
 class Halo(MessageMotif):
     """Every rank of a grid exchanges messages with its neighbours across the faces."""
 
+    dimensions: ClassVar[int]
+
     periodic: bool = True
     """Whether the grid wraps around."""
 
-    def normalised(self, directory: Path) -> dict[str, Any]:
+    def form(self, directory: Path) -> dict[str, Any]:
         """The engine's form."""
-        grid = self.grid  # type: ignore[attr-defined]
-        return {**super().normalised(directory), "grid": grid, "periodic": self.periodic}
+        return {
+            **super().form(directory),
+            "name": "halo",
+            "dimensions": self.dimensions,
+            "grid": self.grid,  # type: ignore[attr-defined]
+            "periodic": self.periodic,
+        }
 
 
 class Halo2d(Halo):
     """Halo exchange on a 2-D grid."""
+
+    dimensions: ClassVar[int] = 2
 
     kind: Literal["halo2d"] = "halo2d"
     """The motif."""
@@ -101,6 +119,8 @@ class Halo2d(Halo):
 class Halo3d(Halo):
     """Halo exchange on a 3-D grid."""
 
+    dimensions: ClassVar[int] = 3
+
     kind: Literal["halo3d"] = "halo3d"
     """The motif."""
     grid: Annotated[list[Count], Field(min_length=3, max_length=3)] | None = None
@@ -111,6 +131,8 @@ class Halo3d(Halo):
 class Halo4d(Halo):
     """Halo exchange on a 4-D grid."""
 
+    dimensions: ClassVar[int] = 4
+
     kind: Literal["halo4d"] = "halo4d"
     """The motif."""
     grid: Annotated[list[Count], Field(min_length=4, max_length=4)] | None = None
@@ -118,11 +140,57 @@ class Halo4d(Halo):
     as the number of ranks allows."""
 
 
-class PatternMotif(MessageMotif):
-    """In every iteration each rank sends one message to the rank that a pattern chooses."""
+def _exchange(motif: MessageMotif, pattern: dict[str, Any]) -> dict[str, Any]:
+    """The engine's form of an exchange under a pattern."""
+    return {"name": "exchange", "message_bytes": int(motif.message), "pattern": pattern}
 
-    kind: Literal["uniform-random", "permutation", "transpose", "tornado", "bisection", "neighbour"]
-    """The pattern."""
+
+class Exchange(MessageMotif):
+    """In every iteration each rank sends one message to its partner under a pattern."""
+
+    kind: Literal[
+        "uniform-random",
+        "permutation",
+        "transpose",
+        "tornado",
+        "bisection-pairs",
+        "neighbour",
+        "group-tornado",
+    ]
+    """The pattern: another random partner in every iteration (`uniform-random`), the partner in
+    one random permutation, the mirror place in a square matrix (`transpose`), r + ⌈n/2⌉ − 1
+    (`tornado`), the partner in the other half (`bisection-pairs`), both neighbours on a ring
+    (`neighbour`), or the rank at the same place of the group half-way round (`group-tornado`)."""
+
+    def form(self, directory: Path) -> dict[str, Any]:
+        """The engine's form."""
+        return _exchange(self, {"name": self.kind})
+
+
+class ShiftExchange(MessageMotif):
+    """In every iteration each rank sends one message to the rank a fixed distance further."""
+
+    kind: Literal["shift"] = "shift"
+    """The motif."""
+    offset: Count
+    """Rank r sends to r + offset (modulo the number of ranks)."""
+
+    def form(self, directory: Path) -> dict[str, Any]:
+        """The engine's form."""
+        return _exchange(self, {"name": "shift", "offset": self.offset})
+
+
+class GroupShiftExchange(MessageMotif):
+    """In every iteration each rank sends one message to its counterpart in another group."""
+
+    kind: Literal["group-shift"] = "group-shift"
+    """The motif."""
+    k: int = 1
+    """Distance in groups, among those where the job has ranks."""
+
+    def form(self, directory: Path) -> dict[str, Any]:
+        """The engine's form."""
+        return _exchange(self, {"name": "group-shift", "k": self.k})
 
 
 class Broadcast(MessageMotif):
@@ -132,6 +200,12 @@ class Broadcast(MessageMotif):
     """The motif."""
     root: Index = 0
     """Rank that has the message."""
+    tree: Literal["binomial", "linear"] = "binomial"
+    """Who passes it on: a binomial tree, or the root sends to all others itself."""
+
+    def form(self, directory: Path) -> dict[str, Any]:
+        """The engine's form."""
+        return {**super().form(directory), "root": self.root, "tree": self.tree}
 
 
 class Matrix(MotifBase):
@@ -143,6 +217,8 @@ class Matrix(MotifBase):
     """The matrix (CSV or edge list), relative to the scenario."""
     message: PositiveSize | None = None
     """Largest message; larger entries are cut. Default: one message per entry."""
+    recorded: bool = False
+    """Cut each entry into as many messages as the matrix counts, instead."""
     scale: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     """Factor for every entry. Default: 1."""
     total_bytes: PositiveSize | None = None
@@ -154,28 +230,34 @@ class Matrix(MotifBase):
             raise problem("total_bytes", f'"{self.total_bytes}"', "either `scale` or `total_bytes`")
         return self
 
-    def normalised(self, directory: Path) -> dict[str, Any]:
+    def form(self, directory: Path) -> dict[str, Any]:
         """The engine's form; the file is found relative to `directory`."""
         return {
-            **super().normalised(directory),
+            **super().form(directory),
             "file": str(directory / self.file),
             "message_bytes": None if self.message is None else int(self.message),
+            "recorded": self.recorded,
             "scale": self.scale,
             "total_bytes": None if self.total_bytes is None else int(self.total_bytes),
         }
 
 
-_PATTERN_MOTIFS = "uniform-random|permutation|transpose|tornado|bisection|neighbour"
+_EXCHANGES = "uniform-random|permutation|transpose|tornado|bisection-pairs|neighbour|group-tornado"
 Motif = Annotated[
     Annotated[AllToAll, Tag(tag("all-to-all"))]
+    | Annotated[Bisection, Tag(tag("bisection"))]
     | Annotated[Halo2d, Tag(tag("halo2d"))]
     | Annotated[Halo3d, Tag(tag("halo3d"))]
     | Annotated[Halo4d, Tag(tag("halo4d"))]
-    | Annotated[PatternMotif, Tag(tag(_PATTERN_MOTIFS))]
+    | Annotated[Exchange, Tag(tag(_EXCHANGES))]
+    | Annotated[ShiftExchange, Tag(tag("shift"))]
+    | Annotated[GroupShiftExchange, Tag(tag("group-shift"))]
     | Annotated[Broadcast, Tag(tag("broadcast"))]
     | Annotated[Matrix, Tag(tag("matrix"))],
     chosen_by(
-        "kind", "all-to-all", "halo2d", "halo3d", "halo4d", _PATTERN_MOTIFS, "broadcast", "matrix"
+        "kind",
+        *("all-to-all", "bisection", "halo2d", "halo3d", "halo4d"),
+        *(_EXCHANGES, "shift", "group-shift", "broadcast", "matrix"),
     ),
 ]
 

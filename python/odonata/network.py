@@ -45,6 +45,7 @@ class Link(Table):
             "bandwidth_bytes_per_s": int(self.bandwidth),
             "latency_ps": int(self.latency),
             "buffer_bytes": None if self.buffer is None else int(self.buffer),
+            "kind": None,
         }
 
 
@@ -53,6 +54,17 @@ class TerminalLink(Link):
 
     bandwidth: Bandwidth = Rate("16 GiB/s")
     """Rate of each direction."""
+
+
+class NamedLink(Link):
+    """A link class of a wiring file."""
+
+    kind: Literal["terminal", "local", "global"] | None = None
+    """Role of the class. Default: that of its name, or `local`."""
+
+    def normalised(self) -> dict[str, Any]:
+        """The engine's form."""
+        return {**super().normalised(), "kind": self.kind}
 
 
 class GlobalLink(Link):
@@ -360,7 +372,7 @@ class FileNetwork(NetworkBase):
 
     file: str
     """The wiring, relative to the scenario."""
-    links: dict[str, Link] = Field(default_factory=dict)
+    links: dict[str, NamedLink] = Field(default_factory=dict)
     """Link classes, by the names that the file uses."""
 
     def topology(self, directory: Path) -> dict[str, Any]:

@@ -1,1 +1,52 @@
-//! .
+//! Odonata: packet-level simulation of a supercomputer's network, with its
+//! routing, its jobs and their placement, in one run.
+//!
+//! This crate assembles the rooms: a [`Scenario`] becomes a topology, a routing
+//! algorithm, placed jobs and their loads, and [`run`] simulates them.
+//!
+//! ```
+//! use odonata::spec::{Dragonfly, Family, Job, Load, Motif, MotifKind, Network};
+//! use odonata::{Scenario, run};
+//! use std::ops::ControlFlow;
+//!
+//! // 9 groups of 4 routers with 2 nodes each: 72 nodes.
+//! let network = Network::new(Family::Dragonfly(Dragonfly::new(2, 4, 2, 9)));
+//! let mut scenario = Scenario::new(network);
+//! let motif = Motif {
+//!     kind: MotifKind::AllToAll { message_bytes: 1_000, window: 1 },
+//!     iterations: 1,
+//!     compute_ps: 0,
+//! };
+//! scenario.jobs.push(Job::new("exchange", 72, Load::Motif(motif)));
+//!
+//! let run = run(&scenario, &mut |_| ControlFlow::Continue(()))?;
+//! let job = &run.outcome.jobs[0];
+//! assert_eq!(job.bytes_delivered, 72 * 71 * 1_000);
+//! println!("done after {}", job.end.expect("a motif ends"));
+//! # Ok::<(), odonata::Error>(())
+//! ```
+
+mod bench;
+mod cost;
+mod error;
+mod jobs;
+mod load;
+mod routing;
+mod run;
+pub mod spec;
+mod tables;
+mod topology;
+
+pub use bench::{BenchOptions, BenchResult, bench, bench_scenario};
+pub use cost::{Cost, peak_rss_bytes};
+pub use error::{Error, SpecError};
+pub use jobs::{PlannedJob, plan_jobs};
+pub use odonata_sim::{Outcome, Progress, SimError};
+pub use routing::{AnyRouting, build_routing};
+pub use run::{Run, run};
+pub use spec::Scenario;
+pub use tables::{Column, Table};
+pub use topology::{build_topology, default_buffer};
+
+/// Version of this crate.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

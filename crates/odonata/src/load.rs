@@ -1,0 +1,320 @@
+//! From a job's motif or traffic to what its ranks do.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use odonata_load::matrix::{CommunicationMatrix, MatrixError, ReadOptions, read_matrix};
+use odonata_load::motif::{
+    AllToAll, Bisection, Broadcast, Exchange, Halo, MatrixReplay, MessageSize, Repeat, Tree,
+};
+use odonata_load::{
+    Arrivals, Blocks, Grid, LoadError, OpenLoop, Pattern, Permutation, Process, Program,
+};
+use odonata_network::Topology;
+use odonata_sim::JobLoad;
+use odonata_units::random::{Purpose, StreamKey};
+use odonata_units::{Bandwidth, Bytes, GroupId, JobId, NodeId, Picoseconds, RankId};
+
+use crate::error::SpecError;
+use crate::spec::{self, Load, Motif, MotifKind, Offered, Traffic};
+
+/// What a load may depend on.
+pub(crate) struct JobContext<'a> {
+    pub seed: u64,
+    pub position: usize,
+    pub ranks: u32,
+    pub ranks_per_node: u32,
+    /// Shape: ranks.
+    pub group_of_rank: &'a [GroupId],
+    /// Shape: ranks.
+    pub node_of_rank: &'a [NodeId],
+    pub topology: &'a Topology,
+}
+
+impl JobContext<'_> {
+    fn path(&self, key: &str) -> String {
+        format!("job[{}].{key}", self.position)
+    }
+
+    /// A block of ranks per group of the network.
+    fn blocks(&self) -> Arc<Blocks> {
+        let groups: Vec<u32> = self.group_of_rank.iter().map(|group| group.0).collect();
+        Arc::new(Blocks::new(&groups))
+    }
+}
+
+/// A communication matrix with the factor for its entries.
+pub(crate) struct JobMatrix {
+    matrix: CommunicationMatrix,
+    scale: f64,
+}
+
+impl JobMatrix {
+    pub fn ranks(&self) -> u32 {
+        self.matrix.ranks()
+    }
+}
+
+/// Reads the matrix of a motif that has one, padded to `ranks` ranks if given.
+pub(crate) fn read_job_matrix(
+    motif: &Motif,
+    ranks: Option<u32>,
+    path: &str,
+) -> Result<Option<JobMatrix>, SpecError> {
+    let MotifKind::Matrix {
+        file,
+        scale,
+        total_bytes,
+        ..
+    } = &motif.kind
+    else {
+        return Ok(None);
+    };
+    let read = |total_bytes: Option<u64>| {
+        let options = ReadOptions {
+            ranks,
+            total_bytes: total_bytes.map(Bytes),
+        };
+        read_matrix(file, options).map(|(matrix, _)| matrix)
+    };
+    let fail = |error: MatrixError| matrix_error(&error, file, path);
+    let matrix = match read(*total_bytes) {
+        Ok(matrix) => JobMatrix {
+            matrix,
+            scale: scale.unwrap_or(1.0),
+        },
+        // The file holds bytes, not shares: scale them to the wanted sum.
+        Err(MatrixError::TotalNotUsed { total, .. }) => {
+            let matrix = read(None).map_err(fail)?;
+            let sum = matrix.statistics().total.0;
+            if sum == 0 {
+                let found = "a matrix without bytes between different ranks";
+                let allowed = "one with bytes, to be scaled";
+                return Err(SpecError::value(format!("{path}.file"), found, allowed));
+            }
+            let scale = total as f64 / sum as f64;
+            JobMatrix { matrix, scale }
+        }
+        Err(error) => return Err(fail(error)),
+    };
+    Ok(Some(matrix))
+}
+
+fn matrix_error(error: &MatrixError, file: &Path, path: &str) -> SpecError {
+    match error {
+        MatrixError::Io { reason, .. } => SpecError::value(
+            format!("{path}.file"),
+            format!("\"{}\", which cannot be read ({reason})", file.display()),
+            "a readable file; relative paths start where the scenario lies",
+        ),
+        MatrixError::NoTotal { .. } => {
+            SpecError::new(format!("{path}.total_bytes"), error.to_string())
+        }
+        _ => SpecError::new(format!("{path}.file"), error.to_string()),
+    }
+}
+
+/// Builds what the ranks of a job do.
+pub(crate) fn build_load(
+    load: &Load,
+    matrix: Option<JobMatrix>,
+    context: &JobContext<'_>,
+) -> Result<JobLoad, SpecError> {
+    match load {
+        Load::Motif(motif) => build_program(motif, matrix, context).map(JobLoad::Closed),
+        Load::Traffic(traffic) => build_traffic(traffic, context).map(JobLoad::Open),
+    }
+}
+
+fn build_program(
+    motif: &Motif,
+    matrix: Option<JobMatrix>,
+    context: &JobContext<'_>,
+) -> Result<Arc<dyn Program>, SpecError> {
+    let ranks = context.ranks;
+    let repeat = Repeat {
+        iterations: motif.iterations,
+        compute: Picoseconds(motif.compute_ps),
+    };
+    let fail = |error: LoadError| load_error(&error, &context.path("motif"));
+    let program: Arc<dyn Program> = match &motif.kind {
+        MotifKind::AllToAll {
+            message_bytes,
+            window,
+        } => Arc::new(AllToAll::new(ranks, Bytes(*message_bytes), *window, repeat).map_err(fail)?),
+        MotifKind::Bisection {
+            message_bytes,
+            window,
+        } => Arc::new(Bisection::new(ranks, Bytes(*message_bytes), *window, repeat).map_err(fail)?),
+        MotifKind::Halo {
+            message_bytes,
+            dimensions,
+            grid,
+            periodic,
+        } => {
+            let grid = match grid {
+                Some(extents) => grid_of(extents, *periodic, ranks),
+                None => Grid::near_cubic(ranks, *dimensions, *periodic),
+            }
+            .map_err(fail)?;
+            Arc::new(Halo::new(grid, Bytes(*message_bytes), repeat).map_err(fail)?)
+        }
+        MotifKind::Exchange {
+            message_bytes,
+            pattern,
+        } => {
+            let pattern = build_pattern(pattern, context).map_err(fail)?;
+            let job = JobId::from_index(context.position);
+            let message = Bytes(*message_bytes);
+            let exchange = Exchange::new(&pattern, ranks, message, context.seed, job, repeat);
+            Arc::new(exchange.map_err(fail)?)
+        }
+        MotifKind::Broadcast {
+            message_bytes,
+            root,
+            tree,
+        } => {
+            let tree = match tree {
+                spec::Tree::Binomial => Tree::Binomial,
+                spec::Tree::Linear => Tree::Linear,
+            };
+            let message = Bytes(*message_bytes);
+            let broadcast = Broadcast::new(ranks, RankId(*root), tree, message, repeat);
+            Arc::new(broadcast.map_err(fail)?)
+        }
+        MotifKind::Matrix {
+            message_bytes,
+            recorded,
+            ..
+        } => {
+            let Some(JobMatrix { matrix, scale }) = matrix else {
+                // `read_job_matrix` has read one for every motif of this kind.
+                return Err(SpecError::new(
+                    context.path("motif.file"),
+                    "no matrix was read",
+                ));
+            };
+            let size = match message_bytes {
+                _ if *recorded => MessageSize::Recorded,
+                Some(bytes) => MessageSize::AtMost(Bytes(*bytes)),
+                None => MessageSize::Whole,
+            };
+            Arc::new(MatrixReplay::new(&matrix, scale, size, repeat).map_err(fail)?)
+        }
+    };
+    Ok(program)
+}
+
+fn grid_of(extents: &[u32], periodic: bool, ranks: u32) -> Result<Grid, LoadError> {
+    let grid = Grid::new(extents, periodic)?;
+    Pattern::Stencil(grid).check(ranks)?;
+    Ok(grid)
+}
+
+fn build_traffic(traffic: &Traffic, context: &JobContext<'_>) -> Result<OpenLoop, SpecError> {
+    let fail = |error: LoadError| load_error(&error, &context.path("traffic"));
+    let pattern = build_pattern(&traffic.pattern, context).map_err(fail)?;
+    let message = Bytes(traffic.message_bytes);
+    let process = match traffic.process {
+        spec::Process::Poisson => Process::Poisson,
+        spec::Process::Periodic => Process::Periodic,
+        spec::Process::Bernoulli => Process::Bernoulli {
+            slot: match traffic.slot_ps {
+                Some(slot) => Picoseconds(slot),
+                None => terminal_bandwidth(context)?.duration_of(message.0),
+            },
+        },
+    };
+    let bytes_per_second = match traffic.offered {
+        Offered::Load(load) => {
+            let terminal = terminal_bandwidth(context)?.bytes_per_second() as f64;
+            load * terminal / f64::from(context.ranks_per_node)
+        }
+        Offered::RateBytesPerS(rate) => rate as f64,
+        Offered::IntervalPs(interval) => {
+            message.0 as f64 * Picoseconds::SECOND.0 as f64 / interval as f64
+        }
+    };
+    let arrivals = Arrivals::from_rate(message, bytes_per_second, process).map_err(fail)?;
+    OpenLoop::new(pattern, arrivals, message, context.ranks).map_err(fail)
+}
+
+/// Bandwidth of the terminal links of a job's nodes, which `load` is a fraction of.
+fn terminal_bandwidth(context: &JobContext<'_>) -> Result<Bandwidth, SpecError> {
+    let topology = context.topology;
+    let of = |node: NodeId| {
+        topology
+            .link_class(topology.port_of_node[node.index()])
+            .bandwidth
+    };
+    let first = of(context.node_of_rank[0]);
+    match context.node_of_rank.iter().find(|&&node| of(node) != first) {
+        None => Ok(first),
+        Some(node) => Err(SpecError::new(
+            context.path("traffic.load"),
+            format!(
+                "the terminal links of the job's nodes differ in bandwidth (nodes {} and {node}), \
+                 so that `load` has no single meaning; give `rate` or `interval`",
+                context.node_of_rank[0]
+            ),
+        )),
+    }
+}
+
+fn build_pattern(pattern: &spec::Pattern, context: &JobContext<'_>) -> Result<Pattern, LoadError> {
+    let ranks = context.ranks;
+    let pattern = match pattern {
+        spec::Pattern::UniformRandom => Pattern::UniformRandom,
+        spec::Pattern::UniformOrSelf => Pattern::UniformOrSelf,
+        spec::Pattern::Permutation => {
+            // Sources draw from the streams of their ranks, which count from
+            // below; the permutation's stream counts jobs from above.
+            let entity = u64::MAX - context.position as u64;
+            let mut stream = StreamKey::new(context.seed, Purpose::Destination).stream(entity);
+            let permutation = Permutation::random_derangement(ranks, &mut stream)?;
+            Pattern::Permutation(Arc::new(permutation))
+        }
+        spec::Pattern::Tornado => Pattern::Tornado,
+        spec::Pattern::Shift { offset } => Pattern::Shift { offset: *offset },
+        spec::Pattern::Transpose => Pattern::transpose(ranks)?,
+        spec::Pattern::Bisection => Pattern::Bisection,
+        spec::Pattern::BisectionPairs => Pattern::BisectionPairs,
+        spec::Pattern::Neighbour => Pattern::Neighbour,
+        spec::Pattern::Stencil { grid, periodic } => {
+            Pattern::Stencil(grid_of(grid, *periodic, ranks)?)
+        }
+        spec::Pattern::Adversarial { k } => Pattern::adversarial(context.blocks(), *k)?,
+        spec::Pattern::GroupShift { k } => Pattern::block_shift(context.blocks(), *k)?,
+        spec::Pattern::GroupTornado => Pattern::block_tornado(context.blocks())?,
+        spec::Pattern::HotSpot {
+            hot_ranks,
+            fraction,
+        } => {
+            let hot: Vec<RankId> = hot_ranks.iter().copied().map(RankId).collect();
+            Pattern::hot_spot(&hot, *fraction)?
+        }
+    };
+    pattern.check(ranks)?;
+    Ok(pattern)
+}
+
+/// The key of `table` that a flaw of the load comes from.
+fn load_error(error: &LoadError, table: &str) -> SpecError {
+    let key = match error {
+        LoadError::GridSize { .. } | LoadError::GridShape { .. } => "grid",
+        LoadError::Fraction { .. } => "fraction",
+        LoadError::NoHotRanks | LoadError::RepeatedRank { .. } => "hot_ranks",
+        LoadError::UnknownRank { .. } if table.ends_with("motif") => "root",
+        LoadError::UnknownRank { .. } => "hot_ranks",
+        LoadError::BlockShift { load: "shift", .. } => "offset",
+        LoadError::BlockShift { .. } => "k",
+        LoadError::EmptyMessage | LoadError::TooManyMessages { .. } => "message",
+        LoadError::Probability { .. } | LoadError::NoSlot => "slot",
+        LoadError::NoIterations => "iterations",
+        LoadError::NoWindow => "window",
+        LoadError::Scale { .. } => "scale",
+        LoadError::NoMessageCounts => "recorded",
+        _ => return SpecError::new(table, error.to_string()),
+    };
+    SpecError::new(format!("{table}.{key}"), error.to_string())
+}

@@ -1,0 +1,227 @@
+//! A scenario from its description to its measurements.
+
+use std::ops::ControlFlow;
+
+use odonata_network::Topology;
+use odonata_sim::{
+    Arbitration, Crossbar, EngineConfig, InjectionOrder, JobPlan, Measurement, MessageRecords,
+    NicModel, Outcome, Progress, RouterModel, SimError, Switching,
+};
+use odonata_units::{Bandwidth, Bytes, Picoseconds};
+
+use crate::cost::{Cost, measured};
+use crate::error::{Error, SpecError};
+use crate::jobs::{PlannedJob, plan_jobs};
+use crate::routing::{build_routing, with_routing};
+use crate::spec::{self, Scenario};
+use crate::tables::{Table, tables};
+use crate::topology::build_topology;
+
+/// A finished run: what was simulated, what was measured, what it cost.
+pub struct Run {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// Its network.
+    pub topology: Topology,
+    /// Its jobs with their nodes.
+    pub jobs: Vec<PlannedJob>,
+    /// What was measured.
+    pub outcome: Outcome,
+    /// What the simulation cost, without its preparation.
+    pub cost: Cost,
+}
+
+impl Run {
+    /// Simulated time after warm-up, in picoseconds.
+    pub fn measured_ps(&self) -> u64 {
+        let warmup = self.scenario.simulation.warmup_ps;
+        self.outcome.end.0.saturating_sub(warmup)
+    }
+
+    /// What was measured, as tables.
+    pub fn tables(&self) -> Vec<Table> {
+        tables(self)
+    }
+
+    /// Delivered load after warm-up as a fraction of what the terminal links of
+    /// the jobs' nodes could carry.
+    pub fn accepted_load(&self) -> f64 {
+        let seconds = self.measured_ps() as f64 * 1e-12;
+        let capacity: f64 = self
+            .jobs
+            .iter()
+            .flat_map(|job| &job.nodes)
+            .map(|node| self.topology.port_of_node[node.index()])
+            .map(|port| self.topology.link_class(port).bandwidth.bytes_per_second() as f64)
+            .sum();
+        let delivered: u64 = self
+            .outcome
+            .jobs
+            .iter()
+            .map(|job| job.bytes_delivered_measured)
+            .sum();
+        if capacity * seconds > 0.0 {
+            delivered as f64 / (capacity * seconds)
+        } else {
+            0.0
+        }
+    }
+
+    /// Routers visited by the packets of all jobs, on average; NaN without packets.
+    pub fn mean_routers_visited(&self) -> f64 {
+        let longest = self
+            .outcome
+            .jobs
+            .iter()
+            .map(|job| job.routers_visited.len());
+        let mut counts = vec![0; longest.max().unwrap_or(0)];
+        for job in &self.outcome.jobs {
+            for (count, more) in counts.iter_mut().zip(&job.routers_visited) {
+                *count += more;
+            }
+        }
+        crate::tables::mean_index(&counts)
+    }
+}
+
+/// Simulates a scenario. `progress` is called a few times a second, in the
+/// calling thread; when it answers `Break`, the run ends with
+/// [`SimError::Interrupted`].
+///
+/// # Errors
+/// If the scenario cannot be simulated as written ([`Error::Spec`], with the key
+/// to blame), or if the simulation cannot go on ([`Error::Simulation`]).
+pub fn run(
+    scenario: &Scenario,
+    progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<Run, Error> {
+    check(scenario)?;
+    let topology = build_topology(scenario)?;
+    let routing = build_routing(scenario, &topology)?;
+    let jobs = plan_jobs(scenario, &topology)?;
+    let config = engine_config(scenario)?;
+    let measurement = measurement(scenario);
+    let plans: Vec<JobPlan> = jobs.iter().map(|job| job.plan.clone()).collect();
+    let (outcome, cost) = measured(|| {
+        with_routing!(&routing, |routing| odonata_sim::run(
+            &topology,
+            routing,
+            &config,
+            &plans,
+            &measurement,
+            progress
+        ))
+    });
+    Ok(Run {
+        scenario: scenario.clone(),
+        outcome: outcome.map_err(simulation_error)?,
+        topology,
+        jobs,
+        cost,
+    })
+}
+
+/// Rules that concern several keys.
+fn check(scenario: &Scenario) -> Result<(), SpecError> {
+    let simulation = &scenario.simulation;
+    if scenario.jobs.is_empty() {
+        return Err(SpecError::value("job", "none", "at least one job"));
+    }
+    if simulation.packet_bytes == 0 {
+        return Err(SpecError::value("simulation.packet", "0 B", "at least 1 B"));
+    }
+    if simulation.threads == 0 {
+        return Err(SpecError::value("simulation.threads", 0, "at least 1"));
+    }
+    match simulation.duration_ps {
+        None => {
+            let ends = |job: &spec::Job| matches!(job.load, spec::Load::Motif(_));
+            if !scenario.jobs.iter().any(ends) {
+                let allowed = "a duration, as traffic is offered without end";
+                return Err(SpecError::value("simulation.duration", "nothing", allowed));
+            }
+        }
+        Some(duration) if simulation.warmup_ps >= duration => {
+            let found = Picoseconds(simulation.warmup_ps);
+            let allowed = format!("less than the duration, {}", Picoseconds(duration));
+            return Err(SpecError::value("simulation.warmup", found, allowed));
+        }
+        Some(_) => {}
+    }
+    Ok(())
+}
+
+/// The engine's parameters.
+fn engine_config(scenario: &Scenario) -> Result<EngineConfig, SpecError> {
+    let router = &scenario.network.router;
+    let nic = &scenario.network.nic;
+    let packet = scenario.simulation.packet_bytes;
+    Ok(EngineConfig {
+        packet: Bytes(packet),
+        router: RouterModel {
+            delay: Picoseconds(router.delay_ps),
+            credit_delay: Picoseconds(router.credit_delay_ps),
+            switching: match router.switching {
+                spec::Switching::CutThrough => Switching::CutThrough {
+                    flit: Bytes(router.flit_bytes),
+                },
+                spec::Switching::StoreAndForward => Switching::StoreAndForward,
+            },
+            crossbar: match router.crossbar_speedup {
+                None => Crossbar::Ideal,
+                Some(speedup) => Crossbar::Bounded {
+                    speedup,
+                    output_buffer: Bytes(
+                        router
+                            .output_buffer_bytes
+                            .unwrap_or(packet.saturating_mul(2)),
+                    ),
+                },
+            },
+            arbitration: match router.arbitration {
+                spec::Arbitration::RoundRobin => Arbitration::RoundRobin,
+                spec::Arbitration::OldestFirst => Arbitration::OldestFirst,
+            },
+        },
+        nic: NicModel {
+            injection: match nic.injection {
+                spec::Injection::RoundRobin => InjectionOrder::RoundRobin,
+                spec::Injection::Fifo => InjectionOrder::Fifo,
+            },
+            loopback_latency: Picoseconds(nic.loopback_latency_ps),
+            loopback_bandwidth: Bandwidth::new(nic.loopback_bandwidth_bytes_per_s).map_err(
+                |error| SpecError::new("network.nic.loopback_bandwidth", error.to_string()),
+            )?,
+        },
+        seed: scenario.seed,
+        threads: scenario.simulation.threads,
+    })
+}
+
+fn measurement(scenario: &Scenario) -> Measurement {
+    let simulation = &scenario.simulation;
+    Measurement {
+        warmup: Picoseconds(simulation.warmup_ps),
+        duration: simulation.duration_ps.map(Picoseconds),
+        timeline_bin: simulation.timeline_bin_ps.map(Picoseconds),
+        messages: match scenario.record.messages_every {
+            0 => MessageRecords::None,
+            every => MessageRecords::EveryNth(every),
+        },
+    }
+}
+
+/// Parameters that the engine refuses are the scenario's.
+fn simulation_error(error: SimError) -> Error {
+    match &error {
+        SimError::Parameter {
+            parameter,
+            found,
+            allowed,
+        } => SpecError::value(*parameter, found, allowed).into(),
+        SimError::BufferTooSmall { class, .. } => {
+            SpecError::new(format!("network.links.{class}.buffer"), error.to_string()).into()
+        }
+        _ => error.into(),
+    }
+}

@@ -1,0 +1,305 @@
+//! Jobs: who sends what to whom and when, and where the ranks sit.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// A parallel application.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// Name in tables and messages.
+    pub name: String,
+    /// Nodes; `None`: as many as the ranks need.
+    #[serde(default)]
+    pub nodes: Option<u32>,
+    /// Ranks; `None`: `ranks_per_node` on every node, or those of the matrix.
+    #[serde(default)]
+    pub ranks: Option<u32>,
+    /// Ranks on each node.
+    #[serde(default = "one")]
+    pub ranks_per_node: u32,
+    /// When its ranks start.
+    #[serde(default)]
+    pub start_ps: u64,
+    /// Which nodes it gets.
+    #[serde(default)]
+    pub placement: Placement,
+    /// Which rank sits on which of them.
+    #[serde(default)]
+    pub mapping: Mapping,
+    /// What its ranks do.
+    pub load: Load,
+}
+
+impl Job {
+    /// A job of one rank per node that starts at once, contiguous and linear.
+    pub fn new(name: impl Into<String>, nodes: u32, load: Load) -> Self {
+        Self {
+            name: name.into(),
+            nodes: Some(nodes),
+            ranks: None,
+            ranks_per_node: 1,
+            start_ps: 0,
+            placement: Placement::default(),
+            mapping: Mapping::default(),
+            load,
+        }
+    }
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Which free nodes a job gets.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "policy", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Placement {
+    /// The first free ones.
+    #[default]
+    Contiguous,
+    /// One of each group in turn.
+    Spread,
+    /// Random nodes.
+    RandomNode,
+    /// All free nodes of random routers.
+    RandomRouter,
+    /// All free nodes of random groups.
+    RandomGroup,
+    /// Exactly these.
+    Explicit {
+        /// Node numbers.
+        nodes: Vec<u32>,
+    },
+}
+
+/// Which rank sits on which of a job's nodes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "policy", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Mapping {
+    /// Node after node.
+    #[default]
+    Linear,
+    /// At random.
+    Random,
+    /// As listed.
+    Explicit {
+        /// Index of each rank's node among the job's nodes.
+        node_of_rank: Vec<u32>,
+    },
+    /// As listed in a file, one index per line.
+    File {
+        /// The file.
+        file: PathBuf,
+    },
+}
+
+/// What the ranks of a job do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Load {
+    /// A motif: each rank waits for what it receives.
+    Motif(Motif),
+    /// Traffic offered whatever the network does.
+    Traffic(Traffic),
+}
+
+/// A closed-loop motif.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Motif {
+    /// Who exchanges what with whom.
+    pub kind: MotifKind,
+    /// How often each rank runs through it.
+    #[serde(default = "one")]
+    pub iterations: u32,
+    /// Time that each rank computes at the start of every iteration.
+    #[serde(default)]
+    pub compute_ps: u64,
+}
+
+/// Who exchanges what with whom in an iteration. `message_bytes` is the size of each message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum MotifKind {
+    /// Every rank sends to every other.
+    AllToAll {
+        /// Size of each message.
+        message_bytes: u64,
+        /// Steps outstanding at once.
+        #[serde(default = "one")]
+        window: u32,
+    },
+    /// Every rank exchanges with every rank of the other half.
+    Bisection {
+        /// Size of each message.
+        message_bytes: u64,
+        /// Steps outstanding at once.
+        #[serde(default = "one")]
+        window: u32,
+    },
+    /// Neighbours in a grid of ranks exchange across their faces.
+    Halo {
+        /// Size of each message.
+        message_bytes: u64,
+        /// Dimensions of the grid, 1 to 4.
+        dimensions: usize,
+        /// Ranks along each dimension; `None`: as nearly equal as can be.
+        #[serde(default)]
+        grid: Option<Vec<u32>>,
+        /// Whether the grid wraps around.
+        #[serde(default = "yes")]
+        periodic: bool,
+    },
+    /// Each rank sends to its partner under a pattern.
+    Exchange {
+        /// Size of each message.
+        message_bytes: u64,
+        /// The pattern.
+        pattern: Pattern,
+    },
+    /// One rank's message reaches all others.
+    Broadcast {
+        /// Size of each message.
+        message_bytes: u64,
+        /// Rank that has the message.
+        #[serde(default)]
+        root: u32,
+        /// Who passes it on to whom.
+        #[serde(default)]
+        tree: Tree,
+    },
+    /// Replays a communication matrix.
+    Matrix {
+        /// The matrix.
+        file: PathBuf,
+        /// Largest message; `None`: each entry is one message.
+        #[serde(default)]
+        message_bytes: Option<u64>,
+        /// Whether each entry becomes as many messages as the matrix counts,
+        /// instead.
+        #[serde(default)]
+        recorded: bool,
+        /// Factor for every entry; `None`: 1.
+        #[serde(default)]
+        scale: Option<f64>,
+        /// Sum of the entries after scaling.
+        #[serde(default)]
+        total_bytes: Option<u64>,
+    },
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Who passes a broadcast on to whom.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tree {
+    /// A binomial tree.
+    #[default]
+    Binomial,
+    /// The root sends to all others.
+    Linear,
+}
+
+/// Open-loop traffic.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Traffic {
+    /// Whom a rank sends to.
+    pub pattern: Pattern,
+    /// Size of each message.
+    pub message_bytes: u64,
+    /// When a rank starts its messages.
+    #[serde(default)]
+    pub process: Process,
+    /// With [`Process::Bernoulli`]: length of a slot; `None`: the time that a
+    /// message takes on the terminal link.
+    #[serde(default)]
+    pub slot_ps: Option<u64>,
+    /// How much.
+    pub offered: Offered,
+}
+
+/// When a rank starts its messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Process {
+    /// Exponential gaps.
+    #[default]
+    Poisson,
+    /// Fixed gaps, the first after a random fraction of one.
+    Periodic,
+    /// With a fixed probability in every slot.
+    Bernoulli,
+}
+
+/// How much traffic is offered.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Offered {
+    /// By a full node, as a fraction of the bandwidth of its terminal link; its
+    /// ranks share it.
+    Load(f64),
+    /// By each rank.
+    RateBytesPerS(u64),
+    /// Mean time between two messages of a rank.
+    IntervalPs(u64),
+}
+
+/// Whom a rank sends to. The load room defines each.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Pattern {
+    /// Any other rank.
+    UniformRandom,
+    /// Any rank, itself included.
+    UniformOrSelf,
+    /// The partner in one random permutation.
+    Permutation,
+    /// r + ⌈n/2⌉ − 1.
+    Tornado,
+    /// The rank a fixed distance further.
+    Shift {
+        /// The distance.
+        offset: u32,
+    },
+    /// The mirror place in a square matrix of ranks.
+    Transpose,
+    /// A random rank of the other half.
+    Bisection,
+    /// The partner in the other half.
+    BisectionPairs,
+    /// Either neighbour on the ring of ranks.
+    Neighbour,
+    /// A neighbour in a grid of ranks.
+    Stencil {
+        /// Ranks along each dimension.
+        grid: Vec<u32>,
+        /// Whether the grid wraps around.
+        #[serde(default = "yes")]
+        periodic: bool,
+    },
+    /// ADV+k: a random rank of the group k groups further.
+    Adversarial {
+        /// Distance in groups, among those where the job has ranks.
+        k: i64,
+    },
+    /// The rank at the same place of the group k groups further.
+    GroupShift {
+        /// Distance in groups, among those where the job has ranks.
+        k: i64,
+    },
+    /// The rank at the same place of the group half-way round.
+    GroupTornado,
+    /// A share goes to a few ranks, the rest to any.
+    HotSpot {
+        /// The few.
+        hot_ranks: Vec<u32>,
+        /// The share.
+        fraction: f64,
+    },
+}

@@ -1,0 +1,119 @@
+//! The normalised scenario: what TOML scenarios become once their units are
+//! resolved. Quantities are integers with the unit in their name, paths are
+//! absolute, and every key that has a default may be left out. Unknown keys are
+//! errors.
+
+mod job;
+mod network;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::SpecError;
+
+pub use job::{
+    Job, Load, Mapping, Motif, MotifKind, Offered, Pattern, Placement, Process, Traffic, Tree,
+};
+pub use network::{
+    Algorithm, Arbitration, Arrangement, Bias, Choice, CrayXcFile, Crossbar, Dragonfly, Family,
+    FileNetwork, GroupWiring, HopsWord, Injection, Kind, Link, MinimalLinks, Network, Nic, Router,
+    Routing, Switching, Via,
+};
+
+/// What is simulated: a network, the jobs on it, and what to record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// What it shows, for people.
+    #[serde(default)]
+    pub title: String,
+    /// Seed of every random choice.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    /// What is wired, and how packets are routed on it.
+    pub network: Network,
+    /// How long and how finely to simulate.
+    #[serde(default)]
+    pub simulation: Simulation,
+    /// Which single events get a row in the result tables.
+    #[serde(default)]
+    pub record: Record,
+    /// Parallel applications, in the order in which they get their nodes.
+    #[serde(default)]
+    pub jobs: Vec<Job>,
+}
+
+fn default_seed() -> u64 {
+    1
+}
+
+/// How long and how finely to simulate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Simulation {
+    /// Largest packet; messages are cut into packets of this size and a rest.
+    pub packet_bytes: u64,
+    /// Simulated time at which the run stops; `None`: when every job with a
+    /// motif has finished.
+    pub duration_ps: Option<u64>,
+    /// Statistics count from here.
+    pub warmup_ps: u64,
+    /// Width of a bin of the timeline; `None`: chosen.
+    pub timeline_bin_ps: Option<u64>,
+    /// Threads that simulate; results do not depend on it.
+    pub threads: usize,
+}
+
+impl Default for Simulation {
+    /// Packets of 4 KiB, no warm-up, one thread.
+    fn default() -> Self {
+        Self {
+            packet_bytes: 4096,
+            duration_ps: None,
+            warmup_ps: 0,
+            timeline_bin_ps: None,
+            threads: 1,
+        }
+    }
+}
+
+/// Which single events get a row in the result tables.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Record {
+    /// Every how many messages of a node; 1 records all, 0 none.
+    pub messages_every: u32,
+}
+
+impl Scenario {
+    /// A scenario of `network` without jobs and with defaults for the rest.
+    pub fn new(network: Network) -> Self {
+        Self {
+            title: String::new(),
+            seed: default_seed(),
+            network,
+            simulation: Simulation::default(),
+            record: Record::default(),
+            jobs: Vec::new(),
+        }
+    }
+
+    /// Reads the JSON form.
+    ///
+    /// # Errors
+    /// If the text is no JSON, a key is unknown or missing, or a value has the
+    /// wrong type; the error's path names the key.
+    pub fn from_json(text: &str) -> Result<Self, SpecError> {
+        let mut reader = serde_json::Deserializer::from_str(text);
+        serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+            let path = error.path().to_string();
+            let path = if path == "." { String::new() } else { path };
+            SpecError::new(path, error.inner().to_string())
+        })
+    }
+
+    /// The JSON form, defaults included.
+    pub fn to_json(&self) -> String {
+        // Plain structs with text keys always have a JSON form.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}

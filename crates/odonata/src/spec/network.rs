@@ -1,0 +1,443 @@
+//! What is wired, and how packets are routed on it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// A network: topology, links, routers, network interfaces, routing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Network {
+    /// What is wired.
+    pub topology: Family,
+    /// How packets find their way.
+    #[serde(default)]
+    pub routing: Routing,
+    /// Link classes by name; those left out get [`Link::default_for`].
+    #[serde(default)]
+    pub links: BTreeMap<String, Link>,
+    /// The router model.
+    #[serde(default)]
+    pub router: Router,
+    /// The network interface of a node.
+    #[serde(default)]
+    pub nic: Nic,
+}
+
+impl Network {
+    /// The network of a topology, with defaults for the rest.
+    pub fn new(topology: Family) -> Self {
+        let algorithm = match topology {
+            Family::Dragonfly(_) | Family::CrayXcFile(_) => Algorithm::Minimal,
+            Family::Crossbar(_) | Family::EdgeList(_) | Family::Graphml(_) => {
+                Algorithm::ShortestPath
+            }
+        };
+        Self {
+            topology,
+            routing: Routing {
+                algorithm,
+                ..Routing::default()
+            },
+            links: BTreeMap::new(),
+            router: Router::default(),
+            nic: Nic::default(),
+        }
+    }
+}
+
+/// A family of networks with its parameters.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "family", rename_all = "kebab-case")]
+pub enum Family {
+    /// Groups of routers, connected to each other directly.
+    Dragonfly(Dragonfly),
+    /// All nodes on one router.
+    Crossbar(Crossbar),
+    /// A real Cray XC, from its link list.
+    CrayXcFile(CrayXcFile),
+    /// A network from a list of links.
+    EdgeList(FileNetwork),
+    /// A network from a GraphML file.
+    Graphml(FileNetwork),
+}
+
+/// A dragonfly (Kim et al. 2008).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dragonfly {
+    /// Nodes per router.
+    pub p: u32,
+    /// Routers per group.
+    pub a: u32,
+    /// Global links per router.
+    pub h: u32,
+    /// Groups; `None`: a·h + 1.
+    #[serde(default)]
+    pub g: Option<u32>,
+    /// Which router of a group holds the link to which other group.
+    #[serde(default)]
+    pub arrangement: Arrangement,
+    /// With [`Arrangement::Custom`]: file with the global links.
+    #[serde(default)]
+    pub arrangement_file: Option<PathBuf>,
+    /// Wiring within a group.
+    #[serde(default)]
+    pub group: GroupWiring,
+    /// With [`GroupWiring::CrayXc`]: rows of a group; rows × columns = a.
+    #[serde(default)]
+    pub rows: Option<u32>,
+    /// With [`GroupWiring::CrayXc`]: columns of a group.
+    #[serde(default)]
+    pub columns: Option<u32>,
+    /// With [`GroupWiring::CrayXc`]: parallel links between two routers of a row.
+    #[serde(default = "one")]
+    pub row_links: u32,
+    /// With [`GroupWiring::CrayXc`]: parallel links between two routers of a column.
+    #[serde(default = "one")]
+    pub column_links: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl Dragonfly {
+    /// A dragonfly of `g` groups, absolute arrangement, all-to-all groups.
+    pub fn new(p: u32, a: u32, h: u32, g: u32) -> Self {
+        Self {
+            p,
+            a,
+            h,
+            g: Some(g),
+            row_links: 1,
+            column_links: 1,
+            ..Self::default()
+        }
+    }
+}
+
+/// Global link arrangement (Hastings et al. 2015).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the network room explains each")]
+pub enum Arrangement {
+    #[default]
+    Absolute,
+    Relative,
+    Circulant,
+    Custom,
+}
+
+/// Wiring within a group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GroupWiring {
+    /// Every router to every other.
+    #[default]
+    AllToAll,
+    /// A grid whose rows and columns are all-to-all.
+    CrayXc,
+}
+
+/// All nodes on one router.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Crossbar {
+    /// Nodes.
+    pub nodes: u32,
+}
+
+/// A real Cray XC.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CrayXcFile {
+    /// The link list.
+    pub file: PathBuf,
+    /// Nodes on each router.
+    #[serde(default = "four")]
+    pub nodes_per_router: u32,
+}
+
+fn four() -> u32 {
+    4
+}
+
+/// A network from a file in a general format.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileNetwork {
+    /// The wiring.
+    pub file: PathBuf,
+}
+
+/// What all links of one class have in common; both directions have the full bandwidth.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// Rate of each direction.
+    pub bandwidth_bytes_per_s: u64,
+    /// Propagation delay of each direction.
+    pub latency_ps: u64,
+    /// Input buffer at the receiving router, per virtual channel; `None`: see
+    /// [`default_buffer`](crate::default_buffer).
+    #[serde(default)]
+    pub buffer_bytes: Option<u64>,
+    /// Role of a class of a wiring file; `None`: that of its name, or local.
+    #[serde(default)]
+    pub kind: Option<Kind>,
+}
+
+/// Role of a link class in the hierarchy of the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Between a node and its router.
+    Terminal,
+    /// Within a group.
+    Local,
+    /// Between groups.
+    Global,
+}
+
+impl Link {
+    /// The link class of a name that a scenario leaves out. Bandwidths are those
+    /// of a Cray XC40 as the CODES project models it: 16 GiB/s into the network,
+    /// 5.25 GiB/s per electrical and 4.69 GiB/s per optical link.
+    pub fn default_for(class: &str) -> Self {
+        let (bandwidth_bytes_per_s, latency_ps) = match class {
+            "terminal" => (17_179_869_184, 30_000),
+            "global" | "blue" => (5_035_849_155, 300_000),
+            _ => (5_637_144_576, 30_000),
+        };
+        Self {
+            bandwidth_bytes_per_s,
+            latency_ps,
+            buffer_bytes: None,
+            kind: None,
+        }
+    }
+}
+
+/// How packets find their way.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Routing {
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// Which global links to the destination's group minimal routes use.
+    pub minimal_links: MinimalLinks,
+    /// How one of several minimal links is chosen.
+    pub choice: Choice,
+    /// What a non-minimal route goes by way of; `None`: usual for the algorithm.
+    pub via: Option<Via>,
+    /// Non-minimal routes that an adaptive algorithm compares.
+    pub candidates: Option<u32>,
+    /// Queue that an adaptive algorithm ignores.
+    pub threshold_bytes: Option<u64>,
+    /// Factor by which the queue of a non-minimal route counts more.
+    pub bias: Bias,
+    /// Virtual channels per link; `None`: what the algorithm needs.
+    pub virtual_channels: Option<u8>,
+}
+
+/// A routing algorithm.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Algorithm {
+    /// Minimal routes through groups.
+    #[default]
+    Minimal,
+    /// By way of a random intermediate.
+    Valiant,
+    /// Minimal or Valiant, by the local queues.
+    UgalL,
+    /// Minimal or Valiant, by the queues of the whole route.
+    UgalG,
+    /// UGAL-L that may change its mind within the source group.
+    Par,
+    /// Shortest paths in any network.
+    ShortestPath,
+}
+
+impl Algorithm {
+    /// The name in scenarios and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Minimal => "minimal",
+            Self::Valiant => "valiant",
+            Self::UgalL => "ugal-l",
+            Self::UgalG => "ugal-g",
+            Self::Par => "par",
+            Self::ShortestPath => "shortest-path",
+        }
+    }
+}
+
+impl std::str::FromStr for Algorithm {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let all = [
+            Self::Minimal,
+            Self::Valiant,
+            Self::UgalL,
+            Self::UgalG,
+            Self::Par,
+            Self::ShortestPath,
+        ];
+        all.into_iter().find(|a| a.name() == name).ok_or_else(|| {
+            let names: Vec<_> = all.iter().map(|a| a.name()).collect();
+            format!("found \"{name}\"; allowed: {}", names.join(", "))
+        })
+    }
+}
+
+/// Which global links minimal routes use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MinimalLinks {
+    /// All links to the destination's group.
+    #[default]
+    All,
+    /// Those on a shortest path.
+    Shortest,
+}
+
+/// How one of several minimal links is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Choice {
+    /// At random.
+    #[default]
+    Random,
+    /// The shorter queue.
+    ByLoad,
+}
+
+/// What a non-minimal route goes by way of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Via {
+    Group,
+    Router,
+    Node,
+}
+
+/// Factor by which the queue of a non-minimal route counts more.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Bias {
+    /// The ratio of the routes' lengths: `"hops"`.
+    Hops(HopsWord),
+    /// A number.
+    Factor(f64),
+}
+
+impl Default for Bias {
+    fn default() -> Self {
+        Self::Hops(HopsWord::Hops)
+    }
+}
+
+/// The word `"hops"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HopsWord {
+    /// `"hops"`.
+    Hops,
+}
+
+/// The router model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Router {
+    /// From the arrival of a packet's head to its earliest departure.
+    pub delay_ps: u64,
+    /// Extra delay of a credit, besides the latency of its link.
+    pub credit_delay_ps: u64,
+    /// Whether a packet may leave before all of it has arrived.
+    pub switching: Switching,
+    /// With cut-through: bytes that must have arrived before a packet is routed.
+    pub flit_bytes: u64,
+    /// Rate of the crossbar's ports as a multiple of the fastest link; `None`:
+    /// an ideal crossbar.
+    pub crossbar_speedup: Option<f64>,
+    /// With a bounded crossbar: output buffer per virtual channel; `None`: two packets.
+    pub output_buffer_bytes: Option<u64>,
+    /// Which of several waiting packets goes first.
+    pub arbitration: Arbitration,
+}
+
+impl Default for Router {
+    /// Cut-through with flits of 32 B, 50 ns, an ideal crossbar, round-robin.
+    fn default() -> Self {
+        Self {
+            delay_ps: 50_000,
+            credit_delay_ps: 0,
+            switching: Switching::default(),
+            flit_bytes: 32,
+            crossbar_speedup: None,
+            output_buffer_bytes: None,
+            arbitration: Arbitration::default(),
+        }
+    }
+}
+
+/// How a packet passes through a router.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Switching {
+    /// It may leave before all of it has arrived.
+    #[default]
+    CutThrough,
+    /// It leaves once all of it has arrived.
+    StoreAndForward,
+}
+
+/// Which of several waiting packets goes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arbitration {
+    /// Virtual channels take turns.
+    #[default]
+    RoundRobin,
+    /// The packet that was created first.
+    OldestFirst,
+}
+
+/// The network interface of a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Nic {
+    /// Order in which a node sends the messages that its ranks have handed over.
+    pub injection: Injection,
+    /// Bandwidth between two ranks of the same node.
+    pub loopback_bandwidth_bytes_per_s: u64,
+    /// Latency of a message between two ranks of the same node.
+    pub loopback_latency_ps: u64,
+}
+
+impl Default for Nic {
+    /// Round-robin, 16 GB/s and 500 ns within a node.
+    fn default() -> Self {
+        Self {
+            injection: Injection::default(),
+            loopback_bandwidth_bytes_per_s: 16_000_000_000,
+            loopback_latency_ps: 500_000,
+        }
+    }
+}
+
+/// Order in which a node sends messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Injection {
+    /// One packet of each in turn.
+    #[default]
+    RoundRobin,
+    /// Message after message.
+    Fifo,
+}

@@ -1,0 +1,419 @@
+//! Result tables as plain columns: what a run measured, ready for Arrow, numpy
+//! or a file. Units are in the columns' names; −1 and NaN stand for no value.
+
+use odonata_network::{LinkKind, Peer, Topology};
+use odonata_sim::{Histogram, JobOutcome, LinkOutcome};
+use odonata_units::{NodeId, PortId, RouterId};
+
+use crate::run::Run;
+
+/// A named column of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Column {
+    /// Small codes, such as of link classes.
+    I8(Vec<i8>),
+    /// Ids.
+    I32(Vec<i32>),
+    /// Times, sizes and counts.
+    I64(Vec<i64>),
+    /// Rates, means and fractions.
+    F64(Vec<f64>),
+    /// Names.
+    Text(Vec<String>),
+}
+
+impl Column {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::I8(values) => values.len(),
+            Self::I32(values) => values.len(),
+            Self::I64(values) => values.len(),
+            Self::F64(values) => values.len(),
+            Self::Text(values) => values.len(),
+        }
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A table; all columns have the same length.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// Its name.
+    pub name: &'static str,
+    /// Columns by name, in order.
+    pub columns: Vec<(String, Column)>,
+}
+
+impl Table {
+    pub(crate) fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            columns: Vec::new(),
+        }
+    }
+
+    pub(crate) fn i8(&mut self, name: &str, values: impl Iterator<Item = u8>) {
+        let column = Column::I8(values.map(|value| value as i8).collect());
+        self.columns.push((name.to_owned(), column));
+    }
+
+    pub(crate) fn i32(&mut self, name: &str, values: impl Iterator<Item = i32>) {
+        let column = Column::I32(values.collect());
+        self.columns.push((name.to_owned(), column));
+    }
+
+    pub(crate) fn i64(&mut self, name: &str, values: impl Iterator<Item = u64>) {
+        let column = Column::I64(values.map(|value| value as i64).collect());
+        self.columns.push((name.to_owned(), column));
+    }
+
+    fn i64_or_none(&mut self, name: &str, values: impl Iterator<Item = Option<u64>>) {
+        let column = Column::I64(values.map(|v| v.map_or(-1, |v| v as i64)).collect());
+        self.columns.push((name.to_owned(), column));
+    }
+
+    fn f64(&mut self, name: &str, values: impl Iterator<Item = f64>) {
+        let column = Column::F64(values.collect());
+        self.columns.push((name.to_owned(), column));
+    }
+
+    fn text(&mut self, name: &str, values: impl Iterator<Item = String>) {
+        let column = Column::Text(values.collect());
+        self.columns.push((name.to_owned(), column));
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |(_, column)| column.len())
+    }
+
+    /// The column of a name.
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        let found = self.columns.iter().find(|(known, _)| known == name);
+        found.map(|(_, column)| column)
+    }
+}
+
+/// Code of a kind of link in the `kind` columns.
+pub(crate) fn kind_code(kind: LinkKind) -> u8 {
+    match kind {
+        LinkKind::Terminal => 0,
+        LinkKind::Local => 1,
+        LinkKind::Global => 2,
+    }
+}
+
+fn id(value: u32) -> i32 {
+    value as i32
+}
+
+/// All tables of a run.
+pub(crate) fn tables(run: &Run) -> Vec<Table> {
+    vec![
+        jobs(run),
+        links(run),
+        timeline(run),
+        histograms(run),
+        routers_visited(run),
+        iterations(run),
+        placement(run),
+        messages(run),
+    ]
+}
+
+fn jobs(run: &Run) -> Table {
+    let seconds = run.measured_ps() as f64 * 1e-12;
+    let rate = |bytes: u64| {
+        if seconds > 0.0 {
+            bytes as f64 / seconds
+        } else {
+            0.0
+        }
+    };
+    let each = || run.outcome.jobs.iter();
+    let planned = || run.jobs.iter();
+    let mut table = Table::new("jobs");
+    table.i32("job", 0..run.jobs.len() as i32);
+    table.text("name", planned().map(|job| job.plan.name.clone()));
+    table.i32("nodes", planned().map(|job| job.nodes.len() as i32));
+    table.i32(
+        "ranks",
+        planned().map(|job| job.plan.node_of_rank.len() as i32),
+    );
+    table.i64("start_ps", each().map(|job| job.start.0));
+    table.i64_or_none("end_ps", each().map(|job| job.end.map(|end| end.0)));
+    table.i64("messages_created", each().map(|job| job.messages_created));
+    table.i64(
+        "messages_delivered",
+        each().map(|job| job.messages_delivered),
+    );
+    table.i64("bytes_created", each().map(|job| job.bytes_created));
+    table.i64("bytes_delivered", each().map(|job| job.bytes_delivered));
+    table.f64(
+        "offered_bytes_per_s",
+        each().map(|job| rate(job.bytes_created_measured)),
+    );
+    table.f64(
+        "accepted_bytes_per_s",
+        each().map(|job| rate(job.bytes_delivered_measured)),
+    );
+    latencies(&mut table, run, "message_latency", |job| {
+        &job.message_latency_ps
+    });
+    latencies(&mut table, run, "packet_latency", |job| {
+        &job.packet_latency_ps
+    });
+    table.f64(
+        "mean_routers_visited",
+        each().map(|job| mean_index(&job.routers_visited)),
+    );
+    table.f64("compute_ps", each().map(|job| job.compute_ps as f64));
+    table.f64("wait_ps", each().map(|job| job.wait_ps as f64));
+    table
+}
+
+fn latencies(table: &mut Table, run: &Run, quantity: &str, of: impl Fn(&JobOutcome) -> &Histogram) {
+    let figures: [(&str, fn(&Histogram) -> Option<u64>); 6] = [
+        ("min", |h| h.min()),
+        ("p25", |h| h.quantile(0.25)),
+        ("median", |h| h.quantile(0.5)),
+        ("p75", |h| h.quantile(0.75)),
+        ("p99", |h| h.quantile(0.99)),
+        ("max", |h| h.max()),
+    ];
+    for (name, figure) in figures {
+        let values = run.outcome.jobs.iter().map(|job| figure(of(job)));
+        table.i64_or_none(&format!("{quantity}_{name}_ps"), values);
+    }
+    let means = run.outcome.jobs.iter();
+    table.f64(
+        &format!("{quantity}_mean_ps"),
+        means.map(|job| of(job).mean().unwrap_or(f64::NAN)),
+    );
+}
+
+/// Mean of the indices, weighted by the counts; NaN without counts.
+pub(crate) fn mean_index(counts: &[u64]) -> f64 {
+    let total: u64 = counts.iter().sum();
+    let weighted: u128 = (0u128..)
+        .zip(counts)
+        .map(|(index, &count)| index * u128::from(count))
+        .sum();
+    if total == 0 {
+        f64::NAN
+    } else {
+        weighted as f64 / total as f64
+    }
+}
+
+/// Both ends of one direction of a link.
+struct Direction<'a> {
+    port: PortId,
+    from_router: i32,
+    from_node: i32,
+    to_router: i32,
+    to_node: i32,
+    from_group: i32,
+    to_group: i32,
+    outcome: &'a LinkOutcome,
+}
+
+/// One row per direction: what router ports send, in port order, then what
+/// nodes send.
+fn directions<'a>(topology: &'a Topology, run: &'a Run) -> Vec<Direction<'a>> {
+    let router_of_port = topology.router_of_every_port();
+    let group = |router: RouterId| id(topology.group_of_router[router.index()].0);
+    let mut rows = Vec::with_capacity(topology.ports() + topology.nodes());
+    for (index, peer) in topology.peer.iter().enumerate() {
+        let from = router_of_port[index];
+        let (to_router, to_node, to_group) = match *peer {
+            Peer::Unconnected => continue,
+            Peer::Node(node) => (-1, id(node.0), group(from)),
+            Peer::Port(port) => {
+                let to = router_of_port[port.index()];
+                (id(to.0), -1, group(to))
+            }
+        };
+        rows.push(Direction {
+            port: PortId::from_index(index),
+            from_router: id(from.0),
+            from_node: -1,
+            to_router,
+            to_node,
+            from_group: group(from),
+            to_group,
+            outcome: &run.outcome.ports[index],
+        });
+    }
+    for (node, &port) in topology.port_of_node.iter().enumerate() {
+        let to = router_of_port[port.index()];
+        rows.push(Direction {
+            port,
+            from_router: -1,
+            from_node: id(NodeId::from_index(node).0),
+            to_router: id(to.0),
+            to_node: -1,
+            from_group: group(to),
+            to_group: group(to),
+            outcome: &run.outcome.injection[node],
+        });
+    }
+    rows
+}
+
+fn links(run: &Run) -> Table {
+    let topology = &run.topology;
+    let rows = directions(topology, run);
+    let each = || rows.iter();
+    let class = |row: &Direction<'_>| topology.link_class(row.port);
+    let measured = run.measured_ps() as f64;
+    let mut table = Table::new("links");
+    table.i64("link", 0..rows.len() as u64);
+    table.i8("kind", each().map(|row| kind_code(class(row).kind)));
+    table.i8(
+        "class",
+        each().map(|row| topology.class_of_port[row.port.index()].0),
+    );
+    table.i32("from_router", each().map(|row| row.from_router));
+    table.i32("from_node", each().map(|row| row.from_node));
+    table.i32("to_router", each().map(|row| row.to_router));
+    table.i32("to_node", each().map(|row| row.to_node));
+    table.i32("from_group", each().map(|row| row.from_group));
+    table.i32("to_group", each().map(|row| row.to_group));
+    table.i32(
+        "port",
+        each().map(|row| match row.from_router {
+            -1 => -1,
+            router => id(row.port.0 - topology.first_port[router as usize]),
+        }),
+    );
+    table.i64(
+        "bandwidth_bytes_per_s",
+        each().map(|row| class(row).bandwidth.bytes_per_second()),
+    );
+    table.i64("latency_ps", each().map(|row| class(row).latency.0));
+    table.i64("bytes", each().map(|row| row.outcome.bytes));
+    table.i64("packets", each().map(|row| row.outcome.packets));
+    table.i64("busy_ps", each().map(|row| row.outcome.busy_ps));
+    table.i64("stall_ps", each().map(|row| row.outcome.stall_ps));
+    table.f64(
+        "utilisation",
+        each().map(|row| {
+            if measured > 0.0 {
+                row.outcome.busy_ps as f64 / measured
+            } else {
+                0.0
+            }
+        }),
+    );
+    table
+}
+
+fn timeline(run: &Run) -> Table {
+    let timeline = &run.outcome.timeline;
+    let jobs = run.jobs.len();
+    let rows = timeline.injected_bytes.len();
+    let mut table = Table::new("timeline");
+    table.i64(
+        "time_ps",
+        (0..rows).map(|row| (row / jobs.max(1)) as u64 * timeline.bin.0),
+    );
+    table.i32("job", (0..rows).map(|row| (row % jobs.max(1)) as i32));
+    table.i64("injected_bytes", timeline.injected_bytes.iter().copied());
+    table.i64("delivered_bytes", timeline.delivered_bytes.iter().copied());
+    table
+}
+
+fn histograms(run: &Run) -> Table {
+    let mut rows = Vec::new();
+    for (job, outcome) in run.outcome.jobs.iter().enumerate() {
+        let quantities = [&outcome.message_latency_ps, &outcome.packet_latency_ps];
+        for (quantity, histogram) in (0u8..).zip(quantities) {
+            for (low, high, count) in histogram.buckets() {
+                rows.push((job as i32, quantity, low, high, count));
+            }
+        }
+    }
+    let mut table = Table::new("histograms");
+    table.i32("job", rows.iter().map(|row| row.0));
+    table.i8("quantity", rows.iter().map(|row| row.1));
+    table.i64("low_ps", rows.iter().map(|row| row.2));
+    table.i64("high_ps", rows.iter().map(|row| row.3));
+    table.i64("count", rows.iter().map(|row| row.4));
+    table
+}
+
+fn routers_visited(run: &Run) -> Table {
+    let mut rows = Vec::new();
+    for (job, outcome) in run.outcome.jobs.iter().enumerate() {
+        for (routers, &packets) in outcome.routers_visited.iter().enumerate() {
+            if packets > 0 {
+                rows.push((job as i32, routers as i32, packets));
+            }
+        }
+    }
+    let mut table = Table::new("routers_visited");
+    table.i32("job", rows.iter().map(|row| row.0));
+    table.i32("routers", rows.iter().map(|row| row.1));
+    table.i64("packets", rows.iter().map(|row| row.2));
+    table
+}
+
+fn iterations(run: &Run) -> Table {
+    let mut rows = Vec::new();
+    for (job, outcome) in run.outcome.jobs.iter().enumerate() {
+        for (iteration, end) in outcome.iteration_end.iter().enumerate() {
+            rows.push((job as i32, iteration as i32, end.0));
+        }
+    }
+    let mut table = Table::new("iterations");
+    table.i32("job", rows.iter().map(|row| row.0));
+    table.i32("iteration", rows.iter().map(|row| row.1));
+    table.i64("end_ps", rows.iter().map(|row| row.2));
+    table
+}
+
+fn placement(run: &Run) -> Table {
+    let topology = &run.topology;
+    let mut rows = Vec::new();
+    for (job, planned) in run.jobs.iter().enumerate() {
+        for (rank, &node) in planned.plan.node_of_rank.iter().enumerate() {
+            let router = topology.router_of_node(node);
+            let group = topology.group_of_router[router.index()];
+            rows.push([
+                job as i32,
+                rank as i32,
+                id(node.0),
+                id(router.0),
+                id(group.0),
+            ]);
+        }
+    }
+    let mut table = Table::new("placement");
+    for (column, name) in ["job", "rank", "node", "router", "group"]
+        .iter()
+        .enumerate()
+    {
+        table.i32(name, rows.iter().map(|row| row[column]));
+    }
+    table
+}
+
+fn messages(run: &Run) -> Table {
+    let each = || run.outcome.messages.iter();
+    let mut table = Table::new("messages");
+    table.i32("job", each().map(|m| id(m.job)));
+    table.i32("source_rank", each().map(|m| id(m.source_rank)));
+    table.i32("destination_rank", each().map(|m| id(m.destination_rank)));
+    table.i32("source_node", each().map(|m| id(m.source.0)));
+    table.i32("destination_node", each().map(|m| id(m.destination.0)));
+    table.i64("bytes", each().map(|m| m.bytes.0));
+    table.i64("created_ps", each().map(|m| m.created.0));
+    table.i64("delivered_ps", each().map(|m| m.delivered.0));
+    table
+}
