@@ -495,6 +495,17 @@ impl Legs {
         }
     }
 
+    /// Whether what a packet in `route` may do at `at` depends on its
+    /// destination: not while it is under way to a global link or an
+    /// intermediate router that has been chosen.
+    pub(super) fn depends_on_destination(&self, at: RouterId, route: &PacketRoute) -> bool {
+        match route.phase {
+            OUTWARD | HOMEWARD => route.waypoint == NONE,
+            DETOUR => at.0 == route.intermediate,
+            _ => true,
+        }
+    }
+
     /// The exits that [`Legs::choose_exit`] could choose.
     pub(super) fn possible_exits(&self, here: Place, target: Target) -> impl Iterator<Item = Exit> {
         let exits = self.routes.exits(here.group, target.group);

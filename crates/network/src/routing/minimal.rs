@@ -96,6 +96,10 @@ impl Routing for Minimal {
         }
         self.legs.possible_steps(at, &route, out);
     }
+
+    fn depends_on_destination(&self, at: RouterId, route: &PacketRoute) -> bool {
+        self.legs.depends_on_destination(at, route)
+    }
 }
 
 #[cfg(test)]

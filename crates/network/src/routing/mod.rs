@@ -15,7 +15,7 @@ mod par;
 mod reciprocal;
 mod shortest_path;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod ugal;
 mod valiant;
 
@@ -118,6 +118,10 @@ pub trait Routing: Send + Sync {
     /// Every decision that [`Routing::next_hop`] could take for this packet in
     /// any state of the network, with the state the packet then carries
     /// (`vc` already that of the hop). Appends to `out`.
+    ///
+    /// Adaptive algorithms list every candidate they may draw, also where a
+    /// comparison of the same queue with itself would always turn it down; a
+    /// proof of freedom from deadlock then holds all the more.
     fn possible_hops(
         &self,
         at: RouterId,
@@ -125,4 +129,12 @@ pub trait Routing: Send + Sync {
         route: &PacketRoute,
         out: &mut Vec<(Hop, PacketRoute)>,
     );
+
+    /// Whether [`Routing::possible_hops`] of a packet that has left its first
+    /// router depends on the packet's destination. `false` lets `verify` treat
+    /// packets for many destinations at once; it checks the claim on samples.
+    fn depends_on_destination(&self, at: RouterId, route: &PacketRoute) -> bool {
+        let _ = (at, route);
+        true
+    }
 }

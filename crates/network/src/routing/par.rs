@@ -106,4 +106,8 @@ impl Routing for Par {
             self.adaptive.possible_diversions(here, &route, out);
         }
     }
+
+    fn depends_on_destination(&self, at: RouterId, route: &PacketRoute) -> bool {
+        self.adaptive.legs.depends_on_destination(at, route)
+    }
 }

@@ -106,4 +106,8 @@ impl<const GLOBAL: bool> Routing for Ugal<GLOBAL> {
         }
         legs.possible_steps(at, &route, out);
     }
+
+    fn depends_on_destination(&self, at: RouterId, route: &PacketRoute) -> bool {
+        self.adaptive.legs.depends_on_destination(at, route)
+    }
 }

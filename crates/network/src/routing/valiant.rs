@@ -152,6 +152,10 @@ impl Routing for Valiant {
             }
         }
     }
+
+    fn depends_on_destination(&self, at: RouterId, route: &PacketRoute) -> bool {
+        self.legs.depends_on_destination(at, route)
+    }
 }
 
 #[cfg(test)]

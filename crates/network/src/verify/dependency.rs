@@ -78,13 +78,6 @@ impl Dependencies {
         self.bits[self.row[held as usize] + slot / 64] |= 1 << (slot % 64);
     }
 
-    /// Adds the dependencies of a graph over the same channels.
-    pub(crate) fn merge(&mut self, other: &Self) {
-        for (mine, theirs) in self.bits.iter_mut().zip(&other.bits) {
-            *mine |= theirs;
-        }
-    }
-
     /// What `held` may wait for.
     pub(crate) fn wanted_by(&self, held: u32) -> impl Iterator<Item = u32> + '_ {
         let first = self.first[self.head[held as usize] as usize];
@@ -135,51 +128,112 @@ impl Dependencies {
     }
 
     /// A short cycle, as channels each of which may wait for the next and the
-    /// last for the first, or `None`. The shortest among those through the
-    /// first few channels that lie on any.
+    /// last for the first, or `None`: the shortest among those through the
+    /// first few hundred channels that lie on any.
     pub(crate) fn cycle(&self) -> Option<Vec<u32>> {
         /// Channels from which a shortest cycle is looked for.
         const STARTS: usize = 256;
-        let rest = self.undissolved();
+        let starts = self.on_cycles();
         let mut came_from = vec![u32::MAX; self.channels()];
         let mut best: Option<Vec<u32>> = None;
-        let mut tried = 0;
-        for &start in &rest {
-            if tried == STARTS && best.is_some() {
-                break;
-            }
-            // Breadth first until the start is met again.
+        for start in starts.into_iter().take(STARTS) {
             came_from.fill(u32::MAX);
-            let mut queue = vec![start];
-            let mut next = 0;
-            'search: while let Some(&at) = queue.get(next) {
-                next += 1;
-                for wanted in self.wanted_by(at) {
-                    if wanted == start {
-                        let mut cycle = vec![at];
-                        let mut channel = at;
-                        while channel != start {
-                            channel = came_from[channel as usize];
-                            cycle.push(channel);
-                        }
-                        cycle.reverse();
-                        if best.as_ref().is_none_or(|b| cycle.len() < b.len()) {
-                            best = Some(cycle);
-                        }
-                        tried += 1;
-                        break 'search;
-                    }
-                    if came_from[wanted as usize] == u32::MAX {
-                        came_from[wanted as usize] = at;
-                        queue.push(wanted);
-                    }
-                }
-            }
-            if best.as_ref().is_some_and(|b| b.len() <= 2) {
-                break;
+            let found = self.shortest_cycle_through(start, &mut came_from);
+            if best
+                .as_ref()
+                .is_none_or(|b| found.as_ref().is_some_and(|f| f.len() < b.len()))
+            {
+                best = found;
             }
         }
         best
+    }
+
+    /// Breadth first from `start` until it is met again. `came_from` is scratch
+    /// space of one entry per channel, all `u32::MAX`.
+    fn shortest_cycle_through(&self, start: u32, came_from: &mut [u32]) -> Option<Vec<u32>> {
+        let mut queue = vec![start];
+        let mut next = 0;
+        while let Some(&at) = queue.get(next) {
+            next += 1;
+            for wanted in self.wanted_by(at) {
+                if wanted == start {
+                    let mut cycle = vec![at];
+                    let mut channel = at;
+                    while channel != start {
+                        channel = came_from[channel as usize];
+                        cycle.push(channel);
+                    }
+                    cycle.reverse();
+                    return Some(cycle);
+                }
+                if came_from[wanted as usize] == u32::MAX {
+                    came_from[wanted as usize] = at;
+                    queue.push(wanted);
+                }
+            }
+        }
+        None
+    }
+
+    /// The channels that lie on cycles: members of strongly connected
+    /// components of more than one channel, or that wait for themselves
+    /// (Tarjan 1972, without recursion).
+    fn on_cycles(&self) -> Vec<u32> {
+        const NEW: u32 = u32::MAX;
+        let rest = self.undissolved();
+        let mut order = vec![NEW; self.channels()];
+        let mut low = vec![0; self.channels()];
+        let mut open = vec![false; self.channels()];
+        let (mut stack, mut found) = (Vec::new(), Vec::new());
+        let mut visited = 0;
+        for root in rest {
+            if order[root as usize] != NEW {
+                continue;
+            }
+            // A frame: a channel and those it waits for that are not yet seen to.
+            let mut frames: Vec<(u32, Vec<u32>)> = Vec::new();
+            let mut enter = Some(root);
+            loop {
+                if let Some(channel) = enter.take() {
+                    order[channel as usize] = visited;
+                    low[channel as usize] = visited;
+                    visited += 1;
+                    open[channel as usize] = true;
+                    stack.push(channel);
+                    frames.push((channel, self.wanted_by(channel).collect()));
+                }
+                let Some((channel, wanted)) = frames.last_mut() else {
+                    break;
+                };
+                let channel = *channel as usize;
+                if let Some(next) = wanted.pop() {
+                    if order[next as usize] == NEW {
+                        enter = Some(next);
+                    } else if open[next as usize] {
+                        low[channel] = low[channel].min(order[next as usize]);
+                    }
+                    continue;
+                }
+                frames.pop();
+                if let Some((parent, _)) = frames.last() {
+                    low[*parent as usize] = low[*parent as usize].min(low[channel]);
+                }
+                if low[channel] == order[channel] {
+                    let from = stack.iter().rposition(|&c| c as usize == channel);
+                    let component = stack.split_off(from.unwrap_or(0));
+                    for &member in &component {
+                        open[member as usize] = false;
+                    }
+                    let only = component[0];
+                    if component.len() > 1 || self.wanted_by(only).any(|w| w == only) {
+                        found.extend(component);
+                    }
+                }
+            }
+        }
+        found.sort_unstable();
+        found
     }
 }
 
@@ -222,16 +276,5 @@ mod tests {
         assert_eq!(graph.tail(5), 2);
         assert_eq!(graph.head(5), 1);
         assert_eq!(graph.wanted_by(2).collect::<Vec<_>>(), vec![4, 5]);
-    }
-
-    #[test]
-    fn merging_adds_dependencies() {
-        let (mut a, mut b) = (ring(), ring());
-        a.insert(0, 2);
-        a.insert(2, 4);
-        b.insert(4, 6);
-        b.insert(6, 0);
-        a.merge(&b);
-        assert_eq!(a.cycle().map(|c| c.len()), Some(4));
     }
 }

@@ -60,7 +60,7 @@ fn intermediate_groups_are_uniform_and_neither_source_nor_destination() {
         assert_eq!(seen.len(), 7);
         assert!(
             seen.iter()
-                .all(|(&g, &n)| { g != 0 && g != 2 && (n as i32 - count / 7).abs() < 207 })
+                .all(|(&g, &n)| { g != 0 && g != 2 && i32::abs(n - count / 7) < 207 })
         );
     }
 }
@@ -170,6 +170,6 @@ fn nodes_are_drawn_evenly_where_routers_have_different_numbers_of_them() {
     assert_eq!(drawn[..2], [0, 0]);
     assert_eq!(drawn[4], 0);
     for (router, expected) in [(2, 2000), (3, 2000), (5, 1000)] {
-        assert!((drawn[router] - expected as i32).abs() < 200, "{drawn:?}");
+        assert!(i32::abs(drawn[router] - expected) < 200, "{drawn:?}");
     }
 }

@@ -1,0 +1,340 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use odonata_units::NodeId;
+
+use super::*;
+use crate::routing::testing::{dragonfly, grid_dragonfly, ring_dragonfly};
+use crate::routing::{
+    AdaptiveOptions, Algorithm, AnyRouting, Hop, PacketRoute, RouterView, RoutingSpec, RoutingTask,
+    Via,
+};
+use crate::topology::Peer;
+
+/// Every algorithm with every intermediate.
+fn algorithms() -> Vec<Algorithm> {
+    let mut algorithms = vec![Algorithm::Minimal, Algorithm::ShortestPath];
+    for via in [Via::Group, Via::Router, Via::Node] {
+        let options = AdaptiveOptions {
+            via,
+            detours_in_group: true,
+            ..AdaptiveOptions::default()
+        };
+        algorithms.extend([
+            Algorithm::Valiant { via },
+            Algorithm::UgalLocal(options),
+            Algorithm::UgalGlobal(options),
+            Algorithm::Par(options),
+        ]);
+    }
+    algorithms
+}
+
+struct Verify<'a>(&'a Topology);
+
+impl RoutingTask for Verify<'_> {
+    type Output = Verdict;
+    fn run<R: Routing>(self, routing: &R) -> Verdict {
+        verify(self.0, routing).unwrap()
+    }
+}
+
+fn verdict(topology: &Topology, algorithm: Algorithm, virtual_channels: Option<u8>) -> Verdict {
+    let spec = RoutingSpec {
+        virtual_channels,
+        ..RoutingSpec::new(algorithm)
+    };
+    AnyRouting::new(topology, &spec)
+        .unwrap()
+        .dispatch(Verify(topology))
+}
+
+/// A channel as global port and virtual channel.
+type Key = (u32, u8);
+/// Where a packet is, the channel that it holds, and what it carries.
+type Plain = (RouterId, Option<Key>, PacketRoute);
+
+/// All dependencies, the plain way: every packet by itself, no sharing.
+fn plain_dependencies<R: Routing>(
+    topology: &Topology,
+    routing: &R,
+) -> (BTreeMap<Key, BTreeSet<Key>>, usize) {
+    let mut dependencies: BTreeMap<Key, BTreeSet<Key>> = BTreeMap::new();
+    let mut longest = 0;
+    let mut out = Vec::new();
+    for destination in 0..topology.nodes() as u32 {
+        let port = topology.port_of_node[destination as usize];
+        let end = topology.router_of_port(port);
+        let packet = PacketRoute::injected(end, relative(topology, end, port));
+        let mut level: BTreeSet<Plain> = (0..topology.nodes())
+            .map(|n| (topology.router_of_node(NodeId(n as u32)), None, packet))
+            .collect();
+        for hops in 0.. {
+            let mut next = BTreeSet::new();
+            for (at, held, route) in level {
+                out.clear();
+                routing.possible_hops(at, held.is_none(), &route, &mut out);
+                for (hop, route) in &out {
+                    let port = topology.first_port[at.index()] + u32::from(hop.port);
+                    let Peer::Port(peer) = topology.peer[port as usize] else {
+                        longest = longest.max(hops);
+                        continue;
+                    };
+                    let wanted = (port, hop.vc);
+                    if let Some(held) = held {
+                        dependencies.entry(held).or_default().insert(wanted);
+                    }
+                    next.insert((topology.router_of_port(peer), Some(wanted), *route));
+                }
+            }
+            if next.is_empty() {
+                break;
+            }
+            level = next;
+        }
+    }
+    (dependencies, longest)
+}
+
+struct Compare<'a>(&'a Topology);
+
+impl RoutingTask for Compare<'_> {
+    type Output = ();
+    fn run<R: Routing>(self, routing: &R) {
+        let (plain, longest) = plain_dependencies(self.0, routing);
+        let found = verify(self.0, routing).unwrap();
+        let Verdict::DeadlockFree {
+            dependencies,
+            longest_route,
+            ..
+        } = found
+        else {
+            panic!("{found}");
+        };
+        let expected: usize = plain.values().map(BTreeSet::len).sum();
+        assert_eq!(dependencies, expected as u64);
+        assert_eq!(longest_route as usize, longest);
+    }
+}
+
+#[test]
+fn the_dependencies_are_those_of_walking_every_packet_by_itself() {
+    for topology in [
+        dragonfly(2, 3, 1, 4),
+        dragonfly(1, 2, 3, 3),
+        grid_dragonfly(1, (2, 2), 1, 3),
+        ring_dragonfly(1, 4, 1, 3),
+    ] {
+        for algorithm in algorithms() {
+            AnyRouting::new(&topology, &RoutingSpec::new(algorithm))
+                .unwrap()
+                .dispatch(Compare(&topology));
+        }
+    }
+}
+
+#[test]
+fn every_algorithm_is_deadlock_free_with_its_own_channels() {
+    for topology in [
+        dragonfly(1, 4, 2, 9),
+        dragonfly(1, 4, 2, 5),
+        grid_dragonfly(1, (2, 3), 1, 7),
+        ring_dragonfly(1, 5, 1, 6),
+        dragonfly(1, 5, 0, 1),
+        dragonfly(1, 1, 4, 5),
+    ] {
+        for algorithm in algorithms() {
+            let verdict = verdict(&topology, algorithm, None);
+            assert!(verdict.is_deadlock_free(), "{algorithm:?}: {verdict}");
+        }
+    }
+}
+
+#[test]
+fn one_channel_less_than_needed_can_deadlock() {
+    // Merging the last two channels of each algorithm closes a cycle, so none
+    // asks for more channels than it needs.
+    let topology = dragonfly(1, 4, 2, 9);
+    for algorithm in algorithms() {
+        let routing = AnyRouting::new(&topology, &RoutingSpec::new(algorithm)).unwrap();
+        let fewer = routing.virtual_channels() - 1;
+        let found = verdict(&topology, algorithm, Some(fewer));
+        assert!(!found.is_deadlock_free(), "{algorithm:?} on {fewer}");
+    }
+}
+
+struct CheckCycle<'a>(&'a Topology);
+
+impl RoutingTask for CheckCycle<'_> {
+    type Output = ();
+    fn run<R: Routing>(self, routing: &R) {
+        let topology = self.0;
+        let found = verify(topology, routing).unwrap();
+        let Verdict::Cycle(cycle) = &found else {
+            panic!("{found}");
+        };
+        let (plain, _) = plain_dependencies(topology, routing);
+        let key = |c: &Channel| {
+            (
+                topology.first_port[c.from.index()] + u32::from(c.port),
+                c.vc,
+            )
+        };
+        for (index, held) in cycle.iter().enumerate() {
+            let wanted = &cycle[(index + 1) % cycle.len()];
+            assert_eq!(held.to, wanted.from);
+            assert!(plain[&key(held)].contains(&key(wanted)), "{held} {wanted}");
+            let (port, _) = key(held);
+            let Peer::Port(peer) = topology.peer[port as usize] else {
+                panic!("{held} is not a link");
+            };
+            assert_eq!(topology.router_of_port(peer), held.to);
+        }
+        assert!(found.to_string().contains("(port "), "{found}");
+    }
+}
+
+#[test]
+fn a_single_channel_is_caught_with_a_cycle_of_real_dependencies() {
+    for topology in [dragonfly(1, 3, 2, 7), grid_dragonfly(1, (2, 2), 1, 5)] {
+        for algorithm in algorithms() {
+            let spec = RoutingSpec {
+                virtual_channels: Some(1),
+                ..RoutingSpec::new(algorithm)
+            };
+            AnyRouting::new(&topology, &spec)
+                .unwrap()
+                .dispatch(CheckCycle(&topology));
+        }
+    }
+}
+
+#[test]
+fn the_1056_node_machine_is_proven_under_every_algorithm() {
+    let topology = dragonfly(4, 8, 4, 33);
+    let longest = |algorithm| match verdict(&topology, algorithm, None) {
+        Verdict::DeadlockFree { longest_route, .. } => longest_route,
+        other => panic!("{algorithm:?}: {other}"),
+    };
+    let options = AdaptiveOptions::default();
+    assert_eq!(longest(Algorithm::Minimal), 3);
+    assert_eq!(longest(Algorithm::Valiant { via: Via::Group }), 5);
+    assert_eq!(longest(Algorithm::Valiant { via: Via::Router }), 6);
+    assert_eq!(longest(Algorithm::UgalLocal(options)), 5);
+    assert_eq!(longest(Algorithm::UgalGlobal(options)), 5);
+    assert_eq!(longest(Algorithm::Par(options)), 6);
+}
+
+/// A faulty algorithm: sends every packet to one port and channel.
+struct Faulty(Option<Hop>);
+
+impl Routing for Faulty {
+    fn virtual_channels(&self) -> u8 {
+        1
+    }
+    fn next_hop<V: RouterView>(&self, _: &mut V, _: RouterId, _: bool, _: &mut PacketRoute) -> Hop {
+        self.0.unwrap_or(Hop { port: 0, vc: 0 })
+    }
+    fn possible_hops(
+        &self,
+        _: RouterId,
+        _: bool,
+        route: &PacketRoute,
+        out: &mut Vec<(Hop, PacketRoute)>,
+    ) {
+        out.extend(self.0.map(|hop| (hop, *route)));
+    }
+}
+
+#[test]
+fn faulty_algorithms_are_named() {
+    // Ports of a router: 0 the node, 1 and 2 local, 3 global.
+    let topology = dragonfly(1, 3, 1, 4);
+    let error = |port, vc| verify(&topology, &Faulty(Some(Hop { port, vc }))).unwrap_err();
+    assert!(matches!(
+        verify(&topology, &Faulty(None)),
+        Err(VerifyError::Stuck { .. })
+    ));
+    assert!(matches!(error(4, 0), VerifyError::Nowhere { port: 4, .. }));
+    assert!(matches!(
+        error(0, 0),
+        VerifyError::WrongNode { port: 0, .. }
+    ));
+    assert!(matches!(
+        error(1, 1),
+        VerifyError::NoSuchChannel {
+            vc: 1,
+            channels: 1,
+            ..
+        }
+    ));
+    // Over port 1 for ever: 0 → 1 → 0, a route without end is a cycle.
+    let forever = verify(&topology, &Faulty(Some(Hop { port: 1, vc: 0 }))).unwrap();
+    assert!(matches!(forever, Verdict::Cycle(cycle) if cycle.len() == 2));
+}
+
+#[test]
+fn what_is_too_large_is_refused_and_a_sample_is_no_proof() {
+    struct Limited<'a>(&'a Topology, Options);
+    impl RoutingTask for Limited<'_> {
+        type Output = Result<Verdict, VerifyError>;
+        fn run<R: Routing>(self, routing: &R) -> Self::Output {
+            verify_with(self.0, routing, &self.1, |_, _| ControlFlow::Continue(()))
+        }
+    }
+    let topology = dragonfly(1, 8, 4, 33);
+    let routing = AnyRouting::new(&topology, &RoutingSpec::new(Algorithm::Minimal)).unwrap();
+    let with = |limit, sample| routing.dispatch(Limited(&topology, Options { limit, sample }));
+    let sample = |destinations| {
+        let seed = 1;
+        Some(Sample { destinations, seed })
+    };
+    let error = with(10_000, None).unwrap_err();
+    assert!(matches!(
+        error,
+        VerifyError::TooLarge {
+            destinations: 264,
+            limit: 10_000,
+            ..
+        }
+    ));
+    assert!(error.to_string().contains("sample"), "{error}");
+    let found = with(10_000, sample(10)).unwrap();
+    assert!(!found.is_deadlock_free());
+    assert!(found.to_string().starts_with("not proven"), "{found}");
+    assert!(matches!(
+        found,
+        Verdict::NoCycleInSample {
+            destinations: 10,
+            of: 264,
+            longest_route: 3,
+            ..
+        }
+    ));
+    assert_eq!(with(10_000, sample(0)), Err(VerifyError::EmptySample));
+}
+
+#[test]
+fn progress_is_told_and_can_stop() {
+    struct Stopping<'a>(&'a Topology);
+    impl RoutingTask for Stopping<'_> {
+        type Output = ();
+        fn run<R: Routing>(self, routing: &R) {
+            let mut told = Vec::new();
+            let options = Options::default();
+            let ended = verify_with(self.0, routing, &options, |done, of| {
+                told.push((done, of));
+                if done < 128 {
+                    ControlFlow::Continue(())
+                } else {
+                    ControlFlow::Break(())
+                }
+            });
+            assert_eq!(ended, Err(VerifyError::Stopped));
+            assert_eq!(told, [(64, 264), (128, 264)]);
+        }
+    }
+    let topology = dragonfly(1, 8, 4, 33);
+    AnyRouting::new(&topology, &RoutingSpec::new(Algorithm::Minimal))
+        .unwrap()
+        .dispatch(Stopping(&topology));
+}
