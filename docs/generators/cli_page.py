@@ -1,0 +1,60 @@
+"""``docs/cli.md`` from the commands' own help and the exit codes."""
+
+from __future__ import annotations
+
+import click
+
+from odonata.cli.main import odonata
+from odonata.errors import ExitCode
+
+INTRODUCTION = """\
+# Command line
+
+`make build` leaves the command as `.venv/bin/odonata`.
+
+People read standard output; programs add `--json` and get exactly one JSON object there.
+Progress and errors go to standard error; the progress bar is drawn only on a terminal.
+Results go to a new directory (see [results.md](results.md)); nothing is ever overwritten.
+
+## Exit codes
+
+| code | meaning |
+|---|---|
+{codes}
+
+An error is one readable block that says what was found, what is allowed and what to do. `--debug`
+adds where in the code it came from.
+"""
+
+EXIT_CODES = {
+    ExitCode.OK: "it worked",
+    ExitCode.INTERNAL: "a defect of Odonata itself; please report it",
+    ExitCode.USAGE: "wrong usage, or a scenario that cannot be run: unknown key, wrong unit, "
+    "missing or broken file, job larger than the machine, …",
+    ExitCode.SIMULATION: "the simulation could not be finished: deadlock, messages that are waited "
+    "for and never sent, not enough memory",
+    ExitCode.OUTPUT: "results cannot be written there (not writable, or something is there "
+    "already), or cannot be read",
+    ExitCode.UNSAFE: "`odonata verify` found that packets could wait for each other forever",
+    ExitCode.INTERRUPTED: "interrupted with Ctrl-C; nothing was written",
+}
+
+
+def cli_page() -> str:
+    """The page."""
+    codes = "\n".join(f"| {int(code)} | {EXIT_CODES[code]} |" for code in ExitCode)
+    parts = [INTRODUCTION.format(codes=codes)]
+    for path, command in _commands(odonata, "odonata"):
+        context = click.Context(command, info_name=path, max_content_width=90, terminal_width=90)
+        parts.append(f"## {path}\n\n```text\n{command.get_help(context)}\n```\n")
+    return "\n".join(parts)
+
+
+def _commands(group: click.Group, path: str) -> list[tuple[str, click.Command]]:
+    found: list[tuple[str, click.Command]] = []
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            found += _commands(command, f"{path} {name}")
+        else:
+            found.append((f"{path} {name}", command))
+    return found

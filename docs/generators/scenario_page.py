@@ -1,0 +1,283 @@
+"""``docs/scenario.md`` from the JSON Schema of scenario files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from odonata.schema import scenario_schema
+from odonata.units import Rate
+
+Schema = Mapping[str, Any]
+
+#: Keys by which a table says what it is.
+CHOOSERS = ("family", "kind", "pattern")
+
+INTRODUCTION = """\
+# Scenario files
+
+A scenario says what is wired, how packets are routed, and which jobs send what. It is a
+[TOML](https://toml.io) file; `odonata run FILE` simulates it. The bundled example:
+
+```toml
+{example}```
+
+- Quantities are texts with a unit: `"100 ns"`, `"4 KiB"`, `"16 GB/s"`. kB, MB, GB are powers of
+  1000; KiB, MiB, GiB are powers of 1024. A number without a unit is an error.
+- Paths are relative to the scenario file.
+- A wrong key, unit or value is an error that names the file, the key, what was found and what is
+  allowed.
+- Any key can be changed for one run: `odonata run FILE --set network.routing=valiant --set
+  job.0.motif.message="1 MB"`. Jobs count from 0.
+- `odonata schema` prints the JSON Schema from which this page is made; editors that are given it
+  complete and check scenario files as you type.
+
+Keys in **bold** must be given.
+"""
+
+#: Anchor and heading of each table; what is not here is described where it is used.
+HEADINGS = {
+    "Routing": "Routing",
+    "Router": "Routers",
+    "Nic": "Network interfaces",
+    "Simulation": "Simulation",
+    "Record": "Record",
+    "Job": "Jobs",
+    "MappingFile": "Mapping from a file",
+    "DragonflyLinks": "Link classes",
+    "CrayXcLinks": "Link classes",
+    "Links": "Link classes",
+}
+
+LINKS_TEXT = """\
+`[network.links]` has one table per link class, such as
+`global = { bandwidth = "25 GB/s", latency = "500 ns" }`. Both directions of a link have the full
+bandwidth.
+"""
+
+
+def scenario_page(root: Path) -> str:
+    """The page.
+
+    Args:
+        root: Of the repository.
+    """
+    schema = scenario_schema()
+    example = (root / "examples" / "demo.toml").read_text(encoding="utf-8")
+    page = _Page(schema["$defs"])
+    page.text(INTRODUCTION.format(example=example))
+    page.table("## Top level", "", schema["properties"], schema["required"])
+    network = schema["properties"]["network"]
+    page.choice("## Network", "`[network]`: what is wired.", network, "Family")
+    page.definition("Routing", "###", "`[network.routing]`")
+    page.links(network)
+    page.definition("Router", "###", "`[network.router]`")
+    page.definition("Nic", "###", "`[network.nic]`")
+    page.definition("Simulation", "##", "`[simulation]`")
+    page.definition("Record", "##", "`[record]`")
+    page.definition("Job", "##", "`[[job]]`, once for each job")
+    job = schema["$defs"]["Job"]["properties"]
+    page.choice(
+        "### Motifs",
+        "`motif = { kind = …, … }`: what the ranks of a job do, waiting for what they receive; "
+        "the job ends when all are done.",
+        job["motif"],
+        "Motif",
+    )
+    page.choice(
+        "### Traffic",
+        "`traffic = { pattern = …, … }`: what the ranks of a job send whatever the network does, "
+        "until the end of the run. Exactly one of `load`, `rate` and `interval` says how much.",
+        job["traffic"],
+        "Traffic",
+    )
+    page.definition("MappingFile", "###", "`mapping = { file = … }`")
+    return page.finish()
+
+
+class _Page:
+    """The page as it grows."""
+
+    def __init__(self, definitions: Mapping[str, Schema]) -> None:
+        self._definitions = definitions
+        self._parts: list[str] = []
+        self._described: set[str] = set()
+
+    def text(self, text: str) -> None:
+        """Adds a paragraph."""
+        self._parts.append(text)
+
+    def definition(self, name: str, level: str, where: str) -> None:
+        """Adds the section of a table."""
+        self._described.add(name)
+        definition = self._definitions[name]
+        self.table(
+            f"{level} {HEADINGS[name]}",
+            f"{where}. {_first_paragraph(definition)}",
+            definition["properties"],
+            definition.get("required", ()),
+        )
+
+    def choice(self, heading: str, text: str, value: Schema, word: str) -> None:
+        """Adds the sections of a table of several kinds: what they share, then each."""
+        names = [choice["$ref"].rsplit("/", 1)[1] for choice in value["oneOf"]]
+        self._described.update(names)
+        kinds = [self._definitions[name] for name in names]
+        shared = {
+            key: property_
+            for key, property_ in kinds[0]["properties"].items()
+            if sum(kind["properties"].get(key) == property_ for kind in kinds) > len(kinds) / 2
+        }
+        required = [
+            key for key in shared if sum(key in kind["required"] for kind in kinds) > len(kinds) / 2
+        ]
+        self.table(
+            heading,
+            f"{text} All kinds have these keys, and those of their kind below.",
+            shared,
+            required,
+        )
+        for kind in kinds:
+            own = {
+                key: property_
+                for key, property_ in kind["properties"].items()
+                if shared.get(key) != property_
+            }
+            # What says the kind stands in the heading, unless one table serves for many.
+            chooser = next(key for key in CHOOSERS if key in own)
+            constants = _constants(own[chooser])
+            if len(constants) == 1:
+                del own[chooser]
+                title = f'`{chooser} = "{constants[0]}"`'
+            elif len(constants) < 4:
+                title = f"`{chooser}` = " + " or ".join(f'`"{c}"`' for c in constants)
+            else:
+                title = "simple patterns"
+            self.table(f"#### {word}: {title}", _first_paragraph(kind), own, kind["required"])
+
+    def links(self, network: Schema) -> None:
+        """Adds the link classes of all families of networks."""
+        self._parts += ["### Link classes\n", LINKS_TEXT]
+        self._parts.append(
+            "| class | default bandwidth | default latency | links |\n|---|---|---|---|"
+        )
+        rows: dict[str, str] = {}
+        for name, definition in self._definitions.items():
+            if HEADINGS.get(name) != "Link classes":
+                continue
+            self._described.add(name)
+            for link_class, property_ in definition["properties"].items():
+                self._described.add(property_["$ref"].rsplit("/", 1)[1])
+                keys = self._resolved(property_)["properties"]
+                bandwidth = Rate(keys["bandwidth"]["default"]) / 2**30
+                rows.setdefault(
+                    link_class,
+                    f"| `{link_class}` | {bandwidth:.2f} GiB/s | {keys['latency']['default']} "
+                    f"| {_cell(property_['description'])} |",
+                )
+        self._parts += [*rows.values(), ""]
+        self._described.add("Link")
+        keys = {
+            key: {k: v for k, v in property_.items() if k != "default"}
+            for key, property_ in self._definitions["Link"]["properties"].items()
+        }
+        self.table("", "", keys, ())
+
+    def table(
+        self, heading: str, text: str, properties: Mapping[str, Schema], required: Collection[str]
+    ) -> None:
+        """Adds a heading, a text and one row per key, those that must be given first."""
+        self._parts += [f"{part}\n" for part in (heading, text) if part]
+        if not properties:
+            return
+        self._parts.append("| key | value | default | meaning |\n|---|---|---|---|")
+        for key in sorted(properties, key=lambda key: (key not in CHOOSERS, key not in required)):
+            value = properties[key]
+            shown = f"**`{key}`**" if key in required else f"`{key}`"
+            meaning = value.get("description") or _first_paragraph(self._resolved(value))
+            kinds = " or ".join(dict.fromkeys(self._kinds(value)))
+            self._parts.append(
+                f"| {shown} | {_cell(kinds)} | {_default(value)} | {_cell(meaning)} |"
+            )
+        self._parts.append("")
+
+    def finish(self) -> str:
+        """The whole page.
+
+        Raises:
+            ValueError: If the schema has a table that no section describes.
+        """
+        forgotten = set(self._definitions) - self._described
+        if forgotten:
+            raise ValueError(f"no section of docs/scenario.md describes {sorted(forgotten)}")
+        return "\n".join(self._parts).rstrip() + "\n"
+
+    def _resolved(self, value: Schema) -> Schema:
+        return self._definitions[value["$ref"].rsplit("/", 1)[1]] if "$ref" in value else value
+
+    def _kinds(self, value: Schema) -> Iterator[str]:
+        """What a key accepts, in words."""
+        if "$ref" in value:
+            name = value["$ref"].rsplit("/", 1)[1]
+            yield f"[table](#{_anchor(HEADINGS[name])})" if name in HEADINGS else "table"
+        elif "oneOf" in value:
+            for choice in value["oneOf"]:
+                yield from self._kinds(choice)
+        elif "const" in value or "enum" in value:
+            yield ", ".join(f'`"{constant}"`' for constant in _constants(value))
+        elif "x-quantity" in value:
+            words = {"duration": "duration", "size": "size", "rate": "bandwidth"}
+            quantity = words[value["x-quantity"]]
+            yield f'{quantity}, e.g. `"{value["examples"][0]}"`'
+        elif value.get("type") == "array":
+            items = " or ".join(self._kinds(value["items"]))
+            plural = items.replace("whole number", "whole numbers")
+            yield f"list: {items}" if plural == items else f"list of {plural}"
+        elif isinstance(value.get("additionalProperties"), dict):
+            yield f"[table](#{_anchor('Link classes')})"
+        else:
+            yield _plain(value)
+
+
+def _first_paragraph(definition: Schema) -> str:
+    # The rest of a description is for programmers.
+    text: str = definition.get("description", "")
+    return text.split("\n\n")[0].replace("\n", " ")
+
+
+def _constants(definition: Schema) -> list[str]:
+    return [definition["const"]] if "const" in definition else list(definition["enum"])
+
+
+def _plain(value: Schema) -> str:
+    words = {"integer": "whole number", "number": "number", "string": "text"}
+    kind: str = words.get(value["type"], value["type"])
+    if value["type"] == "boolean":
+        return "`true` or `false`"
+    least = value.get("minimum", value.get("exclusiveMinimum"))
+    most = value.get("maximum", value.get("exclusiveMaximum"))
+    if "exclusiveMinimum" in value:
+        kind += f" above {least}"
+    elif least is not None:
+        kind += f" from {least}"
+    if most is not None and most < 2**31:
+        kind += f" to {most}"
+    return kind
+
+
+def _anchor(heading: str) -> str:
+    return "".join(c for c in heading.lower() if c.isalnum() or c in " -_").replace(" ", "-")
+
+
+def _default(value: Schema) -> str:
+    if "default" not in value or "const" in value:
+        return ""
+    default = value["default"]
+    if isinstance(default, bool):
+        return f"`{str(default).lower()}`"
+    return f'`"{default}"`' if isinstance(default, str) else f"`{default}`"
+
+
+def _cell(text: str) -> str:
+    return text.replace("\n", " ").replace("|", "\\|")

@@ -1,0 +1,34 @@
+"""The documentation agrees with the code."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+from odonata import Scenario
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "examples" / "README.md"]
+
+
+def test_generated_pages_are_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    stale = runpy.run_path(str(ROOT / "docs" / "generate.py"))["out_of_date"]()
+    assert stale == [], "run: make docs"
+
+
+@pytest.mark.parametrize(
+    "example", sorted((ROOT / "examples").glob("*.toml")), ids=lambda p: p.stem
+)
+def test_examples_are_valid_and_listed(example: Path) -> None:
+    assert Scenario.from_file(example).title
+    assert f"({example.name})" in (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
