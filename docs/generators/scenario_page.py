@@ -48,6 +48,7 @@ HEADINGS = {
     "DragonflyLinks": "Link classes",
     "CrayXcLinks": "Link classes",
     "Links": "Link classes",
+    "NamedLink": "Link classes of a wiring file",
 }
 
 LINKS_TEXT = """\
@@ -72,6 +73,11 @@ def scenario_page(root: Path) -> str:
     page.choice("## Network", "`[network]`: what is wired.", network, "Family")
     page.definition("Routing", "###", "`[network.routing]`")
     page.links(network)
+    page.definition(
+        "NamedLink",
+        "###",
+        "`[network.links]` with `family` = `edge-list` or `graphml`, by class name",
+    )
     page.definition("Router", "###", "`[network.router]`")
     page.definition("Nic", "###", "`[network.nic]`")
     page.definition("Simulation", "##", "`[simulation]`")
@@ -235,7 +241,7 @@ class _Page:
             plural = items.replace("whole number", "whole numbers")
             yield f"list: {items}" if plural == items else f"list of {plural}"
         elif isinstance(value.get("additionalProperties"), dict):
-            yield f"[table](#{_anchor('Link classes')})"
+            yield from self._kinds(value["additionalProperties"])
         else:
             yield _plain(value)
 
