@@ -16,12 +16,13 @@ use std::collections::BinaryHeap;
 pub(super) enum Kind {
     /// A packet has passed the pipeline of the router and requests its output.
     Arrive = 0,
-    /// Buffer space at the other end of a port has become free.
-    Credit = 1,
     /// A port (of the router or of a node's interface) may have become free.
-    Wake = 2,
+    Wake = 1,
     /// Something at a node: a message is complete, a computation is done.
-    Node = 3,
+    Node = 2,
+    /// Buffer space at the other end of a port has become free. Last, so that
+    /// what happens at the same time does not see it yet.
+    Credit = 3,
 }
 
 const PAYLOAD_BITS: u32 = 30;
@@ -66,6 +67,13 @@ impl Event {
         (self.key >> (KIND_BITS + PORT_BITS + PAYLOAD_BITS)) as u32
     }
 
+    /// Where events are grouped: two groups per router, its credits apart.
+    #[inline(always)]
+    fn group(self) -> usize {
+        let credit = (self.key >> (PORT_BITS + PAYLOAD_BITS)) & 3 == Kind::Credit as u64;
+        2 * self.router() as usize + usize::from(credit)
+    }
+
     /// The event as one number for a window that starts at `window_start`, in
     /// the order in which a router handles its events.
     #[inline(always)]
@@ -96,9 +104,9 @@ impl PackedEvent {
     pub fn kind(self) -> Kind {
         match (self.0 >> (PORT_BITS + PAYLOAD_BITS)) & 3 {
             0 => Kind::Arrive,
-            1 => Kind::Credit,
-            2 => Kind::Wake,
-            _ => Kind::Node,
+            1 => Kind::Wake,
+            2 => Kind::Node,
+            _ => Kind::Credit,
         }
     }
 
@@ -132,7 +140,7 @@ pub(super) struct Calendar {
     far: BinaryHeap<Reverse<Event>>,
     /// Empty vectors with capacity, for windows to come.
     spare: Vec<Vec<Event>>,
-    /// Counts per router, for grouping.
+    /// Counts per router, events and credits apart, for grouping.
     starts: Vec<u32>,
 }
 
@@ -145,7 +153,7 @@ impl Calendar {
             on_wheel: 0,
             far: BinaryHeap::new(),
             spare: Vec::new(),
-            starts: vec![0; routers + 1],
+            starts: vec![0; 2 * routers],
         }
     }
 
@@ -214,39 +222,57 @@ impl Calendar {
                 .events
                 .resize(taken.len().next_power_of_two(), PackedEvent::LAST);
         }
-        let routers = self.starts.len() - 1;
+        let routers = self.starts.len() / 2;
         if taken.len() < routers / 8 || taken.len() < 24 {
             taken.sort_unstable_by_key(|event| event.key);
-            let mut last = u32::MAX;
             for (index, event) in taken.iter().enumerate() {
                 grouped.events[index] = event.pack(start);
-                if event.router() != last {
-                    last = event.router();
-                    grouped.groups.push((last, index as u32));
+                let (router, credit) = (event.router(), event.group() & 1 == 1);
+                match grouped.groups.last_mut() {
+                    Some(group) if group.router == router => {
+                        if !credit {
+                            group.credits = index as u32 + 1;
+                        }
+                    }
+                    _ => grouped.groups.push(Group {
+                        router,
+                        first: index as u32,
+                        credits: index as u32 + u32::from(!credit),
+                    }),
                 }
             }
         } else {
             self.starts.fill(0);
             for event in &taken {
-                self.starts[event.router() as usize + 1] += 1;
+                self.starts[event.group()] += 1;
             }
             let mut sum = 0;
-            for (router, count) in self.starts[1..].iter_mut().enumerate() {
-                if *count > 0 {
-                    grouped.groups.push((router as u32, sum));
+            for (router, counts) in self.starts.chunks_exact_mut(2).enumerate() {
+                let (events, credits) = (counts[0], counts[1]);
+                if events + credits > 0 {
+                    grouped.groups.push(Group {
+                        router: router as u32,
+                        first: sum,
+                        credits: sum + events,
+                    });
                 }
-                // The slot of the router's first event; moves on as they are placed.
-                let first = sum;
-                sum += *count;
-                *count = first;
+                // Slots of the first of each; they move on as events are placed.
+                counts[0] = sum;
+                counts[1] = sum + events;
+                sum += events + credits;
             }
             for &event in &taken {
-                let slot = &mut self.starts[event.router() as usize + 1];
+                let slot = &mut self.starts[event.group()];
                 grouped.events[*slot as usize] = event.pack(start);
                 *slot += 1;
             }
         }
-        grouped.groups.push((u32::MAX, taken.len() as u32));
+        let end = taken.len() as u32;
+        grouped.groups.push(Group {
+            router: u32::MAX,
+            first: end,
+            credits: end,
+        });
         taken.clear();
         if taken.capacity() > 0 {
             self.spare.push(taken);
@@ -259,9 +285,18 @@ impl Calendar {
 pub(super) struct GroupedEvents {
     /// Longer than needed: what lies past the last group has no meaning.
     pub events: Vec<PackedEvent>,
-    /// (router, index of its first event), ascending; closed by an entry with
-    /// the number of events.
-    pub groups: Vec<(u32, u32)>,
+    /// Ascending by router; closed by an entry that begins after the last event.
+    pub groups: Vec<Group>,
+}
+
+/// The events of one router in a window.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Group {
+    pub router: u32,
+    /// Index of its first event.
+    pub first: u32,
+    /// Index of its first credit; the credits come last.
+    pub credits: u32,
 }
 
 #[cfg(test)]
@@ -295,17 +330,21 @@ mod tests {
         ) {
             let mut calendar = Calendar::new(shift, 40);
             for (payload, &(time, router)) in times.iter().enumerate() {
-                calendar.push(Event::new(time, router, Kind::Arrive, 0, payload as u32));
+                let kind = if time % 3 == 0 { Kind::Credit } else { Kind::Arrive };
+                calendar.push(Event::new(time, router, kind, 0, payload as u32));
             }
             let mut out = Vec::new();
             let mut grouped = GroupedEvents::default();
             while let Some(window) = calendar.next_window() {
                 calendar.take(window, &mut grouped);
-                prop_assert!(grouped.groups.windows(2).all(|p| p[0].0 < p[1].0 && p[0].1 < p[1].1));
                 for pair in grouped.groups.windows(2) {
-                    for event in &grouped.events[pair[0].1 as usize..pair[1].1 as usize] {
+                    let (group, end) = (pair[0], pair[1].first);
+                    prop_assert!(group.router < pair[1].router && group.first < end);
+                    for index in group.first..end {
+                        let event = grouped.events[index as usize];
                         prop_assert!(event.offset() < 1 << shift);
-                        out.push(((window << shift) + event.offset(), pair[0].0));
+                        prop_assert_eq!(event.kind() == Kind::Credit, index >= group.credits);
+                        out.push(((window << shift) + event.offset(), group.router));
                     }
                 }
             }

@@ -178,6 +178,10 @@ pub(super) struct Partition<'a, R: Routing> {
 /// What a routing algorithm sees of the router where it runs.
 struct View<'v> {
     ports: &'v [Port],
+    /// Credits that came early, and the time (in the window) of the decision:
+    /// those before it count.
+    early: &'v [PackedEvent],
+    offset: u64,
     snapshot: &'v Snapshot,
     key: StreamKey,
     entity: u64,
@@ -187,8 +191,14 @@ struct View<'v> {
 impl odonata_network::RouterView for View<'_> {
     #[inline(always)]
     fn occupancy_bytes(&mut self, port: u16) -> u64 {
-        let port = &self.ports[port as usize];
-        u64::from(port.queued) + u64::from(port.downstream)
+        let state = &self.ports[port as usize];
+        let credited: u64 = self
+            .early
+            .iter()
+            .filter(|credit| credit.port() == u32::from(port) && credit.offset() < self.offset)
+            .map(|credit| u64::from(credit_size(credit.payload())))
+            .sum();
+        u64::from(state.queued) + u64::from(state.downstream) - credited
     }
     #[inline(always)]
     fn remote_occupancy_bytes(&self, port: PortId) -> u64 {
@@ -199,6 +209,12 @@ impl odonata_network::RouterView for View<'_> {
         self.counter += 1;
         self.key.below(self.entity, self.counter, bound)
     }
+}
+
+/// Bytes that a credit event returns.
+#[inline(always)]
+fn credit_size(payload: u32) -> u32 {
+    payload & ((1 << CREDIT_SIZE_BITS) - 1)
 }
 
 /// Random draws that a packet may make at one router.
@@ -394,34 +410,99 @@ impl<'a, R: Routing> Partition<'a, R> {
         self.window_end = self.calendar.end_of(window);
         self.window_start = self.calendar.end_of(window) - self.calendar.window();
         for index in 0..grouped.groups.len() - 1 {
-            let (router, start) = grouped.groups[index];
-            let end = grouped.groups[index + 1].1;
+            let group = grouped.groups[index];
+            let end = grouped.groups[index + 1].first;
             self.prefetch_group(grouped, index + 2);
-            let events = &mut grouped.events[start as usize..end as usize];
+            let (events, credits) = grouped.events[group.first as usize..end as usize]
+                .split_at_mut((group.credits - group.first) as usize);
             events.sort_unstable();
-            self.current = router;
-            self.simulate_router(router, events);
+            self.current = group.router;
+            let first_port = self.first_port(group.router);
+            let early = self.take_credits_early(first_port, credits);
+            self.simulate_router(group.router, first_port, events, early);
+            for credit in early {
+                let port = self.creditor(first_port + credit.port() as usize);
+                self.ports[port].downstream -= credit_size(credit.payload());
+            }
         }
         self.window_end = 0;
+    }
+
+    /// First port of a router of this partition, in `ports`.
+    #[inline(always)]
+    fn first_port(&self, router: u32) -> usize {
+        (self.shared.topology.first_port[(self.base_router + router) as usize] - self.base_port)
+            as usize
+    }
+
+    /// Adds this window's credits to their channels before their time where
+    /// nobody can notice: where the channel would not run short of credits in
+    /// this window without them. Returns those; the occupancy that routing sees
+    /// still has to account for their time. The others become events.
+    fn take_credits_early<'c>(
+        &mut self,
+        first_port: usize,
+        credits: &'c mut [PackedEvent],
+    ) -> &'c [PackedEvent] {
+        let mut early = 0;
+        for index in 0..credits.len() {
+            let credit = credits[index];
+            let port = self.creditor(first_port + credit.port() as usize);
+            let state = &self.ports[port];
+            let vc = (credit.payload() >> CREDIT_SIZE_BITS) as usize;
+            let lane = &mut self.lanes[(port << self.lane_shift) + vc];
+            if state.stalled_since == NEVER
+                && lane.credits >= self.classes[state.class as usize].margin
+            {
+                lane.credits += credit_size(credit.payload());
+                credits[early] = credit;
+                early += 1;
+            } else {
+                self.upcoming.push(credit);
+            }
+        }
+        if self.upcoming.len() > 1 {
+            self.upcoming.sort_unstable_by(|a, b| b.cmp(a));
+        }
+        self.events += early as u64;
+        &credits[..early]
+    }
+
+    /// Port (index in `ports`) whose channels the credits of a router port are
+    /// for: a terminal port sends to a node, which needs no credits, so they are
+    /// the node's interface's.
+    #[inline(always)]
+    fn creditor(&self, port: usize) -> usize {
+        let state = &self.ports[port];
+        if self.classes[state.class as usize].terminal {
+            self.router_ports + state.peer_router as usize
+        } else {
+            port
+        }
     }
 
     /// Starts to load the packets that arrive in a group of events.
     #[inline(always)]
     fn prefetch_group(&self, grouped: &GroupedEvents, index: usize) {
-        let Some(&[(_, start), (_, end)]) = grouped.groups.get(index..index + 2) else {
+        let Some(group) = grouped.groups.get(index) else {
             return;
         };
-        for event in &grouped.events[start as usize..end as usize] {
+        for event in &grouped.events[group.first as usize..group.credits as usize] {
             if event.kind() == Kind::Arrive {
                 prefetch(&self.packets.hot, event.payload() as usize);
             }
         }
     }
 
-    /// Simulates the current window of one router, given its events in order.
-    fn simulate_router(&mut self, router: u32, events: &[PackedEvent]) {
-        let first_port = (self.shared.topology.first_port[(self.base_router + router) as usize]
-            - self.base_port) as usize;
+    /// Simulates the current window of one router, given its events in order
+    /// and the credits that have been taken early.
+    fn simulate_router(
+        &mut self,
+        router: u32,
+        first_port: usize,
+        events: &[PackedEvent],
+        early: &[PackedEvent],
+    ) {
         let mut events = events.iter().copied();
         // The next event from before this window, and of those that came up in it.
         let mut given = events.next().unwrap_or(PackedEvent::LAST);
@@ -452,15 +533,8 @@ impl<'a, R: Routing> Partition<'a, R> {
                 let alone = first_at_this_time && last_at_this_time;
                 let port = first_port + event.port() as usize;
                 match event.kind() {
-                    Kind::Arrive => {
-                        self.arrive(router, first_port, port, event.payload(), now, alone)
-                    }
-                    Kind::Credit => {
-                        let port = self.credit(port, event.payload());
-                        if self.ports[port].stalled_since != NEVER {
-                            self.touch(port);
-                        }
-                    }
+                    Kind::Arrive => self.arrive(router, first_port, port, event, early, alone),
+                    Kind::Credit => self.credit(port, event.payload()),
                     Kind::Wake => match event.payload() {
                         0 => {
                             self.ports[port].wake = false;
@@ -560,20 +634,15 @@ impl<'a, R: Routing> Partition<'a, R> {
         self.touched_crossbar.push(output as u32);
     }
 
-    /// Takes a credit; returns the port (index in `ports`) that has it now.
-    #[inline(always)]
-    fn credit(&mut self, port: usize, payload: u32) -> usize {
-        let size = payload & ((1 << CREDIT_SIZE_BITS) - 1);
+    /// Takes a credit at its time.
+    fn credit(&mut self, port: usize, payload: u32) {
+        let port = self.creditor(port);
         let vc = (payload >> CREDIT_SIZE_BITS) as usize;
-        let port = if self.classes[self.ports[port].class as usize].terminal {
-            // A terminal port sends to a node, which needs no credits: they are the interface's.
-            self.router_ports + self.ports[port].peer_router as usize
-        } else {
-            port
-        };
-        self.lanes[(port << self.lane_shift) + vc].credits += size;
-        self.ports[port].downstream -= size;
-        port
+        self.lanes[(port << self.lane_shift) + vc].credits += credit_size(payload);
+        self.ports[port].downstream -= credit_size(payload);
+        if self.ports[port].stalled_since != NEVER {
+            self.touch(port);
+        }
     }
 
     /// A packet requests its output. `alone`: no other event of this router
@@ -584,14 +653,18 @@ impl<'a, R: Routing> Partition<'a, R> {
         router: u32,
         first_port: usize,
         input: usize,
-        slot: u32,
-        now: u64,
+        event: PackedEvent,
+        early: &[PackedEvent],
         alone: bool,
     ) {
+        let slot = event.payload();
+        let now = self.window_start + event.offset();
         let packet = &mut self.packets.hot[slot as usize];
         let injected = packet.routers == 0;
         let mut view = View {
             ports: &self.ports[first_port..self.router_ports],
+            early,
+            offset: event.offset(),
             snapshot: self.snapshot,
             key: self.shared.routing_key,
             entity: (u64::from(packet.source) << 32) | u64::from(packet.sequence),

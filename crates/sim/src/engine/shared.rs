@@ -2,7 +2,7 @@
 
 use odonata_network::{LinkKind, Peer, Topology};
 use odonata_units::random::{Purpose, StreamKey};
-use odonata_units::{Bandwidth, NodeId};
+use odonata_units::{Bandwidth, NodeId, Picoseconds};
 
 use super::calendar::{MAX_PAYLOAD, MAX_RADIX, MAX_ROUTERS, MAX_WINDOW_SHIFT};
 use crate::config::{Crossbar, EngineConfig, JobLoad, JobPlan, Measurement, Switching};
@@ -15,6 +15,8 @@ pub(super) struct Class {
     pub latency: u64,
     pub buffer: u32,
     pub terminal: bool,
+    /// A channel with this many credits cannot run short of them within a window.
+    pub margin: u32,
 }
 
 /// Bits of the size in a credit event; its virtual channel lies above.
@@ -140,6 +142,7 @@ impl<'a> Shared<'a> {
                     parameter("network.links.*.buffer", class.buffer, "below 4 GiB")
                 })?,
                 terminal: class.kind == LinkKind::Terminal,
+                margin: 0,
             });
         }
         let mut router_of_node = Vec::with_capacity(topology.nodes());
@@ -228,7 +231,7 @@ impl<'a> Shared<'a> {
             }
             first_rank.push(next as u32);
         }
-        Ok(Self {
+        let mut shared = Self {
             topology,
             config,
             jobs,
@@ -248,7 +251,15 @@ impl<'a> Shared<'a> {
             stop,
             warmup: measurement.warmup.0,
             lookahead,
-        })
+        };
+        let window = 1u64 << shared.window_shift();
+        for class in &mut shared.classes {
+            // What is sent in a window begins in it: one packet may reach beyond.
+            let rate = u128::from(class.bandwidth.bytes_per_second());
+            let sent = (rate * u128::from(window)).div_ceil(u128::from(Picoseconds::SECOND.0));
+            class.margin = u32::try_from(sent + 2 * u128::from(packet)).unwrap_or(u32::MAX);
+        }
+        Ok(shared)
     }
 
     /// Number of `rank` of `job` among all ranks: names its random streams.
