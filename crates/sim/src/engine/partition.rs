@@ -275,7 +275,7 @@ impl<'a, R: Routing> Partition<'a, R> {
                         head: NIL,
                         tail: NIL,
                     },
-                    shared.vcs,
+                    1 << lane_shift,
                 )
             })
             .collect();
