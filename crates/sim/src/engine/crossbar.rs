@@ -320,8 +320,9 @@ impl<R: Routing> Partition<'_, R> {
                 packet.tail + shared.delay + rate.duration_of(flit.min(u64::from(packet.size))).0,
             );
         }
-        // The link will not end before the crossbar; it adds delay and flit to
-        // the tail, which have passed here already.
+        // The link will not end before the crossbar, nor before the tail's last
+        // flit has arrived and gone out at the link's own rate; it adds delay and
+        // flit to the tail, which have passed here already.
         let class = &shared.classes[self.ports[output].class as usize];
         let flit = shared.flit.map_or(0, |flit| {
             class
@@ -329,7 +330,7 @@ impl<R: Routing> Partition<'_, R> {
                 .duration_of(flit.min(u64::from(packet.size)))
                 .0
         });
-        packet.tail = end.saturating_sub(shared.delay + flit);
+        packet.tail = packet.tail.max(end.saturating_sub(shared.delay + flit));
         packet.next = NIL;
         crossbar.room[output * vcs + usize::from(packet.out_vc)] -= packet.size;
         crossbar.request(output, fifo, false);
