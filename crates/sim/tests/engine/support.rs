@@ -1,0 +1,234 @@
+//! What the tests share: networks, parameters, programs and ways to run them.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use odonata_load::{Arrivals, Cursor, OpenLoop, Operation, Pattern, Process, Program};
+use odonata_network::routing::{Algorithm, AnyRouting, RoutingSpec, RoutingTask};
+use odonata_network::topology::{
+    Arrangement, CrossbarSpec, DragonflyLinks, DragonflySpec, GroupWiring,
+};
+use odonata_network::{LinkClass, LinkKind, Routing, Topology};
+use odonata_sim::{
+    Arbitration, Crossbar, EngineConfig, InjectionOrder, JobLoad, JobPlan, Measurement,
+    MessageRecords, NicModel, Outcome, RouterModel, SimError, Switching, run,
+};
+use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
+
+/// 8 bytes per nanosecond: round numbers of picoseconds for whole flits of 8 bytes.
+pub const RATE: u64 = 8_000_000_000;
+
+pub fn bandwidth(bytes_per_second: u64) -> Bandwidth {
+    Bandwidth::new(bytes_per_second).expect("a bandwidth in range")
+}
+
+/// A link class.
+pub fn link(kind: LinkKind, bytes_per_second: u64, latency_ps: u64, buffer: u64) -> LinkClass {
+    LinkClass {
+        name: kind.name().to_owned(),
+        kind,
+        bandwidth: bandwidth(bytes_per_second),
+        latency: Picoseconds(latency_ps),
+        buffer: Bytes(buffer),
+    }
+}
+
+/// The same link everywhere.
+pub fn uniform_links(bytes_per_second: u64, latency_ps: u64, buffer: u64) -> DragonflyLinks {
+    let of = |kind| link(kind, bytes_per_second, latency_ps, buffer);
+    DragonflyLinks {
+        terminal: of(LinkKind::Terminal),
+        local: of(LinkKind::Local),
+        column: None,
+        global: of(LinkKind::Global),
+    }
+}
+
+/// All nodes on one router.
+pub fn crossbar(nodes: u32, terminal: LinkClass) -> Topology {
+    CrossbarSpec { nodes, terminal }
+        .build()
+        .expect("a crossbar")
+}
+
+/// A dragonfly with all-to-all groups.
+pub fn dragonfly(p: u32, a: u32, h: u32, g: u32, links: DragonflyLinks) -> Topology {
+    DragonflySpec {
+        p,
+        a,
+        h,
+        g,
+        arrangement: Arrangement::Absolute,
+        group: GroupWiring::AllToAll,
+        links,
+    }
+    .build()
+    .expect("a dragonfly")
+}
+
+/// A file below `../shared`, or `None`, said on stderr, where it is absent.
+pub fn shared_file(name: &str) -> Option<PathBuf> {
+    let found = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .map(|directory| directory.join("shared").join(name))
+        .find(|path| path.is_file());
+    if found.is_none() {
+        eprintln!("skipped: ../shared/{name} is absent");
+    }
+    found
+}
+
+/// Parameters that a test changes to what it is about.
+pub fn config() -> EngineConfig {
+    EngineConfig {
+        packet: Bytes(256),
+        router: RouterModel {
+            delay: Picoseconds(40_000),
+            credit_delay: Picoseconds(0),
+            switching: Switching::CutThrough { flit: Bytes(8) },
+            crossbar: Crossbar::Ideal,
+            arbitration: Arbitration::RoundRobin,
+        },
+        nic: NicModel {
+            injection: InjectionOrder::RoundRobin,
+            loopback_latency: Picoseconds(100_000),
+            loopback_bandwidth: bandwidth(RATE),
+        },
+        seed: 1,
+        threads: 1,
+    }
+}
+
+/// From `warmup` to `end`, every message recorded or none.
+pub fn measure(warmup: u64, end: u64, messages: MessageRecords) -> Measurement {
+    Measurement {
+        warmup: Picoseconds(warmup),
+        duration: Some(Picoseconds(end)),
+        timeline_bin: None,
+        messages,
+    }
+}
+
+/// Until all closed-loop jobs are done, every message recorded.
+pub const TO_THE_END: Measurement = Measurement {
+    warmup: Picoseconds(0),
+    duration: None,
+    timeline_bin: None,
+    messages: MessageRecords::EveryNth(1),
+};
+
+/// A job of `load` with rank `r` on node `nodes[r]`.
+pub fn job(name: &str, nodes: impl IntoIterator<Item = u32>, load: JobLoad) -> JobPlan {
+    JobPlan {
+        name: name.to_owned(),
+        start: Picoseconds(0),
+        node_of_rank: nodes.into_iter().map(NodeId).collect(),
+        load,
+    }
+}
+
+/// Sources that offer `bytes_per_second` each.
+pub fn open(
+    pattern: Pattern,
+    message: u64,
+    bytes_per_second: f64,
+    process: Process,
+    ranks: u32,
+) -> JobLoad {
+    let arrivals =
+        Arrivals::from_rate(Bytes(message), bytes_per_second, process).expect("a rate in range");
+    JobLoad::Open(OpenLoop::new(pattern, arrivals, Bytes(message), ranks).expect("a load"))
+}
+
+/// A program given as a list of operations per rank.
+pub struct Script(pub Vec<Vec<Operation>>);
+
+impl Script {
+    pub fn load(operations: Vec<Vec<Operation>>) -> JobLoad {
+        JobLoad::Closed(Arc::new(Self(operations)))
+    }
+
+    fn sizes(&self) -> impl Iterator<Item = u64> {
+        self.0
+            .iter()
+            .flatten()
+            .filter_map(|operation| match operation {
+                Operation::Send { bytes, .. } => Some(bytes.0),
+                _ => None,
+            })
+    }
+}
+
+impl Program for Script {
+    fn ranks(&self) -> u32 {
+        self.0.len() as u32
+    }
+    fn next(&self, rank: odonata_units::RankId, cursor: &mut Cursor) -> Operation {
+        let operation = self.0[rank.index()].get(cursor.position as usize);
+        cursor.position += 1;
+        operation.copied().unwrap_or(Operation::Finish)
+    }
+    fn total_bytes(&self) -> Bytes {
+        Bytes(self.sizes().sum())
+    }
+    fn total_messages(&self) -> u64 {
+        self.sizes().count() as u64
+    }
+    fn iterations(&self) -> u32 {
+        0
+    }
+}
+
+/// Runs with an algorithm whose type is known.
+pub fn simulate_with<R: Routing>(
+    topology: &Topology,
+    routing: &R,
+    config: &EngineConfig,
+    jobs: &[JobPlan],
+    measurement: &Measurement,
+) -> Result<Outcome, SimError> {
+    run(topology, routing, config, jobs, measurement, &mut |_| {
+        ControlFlow::Continue(())
+    })
+}
+
+/// Runs with any algorithm.
+pub fn simulate(
+    topology: &Topology,
+    routing: &RoutingSpec,
+    config: &EngineConfig,
+    jobs: &[JobPlan],
+    measurement: &Measurement,
+) -> Result<Outcome, SimError> {
+    struct Task<'t>(
+        &'t Topology,
+        &'t EngineConfig,
+        &'t [JobPlan],
+        &'t Measurement,
+    );
+    impl RoutingTask for Task<'_> {
+        type Output = Result<Outcome, SimError>;
+        fn run<R: Routing>(self, routing: &R) -> Self::Output {
+            simulate_with(self.0, routing, self.1, self.2, self.3)
+        }
+    }
+    AnyRouting::new(topology, routing)
+        .expect("a routing that fits")
+        .dispatch(Task(topology, config, jobs, measurement))
+}
+
+pub const MINIMAL: RoutingSpec = RoutingSpec::new(Algorithm::Minimal);
+
+/// Fails unless every byte is accounted for.
+pub fn assert_conserved(outcome: &Outcome) {
+    let books = outcome.conservation;
+    assert_eq!(
+        books.created,
+        books.delivered + books.backlog + books.in_flight,
+        "{books:?}"
+    );
+    let created: u64 = outcome.jobs.iter().map(|job| job.bytes_created).sum();
+    let delivered: u64 = outcome.jobs.iter().map(|job| job.bytes_delivered).sum();
+    assert_eq!((books.created, books.delivered), (created, delivered));
+}
