@@ -119,7 +119,7 @@ pub(super) fn check<R: Routing>(
 /// The channel whose buffer holds a packet.
 fn held(shared: &Shared<'_>, packet: &Packet) -> Channel {
     let first = shared.topology.first_port[packet.upstream_router as usize];
-    (first + packet.upstream_port, packet.route.vc)
+    (first + u32::from(packet.upstream_port), packet.route.vc)
 }
 
 /// The packets of an input FIFO move when the first one does, and that waits

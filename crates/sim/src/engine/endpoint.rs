@@ -216,11 +216,19 @@ impl<R: Routing> Partition<'_, R> {
             }
             return;
         }
+        let mut fresh = None;
         if !self.interfaces[index].open_active {
-            self.pull_open_message(index, now);
+            fresh = self.pull_open_message(index, now);
+            self.interfaces[index].open_active = fresh.is_some();
+            if let Some(message) = fresh
+                && !self.interfaces[index].outgoing.is_empty()
+            {
+                self.interfaces[index].outgoing.push_back(message);
+                fresh = None;
+            }
         }
-        let interface = &self.interfaces[index];
-        let Some(&message) = interface.outgoing.front() else {
+        // A message that finds nothing before it need not queue.
+        let Some(message) = fresh.or_else(|| self.interfaces[index].outgoing.pop_front()) else {
             self.arm_interface(index, now + 1);
             return;
         };
@@ -231,33 +239,32 @@ impl<R: Routing> Partition<'_, R> {
             if state.stalled_since == NEVER {
                 state.stalled_since = now;
             }
+            self.interfaces[index].outgoing.push_front(message);
             return;
         }
         if state.stalled_since != NEVER {
-            state.end_stall(now, self.shared.warmup);
+            state.end_stall(now, self.warmup);
         }
         let end = self.inject(index, &message, size, now);
         let interface = &mut self.interfaces[index];
         let left = message.bytes_left - u64::from(size);
         if left == 0 {
-            interface.outgoing.pop_front();
             if message.local_rank == NIL {
                 interface.open_active = false;
             } else {
                 let router = interface.router - self.base_router;
-                let event = Event::new(
-                    end,
-                    router,
-                    Kind::Node,
-                    interface.terminal,
-                    SENT | message.local_rank,
-                );
+                let payload = SENT | message.local_rank;
+                let event = Event::new(end, router, Kind::Node, interface.terminal, payload);
                 self.schedule(event);
             }
         } else {
-            interface.outgoing[0].bytes_left = left;
-            if self.shared.config.nic.injection == InjectionOrder::RoundRobin {
-                interface.outgoing.rotate_left(1);
+            let rest = OutMessage {
+                bytes_left: left,
+                ..message
+            };
+            match self.shared.config.nic.injection {
+                InjectionOrder::RoundRobin => interface.outgoing.push_back(rest),
+                InjectionOrder::Fifo => interface.outgoing.push_front(rest),
             }
         }
         if self.interfaces[index].outgoing.is_empty() {
@@ -291,88 +298,91 @@ impl<R: Routing> Partition<'_, R> {
         self.injected_bytes += u64::from(size);
         self.last_move = now;
         self.timeline
-            .inject(now, message.contents.job, u64::from(size));
-        let destination = message.contents.destination as usize;
-        let router = shared.router_of_node[destination];
+            .inject(now, u32::from(message.contents.job), u64::from(size));
+        let (router, terminal) = shared.attachment[message.contents.destination as usize];
+        // Nobody will ask who sent it to whom, nor for other packets of the message.
+        let bare = message.local_rank == NIL
+            && message.contents.message_bytes == u64::from(size)
+            && shared.measurement.messages == MessageRecords::None;
         let packet = Packet {
-            route: PacketRoute::injected(RouterId(router), shared.terminal_of_node[destination]),
+            route: PacketRoute::injected(RouterId(router), terminal),
             created: message.created,
             tail: end + class.latency,
             size,
             next: NIL,
-            upstream_port: interface.terminal,
             upstream_router: interface.router,
             source: interface.node,
             sequence,
+            upstream_port: interface.terminal as u16,
+            out_port: 0,
+            job: message.contents.job,
             upstream_class: state.class,
             out_vc: 0,
             routers: 0,
-            out_port: 0,
+            bare,
         };
         let (router, port) = (interface.router, interface.terminal);
-        let slot = self.packets.insert(packet, message.contents);
+        let slot = if bare {
+            self.packets.insert_bare(packet)
+        } else {
+            self.packets.insert(packet, message.contents)
+        };
         self.send_arrival(router, port, head + class.latency + shared.delay, slot);
         end
     }
 
-    /// Takes messages from the interface's open-loop sources until one of them
-    /// goes to another node, as far as they have been created by now.
-    fn pull_open_message(&mut self, index: usize, now: u64) {
+    /// The next message of the interface's open-loop sources that goes to
+    /// another node, if it has been created by now; sends those before it that
+    /// stay on this node.
+    fn pull_open_message(&mut self, index: usize, now: u64) -> Option<OutMessage> {
         let shared = self.shared;
         while let Some(at) = self.next_source(index) {
             let source = self.sources[at];
-            if source.next_time > now || source.next_time >= shared.stop {
-                return;
+            if source.next_time > now || source.next_time >= self.stop {
+                return None;
             }
-            let JobLoad::Open(load) = &shared.jobs[source.job as usize].load else {
+            let plan = &shared.jobs[source.job as usize];
+            let JobLoad::Open(load) = &plan.load else {
                 unreachable!("a source of a closed-loop job");
             };
             let entity = u64::from(shared.rank(source.job, source.rank));
             let n = source.next_message;
-            let start = shared.jobs[source.job as usize].start;
-            let next = load
-                .arrival(
-                    shared.arrival_key,
-                    entity,
-                    n + 1,
-                    start,
-                    Picoseconds(source.next_time),
-                )
-                .0;
-            let next_source = &mut self.sources[at];
-            next_source.next_message = n + 1;
-            next_source.next_time = next;
-            let destination =
-                load.destination(shared.destination_key, entity, n, RankId(source.rank));
-            let Some(destination) = destination else {
-                next_source.next_time = NEVER;
+            let created = Picoseconds(source.next_time);
+            let Some(to) = load.destination(shared.destination_key, entity, n, RankId(source.rank))
+            else {
+                self.sources[at].next_time = NEVER;
                 continue;
             };
-            let created = source.next_time;
-            if self.send(
+            let next = &mut self.sources[at];
+            next.next_message = n + 1;
+            next.next_time = load
+                .arrival(shared.arrival_key, entity, n + 1, plan.start, created)
+                .0;
+            let message = self.create(
                 index,
                 source.job,
                 source.rank,
                 NIL,
-                destination,
+                to,
                 load.message,
                 0,
-                created,
+                created.0,
                 now,
-            ) {
-                self.interfaces[index].open_active = true;
-                return;
+            );
+            if message.is_some() {
+                return message;
             }
         }
+        None
     }
 
-    /// Hands a message to the interface; true if it goes through the network,
-    /// false if its receiver is on the same node.
+    /// Creates a message that goes through the network, for the interface to
+    /// send; delivers it otherwise, when its receiver is on the same node.
     #[expect(
         clippy::too_many_arguments,
         reason = "a message has that many properties"
     )]
-    fn send(
+    fn create(
         &mut self,
         index: usize,
         job: u32,
@@ -383,7 +393,7 @@ impl<R: Routing> Partition<'_, R> {
         tag: u32,
         created: u64,
         now: u64,
-    ) -> bool {
+    ) -> Option<OutMessage> {
         let shared = self.shared;
         let destination = shared.node_of(job, to.0).0;
         let collector = &mut self.jobs[job as usize];
@@ -398,27 +408,26 @@ impl<R: Routing> Partition<'_, R> {
         let contents = Contents {
             message_bytes: bytes.0,
             message,
-            job,
+            job: job as u16,
             source_rank: rank,
             destination_rank: to.0,
             tag,
             destination,
         };
         if destination != interface.node {
-            let message = OutMessage {
+            return Some(OutMessage {
                 bytes_left: bytes.0,
                 created,
                 local_rank,
                 contents,
-            };
-            interface.outgoing.push_back(message);
-            return true;
+            });
         }
         let nic = &shared.config.nic;
         let begin = now.max(interface.loopback_free);
         let duration = nic.loopback_bandwidth.duration_of(bytes.0).0.max(1);
         interface.loopback_free = begin + duration;
         let time = (begin + duration + nic.loopback_latency.0).max(now + 1);
+        let interface = &self.interfaces[index];
         let (router, terminal) = (interface.router - self.base_router, interface.terminal);
         self.injected_bytes += bytes.0;
         self.timeline
@@ -429,14 +438,16 @@ impl<R: Routing> Partition<'_, R> {
             tail: time,
             size: 0,
             next: NIL,
-            upstream_port: NIL,
             upstream_router: NIL,
-            source: self.interfaces[index].node,
+            source: interface.node,
             sequence: 0,
+            upstream_port: 0,
+            out_port: 0,
+            job: job as u16,
             upstream_class: 0,
             out_vc: 0,
             routers: 0,
-            out_port: 0,
+            bare: false,
         };
         let slot = self.packets.insert(packet, contents);
         if time < shared.stop {
@@ -451,7 +462,7 @@ impl<R: Routing> Partition<'_, R> {
             self.leaving_bytes += bytes.0;
             self.packets.remove(slot);
         }
-        false
+        None
     }
 
     /// The last router has started to send a packet to its node, where the
@@ -466,13 +477,25 @@ impl<R: Routing> Partition<'_, R> {
             return;
         }
         self.packets_delivered += 1;
-        let contents = self.packets.contents[slot as usize];
-        let collector = &mut self.jobs[contents.job as usize];
-        if packet.created >= shared.warmup {
-            collector.packet_latency.record(time - packet.created);
+        let job = u32::from(packet.job);
+        self.count_delivered(job, time, size);
+        let collector = &mut self.jobs[job as usize];
+        let measured = packet.created >= self.warmup;
+        if measured {
             collector.visit(packet.routers);
         }
-        self.count_delivered(contents.job, time, size);
+        if packet.bare {
+            collector.messages_delivered += 1;
+            if measured {
+                collector.single_latency.record(time - packet.created);
+            }
+            self.packets.remove(slot);
+            return;
+        }
+        if measured {
+            collector.packet_latency.record(time - packet.created);
+        }
+        let contents = self.packets.contents[slot as usize];
         if contents.message_bytes > size {
             let key = (u64::from(packet.source) << 32) | u64::from(contents.message);
             let missing = self.incomplete.entry(key).or_insert(contents.message_bytes);
@@ -484,7 +507,7 @@ impl<R: Routing> Partition<'_, R> {
             self.incomplete.remove(&key);
         }
         self.complete_message(&packet, &contents, time);
-        if matches!(shared.jobs[contents.job as usize].load, JobLoad::Closed(_)) {
+        if matches!(shared.jobs[job as usize].load, JobLoad::Closed(_)) {
             self.packets.hot[slot as usize].size = 0;
             self.schedule(Event::new(
                 time,
@@ -517,7 +540,7 @@ impl<R: Routing> Partition<'_, R> {
         if let MessageRecords::EveryNth(n) = self.shared.measurement.messages {
             if contents.message.is_multiple_of(n.max(1)) {
                 self.messages.push(MessageRecord {
-                    job: contents.job,
+                    job: u32::from(contents.job),
                     source_rank: contents.source_rank,
                     destination_rank: contents.destination_rank,
                     source: NodeId(packet.source),
@@ -544,10 +567,12 @@ impl<R: Routing> Partition<'_, R> {
                 let packet = self.packets.hot[subject as usize];
                 let contents = self.packets.contents[subject as usize];
                 self.packets.remove(subject);
-                self.count_delivered(contents.job, now, contents.message_bytes);
+                self.count_delivered(u32::from(contents.job), now, contents.message_bytes);
                 self.complete_message(&packet, &contents, now);
-                let sender =
-                    self.local_rank[self.shared.rank(contents.job, contents.source_rank) as usize];
+                let sender = self.local_rank[self
+                    .shared
+                    .rank(u32::from(contents.job), contents.source_rank)
+                    as usize];
                 if sender != NIL {
                     self.receive_message(&contents, now);
                     self.complete_operation(sender, now);
@@ -561,8 +586,10 @@ impl<R: Routing> Partition<'_, R> {
 
     /// A message is complete at its receiver.
     fn receive_message(&mut self, contents: &Contents, now: u64) {
-        let local =
-            self.local_rank[self.shared.rank(contents.job, contents.destination_rank) as usize];
+        let local = self.local_rank[self
+            .shared
+            .rank(u32::from(contents.job), contents.destination_rank)
+            as usize];
         let state = &mut self.ranks[local as usize];
         let key = match_key(contents.source_rank, contents.tag);
         let balance = state.balance.entry(key).or_insert(0);
@@ -619,7 +646,7 @@ impl<R: Routing> Partition<'_, R> {
                 }
                 Operation::Send { to, bytes, tag } => {
                     state.outstanding += 1;
-                    self.send(
+                    let message = self.create(
                         interface as usize,
                         job,
                         rank,
@@ -630,6 +657,7 @@ impl<R: Routing> Partition<'_, R> {
                         now,
                         now,
                     );
+                    self.interfaces[interface as usize].outgoing.extend(message);
                 }
                 Operation::Receive { from, tag } => {
                     let key = match_key(from.0, tag);

@@ -14,8 +14,11 @@ pub(super) struct JobCollector {
     pub bytes_delivered: u64,
     pub bytes_delivered_measured: u64,
     pub bytes_created_measured: u64,
+    /// Of messages and of packets, apart from those that are both.
     pub message_latency: Histogram,
     pub packet_latency: Histogram,
+    /// Of messages that are one packet.
+    pub single_latency: Histogram,
     pub routers_visited: Vec<u64>,
     pub iteration_end: Vec<u64>,
     pub compute: u128,
@@ -55,7 +58,9 @@ impl JobCollector {
         self.bytes_delivered_measured += other.bytes_delivered_measured;
         self.bytes_created_measured += other.bytes_created_measured;
         self.message_latency.merge(&other.message_latency);
+        self.message_latency.merge(&other.single_latency);
         self.packet_latency.merge(&other.packet_latency);
+        self.packet_latency.merge(&other.single_latency);
         if other.routers_visited.len() > self.routers_visited.len() {
             self.routers_visited.resize(other.routers_visited.len(), 0);
         }

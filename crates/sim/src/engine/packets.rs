@@ -19,34 +19,38 @@ pub(super) struct Packet {
     pub size: u32,
     /// Next packet of the queue that it is in.
     pub next: u32,
-    /// Port whose credits it holds: the one that sent it here, relative to its router.
-    pub upstream_port: u32,
-    /// Router of that port (for an interface: the router that it hangs on).
+    /// Router of `upstream_port` (for an interface: the router that it hangs on).
     pub upstream_router: u32,
     /// Node that sent it.
     pub source: u32,
     /// Its number among the packets of that node: names its random stream.
     pub sequence: u32,
+    /// Port whose credits it holds: the one that sent it here, relative to its router.
+    pub upstream_port: u16,
+    /// Output that it was routed to, relative to the router's first port.
+    pub out_port: u16,
+    pub job: u16,
     /// Link class of `upstream_port`.
     pub upstream_class: u8,
     /// Virtual channel of its next buffer.
     pub out_vc: u8,
     /// Routers visited.
     pub routers: u8,
-    /// Output that it was routed to, relative to the router's first port.
-    pub out_port: u16,
+    /// Whether it is a whole message of which nobody asks for more than what is
+    /// said here: it has no [`Contents`].
+    pub bare: bool,
 }
 
 const _: () = assert!(size_of::<Packet>() == 64);
 
 /// What only the ends of a route need.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Contents {
     /// Size of the message.
     pub message_bytes: u64,
     /// Number of the message among those of its source node.
     pub message: u32,
-    pub job: u32,
+    pub job: u16,
     pub source_rank: u32,
     pub destination_rank: u32,
     pub tag: u32,
@@ -73,6 +77,17 @@ impl Packets {
             self.hot.push(packet);
             self.contents.push(contents);
             (self.hot.len() - 1) as u32
+        }
+    }
+
+    /// Inserts a packet that is `bare`.
+    #[inline]
+    pub fn insert_bare(&mut self, packet: Packet) -> u32 {
+        if let Some(slot) = self.free.pop() {
+            self.hot[slot as usize] = packet;
+            slot
+        } else {
+            self.insert(packet, Contents::default())
         }
     }
 

@@ -862,7 +862,7 @@ impl<'a, R: Routing> Partition<'a, R> {
         let (peer_router, peer_port) = (state.peer_router, state.peer_port);
         packet.route.vc = out_vc;
         packet.tail = end + latency;
-        packet.upstream_port = (port - first_port) as u32;
+        packet.upstream_port = (port - first_port) as u16;
         packet.upstream_router = self.base_router + router;
         packet.upstream_class = state.class;
         let arrival = head + latency + self.delay;
@@ -876,7 +876,12 @@ impl<'a, R: Routing> Partition<'a, R> {
         let latency = self.classes[packet.upstream_class as usize].latency;
         let time = end + latency + self.shared.credit_delay;
         let payload = (u32::from(packet.route.vc) << CREDIT_SIZE_BITS) | packet.size;
-        self.send_credit(packet.upstream_router, packet.upstream_port, time, payload);
+        self.send_credit(
+            packet.upstream_router,
+            u32::from(packet.upstream_port),
+            time,
+            payload,
+        );
     }
 
     #[inline(always)]

@@ -39,10 +39,8 @@ pub(super) struct Shared<'a> {
     pub delay: u64,
     pub credit_delay: u64,
     pub packet: u64,
-    /// Router of each node.
-    pub router_of_node: Vec<u32>,
-    /// Terminal port of each node, relative to its router.
-    pub terminal_of_node: Vec<u16>,
+    /// Router of each node and the terminal port there, relative to the router.
+    pub attachment: Vec<(u32, u16)>,
     /// Number of each job's first rank among all ranks.
     pub first_rank: Vec<u32>,
     pub routing_key: StreamKey,
@@ -145,13 +143,14 @@ impl<'a> Shared<'a> {
                 margin: 0,
             });
         }
-        let mut router_of_node = Vec::with_capacity(topology.nodes());
-        let mut terminal_of_node = Vec::with_capacity(topology.nodes());
+        let mut attachment = Vec::with_capacity(topology.nodes());
         for node in 0..topology.nodes() {
             let port = topology.port_of_node[node];
             let router = topology.router_of_port(port);
-            router_of_node.push(router.0);
-            terminal_of_node.push((port.0 - topology.first_port[router.index()]) as u16);
+            attachment.push((
+                router.0,
+                (port.0 - topology.first_port[router.index()]) as u16,
+            ));
         }
         let mut lookahead = u64::MAX;
         for router in 0..topology.routers() {
@@ -195,6 +194,13 @@ impl<'a> Shared<'a> {
                 "simulation.timeline_bin",
                 "0 ps",
                 "at least 1 ps",
+            ));
+        }
+        if jobs.len() > usize::from(u16::MAX) {
+            return Err(parameter(
+                "job",
+                format!("{} jobs", jobs.len()),
+                "at most 65,535",
             ));
         }
         let mut first_rank = vec![0u32];
@@ -242,8 +248,7 @@ impl<'a> Shared<'a> {
             delay: config.router.delay.0,
             credit_delay: config.router.credit_delay.0,
             packet,
-            router_of_node,
-            terminal_of_node,
+            attachment,
             first_rank,
             routing_key: StreamKey::new(config.seed, Purpose::Routing),
             arrival_key: StreamKey::new(config.seed, Purpose::Arrival),

@@ -15,6 +15,11 @@ pub(super) struct TimelineCollector {
     jobs: usize,
     bin_ps: u64,
     fixed: bool,
+    /// The bin that was used last: its start, its width (zero if there is none)
+    /// and its index in the series.
+    last_start: u64,
+    last_width: u64,
+    last_index: usize,
     /// Shape: bins × jobs.
     injected: Vec<u64>,
     delivered: Vec<u64>,
@@ -26,6 +31,9 @@ impl TimelineCollector {
             jobs,
             bin_ps: bin.map_or(FIRST_BIN_PS, |bin| bin.0),
             fixed: bin.is_some(),
+            last_start: 0,
+            last_width: 0,
+            last_index: 0,
             injected: Vec::new(),
             delivered: Vec::new(),
         }
@@ -33,11 +41,20 @@ impl TimelineCollector {
 
     #[inline(always)]
     fn index(&mut self, time: u64, job: u32) -> usize {
+        if time.wrapping_sub(self.last_start) >= self.last_width {
+            self.find(time);
+        }
+        self.last_index + job as usize
+    }
+
+    fn find(&mut self, time: u64) {
         let mut bin = (time / self.bin_ps) as usize;
         if (bin + 1) * self.jobs > self.injected.len() {
             bin = self.grow(time);
         }
-        bin * self.jobs + job as usize
+        self.last_start = bin as u64 * self.bin_ps;
+        self.last_width = self.bin_ps;
+        self.last_index = bin * self.jobs;
     }
 
     #[cold]
