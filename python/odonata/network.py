@@ -16,6 +16,7 @@ from odonata.model import (
     Table,
     by_form,
     chosen_by,
+    is_list,
     is_number,
     is_table,
     is_text,
@@ -125,22 +126,29 @@ class Routing(Table):
     choice: Literal["random", "by-load"] = "random"
     """How one of several minimal links is chosen: at random, or by the shorter queue."""
     via: Literal["group", "router", "node"] | None = None
-    """What a non-minimal route goes by way of: a random group, router or node. Default: the
-    usual one of the algorithm."""
+    """What a non-minimal route goes by way of: any router of a random group, a random router, or
+    the router of a random node. Default: `group`."""
     candidates: Count | None = None
-    """Non-minimal routes that an adaptive algorithm compares. Default: that of the algorithm."""
+    """Routes of each sort that an adaptive algorithm draws and compares. Default: 1."""
     threshold: Size | None = None
-    """Queue that an adaptive algorithm ignores: the minimal route is taken unless its queue is
-    longer than that of the other by more than this. Default: that of the algorithm."""
-    bias: Annotated[
+    """Advantage of minimal routes: an adaptive algorithm takes the minimal route unless its
+    weighted queue is longer than that of the other by more than this. Default: 0 B."""
+    weights: Annotated[
         Annotated[Literal["hops"], Tag(tag('"hops"'))]
-        | Annotated[float, Field(gt=0, allow_inf_nan=False), Tag(tag("a number"))],
-        by_form({'"hops"': is_text, "a number": is_number}),
+        | Annotated[
+            Annotated[list[Count], Field(min_length=2, max_length=2)],
+            Tag(tag("a list of two weights")),
+        ],
+        by_form({'"hops"': is_text, "a list of two weights": is_list}),
     ] = "hops"
-    """Factor by which the queue of a non-minimal route counts more than that of the minimal one:
-    `hops`, the ratio of their lengths, or a number."""
+    """How an adaptive algorithm weights queues: `hops`, each by the length of its route, or the
+    weights of minimal and of non-minimal routes, such as `[1, 2]`."""
+    detours_in_group: bool | None = None
+    """Whether adaptive traffic inside a group may go by way of a random router of the group.
+    Default: false, it is always minimal."""
     virtual_channels: Annotated[int, Field(ge=1, le=64)] | None = None
-    """Virtual channels per link. Default: what the algorithm needs to be free of deadlock."""
+    """Virtual channels per link; fewer than the algorithm needs are merged, and packets may then
+    wait for each other forever, as `odonata verify` shows. Default: what the algorithm needs."""
 
     def normalised(self) -> dict[str, Any]:
         """The engine's form."""
@@ -151,7 +159,8 @@ class Routing(Table):
             "via": self.via,
             "candidates": self.candidates,
             "threshold_bytes": None if self.threshold is None else int(self.threshold),
-            "bias": self.bias,
+            "weights": self.weights,
+            "detours_in_group": self.detours_in_group,
             "virtual_channels": self.virtual_channels,
         }
 

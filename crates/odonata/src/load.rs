@@ -70,34 +70,16 @@ pub(crate) fn read_job_matrix(
     else {
         return Ok(None);
     };
-    let read = |total_bytes: Option<u64>| {
-        let options = ReadOptions {
-            ranks,
-            total_bytes: total_bytes.map(Bytes),
-        };
-        read_matrix(file, options).map(|(matrix, _)| matrix)
+    let options = ReadOptions {
+        ranks,
+        total_bytes: total_bytes.map(Bytes),
     };
-    let fail = |error: MatrixError| matrix_error(&error, file, path);
-    let matrix = match read(*total_bytes) {
-        Ok(matrix) => JobMatrix {
-            matrix,
-            scale: scale.unwrap_or(1.0),
-        },
-        // The file holds bytes, not shares: scale them to the wanted sum.
-        Err(MatrixError::TotalNotUsed { total, .. }) => {
-            let matrix = read(None).map_err(fail)?;
-            let sum = matrix.statistics().total.0;
-            if sum == 0 {
-                let found = "a matrix without bytes between different ranks";
-                let allowed = "one with bytes, to be scaled";
-                return Err(SpecError::value(format!("{path}.file"), found, allowed));
-            }
-            let scale = total as f64 / sum as f64;
-            JobMatrix { matrix, scale }
-        }
-        Err(error) => return Err(fail(error)),
-    };
-    Ok(Some(matrix))
+    let (matrix, _) =
+        read_matrix(file, options).map_err(|error| matrix_error(&error, file, path))?;
+    Ok(Some(JobMatrix {
+        matrix,
+        scale: scale.unwrap_or(1.0),
+    }))
 }
 
 fn matrix_error(error: &MatrixError, file: &Path, path: &str) -> SpecError {
@@ -107,7 +89,7 @@ fn matrix_error(error: &MatrixError, file: &Path, path: &str) -> SpecError {
             format!("\"{}\", which cannot be read ({reason})", file.display()),
             "a readable file; relative paths start where the scenario lies",
         ),
-        MatrixError::NoTotal { .. } => {
+        MatrixError::NoTotal { .. } | MatrixError::NothingToScale { .. } => {
             SpecError::new(format!("{path}.total_bytes"), error.to_string())
         }
         _ => SpecError::new(format!("{path}.file"), error.to_string()),

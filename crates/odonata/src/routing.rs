@@ -1,58 +1,103 @@
 //! From the scenario's `[network.routing]` to a routing algorithm.
 
 use odonata_network::Topology;
-use odonata_network::routing::grouped::GroupedRoutes;
-use odonata_network::routing::{self, Minimal, RoutingError};
+use odonata_network::routing::{
+    self, AdaptiveOptions, AnyRouting, RoutingError, RoutingSpec, Weighting,
+};
 
 use crate::error::SpecError;
 use crate::spec::{self, Algorithm, Scenario};
-
-/// A routing algorithm that was chosen at run time. Inside this crate
-/// `with_routing!` hands out the algorithm itself, so that the engine dispatches
-/// statically.
-#[derive(Clone, Debug)]
-pub enum AnyRouting {
-    /// Minimal routes through groups.
-    Minimal(Minimal),
-}
-
-/// Evaluates an expression for the algorithm inside an [`AnyRouting`]:
-/// `with_routing!(&any, |routing| routing.virtual_channels())`.
-macro_rules! with_routing {
-    ($any:expr, |$routing:ident| $body:expr) => {
-        match $any {
-            $crate::AnyRouting::Minimal($routing) => $body,
-        }
-    };
-}
-
-pub(crate) use with_routing;
 
 /// Builds the routing algorithm of a scenario for its network.
 ///
 /// # Errors
 /// If the algorithm does not fit the network, or an option the algorithm.
 pub fn build_routing(scenario: &Scenario, topology: &Topology) -> Result<AnyRouting, SpecError> {
-    let spec = &scenario.network.routing;
-    let fail = |error: RoutingError| routing_error(&error);
-    let links = match spec.minimal_links {
-        spec::MinimalLinks::All => routing::MinimalLinks::All,
-        spec::MinimalLinks::Shortest => routing::MinimalLinks::Shortest,
+    let spec = routing_spec(&scenario.network.routing)?;
+    AnyRouting::new(topology, &spec).map_err(|error| routing_error(&error))
+}
+
+/// The network room's form of the routing table.
+fn routing_spec(spec: &spec::Routing) -> Result<RoutingSpec, SpecError> {
+    check_options(spec)?;
+    let via = match spec.via.unwrap_or(spec::Via::Group) {
+        spec::Via::Group => routing::Via::Group,
+        spec::Via::Router => routing::Via::Router,
+        spec::Via::Node => routing::Via::Node,
     };
-    let choice = match spec.choice {
-        spec::Choice::Random => routing::Choice::Random,
-        spec::Choice::ByLoad => routing::Choice::ByLoad,
+    let threshold = spec.threshold_bytes.unwrap_or(0);
+    let options = AdaptiveOptions {
+        via,
+        candidates: spec.candidates.unwrap_or(1),
+        threshold_bytes: i64::try_from(threshold).map_err(|_| {
+            let allowed = "less than 2^63 B";
+            SpecError::value("network.routing.threshold", threshold, allowed)
+        })?,
+        weighting: match spec.weights {
+            spec::Weights::Hops(_) => Weighting::Hops,
+            spec::Weights::Fixed([minimal, non_minimal]) => Weighting::Fixed {
+                minimal,
+                non_minimal,
+            },
+        },
+        detours_in_group: spec.detours_in_group.unwrap_or(false),
     };
-    let channels = spec.virtual_channels;
-    let groups = || GroupedRoutes::new(topology).map_err(fail);
-    match spec.algorithm {
-        Algorithm::Minimal => Minimal::new(groups()?, links, choice, channels)
-            .map(AnyRouting::Minimal)
-            .map_err(fail),
-        other => Err(SpecError::new(
-            "network.routing.algorithm",
-            format!("this build has no {} routing", other.name()),
-        )),
+    Ok(RoutingSpec {
+        algorithm: match spec.algorithm {
+            Algorithm::Minimal => routing::Algorithm::Minimal,
+            Algorithm::Valiant => routing::Algorithm::Valiant { via },
+            Algorithm::UgalL => routing::Algorithm::UgalLocal(options),
+            Algorithm::UgalG => routing::Algorithm::UgalGlobal(options),
+            Algorithm::Par => routing::Algorithm::Par(options),
+            Algorithm::ShortestPath => routing::Algorithm::ShortestPath,
+        },
+        links: match spec.minimal_links {
+            spec::MinimalLinks::All => routing::MinimalLinks::All,
+            spec::MinimalLinks::Shortest => routing::MinimalLinks::Shortest,
+        },
+        choice: match spec.choice {
+            spec::Choice::Random => routing::Choice::Random,
+            spec::Choice::ByLoad => routing::Choice::ByLoad,
+        },
+        virtual_channels: spec.virtual_channels,
+    })
+}
+
+/// Refuses options that the algorithm does not have, rather than ignoring them.
+fn check_options(spec: &spec::Routing) -> Result<(), SpecError> {
+    let algorithm = spec.algorithm;
+    let adaptive = matches!(
+        algorithm,
+        Algorithm::UgalL | Algorithm::UgalG | Algorithm::Par
+    );
+    let detours = adaptive || algorithm == Algorithm::Valiant;
+    let fixed = matches!(spec.weights, spec::Weights::Fixed(_));
+    let rules = [
+        ("via", spec.via.is_some(), detours),
+        ("candidates", spec.candidates.is_some(), adaptive),
+        ("threshold", spec.threshold_bytes.is_some(), adaptive),
+        ("weights", fixed, adaptive),
+        (
+            "detours_in_group",
+            spec.detours_in_group.is_some(),
+            adaptive,
+        ),
+    ];
+    match rules.into_iter().find(|(_, given, known)| *given && !known) {
+        None => Ok(()),
+        Some((key, ..)) => {
+            let owners = match key {
+                "via" => "valiant, ugal-l, ugal-g and par",
+                _ => "ugal-l, ugal-g and par",
+            };
+            Err(SpecError::new(
+                format!("network.routing.{key}"),
+                format!(
+                    "{} routing has no such option; only {owners} have: remove it",
+                    algorithm.name()
+                ),
+            ))
+        }
     }
 }
 

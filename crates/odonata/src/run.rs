@@ -2,7 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use odonata_network::Topology;
+use odonata_network::routing::RoutingTask;
+use odonata_network::{Routing, Topology};
 use odonata_sim::{
     Arbitration, Crossbar, EngineConfig, InjectionOrder, JobPlan, Measurement, MessageRecords,
     NicModel, Outcome, Progress, RouterModel, SimError, Switching,
@@ -12,7 +13,7 @@ use odonata_units::{Bandwidth, Bytes, Picoseconds};
 use crate::cost::{Cost, measured};
 use crate::error::{Error, SpecError};
 use crate::jobs::{PlannedJob, plan_jobs};
-use crate::routing::{build_routing, with_routing};
+use crate::routing::build_routing;
 use crate::spec::{self, Scenario};
 use crate::tables::{Table, tables};
 use crate::topology::build_topology;
@@ -102,16 +103,14 @@ pub fn run(
     let config = engine_config(scenario)?;
     let measurement = measurement(scenario);
     let plans: Vec<JobPlan> = jobs.iter().map(|job| job.plan.clone()).collect();
-    let (outcome, cost) = measured(|| {
-        with_routing!(&routing, |routing| odonata_sim::run(
-            &topology,
-            routing,
-            &config,
-            &plans,
-            &measurement,
-            progress
-        ))
-    });
+    let simulation = Simulation {
+        topology: &topology,
+        config: &config,
+        jobs: &plans,
+        measurement: &measurement,
+        progress,
+    };
+    let (outcome, cost) = measured(|| routing.dispatch(simulation));
     Ok(Run {
         scenario: scenario.clone(),
         outcome: outcome.map_err(simulation_error)?,
@@ -119,6 +118,30 @@ pub fn run(
         jobs,
         cost,
     })
+}
+
+/// A call of the engine that only lacks the routing algorithm.
+struct Simulation<'a> {
+    topology: &'a Topology,
+    config: &'a EngineConfig,
+    jobs: &'a [JobPlan],
+    measurement: &'a Measurement,
+    progress: &'a mut dyn FnMut(&Progress) -> ControlFlow<()>,
+}
+
+impl RoutingTask for Simulation<'_> {
+    type Output = Result<Outcome, SimError>;
+
+    fn run<R: Routing>(self, routing: &R) -> Self::Output {
+        odonata_sim::run(
+            self.topology,
+            routing,
+            self.config,
+            self.jobs,
+            self.measurement,
+            self.progress,
+        )
+    }
 }
 
 /// Rules that concern several keys.

@@ -178,7 +178,8 @@ fn jobs(run: &Run) -> Table {
 }
 
 fn latencies(table: &mut Table, run: &Run, quantity: &str, of: impl Fn(&JobOutcome) -> &Histogram) {
-    let figures: [(&str, fn(&Histogram) -> Option<u64>); 6] = [
+    type Figure = fn(&Histogram) -> Option<u64>;
+    let figures: [(&str, Figure); 6] = [
         ("min", |h| h.min()),
         ("p25", |h| h.quantile(0.25)),
         ("median", |h| h.quantile(0.5)),

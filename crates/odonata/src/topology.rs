@@ -4,7 +4,7 @@ use std::path::Path;
 
 use odonata_network::topology::{
     Arrangement, CrayXcError, CrayXcLinks, CrayXcSpec, CrossbarSpec, DragonflyError,
-    DragonflyLinks, DragonflySpec, GroupWiring, TopologyError, arrangement,
+    DragonflyLinks, DragonflySpec, GroupWiring, TopologyError, arrangement, edge_list, graphml,
 };
 use odonata_network::{LinkClass, LinkKind, Topology};
 use odonata_units::{Bandwidth, Bytes, Picoseconds};
@@ -48,10 +48,16 @@ pub fn build_topology(scenario: &Scenario) -> Result<Topology, SpecError> {
                 error => in_file(&cray.file, "network.file", &error),
             })
         }
-        Family::EdgeList(_) | Family::Graphml(_) => Err(SpecError::new(
-            "network.family",
-            "this build cannot read wiring files",
-        )),
+        Family::EdgeList(list) => {
+            let text = read_file(&list.file, "network.file")?;
+            edge_list::import(&text, &classes.all_given()?)
+                .map_err(|error| in_file(&list.file, "network.file", &error))
+        }
+        Family::Graphml(graph) => {
+            let text = read_file(&graph.file, "network.file")?;
+            graphml::import(&text, &classes.all_given()?)
+                .map_err(|error| in_file(&graph.file, "network.file", &error))
+        }
     }
 }
 
@@ -151,7 +157,6 @@ impl Classes<'_> {
     }
 
     /// The classes that the scenario gives, for wiring files.
-    #[expect(dead_code, reason = "the importers of wiring files are about to come")]
     fn all_given(&self) -> Result<Vec<LinkClass>, SpecError> {
         let links = self.scenario.network.links.iter();
         links

@@ -236,8 +236,10 @@ pub struct Routing {
     pub candidates: Option<u32>,
     /// Queue that an adaptive algorithm ignores.
     pub threshold_bytes: Option<u64>,
-    /// Factor by which the queue of a non-minimal route counts more.
-    pub bias: Bias,
+    /// How queues on routes of the two sorts count.
+    pub weights: Weights,
+    /// Whether traffic inside a group may take a detour inside it.
+    pub detours_in_group: Option<bool>,
     /// Virtual channels per link; `None`: what the algorithm needs.
     pub virtual_channels: Option<u8>,
 }
@@ -326,17 +328,17 @@ pub enum Via {
     Node,
 }
 
-/// Factor by which the queue of a non-minimal route counts more.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// How queues on minimal and non-minimal routes count when they are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Bias {
-    /// The ratio of the routes' lengths: `"hops"`.
+pub enum Weights {
+    /// Each by the number of hops of its route: `"hops"`.
     Hops(HopsWord),
-    /// A number.
-    Factor(f64),
+    /// By the weights of minimal and of non-minimal routes: `[1, 2]`.
+    Fixed([u32; 2]),
 }
 
-impl Default for Bias {
+impl Default for Weights {
     fn default() -> Self {
         Self::Hops(HopsWord::Hops)
     }
