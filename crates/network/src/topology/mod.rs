@@ -7,20 +7,28 @@
 //! [`Topology`] need not check anything again.
 
 pub mod arrangement;
+pub mod bisection;
 pub mod cray_xc;
 pub mod crossbar;
+pub mod describe;
+mod distances;
 pub mod dragonfly;
 pub mod edge_list;
 pub mod graphml;
+pub mod layout;
+mod router_graph;
 #[cfg(test)]
 mod testing;
 mod validation;
 mod wiring_file;
 
 pub use arrangement::{Arrangement, ArrangementError, GlobalLink, GlobalPort};
+pub use bisection::Bisection;
 pub use cray_xc::{CrayXcError, CrayXcLinks, CrayXcSpec};
 pub use crossbar::CrossbarSpec;
+pub use describe::{ClassDescription, Description};
 pub use dragonfly::{DragonflyError, DragonflyLinks, DragonflySpec, GroupWiring};
+pub use layout::Layout;
 pub use validation::{MAX_PORTS_PER_ROUTER, TopologyError, Wiring};
 pub use wiring_file::WiringFileError;
 

@@ -6,6 +6,7 @@ use quick_xml::escape::{escape, unescape};
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::reader::Reader;
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::str::FromStr;
 
 /// A graph, node or edge.
@@ -14,14 +15,35 @@ pub(super) struct Element {
     /// Line of its start tag.
     pub line: usize,
     name: String,
-    attributes: HashMap<String, String>,
-    data: HashMap<String, String>,
+    /// The attributes that matter, by name. A handful at most, so lists are
+    /// faster than maps.
+    attributes: Vec<(&'static str, String)>,
+    /// Text by the name of its key.
+    data: Vec<(Rc<str>, String)>,
 }
+
+/// Attributes of nodes, edges, keys, data and graphs that matter.
+const ATTRIBUTES: [&str; 8] = [
+    "id",
+    "source",
+    "target",
+    "key",
+    "for",
+    "attr.name",
+    "edgedefault",
+    "directed",
+];
 
 impl Element {
     /// Its data under the key of that name.
     pub fn get(&self, key: &str) -> Option<&str> {
-        self.data.get(key).map(String::as_str)
+        let found = self.data.iter().find(|(name, _)| **name == *key);
+        found.map(|(_, text)| text.as_str())
+    }
+
+    fn find_attribute(&self, name: &str) -> Option<&str> {
+        let found = self.attributes.iter().find(|(n, _)| *n == name);
+        found.map(|(_, value)| value.as_str())
     }
 
     /// Its data under the key of that name, as a number.
@@ -41,18 +63,18 @@ impl Element {
 
     /// An XML attribute that it must have.
     pub fn attribute(&self, name: &str) -> Result<&str, WiringFileError> {
-        let value = self.attributes.get(name).map(String::as_str);
-        value.ok_or_else(|| WiringFileError::Syntax {
-            line: self.line,
-            found: format!("<{}>", self.name),
-            expected: format!("an attribute `{name}`"),
-        })
+        self.find_attribute(name)
+            .ok_or_else(|| WiringFileError::Syntax {
+                line: self.line,
+                found: format!("<{}>", self.name),
+                expected: format!("an attribute `{name}`"),
+            })
     }
 }
 
 /// A key: what its data is called, what it belongs to, and its default.
 struct Key {
-    name: String,
+    name: Rc<str>,
     of: String,
     default: Option<String>,
 }
@@ -164,10 +186,13 @@ impl Parser {
         for attribute in tag.attributes() {
             let xml = |message: String| WiringFileError::Xml { line, message };
             let attribute = attribute.map_err(|error| xml(error.to_string()))?;
+            let key = attribute.key.local_name();
+            let Some(name) = ATTRIBUTES.into_iter().find(|name| *name == key.as_ref()) else {
+                continue;
+            };
             let value = attribute.normalized_value(XmlVersion::Implicit1_0);
             let value = value.map_err(|error| xml(error.to_string()))?;
-            let name = attribute.key.local_name().as_ref().to_owned();
-            element.attributes.insert(name, value.into_owned());
+            element.attributes.push((name, value.into_owned()));
         }
         let unsupported = |found: String, instead| WiringFileError::Unsupported {
             line,
@@ -177,10 +202,10 @@ impl Parser {
         match element.name.as_str() {
             "key" => {
                 let id = element.attribute("id")?.to_owned();
-                let attribute = |name: &str| element.attributes.get(name).cloned();
+                let attribute = |name| element.find_attribute(name);
                 let key = Key {
-                    name: attribute("attr.name").unwrap_or_else(|| id.clone()),
-                    of: attribute("for").unwrap_or_else(|| "all".into()),
+                    name: attribute("attr.name").unwrap_or(&id).into(),
+                    of: attribute("for").unwrap_or("all").into(),
                     default: None,
                 };
                 self.keys.insert(id.clone(), key);
@@ -208,7 +233,7 @@ impl Parser {
                         "keep one graph per file",
                     ));
                 }
-                if element.attributes.get("edgedefault").map(String::as_str) == Some("directed") {
+                if element.find_attribute("edgedefault") == Some("directed") {
                     return Err(unsupported(
                         "a directed graph".into(),
                         "every link has both directions: list it once and set edgedefault=\"undirected\"",
@@ -230,7 +255,7 @@ impl Parser {
                 ));
             }
             "node" | "edge" => {
-                if element.attributes.get("directed").map(String::as_str) == Some("true") {
+                if element.find_attribute("directed") == Some("true") {
                     return Err(unsupported(
                         "a directed edge".into(),
                         "every link has both directions: list it once, undirected",
@@ -273,9 +298,10 @@ impl Parser {
                 if text.is_default {
                     key.default = Some(value);
                 } else if let Some(element) = &mut self.open {
-                    element.data.insert(key.name.clone(), value);
+                    element.data.push((key.name.clone(), value));
                 } else if self.in_graph {
-                    self.document.graph.data.insert(key.name.clone(), value);
+                    let data = &mut self.document.graph.data;
+                    data.push((key.name.clone(), value));
                 }
             }
             "node" => self.document.nodes.extend(self.open.take()),
@@ -309,9 +335,9 @@ impl Parser {
                 _ => continue,
             };
             for element in of {
-                let data = &mut element.data;
-                data.entry(key.name.clone())
-                    .or_insert_with(|| default.clone());
+                if element.get(&key.name).is_none() {
+                    element.data.push((key.name.clone(), default.clone()));
+                }
             }
         }
         Ok(self.document)
