@@ -118,6 +118,9 @@ pub(super) struct Partition<'a, R: Routing> {
     pub flit: Option<u64>,
     /// log2 of the distance of a port's first virtual channel from the next port's in `lanes`.
     pub lane_shift: u32,
+    /// Whether ports and interfaces are too many for a processor's second-level
+    /// cache, so that it pays to load them ahead of time.
+    exceeds_cache: bool,
     pub routing: &'a R,
     pub snapshot: &'a Snapshot,
     /// First router and port, global numbers; and one past the last router.
@@ -217,6 +220,9 @@ fn credit_size(payload: u32) -> u32 {
     payload & ((1 << CREDIT_SIZE_BITS) - 1)
 }
 
+/// What a second-level cache holds beside the packets that pass.
+const CACHE_BYTES: usize = 1 << 20;
+
 /// Random draws that a packet may make at one router.
 const DRAWS_PER_ROUTER: u32 = 64;
 
@@ -290,6 +296,9 @@ impl<'a, R: Routing> Partition<'a, R> {
             warmup: shared.warmup,
             flit: shared.flit,
             lane_shift,
+            exceeds_cache: ports.len() * (size_of::<Port>() + (size_of::<Lane>() << lane_shift))
+                + interfaces.len() * (size_of::<Interface>() + size_of::<OpenSource>())
+                > CACHE_BYTES,
             routing,
             snapshot,
             base_router,
@@ -412,7 +421,10 @@ impl<'a, R: Routing> Partition<'a, R> {
         for index in 0..grouped.groups.len() - 1 {
             let group = grouped.groups[index];
             let end = grouped.groups[index + 1].first;
-            self.prefetch_group(grouped, index + 2);
+            self.prefetch_named(grouped, index + 3);
+            if self.exceeds_cache {
+                self.prefetch_behind(grouped, index + 1);
+            }
             let (events, credits) = grouped.events[group.first as usize..end as usize]
                 .split_at_mut((group.credits - group.first) as usize);
             events.sort_unstable();
@@ -481,15 +493,51 @@ impl<'a, R: Routing> Partition<'a, R> {
         }
     }
 
-    /// Starts to load the packets that arrive in a group of events.
+    /// Starts to load what the events of a group name: ports, and packets that arrive.
     #[inline(always)]
-    fn prefetch_group(&self, grouped: &GroupedEvents, index: usize) {
+    fn prefetch_named(&self, grouped: &GroupedEvents, index: usize) {
+        let Some(&[group, next]) = grouped.groups.get(index..index + 2) else {
+            return;
+        };
+        let first_port = self.first_port(group.router);
+        for event in &grouped.events[group.first as usize..next.first as usize] {
+            let port = first_port + event.port() as usize;
+            if event.kind() == Kind::Arrive {
+                prefetch(&self.packets.hot, event.payload() as usize);
+            } else if self.exceeds_cache {
+                prefetch(&self.ports, port);
+                prefetch(&self.lanes, port << self.lane_shift);
+            }
+        }
+    }
+
+    /// Starts to load what the ports that a group names lead to: the first
+    /// packets of their queues, and nodes' interfaces.
+    #[inline(always)]
+    fn prefetch_behind(&self, grouped: &GroupedEvents, index: usize) {
         let Some(group) = grouped.groups.get(index) else {
             return;
         };
+        if group.router == u32::MAX {
+            return;
+        }
+        let first_port = self.first_port(group.router);
         for event in &grouped.events[group.first as usize..group.credits as usize] {
-            if event.kind() == Kind::Arrive {
-                prefetch(&self.packets.hot, event.payload() as usize);
+            if event.kind() == Kind::Wake {
+                let port = first_port + event.port() as usize;
+                let state = &self.ports[port];
+                if event.payload() == 0 {
+                    let vc = state.waiting.trailing_zeros() as usize & ((1 << self.lane_shift) - 1);
+                    prefetch(
+                        &self.packets.hot,
+                        self.lanes[(port << self.lane_shift) + vc].head as usize,
+                    );
+                } else {
+                    let interface = state.peer_router as usize;
+                    prefetch(&self.interfaces, interface);
+                    prefetch(&self.ports, self.router_ports + interface);
+                    prefetch(&self.sources, interface);
+                }
             }
         }
     }
