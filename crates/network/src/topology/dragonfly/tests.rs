@@ -250,3 +250,39 @@ proptest! {
         prop_assert_eq!(local, a * g * degree);
     }
 }
+
+#[test]
+fn a_custom_list_of_the_relative_formula_gives_the_relative_dragonfly() {
+    // Port i of group j leads to group j + i + 1 (mod 9), whose port 7 − i leads
+    // back; listed once, from the end whose offset i + 1 is at most 4.
+    let mut list = String::from("# group router port, twice\n");
+    for j in 0..9 {
+        for i in 0..4 {
+            let (to, back) = ((j + i + 1) % 9, 7 - i);
+            list.push_str(&format!(
+                "{j} {} {} {to} {} {}\n",
+                i / 2,
+                i % 2,
+                back / 2,
+                back % 2
+            ));
+        }
+    }
+    let links = crate::topology::arrangement::parse_global_links(&list).unwrap();
+    let build = |arrangement| {
+        let spec = DragonflySpec {
+            arrangement,
+            ..spec(2, 4, 2, 9)
+        };
+        spec.build().map(|topology| topology.peer)
+    };
+    let relative = build(Arrangement::Relative);
+    assert_eq!(build(Arrangement::Custom(links.clone())), relative);
+    // Without its last line, groups 8 and 3 are not linked.
+    let cut = links[..links.len() - 1].to_vec();
+    let error = build(Arrangement::Custom(cut)).unwrap_err().to_string();
+    assert!(
+        error.contains("no line links group 3 with group 8"),
+        "{error}"
+    );
+}
