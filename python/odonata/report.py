@@ -34,7 +34,7 @@ def print_summary(console: Console, result: Result, directory: Path | None) -> N
     machine = f"{run['network']}: {run['nodes']:,} nodes, {run['routers']:,} routers"
     console.print(escape(machine), style="dim")
     console.print(f"{escape(run['routing'])} routing, seed {run['seed']}", style="dim")
-    console.print(_cost(run, result.timing), style="dim")
+    console.print(_cost(run, result.timing), style="dim", soft_wrap=True)
     console.print(_job_table(summary["jobs"]))
     for remark in _remarks(summary):
         console.print(remark)
@@ -54,7 +54,9 @@ def print_summary(console: Console, result: Result, directory: Path | None) -> N
         if overview.exists():
             pictures = sorted(path.stem for path in directory.glob("*.png") if path != overview)
             console.print(f"Picture: [bold]{escape(str(overview))}[/]")
-            console.print(f"         (single ones beside it: {', '.join(pictures)})", style="dim")
+            console.print(
+                f"         and beside it {', '.join(pictures)}", style="dim", soft_wrap=True
+            )
 
 
 def print_figures(console: Console, title: str, figures: Mapping[str, Any]) -> None:
@@ -122,20 +124,18 @@ def _cost(run: Mapping[str, Any], timing: Mapping[str, Any]) -> str:
 
 def _job_table(jobs: Sequence[Mapping[str, Any]]) -> Table:
     open_loop = any(job["end_ps"] is None for job in jobs)
-    table = _compact_table("Job", ["nodes", "run\ntime", "messages", "latency\nmedian", "\np99"])
-    table.add_column("\nmax", justify="right", no_wrap=True)
-    if open_loop:
-        table.add_column("offered\nper node", justify="right", no_wrap=True)
-    table.add_column("delivered\nper node", justify="right", no_wrap=True)
-    table.add_column("routers\nvisited", justify="right", no_wrap=True)
+    ends = any(job["end_ps"] is not None for job in jobs)
+    columns = ["nodes", *(["run\ntime"] if ends else []), "latency\nmedian", "\np99", "\nmax"]
+    columns += ["offered\nper node"] if open_loop else []
+    table = _compact_table("Job", [*columns, "delivered\nper node", "routers\nvisited"])
     for job in jobs:
         nodes = max(job["nodes"], 1)
         offered = [display.rate(job["offered_bytes_per_s"] / nodes)] if open_loop else []
+        run_time = [display.duration(job["run_time_ps"])] if ends else []
         table.add_row(
             escape(job["name"]),
             display.count(job["nodes"]),
-            display.duration(job["run_time_ps"]),
-            display.count(job["messages_delivered"]),
+            *run_time,
             display.duration(job["message_latency_median_ps"]),
             display.duration(job["message_latency_p99_ps"]),
             display.duration(job["message_latency_max_ps"]),

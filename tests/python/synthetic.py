@@ -157,7 +157,7 @@ def engine_result(p: int = 2, a: int = 4, h: int = 2, seed: int = 1) -> dict[str
             "title": "Two made-up jobs",
             "version": "0.0.0",
             "seed": seed,
-            "network": f"dragonfly p={p} a={a} h={h} g={g} absolute",
+            "network": f"dragonfly p={p} a={a} h={h} g={g} (absolute)",
             "routing": "minimal",
             "nodes": nodes,
             "routers": routers,

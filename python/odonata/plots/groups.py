@@ -10,7 +10,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
 from odonata.columns import numbers
-from odonata.plots.style import say_empty
+from odonata.plots.style import CLASS_COLOURS, say_empty
 
 if TYPE_CHECKING:
     from odonata.results import Result
@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 TITLE = "Load between groups"
 #: Up to so many routers, a network of a single group is shown router by router.
 MOST_ROUTERS = 128
+#: How many links of a network of a single router are shown.
+BUSIEST_NODES = 12
 
 
 def draw_group_heatmap(figure: Figure | SubFigure, result: Result) -> None:
     """Draws the mean utilisation of the links from each group to each other group.
 
     The diagonal shows the links within the group. Pairs without a link stay grey. A network
-    of one group is shown router by router.
+    of one group is shown router by router, one of a single router by its busiest nodes.
 
     Args:
         figure: An empty figure.
@@ -35,7 +37,7 @@ def draw_group_heatmap(figure: Figure | SubFigure, result: Result) -> None:
     target_router = numbers(links, "to_router")
     between = (source_router >= 0) & (target_router >= 0)
     if not between.any():
-        say_empty(figure, TITLE, "This network has no links between routers.")
+        _draw_busiest_nodes(figure, result)
         return
     if result.meta["groups"] > 1:
         source, target = numbers(links, "from_group"), numbers(links, "to_group")
@@ -70,6 +72,24 @@ def draw_group_heatmap(figure: Figure | SubFigure, result: Result) -> None:
     bar = figure.colorbar(picture, ax=axes, shrink=0.92, pad=0.02)
     bar.outline.set_visible(False)
     bar.set_label("mean utilisation of the links (%)")
+
+
+def _draw_busiest_nodes(figure: Figure | SubFigure, result: Result) -> None:
+    """What is left to show of a network of one router: the links of the busiest nodes."""
+    busiest = result.most_loaded_links(BUSIEST_NODES, kinds=("terminal",))
+    if not busiest:
+        say_empty(figure, TITLE, "Nothing was sent.")
+        return
+    axes = figure.add_subplot()
+    names = [link["name"].rsplit(" (", 1)[0] for link in busiest]
+    load = [100 * link["utilisation"] for link in busiest]
+    axes.barh(range(len(busiest)), load, color=CLASS_COLOURS["terminal"], height=0.7)
+    axes.set_yticks(range(len(busiest)), names)
+    axes.tick_params(axis="y", length=0)
+    axes.invert_yaxis()
+    axes.grid(axis="y", visible=False)
+    axes.set_title("Most loaded links")
+    axes.set_xlabel("busy (% of time)")
 
 
 def mean_utilisation(

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 TITLE = "Throughput over time"
 MOST_JOBS = 8
+#: Slices are joined until there are at most so many: more are noise at the width of a page.
+MOST_SLICES = 320
 
 
 def draw_timeline(figure: Figure | SubFigure, result: Result) -> None:
@@ -31,7 +33,8 @@ def draw_timeline(figure: Figure | SubFigure, result: Result) -> None:
     if not len(times) or not end:
         say_empty(figure, TITLE, "Nothing was simulated.")
         return
-    edges = np.append(times, max(end, int(times[-1]) + 1)).astype(float)
+    joined = -(-len(times) // MOST_SLICES)
+    edges = np.append(times[::joined], max(end, int(times[-1]) + 1)).astype(float)
     seconds = np.diff(edges) / 1e12
     job_of_row = numbers(table, "job")
     names = result.jobs["name"].to_pylist()
@@ -39,10 +42,10 @@ def draw_timeline(figure: Figure | SubFigure, result: Result) -> None:
     series = []
     for job in range(min(len(names), MOST_JOBS)):
         chosen = job_of_row == job
-        at = np.searchsorted(times, numbers(table, "time_ps")[chosen])
+        at = np.searchsorted(times, numbers(table, "time_ps")[chosen]) // joined
         rates = []
         for column in ("delivered_bytes", "injected_bytes"):
-            amount = np.zeros(len(times))
+            amount = np.zeros(len(seconds))
             np.add.at(amount, at, numbers(table, column)[chosen])
             rates.append(amount / seconds)
         series.append(rates)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
-from matplotlib.colors import Normalize
+from matplotlib.colors import Normalize, to_rgb
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 
@@ -206,9 +206,9 @@ def draw_topology(
     groups = len(layout.group)
     if 1 < groups <= 64:
         for group, centre in enumerate(layout.group):
-            at = centre * (1 + 1.45 * layout.group_radius)
+            at = centre * (1 + 1.3 * layout.group_radius)
             axes.text(at[0], at[1], str(group), ha="center", va="center", fontsize=7.5, color=MUTED)
-    extent = 1.3 if groups == 1 else 1 + 1.75 * layout.group_radius
+    extent = 1.3 if groups == 1 else 1 + 1.6 * layout.group_radius
     axes.set_xlim(-extent, extent)
     axes.set_ylim(-extent, extent)
     if shades is not None:
@@ -287,7 +287,7 @@ def _curves(start: Floats, end: Floats) -> Floats:
 
 def _routers_and_nodes(axes: Axes, wiring: Wiring, layout: Layout) -> None:
     # Marker areas are in points²; the circle of groups is about 400 points wide.
-    scale = 190 / (1 + 1.75 * layout.group_radius)
+    scale = 190 / (1 + 1.6 * layout.group_radius)
     area = float(np.clip((scale * layout.router_radius) ** 2 * 0.9, 2.0, 170.0))
     jobs = wiring.job_of_node
     if len(layout.node) <= MOST_NODES:
@@ -315,14 +315,7 @@ def _routers_and_nodes(axes: Axes, wiring: Wiring, layout: Layout) -> None:
             zorder=4,
         )
         return
-    colours = ["#444444"] * len(layout.router)
-    if jobs is not None:
-        # A router takes the colour of the job that most of its nodes run.
-        kinds = int(jobs.max()) + 2
-        tally = np.zeros((len(layout.router), kinds))
-        np.add.at(tally, (wiring.router_of_node, jobs + 1), 1)
-        most = tally.argmax(axis=1) - 1
-        colours = [FAINT if job < 0 else job_colour(job) for job in most]
+    colours = ["#444444"] * len(layout.router) if jobs is None else _router_colours(wiring, jobs)
     axes.scatter(
         layout.router[:, 0],
         layout.router[:, 1],
@@ -332,6 +325,19 @@ def _routers_and_nodes(axes: Axes, wiring: Wiring, layout: Layout) -> None:
         edgecolors="white",
         zorder=4,
     )
+
+
+def _router_colours(wiring: Wiring, jobs: Ints) -> Any:
+    """The colour of the job with most nodes at each router, fainter the more of them idle."""
+    routers, kinds = len(wiring.group_of_router), max(int(jobs.max()) + 1, 1)
+    tally = np.zeros((routers, kinds))
+    runs = jobs >= 0
+    np.add.at(tally, (wiring.router_of_node[runs], jobs[runs]), 1)
+    nodes = np.maximum(np.bincount(wiring.router_of_node, minlength=routers), 1)
+    share = tally.sum(axis=1) / nodes
+    strength = np.where(share > 0, 0.4 + 0.6 * share, 0.0)[:, None]
+    full = np.array([to_rgb(job_colour(job)) for job in range(kinds)])[tally.argmax(axis=1)]
+    return strength * full + (1 - strength) * np.array(to_rgb(FAINT))
 
 
 def _legend(wiring: Wiring, job_names: list[str] | None) -> list[Line2D]:
