@@ -45,7 +45,9 @@ def cli_page() -> str:
     codes = "\n".join(f"| {int(code)} | {EXIT_CODES[code]} |" for code in ExitCode)
     parts = [INTRODUCTION.format(codes=codes)]
     for path, command in _commands(odonata, "odonata"):
-        context = click.Context(command, info_name=path, max_content_width=90, terminal_width=90)
+        context = odonata.context_class(
+            command, info_name=path, terminal_width=90, **odonata.context_settings
+        )
         parts.append(f"## {path}\n\n```text\n{command.get_help(context)}\n```\n")
     return "\n".join(parts)
 
