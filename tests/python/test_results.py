@@ -212,3 +212,10 @@ def test_tables_are_arrow(result: Result) -> None:
     assert isinstance(result.summary, pa.Table)
     with pytest.raises(KeyError, match="there are jobs, links"):
         result.table("job")
+
+
+def test_polars_and_pandas_see_the_same_table(result: Result) -> None:
+    jobs = result.to_polars("jobs")
+    assert jobs["name"].to_list() == result.to_pandas("jobs")["name"].to_list()
+    links = result.to_polars("links")
+    assert links.filter(links["kind"] == "global").height == 72
