@@ -2,6 +2,8 @@
 
 use odonata_units::{Bytes, NodeId, Picoseconds};
 
+use crate::outcome::Conservation;
+
 /// One packet of a standstill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StuckPacket {
@@ -66,6 +68,13 @@ pub enum SimError {
         /// What it waits for.
         waits_for: String,
     },
+    /// Bytes were lost or came from nowhere: an error in the engine.
+    #[error(
+        "{} bytes were created, but {} delivered, {} not sent and {} in the network: \
+         this is an error in Odonata, please report it with the scenario",
+        .0.created, .0.delivered, .0.backlog, .0.in_flight
+    )]
+    NotConserved(Conservation),
     /// The caller's progress function asked to stop.
     #[error("interrupted at {at} of simulated time")]
     Interrupted {

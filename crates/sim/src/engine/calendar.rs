@@ -174,10 +174,10 @@ impl Calendar {
         debug_assert!(window >= self.next, "event in the past");
         if window - self.next < WHEEL as u64 {
             let bucket = &mut self.wheel[window as usize & (WHEEL - 1)];
-            if bucket.capacity() == 0 {
-                if let Some(spare) = self.spare.pop() {
-                    *bucket = spare;
-                }
+            if bucket.capacity() == 0
+                && let Some(spare) = self.spare.pop()
+            {
+                *bucket = spare;
             }
             bucket.push(event);
             self.on_wheel += 1;

@@ -64,11 +64,11 @@ fn lookahead(shared: &Shared<'_>, bounds: &[u32]) -> u64 {
     for router in 0..topology.routers() {
         let here = partition(router as u32);
         for port in topology.first_port[router] as usize..topology.first_port[router + 1] as usize {
-            if let Peer::Port(peer) = topology.peer[port] {
-                if partition(topology.router_of_port(peer).0) != here {
-                    shortest =
-                        shortest.min(shared.classes[topology.class_of_port[port].index()].latency);
-                }
+            if let Peer::Port(peer) = topology.peer[port]
+                && partition(topology.router_of_port(peer).0) != here
+            {
+                let latency = shared.classes[topology.class_of_port[port].index()].latency;
+                shortest = shortest.min(latency);
             }
         }
     }
@@ -127,6 +127,9 @@ struct Bulletin {
     hops: AtomicU64,
 }
 
+/// Tells the caller how far the run is; `Break` stops it.
+pub(super) type Report<'r> = dyn FnMut(&Progress) -> ControlFlow<()> + 'r;
+
 /// How a run came to its end.
 pub(super) enum End {
     /// No event is left before the end of the run.
@@ -153,7 +156,7 @@ struct Exchange<'s> {
 pub(super) fn drive<R: Routing>(
     shared: &Shared<'_>,
     partitions: &mut [Partition<'_, R>],
-    progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    progress: &mut Report<'_>,
 ) -> End {
     let threads = partitions.len();
     let window = 1u64 << shared.window_shift();
@@ -208,7 +211,7 @@ impl Exchange<'_> {
         &self,
         index: usize,
         partition: &mut Partition<'_, R>,
-        mut progress: Option<&mut dyn FnMut(&Progress) -> ControlFlow<()>>,
+        mut progress: Option<&mut Report<'_>>,
     ) {
         let threads = self.bulletins.len();
         let shift = self.shared.window_shift();

@@ -450,6 +450,7 @@ impl<R: Routing> Partition<'_, R> {
             bare: false,
         };
         let slot = self.packets.insert(packet, contents);
+        self.loopback_bytes += bytes.0;
         if time < shared.stop {
             self.schedule(Event::new(
                 time,
@@ -459,7 +460,6 @@ impl<R: Routing> Partition<'_, R> {
                 DELIVERED_LOCALLY | slot,
             ));
         } else {
-            self.leaving_bytes += bytes.0;
             self.packets.remove(slot);
         }
         None
@@ -537,19 +537,19 @@ impl<R: Routing> Partition<'_, R> {
         if packet.created >= self.shared.warmup {
             collector.message_latency.record(time - packet.created);
         }
-        if let MessageRecords::EveryNth(n) = self.shared.measurement.messages {
-            if contents.message.is_multiple_of(n.max(1)) {
-                self.messages.push(MessageRecord {
-                    job: u32::from(contents.job),
-                    source_rank: contents.source_rank,
-                    destination_rank: contents.destination_rank,
-                    source: NodeId(packet.source),
-                    destination: NodeId(contents.destination),
-                    bytes: Bytes(contents.message_bytes),
-                    created: Picoseconds(packet.created),
-                    delivered: Picoseconds(time),
-                });
-            }
+        if let MessageRecords::EveryNth(n) = self.shared.measurement.messages
+            && contents.message.is_multiple_of(n.max(1))
+        {
+            self.messages.push(MessageRecord {
+                job: u32::from(contents.job),
+                source_rank: contents.source_rank,
+                destination_rank: contents.destination_rank,
+                source: NodeId(packet.source),
+                destination: NodeId(contents.destination),
+                bytes: Bytes(contents.message_bytes),
+                created: Picoseconds(packet.created),
+                delivered: Picoseconds(time),
+            });
         }
     }
 
@@ -567,6 +567,7 @@ impl<R: Routing> Partition<'_, R> {
                 let packet = self.packets.hot[subject as usize];
                 let contents = self.packets.contents[subject as usize];
                 self.packets.remove(subject);
+                self.loopback_bytes -= contents.message_bytes;
                 self.count_delivered(u32::from(contents.job), now, contents.message_bytes);
                 self.complete_message(&packet, &contents, now);
                 let sender = self.local_rank[self
@@ -695,15 +696,17 @@ impl<R: Routing> Partition<'_, R> {
     }
 
     /// Closes the books at the `end` of the run: messages that waited at
-    /// open-loop sources count as created. Returns all bytes created.
+    /// open-loop sources count as created. Returns the bytes that no packet
+    /// carries yet.
     pub(super) fn settle(&mut self, end: u64) -> u64 {
         let shared = self.shared;
+        let mut backlog: u64 = self.interfaces.iter().map(Interface::backlog).sum();
         for source in &self.sources {
-            let JobLoad::Open(load) = &shared.jobs[source.job as usize].load else {
+            let plan = &shared.jobs[source.job as usize];
+            let JobLoad::Open(load) = &plan.load else {
                 continue;
             };
             let entity = u64::from(shared.rank(source.job, source.rank));
-            let start = shared.jobs[source.job as usize].start;
             let (mut n, mut time) = (source.next_message, source.next_time);
             let collector = &mut self.jobs[source.job as usize];
             while time < end {
@@ -715,12 +718,13 @@ impl<R: Routing> Partition<'_, R> {
                 }
                 collector.messages_created += 1;
                 collector.bytes_created += load.message.0;
+                backlog += load.message.0;
                 if time >= shared.warmup {
                     collector.bytes_created_measured += load.message.0;
                 }
                 n += 1;
                 time = load
-                    .arrival(shared.arrival_key, entity, n, start, Picoseconds(time))
+                    .arrival(shared.arrival_key, entity, n, plan.start, Picoseconds(time))
                     .0;
             }
         }
@@ -729,6 +733,6 @@ impl<R: Routing> Partition<'_, R> {
                 self.jobs[rank.job as usize].unfinished += 1;
             }
         }
-        self.jobs.iter().map(|job| job.bytes_created).sum()
+        backlog
     }
 }

@@ -94,11 +94,15 @@ fn finish<R: Routing>(
         shared.stop
     };
     for partition in &mut partitions {
-        conservation.created += partition.settle(end);
+        conservation.backlog += partition.settle(end);
+        conservation.created += partition
+            .jobs
+            .iter()
+            .map(|job| job.bytes_created)
+            .sum::<u64>();
         conservation.delivered += partition.delivered_bytes;
-        let injected = partition.injected_bytes;
-        conservation.in_flight += partition.packets.live_bytes() + partition.leaving_bytes;
-        conservation.backlog = conservation.backlog.wrapping_sub(injected);
+        conservation.in_flight +=
+            partition.packets.live_bytes() + partition.leaving_bytes + partition.loopback_bytes;
         for (index, port) in partition.ports.iter_mut().enumerate() {
             if port.stalled_since != partition::NEVER {
                 port.end_stall(end, shared.warmup);
@@ -119,7 +123,11 @@ fn finish<R: Routing>(
         }
         messages.append(&mut partition.messages);
     }
-    conservation.backlog = conservation.backlog.wrapping_add(conservation.created);
+    if conservation.created
+        != conservation.delivered + conservation.backlog + conservation.in_flight
+    {
+        return Err(SimError::NotConserved(conservation));
+    }
     messages.sort_unstable_by_key(|m: &crate::MessageRecord| {
         (
             m.delivered,

@@ -112,15 +112,6 @@ impl Packets {
         self.hot.iter().map(|packet| u64::from(packet.size)).sum()
     }
 
-    /// Slots of all packets that exist now.
-    pub fn live(&self) -> impl Iterator<Item = u32> + '_ {
-        self.hot
-            .iter()
-            .enumerate()
-            .filter(|(_, packet)| packet.size > 0)
-            .map(|(slot, _)| slot as u32)
-    }
-
     /// Bytes held per packet slot.
     pub const fn bytes_per_packet() -> usize {
         size_of::<Packet>() + size_of::<Contents>() + size_of::<u32>()

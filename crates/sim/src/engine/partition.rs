@@ -157,6 +157,8 @@ pub(super) struct Partition<'a, R: Routing> {
     pub delivered_bytes: u64,
     /// Bytes of packets that have left their last router but arrive after the end.
     pub leaving_bytes: u64,
+    /// Bytes of messages within a node that are under way.
+    pub loopback_bytes: u64,
     pub packets_delivered: u64,
     pub packet_hops: u64,
     pub events: u64,
@@ -327,6 +329,7 @@ impl<'a, R: Routing> Partition<'a, R> {
             injected_bytes: 0,
             delivered_bytes: 0,
             leaving_bytes: 0,
+            loopback_bytes: 0,
             packets_delivered: 0,
             packet_hops: 0,
             events: 0,
