@@ -181,7 +181,7 @@ impl OpenLoop {
     ) -> Picoseconds {
         match self.arrivals {
             Arrivals::Poisson { mean_gap_ps } => {
-                let gap = -key.unit(entity, n).ln() * mean_gap_ps;
+                let gap = -libm::log(key.unit(entity, n)) * mean_gap_ps;
                 previous + Picoseconds(gap.round() as u64)
             }
             Arrivals::Periodic { gap_ps } => {
@@ -190,9 +190,9 @@ impl OpenLoop {
             }
             Arrivals::Bernoulli { slot, probability } => {
                 // The number of slots without a message before the next one is
-                // geometric. ln(1 - p) by ln_1p keeps tiny probabilities exact;
+                // geometric. ln(1 - p) by log1p keeps tiny probabilities exact;
                 // p = 1 divides by minus infinity, which gives 0.
-                let empty = (key.unit(entity, n).ln() / (-probability).ln_1p()).floor();
+                let empty = (libm::log(key.unit(entity, n)) / libm::log1p(-probability)).floor();
                 let first = u64::from(n != 0);
                 previous + Picoseconds((empty as u64 + first) * slot.0)
             }
