@@ -31,15 +31,15 @@ From Python, Odonata does it for you:
 ```python
 import odonata
 
-result = odonata.run("examples/demo.toml")        # or:
-result = odonata.Result.load("results/demo")
+result = odonata.run("examples/demo.toml")
+result = odonata.Result.load("results/demo")  # or one that is there already
 
-result.jobs                                        # an Arrow table
-result.to_pandas("links")                          # the same for pandas …
-result.to_polars("links")                          # … and polars, without a copy
+result.jobs  # an Arrow table
+result.to_pandas("links")  # the same for pandas …
+result.to_polars("links")  # … and polars, without a copy
 result.summary_dict["jobs"][0]["message_latency_p99_ps"]
-result.most_loaded_links(5)                        # with names: g3 r12 → g5 r40 (global)
-result.plot.latency()                              # a matplotlib figure
+result.most_loaded_links(5)  # with names: g3 r12 → g5 r40 (global)
+result.plot.latency()  # a matplotlib figure
 result.save("results/mine", plots=True)
 ```
 
