@@ -86,6 +86,14 @@ pub struct BenchResult {
     pub bytes_per_port: u64,
 }
 
+impl BenchResult {
+    /// The figures by name.
+    pub fn to_json(&self) -> serde_json::Value {
+        // A struct of numbers and texts always has a JSON form.
+        serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
 /// Bandwidth of all links.
 const BANDWIDTH: u64 = 25_000_000_000;
 /// Flits of 32 bytes, packets of 8 of them.

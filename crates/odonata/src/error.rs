@@ -1,5 +1,6 @@
 //! What can go wrong between a scenario and its results.
 
+use odonata_network::verify::VerifyError;
 use odonata_sim::SimError;
 
 /// A scenario that cannot be simulated as written.
@@ -40,7 +41,7 @@ impl SpecError {
     }
 }
 
-/// Why a run gave no outcome.
+/// Why a run gave no outcome, or a proof no verdict.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The scenario is wrong.
@@ -49,4 +50,7 @@ pub enum Error {
     /// The simulation could not go on, or was interrupted.
     #[error(transparent)]
     Simulation(#[from] SimError),
+    /// The proof of deadlock freedom gave no verdict.
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
 }

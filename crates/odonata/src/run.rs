@@ -13,6 +13,7 @@ use odonata_units::{Bandwidth, Bytes, Picoseconds};
 use crate::cost::{Cost, measured};
 use crate::error::{Error, SpecError};
 use crate::jobs::{PlannedJob, plan_jobs};
+use crate::meta::meta;
 use crate::routing::build_routing;
 use crate::spec::{self, Scenario};
 use crate::tables::{Table, tables};
@@ -24,6 +25,8 @@ pub struct Run {
     pub scenario: Scenario,
     /// Its network.
     pub topology: Topology,
+    /// Virtual channels per link that its routing uses.
+    pub virtual_channels: u8,
     /// Its jobs with their nodes.
     pub jobs: Vec<PlannedJob>,
     /// What was measured.
@@ -42,6 +45,11 @@ impl Run {
     /// What was measured, as tables.
     pub fn tables(&self) -> Vec<Table> {
         tables(self)
+    }
+
+    /// What was simulated and what it cost, as named scalars.
+    pub fn meta(&self) -> serde_json::Value {
+        meta(self)
     }
 
     /// Delivered load after warm-up as a fraction of what the terminal links of
@@ -114,6 +122,7 @@ pub fn run(
     Ok(Run {
         scenario: scenario.clone(),
         outcome: outcome.map_err(simulation_error)?,
+        virtual_channels: routing.virtual_channels(),
         topology,
         jobs,
         cost,

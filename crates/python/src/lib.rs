@@ -1,1 +1,158 @@
-//! .
+//! `odonata._engine`: the Rust side as a Python module. Thin: scenarios come in
+//! as normalised JSON, tables go out as numpy arrays that take over the memory
+//! of the Rust vectors. The interpreter is free while the engine computes.
+
+mod convert;
+mod errors;
+mod guard;
+
+use pyo3::prelude::*;
+
+/// The engine of Odonata; people use the `odonata` package around it.
+#[pymodule]
+mod _engine {
+    use odonata::{BenchOptions, Sample, Scenario, VerifyOptions};
+    use pyo3::exceptions::PyValueError;
+    use pyo3::prelude::*;
+    use pyo3::types::PyDict;
+
+    use crate::convert::{columns, to_python};
+    #[pymodule_export]
+    use crate::errors::{InternalError, SimulationError, SpecError};
+    use crate::guard::{Callback, computing};
+
+    /// Version of the engine.
+    #[pymodule_export]
+    const VERSION: &str = odonata::VERSION;
+
+    /// Simulates a scenario.
+    ///
+    /// Returns a dict: "meta" holds scalars, every other entry is a table, a
+    /// dict of columns. `progress` is called about five times a second, in the
+    /// calling thread, with a dict; what it raises ends the run and is raised here.
+    #[pyfunction]
+    #[pyo3(signature = (spec_json, progress=None))]
+    fn run<'py>(
+        py: Python<'py>,
+        spec_json: &str,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let run = computing(py, |stop| {
+            let scenario = Scenario::from_json(spec_json)?;
+            let mut callback = Callback::new(progress.as_ref(), stop);
+            odonata::run(&scenario, &mut |now| callback.report(now))
+        })?;
+        let result = PyDict::new(py);
+        result.set_item("meta", to_python(py, &run.meta())?)?;
+        for table in run.tables() {
+            let name = table.name;
+            result.set_item(name, columns(py, table)?)?;
+        }
+        Ok(result)
+    }
+
+    /// Runs the reference benchmark and returns its figures.
+    #[pyfunction]
+    #[pyo3(signature = (nodes, routing="minimal", load=0.5, threads=1, seed=1, progress=None, duration_ps=None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
+    fn bench<'py>(
+        py: Python<'py>,
+        nodes: u32,
+        routing: &str,
+        load: f64,
+        threads: usize,
+        seed: u64,
+        progress: Option<Py<PyAny>>,
+        duration_ps: Option<u64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let options = BenchOptions {
+            nodes,
+            routing: routing.parse().map_err(PyValueError::new_err)?,
+            load,
+            threads,
+            seed,
+            duration_ps,
+        };
+        let result = computing(py, |stop| {
+            let mut callback = Callback::new(progress.as_ref(), stop);
+            odonata::bench(&options, &mut |now| callback.report(now))
+        })?;
+        to_python(py, &result.to_json())
+    }
+
+    /// Describes a scenario's network: "description" holds figures, the other
+    /// entries are arrays.
+    #[pyfunction]
+    fn topology<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyDict>> {
+        let (description, wiring) = computing(py, |_| {
+            let scenario = Scenario::from_json(spec_json)?;
+            let topology = odonata::build_topology(&scenario)?;
+            Ok((odonata::describe(&topology), odonata::wiring(&topology)))
+        })?;
+        let result = PyDict::new(py);
+        result.set_item("description", to_python(py, &description)?)?;
+        for table in wiring {
+            let prefix = table.name.trim_end_matches('s');
+            for (name, column) in columns(py, table)? {
+                let name: String = name.extract()?;
+                let key = match (prefix, name.as_str()) {
+                    ("router", "group") => "group_of_router".to_owned(),
+                    _ => format!("{prefix}_{name}"),
+                };
+                result.set_item(key, column)?;
+            }
+        }
+        Ok(result)
+    }
+
+    /// Proves that no packets of a scenario's network can wait for each other
+    /// forever, or shows how they could. `progress` is called with the number of
+    /// destinations done and of all.
+    #[pyfunction]
+    #[pyo3(signature = (spec_json, progress=None, limit=None, sample=None, seed=1))]
+    fn verify<'py>(
+        py: Python<'py>,
+        spec_json: &str,
+        progress: Option<Py<PyAny>>,
+        limit: Option<u64>,
+        sample: Option<u32>,
+        seed: u64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut options = VerifyOptions::default();
+        options.limit = limit.unwrap_or(options.limit);
+        options.sample = sample.map(|destinations| Sample { destinations, seed });
+        let proof = computing(py, |stop| {
+            let scenario = Scenario::from_json(spec_json)?;
+            let mut callback = Callback::new(progress.as_ref(), stop);
+            odonata::verify(&scenario, &options, &mut |done, of| {
+                callback.report_pair(done, of)
+            })
+        })?;
+        to_python(py, &proof.to_json())
+    }
+
+    /// Writes a scenario's network to a file, as "graphml" or "edge-list".
+    #[pyfunction]
+    fn export(py: Python<'_>, spec_json: &str, format: &str, path: &str) -> PyResult<()> {
+        let text = computing(py, |_| {
+            let scenario = Scenario::from_json(spec_json)?;
+            Ok(odonata::export(&scenario, format)?)
+        })?;
+        std::fs::write(path, text)?;
+        Ok(())
+    }
+
+    /// The defaults of the engine for a dragonfly: a normalised scenario in JSON.
+    #[pyfunction]
+    fn default_scenario() -> String {
+        let dragonfly = odonata::spec::Dragonfly::new(1, 1, 1, 2);
+        let family = odonata::spec::Family::Dragonfly(dragonfly);
+        Scenario::new(odonata::spec::Network::new(family)).to_json()
+    }
+
+    /// Panics, so that tests can see what becomes of a defect.
+    #[pyfunction]
+    fn _panic(py: Python<'_>) -> PyResult<()> {
+        computing(py, |_| panic!("on request"))
+    }
+}

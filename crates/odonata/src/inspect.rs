@@ -1,0 +1,196 @@
+//! A scenario's network without a run: described, exported, proven.
+
+use std::ops::ControlFlow;
+
+use odonata_network::routing::RoutingTask;
+use odonata_network::topology::{edge_list, graphml};
+use odonata_network::verify::{Options, Verdict, VerifyError, verify_with};
+use odonata_network::{Peer, Routing, Topology};
+use serde_json::{Value, json};
+
+use crate::error::{Error, SpecError};
+use crate::routing::build_routing;
+use crate::spec::Scenario;
+use crate::tables::{Table, kind_code};
+use crate::topology::build_topology;
+
+/// Formats of [`export`], by name.
+pub const EXPORT_FORMATS: [&str; 2] = ["graphml", "edge-list"];
+
+/// A network as text that other programs, and Odonata itself, can read.
+///
+/// # Errors
+/// If the network cannot be built, or `format` is none of [`EXPORT_FORMATS`].
+pub fn export(scenario: &Scenario, format: &str) -> Result<String, SpecError> {
+    let write: fn(&Topology) -> String = match format {
+        "graphml" => graphml::export,
+        "edge-list" => edge_list::export,
+        other => {
+            let found = format!("format \"{other}\"");
+            return Err(SpecError::value("", found, EXPORT_FORMATS.join(", ")));
+        }
+    };
+    Ok(write(&build_topology(scenario)?))
+}
+
+/// A network in numbers.
+pub fn describe(topology: &Topology) -> Value {
+    let classes: Vec<Value> = topology
+        .link_classes
+        .iter()
+        .map(|class| {
+            json!({
+                "name": class.name,
+                "kind": class.kind.name(),
+                "bandwidth_bytes_per_s": class.bandwidth.bytes_per_second(),
+                "latency_ps": class.latency.0,
+                "buffer_bytes": class.buffer.0,
+            })
+        })
+        .collect();
+    json!({
+        "network": topology.title,
+        "nodes": topology.nodes(),
+        "routers": topology.routers(),
+        "groups": topology.groups,
+        "ports": topology.ports(),
+        "link_classes": classes,
+    })
+}
+
+/// The wiring as tables: `routers` (group, and row and column where groups are
+/// 2-D), `nodes` (router) and `links` between routers, each once, with the end
+/// of the lower port first.
+pub fn wiring(topology: &Topology) -> Vec<Table> {
+    let router_of_port = topology.router_of_every_port();
+    let mut routers = Table::new("routers");
+    let groups = topology.group_of_router.iter();
+    routers.i32("group", groups.map(|group| group.0 as i32));
+    if !topology.position_in_group.is_empty() {
+        let places = || topology.position_in_group.iter();
+        routers.i32("row", places().map(|place| i32::from(place.0)));
+        routers.i32("column", places().map(|place| i32::from(place.1)));
+    }
+    let mut nodes = Table::new("nodes");
+    let ports = topology.port_of_node.iter();
+    nodes.i32(
+        "router",
+        ports.map(|port| router_of_port[port.index()].0 as i32),
+    );
+    let links: Vec<(usize, usize)> = topology
+        .peer
+        .iter()
+        .enumerate()
+        .filter_map(|(port, peer)| match peer {
+            Peer::Port(other) if port < other.index() => Some((port, other.index())),
+            _ => None,
+        })
+        .collect();
+    let mut table = Table::new("links");
+    let router = |port: usize| router_of_port[port].0 as i32;
+    table.i32("a", links.iter().map(|link| router(link.0)));
+    table.i32("b", links.iter().map(|link| router(link.1)));
+    let class = |port: usize| topology.class_of_port[port];
+    table.i8(
+        "kind",
+        links
+            .iter()
+            .map(|link| kind_code(topology.link_classes[class(link.0).index()].kind)),
+    );
+    table.i8("class", links.iter().map(|link| class(link.0).0));
+    vec![routers, nodes, table]
+}
+
+/// What [`verify`] found.
+#[derive(Clone, Debug)]
+pub struct Proof {
+    /// The network.
+    pub topology: Topology,
+    /// Virtual channels per link that the routing uses.
+    pub virtual_channels: u8,
+    /// The verdict.
+    pub verdict: Verdict,
+}
+
+/// Proves that no packets of a scenario's network can wait for each other in a
+/// circle, or shows how they could. `progress` is told how many of how many
+/// destinations are done.
+///
+/// # Errors
+/// If the network or the routing cannot be built ([`Error::Spec`]), if the proof
+/// would take too long or is stopped, or if a route leads nowhere
+/// ([`Error::Verify`]).
+pub fn verify(
+    scenario: &Scenario,
+    options: &Options,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<Proof, Error> {
+    struct Walk<'a> {
+        topology: &'a Topology,
+        options: &'a Options,
+        progress: &'a mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    }
+    impl RoutingTask for Walk<'_> {
+        type Output = Result<Verdict, VerifyError>;
+        fn run<R: Routing>(self, routing: &R) -> Self::Output {
+            verify_with(self.topology, routing, self.options, self.progress)
+        }
+    }
+    let topology = build_topology(scenario)?;
+    let routing = build_routing(scenario, &topology)?;
+    let verdict = routing.dispatch(Walk {
+        topology: &topology,
+        options,
+        progress,
+    })?;
+    Ok(Proof {
+        virtual_channels: routing.virtual_channels(),
+        topology,
+        verdict,
+    })
+}
+
+impl Proof {
+    /// As named values: `safe`, `proven` (not with a sample), `virtual_channels`,
+    /// `channels`, `dependencies`, `cycle` and what else the verdict holds.
+    pub fn to_json(&self) -> Value {
+        let (channels, dependencies, longest, cycle) = match &self.verdict {
+            Verdict::DeadlockFree {
+                channels,
+                dependencies,
+                longest_route,
+                ..
+            } => (
+                Some(*channels),
+                Some(*dependencies),
+                Some(*longest_route),
+                None,
+            ),
+            Verdict::NoCycleInSample {
+                dependencies,
+                longest_route,
+                ..
+            } => (None, Some(*dependencies), Some(*longest_route), None),
+            Verdict::Cycle(cycle) => (None, None, None, Some(cycle)),
+        };
+        let cycle: Vec<String> = cycle.into_iter().flatten().map(|c| c.to_string()).collect();
+        json!({
+            "network": self.topology.title,
+            "safe": cycle.is_empty(),
+            "proven": !matches!(self.verdict, Verdict::NoCycleInSample { .. }),
+            "virtual_channels": self.virtual_channels,
+            "channels": channels.unwrap_or_else(|| self.channels()),
+            "dependencies": dependencies,
+            "longest_route": longest,
+            "cycle": cycle,
+            "verdict": self.verdict.to_string(),
+        })
+    }
+
+    /// Virtual channels of all directions of links between routers.
+    fn channels(&self) -> u64 {
+        let linked = self.topology.peer.iter();
+        let ports = linked.filter(|peer| matches!(peer, Peer::Port(_))).count() as u64;
+        ports * u64::from(self.virtual_channels)
+    }
+}

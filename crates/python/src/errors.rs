@@ -1,0 +1,37 @@
+//! Exceptions of the module, and which error of the engine becomes which.
+
+use odonata::{Error, SimError};
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
+use pyo3::prelude::*;
+
+create_exception!(
+    odonata._engine,
+    SpecError,
+    PyException,
+    "A scenario that cannot be simulated as written; args are the key path and the message."
+);
+create_exception!(
+    odonata._engine,
+    SimulationError,
+    PyException,
+    "A simulation that could not go on, or a proof without verdict."
+);
+create_exception!(
+    odonata._engine,
+    InternalError,
+    PyException,
+    "A defect of the engine; please report it."
+);
+
+/// The exception of an error.
+pub fn exception(error: Error) -> PyErr {
+    match error {
+        Error::Spec(error) => SpecError::new_err((error.path, error.message)),
+        Error::Simulation(SimError::Interrupted { at }) => {
+            // Without an exception of the callback's own, which would be raised instead.
+            PyKeyboardInterrupt::new_err(format!("at {at} of simulated time"))
+        }
+        error => SimulationError::new_err(error.to_string()),
+    }
+}

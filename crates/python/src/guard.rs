@@ -1,0 +1,119 @@
+//! Calls of the engine: without the interpreter's lock, interruptible, and with
+//! a defect as an exception instead of a crash.
+
+use std::any::Any;
+use std::ops::ControlFlow;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Mutex, Once, PoisonError};
+
+use odonata::{Error, Progress};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::errors::{InternalError, exception};
+
+/// Runs `work` without the interpreter's lock. `work` may leave an exception in
+/// its argument, which is then raised whatever `work` returns.
+pub fn computing<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&mut Option<PyErr>) -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    remember_panics();
+    let mut stop = None;
+    let result = py.detach(|| {
+        // What a panic leaves half done is dropped with it, so nobody sees it.
+        panic::catch_unwind(AssertUnwindSafe(|| work(&mut stop)))
+    });
+    if let Some(raised) = stop {
+        return Err(raised);
+    }
+    match result {
+        Ok(result) => result.map_err(exception),
+        Err(payload) => Err(internal_error(payload.as_ref())),
+    }
+}
+
+/// The first panic since the last one that was reported: message and place.
+/// The engine's threads may panic in each other's wake; the first one tells most.
+static PANIC: Mutex<Option<String>> = Mutex::new(None);
+
+/// Keeps panics for the exception, instead of printing them.
+fn remember_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        panic::set_hook(Box::new(|info| {
+            let mut first = PANIC.lock().unwrap_or_else(PoisonError::into_inner);
+            first.get_or_insert_with(|| info.to_string().replace('\n', " "));
+        }));
+    });
+}
+
+fn internal_error(payload: &(dyn Any + Send)) -> PyErr {
+    let remembered = PANIC.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let what = remembered
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .or_else(|| {
+            payload
+                .downcast_ref::<&str>()
+                .map(|text| (*text).to_owned())
+        })
+        .unwrap_or_else(|| "no message".to_owned());
+    InternalError::new_err(format!(
+        "internal error in Odonata {}: {what}. This is a defect of Odonata, not of your \
+         scenario; please report it together with the scenario",
+        odonata::VERSION
+    ))
+}
+
+/// A Python function that is told how far the work is. Also where Ctrl-C is
+/// noticed, with or without such a function.
+pub struct Callback<'a> {
+    function: Option<&'a Py<PyAny>>,
+    /// What the function, or a signal's handler, raised.
+    raised: &'a mut Option<PyErr>,
+}
+
+impl<'a> Callback<'a> {
+    /// A callback that leaves what is raised in `raised`.
+    pub fn new(function: Option<&'a Py<PyAny>>, raised: &'a mut Option<PyErr>) -> Self {
+        Self { function, raised }
+    }
+
+    /// Tells the progress of a simulation.
+    pub fn report(&mut self, progress: &Progress) -> ControlFlow<()> {
+        self.call(|py, function| {
+            let now = PyDict::new(py);
+            now.set_item("now_ps", progress.now.0)?;
+            now.set_item("packets_delivered", progress.packets_delivered)?;
+            now.set_item("bytes_delivered", progress.bytes_delivered)?;
+            now.set_item("packet_hops", progress.packet_hops)?;
+            now.set_item("fraction", progress.fraction)?;
+            function.call1((now,)).map(drop)
+        })
+    }
+
+    /// Tells how many of how many things are done.
+    pub fn report_pair(&mut self, done: u64, of: u64) -> ControlFlow<()> {
+        self.call(|_, function| function.call1((done, of)).map(drop))
+    }
+
+    fn call(
+        &mut self,
+        tell: impl FnOnce(Python<'_>, &Bound<'_, PyAny>) -> PyResult<()>,
+    ) -> ControlFlow<()> {
+        let result = Python::attach(|py| {
+            py.check_signals()?;
+            match self.function {
+                Some(function) => tell(py, function.bind(py)),
+                None => Ok(()),
+            }
+        });
+        match result {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(raised) => {
+                *self.raised = Some(raised);
+                ControlFlow::Break(())
+            }
+        }
+    }
+}
