@@ -1,31 +1,118 @@
-"""The engine, written in Rust (``crates/python``). Scenarios come normalised, as JSON."""
+"""The engine: the Rust side of Odonata. People use the functions of the package instead."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypedDict
 
-__version__: str
+VERSION: str
+"""Version of the engine."""
 
 class SpecError(Exception):
-    """A scenario that cannot be run. Arguments: path of the key, message."""
+    """A scenario that cannot be simulated as written; args are the key path and the message."""
+
+    args: tuple[str, str]
 
 class SimulationError(Exception):
-    """A simulation that stands still, such as a deadlock."""
+    """A simulation that could not go on, or a proof without verdict."""
 
-_Report = Callable[[dict[str, Any]], object] | None
+class InternalError(Exception):
+    """A defect of the engine; please report it."""
 
-def run(scenario: str, progress: _Report = None) -> dict[str, Any]:
-    """Simulates; returns ``meta`` and one dict of arrays per table."""
+class ProgressReport(TypedDict):
+    """How far a run is: simulated time, what was delivered, and which fraction is done."""
 
-def topology(scenario: str) -> dict[str, Any]:
-    """``description`` (plain figures) and the wiring as arrays."""
+    now_ps: int
+    packets_delivered: int
+    bytes_delivered: int
+    packet_hops: int
+    fraction: float
 
-def verify(scenario: str) -> dict[str, Any]:
-    """Whether the channel dependency graph is free of cycles, or a cycle."""
+def run(
+    spec_json: str, progress: Callable[[ProgressReport], object] | None = None
+) -> dict[str, dict[str, Any]]:
+    """Simulates a scenario.
 
-def export(scenario: str, format: str, path: str) -> None:
-    """Writes the wiring as ``graphml`` or ``edge-list``."""
+    Args:
+        spec_json: The scenario in normalised form (``Scenario.normalised_json``).
+        progress: Is called about five times a second, in the calling thread. What it raises
+            ends the run and is raised here.
+
+    Returns:
+        ``meta`` with scalars, and one dict of columns per table: numpy arrays, lists for text.
+
+    Raises:
+        SpecError: If the scenario cannot be simulated as written.
+        SimulationError: If the simulation could not go on.
+        KeyboardInterrupt: If it was interrupted.
+        InternalError: If the engine has a defect.
+    """
 
 def bench(
-    nodes: int, routing: str, load: float, threads: int, seed: int, progress: _Report = None
+    nodes: int,
+    routing: str = "minimal",
+    load: float = 0.5,
+    threads: int = 1,
+    seed: int = 1,
+    progress: Callable[[ProgressReport], object] | None = None,
+    duration_ps: int | None = None,
 ) -> dict[str, Any]:
-    """Measures the engine's speed on a reference machine."""
+    """Runs the reference benchmark: uniform random traffic on a dragonfly.
+
+    Args:
+        nodes: 1056, 16512 or 82944.
+        routing: Algorithm.
+        load: Offered load as a fraction of the terminal bandwidth.
+        threads: Threads that simulate.
+        seed: Of every random choice.
+        progress: As in ``run``.
+        duration_ps: Simulated time after warm-up. Default: by the number of nodes.
+
+    Returns:
+        Its figures.
+    """
+
+def topology(spec_json: str) -> dict[str, Any]:
+    """Describes a scenario's network.
+
+    Returns:
+        ``description`` with figures, and arrays: ``group_of_router`` (and, in 2-D groups,
+        ``router_row`` and ``router_column``), ``node_router``, and per link between routers
+        ``link_a``, ``link_b`` (routers), ``link_kind`` (1 local, 2 global), ``link_class``.
+    """
+
+def verify(
+    spec_json: str,
+    progress: Callable[[int, int], object] | None = None,
+    limit: int | None = None,
+    sample: int | None = None,
+    seed: int = 1,
+) -> dict[str, Any]:
+    """Proves that no packets can wait for each other forever, or shows how they could.
+
+    Args:
+        spec_json: The scenario in normalised form.
+        progress: Is called with the number of destinations done and of all.
+        limit: Most hops to consider.
+        sample: Walk the routes to so many random destinations only; then it is no proof.
+        seed: Of that choice.
+
+    Returns:
+        ``safe``, ``proven``, ``virtual_channels``, ``channels``, ``dependencies`` (``None``
+        if there is a cycle), ``longest_route``, ``cycle`` (texts), ``verdict``, ``network``.
+    """
+
+def export(spec_json: str, format: str, path: str) -> None:
+    """Writes a scenario's network to a file.
+
+    Args:
+        spec_json: The scenario in normalised form.
+        format: ``graphml`` or ``edge-list``.
+        path: The file; an existing one is replaced.
+
+    Raises:
+        OSError: If it cannot be written.
+    """
+
+def default_scenario() -> str:
+    """The engine's own defaults, as the normalised form of a dragonfly without jobs."""
+
+def _panic() -> None: ...

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import odonata._engine as _engine
-from odonata.errors import Problem, ScenarioError, SimulationError
+from odonata.errors import InternalError, Problem, ScenarioError, SimulationError
 from odonata.results import Result
 from odonata.scenario import Scenario
 
@@ -86,6 +86,7 @@ def ask_engine(
     Raises:
         ScenarioError: If the scenario cannot be run.
         SimulationError: If the simulation stands still.
+        InternalError: If the engine has a defect.
     """
     normalised = scenario.normalised()
     if threads is not None:
@@ -97,3 +98,5 @@ def ask_engine(
         raise ScenarioError([Problem(path, message)], scenario.file) from None
     except _engine.SimulationError as error:
         raise SimulationError(str(error)) from None
+    except _engine.InternalError as error:
+        raise InternalError(str(error)) from None

@@ -81,6 +81,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         },
         SpecError=SpecError,
         SimulationError=SimulationError,
+        InternalError=type("InternalError", (Exception,), {}),
         seen=seen,
     )
     monkeypatch.setitem(sys.modules, "odonata._engine", fake)

@@ -37,8 +37,9 @@ def verify(scenario: Path, changes: tuple[str, ...], as_json: bool) -> None:
     else:
         console = terminal()
         graph = (
-            f"{found['channels']:,} channels, {found['dependencies']:,} dependencies, "
-            f"{found['virtual_channels']} virtual channels per link"
+            f"{found['channels']:,} channels, "
+            + (f"{found['dependencies']:,} dependencies, " if found["safe"] else "")
+            + f"{found['virtual_channels']} virtual channels per link"
         )
         if found["safe"]:
             console.print(f"[bold green]Free of deadlock[/]: {graph}, no cycle.")
