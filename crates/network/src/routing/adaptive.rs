@@ -1,13 +1,15 @@
 //! The decision between a minimal and a non-minimal route that UGAL and PAR
 //! take: candidates, what is known of their paths, and the comparison.
 
-use odonata_units::PortId;
+mod path;
 
+use super::channels::{DETOUR, FINAL, OUTWARD};
 use super::choice::{Choice, MinimalLinks};
-use super::grouped::{Exit, GroupedRoutes, LocalWays, Place};
-use super::legs::{DETOUR, FINAL, Legs, OUTWARD, Target};
+use super::grouped::{Exit, GroupedRoutes, Place};
+use super::legs::{Legs, Target};
 use super::nonminimal::Via;
 use super::{Hop, NONE, PacketRoute, RouterView, RoutingError};
+use path::Path;
 
 /// How the occupancies of a minimal and a non-minimal candidate are weighted
 /// before they are compared.
@@ -26,6 +28,10 @@ pub enum Weighting {
     },
 }
 
+/// Most candidates of a sort: a candidate takes up to six random draws together
+/// with its counterpart, of the 64 that a decision may make.
+const MOST_CANDIDATES: u32 = 8;
+
 /// Parameters of the adaptive algorithms.
 ///
 /// A packet is routed minimally if
@@ -36,7 +42,7 @@ pub enum Weighting {
 pub struct AdaptiveOptions {
     /// What non-minimal routes go through.
     pub via: Via,
-    /// Candidates of each sort that are drawn per decision; the one of least
+    /// Candidates of each sort that are drawn per decision, 1 to 8; the one of least
     /// weighted occupancy stands for its sort.
     pub candidates: u32,
     /// Advantage of minimal routes, in bytes of weighted occupancy; a negative
@@ -70,6 +76,8 @@ struct Candidate {
     intermediate: u32,
     /// Where it leaves the group, if it does.
     exit: Option<Exit>,
+    /// The waypoint until then.
+    waypoint: u32,
     /// First output port.
     port: u16,
     /// Weighted occupancy.
@@ -93,11 +101,11 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
         progressive: bool,
         merged: Option<u8>,
     ) -> Result<Self, RoutingError> {
-        if options.candidates == 0 {
+        if !(1..=MOST_CANDIDATES).contains(&options.candidates) {
             return Err(RoutingError::BadOption {
                 option: "candidates",
-                found: "0".into(),
-                allowed: "at least 1 candidate of each sort must be drawn",
+                found: options.candidates.to_string(),
+                allowed: "1 to 8 candidates of each sort can be drawn",
             });
         }
         let channels = options
@@ -129,14 +137,25 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
         if here.group == there.group {
             return self.depart_inside(view, here, there, route);
         }
-        let minimal = self.best(view, self.options.candidates, |this, view| {
-            this.minimal_candidate(view, here, there)
-        });
+        let mut minimal = self.minimal_candidate(view, here, there);
+        if self
+            .legs
+            .routes
+            .only_exit(here.group, there.group)
+            .is_none()
+        {
+            for _ in 1..self.options.candidates {
+                let drawn = self.minimal_candidate(view, here, there);
+                if drawn.cost < minimal.cost {
+                    minimal = drawn;
+                }
+            }
+        }
         self.decide(view, here, there, minimal, minimal_phase, route)
     }
 
-    /// The next hop of a packet that is still on a minimal route to the global
-    /// link `route.waypoint` of this group.
+    /// The next hop of a packet that is on a minimal route and still in the
+    /// source group.
     #[inline]
     pub(super) fn reconsider<V: RouterView>(
         &self,
@@ -146,18 +165,16 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
     ) -> Hop {
         let routes = &self.legs.routes;
         let there = routes.place(route.destination_router);
-        let owner = routes.router_of_port(route.waypoint);
-        let exit = Exit::new(
-            routes.place(owner).local,
-            route.waypoint - routes.first_port(owner),
-        );
-        let index = routes
-            .exits(here.group, there.group)
-            .iter()
-            .position(|&e| e == exit)
-            .unwrap_or(0);
+        let index = match route.waypoint {
+            NONE => 0,
+            waypoint => {
+                let exit = routes.exit_at(waypoint);
+                let exits = routes.exits(here.group, there.group);
+                exits.iter().position(|&e| e == exit).unwrap_or(0)
+            }
+        };
         let minimal = self.minimal_through(view, here, there, index);
-        self.decide(view, here, there, Some(minimal), route.phase, route)
+        self.decide(view, here, there, minimal, route.phase, route)
     }
 
     fn decide<V: RouterView>(
@@ -165,18 +182,16 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
         view: &mut V,
         here: Place,
         there: Place,
-        minimal: Option<Candidate>,
+        minimal: Candidate,
         minimal_phase: u8,
         route: &mut PacketRoute,
     ) -> Hop {
-        let other = self.best(view, self.options.candidates, |this, view| {
+        let other = self.best_of(view, |this, view| {
             this.non_minimal_candidate(view, here, there)
         });
-        let chosen = match (minimal, other) {
-            (Some(minimal), Some(other)) if !self.prefers(&minimal, &other) => other,
-            (Some(minimal), _) => minimal,
-            (None, Some(other)) => other,
-            (None, None) => unreachable!("there always is a minimal route"),
+        let chosen = match other {
+            Some(other) if !self.prefers(&minimal, &other) => other,
+            _ => minimal,
         };
         let non_minimal = chosen.intermediate != NONE;
         route.phase = if non_minimal { OUTWARD } else { minimal_phase };
@@ -189,16 +204,15 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
         i128::from(minimal.cost) <= i128::from(other.cost) + advantage
     }
 
-    /// The candidate of least cost among `draws`.
+    /// The candidate of least cost among those drawn.
     #[inline]
-    fn best<V: RouterView>(
+    fn best_of<V: RouterView>(
         &self,
         view: &mut V,
-        draws: u32,
         candidate: impl Fn(&Self, &mut V) -> Option<Candidate>,
     ) -> Option<Candidate> {
         let mut best: Option<Candidate> = None;
-        for _ in 0..draws {
+        for _ in 0..self.options.candidates {
             if let Some(drawn) = candidate(self, view)
                 && best.is_none_or(|b| drawn.cost < b.cost)
             {
@@ -214,7 +228,7 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
                 return self.legs.cross(chosen.port, route);
             }
             Some(exit) => {
-                route.waypoint = self.legs.waypoint(here.group, exit);
+                route.waypoint = chosen.waypoint;
                 exit.owner()
             }
             None => {
@@ -237,9 +251,9 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
         view: &mut V,
         here: Place,
         there: Place,
-    ) -> Option<Candidate> {
+    ) -> Candidate {
         let index = self.legs.choose_exit_index(view, here, to_router(there));
-        Some(self.minimal_through(view, here, there, index))
+        self.minimal_through(view, here, there, index)
     }
 
     /// The minimal route over link number `index` of those to `there`'s group.
@@ -298,7 +312,7 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
         minimal.go_inside(self, view, there.local);
         let minimal = minimal.candidate(self, NONE, true);
         let (low, high) = (here.local.min(there.local), here.local.max(there.local));
-        let detour = self.best(view, self.options.candidates, |this, view| {
+        let detour = self.best_of(view, |this, view| {
             let mut local = view.random_below(others);
             local += u32::from(local >= low);
             local += u32::from(local >= high);
@@ -383,137 +397,6 @@ fn to_router(place: Place) -> Target {
     Target {
         group: place.group,
         router: Some(place.local),
-    }
-}
-
-/// A candidate's path as it is put together: its hops and the bytes queued on
-/// them (all of them with global information, else on the first).
-struct Path {
-    at: Place,
-    hops: u32,
-    queued: u64,
-    first: Option<(Option<Exit>, u16)>,
-}
-
-impl Path {
-    fn start(at: Place) -> Self {
-        Self {
-            at,
-            hops: 0,
-            queued: 0,
-            first: None,
-        }
-    }
-
-    /// To the router number `to` of the group where the path is, and no farther.
-    fn go_inside<const GLOBAL: bool, V: RouterView>(
-        &mut self,
-        adaptive: &Adaptive<GLOBAL>,
-        view: &mut V,
-        to: u32,
-    ) {
-        self.approach(adaptive, view, to, None);
-    }
-
-    /// Over link number `index` of those from the group where the path is to
-    /// `group`.
-    fn leave<const GLOBAL: bool, V: RouterView>(
-        &mut self,
-        adaptive: &Adaptive<GLOBAL>,
-        view: &mut V,
-        group: u32,
-        index: usize,
-    ) {
-        let routes = &adaptive.legs.routes;
-        let exit = routes.exits(self.at.group, group)[index];
-        let entry = routes.exits(group, self.at.group)[index];
-        self.approach(adaptive, view, exit.owner(), Some(exit));
-        if self.first.is_none() {
-            self.first = Some((Some(exit), exit.port() as u16));
-            self.queued = view.occupancy_bytes(exit.port() as u16);
-        } else if GLOBAL {
-            let port = adaptive.legs.waypoint(self.at.group, exit);
-            self.queued += view.remote_occupancy_bytes(PortId(port));
-        }
-        self.hops += 1;
-        self.at = Place {
-            group,
-            local: entry.owner(),
-        };
-    }
-
-    /// By local links to router number `to`, on the way to `exit` if that is
-    /// where the path leaves the group.
-    fn approach<const GLOBAL: bool, V: RouterView>(
-        &mut self,
-        adaptive: &Adaptive<GLOBAL>,
-        view: &mut V,
-        to: u32,
-        exit: Option<Exit>,
-    ) {
-        let (legs, group) = (&adaptive.legs, self.at.group);
-        if self.at.local == to {
-            return;
-        }
-        self.hops += legs.routes.local_distance(group, self.at.local, to);
-        let mut local = self.at.local;
-        if self.first.is_none() {
-            let port = legs.local_port(view, self.at, to);
-            self.first = Some((exit, port));
-            self.queued = view.occupancy_bytes(port);
-            if GLOBAL {
-                local = match legs.routes.local_ways(group, local, to) {
-                    LocalWays::Only(_) => to,
-                    LocalWays::AnyOf(ways) => ways
-                        .iter()
-                        .find(|way| way.port == port)
-                        .map_or(to, |way| u32::from(way.to)),
-                };
-            }
-        }
-        if GLOBAL {
-            while local != to {
-                let here = legs.routes.router(Place { group, local });
-                let first = legs.routes.first_port(here);
-                let queued =
-                    |port: u16| view.remote_occupancy_bytes(PortId(first + u32::from(port)));
-                let (least, next) = match legs.routes.local_ways(group, local, to) {
-                    LocalWays::Only(port) => (queued(port), to),
-                    LocalWays::AnyOf(ways) => ways
-                        .iter()
-                        .map(|way| (queued(way.port), u32::from(way.to)))
-                        .min()
-                        .unwrap_or((0, to)),
-                };
-                self.queued += least;
-                local = next;
-            }
-        }
-        self.at.local = to;
-    }
-
-    fn candidate<const GLOBAL: bool>(
-        self,
-        adaptive: &Adaptive<GLOBAL>,
-        intermediate: u32,
-        minimal: bool,
-    ) -> Candidate {
-        let weight = match adaptive.options.weighting {
-            // With global information the queue of every hop is in the sum.
-            Weighting::Hops if GLOBAL => 1,
-            Weighting::Hops => self.hops,
-            Weighting::Fixed {
-                minimal: weight, ..
-            } if minimal => weight,
-            Weighting::Fixed { non_minimal, .. } => non_minimal,
-        };
-        let (exit, port) = self.first.unwrap_or((None, 0));
-        Candidate {
-            intermediate,
-            exit,
-            port,
-            cost: self.queued.saturating_mul(u64::from(weight)),
-        }
     }
 }
 

@@ -2,134 +2,29 @@
 //! is a sequence of legs, and a leg is one traversal of a group by local links
 //! that ends at a global link (which it then crosses) or at a router.
 //!
-//! | phase | leg | waypoint | intermediate |
-//! |---|---|---|---|
-//! | [`PROGRESSIVE`] | to the destination group, may still be diverted | its global link | none |
-//! | [`OUTWARD`] | to the intermediate group | its global link | group or router |
-//! | [`DETOUR`] | to the intermediate router, inside its group | none | router |
-//! | [`HOMEWARD`] | to the destination group | its global link | none |
-//! | [`FINAL`] | to the destination router, inside its group | none | none |
+//! | phase | leg | intermediate |
+//! |---|---|---|
+//! | [`PROGRESSIVE`](super::channels::PROGRESSIVE) | to the destination group, may still be diverted | none |
+//! | [`OUTWARD`] | to the intermediate group | group or router |
+//! | [`DETOUR`] | to the intermediate router, inside its group | router |
+//! | [`HOMEWARD`] | to the destination group | none |
+//! | [`FINAL`] | to the destination router, inside its group | none |
 //!
-//! The phases of one route only ever grow, in the order of the table.
+//! The phases of one route only ever grow, in the order of the table. Where
+//! several global links lead to the group that a leg is going to, one is chosen
+//! when the leg starts and is the packet's waypoint until it has crossed it.
 //!
-//! # Virtual channels
-//!
-//! Local and global links number their virtual channels separately. Every
-//! phase has a class of local channels and, if it crosses a global link, a
-//! class of global channels; an algorithm numbers the phases that it uses in
-//! the order of the table, so that along every route the classes appear in
-//! one fixed total order, for instance
-//!
-//! `local(OUTWARD) < global(OUTWARD) < local(DETOUR) < local(HOMEWARD) < global(HOMEWARD) < local(FINAL)`,
-//!
-//! and a packet that holds a channel only ever waits for a channel of a later
-//! class or, inside one traversal of a group, for one of the same class. The
-//! latter closes no cycle either: in all-to-all groups a traversal is a single
-//! hop; in 2-D groups under dimension order a channel along a row is never
-//! waited for from a column; in other groups [`GroupedRoutes`] checks whether
-//! the paths inside the group close a cycle, and if they do, a class gets as
-//! many channels as the longest path has hops and the channel's number grows
-//! with every hop. So the channel dependency graph has no cycle, and the
-//! network cannot deadlock (Dally and Seitz 1987). `verify` checks the same
-//! for a given network without relying on this argument.
+//! [`channels`](super::channels) tells why the virtual channels of the phases
+//! make every algorithm free of deadlock.
+
+use std::hint::select_unpredictable;
 
 use odonata_units::RouterId;
 
+use super::channels::{Channels, DETOUR, FINAL, HOMEWARD, OUTWARD};
 use super::choice::{Choice, MinimalLinks, least_loaded};
-use super::grouped::{Exit, GroupedRoutes, LocalWays, Place};
-use super::{Hop, NONE, PacketRoute, RouterView, RoutingError};
-
-/// Minimal so far, and not yet out of the source group.
-pub(super) const PROGRESSIVE: u8 = 0;
-/// To the intermediate group.
-pub(super) const OUTWARD: u8 = 1;
-/// To the intermediate router, inside its group.
-pub(super) const DETOUR: u8 = 2;
-/// To the destination group.
-pub(super) const HOMEWARD: u8 = 3;
-/// To the destination router, inside its group.
-pub(super) const FINAL: u8 = 4;
-
-const PHASES: usize = 5;
-/// Largest number of virtual channels.
-const MOST_CHANNELS: u32 = 255;
-
-/// The virtual channels of each phase.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Channels {
-    /// First channel on local links, by phase; with `depth` 1 the only one.
-    local: [u8; PHASES],
-    /// Channel on global links, by phase.
-    global: [u8; PHASES],
-    /// Channels per class of local channels.
-    depth: u8,
-    /// Channels in total, at least one.
-    count: u8,
-}
-
-impl Channels {
-    /// Numbers the channels of an algorithm that uses `local` phases on local
-    /// and `global` phases on global links; the phases of each are grouped into
-    /// classes, in the order in which routes use them. With `merged`, channel
-    /// `i` becomes `min(i, merged - 1)`.
-    pub(super) fn new(
-        algorithm: &'static str,
-        routes: &GroupedRoutes,
-        local: &[&[u8]],
-        global: &[&[u8]],
-        merged: Option<u8>,
-    ) -> Result<Self, RoutingError> {
-        let depth = u32::from(routes.local_depth());
-        let needed = (local.len() as u32 * depth).max(global.len() as u32).max(1);
-        let count = channel_count(algorithm, needed, depth, merged)?;
-        let number = |classes: &[&[u8]], depth: u32| {
-            let mut channels = [0; PHASES];
-            for (class, phases) in classes.iter().enumerate() {
-                for &phase in *phases {
-                    let channel = class as u32 * depth;
-                    channels[usize::from(phase)] = channel.min(MOST_CHANNELS) as u8;
-                }
-            }
-            channels
-        };
-        let clamp = |channels: [u8; PHASES]| channels.map(|c| c.min(count - 1));
-        Ok(Self {
-            local: clamp(number(local, depth)),
-            global: clamp(number(global, 1)),
-            depth: depth.min(MOST_CHANNELS) as u8,
-            count,
-        })
-    }
-
-    pub(super) fn count(&self) -> u8 {
-        self.count
-    }
-}
-
-/// The number of virtual channels an algorithm uses: all that it needs, or
-/// fewer where the user wants them merged.
-pub(super) fn channel_count(
-    algorithm: &'static str,
-    needed: u32,
-    diameter: u32,
-    merged: Option<u8>,
-) -> Result<u8, RoutingError> {
-    match merged {
-        Some(0) => Err(RoutingError::BadOption {
-            option: "virtual_channels",
-            found: "0".into(),
-            allowed: "it must be at least 1",
-        }),
-        Some(merged) => Ok(needed.min(u32::from(merged)) as u8),
-        None if needed > MOST_CHANNELS => Err(RoutingError::TooManyVirtualChannels {
-            algorithm,
-            needed,
-            limit: MOST_CHANNELS,
-            diameter,
-        }),
-        None => Ok(needed as u8),
-    }
-}
+use super::grouped::{Exit, GroupedRoutes, LocalWays, Place, Regular};
+use super::{Hop, NONE, PacketRoute, RouterView};
 
 /// Where a leg is going: a group, through one of the global links to it, with
 /// the router there (or none, if any will do) that decides which links are the
@@ -220,55 +115,114 @@ impl Legs {
     }
 
     /// The next hop of a packet that is not at the end of its leg's phase.
-    #[inline]
-    pub(super) fn step<V: RouterView>(
+    /// `DETOURS`: whether the algorithm has intermediates at all; if not, the
+    /// phase follows from where the packet is, whatever `route` says.
+    #[inline(always)]
+    pub(super) fn step<const DETOURS: bool, V: RouterView>(
         &self,
         view: &mut V,
         at: RouterId,
         route: &mut PacketRoute,
     ) -> Hop {
-        let here = self.routes.place(at.0);
-        match route.phase {
-            FINAL => {
-                let there = self.routes.place(route.destination_router);
-                self.local_hop(view, here, there.local, FINAL)
-            }
-            DETOUR => {
-                let there = self.routes.place(route.intermediate);
-                self.local_hop(view, here, there.local, DETOUR)
-            }
-            phase => {
-                if route.waypoint == NONE {
-                    let target = self.target(route);
-                    let exit = self.choose_exit(view, here, target);
-                    return self.set_out(view, here, exit, route);
+        match self.routes.regular() {
+            Some(regular) => self.step_regular::<DETOURS, V>(regular, view, at, route),
+            None => {
+                if !DETOURS {
+                    self.head_home(self.routes.place(at.0), route);
                 }
-                match self.routes.own_port(at.0, route.waypoint) {
-                    Some(port) => self.cross(port, route),
-                    None => {
-                        let owner = self.routes.router_of_port(route.waypoint);
-                        let owner = self.routes.place(owner).local;
-                        self.local_hop(view, here, owner, phase)
-                    }
-                }
+                self.step_any(view, at, route)
             }
         }
     }
 
-    /// The first hop of a leg that leaves the group through `exit`.
+    /// [`Legs::step`] in a regular wiring, where all is computed. Whether a
+    /// packet turns, crosses or goes on is unpredictable, so nothing of it is a
+    /// branch: a mispredicted one costs more than all of this.
     #[inline(always)]
-    pub(super) fn set_out<V: RouterView>(
+    fn step_regular<const DETOURS: bool, V: RouterView>(
+        &self,
+        regular: &Regular,
+        view: &mut V,
+        at: RouterId,
+        route: &mut PacketRoute,
+    ) -> Hop {
+        let here = regular.place(at.0);
+        let mut phase = route.phase;
+        let away = DETOURS && (phase == OUTWARD || phase == DETOUR);
+        let toward = select_unpredictable(away, route.intermediate, route.destination_router);
+        let mut there = regular.place(toward);
+        if DETOURS && !self.via_router {
+            there.group = select_unpredictable(phase == OUTWARD, toward, there.group);
+        }
+        let inside = here.group == there.group;
+        if !DETOURS {
+            phase = select_unpredictable(inside, FINAL, HOMEWARD);
+        }
+        let exit = match self.routes.only_exit(here.group, there.group) {
+            Some(exit) => exit,
+            None => self.exit_of_several(view, here, route),
+        };
+        let crossing = !inside & (exit.owner() == here.local);
+        let to = select_unpredictable(inside, there.local, exit.owner());
+        let local = regular.local_port(here.local, to);
+        let hop = Hop {
+            port: select_unpredictable(crossing, exit.port(), local) as u16,
+            vc: select_unpredictable(
+                crossing,
+                self.channels.global(phase),
+                self.channels.local(phase),
+            ),
+        };
+        if DETOURS {
+            let arrived = crossing & (phase == OUTWARD) & !self.via_router;
+            route.intermediate = select_unpredictable(arrived, NONE, route.intermediate);
+        }
+        route.waypoint = select_unpredictable(crossing, NONE, route.waypoint);
+        let beyond = self.phase_beyond(phase);
+        route.phase = select_unpredictable(crossing, beyond, phase);
+        hop
+    }
+
+    /// [`Legs::step`] in any wiring.
+    #[inline(never)]
+    fn step_any<V: RouterView>(&self, view: &mut V, at: RouterId, route: &mut PacketRoute) -> Hop {
+        let here = self.routes.place(at.0);
+        let inside = match route.phase {
+            FINAL => route.destination_router,
+            DETOUR => route.intermediate,
+            phase => {
+                let exit = match self.routes.only_exit(here.group, self.target(route).group) {
+                    Some(exit) => exit,
+                    None => self.exit_of_several(view, here, route),
+                };
+                return if exit.owner() == here.local {
+                    self.cross(exit.port() as u16, route)
+                } else {
+                    self.local_hop(view, here, exit.owner(), phase)
+                };
+            }
+        };
+        let inside = self.routes.place(inside).local;
+        self.local_hop(view, here, inside, route.phase)
+    }
+
+    /// The global link of a leg to a group that several lead to: the packet's
+    /// waypoint, or where the leg starts a new choice, which becomes it.
+    #[inline(never)]
+    fn exit_of_several<V: RouterView>(
         &self,
         view: &mut V,
         here: Place,
-        exit: Exit,
         route: &mut PacketRoute,
-    ) -> Hop {
-        if exit.owner() == here.local {
-            return self.cross(exit.port() as u16, route);
+    ) -> Exit {
+        if route.waypoint != NONE {
+            return self.routes.exit_at(route.waypoint);
         }
+        let target = self.target(route);
+        let exits = self.routes.exits(here.group, target.group);
+        let exit = exits[self.choose_among(view, here, target, exits) as usize];
         route.waypoint = self.waypoint(here.group, exit);
-        self.local_hop(view, here, exit.owner(), route.phase)
+        exit
     }
 
     /// Global number of the port behind `exit` of `group`.
@@ -284,34 +238,30 @@ impl Legs {
     /// The hop over a global link, and the phase of the leg behind it.
     #[inline(always)]
     pub(super) fn cross(&self, port: u16, route: &mut PacketRoute) -> Hop {
-        let vc = self.channels.global[usize::from(route.phase)];
+        let vc = self.channels.global(route.phase);
+        if route.phase == OUTWARD && !self.via_router {
+            route.intermediate = NONE;
+        }
         route.waypoint = NONE;
-        route.phase = match route.phase {
-            OUTWARD if self.via_router => DETOUR,
-            OUTWARD => {
-                route.intermediate = NONE;
-                HOMEWARD
-            }
-            _ => FINAL,
-        };
+        route.phase = self.phase_beyond(route.phase);
         Hop { port, vc }
+    }
+
+    /// The phase of a packet that has crossed the global link of `phase`.
+    #[inline(always)]
+    fn phase_beyond(&self, phase: u8) -> u8 {
+        let outward = if self.via_router { DETOUR } else { HOMEWARD };
+        select_unpredictable(phase == OUTWARD, outward, FINAL)
     }
 
     #[inline(always)]
     pub(super) fn local_vc(&self, here: Place, to: u32, phase: u8) -> u8 {
-        let first = self.channels.local[usize::from(phase)];
-        if self.channels.depth == 1 {
-            first
+        if self.channels.is_deep() {
+            let remaining = self.routes.local_distance(here.group, here.local, to);
+            self.channels.deep(phase, remaining)
         } else {
-            self.deep_local_vc(here, to, first)
+            self.channels.local(phase)
         }
-    }
-
-    #[inline(never)]
-    fn deep_local_vc(&self, here: Place, to: u32, first: u8) -> u8 {
-        let remaining = self.routes.local_distance(here.group, here.local, to);
-        let channel = u32::from(first) + u32::from(self.channels.depth) - remaining;
-        channel.min(u32::from(self.channels.count) - 1) as u8
     }
 
     /// A hop inside the group towards its router number `to`.
@@ -347,21 +297,8 @@ impl Legs {
         }
     }
 
-    /// Chooses the global link of a leg that starts at `here`.
-    #[inline(always)]
-    pub(super) fn choose_exit<V: RouterView>(
-        &self,
-        view: &mut V,
-        here: Place,
-        target: Target,
-    ) -> Exit {
-        match self.routes.exits(here.group, target.group) {
-            [only] => *only,
-            exits => exits[self.choose_among(view, here, target, exits) as usize],
-        }
-    }
-
-    /// The same as an index into the links between the two groups.
+    /// Chooses the global link of a leg that starts at `here`, as an index into
+    /// the links between the two groups.
     #[inline]
     pub(super) fn choose_exit_index<V: RouterView>(
         &self,
@@ -480,18 +417,21 @@ impl Legs {
         match route.phase {
             FINAL => self.possible_local(here, route.destination_router, route, out),
             DETOUR => self.possible_local(here, route.intermediate, route, out),
-            _ if route.waypoint == NONE => {
-                for exit in self.possible_exits(here, self.target(route)) {
-                    self.possible_departures(here, exit, route, out);
+            _ if route.waypoint != NONE => {
+                let exit = self.routes.exit_at(route.waypoint);
+                self.possible_towards(here, exit, route, out);
+            }
+            _ => {
+                let target = self.target(route);
+                let several = self.routes.only_exit(here.group, target.group).is_none();
+                for exit in self.possible_exits(here, target) {
+                    let mut route = *route;
+                    if several {
+                        route.waypoint = self.waypoint(here.group, exit);
+                    }
+                    self.possible_towards(here, exit, &route, out);
                 }
             }
-            _ => match self.routes.own_port(at.0, route.waypoint) {
-                Some(port) => self.possible_crossing(port, route, out),
-                None => {
-                    let owner = self.routes.router_of_port(route.waypoint);
-                    self.possible_local(here, owner, route, out);
-                }
-            },
         }
     }
 
@@ -500,13 +440,14 @@ impl Legs {
     /// intermediate router that has been chosen.
     pub(super) fn depends_on_destination(&self, at: RouterId, route: &PacketRoute) -> bool {
         match route.phase {
-            OUTWARD | HOMEWARD => route.waypoint == NONE,
+            OUTWARD => false,
+            HOMEWARD => route.waypoint == NONE,
             DETOUR => at.0 == route.intermediate,
             _ => true,
         }
     }
 
-    /// The exits that [`Legs::choose_exit`] could choose.
+    /// The exits that a leg from `here` could choose.
     pub(super) fn possible_exits(&self, here: Place, target: Target) -> impl Iterator<Item = Exit> {
         let exits = self.routes.exits(here.group, target.group);
         let entries = self.routes.exits(target.group, here.group);
@@ -520,8 +461,8 @@ impl Legs {
             .map(move |i| exits[i])
     }
 
-    /// Every hop that [`Legs::set_out`] could take; appends to `out`.
-    pub(super) fn possible_departures(
+    /// The hops of a leg that leaves the group of `here` through `exit`.
+    fn possible_towards(
         &self,
         here: Place,
         exit: Exit,
@@ -529,22 +470,16 @@ impl Legs {
         out: &mut Vec<(Hop, PacketRoute)>,
     ) {
         if exit.owner() == here.local {
-            return self.possible_crossing(exit.port() as u16, route, out);
+            let mut route = *route;
+            let hop = self.cross(exit.port() as u16, &mut route);
+            route.vc = hop.vc;
+            return out.push((hop, route));
         }
-        let mut route = *route;
-        route.waypoint = self.waypoint(here.group, exit);
         let owner = self.routes.router(Place {
             group: here.group,
             local: exit.owner(),
         });
-        self.possible_local(here, owner, &route, out);
-    }
-
-    fn possible_crossing(&self, port: u16, route: &PacketRoute, out: &mut Vec<(Hop, PacketRoute)>) {
-        let mut route = *route;
-        let hop = self.cross(port, &mut route);
-        route.vc = hop.vc;
-        out.push((hop, route));
+        self.possible_local(here, owner, route, out);
     }
 
     fn possible_local(

@@ -2,9 +2,10 @@
 
 use odonata_units::RouterId;
 
+use super::channels::{Channels, FINAL, HOMEWARD};
 use super::choice::{Choice, MinimalLinks};
 use super::grouped::GroupedRoutes;
-use super::legs::{Channels, FINAL, HOMEWARD, Legs, eject, possible_eject};
+use super::legs::{Legs, eject, possible_eject};
 use super::{Hop, PacketRoute, RouterView, Routing, RoutingError};
 
 /// Minimal routing: over one global link directly to the destination group,
@@ -67,22 +68,19 @@ impl Routing for Minimal {
         &self,
         view: &mut V,
         at: RouterId,
-        injected: bool,
+        _injected: bool,
         route: &mut PacketRoute,
     ) -> Hop {
         if at.0 == route.destination_router {
             return eject(route);
         }
-        if injected {
-            self.legs.head_home(self.legs.routes.place(at.0), route);
-        }
-        self.legs.step(view, at, route)
+        self.legs.step::<false, V>(view, at, route)
     }
 
     fn possible_hops(
         &self,
         at: RouterId,
-        injected: bool,
+        _injected: bool,
         route: &PacketRoute,
         out: &mut Vec<(Hop, PacketRoute)>,
     ) {
@@ -90,10 +88,8 @@ impl Routing for Minimal {
             return out.push(possible_eject(route));
         }
         let mut route = *route;
-        if injected {
-            self.legs
-                .head_home(self.legs.routes.place(at.0), &mut route);
-        }
+        self.legs
+            .head_home(self.legs.routes.place(at.0), &mut route);
         self.legs.possible_steps(at, &route, out);
     }
 

@@ -4,6 +4,7 @@
 
 mod adaptive;
 mod any;
+mod channels;
 mod choice;
 mod error;
 pub mod grouped;
@@ -12,6 +13,8 @@ mod minimal;
 mod next_hops;
 mod nonminimal;
 mod par;
+#[cfg(test)]
+mod properties;
 mod reciprocal;
 mod shortest_path;
 #[cfg(test)]
@@ -92,7 +95,8 @@ pub trait RouterView {
     /// global snapshot. Only for algorithms that say [`Routing::NEEDS_SNAPSHOT`].
     fn remote_occupancy_bytes(&self, port: PortId) -> u64;
 
-    /// A random number in `0..bound`, from the packet's own stream.
+    /// A random number in `0..bound`, from the packet's own stream; at most 64
+    /// of them per decision.
     fn random_below(&mut self, bound: u32) -> u32;
 }
 

@@ -1,7 +1,7 @@
 //! Intermediate groups and routers of non-minimal routes.
 
+use super::channels::{Channels, DETOUR, FINAL, HOMEWARD, OUTWARD, PROGRESSIVE};
 use super::grouped::{GroupedRoutes, Place};
-use super::legs::{Channels, DETOUR, FINAL, HOMEWARD, OUTWARD, PROGRESSIVE};
 use super::{RouterView, RoutingError};
 
 /// What a non-minimal route goes through on its way to another group.

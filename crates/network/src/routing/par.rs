@@ -3,10 +3,11 @@
 use odonata_units::RouterId;
 
 use super::adaptive::{Adaptive, AdaptiveOptions};
+use super::channels::{DETOUR, PROGRESSIVE};
 use super::choice::{Choice, MinimalLinks};
 use super::grouped::GroupedRoutes;
-use super::legs::{DETOUR, PROGRESSIVE, eject, possible_eject};
-use super::{Hop, NONE, PacketRoute, RouterView, Routing, RoutingError};
+use super::legs::{eject, possible_eject};
+use super::{Hop, PacketRoute, RouterView, Routing, RoutingError};
 
 /// Progressive adaptive routing, PAR (Jiang, Kim, Dally, "Indirect Adaptive
 /// Routing on Large Scale Interconnection Networks", ISCA 2009): like UGAL with
@@ -30,7 +31,7 @@ use super::{Hop, NONE, PacketRoute, RouterView, Routing, RoutingError};
 /// dependencies.
 #[derive(Clone, Debug)]
 pub struct Par {
-    adaptive: Adaptive<false>,
+    pub(super) adaptive: Adaptive<false>,
 }
 
 impl Par {
@@ -79,7 +80,7 @@ impl Routing for Par {
             let here = legs.routes.place(at.0);
             return self.adaptive.reconsider(view, here, route);
         }
-        legs.step(view, at, route)
+        legs.step::<true, V>(view, at, route)
     }
 
     fn possible_hops(
@@ -102,7 +103,7 @@ impl Routing for Par {
                 .possible_departures(here, PROGRESSIVE, &route, out);
         }
         legs.possible_steps(at, &route, out);
-        if route.phase == PROGRESSIVE && route.waypoint != NONE {
+        if route.phase == PROGRESSIVE {
             self.adaptive.possible_diversions(here, &route, out);
         }
     }

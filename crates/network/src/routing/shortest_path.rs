@@ -2,9 +2,10 @@
 
 use odonata_units::RouterId;
 
+use super::channels::channel_count;
 use super::choice::{Choice, least_loaded};
 use super::error::RoutingError;
-use super::legs::{channel_count, eject, possible_eject};
+use super::legs::{eject, possible_eject};
 use super::next_hops::{MOST_ROUTERS, NextHops, neighbours};
 use super::{Hop, PacketRoute, RouterView, Routing};
 use crate::topology::Topology;

@@ -3,9 +3,10 @@
 use odonata_units::RouterId;
 
 use super::adaptive::{Adaptive, AdaptiveOptions};
+use super::channels::{DETOUR, HOMEWARD};
 use super::choice::{Choice, MinimalLinks};
 use super::grouped::GroupedRoutes;
-use super::legs::{DETOUR, HOMEWARD, eject, possible_eject};
+use super::legs::{eject, possible_eject};
 use super::{Hop, PacketRoute, RouterView, Routing, RoutingError};
 
 /// UGAL (Singh 2005; on dragonflies Kim et al. 2008, section 4.1): the source
@@ -82,7 +83,7 @@ impl<const GLOBAL: bool> Routing for Ugal<GLOBAL> {
             let here = legs.routes.place(at.0);
             return self.adaptive.depart(view, here, HOMEWARD, route);
         }
-        legs.step(view, at, route)
+        legs.step::<true, V>(view, at, route)
     }
 
     fn possible_hops(

@@ -2,9 +2,10 @@
 
 use odonata_units::RouterId;
 
+use super::channels::{DETOUR, FINAL, HOMEWARD, OUTWARD};
 use super::choice::{Choice, MinimalLinks};
 use super::grouped::{GroupedRoutes, Place};
-use super::legs::{DETOUR, FINAL, HOMEWARD, Legs, OUTWARD, eject, possible_eject};
+use super::legs::{Legs, eject, possible_eject};
 use super::nonminimal::Via;
 use super::{Hop, PacketRoute, RouterView, Routing, RoutingError};
 
@@ -104,7 +105,7 @@ impl Routing for Valiant {
         if injected {
             self.depart(view, self.legs.routes.place(at.0), route);
         }
-        self.legs.step(view, at, route)
+        self.legs.step::<true, V>(view, at, route)
     }
 
     fn possible_hops(

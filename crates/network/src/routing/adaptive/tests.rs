@@ -1,11 +1,12 @@
-use odonata_units::RouterId;
+use odonata_units::{PortId, RouterId};
 
 use super::*;
+use crate::routing::channels::{HOMEWARD, PROGRESSIVE};
 use crate::routing::testing::{
     LoadedRouter, MockRouter, dragonfly, globals, grid_dragonfly, random_walks, sampled_first_hops,
 };
 use crate::routing::{Par, Routing, Ugal};
-use crate::topology::{Peer, Topology};
+use crate::topology::{LinkKind, Peer, Topology};
 
 const POLICY: (MinimalLinks, Choice) = (MinimalLinks::All, Choice::Random);
 
@@ -22,6 +23,7 @@ fn par(topology: &Topology, options: AdaptiveOptions) -> Par {
 /// The share of packets from `at` to router `to` that are not routed minimally
 /// under the given queues.
 fn diverted<R: Routing>(
+    topology: &Topology,
     routing: &R,
     (at, injected, route): (u32, bool, PacketRoute),
     own: &dyn Fn(u16) -> u64,
@@ -35,12 +37,11 @@ fn diverted<R: Routing>(
     let draws = 2000;
     let diverted = (0..draws).filter(|_| {
         let mut route = route;
-        routing.next_hop(&mut view, RouterId(at), injected, &mut route);
-        // Minimal: over the only global link already, or on the way to it. (A
-        // packet that went straight to its intermediate group has neither.)
-        let crossed = route.phase == FINAL;
-        let on_the_way = route.waypoint != NONE && route.intermediate == NONE;
-        !(crossed || on_the_way)
+        let hop = routing.next_hop(&mut view, RouterId(at), injected, &mut route);
+        // A packet that goes straight to its intermediate group forgets it.
+        let port = PortId(topology.first_port[at as usize] + u32::from(hop.port));
+        let crossed = topology.link_class(port).kind == LinkKind::Global;
+        matches!(route.phase, OUTWARD | DETOUR) || route.phase == HOMEWARD && crossed
     });
     diverted.count() as f64 / f64::from(draws)
 }
@@ -61,11 +62,11 @@ fn an_idle_network_is_crossed_minimally() {
         for to in 4..36 {
             let packet = (0, true, injected(to));
             let local = ugal::<false>(&topology, options);
-            assert_eq!(diverted(&local, packet, &|_| 0, &idle), 0.0);
+            assert_eq!(diverted(&topology, &local, packet, &|_| 0, &idle), 0.0);
             let global = ugal::<true>(&topology, options);
-            assert_eq!(diverted(&global, packet, &|_| 0, &idle), 0.0);
+            assert_eq!(diverted(&topology, &global, packet, &|_| 0, &idle), 0.0);
             assert_eq!(
-                diverted(&par(&topology, options), packet, &|_| 0, &idle),
+                diverted(&topology, &par(&topology, options), packet, &|_| 0, &idle),
                 0.0
             );
         }
@@ -100,7 +101,13 @@ fn the_threshold_and_the_weights_decide_to_the_byte() {
     // All non-minimal ports hold 100 bytes: minimal up to 2 · 100 + 30.
     let share = |options, minimal: u64| {
         let own = move |port| if port == 2 { minimal } else { 100 };
-        diverted(&ugal::<false>(&topology, options), packet, &own, &|_| 0)
+        diverted(
+            &topology,
+            &ugal::<false>(&topology, options),
+            packet,
+            &own,
+            &|_| 0,
+        )
     };
     assert_eq!(share(fixed(30), 230), 0.0);
     assert_eq!(share(fixed(30), 231), 1.0);
@@ -131,7 +138,13 @@ fn several_candidates_find_the_idle_port_more_often() {
             candidates,
             ..AdaptiveOptions::default()
         };
-        diverted(&ugal::<false>(&topology, options), packet, &own, &|_| 0)
+        diverted(
+            &topology,
+            &ugal::<false>(&topology, options),
+            packet,
+            &own,
+            &|_| 0,
+        )
     };
     // 1/3 for one, 1 - (2/3)^4 = 0.80 for four; the error of 2,000 draws is 0.01.
     assert!((share(1) - 1.0 / 3.0).abs() < 0.05, "{}", share(1));
@@ -151,9 +164,21 @@ fn only_global_information_sees_a_queue_behind_the_first_hop() {
     let remote = move |port| if port == full { 5000 } else { 0 };
     let packet = (0, true, injected(to));
     let options = AdaptiveOptions::default();
-    let local = diverted(&ugal::<false>(&topology, options), packet, &|_| 0, &remote);
+    let local = diverted(
+        &topology,
+        &ugal::<false>(&topology, options),
+        packet,
+        &|_| 0,
+        &remote,
+    );
     assert_eq!(local, 0.0);
-    let global = diverted(&ugal::<true>(&topology, options), packet, &|_| 0, &remote);
+    let global = diverted(
+        &topology,
+        &ugal::<true>(&topology, options),
+        packet,
+        &|_| 0,
+        &remote,
+    );
     assert_eq!(global, 1.0);
     assert_eq!(
         (Ugal::<false>::NEEDS_SNAPSHOT, Ugal::<true>::NEEDS_SNAPSHOT),
@@ -173,20 +198,20 @@ fn a_progressive_route_is_diverted_at_the_second_router() {
     };
     let mut route = injected(6);
     let hop = routing.next_hop(&mut view, RouterId(0), true, &mut route);
-    assert_eq!((hop.vc, route.phase), (0, super::super::legs::PROGRESSIVE));
+    assert_eq!((hop.vc, route.phase), (0, PROGRESSIVE));
     // At router 1 the global port is full.
-    let full = (route.waypoint - topology.first_port[1]) as u16;
+    let full = routing.adaptive.legs.routes.only_exit(0, 3).unwrap().port() as u16;
     let own = move |port| if port == full { 1_000_000 } else { 10 };
     let packet = (1, false, route);
-    assert_eq!(diverted(&routing, packet, &own, &|_| 0), 1.0);
-    assert_eq!(diverted(&routing, packet, &|_| 0, &|_| 0), 0.0);
+    assert_eq!(diverted(&topology, &routing, packet, &own, &|_| 0), 1.0);
+    assert_eq!(diverted(&topology, &routing, packet, &|_| 0, &|_| 0), 0.0);
     // Diverted back over router 0, it takes the next class of local channels.
     view.own = &own;
     for _ in 0..50 {
         let mut route = route;
         let hop = routing.next_hop(&mut view, RouterId(1), false, &mut route);
-        let outward_local = route.phase == OUTWARD && route.waypoint != NONE;
-        assert_eq!(hop.vc, u8::from(outward_local));
+        // Port 1 is the local one; global channel 0 leads outward.
+        assert_eq!(hop.vc, u8::from(hop.port == 1));
     }
 }
 
@@ -287,12 +312,18 @@ fn check_possible<R: Routing>(routing: &R, to: u32) {
 }
 
 #[test]
-fn no_candidates_are_an_error() {
-    let routes = GroupedRoutes::new(&small()).unwrap();
-    let options = AdaptiveOptions {
-        candidates: 0,
-        ..AdaptiveOptions::default()
-    };
-    let error = Par::new(routes, POLICY.0, POLICY.1, options, None).unwrap_err();
-    assert!(error.to_string().contains("`candidates` is 0"));
+fn no_candidates_or_too_many_are_an_error() {
+    for candidates in [0, 9] {
+        let routes = GroupedRoutes::new(&small()).unwrap();
+        let options = AdaptiveOptions {
+            candidates,
+            ..AdaptiveOptions::default()
+        };
+        let error = Par::new(routes, POLICY.0, POLICY.1, options, None).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.contains(&format!("`candidates` is {candidates}")),
+            "{text}"
+        );
+    }
 }

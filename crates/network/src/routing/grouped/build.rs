@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use odonata_units::{GroupId, PortId, RouterId};
 
-use super::{Exit, GroupedRoutes, LIST, Local, Place, Places, Ports};
+use super::{Exit, GroupedRoutes, LIST, Local, Place, Places, Ports, Regular};
 use crate::routing::RoutingError;
 use crate::routing::next_hops::{MOST_ROUTERS, NextHops, NoPath, Way, neighbours};
 use crate::routing::reciprocal::Reciprocal;
@@ -35,10 +35,18 @@ impl GroupedRoutes {
         let (pairs, lists) = global_links(topology, &router_of_port, &places)?;
         let (local, local_depth) = local_routes(topology, &members)?;
         let (endpoints, router_of_node) = endpoints(topology, &router_of_port);
+        let places = compact_places(places, &members);
+        let regular = match (&places, &local) {
+            (&Places::Regular(group_size), &Local::Direct { base: local_base }) => Some(Regular {
+                group_size,
+                local_base,
+            }),
+            _ => None,
+        };
         Ok(Self {
             groups: topology.groups,
             routers: topology.routers() as u32,
-            places: compact_places(places, &members),
+            places,
             ports: compact_ports(topology, router_of_port),
             local,
             pairs,
@@ -46,6 +54,7 @@ impl GroupedRoutes {
             endpoints,
             router_of_node,
             local_depth,
+            regular,
         })
     }
 }

@@ -98,6 +98,33 @@ enum Local {
     },
 }
 
+/// What a wiring that is regular in every respect is computed from, in one
+/// place for the packet engine's loop.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Regular {
+    group_size: Reciprocal,
+    /// Of [`Local::Direct`].
+    local_base: u32,
+}
+
+impl Regular {
+    #[inline(always)]
+    pub(super) fn place(&self, router: u32) -> Place {
+        let group = self.group_size.quotient(router);
+        Place {
+            group,
+            local: router - group * self.group_size.divisor(),
+        }
+    }
+
+    /// The port from a router of a group to router number `to` of the same
+    /// group, which must be another one for the port to mean anything.
+    #[inline(always)]
+    pub(super) fn local_port(&self, from: u32, to: u32) -> u32 {
+        self.local_base + to - u32::from(to > from)
+    }
+}
+
 /// The lookup tables. See the [module](self).
 #[derive(Clone, Debug)]
 pub struct GroupedRoutes {
@@ -116,9 +143,31 @@ pub struct GroupedRoutes {
     /// Router of each node, or empty where every router has as many nodes.
     router_of_node: Vec<u32>,
     local_depth: u16,
+    regular: Option<Regular>,
 }
 
 impl GroupedRoutes {
+    /// The wiring in short, if it is regular in every respect.
+    #[inline(always)]
+    pub(super) fn regular(&self) -> Option<&Regular> {
+        self.regular.as_ref()
+    }
+
+    /// The only global link from one group to another, or `None` if there are
+    /// several. For a group and itself, an arbitrary link.
+    #[inline(always)]
+    pub(super) fn only_exit(&self, from: u32, to: u32) -> Option<Exit> {
+        let entry = self.pairs[(from * self.groups + to) as usize];
+        (entry.0 & LIST == 0).then_some(entry)
+    }
+
+    /// The global link behind `port`, seen from its group.
+    #[inline]
+    pub(super) fn exit_at(&self, port: u32) -> Exit {
+        let owner = self.router_of_port(port);
+        Exit::new(self.place(owner).local, port - self.first_port(owner))
+    }
+
     /// Number of groups.
     #[inline]
     pub fn groups(&self) -> u32 {
@@ -170,8 +219,7 @@ impl GroupedRoutes {
         }
     }
 
-    /// Router number `index` when they are counted group by group, and the
-    /// number of routers in the groups before `group`.
+    /// Router number `index` when they are counted group by group.
     #[inline]
     pub(super) fn router_by_group(&self, index: u32) -> u32 {
         match &self.places {
@@ -196,21 +244,6 @@ impl GroupedRoutes {
             Ports::Regular(count) => router * count.divisor(),
             Ports::Table { first, .. } => first[router as usize],
         }
-    }
-
-    /// The number of `port` relative to `router`'s first port, if it is one of
-    /// that router's.
-    #[inline(always)]
-    pub(super) fn own_port(&self, router: u32, port: u32) -> Option<u16> {
-        let (first, count) = match &self.ports {
-            Ports::Regular(count) => (router * count.divisor(), count.divisor()),
-            Ports::Table { first, .. } => {
-                let here = first[router as usize];
-                (here, first[router as usize + 1] - here)
-            }
-        };
-        let relative = port.wrapping_sub(first);
-        (relative < count).then_some(relative as u16)
     }
 
     /// The router that `port` belongs to.

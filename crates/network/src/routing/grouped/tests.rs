@@ -20,17 +20,14 @@ fn check(topology: &Topology) {
         assert_eq!(routes.router_by_group(before + place.local), router);
         let ports = topology.ports_of(RouterId(router));
         assert_eq!(routes.first_port(router) as usize, ports.start);
-        for port in 0..topology.ports() {
-            let own = routes.own_port(router, port as u32);
-            let expected = ports.contains(&port).then(|| (port - ports.start) as u16);
-            assert_eq!(own, expected);
-        }
     }
     let mut global_links = 0;
     for from in 0..routes.groups() {
         for to in (0..routes.groups()).filter(|&to| to != from) {
             let (exits, entries) = (routes.exits(from, to), routes.exits(to, from));
             assert_eq!(exits.len(), entries.len());
+            let only = routes.only_exit(from, to);
+            assert_eq!(only, (exits.len() == 1).then(|| exits[0]));
             global_links += exits.len();
             for (exit, entry) in exits.iter().zip(entries) {
                 let end = |group, exit: &Exit| {
@@ -39,8 +36,7 @@ fn check(topology: &Topology) {
                 };
                 let peer = topology.peer[end(from, exit) as usize];
                 assert_eq!(peer, Peer::Port(PortId(end(to, entry))));
-                let owner = routes.router_of_port(end(from, exit));
-                assert_eq!(routes.place(owner).local, exit.owner());
+                assert_eq!(routes.exit_at(end(from, exit)), *exit);
             }
         }
     }

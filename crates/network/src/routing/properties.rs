@@ -1,0 +1,225 @@
+//! Properties that hold for every algorithm on every network it accepts, over
+//! random networks: every hop taken is one of the possible ones and every
+//! packet arrives (the walk checks both), no route is longer than the
+//! algorithm's bound, and the channel dependency graph has no cycle.
+
+use odonata_units::{GroupId, NodeId, PortId};
+use proptest::prelude::*;
+
+use super::testing::{arranged, grid_dragonfly, random_walks, ring_dragonfly};
+use super::{
+    AdaptiveOptions, Algorithm, AnyRouting, Choice, MinimalLinks, Routing, RoutingSpec,
+    RoutingTask, Via, Weighting,
+};
+use crate::topology::{Arrangement, LinkClassId, Peer, Topology, Wiring};
+use crate::verify::{Verdict, verify};
+
+/// Groups of 1 to 4 routers with any connected wiring inside, and 1 to 3 links
+/// per pair of groups between any of their routers; 0 to 2 nodes per router.
+fn irregular() -> impl Strategy<Value = Topology> {
+    (
+        proptest::collection::vec(1u32..=4, 1..5),
+        proptest::collection::vec(any::<u32>(), 200),
+    )
+        .prop_map(|(sizes, draws)| {
+            let mut draws = draws.into_iter().cycle();
+            let mut below = move |bound: u32| draws.next().unwrap_or(0) % bound;
+            let mut links: Vec<(u32, u32)> = Vec::new();
+            let mut first = vec![0];
+            for &size in &sizes {
+                let start = first[first.len() - 1];
+                // A random tree, and then some.
+                links.extend((1..size).map(|r| (start + below(r), start + r)));
+                for _ in 0..below(3) {
+                    let (a, b) = (start + below(size), start + below(size));
+                    links.extend((a != b).then_some((a, b)));
+                }
+                first.push(start + size);
+            }
+            for a in 0..sizes.len() {
+                for b in a + 1..sizes.len() {
+                    for _ in 0..=below(3) {
+                        links.push((first[a] + below(sizes[a]), first[b] + below(sizes[b])));
+                    }
+                }
+            }
+            let routers = first[sizes.len()];
+            let nodes: Vec<u32> = (0..routers)
+                .map(|r| below(3).max(u32::from(r == 0)))
+                .collect();
+            wire(&sizes, &nodes, &links)
+        })
+}
+
+/// A network of groups of `sizes` routers: router by router first the nodes,
+/// then the links in their order.
+fn wire(sizes: &[u32], nodes: &[u32], links: &[(u32, u32)]) -> Topology {
+    let classes = arranged(1, 2, 1, 2, Arrangement::Absolute).link_classes;
+    let group_of_router: Vec<GroupId> = (0..)
+        .zip(sizes)
+        .flat_map(|(group, &size)| vec![GroupId(group); size as usize])
+        .collect();
+    let mut ports: Vec<Vec<(Peer, u8)>> = Vec::new();
+    let mut node = 0;
+    for &count in nodes {
+        ports.push(
+            (node..node + count)
+                .map(|n| (Peer::Node(NodeId(n)), 0))
+                .collect(),
+        );
+        node += count;
+    }
+    // Peers first as (router, number of the port there), then as global numbers.
+    let mut ends = Vec::new();
+    for &(a, b) in links {
+        let global = group_of_router[a as usize] != group_of_router[b as usize];
+        let end = |ports: &mut Vec<Vec<(Peer, u8)>>, router: u32| {
+            let list = &mut ports[router as usize];
+            list.push((Peer::Unconnected, 1 + u8::from(global)));
+            (router as usize, list.len() - 1)
+        };
+        ends.push((end(&mut ports, a), end(&mut ports, b)));
+    }
+    let mut first_port = vec![0];
+    for list in &ports {
+        first_port.push(first_port[first_port.len() - 1] + list.len() as u32);
+    }
+    let number = |(router, slot): (usize, usize)| PortId(first_port[router] + slot as u32);
+    for (a, b) in ends {
+        ports[a.0][a.1].0 = Peer::Port(number(b));
+        ports[b.0][b.1].0 = Peer::Port(number(a));
+    }
+    let (peer, class_of_port) = ports
+        .into_iter()
+        .flatten()
+        .map(|(peer, class)| (peer, LinkClassId(class)))
+        .unzip();
+    Topology::new(Wiring {
+        title: "random".into(),
+        link_classes: classes,
+        group_of_router,
+        position_in_group: vec![],
+        first_port,
+        peer,
+        class_of_port,
+    })
+    .expect("sound wiring")
+}
+
+fn network() -> impl Strategy<Value = Topology> {
+    let arrangement = prop_oneof![
+        Just(Arrangement::Absolute),
+        Just(Arrangement::Relative),
+        Just(Arrangement::Circulant),
+    ];
+    prop_oneof![
+        (1u32..3, 1u32..6, 1u32..4, 0u32..100, arrangement).prop_map(
+            |(p, a, h, g, arrangement)| {
+                arranged(p, a, h, 1 + g % (a * h + 1).min(9), arrangement)
+            }
+        ),
+        (1u32..4, 2u32..4, 1u32..3, 0u32..100).prop_map(|(rows, columns, h, g)| {
+            let groups = 2 + g % (rows * columns * h).min(4);
+            grid_dragonfly(1, (rows, columns), h, groups)
+        }),
+        (3u32..7, 1u32..3, 0u32..100).prop_map(|(a, h, g)| ring_dragonfly(
+            1,
+            a,
+            h,
+            2 + g % (a * h).min(4)
+        )),
+        irregular(),
+    ]
+}
+
+fn spec() -> impl Strategy<Value = RoutingSpec> {
+    let via = prop_oneof![Just(Via::Group), Just(Via::Router), Just(Via::Node)];
+    let weighting = prop_oneof![
+        Just(Weighting::Hops),
+        Just(Weighting::Fixed {
+            minimal: 1,
+            non_minimal: 2
+        }),
+    ];
+    let options = (via, 1u32..4, -2000i64..2000, weighting, any::<bool>()).prop_map(
+        |(via, candidates, threshold_bytes, weighting, detours_in_group)| AdaptiveOptions {
+            via,
+            candidates,
+            threshold_bytes,
+            weighting,
+            detours_in_group,
+        },
+    );
+    let algorithm = (0..6, options).prop_map(|(kind, options)| match kind {
+        0 => Algorithm::Minimal,
+        1 => Algorithm::Valiant { via: options.via },
+        2 => Algorithm::UgalLocal(options),
+        3 => Algorithm::UgalGlobal(options),
+        4 => Algorithm::Par(options),
+        _ => Algorithm::ShortestPath,
+    });
+    let links = prop_oneof![Just(MinimalLinks::All), Just(MinimalLinks::Shortest)];
+    let choice = prop_oneof![Just(Choice::Random), Just(Choice::ByLoad)];
+    (algorithm, links, choice).prop_map(|(algorithm, links, choice)| RoutingSpec {
+        algorithm,
+        links,
+        choice,
+        virtual_channels: None,
+    })
+}
+
+/// Most router-router hops of a route, from the algorithm's definition: a
+/// traversal of a group has at most as many as the group has across.
+fn bound(topology: &Topology, algorithm: &Algorithm) -> u32 {
+    let routes = super::grouped::GroupedRoutes::new(topology).expect("a grouped network");
+    let across = (0..routes.groups())
+        .flat_map(|group| {
+            let size = routes.group_size(group);
+            (0..size * size).map(move |pair| (group, pair / size, pair % size))
+        })
+        .map(|(group, from, to)| routes.local_distance(group, from, to))
+        .max()
+        .unwrap_or(0);
+    let non_minimal = |via: Via| match via {
+        Via::Group => 3 * across + 2,
+        Via::Router | Via::Node => 4 * across + 2,
+    };
+    match algorithm {
+        Algorithm::Minimal | Algorithm::ShortestPath => 2 * across + 1,
+        Algorithm::Valiant { via } => non_minimal(*via),
+        Algorithm::UgalLocal(options) | Algorithm::UgalGlobal(options) => non_minimal(options.via),
+        Algorithm::Par(options) => across + non_minimal(options.via),
+    }
+}
+
+struct Check<'a>(&'a Topology, u32, u64);
+
+impl RoutingTask for Check<'_> {
+    type Output = ();
+    fn run<R: Routing>(self, routing: &R) {
+        let Self(topology, bound, seed) = self;
+        let verdict = verify(topology, routing).expect("sound routes");
+        let Verdict::DeadlockFree { longest_route, .. } = verdict else {
+            panic!("{verdict}");
+        };
+        assert!(longest_route <= bound, "{longest_route} hops of {bound}");
+        for steps in random_walks(topology, routing, seed, 200) {
+            assert!(steps.len() as u32 <= longest_route);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn every_packet_arrives_within_the_bound_and_nothing_can_deadlock(
+        topology in network(),
+        spec in spec(),
+        seed in any::<u64>(),
+    ) {
+        let routing = AnyRouting::new(&topology, &spec).expect("an algorithm that fits");
+        let bound = bound(&topology, &spec.algorithm);
+        routing.dispatch(Check(&topology, bound, seed));
+    }
+}
