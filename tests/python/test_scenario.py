@@ -1,0 +1,310 @@
+"""Scenarios: files, code, changes, the engine's form, the schema."""
+
+import json
+import pickle
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import odonata
+from odonata import Rate, Scenario, ScenarioError, Size
+from odonata.load import Halo3d, Job, Matrix, Traffic
+from odonata.network import Crossbar, Dragonfly, DragonflyLinks, Link, Routing
+from odonata.scenario import Simulation, tomllib
+from odonata.schema import scenario_schema
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = sorted((ROOT / "examples").rglob("*.toml"))
+
+TWO_STENCILS = """
+title = "Two stencil jobs share a small dragonfly"
+
+[network]
+family = "dragonfly"
+p = 2
+a = 4
+h = 2
+arrangement = "circulant"
+routing = "minimal"
+
+[network.links]
+terminal = { bandwidth = "1 GB/s", latency = "10 ns" }
+global = { bandwidth = "4 GB/s", latency = "100 ns" }
+
+[[job]]
+name = "left"
+nodes = 36
+placement = "spread"
+motif = { kind = "halo3d", message = "1 MB", iterations = 20 }
+
+[[job]]
+ranks = 72
+ranks_per_node = 2
+placement = [0, 1, 2]
+traffic = { pattern = "adversarial", message = "64 B", load = 0.5 }
+"""
+
+
+def test_file_and_code_make_the_same_scenario() -> None:
+    from_code = Scenario(
+        network=Dragonfly(
+            p=2,
+            a=4,
+            h=2,
+            arrangement="circulant",
+            routing="minimal",
+            links=DragonflyLinks(terminal={"bandwidth": "1 GB/s"}),
+        ),
+        job=[Job(nodes=36, motif=Halo3d(message="1 MB", iterations=20))],
+    )
+    from_text = Scenario.from_toml(
+        """
+        [network]
+        family = "dragonfly"
+        p = 2
+        a = 4
+        h = 2
+        arrangement = "circulant"
+        routing = "minimal"
+        links.terminal.bandwidth = "1 GB/s"
+        [[job]]
+        nodes = 36
+        motif = { kind = "halo3d", message = "1 MB", iterations = 20 }
+        """
+    )
+    assert from_code == from_text
+    assert from_code.to_toml() == from_text.to_toml()
+
+
+def test_quantities_are_numbers_in_base_units() -> None:
+    scenario = Scenario.from_toml(TWO_STENCILS)
+    assert isinstance(scenario.network, Dragonfly)
+    assert scenario.network.links.terminal.bandwidth == 10**9
+    assert scenario.network.links.global_.latency == 100_000
+    assert str(scenario.network.links.global_.latency) == "100 ns"
+
+
+def test_the_engine_gets_integers_with_units_in_their_names() -> None:
+    normalised = Scenario.from_toml(TWO_STENCILS).normalised()
+    assert normalised["network"]["links"]["global"] == {
+        "bandwidth_bytes_per_s": 4_000_000_000,
+        "latency_ps": 100_000,
+        "buffer_bytes": None,
+        "kind": None,
+    }
+    # What is left out of a link class is the default: 5.25 GiB/s, 30 ns.
+    assert normalised["network"]["links"]["local"]["bandwidth_bytes_per_s"] == 5_637_144_576
+    left, right = normalised["jobs"]
+    assert left["load"]["motif"]["kind"] == {
+        "name": "halo",
+        "message_bytes": 1_000_000,
+        "dimensions": 3,
+        "grid": None,
+        "periodic": True,
+    }
+    assert right["name"] == "job2"
+    assert right["placement"] == {"policy": "explicit", "nodes": [0, 1, 2]}
+    assert right["load"]["traffic"]["offered"] == {"load": 0.5}
+    assert right["load"]["traffic"]["pattern"] == {"name": "adversarial", "k": 1}
+
+
+@pytest.mark.parametrize("defaults", [False, True])
+@pytest.mark.parametrize("file", [None, *EXAMPLES], ids=lambda f: f.name if f else "text")
+def test_written_scenarios_read_back_equal(file: Path | None, defaults: bool) -> None:
+    scenario = Scenario.from_file(file) if file else Scenario.from_toml(TWO_STENCILS)
+    again = Scenario.from_toml(scenario.to_toml(defaults=defaults), file=scenario.file)
+    assert again.normalised() == scenario.normalised()
+    if not defaults:
+        assert again == scenario
+
+
+def test_paths_are_relative_to_the_scenario_and_move_with_it(tmp_path: Path) -> None:
+    file = tmp_path / "scenarios" / "one.toml"
+    file.parent.mkdir()
+    file.write_text(
+        """
+        [network]
+        family = "cray-xc-file"
+        file = "../wiring.txt"
+        [[job]]
+        motif = { kind = "matrix", file = "matrix.csv" }
+        """
+    )
+    scenario = Scenario.from_file(file)
+    normalised = scenario.normalised()
+    assert Path(normalised["network"]["topology"]["file"]).resolve() == tmp_path / "wiring.txt"
+    results = tmp_path / "results" / "deep"
+    moved = Scenario.from_toml(
+        scenario.to_toml(directory=results), file=str(results / "scenario.toml")
+    )
+    assert isinstance(moved.job[0].motif, Matrix)
+    assert moved.job[0].motif.file == "../../scenarios/matrix.csv"
+    assert str(tmp_path) not in scenario.to_toml(directory=results)
+    old, new = (
+        Path(s.normalised()["jobs"][0]["load"]["motif"]["kind"]["file"]).resolve()
+        for s in (scenario, moved)
+    )
+    assert old == new
+
+
+# --- Changes ------------------------------------------------------------------
+
+
+def test_changes_are_typed_like_toml() -> None:
+    scenario = Scenario.from_toml(TWO_STENCILS).with_set(
+        [
+            "network.p=4",
+            "job.0.motif.message=1 MiB",
+            'job[0].name="first=1"',
+            "network.routing=par",
+            "network.links.local.latency = 20 ns",
+            "job.1.placement=[3, 4]",
+            "simulation.duration=1 ms",
+        ]
+    )
+    assert isinstance(scenario.network, Dragonfly)
+    assert scenario.network.p == 4
+    assert scenario.network.routing == "par"
+    assert scenario.network.links.local == Link(latency="20 ns")
+    assert isinstance(scenario.job[0].motif, Halo3d)
+    assert scenario.job[0].motif.message == Size("1 MiB")
+    assert scenario.job[0].name == "first=1"
+    assert scenario.job[1].placement == [3, 4]
+    assert scenario.simulation.duration == 10**9
+
+
+def test_an_option_of_a_named_algorithm_makes_it_a_table() -> None:
+    scenario = Scenario.from_toml(TWO_STENCILS).with_set(["network.routing.choice=by-load"])
+    assert scenario.network.routing == Routing(algorithm="minimal", choice="by-load")
+
+
+def test_changes_from_code_keep_their_types_and_the_original() -> None:
+    original = Scenario.from_toml(TWO_STENCILS)
+    changed = original.with_set({"seed": 7, "network.links.terminal.bandwidth": "2 GB/s"})
+    assert (original.seed, changed.seed) == (1, 7)
+    assert changed.network.links.terminal.bandwidth == Rate("2 GB/s")  # type: ignore[union-attr]
+    assert original.network.links.terminal.bandwidth == Rate("1 GB/s")  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("change", "path", "words"),
+    [
+        ("network.p", "--set", ["KEY=VALUE"]),
+        ("network.q=3", "network.q", ["unknown key"]),
+        ("job.7.nodes=3", "job[7]", ["0 to 1"]),
+        ("job.left.nodes=3", "job.left", ["0 to 1"]),
+        ("network.p.x=3", "network.p", ["found 2", "no keys"]),
+        ("network.p=four", "network.p", ['"four"', "whole number"]),
+        ("job.0.motif.message=1 Megabyte", "job[0].motif.message", ["MB", "MiB"]),
+    ],
+)
+def test_changes_that_make_no_sense(change: str, path: str, words: list[str]) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.from_toml(TWO_STENCILS).with_set([change])
+    assert caught.value.path == path
+    for word in words:
+        assert word in str(caught.value)
+
+
+# --- Values, not places -------------------------------------------------------
+
+
+def test_scenarios_are_immutable_and_survive_pickling() -> None:
+    scenario = Scenario.from_toml(TWO_STENCILS, file="there/scenario.toml")
+    with pytest.raises(Exception, match="frozen"):
+        scenario.seed = 3
+    again = pickle.loads(pickle.dumps(scenario))
+    assert again == scenario
+    assert again.directory == Path("there")
+
+
+def test_defaults_do_not_depend_on_each_other() -> None:
+    scenario = Scenario(network=Crossbar(nodes=4))
+    assert scenario.network.normalised(Path())["routing"]["algorithm"] == "shortest-path"
+    assert scenario.simulation == Simulation()
+    traffic = Traffic(pattern="tornado", message="64 B", interval="1 us")
+    assert traffic.normalised()["offered"] == {"interval_ps": 1_000_000}
+
+
+def test_defaults_of_the_engine_are_those_of_the_files() -> None:
+    from odonata import _engine
+
+    engine = json.loads(_engine.default_scenario())
+    files = Scenario(network=Dragonfly(p=1, a=1, h=1, g=2)).normalised()
+    links = files["network"].pop("links")
+    assert engine["network"].pop("links") == {}  # left out: the engine's own
+    assert files == engine
+    given, left_out = (
+        _engine.topology(json.dumps({**files, "network": {**files["network"], "links": classes}}))
+        for classes in (links, {})
+    )
+    assert given["description"] == left_out["description"]
+
+
+# --- Schema -------------------------------------------------------------------
+
+
+def test_the_schema_is_one_and_describes_every_key() -> None:
+    schema = scenario_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+
+    def undescribed(name: str, table: dict[str, object]) -> list[str]:
+        properties = table.get("properties", {})
+        assert isinstance(properties, dict)
+        described = {
+            # A description that equals that of the table it refers to stands only there.
+            key: value.get("description")
+            or schema["$defs"][value["$ref"].rsplit("/", 1)[-1]].get("description")
+            for key, value in properties.items()
+        }
+        return [f"{name}.{key}" for key, text in described.items() if not text]
+
+    missing = undescribed("", schema)
+    for name, table in schema["$defs"].items():
+        assert table["additionalProperties"] is False, name
+        missing += undescribed(name, table)
+    assert missing == []
+    assert "null" not in json.dumps(schema)
+
+
+def test_quantities_in_the_schema_tell_their_units() -> None:
+    latency = scenario_schema()["$defs"]["GlobalLink"]["properties"]["latency"]
+    assert latency["x-quantity"] == "duration"
+    assert "µs" in latency["x-units"]
+    assert latency["default"] == "300 ns"
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda f: f.name)
+def test_examples_pass_the_schema_and_the_models(file: Path) -> None:
+    data = tomllib.loads(file.read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(scenario_schema()).validate(data)
+    Scenario.from_file(file)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"network.p": "four"},
+        {"network.links.global.latency": "10 lightyears"},
+        {"network.links.global.latency": 10},
+        {"network.famly": "dragonfly"},
+        {"job.0.motif.kind": "halo5d"},
+        {"job.0.placement": 3},
+        {"network.routing": "minimul"},
+    ],
+)
+def test_schema_and_models_refuse_the_same(change: dict[str, object]) -> None:
+    scenario = Scenario.from_toml(TWO_STENCILS)
+    data = scenario.to_dict()
+    for key, value in change.items():
+        scenario._assign(data, key, value)
+    with pytest.raises(ScenarioError):
+        Scenario.from_dict(data)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(scenario_schema()).validate(data)
+
+
+def test_there_are_examples() -> None:
+    assert EXAMPLES
+    assert odonata.Scenario is Scenario
