@@ -33,15 +33,18 @@ pub fn export(scenario: &Scenario, format: &str) -> Result<String, SpecError> {
     Ok(write(&build_topology(scenario)?))
 }
 
-/// A network in numbers.
+/// A network in numbers, by name; see [`Topology::describe`].
 pub fn describe(topology: &Topology) -> Value {
-    let classes: Vec<Value> = topology
-        .link_classes
+    let found = topology.describe();
+    let classes: Vec<Value> = found
+        .classes
         .iter()
         .map(|class| {
             json!({
                 "name": class.name,
                 "kind": class.kind.name(),
+                "links": class.links,
+                "unconnected_ports": class.unconnected_ports,
                 "bandwidth_bytes_per_s": class.bandwidth.bytes_per_second(),
                 "latency_ps": class.latency.0,
                 "buffer_bytes": class.buffer.0,
@@ -49,11 +52,26 @@ pub fn describe(topology: &Topology) -> Value {
         })
         .collect();
     json!({
-        "network": topology.title,
-        "nodes": topology.nodes(),
-        "routers": topology.routers(),
-        "groups": topology.groups,
+        "network": found.title,
+        "nodes": found.nodes,
+        "routers": found.routers,
+        "groups": found.groups,
         "ports": topology.ports(),
+        "radix_min": found.radix_min,
+        "radix_max": found.radix_max,
+        "nodes_per_router_min": found.nodes_per_router_min,
+        "nodes_per_router_max": found.nodes_per_router_max,
+        "diameter": found.diameter,
+        "average_distance_routers": found.average_distance_routers,
+        "average_distance_nodes": found.average_distance_nodes,
+        "distances_are_exact": found.distance_sources == found.routers,
+        "group_pair_links_min": found.group_pair_links_min,
+        "group_pair_links_max": found.group_pair_links_max,
+        "injection_bandwidth_bytes_per_s": found.injection_bandwidth_bytes_per_s,
+        "bisection_bandwidth_bytes_per_s": found.bisection_bandwidth_bytes_per_s,
+        "bisection_ratio": found.bisection_ratio,
+        "bisection_imbalance_nodes": found.bisection_imbalance_nodes,
+        "bisection_is_exact": found.bisection_is_exact,
         "link_classes": classes,
     })
 }

@@ -37,6 +37,8 @@ mod routing;
 mod run;
 pub mod spec;
 mod tables;
+#[cfg(test)]
+mod testing;
 mod topology;
 
 pub use bench::{BenchOptions, BenchResult, bench, bench_scenario};

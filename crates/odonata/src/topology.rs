@@ -289,3 +289,221 @@ pub(crate) fn read_file(file: &Path, key: &str) -> Result<String, SpecError> {
 pub(crate) fn in_file(file: &Path, key: &str, error: &dyn std::fmt::Display) -> SpecError {
     SpecError::new(key, format!("{}: {error}", file.display()))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::spec::{CrayXcFile, Crossbar, Dragonfly, FileNetwork, Network, Router};
+    use crate::testing::dragonfly;
+    use proptest::prelude::*;
+
+    fn network(family: Family) -> Scenario {
+        Scenario::new(Network::new(family))
+    }
+
+    fn error_of(scenario: &Scenario) -> SpecError {
+        build_topology(scenario).unwrap_err()
+    }
+
+    /// A scenario whose wiring stands in a file that is removed with the value.
+    struct Wired {
+        file: PathBuf,
+        scenario: Scenario,
+    }
+
+    impl Wired {
+        fn new(name: &str, text: &str, family: fn(FileNetwork) -> Family) -> Self {
+            let name = format!("odonata-{}-{name}", std::process::id());
+            let file = std::env::temp_dir().join(name);
+            std::fs::write(&file, text).unwrap();
+            let scenario = network(family(FileNetwork { file: file.clone() }));
+            Self { file, scenario }
+        }
+    }
+
+    impl Drop for Wired {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.file);
+        }
+    }
+
+    #[test]
+    fn a_default_buffer_holds_a_round_trip_and_four_packets() {
+        let router = Router {
+            delay_ps: 50_000,
+            credit_delay_ps: 10_000,
+            ..Router::default()
+        };
+        // 10 GB/s · (2 · 100 + 50 + 10) ns = 2,600 B, and 4 · 100 B.
+        assert_eq!(default_buffer(10_000_000_000, 100_000, &router, 100), 3_000);
+        // 1 B/ns · 60.001 ns is rounded up.
+        let router = Router {
+            delay_ps: 1,
+            ..Router::default()
+        };
+        assert_eq!(default_buffer(1_000_000_000, 30_000, &router, 1), 61 + 4);
+    }
+
+    proptest! {
+        #[test]
+        fn a_default_buffer_covers_the_round_trip(
+            bandwidth in 1_000u64..=1_000_000_000_000_000,
+            latency in 1u64..1_000_000_000,
+            delay in 0u64..1_000_000_000,
+            packet in 1u64..1_000_000,
+        ) {
+            let router = Router { delay_ps: delay, ..Router::default() };
+            let buffer = default_buffer(bandwidth, latency, &router, packet);
+            let carried = bandwidth as f64 * (2 * latency + delay) as f64 * 1e-12;
+            let expected = carried + 4.0 * packet as f64;
+            prop_assert!((buffer as f64 - expected).abs() <= 1.0 + 1e-9 * expected);
+            prop_assert!(buffer >= 4 * packet);
+        }
+    }
+
+    #[test]
+    fn a_dragonfly_without_g_has_one_link_between_every_two_groups() {
+        let mut spec = Dragonfly::new(2, 4, 2, 0);
+        spec.g = None;
+        let topology = build_topology(&network(Family::Dragonfly(spec))).unwrap();
+        assert_eq!((topology.groups, topology.nodes()), (9, 72));
+        // Left-out classes have the documented defaults.
+        let rates: Vec<u64> = topology
+            .link_classes
+            .iter()
+            .map(|class| class.bandwidth.bytes_per_second())
+            .collect();
+        assert_eq!(rates, [17_179_869_184, 5_637_144_576, 5_035_849_155]);
+    }
+
+    #[test]
+    fn cray_groups_have_their_own_local_classes() {
+        let mut spec = Dragonfly::new(4, 6, 2, 4);
+        spec.group = spec::GroupWiring::CrayXc;
+        (spec.rows, spec.columns) = (Some(2), Some(3));
+        let topology = build_topology(&network(Family::Dragonfly(spec.clone()))).unwrap();
+        let names: Vec<&str> = topology
+            .link_classes
+            .iter()
+            .map(|class| class.name.as_str())
+            .collect();
+        assert_eq!(names, ["terminal", "green", "black", "global"]);
+        spec.columns = None;
+        let error = error_of(&network(Family::Dragonfly(spec)));
+        assert_eq!(error.path, "network.columns");
+    }
+
+    #[test]
+    fn flaws_name_their_key() {
+        let wrong = |change: fn(&mut Scenario)| {
+            let mut scenario = dragonfly();
+            change(&mut scenario);
+            error_of(&scenario)
+        };
+        let link = |bandwidth, latency, buffer| Link {
+            bandwidth_bytes_per_s: bandwidth,
+            latency_ps: latency,
+            buffer_bytes: buffer,
+            kind: None,
+        };
+        let with_link = |name: &str, link: Link| {
+            let mut scenario = dragonfly();
+            scenario.network.links.insert(name.into(), link);
+            error_of(&scenario)
+        };
+        let dragonfly_with =
+            |p, a, h, g| error_of(&network(Family::Dragonfly(Dragonfly::new(p, a, h, g))));
+        for (error, path, words) in [
+            (dragonfly_with(2, 4, 2, 10), "network.g", "does not close"),
+            (dragonfly_with(0, 4, 2, 9), "network.p", "at least 1"),
+            (dragonfly_with(1, 70_000, 70_000, 2), "network", "ports"),
+            (
+                with_link("blue", link(1_000_000, 1, None)),
+                "network.links.blue",
+                "allowed: terminal, local, global",
+            ),
+            (
+                with_link("local", link(0, 1, None)),
+                "network.links.local.bandwidth",
+                "between 1 kB/s and 1 PB/s",
+            ),
+            (
+                with_link("local", link(1_000_000, 0, None)),
+                "network.links.local.latency",
+                "at least 1 ps",
+            ),
+            (
+                with_link("local", link(1_000_000, 1, Some(4_095))),
+                "network.links.local.buffer",
+                "at least one packet, 4096 B",
+            ),
+            (
+                wrong(|s| {
+                    s.network.topology = Family::Crossbar(Crossbar { nodes: 0 });
+                }),
+                "network.nodes",
+                "no nodes",
+            ),
+            (
+                wrong(|s| {
+                    s.network.topology = Family::CrayXcFile(CrayXcFile {
+                        file: "/nowhere/at/all".into(),
+                        nodes_per_router: 4,
+                    });
+                }),
+                "network.file",
+                "/nowhere/at/all",
+            ),
+        ] {
+            assert_eq!(error.path, path, "{error}");
+            assert!(error.message.contains(words), "{error}");
+        }
+    }
+
+    const PAIR: &str =
+        "routers 0 1 group 0\nnodes 2 0 terminal\nnodes 2 1 terminal\nlink 0 1 fibre\n";
+
+    #[test]
+    fn classes_of_wiring_files_come_from_the_scenario() {
+        let classes = "class terminal terminal\nclass fibre local\n";
+        let mut wired = Wired::new("classes", &format!("{classes}{PAIR}"), Family::EdgeList);
+        let error = error_of(&wired.scenario);
+        assert_eq!(error.path, "network.file");
+        assert!(error.message.contains("class `terminal`"), "{error}");
+        for name in ["terminal", "fibre"] {
+            let links = &mut wired.scenario.network.links;
+            links.insert(name.into(), Link::default_for(name));
+        }
+        let topology = build_topology(&wired.scenario).unwrap();
+        assert_eq!((topology.nodes(), topology.routers()), (4, 2));
+        assert_eq!(
+            topology.link_classes[1].bandwidth.bytes_per_second(),
+            5_637_144_576
+        );
+        // A class of the wrong role.
+        let links = &mut wired.scenario.network.links;
+        links.get_mut("fibre").unwrap().kind = Some(Kind::Global);
+        assert!(error_of(&wired.scenario).message.contains("global"));
+    }
+
+    #[test]
+    fn a_disconnected_wiring_is_refused() {
+        let text = "class terminal terminal 1000000000 10000 8192\n\
+                    class fibre local 1000000000 10000 8192\n\
+                    routers 0 1 group 0\nnodes 2 0 terminal\nnodes 2 1 terminal\n";
+        let wired = Wired::new("disconnected", text, Family::EdgeList);
+        let error = error_of(&wired.scenario);
+        assert_eq!(error.path, "network.file");
+        assert!(error.message.contains("router 1"), "{error}");
+    }
+
+    #[test]
+    fn wrong_lines_are_named() {
+        let wired = Wired::new("wrong", "router 0 group 0\nrooter 1\n", Family::EdgeList);
+        assert!(error_of(&wired.scenario).message.contains("line 2"));
+        let wired = Wired::new("torn", "<graphml><graph>", Family::Graphml);
+        assert_eq!(error_of(&wired.scenario).path, "network.file");
+    }
+}

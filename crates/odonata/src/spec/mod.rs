@@ -106,7 +106,11 @@ impl Scenario {
         let mut reader = serde_json::Deserializer::from_str(text);
         serde_path_to_error::deserialize(&mut reader).map_err(|error| {
             let path = error.path().to_string();
-            let path = if path == "." { String::new() } else { path };
+            let path = if path == "." || path == "?" {
+                String::new()
+            } else {
+                path
+            };
             SpecError::new(path, error.inner().to_string())
         })
     }
@@ -115,5 +119,56 @@ impl Scenario {
     pub fn to_json(&self) -> String {
         // Plain structs with text keys always have a JSON form.
         serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{all_to_all, traffic, with_jobs};
+
+    #[test]
+    fn json_reads_back_equal() {
+        let scenario = with_jobs([
+            Job::new("a", 4, all_to_all()),
+            Job {
+                placement: Placement::Explicit { nodes: vec![9, 8] },
+                mapping: Mapping::Explicit {
+                    node_of_rank: vec![1, 0],
+                },
+                ..Job::new(
+                    "b",
+                    2,
+                    traffic(Pattern::Adversarial { k: -1 }, Offered::IntervalPs(5)),
+                )
+            },
+        ]);
+        assert_eq!(Scenario::from_json(&scenario.to_json()).unwrap(), scenario);
+    }
+
+    #[test]
+    fn what_is_left_out_has_a_default() {
+        let text = r#"{"network": {"topology": {"family": "dragonfly", "p": 2, "a": 4, "h": 2}}}"#;
+        let scenario = Scenario::from_json(text).unwrap();
+        assert_eq!(scenario.simulation, Simulation::default());
+        assert_eq!(scenario.network.routing.algorithm, Algorithm::Minimal);
+        let Family::Dragonfly(dragonfly) = &scenario.network.topology else {
+            panic!("a dragonfly");
+        };
+        assert_eq!((dragonfly.g, dragonfly.row_links), (None, 1));
+    }
+
+    #[test]
+    fn flaws_of_the_json_name_their_place() {
+        let error = |text| Scenario::from_json(text).unwrap_err();
+        let dragonfly = r#""topology": {"family": "dragonfly", "p": 2, "a": 4, "h": 2}"#;
+        let link = format!(r#"{{"network": {{{dragonfly}, "links": {{"local": {{}}}}}}}}"#);
+        assert_eq!(error(&link).path, "network.links.local");
+        let unknown = format!(r#"{{"network": {{{dragonfly}}}, "sede": 3}}"#);
+        assert_eq!(error(&unknown).path, "sede");
+        assert!(error(&unknown).message.contains("`seed`"));
+        let family = r#"{"network": {"topology": {"family": "torus"}}}"#;
+        assert!(error(family).message.contains("`dragonfly`"));
+        assert_eq!(error("{").path, "");
     }
 }
