@@ -19,7 +19,7 @@ pub(super) const WAKE_INPUT: u32 = 2;
 pub(super) const WAKE_OUTPUT: u32 = 3;
 
 /// A port of the crossbar, on both its sides.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Side {
     input_free: u64,
     output_free: u64,
@@ -31,6 +31,23 @@ struct Side {
     output_wake: bool,
     /// Request that was granted last.
     granted: u32,
+    /// Request whose turn came when the output's buffer had no room for it, or
+    /// [`NIL`]: no other on its channel is granted before, for smaller packets
+    /// could take the room again and again.
+    short: u32,
+}
+
+impl Side {
+    const IDLE: Self = Self {
+        input_free: 0,
+        output_free: 0,
+        sending: 0,
+        sending_vc: 0,
+        input_wake: false,
+        output_wake: false,
+        granted: 0,
+        short: NIL,
+    };
 }
 
 /// State of all crossbars of a partition.
@@ -86,7 +103,7 @@ impl BoundedCrossbar {
             })
             .collect();
         Some(Self {
-            sides: vec![Side::default(); count],
+            sides: vec![Side::IDLE; count],
             fifos: vec![(NIL, NIL); count * shared.vcs],
             room: vec![output_buffer.0 as u32; count * shared.vcs],
             requests: vec![0; count * words],
@@ -260,7 +277,21 @@ impl<R: Routing> Partition<'_, R> {
         let mut from = after;
         let mut wrapped = false;
         let mut lacks_room = false;
+        // Channels on which nothing may be granted, one bit each.
+        let mut barred = 0u16;
         let mut chosen: Option<((u64, u32, u32), usize)> = None;
+        let short = crossbar.sides[output].short as usize;
+        if short != NIL as usize {
+            let input = first_port + short / vcs;
+            let packet = &self.packets.hot[crossbar.fifos[input * vcs + short % vcs].0 as usize];
+            lacks_room = crossbar.room[output * vcs + usize::from(packet.out_vc)] < packet.size;
+            if !lacks_room && crossbar.sides[input].input_free <= now {
+                crossbar.sides[output].short = NIL;
+                self.grant(router, first_port, output, short, now);
+                return;
+            }
+            barred = 1 << packet.out_vc;
+        }
         loop {
             let Some(fifo) = crossbar
                 .next_request(output, from)
@@ -280,8 +311,15 @@ impl<R: Routing> Partition<'_, R> {
                 // The input's own wake-up, pending since it became busy, tries again.
                 continue;
             }
+            if barred & (1 << packet.out_vc) != 0 {
+                continue;
+            }
             if crossbar.room[output * vcs + usize::from(packet.out_vc)] < packet.size {
                 lacks_room = true;
+                barred |= 1 << packet.out_vc;
+                if crossbar.sides[output].short == NIL {
+                    crossbar.sides[output].short = fifo as u32;
+                }
                 continue;
             }
             let age = (packet.created, packet.source, packet.sequence);
