@@ -187,31 +187,35 @@ impl Calendar {
     }
 
     /// The earliest window that has events; `None` if there are none at all.
-    pub fn next_window(&mut self) -> Option<u64> {
+    /// Earlier ones may still get events: only [`Calendar::take`] moves on.
+    pub fn next_window(&self) -> Option<u64> {
+        let far = self
+            .far
+            .peek()
+            .map(|Reverse(event)| event.time >> self.shift);
         if self.on_wheel == 0 {
-            let Reverse(event) = self.far.peek()?;
-            self.next = self.next.max(event.time >> self.shift);
-        }
-        // The heap may hold events of windows that the wheel has reached since.
-        while let Some(&Reverse(event)) = self.far.peek() {
-            let window = event.time >> self.shift;
-            if window >= self.next + WHEEL as u64 {
-                break;
-            }
-            self.far.pop();
-            self.wheel[window as usize & (WHEEL - 1)].push(event);
-            self.on_wheel += 1;
+            return far;
         }
         let mut window = self.next;
         while self.wheel[window as usize & (WHEEL - 1)].is_empty() {
             window += 1;
         }
-        Some(window)
+        Some(far.map_or(window, |far| far.min(window)))
     }
 
     /// Takes the events of `window`, the result of [`Calendar::next_window`],
     /// grouped by router. Later pushes must lie after this window.
     pub fn take(&mut self, window: u64, grouped: &mut GroupedEvents) {
+        // The heap may hold events of windows that the wheel reaches now.
+        while let Some(&Reverse(event)) = self.far.peek() {
+            let of_event = event.time >> self.shift;
+            if of_event >= window + WHEEL as u64 {
+                break;
+            }
+            self.far.pop();
+            self.wheel[of_event as usize & (WHEEL - 1)].push(event);
+            self.on_wheel += 1;
+        }
         self.next = window + 1;
         let mut taken = std::mem::take(&mut self.wheel[window as usize & (WHEEL - 1)]);
         self.on_wheel -= taken.len();

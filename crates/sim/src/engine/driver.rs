@@ -132,8 +132,9 @@ pub(super) type Report<'r> = dyn FnMut(&Progress) -> ControlFlow<()> + 'r;
 
 /// How a run came to its end.
 pub(super) enum End {
-    /// No event is left before the end of the run.
-    Complete,
+    /// No event is left before the end of the run; or, at the given time, all
+    /// closed-loop jobs were done and only endless ones went on.
+    Complete(Option<u64>),
     /// The progress function asked to stop.
     Interrupted(Picoseconds),
 }
@@ -149,6 +150,10 @@ struct Exchange<'s> {
     step: u64,
     /// Steps end at multiples of this, if set.
     boundary: Option<u64>,
+    /// Whether open-loop jobs would go on for ever after the closed-loop ones.
+    background: bool,
+    /// Boundary at which the latter were found to be done.
+    done_at: AtomicU64,
     total_bytes: u64,
 }
 
@@ -175,6 +180,8 @@ pub(super) fn drive<R: Routing>(
         interrupted: AtomicBool::new(false),
         step: (between.min(window * LONGEST_STEP_WINDOWS) / window).max(1) * window,
         boundary: (R::NEEDS_SNAPSHOT || background).then_some(boundary.max(window)),
+        background,
+        done_at: AtomicU64::new(NEVER),
         total_bytes: shared
             .jobs
             .iter()
@@ -202,7 +209,8 @@ pub(super) fn drive<R: Routing>(
             .max();
         return End::Interrupted(Picoseconds(now.unwrap_or(0)));
     }
-    End::Complete
+    let done_at = exchange.done_at.load(Ordering::Relaxed);
+    End::Complete((done_at != NEVER).then_some(done_at))
 }
 
 impl Exchange<'_> {
@@ -218,7 +226,8 @@ impl Exchange<'_> {
         let mut events = GroupedEvents::default();
         let mut last_report = Instant::now();
         let mut steps = 0u64;
-        let mut published = None;
+        // Number of the boundary before the last step.
+        let mut latest = None;
         loop {
             self.announce(index, partition);
             if let Some(progress) = progress.as_deref_mut() {
@@ -245,18 +254,26 @@ impl Exchange<'_> {
                 .iter()
                 .map(|b| b.unfinished.load(Ordering::Relaxed))
                 .sum();
-            let done = self.shared.stop == NEVER && unfinished == 0;
-            if begin == NEVER || begin >= self.shared.stop || done {
+            if begin == NEVER || begin >= self.shared.stop {
                 return;
             }
-            let mut end = begin + self.step;
+            let mut end = (begin + self.step).min(self.shared.stop);
             if let Some(boundary) = self.boundary {
-                end = end.min((begin / boundary + 1) * boundary);
-                if R::NEEDS_SNAPSHOT && published != Some(begin / boundary) {
-                    published = Some(begin / boundary);
-                    partition.publish_occupancy();
-                    self.barrier.wait();
+                let number = begin / boundary;
+                if latest != Some(number) {
+                    // Only here has everybody come equally far.
+                    if self.background && unfinished == 0 {
+                        let last = latest.map_or(0, |latest: u64| latest + 1);
+                        self.done_at.store(last * boundary, Ordering::Relaxed);
+                        return;
+                    }
+                    latest = Some(number);
+                    if R::NEEDS_SNAPSHOT {
+                        partition.publish_occupancy();
+                        self.barrier.wait();
+                    }
                 }
+                end = end.min((number + 1) * boundary);
             }
             while let Some(window) = partition.next_window() {
                 if window << shift >= end {
@@ -286,7 +303,7 @@ impl Exchange<'_> {
         }
     }
 
-    fn announce<R: Routing>(&self, index: usize, partition: &mut Partition<'_, R>) {
+    fn announce<R: Routing>(&self, index: usize, partition: &Partition<'_, R>) {
         let bulletin = &self.bulletins[index];
         let next = partition
             .next_window()

@@ -65,17 +65,20 @@ pub fn run<R: Routing>(
     let mut partitions: Vec<_> = (0..bounds.len() - 1)
         .map(|index| Partition::new(&shared, routing, &snapshot, &bounds, index))
         .collect();
-    if let End::Interrupted(at) = driver::drive(&shared, &mut partitions, progress) {
-        return Err(SimError::Interrupted { at });
-    }
+    let done_at = match driver::drive(&shared, &mut partitions, progress) {
+        End::Interrupted(at) => return Err(SimError::Interrupted { at }),
+        End::Complete(done_at) => done_at,
+    };
     deadlock::check(&shared, &partitions)?;
-    finish(&shared, partitions)
+    finish(&shared, partitions, done_at)
 }
 
-/// Puts the partitions' shares together.
+/// Puts the partitions' shares together. `done_at`: when a run stopped because
+/// only endless jobs went on.
 fn finish<R: Routing>(
     shared: &Shared<'_>,
     mut partitions: Vec<Partition<'_, R>>,
+    done_at: Option<u64>,
 ) -> Result<Outcome, SimError> {
     if shared.stop == u64::MAX {
         unmatched(shared, &partitions)?;
@@ -84,14 +87,14 @@ fn finish<R: Routing>(
     let mut ports = vec![LinkOutcome::default(); shared.topology.ports()];
     let mut injection = vec![LinkOutcome::default(); shared.topology.nodes()];
     let mut messages = Vec::new();
-    let end = if shared.stop == u64::MAX {
-        partitions
+    let end = match done_at {
+        Some(at) => at,
+        None if shared.stop == u64::MAX => partitions
             .iter()
             .flat_map(|p| p.jobs.iter().map(|job| job.last_finish))
             .max()
-            .unwrap_or(0)
-    } else {
-        shared.stop
+            .unwrap_or(0),
+        None => shared.stop,
     };
     for partition in &mut partitions {
         conservation.backlog += partition.settle(end);

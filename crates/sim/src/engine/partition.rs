@@ -412,7 +412,7 @@ impl<'a, R: Routing> Partition<'a, R> {
     }
 
     /// The earliest window that has events, if any.
-    pub fn next_window(&mut self) -> Option<u64> {
+    pub fn next_window(&self) -> Option<u64> {
         self.calendar.next_window()
     }
 
