@@ -7,9 +7,13 @@ VERSION: str
 """Version of the engine."""
 
 class SpecError(Exception):
-    """A scenario that cannot be simulated as written; args are the key path and the message."""
+    """A scenario that cannot be simulated as written.
 
-    args: tuple[str, str]
+    Its ``args`` are the key path, the message, and what was found and what is allowed, empty
+    where unknown.
+    """
+
+    args: tuple[str, str, str, str]
 
 class SimulationError(Exception):
     """A simulation that could not go on, or a proof without verdict."""

@@ -23,7 +23,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -270,9 +271,13 @@ class Scenario(Table):
         """
         data = self.to_dict()
         pairs = changes.items() if isinstance(changes, Mapping) else map(self._change, changes)
+        changed = []
         for key, value in pairs:
-            self._assign(data, key, value)
-        return self.from_dict(data, file=self._file, directory=self._directory)
+            changed.append(self._assign(data, key, value))
+        try:
+            return self.from_dict(data, file=self._file, directory=self._directory)
+        except ScenarioError as error:
+            raise _blame_changes(error, changed) from None
 
     def normalised(self) -> dict[str, Any]:
         """The form that the engine takes: quantities as integers in base units, absolute paths."""
@@ -298,8 +303,8 @@ class Scenario(Table):
             raise ScenarioError([Problem("--set", message, f'"{text}"')], self._file)
         return key.strip(), _value(value)
 
-    def _assign(self, data: dict[str, Any], key: str, value: Any) -> None:
-        """Sets a dotted key in nested dicts and lists."""
+    def _assign(self, data: dict[str, Any], key: str, value: Any) -> str:
+        """Sets a dotted key in nested dicts and lists; returns its path."""
         parts: list[int | str] = [
             int(part) if part.isdecimal() else part
             for part in re.sub(r"\[(\d+)\]", r".\1", key).split(".")
@@ -318,8 +323,7 @@ class Scenario(Table):
                 if not last:
                     here.setdefault(part, {})
             if last:
-                here[part] = value
-                return
+                break
             inner = here[part]
             if part == "routing" and isinstance(inner, str):
                 inner = here[part] = {"algorithm": inner}
@@ -327,6 +331,22 @@ class Scenario(Table):
                 message = f"found {describe(inner)}, which has no keys"
                 raise ScenarioError([Problem(path, message, describe(inner))], self._file)
             here = inner
+        here[part] = value
+        return key_path(parts)
+
+
+def _blame_changes(error: ScenarioError, changed: Sequence[str]) -> ScenarioError:
+    """The error, saying of each problem whether a change made it."""
+    problems = [
+        replace(problem, message=f"{problem.message} (the value was set by --set or with_set)")
+        if any(
+            problem.path == path or problem.path.startswith((f"{path}.", f"{path}["))
+            for path in changed
+        )
+        else problem
+        for problem in error.problems
+    ]
+    return ScenarioError(problems, error.file)
 
 
 def _value(text: str) -> Any:

@@ -94,8 +94,7 @@ def ask_engine(
     try:
         return function(json.dumps(normalised), *arguments)
     except _engine.SpecError as error:
-        path, message = error.args
-        raise ScenarioError([Problem(path, message)], scenario.file) from None
+        raise ScenarioError([Problem(*error.args)], scenario.file) from None
     except _engine.SimulationError as error:
         raise SimulationError(str(error)) from None
     except _engine.InternalError as error:

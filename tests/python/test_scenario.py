@@ -195,7 +195,8 @@ def test_changes_from_code_keep_their_types_and_the_original() -> None:
         ("job.7.nodes=3", "job[7]", ["0 to 1"]),
         ("job.left.nodes=3", "job.left", ["0 to 1"]),
         ("network.p.x=3", "network.p", ["found 2", "no keys"]),
-        ("network.p=four", "network.p", ['"four"', "whole number"]),
+        ("network.p=four", "network.p", ['"four"', "whole number", "set by --set"]),
+        ("job.0.motif={}", "job[0].motif.kind", ["nothing", "set by --set"]),
         ("job.0.motif.message=1 Megabyte", "job[0].motif.message", ["MB", "MiB"]),
     ],
 )

@@ -329,6 +329,8 @@ def test_semantic_errors_name_their_key(
     assert error.path == path, error
     for word in words:
         assert word in str(error)
+    if error.found:
+        assert f"found {error.found}; allowed: {error.allowed}" in str(error)
 
 
 def test_disconnected_wiring_is_refused(tmp_path: Path) -> None:

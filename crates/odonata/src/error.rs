@@ -12,6 +12,10 @@ pub struct SpecError {
     pub path: String,
     /// What is wrong: what was found, what is allowed, what to do.
     pub message: String,
+    /// What the scenario holds there, where known.
+    pub found: Option<String>,
+    /// What would be accepted there, where known.
+    pub allowed: Option<String>,
 }
 
 fn prefix(path: &str) -> String {
@@ -28,6 +32,8 @@ impl SpecError {
         Self {
             path: path.into(),
             message: message.into(),
+            found: None,
+            allowed: None,
         }
     }
 
@@ -37,7 +43,13 @@ impl SpecError {
         found: impl std::fmt::Display,
         allowed: impl std::fmt::Display,
     ) -> Self {
-        Self::new(path, format!("found {found}; allowed: {allowed}"))
+        let (found, allowed) = (found.to_string(), allowed.to_string());
+        Self {
+            path: path.into(),
+            message: format!("found {found}; allowed: {allowed}"),
+            found: Some(found),
+            allowed: Some(allowed),
+        }
     }
 }
 

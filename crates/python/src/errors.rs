@@ -9,7 +9,8 @@ create_exception!(
     odonata._engine,
     SpecError,
     PyException,
-    "A scenario that cannot be simulated as written; args are the key path and the message."
+    "A scenario that cannot be simulated as written; args are the key path, the message, what \
+     was found and what is allowed (empty where unknown)."
 );
 create_exception!(
     odonata._engine,
@@ -27,7 +28,15 @@ create_exception!(
 /// The exception of an error.
 pub fn exception(error: Error) -> PyErr {
     match error {
-        Error::Spec(error) => SpecError::new_err((error.path, error.message)),
+        Error::Spec(error) => SpecError::new_err((
+            error.path,
+            error.message,
+            error.found.unwrap_or_default(),
+            error.allowed.unwrap_or_default(),
+        )),
+        Error::Simulation(error @ SimError::NotConserved(_)) => {
+            InternalError::new_err(error.to_string())
+        }
         Error::Simulation(SimError::Interrupted { at }) => {
             // Without an exception of the callback's own, which would be raised instead.
             PyKeyboardInterrupt::new_err(format!("at {at} of simulated time"))
