@@ -273,8 +273,6 @@ class Result:
 def check_output_directory(directory: Path) -> None:
     """Finds out before a long run whether its results can be written afterwards.
 
-    Creates missing parent directories.
-
     Raises:
         OutputError: If the directory holds something already or cannot be written.
     """
@@ -289,9 +287,9 @@ def check_output_directory(directory: Path) -> None:
                     f"{directory}: already holds files, and results are never overwritten. "
                     "Choose another directory with --out, or remove this one."
                 )
-        directory.parent.mkdir(parents=True, exist_ok=True)
+        ancestor = next(path for path in directory.absolute().parents if path.exists())
         # Permission bits do not tell (root, read-only mounts, quotas): try it.
-        Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent)).rmdir()
+        Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=ancestor)).rmdir()
     except OSError as error:
         raise OutputError(
             f"{directory}: cannot be created: {_reason(error)}. "
@@ -311,6 +309,7 @@ def unused_directory(stem: str, parent: Path = Path("results")) -> Path:
 def _appearing_at_once(directory: Path) -> Iterator[Path]:
     """A temporary sibling of ``directory`` that takes its name when the block ends well."""
     try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(
             tempfile.mkdtemp(prefix=f".{directory.name}.", suffix=".partial", dir=directory.parent)
         )
