@@ -68,7 +68,16 @@ def print_figures(console: Console, title: str, figures: Mapping[str, Any]) -> N
         figures: By name, e.g. ``{"peak_rss_bytes": 1_000_000}``; nested ones are left out.
     """
     console.print(f"[bold]{escape(title)}[/]")
-    rows = [readable(name, value) for name, value in figures.items() if not _nested(value)]
+    rows = []
+    for name, value in figures.items():
+        least = name.removesuffix("_max") + "_min"
+        if name.endswith("_max") and least in figures:
+            # One line for both ends of a range.
+            shown, high = readable(name.removesuffix("_max"), value)
+            _, low = readable(name.removesuffix("_max"), figures[least])
+            rows.append((shown, high if low == high else f"{low} to {high}"))
+        elif not _nested(value) and f"{name.removesuffix('_min')}_max" not in figures:
+            rows.append(readable(name, value))
     width = max((len(name) for name, _ in rows), default=0)
     for name, text in rows:
         console.print(f"  {name:<{width}}  {escape(text)}", highlight=False)

@@ -96,6 +96,11 @@ class Result:
         return self._tables["links"]
 
     @property
+    def routers(self) -> pa.Table:
+        """One row per router: where it is."""
+        return self._tables["routers"]
+
+    @property
     def messages(self) -> pa.Table:
         """One row per recorded message."""
         return self._tables["messages"]
@@ -177,7 +182,7 @@ class Result:
             count: How many at most; links that carried nothing are left out.
             kinds: Which of ``terminal``, ``local`` and ``global`` links.
         """
-        return most_loaded_links(self.links, self.measured_ps, count, kinds)
+        return most_loaded_links(self._tables, self.measured_ps, count, kinds)
 
     @property
     def plot(self) -> Plots:

@@ -29,24 +29,18 @@ class RouterNames:
     """Short names of routers: ``g3 r12`` is the 13th router of group 3, counted from 0.
 
     Args:
-        links: The ``links`` table.
+        routers: The ``routers`` table.
     """
 
-    def __init__(self, links: pa.Table) -> None:
-        router = numbers(links, "from_router")
-        group = links["from_group"].to_numpy()
-        sends = router >= 0
-        routers, first = np.unique(router[sends], return_index=True)
-        count = int(routers.max()) + 1 if len(routers) else 0
+    def __init__(self, routers: pa.Table) -> None:
         #: Group of each router. Shape: routers.
-        self.group = np.zeros(count, dtype=np.int32)
-        self.group[routers] = group[sends][first]
+        self.group = numbers(routers, "group")
         #: Position of each router within its group, in id order. Shape: routers.
-        self.place = np.zeros(count, dtype=np.int32)
+        self.place = np.zeros(len(self.group), dtype=np.int64)
         order = np.argsort(self.group, kind="stable")
         sizes = np.bincount(self.group, minlength=1)
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        self.place[order] = np.arange(count) - starts[self.group[order]]
+        self.place[order] = np.arange(len(order)) - starts[self.group[order]]
         self._grouped = len(sizes) > 1
 
     def router(self, router: int) -> str:
@@ -65,17 +59,18 @@ class RouterNames:
 
 
 def most_loaded_links(
-    links: pa.Table, measured_ps: int, count: int, kinds: tuple[str, ...]
+    tables: Mapping[str, pa.Table], measured_ps: int, count: int, kinds: tuple[str, ...]
 ) -> list[LinkName]:
     """The links with the highest utilisation, ties in link order.
 
     Args:
-        links: The ``links`` table.
+        tables: By name.
         measured_ps: Length of the measured time.
         count: How many.
         kinds: Which of ``terminal``, ``local`` and ``global`` to consider.
     """
-    names = RouterNames(links)
+    links = tables["links"]
+    names = RouterNames(tables["routers"])
     wanted = rows_labelled(links, "kind", *kinds)
     load = np.where(wanted, links["utilisation"].to_numpy(), -1.0)
     busiest = np.argsort(-load, kind="stable")[:count]
@@ -124,7 +119,7 @@ def summarise(tables: Mapping[str, pa.Table], meta: Mapping[str, Any]) -> dict[s
         "run": run,
         "jobs": [_job(row) for row in tables["jobs"].to_pylist()],
         "link_classes": _link_classes(tables["links"], measured_ps),
-        "most_loaded_links": most_loaded_links(tables["links"], measured_ps, 10, network_kinds),
+        "most_loaded_links": most_loaded_links(tables, measured_ps, 10, network_kinds),
     }
 
 

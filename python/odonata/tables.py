@@ -207,6 +207,17 @@ LINKS = TableSchema(
     ),
 )
 
+ROUTERS = TableSchema(
+    "routers",
+    "One row per router.",
+    (
+        Column("router", pa.int32(), "row number, from 0"),
+        Column("group", pa.int32(), "group that it belongs to"),
+        Column("row", pa.int32(), "its row, in two-dimensional groups", nullable=True),
+        Column("column", pa.int32(), "its column, in two-dimensional groups", nullable=True),
+    ),
+)
+
 TIMELINE = TableSchema(
     "timeline",
     "One row per slice of time and job, over the whole run (warm-up included).",
@@ -302,6 +313,7 @@ ENGINE_TABLES: Mapping[str, TableSchema] = {
     for schema in (
         JOBS,
         LINKS,
+        ROUTERS,
         TIMELINE,
         HISTOGRAMS,
         ROUTERS_VISITED,

@@ -185,6 +185,12 @@ def engine_result(p: int = 2, a: int = 4, h: int = 2, seed: int = 1) -> dict[str
         "links": links,
         "timeline": timeline,
         "histograms": histograms,
+        "routers": {
+            "router": np.arange(routers),
+            "group": np.arange(routers) // a,
+            "row": np.full(routers, -1),
+            "column": np.full(routers, -1),
+        },
         "routers_visited": {
             "job": [0, 0, 0, 1, 1],
             "routers": [2, 3, 4, 3, 4],

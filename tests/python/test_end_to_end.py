@@ -291,7 +291,7 @@ def test_topologies_are_described_drawn_and_exported(directory: Path) -> None:
         )
         copy = odonata("topology", "describe", "copy.toml", "--json", directory=directory)
         assert copy.returncode == ExitCode.OK, copy.stderr
-        same = ["nodes", "routers", "groups", "diameter", "average_distance"]
+        same = ["nodes", "routers", "groups", "diameter", "bisection_bandwidth_bytes_per_s"]
         assert {k: json.loads(copy.stdout)[k] for k in same} == {k: figures[k] for k in same}
 
 

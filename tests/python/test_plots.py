@@ -71,6 +71,7 @@ def as_one_router(raw: dict[str, Any]) -> None:
         links[column] = np.minimum(links[column], 0)
     for column in ("from_group", "to_group"):
         links[column] = 0 * links[column]
+    raw["routers"] = {"router": [0], "group": [0], "row": [-1], "column": [-1]}
     raw["meta"] |= {"routers": 1, "groups": 1, "network": "crossbar of 72 nodes"}
 
 

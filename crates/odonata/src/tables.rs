@@ -117,6 +117,7 @@ pub(crate) fn tables(run: &Run) -> Vec<Table> {
     vec![
         jobs(run),
         links(run),
+        routers(run),
         timeline(run),
         histograms(run),
         routers_visited(run),
@@ -311,6 +312,28 @@ fn links(run: &Run) -> Table {
                 0.0
             }
         }),
+    );
+    table
+}
+
+fn routers(run: &Run) -> Table {
+    let topology = &run.topology;
+    // Row and column exist in two-dimensional groups only.
+    let place = |router: usize| topology.position_in_group.get(router);
+    let each = || 0..topology.routers();
+    let mut table = Table::new("routers");
+    table.i32("router", each().map(|router| id(router as u32)));
+    table.i32(
+        "group",
+        topology.group_of_router.iter().map(|group| id(group.0)),
+    );
+    table.i32(
+        "row",
+        each().map(|router| place(router).map_or(-1, |place| i32::from(place.0))),
+    );
+    table.i32(
+        "column",
+        each().map(|router| place(router).map_or(-1, |place| i32::from(place.1))),
     );
     table
 }

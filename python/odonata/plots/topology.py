@@ -40,6 +40,8 @@ class Wiring:
 
     Attributes:
         group_of_router: Shape: routers.
+        cell_of_router: Row and column within the group, or ``None`` where groups have none.
+            Shape: routers × 2.
         router_of_node: Shape: nodes.
         ends: Routers of each undirected link between routers. Shape: links × 2.
         kind: 1 local, 2 global. Shape: links.
@@ -48,6 +50,7 @@ class Wiring:
     """
 
     group_of_router: Ints
+    cell_of_router: Ints | None
     router_of_node: Ints
     ends: Ints
     kind: Ints
@@ -60,9 +63,8 @@ class Wiring:
         links = result.links
         source, target = numbers(links, "from_router"), numbers(links, "to_router")
         node = numbers(links, "from_node")
-        group_of_router = np.zeros(int(result.meta["routers"]), dtype=np.int64)
-        sends = source >= 0
-        group_of_router[source[sends]] = numbers(links, "from_group")[sends]
+        routers = result.routers
+        cells = np.stack([numbers(routers, "row"), numbers(routers, "column")], axis=1)
         router_of_node = np.zeros(int(result.meta["nodes"]), dtype=np.int64)
         injects = node >= 0
         router_of_node[node[injects]] = target[injects]
@@ -83,7 +85,8 @@ class Wiring:
         # The most loaded links are drawn last, above the others.
         order = np.argsort(load, kind="stable")
         return cls(
-            group_of_router,
+            numbers(routers, "group").astype(np.int64),
+            cells.astype(np.int64) if (cells >= 0).all() else None,
             router_of_node,
             ends[order],
             kind[first][order],
@@ -96,13 +99,16 @@ class Wiring:
         """The wiring that ``odonata._engine.topology`` describes."""
         ends = np.stack([description["link_a"], description["link_b"]], axis=1).astype(np.int64)
         kind = np.asarray(description["link_kind"], dtype=np.int64)
-        between = kind != 0
-        ends, first = np.unique(np.sort(ends[between], axis=1), axis=0, return_index=True)
+        ends, first = np.unique(np.sort(ends, axis=1), axis=0, return_index=True)
+        cells = None
+        if "router_row" in description:
+            cells = np.stack([description["router_row"], description["router_column"]], axis=1)
         return cls(
             np.asarray(description["group_of_router"], dtype=np.int64),
+            None if cells is None else cells.astype(np.int64),
             np.asarray(description["node_router"], dtype=np.int64),
             ends,
-            kind[between][first],
+            kind[first],
         )
 
 
@@ -126,13 +132,13 @@ class Layout:
 
 
 def lay_out(wiring: Wiring) -> Layout:
-    """Places groups on a circle, clockwise from the top; routers on rings inside; nodes outside.
+    """Places groups on a circle, clockwise from the top, and nodes outside their routers.
 
-    Groups of more than 40 routers become a disc, filled from the inside.
+    The routers of a group stand on a ring, or on a grid where they have rows and columns, with
+    rows counted outwards.
     """
     groups = int(wiring.group_of_router.max()) + 1
     sizes = np.bincount(wiring.group_of_router, minlength=groups)
-    largest = int(sizes.max())
     if groups == 1:
         centre, radius = np.zeros((1, 2)), 1.0
     else:
@@ -140,12 +146,31 @@ def lay_out(wiring: Wiring) -> Layout:
         centre = np.stack([np.cos(angle), np.sin(angle)], axis=1)
         # Neighbouring groups on the circle must not touch.
         radius = min(0.36, 0.80 * np.sin(np.pi / groups))
-    router = np.zeros((len(wiring.group_of_router), 2))
-    for group in range(groups):
-        members = np.flatnonzero(wiring.group_of_router == group)
-        turn = np.pi / 2 - 2 * np.pi * group / groups
-        router[members] = centre[group] + 0.74 * radius * _within_group(len(members), largest, turn)
-    room = radius * (0.9 / np.sqrt(largest) if largest > 40 else min(0.24, 1.9 / largest))
+    # Within the unit circle, outwards along x and clockwise along −y.
+    unit = np.zeros((len(wiring.group_of_router), 2))
+    if wiring.cell_of_router is not None:
+        # Rows are further apart than columns: there is room outwards.
+        rows, columns = wiring.cell_of_router.max(axis=0)
+        width = max(float(columns), 1.6 * float(rows), 1.0)
+        cells = (2 * wiring.cell_of_router - [rows, columns]) / width
+        unit = np.stack([1.6 * cells[:, 0], -cells[:, 1]], axis=1)
+        room = min(0.24, 0.9 / width) * radius
+    else:
+        for group in np.flatnonzero(sizes > 1):
+            members = np.flatnonzero(wiring.group_of_router == group)
+            around = -2 * np.pi * np.arange(len(members)) / len(members)
+            unit[members] = np.stack([np.cos(around), np.sin(around)], axis=1)
+        room = min(0.24, 1.9 / int(sizes.max())) * radius
+    turn = np.pi / 2 - 2 * np.pi * wiring.group_of_router / groups
+    cosine, sine = np.cos(turn), np.sin(turn)
+    turned = np.stack(
+        [
+            cosine * unit[:, 0] - sine * unit[:, 1],
+            sine * unit[:, 0] + cosine * unit[:, 1],
+        ],
+        axis=1,
+    )
+    router = centre[wiring.group_of_router] + 0.74 * radius * turned
 
     node = np.zeros((len(wiring.router_of_node), 2))
     order = np.argsort(wiring.router_of_node, kind="stable")
@@ -162,21 +187,6 @@ def lay_out(wiring: Wiring) -> Layout:
     direction = direction + fan * spread
     node[:] = router[owner] + 1.05 * room * np.stack([np.cos(direction), np.sin(direction)], axis=1)
     return Layout(centre, router, node, radius, room)
-
-
-def _within_group(count: int, largest: int, turn: float) -> Floats:
-    """Positions of a group's routers in the unit circle. Shape: routers × 2."""
-    index = np.arange(count)
-    if count == 1:
-        return np.zeros((1, 2))
-    if largest <= 40:
-        angle = turn - 2 * np.pi * index / count
-        return np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    # Vogel's sunflower fills a disc evenly.
-    angle = turn + index * np.pi * (3 - np.sqrt(5))
-    radius = np.sqrt((index + 0.5) / count)
-    disc: Floats = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
-    return disc
 
 
 def draw_topology(
@@ -226,9 +236,13 @@ def _colours(wiring: Wiring, chosen: npt.NDArray[np.bool_], shades: ScalarMappab
     return shades.to_rgba(100 * wiring.load[chosen])
 
 
+def _shows_local_links(wiring: Wiring) -> bool:
+    return 0 < int((wiring.kind == LOCAL).sum()) <= MOST_LOCAL_LINES
+
+
 def _local_links(axes: Axes, wiring: Wiring, layout: Layout, shades: ScalarMappable | None) -> None:
     chosen = wiring.kind == LOCAL
-    if not chosen.any() or chosen.sum() > MOST_LOCAL_LINES:
+    if not _shows_local_links(wiring):
         return
     width = 0.9 if chosen.sum() < 400 else 0.45
     lines = LineCollection(
@@ -346,9 +360,9 @@ def _legend(wiring: Wiring, job_names: list[str] | None) -> list[Line2D]:
 
     if job_names is None:
         handles = [dot("#444444", "router")]
-        for kind, name in ((LOCAL, "local"), (GLOBAL, "global")):
-            if (wiring.kind == kind).any():
-                handles.append(Line2D([], [], color=CLASS_COLOURS[name], label=f"{name} link"))
+        drawn = {"local": _shows_local_links(wiring), "global": (wiring.kind == GLOBAL).any()}
+        for name in (name for name, shown in drawn.items() if shown):
+            handles.append(Line2D([], [], color=CLASS_COLOURS[name], label=f"{name} link"))
         return handles
     handles = [dot(job_colour(job), name) for job, name in enumerate(job_names[:8])]
     if wiring.job_of_node is not None and (wiring.job_of_node < 0).any():
