@@ -9,8 +9,8 @@ from odonata.results import Result
 
 
 def demo_figures(root: Path) -> None:
-    """The pictures of the bundled example that the README and the pages show."""
+    """The picture of the bundled example that the README shows."""
     result: Result = odonata.run(root / "examples" / "demo.toml")
     figures = root / "docs" / "figures"
+    figures.mkdir(exist_ok=True)
     result.plot.overview(figures / "demo-overview.png")
-    result.plot.topology(figures / "demo-topology.png")
