@@ -9,8 +9,8 @@
 
 use std::hint::spin_loop;
 use std::ops::ControlFlow;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use odonata_network::{Peer, Routing};
@@ -75,20 +75,28 @@ fn lookahead(shared: &Shared<'_>, bounds: &[u32]) -> u64 {
     shortest
 }
 
-/// A barrier that spins, because steps take microseconds; it yields the
-/// processor when others need it.
-struct SpinBarrier {
+/// A barrier that spins for a while, because steps take microseconds, and then
+/// sleeps. With more threads than processors it sleeps at once: those that are
+/// waited for need the processor.
+struct Barrier {
     threads: usize,
+    spins: u32,
     waiting: AtomicUsize,
     generation: AtomicUsize,
+    asleep: Mutex<()>,
+    wake: Condvar,
 }
 
-impl SpinBarrier {
+impl Barrier {
     fn new(threads: usize) -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             threads,
+            spins: if threads <= processors { 20_000 } else { 0 },
             waiting: AtomicUsize::new(0),
             generation: AtomicUsize::new(0),
+            asleep: Mutex::new(()),
+            wake: Condvar::new(),
         }
     }
 
@@ -99,17 +107,21 @@ impl SpinBarrier {
         let generation = self.generation.load(Ordering::Acquire);
         if self.waiting.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
             self.waiting.store(0, Ordering::Relaxed);
+            let asleep = self.asleep.lock().expect("a partition panicked");
             self.generation.store(generation + 1, Ordering::Release);
+            drop(asleep);
+            self.wake.notify_all();
             return;
         }
-        let mut spins = 0u32;
-        while self.generation.load(Ordering::Acquire) == generation {
-            spins += 1;
-            if spins < 20_000 {
-                spin_loop();
-            } else {
-                std::thread::yield_now();
+        for _ in 0..self.spins {
+            if self.generation.load(Ordering::Acquire) != generation {
+                return;
             }
+            spin_loop();
+        }
+        let mut asleep = self.asleep.lock().expect("a partition panicked");
+        while self.generation.load(Ordering::Acquire) == generation {
+            asleep = self.wake.wait(asleep).expect("a partition panicked");
         }
     }
 }
@@ -141,7 +153,7 @@ pub(super) enum End {
 
 struct Exchange<'s> {
     shared: &'s Shared<'s>,
-    barrier: SpinBarrier,
+    barrier: Barrier,
     bulletins: Vec<Bulletin>,
     /// Shape: receiving × sending partition.
     mail: Vec<Mutex<Vec<Remote>>>,
@@ -174,7 +186,7 @@ pub(super) fn drive<R: Routing>(
     let between = lookahead(shared, &partitions[0].bounds);
     let exchange = Exchange {
         shared,
-        barrier: SpinBarrier::new(threads),
+        barrier: Barrier::new(threads),
         bulletins: (0..threads).map(|_| Bulletin::default()).collect(),
         mail: (0..threads * threads).map(|_| Mutex::default()).collect(),
         interrupted: AtomicBool::new(false),
