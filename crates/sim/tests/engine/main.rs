@@ -3,6 +3,8 @@
 //! measured with another simulator. One binary, so that the tests link once and
 //! share the processor.
 
+mod properties;
+mod scenario;
 mod zero_load;
 
 mod support;

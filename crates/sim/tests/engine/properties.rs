@@ -1,0 +1,179 @@
+//! What holds in every run: nothing is lost, everything arrives, nothing gets
+//! stuck, and the outcome depends on the scenario and its seed alone.
+
+use odonata_sim::{JobLoad, Outcome, SimError};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use crate::scenario::{Kind, Scenario, scenario};
+use crate::support::assert_conserved;
+
+fn cases(cases: u32) -> Config {
+    Config {
+        cases,
+        failure_persistence: None,
+        ..Config::default()
+    }
+}
+
+/// What must be equal in two runs of one scenario. Only the numbers that
+/// describe how the work was divided may differ.
+fn assert_same(one: &Outcome, other: &Outcome, what: &str) {
+    let Outcome {
+        end,
+        jobs,
+        ports,
+        injection,
+        messages,
+        timeline,
+        conservation,
+        packet_hops,
+        events,
+        peak_packets: _,
+        bytes_per_packet: _,
+        bytes_per_port: _,
+    } = one;
+    assert_eq!(*end, other.end, "{what}: end");
+    assert_eq!(*jobs, other.jobs, "{what}: jobs");
+    assert_eq!(*ports, other.ports, "{what}: links of routers");
+    assert_eq!(*injection, other.injection, "{what}: links of nodes");
+    assert_eq!(*messages, other.messages, "{what}: messages");
+    assert_eq!(*timeline, other.timeline, "{what}: timeline");
+    assert_eq!(*conservation, other.conservation, "{what}: conservation");
+    assert_eq!(*packet_hops, other.packet_hops, "{what}: packet hops");
+    assert_eq!(*events, other.events, "{what}: events");
+}
+
+/// A run on one thread; `None` for scenarios that have nothing to do or whose
+/// ranks wait for each other or for messages that nobody sends.
+fn outcome(scenario: &Scenario) -> Option<Outcome> {
+    match scenario.run(1)? {
+        Ok(outcome) => Some(outcome),
+        Err(SimError::Unmatched { .. }) => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn check_books(scenario: &Scenario, outcome: &Outcome) {
+    assert_conserved(outcome);
+    let topology = scenario.topology();
+    let plans = scenario.plans(&topology);
+    assert_eq!(plans.len(), outcome.jobs.len());
+    for (plan, job) in plans.iter().zip(&outcome.jobs) {
+        assert!(job.messages_delivered <= job.messages_created);
+        assert!(job.bytes_delivered <= job.bytes_created);
+        assert!(job.bytes_delivered_measured <= job.bytes_delivered);
+        assert!(job.bytes_created_measured <= job.bytes_created);
+        assert!(job.message_latency_ps.count() <= job.messages_delivered);
+        let visits: u64 = job.routers_visited.iter().sum();
+        assert_eq!(visits, job.packet_latency_ps.count());
+        assert_eq!(job.routers_visited.first().copied().unwrap_or(0), 0);
+        if let JobLoad::Closed(program) = &plan.load {
+            assert!(job.bytes_created <= program.total_bytes().0);
+            if job.end.is_some() {
+                assert_eq!(job.bytes_created, program.total_bytes().0);
+                assert_eq!(job.messages_created, program.total_messages());
+            }
+        }
+    }
+    // Every port carries no more than its bandwidth allows, and the hops of
+    // the ports make up the whole if statistics begin at once.
+    let length = outcome.end.0;
+    for (port, link) in outcome.ports.iter().enumerate() {
+        let class = topology.link_class(odonata_units::PortId(port as u32));
+        let one_packet = class.bandwidth.duration_of(scenario.packet).0;
+        assert!(link.busy_ps <= length.saturating_sub(scenario.warmup) + 2 * one_packet);
+        assert!(link.stall_ps <= length);
+    }
+    let sent: u64 = outcome.ports.iter().map(|link| link.packets).sum();
+    if scenario.warmup == 0 {
+        assert_eq!(sent, outcome.packet_hops);
+    } else {
+        assert!(sent <= outcome.packet_hops);
+    }
+    if scenario.duration.is_none()
+        && scenario
+            .jobs
+            .iter()
+            .all(|job| !matches!(job.kind, Kind::Open { .. }))
+    {
+        // Every job ended by itself: everything has arrived.
+        assert_eq!(
+            outcome.conservation.backlog, 0,
+            "{:?}",
+            outcome.conservation
+        );
+        assert_eq!(
+            outcome.conservation.in_flight, 0,
+            "{:?}",
+            outcome.conservation
+        );
+        for job in &outcome.jobs {
+            assert_eq!(job.messages_created, job.messages_delivered);
+            assert!(job.end.is_some());
+        }
+    }
+    for message in &outcome.messages {
+        assert!(message.created < message.delivered);
+        let plan = &plans[message.job as usize];
+        let node = |rank: u32| plan.node_of_rank[rank as usize];
+        assert_eq!(node(message.source_rank), message.source);
+        assert_eq!(node(message.destination_rank), message.destination);
+    }
+    let by_time = |m: &odonata_sim::MessageRecord| (m.delivered, m.destination, m.source);
+    assert!(outcome.messages.is_sorted_by_key(by_time));
+    // The timeline holds every byte that was sent and that arrived.
+    let timeline = &outcome.timeline;
+    assert_eq!(
+        timeline.delivered_bytes.iter().sum::<u64>(),
+        outcome.conservation.delivered
+    );
+    let injected = outcome.conservation.created - outcome.conservation.backlog;
+    assert_eq!(timeline.injected_bytes.iter().sum::<u64>(), injected);
+}
+
+/// Conservation, full delivery and freedom from deadlock over random networks,
+/// routings, router models and loads up to far beyond saturation.
+#[test]
+fn every_byte_is_accounted_for_and_nothing_gets_stuck() {
+    let mut runner = TestRunner::new(cases(300));
+    runner
+        .run(&scenario(false), |scenario| {
+            if let Some(outcome) = outcome(&scenario) {
+                check_books(&scenario, &outcome);
+            }
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// One seed, one outcome; another seed, another one.
+#[test]
+fn the_seed_decides() {
+    let mut runner = TestRunner::new(cases(40));
+    runner
+        .run(&scenario(false), |scenario| {
+            if let (Some(one), Some(two)) = (outcome(&scenario), outcome(&scenario)) {
+                assert_same(&one, &two, "the same seed");
+            }
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// The number of threads changes nothing at all.
+#[test]
+fn any_number_of_threads_gives_the_same_outcome() {
+    let mut runner = TestRunner::new(cases(70));
+    runner
+        .run(&scenario(true), |scenario| {
+            if let Some(one) = outcome(&scenario) {
+                for threads in [2, 3, 4, 8] {
+                    let other = scenario.run(threads).unwrap().unwrap();
+                    assert_same(&one, &other, &format!("{threads} threads"));
+                }
+            }
+            Ok(())
+        })
+        .unwrap();
+}

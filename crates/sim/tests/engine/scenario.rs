@@ -1,0 +1,514 @@
+//! Random small scenarios over everything that the engine can do, for tests of
+//! what must hold in all of them.
+
+use std::sync::Arc;
+
+use odonata_load::motif::{AllToAll, Broadcast, Exchange, Halo, Repeat, Tree};
+use odonata_load::{Blocks, Grid, Operation, Pattern, Process};
+use odonata_network::routing::{
+    AdaptiveOptions, Algorithm, Choice, MinimalLinks, RoutingSpec, Via,
+};
+use odonata_network::topology::{Arrangement, DragonflyLinks, DragonflySpec, GroupWiring};
+use odonata_network::{LinkKind, Topology};
+use odonata_sim::{
+    Arbitration, Crossbar, EngineConfig, InjectionOrder, JobLoad, JobPlan, Measurement,
+    MessageRecords, Outcome, SimError, Switching,
+};
+use odonata_units::random::{Purpose, Stream, StreamKey};
+use odonata_units::{Bytes, JobId, NodeId, Picoseconds, RankId};
+use proptest::prelude::*;
+
+use crate::support::{RATE, Script, bandwidth, config, crossbar, link, open, simulate};
+
+/// Which network.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Family {
+    Crossbar {
+        nodes: u32,
+    },
+    Dragonfly {
+        p: u32,
+        a: u32,
+        h: u32,
+        g: u32,
+        arrangement: u8,
+    },
+    Grid {
+        p: u32,
+        rows: u32,
+        columns: u32,
+        h: u32,
+        g: u32,
+    },
+}
+
+/// What the ranks of a job do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// Pattern, process, percent of the terminal links' bandwidth per node.
+    Open {
+        pattern: u8,
+        process: u8,
+        percent: u32,
+    },
+    AllToAll {
+        window: u32,
+    },
+    Halo,
+    Exchange,
+    Broadcast,
+    /// Random messages, some of them never received, computing in between.
+    Script,
+}
+
+/// A job: what it does, on how many of the nodes, and with how many ranks on each.
+#[derive(Clone, Copy, Debug)]
+pub struct Job {
+    pub kind: Kind,
+    /// Percent of the nodes.
+    pub share: u32,
+    pub ranks_per_node: u32,
+    pub message: u64,
+    pub start: u64,
+}
+
+/// Everything that makes up a run.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    pub family: Family,
+    pub routing: RoutingSpec,
+    /// Rates of terminal, local and global links in bytes per second.
+    pub rates: [u64; 3],
+    /// Latencies of the same in ps.
+    pub latencies: [u64; 3],
+    /// Buffers, in packets.
+    pub buffer: u64,
+    pub packet: u64,
+    pub switching: Switching,
+    pub crossbar: Crossbar,
+    pub arbitration: Arbitration,
+    pub injection: InjectionOrder,
+    pub credit_delay: u64,
+    pub delay: u64,
+    pub jobs: Vec<Job>,
+    pub warmup: u64,
+    /// `None`: until the closed-loop jobs are done, which are then at least one.
+    pub duration: Option<u64>,
+    pub timeline_bin: Option<u64>,
+    pub every_nth: Option<u32>,
+    pub seed: u64,
+}
+
+impl Scenario {
+    pub fn topology(&self) -> Topology {
+        let buffer = self.buffer * self.packet;
+        let of = |kind, n: usize| link(kind, self.rates[n], self.latencies[n], buffer);
+        let links = DragonflyLinks {
+            terminal: of(LinkKind::Terminal, 0),
+            local: of(LinkKind::Local, 1),
+            column: None,
+            global: of(LinkKind::Global, 2),
+        };
+        let build = |p, a, h, g, arrangement, group| {
+            let spec = DragonflySpec {
+                p,
+                a,
+                h,
+                g,
+                arrangement,
+                group,
+                links: links.clone(),
+            };
+            spec.build().expect("a dragonfly")
+        };
+        match self.family {
+            Family::Crossbar { nodes } => crossbar(nodes, links.terminal),
+            Family::Dragonfly {
+                p,
+                a,
+                h,
+                g,
+                arrangement,
+            } => {
+                let arrangement = match arrangement {
+                    0 => Arrangement::Absolute,
+                    1 => Arrangement::Relative,
+                    _ => Arrangement::Circulant,
+                };
+                build(p, a, h, g, arrangement, GroupWiring::AllToAll)
+            }
+            Family::Grid {
+                p,
+                rows,
+                columns,
+                h,
+                g,
+            } => {
+                let group = GroupWiring::Grid {
+                    rows,
+                    columns,
+                    row_links: 1,
+                    column_links: 2,
+                };
+                build(p, rows * columns, h, g, Arrangement::Absolute, group)
+            }
+        }
+    }
+
+    pub fn engine(&self, threads: usize) -> EngineConfig {
+        let mut engine = config();
+        engine.packet = Bytes(self.packet);
+        engine.router.delay = Picoseconds(self.delay);
+        engine.router.credit_delay = Picoseconds(self.credit_delay);
+        engine.router.switching = self.switching;
+        engine.router.crossbar = self.crossbar;
+        engine.router.arbitration = self.arbitration;
+        engine.nic.injection = self.injection;
+        engine.nic.loopback_latency = Picoseconds(50_000);
+        engine.nic.loopback_bandwidth = bandwidth(2 * RATE);
+        engine.seed = self.seed;
+        engine.threads = threads;
+        engine
+    }
+
+    pub fn measurement(&self) -> Measurement {
+        Measurement {
+            warmup: Picoseconds(self.warmup),
+            duration: self.duration.map(Picoseconds),
+            timeline_bin: self.timeline_bin.map(Picoseconds),
+            messages: self
+                .every_nth
+                .map_or(MessageRecords::None, MessageRecords::EveryNth),
+        }
+    }
+
+    pub fn plans(&self, topology: &Topology) -> Vec<JobPlan> {
+        let jobs = self.jobs.iter().enumerate();
+        jobs.filter_map(|(number, job)| self.plan(topology, number as u32, job))
+            .collect()
+    }
+
+    /// `None` if the job's kind needs more ranks than it gets.
+    fn plan(&self, topology: &Topology, number: u32, job: &Job) -> Option<JobPlan> {
+        let key = StreamKey::new(self.seed, Purpose::Placement);
+        let mut stream = key.stream(u64::from(number));
+        let mut nodes: Vec<u32> = (0..topology.nodes() as u32).collect();
+        stream.shuffle(&mut nodes);
+        let used = (nodes.len() as u32 * job.share).div_ceil(100).max(1);
+        let node_of_rank: Vec<NodeId> = nodes[..used as usize]
+            .iter()
+            .flat_map(|&node| (0..job.ranks_per_node).map(move |_| NodeId(node)))
+            .collect();
+        let ranks = node_of_rank.len() as u32;
+        let groups: Vec<u32> = node_of_rank
+            .iter()
+            .map(|&node| topology.group_of_node(node).0)
+            .collect();
+        let repeat = Repeat {
+            iterations: 2,
+            compute: Picoseconds(self.seed % 3 * 700_000),
+        };
+        let message = Bytes(job.message);
+        let load = match job.kind {
+            Kind::Open {
+                pattern,
+                process,
+                percent,
+            } => {
+                let adversarial = || Pattern::adversarial(Arc::new(Blocks::new(&groups)), 1);
+                let pattern = match pattern {
+                    0 => Pattern::UniformRandom,
+                    1 => Pattern::UniformOrSelf,
+                    2 => adversarial().unwrap_or(Pattern::UniformRandom),
+                    3 => Pattern::hot_spot(&[RankId(0)], 0.3).expect("a share"),
+                    4 => Pattern::random_permutation(ranks, &mut stream).ok()?,
+                    5 => Pattern::Bisection,
+                    _ => Pattern::Neighbour,
+                };
+                let process = match process {
+                    0 => Process::Poisson,
+                    1 => Process::Periodic,
+                    _ => Process::Bernoulli {
+                        slot: bandwidth(16 * self.rates[0]).duration_of(job.message),
+                    },
+                };
+                pattern.check(ranks).ok()?;
+                let rate = self.rates[0] as f64 * f64::from(percent)
+                    / 100.0
+                    / f64::from(job.ranks_per_node);
+                open(pattern, job.message, rate, process, ranks)
+            }
+            Kind::AllToAll { window } => JobLoad::Closed(Arc::new(
+                AllToAll::new(ranks, message, window, repeat).ok()?,
+            )),
+            Kind::Halo => {
+                let grid = Grid::near_cubic(ranks, 3, true).expect("a grid");
+                JobLoad::Closed(Arc::new(Halo::new(grid, message, repeat).ok()?))
+            }
+            Kind::Exchange => {
+                let pattern = Pattern::UniformRandom;
+                let id = JobId(number);
+                let exchange = Exchange::new(&pattern, ranks, message, self.seed, id, repeat);
+                JobLoad::Closed(Arc::new(exchange.ok()?))
+            }
+            Kind::Broadcast => {
+                let tree = Tree::Binomial;
+                let broadcast = Broadcast::new(ranks, RankId(0), tree, message, repeat);
+                JobLoad::Closed(Arc::new(broadcast.ok()?))
+            }
+            Kind::Script => script(ranks, job.message, &mut stream),
+        };
+        Some(JobPlan {
+            name: format!("job {number}"),
+            start: Picoseconds(job.start),
+            node_of_rank,
+            load,
+        })
+    }
+
+    /// Runs; `None` if no job fits (or none that ends, where one has to).
+    pub fn run(&self, threads: usize) -> Option<Result<Outcome, SimError>> {
+        let topology = self.topology();
+        let plans = self.plans(&topology);
+        let ends = |plan: &JobPlan| matches!(plan.load, JobLoad::Closed(_));
+        if plans.is_empty() || (self.duration.is_none() && !plans.iter().any(ends)) {
+            return None;
+        }
+        let engine = self.engine(threads);
+        let measurement = self.measurement();
+        Some(simulate(
+            &topology,
+            &self.routing,
+            &engine,
+            &plans,
+            &measurement,
+        ))
+    }
+}
+
+/// Every rank computes, sends to a few random ranks (itself included) and
+/// receives some of what is sent to it.
+fn script(ranks: u32, message: u64, stream: &mut Stream) -> JobLoad {
+    let mut operations = vec![Vec::new(); ranks as usize];
+    for tag in 0..ranks * 3 {
+        let (from, to) = (stream.below(ranks), stream.below(ranks));
+        let list: &mut Vec<Operation> = &mut operations[from as usize];
+        let pause = u64::from(stream.below(4)) * 900_000;
+        list.push(Operation::Compute(Picoseconds(pause)));
+        let bytes = Bytes(1 + u64::from(stream.below(2 * message as u32)));
+        list.push(Operation::Send {
+            to: RankId(to),
+            bytes,
+            tag: tag % 5,
+        });
+        if stream.below(4) > 0 {
+            let from = RankId(from);
+            let tag = tag % 5;
+            operations[to as usize].push(Operation::Receive { from, tag });
+        }
+    }
+    for list in &mut operations {
+        list.push(Operation::WaitAll);
+        list.push(Operation::Compute(Picoseconds(
+            u64::from(stream.below(3)) * 50_000_000,
+        )));
+    }
+    Script::load(operations)
+}
+
+fn family() -> impl Strategy<Value = Family> {
+    prop_oneof![
+        1 => (2u32..12).prop_map(|nodes| Family::Crossbar { nodes }),
+        4 => (1u32..3, 1u32..5, 1u32..3, 0u8..3)
+            .prop_flat_map(|(p, a, h, arrangement)| {
+                let most = (a * h + 1).min(9);
+                (1u32..=most).prop_map(move |g| Family::Dragonfly { p, a, h, g, arrangement })
+            }),
+        2 => (1u32..3, 1u32..4, 1u32..4, 1u32..3)
+            .prop_flat_map(|(p, rows, columns, h)| {
+                let most = (rows * columns * h + 1).min(6);
+                (1u32..=most).prop_map(move |g| Family::Grid { p, rows, columns, h, g })
+            }),
+    ]
+    .prop_filter("two nodes or more", |family| match *family {
+        Family::Crossbar { nodes } => nodes > 1,
+        Family::Dragonfly { p, a, g, .. } => p * a * g > 1,
+        Family::Grid {
+            p,
+            rows,
+            columns,
+            g,
+            ..
+        } => p * rows * columns * g > 1,
+    })
+}
+
+/// All algorithms with the channels that they need.
+pub fn routing() -> impl Strategy<Value = RoutingSpec> {
+    let via = prop_oneof![Just(Via::Group), Just(Via::Router), Just(Via::Node)];
+    let options = (via.clone(), 1u32..3, -600i64..600, any::<bool>()).prop_map(
+        |(via, candidates, threshold_bytes, detours_in_group)| AdaptiveOptions {
+            via,
+            candidates,
+            threshold_bytes,
+            detours_in_group,
+            ..AdaptiveOptions::default()
+        },
+    );
+    let algorithm = prop_oneof![
+        2 => Just(Algorithm::Minimal),
+        2 => via.prop_map(|via| Algorithm::Valiant { via }),
+        2 => options.clone().prop_map(Algorithm::UgalLocal),
+        2 => options.clone().prop_map(Algorithm::UgalGlobal),
+        2 => options.prop_map(Algorithm::Par),
+        1 => Just(Algorithm::ShortestPath),
+    ];
+    let links = prop_oneof![Just(MinimalLinks::All), Just(MinimalLinks::Shortest)];
+    let choice = prop_oneof![Just(Choice::Random), Just(Choice::ByLoad)];
+    (algorithm, links, choice).prop_map(|(algorithm, links, choice)| RoutingSpec {
+        links,
+        choice,
+        ..RoutingSpec::new(algorithm)
+    })
+}
+
+fn kind() -> impl Strategy<Value = Kind> {
+    prop_oneof![
+        5 => (0u8..7, 0u8..3, prop_oneof![Just(10u32), Just(40), Just(80), Just(150)])
+            .prop_map(|(pattern, process, percent)| Kind::Open { pattern, process, percent }),
+        1 => (1u32..4).prop_map(|window| Kind::AllToAll { window }),
+        1 => Just(Kind::Halo),
+        1 => Just(Kind::Exchange),
+        1 => Just(Kind::Broadcast),
+        2 => Just(Kind::Script),
+    ]
+}
+
+fn closed_kind() -> impl Strategy<Value = Kind> {
+    kind().prop_map(|kind| match kind {
+        Kind::Open { .. } => Kind::Script,
+        other => other,
+    })
+}
+
+fn job_of(kind: impl Strategy<Value = Kind>) -> impl Strategy<Value = Job> {
+    let message = prop_oneof![Just(40u64), Just(256), Just(1_000), Just(3_000)];
+    (kind, 20u32..=100, 1u32..4, message, 0u64..3).prop_map(
+        |(kind, share, ranks_per_node, message, start)| Job {
+            kind,
+            share,
+            ranks_per_node,
+            message,
+            start: start * 1_234_567,
+        },
+    )
+}
+
+fn rates() -> impl Strategy<Value = [u64; 3]> {
+    let rate = prop_oneof![
+        Just(RATE),
+        Just(2 * RATE),
+        Just(RATE / 2),
+        Just(5_637_144_576)
+    ];
+    prop::array::uniform3(rate)
+}
+
+fn models() -> impl Strategy<Value = (Switching, Crossbar, Arbitration, InjectionOrder)> {
+    let switching = prop_oneof![
+        Just(Switching::CutThrough { flit: Bytes(8) }),
+        Just(Switching::CutThrough { flit: Bytes(64) }),
+        Just(Switching::StoreAndForward),
+    ];
+    let bounded = |speedup, packets: u64| Crossbar::Bounded {
+        speedup,
+        output_buffer: Bytes(packets * 256),
+    };
+    let crossbar = prop_oneof![
+        2 => Just(Crossbar::Ideal),
+        1 => Just(bounded(1.0, 1)),
+        1 => Just(bounded(1.5, 3)),
+        1 => Just(bounded(2.0, 8)),
+    ];
+    let arbitration = prop_oneof![
+        Just(Arbitration::RoundRobin),
+        Just(Arbitration::OldestFirst)
+    ];
+    let injection = prop_oneof![Just(InjectionOrder::RoundRobin), Just(InjectionOrder::Fifo)];
+    (switching, crossbar, arbitration, injection)
+}
+
+/// Whether a run stops at a given time, and if not whether open-loop jobs run
+/// beside the closed-loop ones.
+fn jobs() -> impl Strategy<Value = (Vec<Job>, Option<u64>)> {
+    prop_oneof![
+        2 => (prop::collection::vec(job_of(kind()), 1..4), 5u64..25)
+            .prop_map(|(jobs, micros)| (jobs, Some(micros * 1_000_000 + 1))),
+        1 => prop::collection::vec(job_of(closed_kind()), 1..3).prop_map(|jobs| (jobs, None)),
+        1 => (job_of(closed_kind()), prop::collection::vec(job_of(kind()), 1..3)).prop_map(
+            |(first, mut jobs)| {
+                jobs.insert(0, first);
+                (jobs, None)
+            }
+        ),
+    ]
+}
+
+/// Any scenario. `slow` links between routers have latencies of at least 0.2 µs,
+/// so that runs on several threads exchange events rarely.
+pub fn scenario(slow: bool) -> impl Strategy<Value = Scenario> {
+    let latency = if slow {
+        200_000u64..400_000
+    } else {
+        500..50_000
+    };
+    let physical = (
+        rates(),
+        [1_000u64..60_000, latency.clone(), latency],
+        2u64..12,
+        prop_oneof![Just(64u64), Just(256)],
+        0u64..3,
+        0u64..100_000,
+    );
+    let measured = (
+        0u64..4_000_000,
+        prop_oneof![Just(None), (100_000u64..3_000_000).prop_map(Some)],
+        prop_oneof![Just(None), (1u32..4).prop_map(Some)],
+    );
+    (
+        family(),
+        routing(),
+        physical,
+        models(),
+        jobs(),
+        measured,
+        0u64..1 << 40,
+    )
+        .prop_map(
+            |(family, routing, physical, models, (jobs, duration), measured, seed)| {
+                let (rates, latencies, buffer, packet, credit, delay) = physical;
+                let (switching, crossbar, arbitration, injection) = models;
+                let (warmup, timeline_bin, every_nth) = measured;
+                Scenario {
+                    family,
+                    routing,
+                    rates,
+                    latencies,
+                    buffer,
+                    packet,
+                    switching,
+                    crossbar,
+                    arbitration,
+                    injection,
+                    credit_delay: credit * 3_333,
+                    delay,
+                    jobs,
+                    warmup,
+                    duration,
+                    timeline_bin,
+                    every_nth,
+                    seed,
+                }
+            },
+        )
+}
