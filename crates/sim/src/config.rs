@@ -42,7 +42,9 @@ pub enum Crossbar {
 pub enum Arbitration {
     /// Virtual channels (and, with a bounded crossbar, inputs) take turns.
     RoundRobin,
-    /// The packet that was created first.
+    /// The packet whose message was created first; of equally old ones that with
+    /// the lowest number among the packets of its node, so that long messages
+    /// created together share a link.
     OldestFirst,
 }
 

@@ -322,7 +322,7 @@ impl<R: Routing> Partition<'_, R> {
                 }
                 continue;
             }
-            let age = (packet.created, packet.source, packet.sequence);
+            let age = (packet.created, packet.sequence, packet.source);
             if chosen.is_none_or(|(oldest, _)| age < oldest) {
                 chosen = Some((age, fifo));
             }

@@ -824,7 +824,7 @@ impl<'a, R: Routing> Partition<'a, R> {
                     waiting &= waiting - 1;
                     let lane = &self.lanes[lanes + vc];
                     let packet = &self.packets.hot[lane.head as usize];
-                    let age = (packet.created, packet.source, packet.sequence);
+                    let age = (packet.created, packet.sequence, packet.source);
                     if packet.size <= lane.credits && best.is_none_or(|(oldest, _)| age < oldest) {
                         best = Some((age, vc));
                     }
