@@ -3,8 +3,11 @@
 //! measured with another simulator. One binary, so that the tests link once and
 //! share the processor.
 
+mod dragonfly;
 mod properties;
+mod queueing;
 mod scenario;
+mod throughput;
 mod zero_load;
 
 mod support;

@@ -2,7 +2,6 @@
 //! stuck, and the outcome depends on the scenario and its seed alone.
 
 use odonata_sim::{JobLoad, Outcome, SimError};
-use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::scenario::{Kind, Scenario, scenario};
