@@ -85,6 +85,22 @@ struct Barrier {
     generation: AtomicUsize,
     asleep: Mutex<()>,
     wake: Condvar,
+    /// A thread has panicked and will not come.
+    broken: AtomicBool,
+}
+
+/// Lets the others give up waiting when the thread that holds it panics.
+struct BreakOnPanic<'b>(&'b Barrier);
+
+impl Drop for BreakOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.broken.store(true, Ordering::Release);
+            // Whoever is about to sleep either sees the flag or is woken.
+            drop(self.0.asleep.lock());
+            self.0.wake.notify_all();
+        }
+    }
 }
 
 impl Barrier {
@@ -97,6 +113,7 @@ impl Barrier {
             generation: AtomicUsize::new(0),
             asleep: Mutex::new(()),
             wake: Condvar::new(),
+            broken: AtomicBool::new(false),
         }
     }
 
@@ -117,12 +134,23 @@ impl Barrier {
             if self.generation.load(Ordering::Acquire) != generation {
                 return;
             }
+            self.check();
             spin_loop();
         }
         let mut asleep = self.asleep.lock().expect("a partition panicked");
         while self.generation.load(Ordering::Acquire) == generation {
+            self.check();
             asleep = self.wake.wait(asleep).expect("a partition panicked");
         }
+    }
+
+    /// # Panics
+    /// If another thread has panicked: it will never come.
+    fn check(&self) {
+        assert!(
+            !self.broken.load(Ordering::Acquire),
+            "another partition panicked"
+        );
     }
 }
 
@@ -233,6 +261,7 @@ impl Exchange<'_> {
         partition: &mut Partition<'_, R>,
         mut progress: Option<&mut Report<'_>>,
     ) {
+        let _breaker = BreakOnPanic(&self.barrier);
         let threads = self.bulletins.len();
         let shift = self.shared.window_shift();
         let mut events = GroupedEvents::default();
@@ -357,6 +386,31 @@ impl Exchange<'_> {
             bytes_delivered,
             packet_hops: sum(|b| &b.hops),
             fraction: fraction.min(1.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without this a defect in one partition would hang the run for ever.
+    #[test]
+    fn a_panicking_thread_releases_those_that_wait_for_it() {
+        for spins in [0, 20_000] {
+            let mut barrier = Barrier::new(2);
+            barrier.spins = spins;
+            let outcome = std::panic::catch_unwind(|| {
+                std::thread::scope(|scope| {
+                    scope.spawn(|| {
+                        let _breaker = BreakOnPanic(&barrier);
+                        std::thread::sleep(Duration::from_millis(20));
+                        panic!("a defect");
+                    });
+                    barrier.wait();
+                });
+            });
+            assert!(outcome.is_err());
         }
     }
 }
