@@ -435,15 +435,32 @@ impl Legs {
         }
     }
 
-    /// Whether what a packet in `route` may do at `at` depends on its
-    /// destination: not while it is under way to a global link or an
-    /// intermediate router that has been chosen.
-    pub(super) fn depends_on_destination(&self, at: RouterId, route: &PacketRoute) -> bool {
-        match route.phase {
-            OUTWARD => false,
-            HOMEWARD => route.waypoint == NONE,
-            DETOUR => at.0 == route.intermediate,
-            _ => true,
+    /// What the possible hops of a packet depend on of its destination, see
+    /// [`Routing::relevant_destination`](super::Routing::relevant_destination):
+    /// nothing while it is under way to a global link or an intermediate router
+    /// that has been chosen, only the group where a leg to another group starts.
+    pub(super) fn relevant_destination(
+        &self,
+        at: RouterId,
+        injected: bool,
+        route: &PacketRoute,
+    ) -> u32 {
+        let nothing = match route.phase {
+            _ if injected => false,
+            OUTWARD => true,
+            DETOUR => at.0 != route.intermediate,
+            HOMEWARD => route.waypoint != NONE,
+            _ => false,
+        };
+        if nothing {
+            return u32::MAX;
+        }
+        let there = self.routes.place(route.destination_router).group;
+        let to_any_router = self.links == MinimalLinks::All;
+        if to_any_router && there != self.routes.place(at.0).group {
+            self.routes.routers() + there
+        } else {
+            route.destination_router
         }
     }
 
@@ -452,12 +469,12 @@ impl Legs {
         let exits = self.routes.exits(here.group, target.group);
         let entries = self.routes.exits(target.group, here.group);
         let hops = move |i: usize| self.hops_through(here, exits[i], entries[i], target);
-        let limit = match self.links {
-            MinimalLinks::All => u32::MAX,
-            MinimalLinks::Shortest => (0..exits.len()).map(hops).min().unwrap_or(0),
+        let fewest = match self.links {
+            MinimalLinks::All => None,
+            MinimalLinks::Shortest => (0..exits.len()).map(hops).min(),
         };
         (0..exits.len())
-            .filter(move |&i| hops(i) <= limit)
+            .filter(move |&i| fewest.is_none_or(|fewest| hops(i) == fewest))
             .map(move |i| exits[i])
     }
 

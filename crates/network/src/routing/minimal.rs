@@ -93,8 +93,8 @@ impl Routing for Minimal {
         self.legs.possible_steps(at, &route, out);
     }
 
-    fn depends_on_destination(&self, at: RouterId, route: &PacketRoute) -> bool {
-        self.legs.depends_on_destination(at, route)
+    fn relevant_destination(&self, at: RouterId, injected: bool, route: &PacketRoute) -> u32 {
+        self.legs.relevant_destination(at, injected, route)
     }
 }
 

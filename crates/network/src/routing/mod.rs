@@ -134,11 +134,12 @@ pub trait Routing: Send + Sync {
         out: &mut Vec<(Hop, PacketRoute)>,
     );
 
-    /// Whether [`Routing::possible_hops`] of a packet that has left its first
-    /// router depends on the packet's destination. `false` lets `verify` treat
-    /// packets for many destinations at once; it checks the claim on samples.
-    fn depends_on_destination(&self, at: RouterId, route: &PacketRoute) -> bool {
-        let _ = (at, route);
-        true
+    /// What [`Routing::possible_hops`] of a packet depends on of its destination:
+    /// packets that differ in their destination only, are not at it, and have
+    /// the same number here, have the same possible hops. `verify` then treats
+    /// them together; it checks the claim on samples.
+    fn relevant_destination(&self, at: RouterId, injected: bool, route: &PacketRoute) -> u32 {
+        let _ = (at, injected);
+        route.destination_router
     }
 }

@@ -108,7 +108,7 @@ impl Routing for Par {
         }
     }
 
-    fn depends_on_destination(&self, at: RouterId, route: &PacketRoute) -> bool {
-        self.adaptive.legs.depends_on_destination(at, route)
+    fn relevant_destination(&self, at: RouterId, injected: bool, route: &PacketRoute) -> u32 {
+        self.adaptive.legs.relevant_destination(at, injected, route)
     }
 }

@@ -18,10 +18,13 @@
 //! beyond the destination. Packets for 64 destinations are walked at a time,
 //! one bit each, so that a state is visited once for all of them where the
 //! destination does not matter. Nothing is sampled or assumed symmetric. One
-//! batch needs memory for its states only, so large machines cost time, not
-//! memory; where a walk would exceed [`Options::limit`] it is refused with an
-//! error that says so. [`Options::sample`] then walks the routes to a random
-//! set of destinations, and the verdict says that it is no proof.
+//! batch needs memory for its states only, so large machines cost time rather
+//! than memory. A walk that would exceed [`Options::limit`], or states that
+//! would not fit in about a gigabyte, are refused with an error that says so.
+//! Routes via a group stay far below both up to 80,000 nodes; routes via every
+//! router of a machine do so up to some 2,000 routers. [`Options::sample`] walks
+//! the routes to a random set of destinations instead of all, and the verdict
+//! says that it is no proof.
 
 pub(crate) mod dependency;
 mod walk;
@@ -145,8 +148,8 @@ pub struct Sample {
 /// How far to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Most hops to consider, over all destinations together; about 20 million
-    /// a second.
+    /// Most hops to consider, over all destinations together; some 50 to 100
+    /// million a second.
     pub limit: u64,
     /// Walk to some destinations only. The result is then no proof.
     pub sample: Option<Sample>,
@@ -220,18 +223,28 @@ pub enum VerifyError {
     },
     /// Too many routes.
     #[error(
-        "the routes to all {destinations} routers have about {estimate:.1e} hops to consider, more \
-         than the limit of {limit:.1e}: raise the limit, verify a smaller network of the same \
-         family, or sample destinations (which finds cycles but proves nothing)",
+        "the routes to {destinations} routers have more than {estimate:.1e} hops to consider, and \
+         the limit is {limit:.1e}: raise the limit, verify a smaller network of the same family, or \
+         sample destinations (which finds cycles but proves nothing)",
         estimate = *estimate as f64,
         limit = *limit as f64
     )]
     TooLarge {
         /// Destination routers.
         destinations: u64,
-        /// Hops to consider, extrapolated from the destinations walked so far.
+        /// Hops to consider at least, extrapolated from those considered so far.
         estimate: u64,
         /// The limit.
+        limit: u64,
+    },
+    /// Too much to remember.
+    #[error(
+        "packets can be in more than {limit} different states after the same number of hops, too \
+         many to remember: verify a smaller network of the same family, or an algorithm whose \
+         routes go via groups instead of routers or nodes"
+    )]
+    TooManyStates {
+        /// Most states.
         limit: u64,
     },
     /// Stopped by the progress callback.
@@ -278,19 +291,20 @@ pub fn verify_with<R: Routing>(
     let count = destinations.len() as u64;
     let mut done = 0;
     for batch in destinations.chunks(Walk::<R>::BATCH) {
-        let ended = walk.batch(batch, options.limit)?;
         done += batch.len() as u64;
-        let estimate = walk.hops().saturating_mul(count) / done;
+        // Each batch gets its share, so that a hopeless walk ends early.
+        let share = u128::from(options.limit) * u128::from(done) / u128::from(count);
+        let ended = walk.batch(batch, share as u64)?;
         if !ended || done == batch.len() as u64 || done == count {
             // A broken algorithm mostly shows in the first batch already.
             if let Some(cycle) = walk.cycle() {
                 return Ok(Verdict::Cycle(cycle));
             }
         }
-        if estimate > options.limit && done < count || !ended {
+        if !ended {
             return Err(VerifyError::TooLarge {
                 destinations: count,
-                estimate,
+                estimate: walk.hops().saturating_mul(count) / done,
                 limit: options.limit,
             });
         }

@@ -25,6 +25,9 @@ struct State {
 /// the batch.
 type Level = HashMap<State, u64, BuildHasherDefault<WordHasher>>;
 
+/// What a packet may do next.
+type PossibleHops = Vec<(Hop, PacketRoute)>;
+
 /// Multiply-and-rotate over the few words of a [`State`].
 #[derive(Default)]
 struct WordHasher(u64);
@@ -50,6 +53,9 @@ impl Hasher for WordHasher {
     }
 }
 
+/// Most states of one level: it then takes about 1 GB.
+const MOST_STATES: usize = 1 << 24;
+
 /// Marks a port that is not wired to another router.
 const NO_CHANNEL: u32 = u32::MAX;
 
@@ -67,8 +73,7 @@ pub(super) struct Walk<'a, R> {
     hops: u64,
     states: u64,
     longest_route: u32,
-    possible: Vec<(Hop, PacketRoute)>,
-    spare: Vec<(Hop, PacketRoute)>,
+    scratch: [PossibleHops; 3],
 }
 
 impl<'a, R: Routing> Walk<'a, R> {
@@ -113,8 +118,7 @@ impl<'a, R: Routing> Walk<'a, R> {
             hops: 0,
             states: 0,
             longest_route: 0,
-            possible: Vec::new(),
-            spare: Vec::new(),
+            scratch: Default::default(),
         }
     }
 
@@ -168,7 +172,7 @@ impl<'a, R: Routing> Walk<'a, R> {
     }
 
     /// Walks all routes to at most [`Walk::BATCH`] `destinations`. `false` if
-    /// that would take more than `limit` hops in all batches together, or if
+    /// that takes more than `limit` hops together with earlier batches, or if
     /// there are routes without end.
     pub(super) fn batch(&mut self, destinations: &[u32], limit: u64) -> Result<bool, VerifyError> {
         let all = u64::MAX >> (Self::BATCH - destinations.len());
@@ -182,14 +186,23 @@ impl<'a, R: Routing> Walk<'a, R> {
             };
             level.insert(state, all);
         }
+        let header = |&router: &u32| {
+            PacketRoute::injected(RouterId(router), self.node_port[router as usize])
+        };
+        let headers: Vec<PacketRoute> = destinations.iter().map(header).collect();
         let mut next = Level::default();
         let mut hops_made = 0u32;
         while !level.is_empty() {
             for (&state, &mask) in &level {
                 self.states += u64::from(mask.count_ones());
-                self.visit(state, mask, destinations, &mut next)?;
+                self.visit(state, mask, &headers, &mut next)?;
                 if self.hops > limit {
                     return Ok(false);
+                }
+                if next.len() > MOST_STATES {
+                    return Err(VerifyError::TooManyStates {
+                        limit: MOST_STATES as u64,
+                    });
                 }
             }
             level.clear();
@@ -206,72 +219,84 @@ impl<'a, R: Routing> Walk<'a, R> {
         Ok(true)
     }
 
-    /// Follows the packets in `state` for the destinations of `mask`.
+    /// Follows the packets in `state` for the destinations of `mask`; `headers`
+    /// has a freshly injected packet for every destination of the batch.
     fn visit(
         &mut self,
         state: State,
         mask: u64,
-        destinations: &[u32],
+        headers: &[PacketRoute],
         next: &mut Level,
     ) -> Result<(), VerifyError> {
-        let injected = state.arrived >= self.graph.channels() as u32;
-        let (at, vc) = if injected {
-            (state.arrived - self.graph.channels() as u32, 0)
-        } else {
-            // Channels are numbered in port order, those of a port together.
-            let vc = state.arrived % u32::from(self.virtual_channels);
-            (self.graph.head(state.arrived), vc as u8)
+        let channels = self.graph.channels() as u32;
+        let (at, arrived, vc) = match state.arrived.checked_sub(channels) {
+            Some(source) => (source, None, 0),
+            None => {
+                // Channels are numbered in port order, those of a port together.
+                let vc = state.arrived % u32::from(self.virtual_channels);
+                let at = self.graph.head(state.arrived);
+                (at, Some(state.arrived), vc as u8)
+            }
         };
         let at = RouterId(at);
-        let arrived = (!injected).then_some(state.arrived);
-        let packet = |destination: u32, node_port: &[u16]| PacketRoute {
-            destination_router: destination,
+        let packet = |bit: u32| PacketRoute {
             waypoint: state.waypoint,
             intermediate: state.intermediate,
-            destination_port: node_port[destination as usize],
             phase: state.phase,
             vc,
+            ..headers[bit as usize]
         };
-        let mut possible = std::mem::take(&mut self.possible);
-        let first = packet(
-            destinations[mask.trailing_zeros() as usize],
-            &self.node_port,
-        );
-        let mut one_for_all =
-            !injected && mask.count_ones() > 1 && !self.routing.depends_on_destination(at, &first);
-        if one_for_all {
-            // The claim is checked on the destinations that are farthest apart.
-            let last = destinations[63 - mask.leading_zeros() as usize];
-            let last = packet(last, &self.node_port);
-            possible.clear();
-            self.routing.possible_hops(at, false, &first, &mut possible);
-            self.spare.clear();
-            self.routing
-                .possible_hops(at, false, &last, &mut self.spare);
-            one_for_all = same_but_for_destination(&possible, &self.spare);
-        }
-        let result = if one_for_all {
-            self.take(arrived, at, &first, &possible, mask, next)
-        } else {
-            let mut rest = mask;
-            let mut result = Ok(());
-            while rest != 0 && result.is_ok() {
-                let bit = rest & rest.wrapping_neg();
-                rest ^= bit;
-                let destination = destinations[bit.trailing_zeros() as usize];
-                let packet = packet(destination, &self.node_port);
-                possible.clear();
-                self.routing
-                    .possible_hops(at, injected, &packet, &mut possible);
-                result = self.take(arrived, at, &packet, &possible, bit, next);
+        let injected = arrived.is_none();
+        let routing = self.routing;
+        let key = |bit: u32| routing.relevant_destination(at, injected, &packet(bit));
+        let mut listed = 0;
+        let mut possible = |bit: u32, out: &mut PossibleHops| {
+            out.clear();
+            routing.possible_hops(at, injected, &packet(bit), out);
+            listed += out.len() as u64;
+        };
+        let [mut hops, mut others, mut last] = std::mem::take(&mut self.scratch);
+        // Destinations in a row that have the same possible hops, `hops`.
+        let mut alike = 0u64;
+        let mut rest = mask;
+        while rest != 0 {
+            let bit = rest.trailing_zeros();
+            let mut run = 1u64 << bit;
+            let mut after = rest & !run;
+            let relevant = key(bit);
+            while after != 0 && key(after.trailing_zeros()) == relevant {
+                run |= after & after.wrapping_neg();
+                after &= after - 1;
             }
-            result
-        };
-        self.possible = possible;
-        result
+            possible(bit, &mut others);
+            if !run.is_power_of_two() {
+                // The claim is checked on the two that are farthest apart.
+                possible(63 - run.leading_zeros(), &mut last);
+                if !same_but_for_destination(&others, &last) {
+                    run = 1 << bit;
+                }
+            }
+            rest &= !run;
+            if alike != 0 && same_but_for_destination(&hops, &others) {
+                alike |= run;
+                continue;
+            }
+            if alike != 0 {
+                let packet = packet(alike.trailing_zeros());
+                self.take(arrived, at, &packet, &hops, alike, next)?;
+            }
+            std::mem::swap(&mut hops, &mut others);
+            alike = run;
+        }
+        self.hops += listed;
+        let packet = packet(alike.trailing_zeros());
+        self.take(arrived, at, &packet, &hops, alike, next)?;
+        self.scratch = [hops, others, last];
+        Ok(())
     }
 
-    /// Follows every possible hop of a packet.
+    /// Follows every possible hop of the packets for the destinations of
+    /// `mask`, of which `packet` is one.
     fn take(
         &mut self,
         arrived: Option<u32>,
@@ -285,7 +310,6 @@ impl<'a, R: Routing> Walk<'a, R> {
         if possible.is_empty() {
             return Err(VerifyError::Stuck { at, destination });
         }
-        self.hops += possible.len() as u64;
         for (hop, route) in possible {
             let ports = self.topology.ports_of(at);
             let port = ports.start + usize::from(hop.port);
@@ -303,7 +327,9 @@ impl<'a, R: Routing> Walk<'a, R> {
                     });
                 }
                 Peer::Node(_) => {
-                    if at != destination || hop.port != packet.destination_port {
+                    // A packet for another destination must not be handed over.
+                    let alone = mask.is_power_of_two();
+                    if at != destination || hop.port != packet.destination_port || !alone {
                         return Err(VerifyError::WrongNode {
                             at,
                             port: hop.port,
