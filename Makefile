@@ -13,7 +13,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
-DEMO := results/demo
 
 # Versions that the project is tested with; a later release of a dependency must
 # not change a picture or break a build.
@@ -61,8 +60,7 @@ build: $(VENV)/.engine ## make .venv/bin/odonata
 
 .PHONY: demo
 demo: $(VENV)/.engine ## build, run the bundled example, say where its pictures lie
-	@rm -rf $(DEMO)
-	@$(BIN)/odonata run examples/demo.toml --out $(DEMO)
+	@$(BIN)/odonata run examples/demo.toml
 
 .PHONY: test
 test: $(VENV)/.engine $(VENV)/.dev-dependencies ## all tests, Rust and Python

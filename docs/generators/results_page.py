@@ -32,7 +32,7 @@ From Python, Odonata does it for you:
 import odonata
 
 result = odonata.run("examples/demo.toml")
-result = odonata.Result.load("results/demo")  # or one that is there already
+result = odonata.Result.load("results/demo-1")  # or one that is there already
 
 result.jobs  # an Arrow table
 result.to_pandas("links")  # the same for pandas …
