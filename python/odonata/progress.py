@@ -1,4 +1,4 @@
-"""The progress bar of a run."""
+"""Progress bars of runs and proofs."""
 
 from __future__ import annotations
 
@@ -22,6 +22,44 @@ from odonata.simulate import Progress
 
 #: The rate shown is that of the last so many seconds.
 RATE_WINDOW_S = 3.0
+
+
+class ProofBar:
+    """Shows how far a proof is; a context manager that is called with what is done and of all.
+
+    Args:
+        console: Where to draw; nothing is drawn if it is no terminal.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._bar = Bar(
+            TextColumn("[bold]Proving"),
+            BarColumn(bar_width=None),
+            TaskProgressColumn(),
+            TextColumn("ETA"),
+            TimeRemainingColumn(compact=True),
+            console=console,
+            transient=True,
+            expand=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task("", total=None)
+
+    def __enter__(self) -> ProofBar:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def __call__(self, done: int, total: int) -> None:
+        """Takes over a report."""
+        self._bar.update(self._task, completed=done, total=total)
 
 
 class ProgressBar:

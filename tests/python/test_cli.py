@@ -6,14 +6,13 @@ What the real engine does with it is tested in test_end_to_end.py.
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-import odonata
+import odonata.simulate
 from odonata.cli import main
 from odonata.errors import ExitCode
 from synthetic import engine_result
@@ -72,7 +71,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     fake: Any = SimpleNamespace(
         run=run,
         bench=bench,
-        verify=lambda spec: {
+        verify=lambda spec, progress: {
             "safe": True,
             "channels": 10,
             "dependencies": 12,
@@ -84,8 +83,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         InternalError=type("InternalError", (Exception,), {}),
         seen=seen,
     )
-    monkeypatch.setitem(sys.modules, "odonata._engine", fake)
-    monkeypatch.setattr(odonata, "_engine", fake, raising=False)
+    monkeypatch.setattr(odonata, "_engine", fake)
     monkeypatch.setattr("odonata.simulate._engine", fake)
     return fake
 
@@ -237,7 +235,7 @@ def test_a_possible_deadlock_has_its_own_code(
 ) -> None:
     assert invoke("verify", scenario) == ExitCode.OK
     assert "Free of deadlock" in capsys.readouterr().out
-    engine.verify = lambda spec: {
+    engine.verify = lambda spec, progress: {
         "safe": False,
         "channels": 4,
         "dependencies": 4,

@@ -11,6 +11,7 @@ from odonata.cli.shared import (
     debug_option,
     json_option,
     print_json,
+    progress_terminal,
     read_scenario,
     scenario_argument,
     terminal,
@@ -29,9 +30,12 @@ def verify(scenario: Path, changes: tuple[str, ...], as_json: bool) -> None:
     cycle (Dally and Seitz 1987). The exit code is 5 if there is one.
     """
     from odonata import _engine
+    from odonata.progress import ProofBar
     from odonata.simulate import ask_engine
 
-    found = ask_engine(_engine.verify, read_scenario(scenario, changes))
+    what = read_scenario(scenario, changes)
+    with ProofBar(progress_terminal()) as bar:
+        found = ask_engine(_engine.verify, what, bar)
     if as_json:
         print_json(found)
     else:
