@@ -56,7 +56,8 @@ pub(super) struct BoundedCrossbar {
     sides: Vec<Side>,
     /// First and last packet of each input FIFO. Shape: router ports × channels.
     fifos: Vec<(u32, u32)>,
-    /// Free bytes of each output buffer. Shape: router ports × channels.
+    /// Size of an output buffer, and free bytes of each. Shape: router ports × channels.
+    output_buffer: u64,
     room: Vec<u32>,
     /// Per output one bit per FIFO of its router that requests it.
     /// Shape: router ports × words.
@@ -105,6 +106,7 @@ impl BoundedCrossbar {
         Some(Self {
             sides: vec![Side::IDLE; count],
             fifos: vec![(NIL, NIL); count * shared.vcs],
+            output_buffer: output_buffer.0,
             room: vec![output_buffer.0 as u32; count * shared.vcs],
             requests: vec![0; count * words],
             words,
@@ -112,9 +114,9 @@ impl BoundedCrossbar {
         })
     }
 
-    /// Whether the output buffer of a channel (index among all) has room for `size` bytes.
-    pub fn has_room(&self, lane: usize, size: u32) -> bool {
-        self.room[lane] >= size
+    /// Bytes that the output buffer of a channel holds.
+    pub fn output_buffer(&self) -> u64 {
+        self.output_buffer
     }
 
     /// First packet of the FIFO with index `lane`.

@@ -14,18 +14,28 @@ use crate::error::{SimError, StuckPacket};
 /// A virtual channel of a link, named by its sending port (global number).
 type Channel = (u32, u8);
 
+/// The packets in the buffer behind a channel that have asked to go on.
+#[derive(Default)]
+struct Occupants {
+    /// What they wait for, and who; with a bounded crossbar, of the first alone.
+    waiting: Vec<(Channel, Packet)>,
+    /// Bytes of all of them.
+    bytes: u64,
+}
+
 /// Fails if some packets can never move again, whatever happens elsewhere.
 ///
 /// A channel is blocked if its first packet lacks credits. It stays blocked if
 /// all the packets in the buffer at its other end wait for channels that stay
 /// blocked: the greatest set of channels with that property is the deadlock.
+/// With a bounded crossbar a packet waits for a channel by lacking room in that
+/// channel's output buffer, and only the first packet of a buffer can move.
 pub(super) fn check<R: Routing>(
     shared: &Shared<'_>,
     partitions: &[Partition<'_, R>],
 ) -> Result<(), SimError> {
-    let mut waits: HashMap<Channel, Packet> = HashMap::new();
-    // Packets in the buffer behind a channel: which channels they wait for, and their bytes.
-    let mut occupants: HashMap<Channel, (Vec<Channel>, u64)> = HashMap::new();
+    let mut occupants: HashMap<Channel, Occupants> = HashMap::new();
+    // Bytes that the senders of blocked channels know of behind them.
     let mut downstream: HashMap<Channel, u64> = HashMap::new();
     for partition in partitions {
         for port in 0..partition.router_ports {
@@ -40,33 +50,33 @@ pub(super) fn check<R: Routing>(
                     && !class.terminal
                     && partition.packets.hot[slot as usize].size > lane.credits
                 {
-                    waits.insert(channel, partition.packets.hot[slot as usize]);
                     downstream.insert(channel, u64::from(class.buffer - lane.credits));
+                }
+                if let Some(crossbar) = &partition.crossbar {
+                    wait_in_fifo(shared, partition, crossbar, port, vc, &mut occupants);
+                    continue;
                 }
                 while slot != NIL {
                     let packet = &partition.packets.hot[slot as usize];
                     let entry = occupants.entry(held(shared, packet)).or_default();
-                    entry.0.push(channel);
-                    entry.1 += u64::from(packet.size);
+                    entry.waiting.push((channel, *packet));
+                    entry.bytes += u64::from(packet.size);
                     slot = packet.next;
-                }
-                if let Some(crossbar) = &partition.crossbar {
-                    wait_in_fifo(shared, partition, crossbar, port, vc, &mut occupants);
                 }
             }
         }
     }
-    let mut blocked: HashSet<Channel> = waits.keys().copied().collect();
+    let nobody = Occupants::default();
+    let behind = |channel: &Channel| occupants.get(channel).unwrap_or(&nobody);
+    let mut blocked: HashSet<Channel> = downstream.keys().copied().collect();
     loop {
         let freed: Vec<Channel> = blocked
             .iter()
             .filter(|channel| {
                 // Bytes that are on the wire or whose credit is: they will move.
-                let (waiting_for, bytes) = occupants
-                    .get(channel)
-                    .map_or((&[][..], 0), |o| (&o.0[..], o.1));
-                bytes < downstream[channel]
-                    || waiting_for.iter().any(|next| !blocked.contains(next))
+                let Occupants { waiting, bytes } = behind(channel);
+                *bytes < downstream[channel]
+                    || waiting.iter().any(|(next, _)| !blocked.contains(next))
             })
             .copied()
             .collect();
@@ -82,12 +92,7 @@ pub(super) fn check<R: Routing>(
     };
     let mut path = vec![start];
     let cycle = loop {
-        let last = path[path.len() - 1];
-        let next = *occupants[&last]
-            .0
-            .iter()
-            .min()
-            .expect("a blocked channel leads to an occupied buffer");
+        let next = first_wish(behind(&path[path.len() - 1])).0;
         if let Some(at) = path.iter().position(|&channel| channel == next) {
             break path.split_off(at);
         }
@@ -96,14 +101,10 @@ pub(super) fn check<R: Routing>(
     let cycle = cycle
         .iter()
         .map(|channel| {
-            let packet = &waits[channel];
+            let (next, packet) = first_wish(behind(channel));
             StuckPacket {
-                holds: if partitions[0].crossbar.is_some() {
-                    format!("the output buffer of {}", name(shared, *channel))
-                } else {
-                    format!("the buffer behind {}", name(shared, held(shared, packet)))
-                },
-                waits_for: name(shared, *channel),
+                holds: format!("the buffer behind {}", name(shared, *channel)),
+                waits_for: name(shared, *next),
                 source: NodeId(packet.source),
                 destination: destination(shared, packet),
             }
@@ -116,6 +117,16 @@ pub(super) fn check<R: Routing>(
     })
 }
 
+/// One of the channels that the packets behind a blocked channel wait for,
+/// always the same, and a packet that waits for it.
+fn first_wish(occupants: &Occupants) -> &(Channel, Packet) {
+    occupants
+        .waiting
+        .iter()
+        .min_by_key(|(channel, packet)| (*channel, packet.source, packet.sequence))
+        .expect("a blocked channel leads to an occupied buffer")
+}
+
 /// The channel whose buffer holds a packet.
 fn held(shared: &Shared<'_>, packet: &Packet) -> Channel {
     let first = shared.topology.first_port[packet.upstream_router as usize];
@@ -123,36 +134,42 @@ fn held(shared: &Shared<'_>, packet: &Packet) -> Channel {
 }
 
 /// The packets of an input FIFO move when the first one does, and that waits
-/// for its output buffer if there is no room.
+/// for its output buffer if the packets in it leave no room.
 fn wait_in_fifo<R: Routing>(
     shared: &Shared<'_>,
     partition: &Partition<'_, R>,
     crossbar: &BoundedCrossbar,
     port: usize,
     vc: usize,
-    occupants: &mut HashMap<Channel, (Vec<Channel>, u64)>,
+    occupants: &mut HashMap<Channel, Occupants>,
 ) {
     let first = crossbar.first(port * shared.vcs + vc);
     if first == NIL {
         return;
     }
-    let packet = &partition.packets.hot[first as usize];
+    let packets = &partition.packets.hot;
+    let bytes_from = |mut slot: u32| {
+        let mut bytes = 0;
+        while slot != NIL {
+            bytes += u64::from(packets[slot as usize].size);
+            slot = packets[slot as usize].next;
+        }
+        bytes
+    };
+    let packet = packets[first as usize];
     let router = shared
         .topology
         .router_of_port(PortId(partition.base_port + port as u32));
     let output = shared.topology.first_port[router.index()] + u32::from(packet.out_port);
-    let lane = (output - partition.base_port) as usize * shared.vcs + usize::from(packet.out_vc);
-    let entry = occupants.entry(held(shared, packet)).or_default();
-    if crossbar.has_room(lane, packet.size) {
+    let local = (output - partition.base_port) as usize;
+    let lane = &partition.lanes[(local << partition.lane_shift) + usize::from(packet.out_vc)];
+    // What is being sent leaves the output buffer soon.
+    if bytes_from(lane.head) + u64::from(packet.size) <= crossbar.output_buffer() {
         return;
     }
-    entry.0.push((output, packet.out_vc));
-    let mut slot = first;
-    while slot != NIL {
-        let packet = &partition.packets.hot[slot as usize];
-        entry.1 += u64::from(packet.size);
-        slot = packet.next;
-    }
+    let entry = occupants.entry(held(shared, &packet)).or_default();
+    entry.waiting.push(((output, packet.out_vc), packet));
+    entry.bytes += bytes_from(first);
 }
 
 fn name(shared: &Shared<'_>, (port, vc): Channel) -> String {
