@@ -161,6 +161,8 @@ struct Bulletin {
     /// Start of its next window with events, or [`NEVER`].
     next: AtomicU64,
     unfinished: AtomicU64,
+    /// Two's complement.
+    stimuli: AtomicU64,
     now: AtomicU64,
     packets: AtomicU64,
     bytes: AtomicU64,
@@ -295,6 +297,11 @@ impl Exchange<'_> {
                 .iter()
                 .map(|b| b.unfinished.load(Ordering::Relaxed))
                 .sum();
+            let stimuli = self
+                .bulletins
+                .iter()
+                .map(|b| b.stimuli.load(Ordering::Relaxed))
+                .fold(0, u64::wrapping_add);
             if begin == NEVER || begin >= self.shared.stop {
                 return;
             }
@@ -302,8 +309,9 @@ impl Exchange<'_> {
             if let Some(boundary) = self.boundary {
                 let number = begin / boundary;
                 if latest != Some(number) {
-                    // Only here has everybody come equally far.
-                    if self.background && unfinished == 0 {
+                    // Only here has everybody come equally far. Without stimuli,
+                    // ranks that have not finished never will.
+                    if self.background && (unfinished == 0 || stimuli == 0) {
                         let last = latest.map_or(0, |latest: u64| latest + 1);
                         self.done_at.store(last * boundary, Ordering::Relaxed);
                         return;
@@ -352,6 +360,7 @@ impl Exchange<'_> {
         for (cell, value) in [
             (&bulletin.next, next),
             (&bulletin.unfinished, partition.unfinished),
+            (&bulletin.stimuli, partition.stimuli as u64),
             (&bulletin.now, partition.now),
             (&bulletin.packets, partition.packets_delivered),
             (&bulletin.bytes, partition.delivered_bytes),

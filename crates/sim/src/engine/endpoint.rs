@@ -556,7 +556,10 @@ impl<R: Routing> Partition<'_, R> {
     pub(super) fn node_event(&mut self, interface: u32, payload: u32, now: u64) {
         let subject = payload & ((1 << SUBJECT_BITS) - 1);
         match payload & !((1 << SUBJECT_BITS) - 1) {
-            TIMER => self.advance(subject, now),
+            TIMER => {
+                self.stimuli -= 1;
+                self.advance(subject, now);
+            }
             SENT => self.complete_operation(subject, now),
             DELIVERED => {
                 let contents = self.packets.contents[subject as usize];
@@ -587,6 +590,7 @@ impl<R: Routing> Partition<'_, R> {
 
     /// A message is complete at its receiver.
     fn receive_message(&mut self, contents: &Contents, now: u64) {
+        self.stimuli -= 1;
         let local = self.local_rank[self
             .shared
             .rank(u32::from(contents.job), contents.destination_rank)
@@ -631,6 +635,8 @@ impl<R: Routing> Partition<'_, R> {
             match program.next(RankId(rank), &mut state.cursor) {
                 Operation::Compute(Picoseconds(0)) => {}
                 Operation::Compute(duration) => {
+                    self.stimuli += 1;
+                    let state = &mut self.ranks[index];
                     state.activity = Activity::Computing;
                     let collector = &mut self.jobs[job as usize];
                     collector.compute += u128::from(duration.0);
@@ -647,6 +653,7 @@ impl<R: Routing> Partition<'_, R> {
                 }
                 Operation::Send { to, bytes, tag } => {
                     state.outstanding += 1;
+                    self.stimuli += 1;
                     let message = self.create(
                         interface as usize,
                         job,

@@ -153,6 +153,10 @@ pub(super) struct Partition<'a, R: Routing> {
     pub bounds: Vec<u32>,
     /// Ranks that have not finished.
     pub unfinished: u64,
+    /// What will still move ranks: timers, and messages of closed-loop jobs
+    /// sent here less those received here. Only the sum over all partitions
+    /// has a meaning.
+    pub stimuli: i64,
     pub injected_bytes: u64,
     pub delivered_bytes: u64,
     /// Bytes of packets that have left their last router but arrive after the end.
@@ -326,6 +330,7 @@ impl<'a, R: Routing> Partition<'a, R> {
             outbox: vec![Vec::new(); bounds.len() - 1],
             bounds: bounds.to_vec(),
             unfinished: 0,
+            stimuli: 0,
             injected_bytes: 0,
             delivered_bytes: 0,
             leaving_bytes: 0,
@@ -381,6 +386,7 @@ impl<'a, R: Routing> Partition<'a, R> {
                         self.local_rank[shared.rank(job, rank) as usize] = local;
                         self.ranks.push(RankState::new(job, rank, interface));
                         self.unfinished += 1;
+                        self.stimuli += 1;
                         let at = &self.interfaces[interface as usize];
                         let event = Event::new(
                             plan.start.0,
