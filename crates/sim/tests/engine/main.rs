@@ -4,6 +4,7 @@
 //! share the processor.
 
 mod dragonfly;
+mod errors;
 mod properties;
 mod queueing;
 mod scenario;

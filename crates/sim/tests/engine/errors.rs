@@ -1,0 +1,415 @@
+//! Every error that the engine can answer, and that it says what is wrong.
+
+use std::ops::ControlFlow;
+
+use odonata_load::motif::{AllToAll, Repeat};
+use odonata_load::{Operation, Pattern, Process};
+use odonata_network::routing::{Algorithm, Hop, PacketRoute, RouterView, RoutingSpec, Via};
+use odonata_network::verify::verify;
+use odonata_network::{LinkKind, Routing, Topology, routing::AnyRouting};
+use odonata_sim::{
+    Crossbar, EngineConfig, JobLoad, JobPlan, Measurement, MessageRecords, SimError, StuckPacket,
+    Switching, run,
+};
+use odonata_units::{Bytes, GroupId, NodeId, Picoseconds, RankId, RouterId};
+
+use crate::support::{
+    MINIMAL, RATE, Script, TO_THE_END, config, crossbar, dragonfly, job, link, measure, open,
+    simulate, simulate_with, uniform_links,
+};
+
+fn network() -> Topology {
+    crossbar(4, link(LinkKind::Terminal, RATE, 10_000, 4_096))
+}
+
+fn uniform(percent: f64) -> JobPlan {
+    let rate = RATE as f64 * percent / 100.0;
+    let load = open(Pattern::UniformRandom, 256, rate, Process::Poisson, 4);
+    job("uniform", 0..4, load)
+}
+
+const SHORT: Measurement = Measurement {
+    warmup: Picoseconds(0),
+    duration: Some(Picoseconds(1_000_000)),
+    timeline_bin: None,
+    messages: MessageRecords::None,
+};
+
+fn refused(
+    topology: &Topology,
+    config: &EngineConfig,
+    jobs: &[JobPlan],
+    measurement: &Measurement,
+) -> SimError {
+    simulate(topology, &MINIMAL, config, jobs, measurement).unwrap_err()
+}
+
+#[track_caller]
+fn assert_parameter(error: SimError, key: &str, found: &str) {
+    let SimError::Parameter {
+        parameter,
+        found: value,
+        ..
+    } = &error
+    else {
+        panic!("{error}");
+    };
+    assert_eq!((*parameter, value.as_str()), (key, found), "{error}");
+    let text = error.to_string();
+    assert!(text.contains(key) && text.contains(found), "{text}");
+}
+
+type Change = fn(&mut EngineConfig);
+
+#[test]
+fn parameters_of_the_engine() {
+    let changes: [(Change, &str, &str); 8] = [
+        (|c| c.packet = Bytes(0), "simulation.packet", "0 B"),
+        (
+            |c| c.packet = Bytes(1 << 26),
+            "simulation.packet",
+            "67108864 B",
+        ),
+        (
+            |c| c.router.switching = Switching::CutThrough { flit: Bytes(0) },
+            "network.router.flit",
+            "0 B",
+        ),
+        (
+            |c| c.router.crossbar = slow(0.99),
+            "network.router.crossbar",
+            "0.99",
+        ),
+        (
+            |c| c.router.crossbar = slow(f64::NAN),
+            "network.router.crossbar",
+            "NaN",
+        ),
+        (
+            |c| c.router.crossbar = slow(f64::INFINITY),
+            "network.router.crossbar",
+            "inf",
+        ),
+        (
+            |c| c.router.crossbar = buffered(255),
+            "network.router.output_buffer",
+            "255 B",
+        ),
+        (
+            |c| c.router.crossbar = buffered(1 << 32),
+            "network.router.output_buffer",
+            "4294967296 B",
+        ),
+    ];
+    for (change, key, found) in changes {
+        let mut config = config();
+        change(&mut config);
+        assert_parameter(
+            refused(&network(), &config, &[uniform(10.0)], &SHORT),
+            key,
+            found,
+        );
+    }
+}
+
+fn slow(speedup: f64) -> Crossbar {
+    Crossbar::Bounded {
+        speedup,
+        output_buffer: Bytes(4_096),
+    }
+}
+
+fn buffered(output_buffer: u64) -> Crossbar {
+    Crossbar::Bounded {
+        speedup: 1.0,
+        output_buffer: Bytes(output_buffer),
+    }
+}
+
+#[test]
+fn parameters_of_the_network() {
+    let jobs = [uniform(10.0)];
+    // Topologies are checked when they are built, so these are changed after.
+    let mut topology = network();
+    topology.link_classes[0].latency = Picoseconds(0);
+    let error = refused(&topology, &config(), &jobs, &SHORT);
+    assert_parameter(error, "network.links.*.latency", "0 ps for terminal links");
+
+    let mut topology = network();
+    topology.link_classes[0].buffer = Bytes(1 << 32);
+    let error = refused(&topology, &config(), &jobs, &SHORT);
+    assert_parameter(error, "network.links.*.buffer", "4294967296 B");
+
+    let mut topology = network();
+    topology.link_classes[0].buffer = Bytes(255);
+    let error = refused(&topology, &config(), &jobs, &SHORT);
+    let SimError::BufferTooSmall {
+        class,
+        buffer,
+        packet,
+    } = &error
+    else {
+        panic!("{error}");
+    };
+    assert_eq!((class.as_str(), buffer.0, packet.0), ("terminal", 255, 256));
+    assert!(
+        error.to_string().contains("network.links.terminal.buffer"),
+        "{error}"
+    );
+
+    let mut topology = network();
+    topology.group_of_router = vec![GroupId(0); (1 << 20) + 1];
+    let error = simulate_with(&topology, &Channels(1), &config(), &jobs, &SHORT).unwrap_err();
+    assert_parameter(error, "network", "1048577 routers");
+}
+
+/// An algorithm that claims to need some number of virtual channels.
+struct Channels(u8);
+
+impl Routing for Channels {
+    fn virtual_channels(&self) -> u8 {
+        self.0
+    }
+    fn next_hop<V: RouterView>(
+        &self,
+        _: &mut V,
+        _: RouterId,
+        _: bool,
+        route: &mut PacketRoute,
+    ) -> Hop {
+        Hop {
+            port: route.destination_port,
+            vc: 0,
+        }
+    }
+    fn possible_hops(
+        &self,
+        _: RouterId,
+        _: bool,
+        _: &PacketRoute,
+        _: &mut Vec<(Hop, PacketRoute)>,
+    ) {
+    }
+}
+
+#[test]
+fn the_number_of_virtual_channels() {
+    for (channels, found) in [(0, "0"), (17, "17")] {
+        let jobs = [uniform(10.0)];
+        let routing = Channels(channels);
+        let error = simulate_with(&network(), &routing, &config(), &jobs, &SHORT).unwrap_err();
+        assert_parameter(error, "network.routing.virtual_channels", found);
+    }
+    for channels in [1, 16] {
+        let jobs = [uniform(10.0)];
+        simulate_with(&network(), &Channels(channels), &config(), &jobs, &SHORT).unwrap();
+    }
+}
+
+#[test]
+fn parameters_of_the_measurement() {
+    let jobs = [uniform(10.0)];
+    let with = |change: fn(&mut Measurement)| {
+        let mut measurement = SHORT;
+        change(&mut measurement);
+        refused(&network(), &config(), &jobs, &measurement)
+    };
+    let endless = "none, and no job that ends by itself";
+    assert_parameter(with(|m| m.duration = None), "simulation.duration", endless);
+    assert_parameter(
+        with(|m| m.warmup = Picoseconds(1_000_000)),
+        "simulation.warmup",
+        "1 us",
+    );
+    let no_bin = with(|m| m.timeline_bin = Some(Picoseconds(0)));
+    assert_parameter(no_bin, "simulation.timeline_bin", "0 ps");
+    // Without any job there is nothing that could end either.
+    let error = refused(&network(), &config(), &[], &TO_THE_END);
+    assert_parameter(error, "simulation.duration", endless);
+}
+
+#[test]
+fn placements() {
+    let mut plan = uniform(10.0);
+    plan.node_of_rank.pop();
+    let error = refused(&network(), &config(), &[plan], &SHORT);
+    assert_parameter(error, "job", "4 ranks on 3 places");
+    let mut plan = uniform(10.0);
+    plan.node_of_rank[2] = NodeId(4);
+    let error = refused(&network(), &config(), &[plan], &SHORT);
+    assert_parameter(error, "job.placement", "node 4");
+}
+
+fn send(to: u32, tag: u32) -> Operation {
+    Operation::Send {
+        to: RankId(to),
+        bytes: Bytes(1_000),
+        tag,
+    }
+}
+
+fn receive(from: u32, tag: u32) -> Operation {
+    Operation::Receive {
+        from: RankId(from),
+        tag,
+    }
+}
+
+/// A message with another tag, a message that nobody sends, and ranks that each
+/// wait before they send; also beside a job that never ends.
+#[test]
+fn ranks_that_wait_for_ever() {
+    let wait = Operation::WaitAll;
+    let scripts = [
+        (
+            vec![vec![send(1, 7), wait], vec![receive(0, 8), wait], vec![]],
+            (1, 1, "a message from rank 0 with tag 8"),
+        ),
+        (
+            vec![
+                vec![],
+                vec![send(2, 0), wait],
+                vec![receive(1, 0), receive(0, 3), wait],
+            ],
+            (1, 2, "a message from rank 0 with tag 3"),
+        ),
+        (
+            vec![
+                vec![receive(1, 0), wait, send(1, 0)],
+                vec![receive(0, 0), wait, send(0, 0)],
+                vec![Operation::Compute(Picoseconds(5_000_000))],
+            ],
+            (2, 0, "a message from rank 1 with tag 0"),
+        ),
+    ];
+    for (script, (count, first, what)) in scripts {
+        for background in [false, true] {
+            let mut jobs = vec![job("stuck", [0, 1, 2], Script::load(script.clone()))];
+            if background {
+                jobs.push(uniform(20.0));
+            }
+            for threads in [1, 2] {
+                let mut config = config();
+                config.threads = threads;
+                let error = refused(&network(), &config, &jobs, &TO_THE_END);
+                let SimError::Unmatched {
+                    job,
+                    blocked,
+                    rank,
+                    waits_for,
+                } = &error
+                else {
+                    panic!("{error}");
+                };
+                assert_eq!(
+                    (job.as_str(), *blocked, *rank),
+                    ("stuck", count, first),
+                    "{error}"
+                );
+                assert_eq!(waits_for, what);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_progress_function_can_stop_a_run() {
+    let topology = network();
+    let AnyRouting::Minimal(routing) = AnyRouting::new(&topology, &MINIMAL).unwrap() else {
+        panic!("asked for minimal");
+    };
+    for threads in [1, 2] {
+        let mut config = config();
+        config.threads = threads;
+        let long = measure(0, 1_000_000_000_000_000, MessageRecords::None);
+        let mut seen = None;
+        let jobs = [uniform(50.0)];
+        let result = run(
+            &topology,
+            &routing,
+            &config,
+            &jobs,
+            &long,
+            &mut |progress| {
+                seen = Some(*progress);
+                ControlFlow::Break(())
+            },
+        );
+        let Err(SimError::Interrupted { at }) = result else {
+            panic!("the run went on");
+        };
+        let seen = seen.unwrap();
+        assert!(seen.now.0 > 0 && at >= seen.now && seen.packets_delivered > 0);
+        assert!((0.0..0.5).contains(&seen.fraction), "{seen:?}");
+    }
+}
+
+/// Every packet of the cycle holds the buffer that the one before waits for.
+fn assert_circle(cycle: &[StuckPacket]) {
+    assert!(cycle.len() >= 2, "{cycle:?}");
+    for (packet, next) in cycle.iter().zip(cycle.iter().cycle().skip(1)) {
+        assert_eq!(
+            next.holds,
+            format!("the buffer behind {}", packet.waits_for)
+        );
+    }
+}
+
+/// Valiant's routes with all virtual channels merged into one: their channel
+/// dependency graph has cycles, and under heavy load with small buffers the
+/// network comes to a standstill, which is an error in runs to the end and in
+/// runs of a given length, whatever the router and the number of threads.
+#[test]
+fn a_broken_channel_scheme_deadlocks_and_is_caught() {
+    let topology = dragonfly(2, 4, 2, 9, uniform_links(RATE, 20_000, 256));
+    let broken = RoutingSpec {
+        virtual_channels: Some(1),
+        ..RoutingSpec::new(Algorithm::Valiant { via: Via::Group })
+    };
+    let AnyRouting::Valiant(routing) = AnyRouting::new(&topology, &broken).unwrap() else {
+        panic!("asked for Valiant");
+    };
+    assert!(!verify(&topology, &routing).unwrap().is_deadlock_free());
+    let all_to_all = AllToAll::new(72, Bytes(1_024), 8, Repeat::ONCE).unwrap();
+    let closed = job(
+        "all",
+        0..72,
+        JobLoad::Closed(std::sync::Arc::new(all_to_all)),
+    );
+    let rate = RATE as f64;
+    let open = open(Pattern::UniformRandom, 256, rate, Process::Poisson, 72);
+    let open = job("uniform", 0..72, open);
+    let fixed = measure(0, 40_000_000, MessageRecords::None);
+    for crossbar in [Crossbar::Ideal, buffered(256)] {
+        for (plan, measurement) in [(&closed, &TO_THE_END), (&open, &fixed)] {
+            let mut found = Vec::new();
+            for threads in [1, 2] {
+                let mut config = config();
+                config.router.crossbar = crossbar;
+                config.threads = threads;
+                let jobs = [plan.clone()];
+                let error = simulate(&topology, &broken, &config, &jobs, measurement).unwrap_err();
+                let SimError::Deadlock { at, packets, cycle } = &error else {
+                    panic!("{error}");
+                };
+                assert_circle(cycle);
+                assert!(at.0 > 0 && *packets >= cycle.len() as u64);
+                assert!(error.to_string().contains("virtual channel"), "{error}");
+                found.push((*at, *packets, cycle.clone()));
+            }
+            assert_eq!(found[0], found[1], "one and two threads");
+        }
+    }
+    // With the channels that it needs the same goes through.
+    let sound = RoutingSpec {
+        virtual_channels: None,
+        ..broken
+    };
+    for crossbar in [Crossbar::Ideal, buffered(256)] {
+        let mut config = config();
+        config.router.crossbar = crossbar;
+        for (plan, measurement) in [(&closed, &TO_THE_END), (&open, &fixed)] {
+            simulate(&topology, &sound, &config, &[plan.clone()], measurement).unwrap();
+        }
+    }
+}
