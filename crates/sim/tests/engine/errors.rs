@@ -409,7 +409,14 @@ fn a_broken_channel_scheme_deadlocks_and_is_caught() {
         let mut config = config();
         config.router.crossbar = crossbar;
         for (plan, measurement) in [(&closed, &TO_THE_END), (&open, &fixed)] {
-            simulate(&topology, &sound, &config, &[plan.clone()], measurement).unwrap();
+            simulate(
+                &topology,
+                &sound,
+                &config,
+                std::slice::from_ref(plan),
+                measurement,
+            )
+            .unwrap();
         }
     }
 }
