@@ -109,9 +109,12 @@ impl Channels {
     }
 
     /// The channel of a local hop in `phase` where `remaining` hops, this one
-    /// included, are left to the end of the traversal.
+    /// included, are left to the end of the traversal. Groups whose paths close
+    /// no cycle may have longer ones than `depth`: there the first hops share
+    /// the first channel of the class.
     pub(super) fn deep(&self, phase: u8, remaining: u32) -> u8 {
-        let channel = u32::from(self.local(phase)) + u32::from(self.depth) - remaining;
+        let channel =
+            u32::from(self.local(phase)) + u32::from(self.depth).saturating_sub(remaining);
         channel.min(u32::from(self.count) - 1) as u8
     }
 }
