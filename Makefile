@@ -21,6 +21,11 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 PIP := $(BIN)/python -m pip
 
+# The property tests try the same cases in every run; another seed tries others:
+#   make test PROPTEST_RNG_SEED=2
+PROPTEST_RNG_SEED ?= 1
+export PROPTEST_RNG_SEED
+
 .PHONY: help
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
