@@ -209,6 +209,23 @@ impl RoutingTask for Check<'_> {
     }
 }
 
+#[test]
+fn groups_of_different_depth_share_the_channels() {
+    // Group 0 is a line of four routers, three hops across, which needs one
+    // channel; group 1 is a ring of four, two hops across, which needs two.
+    // So there are two classes of two channels, and the first two hops along
+    // the line share the first of a class.
+    let line = [(0, 1), (1, 2), (2, 3)];
+    let ring = [(4, 5), (5, 6), (6, 7), (7, 4)];
+    let links: Vec<_> = line.into_iter().chain(ring).chain([(0, 4)]).collect();
+    let topology = wire(&[4, 4], &[1; 8], &links);
+    let spec = RoutingSpec::new(Algorithm::Minimal);
+    let routing = AnyRouting::new(&topology, &spec).expect("groups that are joined");
+    assert_eq!(routing.virtual_channels(), 4);
+    // Along the line, over the global link, half around the ring.
+    routing.dispatch(Check(&topology, 3 + 1 + 2, 1));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 

@@ -2,31 +2,11 @@
 //! router, and walks through a network.
 
 use odonata_units::random::{Purpose, StreamKey};
-use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds, PortId, RouterId};
+use odonata_units::{NodeId, PortId, RouterId};
 
 use super::{Hop, PacketRoute, RouterView, Routing};
-use crate::topology::{
-    Arrangement, DragonflyLinks, DragonflySpec, GroupWiring, LinkClass, LinkKind, Peer, Topology,
-};
-
-fn class(name: &str, kind: LinkKind) -> LinkClass {
-    LinkClass {
-        name: name.into(),
-        kind,
-        bandwidth: Bandwidth::new(1_000_000_000).unwrap(),
-        latency: Picoseconds(10_000),
-        buffer: Bytes(4096),
-    }
-}
-
-fn links() -> DragonflyLinks {
-    DragonflyLinks {
-        terminal: class("terminal", LinkKind::Terminal),
-        local: class("local", LinkKind::Local),
-        column: None,
-        global: class("global", LinkKind::Global),
-    }
-}
+use crate::topology::testing::dragonfly_links;
+use crate::topology::{Arrangement, DragonflySpec, GroupWiring, LinkKind, Peer, Topology};
 
 /// A dragonfly with all-to-all groups and the absolute arrangement.
 pub fn dragonfly(p: u32, a: u32, h: u32, g: u32) -> Topology {
@@ -42,7 +22,7 @@ pub fn arranged(p: u32, a: u32, h: u32, g: u32, arrangement: Arrangement) -> Top
         g,
         arrangement,
         group: GroupWiring::AllToAll,
-        links: links(),
+        links: dragonfly_links(),
     }
     .build()
     .unwrap()
@@ -62,7 +42,7 @@ pub fn grid_dragonfly(p: u32, (rows, columns): (u32, u32), h: u32, g: u32) -> To
             row_links: 1,
             column_links: 2,
         },
-        links: links(),
+        links: dragonfly_links(),
     }
     .build()
     .unwrap()

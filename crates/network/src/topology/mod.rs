@@ -18,7 +18,7 @@ pub mod graphml;
 pub mod layout;
 mod router_graph;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod validation;
 mod wiring_file;
 

@@ -3,12 +3,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use odonata_units::NodeId;
 
 use super::*;
+use crate::routing::grouped::GroupedRoutes;
 use crate::routing::testing::{dragonfly, grid_dragonfly, ring_dragonfly};
 use crate::routing::{
     AdaptiveOptions, Algorithm, AnyRouting, Hop, PacketRoute, RouterView, RoutingSpec, RoutingTask,
     Via,
 };
-use crate::topology::Peer;
+use crate::topology::testing::{class, shared_data};
+use crate::topology::{CrayXcLinks, CrayXcSpec, LinkKind, Peer};
 
 /// Every algorithm with every intermediate.
 fn algorithms() -> Vec<Algorithm> {
@@ -337,4 +339,36 @@ fn progress_is_told_and_can_stop() {
     AnyRouting::new(&topology, &RoutingSpec::new(Algorithm::Minimal))
         .unwrap()
         .dispatch(Stopping(&topology));
+}
+
+#[test]
+fn the_real_theta_is_crossed_in_dimension_order_on_few_channels() {
+    let Some(path) = shared_data("theta-topology/theta.interconnect") else {
+        return;
+    };
+    let topology = CrayXcSpec {
+        nodes_per_router: 4,
+        links: CrayXcLinks {
+            terminal: class("terminal", LinkKind::Terminal),
+            green: class("green", LinkKind::Local),
+            black: class("black", LinkKind::Local),
+            blue: class("blue", LinkKind::Global),
+        },
+    }
+    .import(&std::fs::read_to_string(path).unwrap())
+    .unwrap();
+    let routes = GroupedRoutes::new(&topology).unwrap();
+    for (from, to) in [(0, 1), (3, 8), (7, 2)] {
+        // 48 blue tiles per ordered pair of groups.
+        assert_eq!(routes.exits(from, to).len(), 48);
+    }
+    let routing = AnyRouting::new(&topology, &RoutingSpec::new(Algorithm::Minimal)).unwrap();
+    // Dimension order needs one channel per traversal of a group.
+    assert_eq!(routing.virtual_channels(), 2);
+    let verdict = routing.dispatch(Verify(&topology));
+    // Row, column, global, row, column.
+    let Verdict::DeadlockFree { longest_route, .. } = verdict else {
+        panic!("{verdict}");
+    };
+    assert_eq!(longest_route, 5);
 }

@@ -298,7 +298,7 @@ impl GroupedRoutes {
         }
     }
 
-    /// Virtual channels that one traversal of a group needs for local links:
+    /// Virtual channels that one traversal of any group needs for local links:
     /// one in all-to-all groups and in 2-D groups under dimension order.
     pub(super) fn local_depth(&self) -> u16 {
         self.local_depth
