@@ -234,6 +234,9 @@ fn placements() {
     plan.node_of_rank.pop();
     let error = refused(&network(), &config(), &[plan], &SHORT);
     assert_parameter(error, "job", "4 ranks on 3 places");
+    let many = vec![job("none", [], Script::load(vec![])); 1 << 16];
+    let error = refused(&network(), &config(), &many, &SHORT);
+    assert_parameter(error, "job", "65536 jobs");
     let mut plan = uniform(10.0);
     plan.node_of_rank[2] = NodeId(4);
     let error = refused(&network(), &config(), &[plan], &SHORT);
