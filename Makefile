@@ -90,6 +90,10 @@ format: $(VENV)/.dev-dependencies ## rewrite sources in the project's format
 docs: $(VENV)/.engine ## regenerate the generated pages and figures of docs/
 	$(BIN)/python docs/generate.py
 
+.PHONY: figures
+figures: $(VENV)/.engine ## repeat the studies behind the figures of docs/ (minutes)
+	@for study in docs/studies/*.py; do $(BIN)/python $$study || exit 1; done
+
 .PHONY: bench
 bench: $(VENV)/.engine ## engine speed on the three reference machines
 	@for nodes in 1056 16512 82944; do $(BIN)/odonata bench --nodes $$nodes; done
