@@ -17,7 +17,6 @@ import time
 from pathlib import Path
 
 import pandas as pd
-
 from theta.page import write_page
 from theta.pictures import draw_groups, draw_study
 from theta.runs import Kept, Run, simulate_all

@@ -29,7 +29,9 @@ def write_page(page: Path, rows: pd.DataFrame) -> None:
     text = page.read_text(encoding="utf-8")
     for name, table in tables.items():
         pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.S)
-        text, found = pattern.subn(lambda match, t=table: match[1] + "\n" + t + "\n" + match[2], text)
+        text, found = pattern.subn(
+            lambda match, t=table: match[1] + "\n" + t + "\n" + match[2], text
+        )
         assert found == 1, f"{page} needs one place for the table {name}"
     page.write_text(text, encoding="utf-8")
 

@@ -89,7 +89,8 @@ def _run_times(axes: Axes, rows: pd.DataFrame) -> None:
     terminal = rows.bound_terminal_us.max()
     axes.axvline(terminal, color="#444444", linestyle=(0, (4, 3)), linewidth=1.0, zorder=1)
     axes.annotate(
-        f"{terminal:.0f} µs: the busiest node\ncannot send faster, whatever\nthe placement and routing",
+        f"{terminal:.0f} µs: the busiest node\n"
+        "cannot send faster, whatever\nthe placement and routing",
         (terminal, -0.4),
         xytext=(-6, 0),
         textcoords="offset points",
