@@ -15,10 +15,10 @@ from .runs import CLASSES, PLACEMENTS, ROUTINGS, SENSITIVITY
 T_95 = {1: 12.71, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365}
 
 
-def write_page(page: Path, rows: pd.DataFrame) -> None:
-    """Replaces what stands between ``<!-- NAME -->`` and ``<!-- /NAME -->`` by its table."""
+def all_tables(rows: pd.DataFrame) -> dict[str, str]:
+    """Every table of the page by its name, from the table of runs."""
     main = rows[rows.part == "main"]
-    tables = {
+    return {
         "run-times": run_times(main),
         "bounds": bounds_table(main),
         "links": links_table(main),
@@ -26,8 +26,12 @@ def write_page(page: Path, rows: pd.DataFrame) -> None:
         "others": others(rows),
         "sensitivity": sensitivity(rows),
     }
+
+
+def write_page(page: Path, rows: pd.DataFrame) -> None:
+    """Replaces what stands between ``<!-- NAME -->`` and ``<!-- /NAME -->`` by its table."""
     text = page.read_text(encoding="utf-8")
-    for name, table in tables.items():
+    for name, table in all_tables(rows).items():
         pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.S)
         text, found = pattern.subn(
             lambda match, t=table: match[1] + "\n" + t + "\n" + match[2], text
