@@ -1,5 +1,6 @@
 """Shared by all Python tests."""
 
+import signal
 import sys
 from pathlib import Path
 
@@ -11,3 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 # `pytest --hypothesis-profile=default` tries others.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
+
+# Shells start background jobs with interrupts ignored, which would make the tests
+# that interrupt a run wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -140,8 +140,6 @@ def test_a_stopped_run_leaves_nothing(directory: Path, kill: signal.Signals) -> 
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        # Whoever runs the tests in the background may have had it ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
         time.sleep(2.5)
