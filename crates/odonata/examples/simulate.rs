@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
-use odonata::{Scenario, run};
+use odonata::{Progress, Scenario, run};
 
 fn main() -> ExitCode {
     let Some(file) = std::env::args().nth(1) else {
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
 
 fn simulate(file: &str) -> Result<(), Box<dyn std::error::Error>> {
     let scenario = Scenario::from_json(&std::fs::read_to_string(file)?)?;
-    let run = run(&scenario, &mut |_| ControlFlow::Continue(()))?;
+    let run = run(&scenario, &mut |_: &Progress| ControlFlow::Continue(()))?;
     println!("{}, ended at {}", run.topology.title, run.outcome.end);
     for (job, planned) in run.outcome.jobs.iter().zip(&run.jobs) {
         println!(

@@ -1,8 +1,6 @@
 //! The reference benchmark: uniform random traffic on dragonflies of three sizes.
 
-use std::ops::ControlFlow;
-
-use odonata_sim::Progress;
+use odonata_sim::Observer;
 use serde::Serialize;
 
 use crate::error::{Error, SpecError};
@@ -155,16 +153,13 @@ pub fn bench_scenario(options: &BenchOptions) -> Result<Scenario, SpecError> {
     Ok(scenario)
 }
 
-/// Runs the benchmark. `progress` is as in [`run`].
+/// Runs the benchmark. `observer` is as in [`run`].
 ///
 /// # Errors
 /// As [`bench_scenario`] and [`run`].
-pub fn bench(
-    options: &BenchOptions,
-    progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
-) -> Result<BenchResult, Error> {
+pub fn bench(options: &BenchOptions, observer: &mut dyn Observer) -> Result<BenchResult, Error> {
     let scenario = bench_scenario(options)?;
-    let run = run(&scenario, progress)?;
+    let run = run(&scenario, observer)?;
     let (tables, table_cost) = crate::cost::measured(|| run.tables());
     drop(tables);
     let outcome = &run.outcome;
@@ -194,6 +189,10 @@ pub fn bench(
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
+
+    use odonata_sim::Progress;
+
     use super::*;
     use crate::build_topology;
 
@@ -220,7 +219,7 @@ mod tests {
             duration_ps: Some(2_000_000),
             ..BenchOptions::default()
         };
-        let result = bench(&options, &mut |_| ControlFlow::Continue(())).unwrap();
+        let result = bench(&options, &mut |_: &Progress| ControlFlow::Continue(())).unwrap();
         // 1,056 nodes send 103,000 packets: one standard deviation is 0.3 %.
         assert!((result.accepted_load - 0.5).abs() < 0.01, "{result:?}");
         // Of 1,055 other nodes 3 are one router away, 28 two, and 1,024 two plus

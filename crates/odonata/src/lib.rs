@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use odonata::spec::{Dragonfly, Family, Job, Load, Motif, MotifKind, Network};
-//! use odonata::{Scenario, run};
+//! use odonata::{Progress, Scenario, run};
 //! use std::ops::ControlFlow;
 //!
 //! // 9 groups of 4 routers with 2 nodes each: 72 nodes.
@@ -19,7 +19,7 @@
 //! };
 //! scenario.jobs.push(Job::new("exchange", 72, Load::Motif(motif)));
 //!
-//! let run = run(&scenario, &mut |_| ControlFlow::Continue(()))?;
+//! let run = run(&scenario, &mut |_: &Progress| ControlFlow::Continue(()))?;
 //! let job = &run.outcome.jobs[0];
 //! assert_eq!(job.bytes_delivered, 72 * 71 * 1_000);
 //! println!("done after {}", job.end.expect("a motif ends"));
@@ -48,7 +48,7 @@ pub use inspect::{EXPORT_FORMATS, Proof, describe, export, verify, wiring};
 pub use jobs::{PlannedJob, plan_jobs};
 pub use odonata_network::routing::AnyRouting;
 pub use odonata_network::verify::{Options as VerifyOptions, Sample, Verdict, VerifyError};
-pub use odonata_sim::{Outcome, Progress, SimError};
+pub use odonata_sim::{Observer, Outcome, PausedRun, Progress, SimError, Wish};
 pub use routing::build_routing;
 pub use run::{Run, run};
 pub use spec::Scenario;

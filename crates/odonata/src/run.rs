@@ -1,12 +1,10 @@
 //! A scenario from its description to its measurements.
 
-use std::ops::ControlFlow;
-
 use odonata_network::routing::RoutingTask;
 use odonata_network::{Routing, Topology};
 use odonata_sim::{
     Arbitration, Crossbar, EngineConfig, InjectionOrder, JobPlan, Measurement, MessageRecords,
-    NicModel, Outcome, Progress, RouterModel, SimError, Switching,
+    NicModel, Observer, Outcome, RouterModel, SimError, Switching,
 };
 use odonata_units::{Bandwidth, Bytes, Picoseconds};
 
@@ -93,17 +91,13 @@ impl Run {
     }
 }
 
-/// Simulates a scenario. `progress` is called a few times a second, in the
-/// calling thread; when it answers `Break`, the run ends with
-/// [`SimError::Interrupted`].
+/// Simulates a scenario. `observer` is told how the run goes, and may pause or
+/// end it.
 ///
 /// # Errors
 /// If the scenario cannot be simulated as written ([`Error::Spec`], with the key
 /// to blame), or if the simulation cannot go on ([`Error::Simulation`]).
-pub fn run(
-    scenario: &Scenario,
-    progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
-) -> Result<Run, Error> {
+pub fn run(scenario: &Scenario, observer: &mut dyn Observer) -> Result<Run, Error> {
     check(scenario)?;
     let topology = build_topology(scenario)?;
     let routing = build_routing(scenario, &topology)?;
@@ -116,7 +110,7 @@ pub fn run(
         config: &config,
         jobs: &plans,
         measurement: &measurement,
-        progress,
+        observer,
     };
     let (outcome, cost) = measured(|| routing.dispatch(simulation));
     Ok(Run {
@@ -135,7 +129,7 @@ struct Simulation<'a> {
     config: &'a EngineConfig,
     jobs: &'a [JobPlan],
     measurement: &'a Measurement,
-    progress: &'a mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    observer: &'a mut dyn Observer,
 }
 
 impl RoutingTask for Simulation<'_> {
@@ -148,7 +142,7 @@ impl RoutingTask for Simulation<'_> {
             self.config,
             self.jobs,
             self.measurement,
-            self.progress,
+            self.observer,
         )
     }
 }

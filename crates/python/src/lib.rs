@@ -40,7 +40,9 @@ mod _engine {
         let run = computing(py, |stop| {
             let scenario = Scenario::from_json(spec_json)?;
             let mut callback = Callback::new(progress.as_ref(), stop);
-            odonata::run(&scenario, &mut |now| callback.report(now))
+            odonata::run(&scenario, &mut |now: &odonata::Progress| {
+                callback.report(now)
+            })
         })?;
         let result = PyDict::new(py);
         result.set_item("meta", to_python(py, &run.meta())?)?;
@@ -75,7 +77,9 @@ mod _engine {
         };
         let result = computing(py, |stop| {
             let mut callback = Callback::new(progress.as_ref(), stop);
-            odonata::bench(&options, &mut |now| callback.report(now))
+            odonata::bench(&options, &mut |now: &odonata::Progress| {
+                callback.report(now)
+            })
         })?;
         to_python(py, &result.to_json())
     }

@@ -11,7 +11,7 @@ use odonata_network::topology::{Arrangement, DragonflyLinks, DragonflySpec, Grou
 use odonata_network::{LinkClass, LinkKind};
 use odonata_sim::{
     Arbitration, Crossbar, EngineConfig, InjectionOrder, JobLoad, JobPlan, Measurement,
-    MessageRecords, NicModel, RouterModel, Switching, run,
+    MessageRecords, NicModel, Progress, RouterModel, Switching, run,
 };
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
 
@@ -110,7 +110,7 @@ fn main() {
         &config,
         &[job],
         &measurement,
-        &mut |_| ControlFlow::Continue(()),
+        &mut |_: &Progress| ControlFlow::Continue(()),
     )
     .expect("a run");
     let seconds = begin.elapsed().as_secs_f64();

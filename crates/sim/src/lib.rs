@@ -5,6 +5,7 @@ mod config;
 mod engine;
 mod error;
 mod histogram;
+mod observer;
 mod outcome;
 
 pub use config::{
@@ -14,6 +15,7 @@ pub use config::{
 pub use engine::run;
 pub use error::{SimError, StuckPacket};
 pub use histogram::Histogram;
+pub use observer::{Observer, PausedRun, Wish};
 pub use outcome::{
     Conservation, JobOutcome, LinkOutcome, MessageRecord, Outcome, Progress, Timeline,
 };

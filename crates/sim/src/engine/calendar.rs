@@ -61,6 +61,16 @@ impl Event {
         Self { time, key }
     }
 
+    /// The same event with a payload in place of 0.
+    #[inline(always)]
+    pub fn with_payload(self, payload: u32) -> Self {
+        debug_assert!(self.key & u64::from(MAX_PAYLOAD) == 0 && payload <= MAX_PAYLOAD);
+        Self {
+            key: self.key | u64::from(payload),
+            ..self
+        }
+    }
+
     /// Router, counted within its partition.
     #[inline(always)]
     pub fn router(self) -> u32 {

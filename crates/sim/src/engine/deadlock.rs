@@ -32,7 +32,7 @@ struct Occupants {
 /// channel's output buffer, and only the first packet of a buffer can move.
 pub(super) fn check<R: Routing>(
     shared: &Shared<'_>,
-    partitions: &[Partition<'_, R>],
+    partitions: &[Box<Partition<'_, R>>],
 ) -> Result<(), SimError> {
     let mut occupants: HashMap<Channel, Occupants> = HashMap::new();
     // Bytes that the senders of blocked channels know of behind them.

@@ -6,20 +6,26 @@
 //! step), exchange what they sent, and go on. Steps end at fixed boundaries
 //! where something global is decided, so that the decision does not depend on
 //! the number of partitions.
+//!
+//! Every partition is built and run by a thread other than the caller's, which
+//! only reports progress. A partition's memory so comes from its own thread's
+//! part of the heap: small things that it keeps writing would otherwise lie in
+//! one cache line with what all of them read, or with another partition's.
 
 use std::hint::spin_loop;
-use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Condvar, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use odonata_network::{Peer, Routing};
 use odonata_units::Picoseconds;
 
 use super::calendar::GroupedEvents;
-use super::partition::{NEVER, Partition, Remote};
+use super::partition::{Mail, NEVER, Partition};
 use super::shared::Shared;
 use crate::config::JobLoad;
+use crate::observer::{Observer, Wish};
 use crate::outcome::Progress;
 
 /// How often the progress function is called.
@@ -169,16 +175,15 @@ struct Bulletin {
     hops: AtomicU64,
 }
 
-/// Tells the caller how far the run is; `Break` stops it.
-pub(super) type Report<'r> = dyn FnMut(&Progress) -> ControlFlow<()> + 'r;
-
-/// How a run came to its end.
+/// Why the partitions have stopped.
 pub(super) enum End {
     /// No event is left before the end of the run; or, at the given time, all
     /// closed-loop jobs were done and only endless ones went on.
     Complete(Option<u64>),
-    /// The progress function asked to stop.
+    /// The observer wanted to stop. All events before this time have happened.
     Interrupted(Picoseconds),
+    /// The same for a pause; the run goes on when the partitions are driven again.
+    Paused(Picoseconds),
 }
 
 struct Exchange<'s> {
@@ -186,12 +191,18 @@ struct Exchange<'s> {
     barrier: Barrier,
     bulletins: Vec<Bulletin>,
     /// Shape: receiving × sending partition.
-    mail: Vec<Mutex<Vec<Remote>>>,
-    interrupted: AtomicBool,
+    mail: Vec<Mutex<Mail>>,
+    /// What the observer wants, a [`Wish`].
+    wish: AtomicU8,
+    /// The same as the first partition has found it before the last barrier, so
+    /// that all of them act alike.
+    decided: AtomicU8,
     /// A step is no longer than this.
     step: u64,
     /// Steps end at multiples of this, if set.
     boundary: Option<u64>,
+    /// All stop at this time; the start of a window, or [`NEVER`].
+    pause: u64,
     /// Whether open-loop jobs would go on for ever after the closed-loop ones.
     background: bool,
     /// Boundary at which the latter were found to be done.
@@ -199,11 +210,13 @@ struct Exchange<'s> {
     total_bytes: u64,
 }
 
-/// Runs all partitions to the end.
+/// Runs all partitions until the end, or until `observer` wants something else,
+/// but not beyond `pause`.
 pub(super) fn drive<R: Routing>(
     shared: &Shared<'_>,
-    partitions: &mut [Partition<'_, R>],
-    progress: &mut Report<'_>,
+    partitions: &mut [Box<Partition<'_, R>>],
+    pause: Option<Picoseconds>,
+    observer: &mut dyn Observer,
 ) -> End {
     let threads = partitions.len();
     let window = 1u64 << shared.window_shift();
@@ -214,14 +227,19 @@ pub(super) fn drive<R: Routing>(
             .iter()
             .any(|job| matches!(job.load, JobLoad::Open(_)));
     let between = lookahead(shared, &partitions[0].bounds);
+    let pause = pause.map_or(NEVER, |at| {
+        at.0.checked_next_multiple_of(window).unwrap_or(NEVER)
+    });
     let exchange = Exchange {
         shared,
         barrier: Barrier::new(threads),
         bulletins: (0..threads).map(|_| Bulletin::default()).collect(),
         mail: (0..threads * threads).map(|_| Mutex::default()).collect(),
-        interrupted: AtomicBool::new(false),
+        wish: AtomicU8::new(Wish::Continue as u8),
+        decided: AtomicU8::new(Wish::Continue as u8),
         step: (between.min(window * LONGEST_STEP_WINDOWS) / window).max(1) * window,
         boundary: (R::NEEDS_SNAPSHOT || background).then_some(boundary.max(window)),
+        pause,
         background,
         done_at: AtomicU64::new(NEVER),
         total_bytes: shared
@@ -233,59 +251,65 @@ pub(super) fn drive<R: Routing>(
             })
             .sum(),
     };
-    let (first, others) = partitions
-        .split_first_mut()
-        .expect("at least one partition");
     std::thread::scope(|scope| {
-        for (index, partition) in others.iter_mut().enumerate() {
+        let (running, stopped) = channel::<()>();
+        for (index, partition) in partitions.iter_mut().enumerate() {
             let exchange = &exchange;
-            scope.spawn(move || exchange.advance(index + 1, partition, None));
+            let running = running.clone();
+            scope.spawn(move || {
+                exchange.advance(index, partition);
+                drop(running);
+            });
         }
-        exchange.advance(0, first, Some(progress));
+        drop(running);
+        // Disconnected when all threads are done, or have panicked.
+        while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(PROGRESS_INTERVAL) {
+            let wish = observer.progress(&exchange.report());
+            if wish != Wish::Continue {
+                exchange.wish.store(wish as u8, Ordering::Relaxed);
+            }
+        }
     });
-    if exchange.interrupted.load(Ordering::Relaxed) {
-        let now = exchange
+    let reached = || {
+        let next = exchange
             .bulletins
             .iter()
-            .map(|b| b.now.load(Ordering::Relaxed))
-            .max();
-        return End::Interrupted(Picoseconds(now.unwrap_or(0)));
+            .map(|b| b.next.load(Ordering::Relaxed));
+        Picoseconds(next.min().unwrap_or(NEVER).min(pause).min(shared.stop))
+    };
+    let decided = exchange.decided.load(Ordering::Relaxed);
+    if decided == Wish::Interrupt as u8 {
+        return End::Interrupted(reached());
     }
     let done_at = exchange.done_at.load(Ordering::Relaxed);
-    End::Complete((done_at != NEVER).then_some(done_at))
+    if done_at != NEVER {
+        return End::Complete(Some(done_at));
+    }
+    let pending = exchange
+        .bulletins
+        .iter()
+        .any(|b| b.next.load(Ordering::Relaxed) < shared.stop);
+    if pending {
+        End::Paused(reached())
+    } else {
+        End::Complete(None)
+    }
 }
 
 impl Exchange<'_> {
-    /// Runs partition `index`; the one with the progress function reports.
-    fn advance<R: Routing>(
-        &self,
-        index: usize,
-        partition: &mut Partition<'_, R>,
-        mut progress: Option<&mut Report<'_>>,
-    ) {
+    /// Runs partition `index`.
+    fn advance<R: Routing>(&self, index: usize, partition: &mut Partition<'_, R>) {
         let _breaker = BreakOnPanic(&self.barrier);
         let threads = self.bulletins.len();
         let shift = self.shared.window_shift();
         let mut events = GroupedEvents::default();
-        let mut last_report = Instant::now();
-        let mut steps = 0u64;
-        // Number of the boundary before the last step.
-        let mut latest = None;
         loop {
             self.announce(index, partition);
-            if let Some(progress) = progress.as_deref_mut() {
-                steps += 1;
-                if steps.is_multiple_of(16) && last_report.elapsed() >= PROGRESS_INTERVAL {
-                    last_report = Instant::now();
-                    if progress(&self.report()).is_break() {
-                        self.interrupted.store(true, Ordering::Relaxed);
-                    }
-                }
+            if index == 0 {
+                let wish = self.wish.load(Ordering::Relaxed);
+                self.decided.store(wish, Ordering::Relaxed);
             }
             self.barrier.wait();
-            if self.interrupted.load(Ordering::Relaxed) {
-                return;
-            }
             let begin = self
                 .bulletins
                 .iter()
@@ -302,12 +326,15 @@ impl Exchange<'_> {
                 .iter()
                 .map(|b| b.stimuli.load(Ordering::Relaxed))
                 .fold(0, u64::wrapping_add);
-            if begin == NEVER || begin >= self.shared.stop {
+            if begin >= self.shared.stop.min(self.pause)
+                || self.decided.load(Ordering::Relaxed) != Wish::Continue as u8
+            {
                 return;
             }
-            let mut end = (begin + self.step).min(self.shared.stop);
+            let mut end = (begin + self.step).min(self.shared.stop).min(self.pause);
             if let Some(boundary) = self.boundary {
                 let number = begin / boundary;
+                let latest = partition.latest_boundary;
                 if latest != Some(number) {
                     // Only here has everybody come equally far. Without stimuli,
                     // ranks that have not finished never will.
@@ -316,7 +343,7 @@ impl Exchange<'_> {
                         self.done_at.store(last * boundary, Ordering::Relaxed);
                         return;
                     }
-                    latest = Some(number);
+                    partition.latest_boundary = Some(number);
                     if R::NEEDS_SNAPSHOT {
                         partition.publish_occupancy();
                         self.barrier.wait();
@@ -344,9 +371,7 @@ impl Exchange<'_> {
                     let mut mail = self.mail[index * threads + from]
                         .lock()
                         .expect("a partition panicked");
-                    for remote in mail.drain(..) {
-                        partition.receive(&remote);
-                    }
+                    partition.receive(&mut mail);
                 }
             }
         }

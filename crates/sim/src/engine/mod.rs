@@ -16,7 +16,6 @@ mod prefetch;
 mod shared;
 mod timeline;
 
-use std::ops::ControlFlow;
 use std::sync::atomic::AtomicU32;
 
 use odonata_network::{Routing, Topology};
@@ -24,7 +23,8 @@ use odonata_units::Picoseconds;
 
 use crate::config::{EngineConfig, JobPlan, Measurement};
 use crate::error::SimError;
-use crate::outcome::{Conservation, LinkOutcome, Outcome, Progress};
+use crate::observer::{Observer, PausedRun};
+use crate::outcome::{Conservation, JobOutcome, LinkOutcome, Outcome};
 use driver::End;
 use measure::JobCollector;
 use packets::Packets;
@@ -34,20 +34,19 @@ use timeline::TimelineCollector;
 
 /// Simulates jobs on a network.
 ///
-/// Calls `progress` a few times a second; the run ends with
-/// [`SimError::Interrupted`] when it answers `Break`. The outcome is the same
-/// for any number of threads.
+/// `observer` is told how the run goes and may pause or end it. The outcome is
+/// the same for any number of threads.
 ///
 /// # Errors
 /// Parameters that make no sense, a deadlock, ranks that wait for messages that
-/// nobody sends, or an interruption.
+/// nobody sends, an interruption, or an error of the observer.
 pub fn run<R: Routing>(
     topology: &Topology,
     routing: &R,
     config: &EngineConfig,
     jobs: &[JobPlan],
     measurement: &Measurement,
-    progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    observer: &mut dyn Observer,
 ) -> Result<Outcome, SimError> {
     let shared = Shared::new(
         topology,
@@ -62,22 +61,69 @@ pub fn run<R: Routing>(
         Vec::new()
     };
     let bounds = driver::partition_bounds(&shared, config.threads.max(1));
-    let mut partitions: Vec<_> = (0..bounds.len() - 1)
-        .map(|index| Partition::new(&shared, routing, &snapshot, &bounds, index))
-        .collect();
-    let done_at = match driver::drive(&shared, &mut partitions, progress) {
-        End::Interrupted(at) => return Err(SimError::Interrupted { at }),
-        End::Complete(done_at) => done_at,
+    let mut partitions = build_partitions(&shared, routing, &snapshot, &bounds);
+    let done_at = loop {
+        match driver::drive(&shared, &mut partitions, observer.next_pause(), observer) {
+            End::Interrupted(at) => return Err(SimError::Interrupted { at }),
+            End::Complete(done_at) => break done_at,
+            End::Paused(at) => {
+                let paused = PausedRun {
+                    at,
+                    jobs: &|| job_outcomes(&shared, &partitions),
+                };
+                if observer.paused(&paused)?.is_break() {
+                    break Some(at.0);
+                }
+            }
+        }
     };
     deadlock::check(&shared, &partitions)?;
     finish(&shared, partitions, done_at)
+}
+
+/// Builds every partition in a thread of its own (see [`driver`]).
+fn build_partitions<'a, R: Routing>(
+    shared: &'a Shared<'a>,
+    routing: &'a R,
+    snapshot: &'a [AtomicU32],
+    bounds: &[u32],
+) -> Vec<Box<Partition<'a, R>>> {
+    std::thread::scope(|scope| {
+        let builders: Vec<_> = (0..bounds.len() - 1)
+            .map(|index| {
+                scope.spawn(move || {
+                    Box::new(Partition::new(shared, routing, snapshot, bounds, index))
+                })
+            })
+            .collect();
+        builders
+            .into_iter()
+            .map(|builder| match builder.join() {
+                Ok(partition) => partition,
+                Err(panic) => std::panic::resume_unwind(panic),
+            })
+            .collect()
+    })
+}
+
+/// What has been measured of each job.
+fn job_outcomes<R: Routing>(
+    shared: &Shared<'_>,
+    partitions: &[Box<Partition<'_, R>>],
+) -> Vec<JobOutcome> {
+    shared
+        .jobs
+        .iter()
+        .enumerate()
+        .map(|(job, plan)| JobCollector::outcome(plan, partitions.iter().map(|p| &p.jobs[job])))
+        .collect()
 }
 
 /// Puts the partitions' shares together. `done_at`: when a run stopped because
 /// only endless jobs went on.
 fn finish<R: Routing>(
     shared: &Shared<'_>,
-    mut partitions: Vec<Partition<'_, R>>,
+    mut partitions: Vec<Box<Partition<'_, R>>>,
     done_at: Option<u64>,
 ) -> Result<Outcome, SimError> {
     if shared.stop == u64::MAX {
@@ -141,15 +187,10 @@ fn finish<R: Routing>(
             m.created,
         )
     });
-    let sum = |of: fn(&Partition<'_, R>) -> u64| partitions.iter().map(of).sum::<u64>();
+    let sum = |of: fn(&Partition<'_, R>) -> u64| partitions.iter().map(|p| of(p)).sum::<u64>();
     Ok(Outcome {
         end: Picoseconds(end),
-        jobs: shared
-            .jobs
-            .iter()
-            .enumerate()
-            .map(|(job, plan)| JobCollector::outcome(plan, partitions.iter().map(|p| &p.jobs[job])))
-            .collect(),
+        jobs: job_outcomes(shared, &partitions),
         ports,
         injection,
         messages,
@@ -166,7 +207,7 @@ fn finish<R: Routing>(
 /// An error if the events have run out although ranks are not done.
 fn unmatched<R: Routing>(
     shared: &Shared<'_>,
-    partitions: &[Partition<'_, R>],
+    partitions: &[Box<Partition<'_, R>>],
 ) -> Result<(), SimError> {
     let waiting = || {
         partitions

@@ -66,21 +66,22 @@ pub(super) struct Lane {
     pub tail: u32,
 }
 
-/// An event for a router of another partition, with the packet that arrives.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Remote {
-    pub time: u64,
-    /// Router at which it happens, and port relative to it.
-    pub router: u32,
-    pub port: u32,
-    pub what: RemoteKind,
+/// Events for the routers of another partition, which count in that partition.
+#[derive(Debug, Default)]
+pub(super) struct Mail {
+    credits: Vec<Event>,
+    /// Without payload: the slot is found where the packet arrives.
+    arrivals: Vec<Event>,
+    /// Shape: arrivals.
+    packets: Vec<Packet>,
+    /// Of the packets that are not bare, in the same order.
+    contents: Vec<Contents>,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(super) enum RemoteKind {
-    Arrival(Packet, Contents),
-    /// Payload of a credit event.
-    Credit(u32),
+impl Mail {
+    pub fn is_empty(&self) -> bool {
+        self.credits.is_empty() && self.arrivals.is_empty()
+    }
 }
 
 /// Occupancy of every port of the network at one moment, for algorithms that
@@ -107,7 +108,9 @@ impl Hasher for KeyHasher {
 
 pub(super) type KeyMap<V> = HashMap<u64, V, BuildHasherDefault<KeyHasher>>;
 
-/// The state of a partition.
+/// The state of a partition. Alone in its cache lines, and in the pairs of lines
+/// that a processor fetches together.
+#[repr(align(128))]
 pub(super) struct Partition<'a, R: Routing> {
     pub shared: &'a Shared<'a>,
     /// Copies of what the hot path needs of `shared`.
@@ -148,7 +151,7 @@ pub(super) struct Partition<'a, R: Routing> {
     pub timeline: TimelineCollector,
     pub messages: Vec<MessageRecord>,
     /// Events for other partitions. Shape: partitions.
-    pub outbox: Vec<Vec<Remote>>,
+    pub outbox: Vec<Mail>,
     /// First router of each partition, and one past the last.
     pub bounds: Vec<u32>,
     /// Ranks that have not finished.
@@ -170,6 +173,8 @@ pub(super) struct Partition<'a, R: Routing> {
     pub now: u64,
     /// When a packet last left a port.
     pub last_move: u64,
+    /// Number of the boundary before the last step, the same in all partitions.
+    pub latest_boundary: Option<u64>,
     /// End of the window being simulated.
     window_end: u64,
     window_start: u64,
@@ -327,7 +332,7 @@ impl<'a, R: Routing> Partition<'a, R> {
                 shared.measurement.timeline_bin,
             ),
             messages: Vec::new(),
-            outbox: vec![Vec::new(); bounds.len() - 1],
+            outbox: (1..bounds.len()).map(|_| Mail::default()).collect(),
             bounds: bounds.to_vec(),
             unfinished: 0,
             stimuli: 0,
@@ -340,6 +345,7 @@ impl<'a, R: Routing> Partition<'a, R> {
             events: 0,
             now: 0,
             last_move: 0,
+            latest_boundary: None,
             window_end: 0,
             window_start: 0,
             current: 0,
@@ -947,13 +953,9 @@ impl<'a, R: Routing> Partition<'a, R> {
             let event = Event::new(time, router - self.base_router, Kind::Credit, port, payload);
             self.schedule(event);
         } else {
-            let remote = Remote {
-                time,
-                router,
-                port,
-                what: RemoteKind::Credit(payload),
-            };
-            self.post(remote);
+            let (partition, router) = self.elsewhere(router);
+            let event = Event::new(time, router, Kind::Credit, port, payload);
+            self.outbox[partition].credits.push(event);
         }
     }
 
@@ -964,36 +966,41 @@ impl<'a, R: Routing> Partition<'a, R> {
             let event = Event::new(time, router - self.base_router, Kind::Arrive, port, slot);
             self.schedule(event);
         } else {
+            let (partition, router) = self.elsewhere(router);
+            let mail = &mut self.outbox[partition];
             let packet = self.packets.hot[slot as usize];
-            let contents = self.packets.contents[slot as usize];
+            mail.arrivals
+                .push(Event::new(time, router, Kind::Arrive, port, 0));
+            mail.packets.push(packet);
+            if !packet.bare {
+                mail.contents.push(self.packets.contents[slot as usize]);
+            }
             self.packets.remove(slot);
-            self.post(Remote {
-                time,
-                router,
-                port,
-                what: RemoteKind::Arrival(packet, contents),
-            });
         }
     }
 
-    fn post(&mut self, remote: Remote) {
-        let partition = self.bounds.partition_point(|&first| first <= remote.router) - 1;
-        self.outbox[partition].push(remote);
+    /// Partition of a router of the network, and the router's number there.
+    #[inline(always)]
+    fn elsewhere(&self, router: u32) -> (usize, u32) {
+        let partition = self.bounds.partition_point(|&first| first <= router) - 1;
+        (partition, router - self.bounds[partition])
     }
 
-    /// Takes in an event that another partition sent.
-    pub fn receive(&mut self, remote: &Remote) {
-        let router = remote.router - self.base_router;
-        let event = match remote.what {
-            RemoteKind::Arrival(packet, contents) => {
-                let slot = self.packets.insert(packet, contents);
-                Event::new(remote.time, router, Kind::Arrive, remote.port, slot)
-            }
-            RemoteKind::Credit(payload) => {
-                Event::new(remote.time, router, Kind::Credit, remote.port, payload)
-            }
-        };
-        self.calendar.push(event);
+    /// Takes in what another partition sent, and leaves it empty.
+    pub fn receive(&mut self, mail: &mut Mail) {
+        for event in mail.credits.drain(..) {
+            self.calendar.push(event);
+        }
+        let mut contents = mail.contents.drain(..);
+        for (event, packet) in mail.arrivals.drain(..).zip(mail.packets.drain(..)) {
+            let slot = if packet.bare {
+                self.packets.insert_bare(packet)
+            } else {
+                let contents = contents.next().expect("one per packet that is not bare");
+                self.packets.insert(packet, contents)
+            };
+            self.calendar.push(event.with_payload(slot));
+        }
     }
 
     /// Publishes the occupancy of this partition's ports.

@@ -333,7 +333,7 @@ fn the_progress_function_can_stop_a_run() {
             &config,
             &jobs,
             &long,
-            &mut |progress| {
+            &mut |progress: &odonata_sim::Progress| {
                 seen = Some(*progress);
                 ControlFlow::Break(())
             },
@@ -344,6 +344,57 @@ fn the_progress_function_can_stop_a_run() {
         let seen = seen.unwrap();
         assert!(seen.now.0 > 0 && at >= seen.now && seen.packets_delivered > 0);
         assert!((0.0..0.5).contains(&seen.fraction), "{seen:?}");
+    }
+}
+
+/// An algorithm that panics at one router.
+struct Faulty(RouterId);
+
+impl Routing for Faulty {
+    fn virtual_channels(&self) -> u8 {
+        1
+    }
+    fn next_hop<V: RouterView>(
+        &self,
+        _: &mut V,
+        at: RouterId,
+        _: bool,
+        route: &mut PacketRoute,
+    ) -> Hop {
+        assert!(at != self.0, "a fault of the algorithm");
+        Hop {
+            port: route.destination_port,
+            vc: 0,
+        }
+    }
+    fn possible_hops(
+        &self,
+        _: RouterId,
+        _: bool,
+        _: &PacketRoute,
+        _: &mut Vec<(Hop, PacketRoute)>,
+    ) {
+    }
+}
+
+/// A panic in one partition ends the run with a panic; the other threads do not
+/// wait for ever.
+#[test]
+fn a_panic_in_one_partition_stops_all() {
+    let topology = dragonfly(2, 2, 1, 3, uniform_links(RATE, 20_000, 4_096));
+    let rate = RATE as f64 / 2.0;
+    let load = open(Pattern::Neighbour, 256, rate, Process::Poisson, 12);
+    let jobs = [job("neighbours", 0..12, load)];
+    let mut config = config();
+    for threads in [2, 3] {
+        config.threads = threads;
+        for router in [0, 5] {
+            let routing = Faulty(RouterId(router));
+            let attempt = std::panic::AssertUnwindSafe(|| {
+                simulate_with(&topology, &routing, &config, &jobs, &SHORT)
+            });
+            assert!(std::panic::catch_unwind(attempt).is_err());
+        }
     }
 }
 

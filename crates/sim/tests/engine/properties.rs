@@ -1,7 +1,10 @@
 //! What holds in every run: nothing is lost, everything arrives, nothing gets
 //! stuck, and the outcome depends on the scenario and its seed alone.
 
-use odonata_sim::{JobLoad, Outcome, SimError};
+use std::ops::ControlFlow;
+
+use odonata_sim::{JobLoad, Observer, Outcome, PausedRun, Progress, SimError, Wish};
+use odonata_units::Picoseconds;
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::scenario::{Kind, Scenario, scenario};
@@ -171,6 +174,58 @@ fn any_number_of_threads_gives_the_same_outcome() {
                     let other = scenario.run(threads).unwrap().unwrap();
                     assert_same(&one, &other, &format!("{threads} threads"));
                 }
+            }
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// Pauses at regular intervals, and keeps what it saw.
+struct Pausing {
+    interval: Picoseconds,
+    next: Picoseconds,
+    /// Bytes delivered at each pause.
+    delivered: Vec<(Picoseconds, u64)>,
+}
+
+impl Observer for Pausing {
+    fn progress(&mut self, _: &Progress) -> Wish {
+        Wish::Continue
+    }
+    fn next_pause(&mut self) -> Option<Picoseconds> {
+        Some(self.next)
+    }
+    fn paused(&mut self, run: &PausedRun<'_>) -> Result<ControlFlow<()>, SimError> {
+        assert!(run.at >= self.next, "paused too early");
+        self.next = run.at + self.interval;
+        let delivered = run.jobs().iter().map(|job| job.bytes_delivered).sum();
+        self.delivered.push((run.at, delivered));
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// Pauses change nothing, and what is seen at a pause is the same for any
+/// number of threads.
+#[test]
+fn pauses_change_nothing() {
+    let mut runner = TestRunner::new(cases(40));
+    runner
+        .run(&(scenario(true), 20_000u64..3_000_000), |(scenario, ps)| {
+            if let Some(one) = outcome(&scenario) {
+                let mut seen = Vec::new();
+                for threads in [1, 2, 3] {
+                    let interval = Picoseconds(ps.max(one.end.0 / 50));
+                    let mut pausing = Pausing {
+                        interval,
+                        next: interval,
+                        delivered: Vec::new(),
+                    };
+                    let other = scenario.run_observed(threads, &mut pausing);
+                    assert_same(&one, &other.unwrap().unwrap(), "with pauses");
+                    seen.push(pausing.delivered);
+                }
+                assert_eq!(seen[0], seen[1]);
+                assert_eq!(seen[0], seen[2]);
             }
             Ok(())
         })

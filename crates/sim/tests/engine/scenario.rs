@@ -1,6 +1,7 @@
 //! Random small scenarios over everything that the engine can do, for tests of
 //! what must hold in all of them.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use odonata_load::motif::{AllToAll, Broadcast, Exchange, Halo, Repeat, Tree};
@@ -12,13 +13,13 @@ use odonata_network::topology::{Arrangement, DragonflyLinks, DragonflySpec, Grou
 use odonata_network::{LinkKind, Topology};
 use odonata_sim::{
     Arbitration, Crossbar, EngineConfig, InjectionOrder, JobLoad, JobPlan, Measurement,
-    MessageRecords, Outcome, SimError, Switching,
+    MessageRecords, Observer, Outcome, Progress, SimError, Switching,
 };
 use odonata_units::random::{Purpose, Stream, StreamKey};
 use odonata_units::{Bytes, JobId, NodeId, Picoseconds, RankId};
 use proptest::prelude::*;
 
-use crate::support::{RATE, Script, bandwidth, config, crossbar, link, open, simulate};
+use crate::support::{RATE, Script, bandwidth, config, crossbar, link, open, simulate_observed};
 
 /// Which network.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -268,6 +269,15 @@ impl Scenario {
 
     /// Runs; `None` if no job fits (or none that ends, where one has to).
     pub fn run(&self, threads: usize) -> Option<Result<Outcome, SimError>> {
+        self.run_observed(threads, &mut |_: &Progress| ControlFlow::Continue(()))
+    }
+
+    /// The same with an observer.
+    pub fn run_observed(
+        &self,
+        threads: usize,
+        observer: &mut dyn Observer,
+    ) -> Option<Result<Outcome, SimError>> {
         let topology = self.topology();
         let plans = self.plans(&topology);
         let ends = |plan: &JobPlan| matches!(plan.load, JobLoad::Closed(_));
@@ -276,12 +286,13 @@ impl Scenario {
         }
         let engine = self.engine(threads);
         let measurement = self.measurement();
-        Some(simulate(
+        Some(simulate_observed(
             &topology,
             &self.routing,
             &engine,
             &plans,
             &measurement,
+            observer,
         ))
     }
 }

@@ -12,7 +12,7 @@ use odonata_network::topology::{
 use odonata_network::{LinkClass, LinkKind, Routing, Topology};
 use odonata_sim::{
     Arbitration, Crossbar, EngineConfig, InjectionOrder, JobLoad, JobPlan, Measurement,
-    MessageRecords, NicModel, Outcome, RouterModel, SimError, Switching, run,
+    MessageRecords, NicModel, Observer, Outcome, Progress, RouterModel, SimError, Switching, run,
 };
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
 
@@ -188,9 +188,14 @@ pub fn simulate_with<R: Routing>(
     jobs: &[JobPlan],
     measurement: &Measurement,
 ) -> Result<Outcome, SimError> {
-    run(topology, routing, config, jobs, measurement, &mut |_| {
-        ControlFlow::Continue(())
-    })
+    run(
+        topology,
+        routing,
+        config,
+        jobs,
+        measurement,
+        &mut |_: &Progress| ControlFlow::Continue(()),
+    )
 }
 
 /// Runs with any algorithm.
@@ -201,21 +206,48 @@ pub fn simulate(
     jobs: &[JobPlan],
     measurement: &Measurement,
 ) -> Result<Outcome, SimError> {
-    struct Task<'t>(
-        &'t Topology,
-        &'t EngineConfig,
-        &'t [JobPlan],
-        &'t Measurement,
-    );
+    let mut silent = |_: &Progress| ControlFlow::Continue(());
+    simulate_observed(topology, routing, config, jobs, measurement, &mut silent)
+}
+
+/// Runs with any algorithm and an observer.
+pub fn simulate_observed(
+    topology: &Topology,
+    routing: &RoutingSpec,
+    config: &EngineConfig,
+    jobs: &[JobPlan],
+    measurement: &Measurement,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, SimError> {
+    struct Task<'t> {
+        topology: &'t Topology,
+        config: &'t EngineConfig,
+        jobs: &'t [JobPlan],
+        measurement: &'t Measurement,
+        observer: &'t mut dyn Observer,
+    }
     impl RoutingTask for Task<'_> {
         type Output = Result<Outcome, SimError>;
         fn run<R: Routing>(self, routing: &R) -> Self::Output {
-            simulate_with(self.0, routing, self.1, self.2, self.3)
+            run(
+                self.topology,
+                routing,
+                self.config,
+                self.jobs,
+                self.measurement,
+                self.observer,
+            )
         }
     }
     AnyRouting::new(topology, routing)
         .expect("a routing that fits")
-        .dispatch(Task(topology, config, jobs, measurement))
+        .dispatch(Task {
+            topology,
+            config,
+            jobs,
+            measurement,
+            observer,
+        })
 }
 
 pub const MINIMAL: RoutingSpec = RoutingSpec::new(Algorithm::Minimal);

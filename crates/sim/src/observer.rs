@@ -1,0 +1,77 @@
+//! Who accompanies a run from outside, and may pause or end it.
+
+use std::ops::ControlFlow;
+
+use odonata_units::Picoseconds;
+
+use crate::error::SimError;
+use crate::outcome::{JobOutcome, Progress};
+
+/// What an [`Observer`] wants the run to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Wish {
+    /// Go on.
+    Continue,
+    /// Stop where all partitions have come equally far, and call
+    /// [`Observer::paused`].
+    Pause,
+    /// End with [`SimError::Interrupted`].
+    Interrupt,
+}
+
+/// Accompanies a run. All functions are called in the thread that started the
+/// run, and while it is paused nothing is simulated. Pauses, wherever they lie,
+/// change nothing in the outcome.
+///
+/// A function of the progress alone is an observer too, `Break` interrupts:
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use odonata_sim::{Observer, Progress};
+/// let mut silent = |_: &Progress| ControlFlow::Continue(());
+/// let observer: &mut dyn Observer = &mut silent;
+/// ```
+pub trait Observer {
+    /// Called a few times a second.
+    fn progress(&mut self, progress: &Progress) -> Wish;
+
+    /// Simulated time of the next pause; asked at the start and after each
+    /// pause. The run pauses at the end of the time window that it lies in.
+    fn next_pause(&mut self) -> Option<Picoseconds> {
+        None
+    }
+
+    /// The run has paused. `Break` ends it here, as if this had been its
+    /// duration.
+    ///
+    /// # Errors
+    /// End the run.
+    fn paused(&mut self, _run: &PausedRun<'_>) -> Result<ControlFlow<()>, SimError> {
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+impl<F: FnMut(&Progress) -> ControlFlow<()>> Observer for F {
+    fn progress(&mut self, progress: &Progress) -> Wish {
+        match self(progress) {
+            ControlFlow::Continue(()) => Wish::Continue,
+            ControlFlow::Break(()) => Wish::Interrupt,
+        }
+    }
+}
+
+/// A run at a pause.
+pub struct PausedRun<'p> {
+    /// Everything before this time has happened, nothing at or after it.
+    pub at: Picoseconds,
+    pub(crate) jobs: &'p dyn Fn() -> Vec<JobOutcome>,
+}
+
+impl PausedRun<'_> {
+    /// What has been measured of each job so far.
+    #[must_use]
+    pub fn jobs(&self) -> Vec<JobOutcome> {
+        (self.jobs)()
+    }
+}
