@@ -1,0 +1,269 @@
+//! All trace files of a job.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use odonata_units::RankId;
+
+use super::function::{Function, Kind};
+use super::names::COMM_WORLD;
+use super::reader::DumpiReader;
+use super::record::{Call, Header, Trailer, Value};
+use crate::error::{Position, TraceError};
+
+/// Longest description of a job that is read, bytes. Real ones have about 150.
+const MAX_META_BYTES: u64 = 64 * 1024;
+/// Most ranks that a job may have.
+const MAX_RANKS: u32 = 1 << 24;
+
+/// The text file that describes a job: `key=value` lines.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MetaFile {
+    /// Number of ranks (`numprocs`).
+    pub ranks: u32,
+    /// Start of the names of the trace files (`fileprefix`).
+    pub prefix: String,
+    /// Host of rank 0 (`hostname`).
+    pub host: String,
+    /// User (`username`).
+    pub user: String,
+    /// Start of the job, seconds since 1970 (`startime`, so spelt).
+    pub start_time: Option<u64>,
+    /// Version of the library (`version`, `subversion`, `subsubversion`).
+    pub version: [u32; 3],
+}
+
+impl MetaFile {
+    /// Reads the description of a job. Keys that are not known are passed over.
+    ///
+    /// # Errors
+    /// If the file cannot be read, a line has no `=`, a number is none, or
+    /// `numprocs` or `fileprefix` is missing.
+    pub fn read(path: &Path) -> Result<Self, TraceError> {
+        let file = File::open(path).map_err(|error| TraceError::open(path, &error))?;
+        Self::read_from(file, &path.display().to_string())
+    }
+
+    /// Reads the description of a job from `source`, called `file` in messages.
+    ///
+    /// # Errors
+    /// As [`MetaFile::read`].
+    pub fn read_from(source: impl Read, file: &str) -> Result<Self, TraceError> {
+        let mut meta = Self::default();
+        let (mut ranks, mut prefix) = (None, None);
+        let mut text = BufReader::new(source.take(MAX_META_BYTES));
+        for number in 1.. {
+            let at = Position::Line(number);
+            let mut line = Vec::new();
+            let read = text.read_until(b'\n', &mut line);
+            if read.map_err(|error| TraceError::io(file, at, &error))? == 0 {
+                break;
+            }
+            let line = String::from_utf8_lossy(&line);
+            let line = line.trim();
+            if line.is_empty() {
+                continue;
+            }
+            let Some((key, value)) = line.split_once('=') else {
+                let reason = format!("\"{line}\" is no line of the form key=value");
+                return Err(TraceError::new(file, at, reason));
+            };
+            let whole = || {
+                value.parse::<u64>().map_err(|_| {
+                    let reason = format!("{key} is \"{value}\", but must be a whole number");
+                    TraceError::new(file, at, reason)
+                })
+            };
+            let small = || {
+                u32::try_from(whole()?).map_err(|_| {
+                    let reason = format!("{key} is {value}, more than fits into 32 bits");
+                    TraceError::new(file, at, reason)
+                })
+            };
+            match key {
+                "numprocs" => ranks = Some((small()?, at)),
+                "fileprefix" => prefix = Some(value.to_owned()),
+                "hostname" => value.clone_into(&mut meta.host),
+                "username" => value.clone_into(&mut meta.user),
+                "startime" | "starttime" => meta.start_time = Some(whole()?),
+                "version" => meta.version[0] = small()?,
+                "subversion" => meta.version[1] = small()?,
+                "subsubversion" => meta.version[2] = small()?,
+                _ => {}
+            }
+        }
+        let missing = |key: &str| {
+            let reason = format!("no line {key}=…; this is no description of a DUMPI job");
+            TraceError::new(file, Position::Whole, reason)
+        };
+        let (ranks, at) = ranks.ok_or_else(|| missing("numprocs"))?;
+        if !(1..=MAX_RANKS).contains(&ranks) {
+            let reason = format!("numprocs is {ranks}; a job has 1 to {MAX_RANKS} ranks");
+            return Err(TraceError::new(file, at, reason));
+        }
+        meta.ranks = ranks;
+        meta.prefix = prefix
+            .filter(|prefix| !prefix.is_empty())
+            .ok_or_else(|| missing("fileprefix"))?;
+        Ok(meta)
+    }
+}
+
+/// A job whose trace files are all there: one per rank, beside the description.
+#[derive(Clone, Debug)]
+pub struct DumpiJob {
+    meta: MetaFile,
+    folder: PathBuf,
+}
+
+impl DumpiJob {
+    /// Finds the trace files of the job that `meta` describes:
+    /// `PREFIX-RANK.bin` in the same folder, the rank with at least four digits.
+    ///
+    /// # Errors
+    /// If the description is damaged or a rank's file is missing.
+    pub fn open(meta: &Path) -> Result<Self, TraceError> {
+        let job = Self {
+            meta: MetaFile::read(meta)?,
+            folder: meta.parent().unwrap_or(Path::new("")).to_owned(),
+        };
+        let mut missing = (0..job.meta.ranks)
+            .map(RankId)
+            .filter(|&rank| !fs::exists(job.path(rank)).unwrap_or(false));
+        if let Some(first) = missing.next() {
+            let reason = format!(
+                "the job has {} ranks, but {} of their trace files are missing, the first \
+                 being {}",
+                job.meta.ranks,
+                missing.count() + 1,
+                job.path(first).display()
+            );
+            let file = meta.display().to_string();
+            return Err(TraceError::new(&file, Position::Whole, reason));
+        }
+        Ok(job)
+    }
+
+    /// What the job's description says.
+    pub fn meta(&self) -> &MetaFile {
+        &self.meta
+    }
+
+    /// Number of ranks.
+    pub fn ranks(&self) -> u32 {
+        self.meta.ranks
+    }
+
+    /// Trace file of a rank.
+    pub fn path(&self, rank: RankId) -> PathBuf {
+        // The prefix may be a path on the machine that wrote the trace.
+        let prefix = self.meta.prefix.rsplit('/').next().unwrap_or_default();
+        self.folder.join(format!("{prefix}-{:04}.bin", rank.0))
+    }
+
+    /// Opens the trace of a rank.
+    ///
+    /// # Errors
+    /// As [`DumpiReader::open`].
+    pub fn rank(&self, rank: RankId) -> Result<RankReader, TraceError> {
+        Ok(RankReader {
+            reader: DumpiReader::open(&self.path(rank))?,
+            rank,
+            ranks: self.meta.ranks,
+            failed: false,
+        })
+    }
+}
+
+/// The trace of one rank of a job. Beside what [`DumpiReader`] checks, the calls
+/// must fit the job: a trace does not say whose it is, but `MPI_Comm_rank` and
+/// `MPI_Comm_size` of `MPI_COMM_WORLD` tell, and no peer may lie beyond the job.
+pub struct RankReader {
+    reader: DumpiReader<File>,
+    rank: RankId,
+    ranks: u32,
+    failed: bool,
+}
+
+impl RankReader {
+    /// Where and when the trace was captured.
+    pub fn header(&self) -> &Header {
+        self.reader.header()
+    }
+
+    /// What lies behind the records.
+    pub fn trailer(&self) -> &Trailer {
+        self.reader.trailer()
+    }
+
+    /// The next record; `None` behind the last one. After an error, `None`.
+    ///
+    /// # Errors
+    /// As [`DumpiReader::next_call`], and if the record cannot be of this rank.
+    pub fn next_call(&mut self) -> Result<Option<Call>, TraceError> {
+        if self.failed {
+            return Ok(None);
+        }
+        let result = self.reader.next_call().and_then(|call| {
+            if let Some(call) = &call {
+                self.check(call)?;
+            }
+            Ok(call)
+        });
+        self.failed = result.is_err();
+        result
+    }
+
+    fn check(&self, call: &Call) -> Result<(), TraceError> {
+        let fail = |reason: String| {
+            let position = Position::Byte(call.offset);
+            Err(TraceError::new(self.reader.file(), position, reason))
+        };
+        let world = call.value("comm") == Some(&Value::Handle(COMM_WORLD));
+        if !world {
+            return Ok(());
+        }
+        let name = call.function.name();
+        match call.function {
+            Function::Comm_rank if call.int("rank") != Some(i64::from(self.rank.0)) => {
+                return fail(format!(
+                    "{name} says that this is the trace of rank {}, but the file is named as \
+                     that of rank {}",
+                    call.int("rank").unwrap_or_default(),
+                    self.rank.0
+                ));
+            }
+            Function::Comm_size if call.int("size") != Some(i64::from(self.ranks)) => {
+                return fail(format!(
+                    "{name} says that the job has {} ranks, but its description {}",
+                    call.int("size").unwrap_or_default(),
+                    self.ranks
+                ));
+            }
+            _ => {}
+        }
+        for argument in &call.arguments {
+            let peer = matches!(argument.field.kind, Kind::Source | Kind::Destination)
+                || argument.field.name == "root";
+            if let Value::Int(rank) = argument.value
+                && peer
+                && i64::from(rank) >= i64::from(self.ranks)
+            {
+                return fail(format!(
+                    "{name} names rank {rank}, but the job has the ranks 0 to {}",
+                    self.ranks - 1
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Iterator for RankReader {
+    type Item = Result<Call, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_call().transpose()
+    }
+}
