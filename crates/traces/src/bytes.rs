@@ -185,6 +185,16 @@ impl<R: Read + Seek> ByteReader<R> {
         self.array().map(u64::from_be_bytes)
     }
 
+    /// Little-endian 32-bit integer.
+    pub fn u32_le(&mut self) -> Result<u32, TraceError> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    /// Little-endian 64-bit integer.
+    pub fn u64_le(&mut self) -> Result<u64, TraceError> {
+        self.array().map(u64::from_le_bytes)
+    }
+
     /// `count` bytes. Fails before anything is set aside if the region has fewer.
     pub fn bytes(&mut self, count: u64) -> Result<Vec<u8>, TraceError> {
         if self.left() < count {

@@ -9,5 +9,7 @@
 mod bytes;
 pub mod dumpi;
 mod error;
+pub mod goal;
+mod lines;
 
 pub use error::{Position, TraceError};

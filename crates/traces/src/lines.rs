@@ -1,0 +1,83 @@
+//! Reading of text files, line by line, in bounded memory.
+
+use std::io::{BufRead, BufReader, Read};
+
+use crate::bytes::BUFFER_BYTES;
+use crate::error::{Position, TraceError};
+
+/// Longest line that is read unless a reader says otherwise, bytes.
+pub(crate) const MAX_LINE_BYTES: usize = 64 * 1024;
+
+/// A text file with a line at hand.
+pub(crate) struct LineReader<R> {
+    source: BufReader<R>,
+    file: String,
+    number: u64,
+    line: Vec<u8>,
+    longest: usize,
+}
+
+impl<R: Read> LineReader<R> {
+    /// Starts before the first line; `file` is the name in messages.
+    pub fn new(source: R, file: String) -> Self {
+        Self {
+            source: BufReader::with_capacity(BUFFER_BYTES, source),
+            file,
+            number: 0,
+            line: Vec::new(),
+            longest: MAX_LINE_BYTES,
+        }
+    }
+
+    /// Number of the line at hand, from 1.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// An error at the line at hand.
+    pub fn error(&self, reason: impl Into<String>) -> TraceError {
+        TraceError::new(&self.file, Position::Line(self.number.max(1)), reason)
+    }
+
+    /// An error of the file as a whole.
+    pub fn error_of_file(&self, reason: impl Into<String>) -> TraceError {
+        TraceError::new(&self.file, Position::Whole, reason)
+    }
+
+    /// Moves to the next line; `None` at the end of the file. The line comes
+    /// without its end.
+    pub fn advance(&mut self) -> Result<Option<&[u8]>, TraceError> {
+        self.line.clear();
+        self.number += 1;
+        let at = Position::Line(self.number);
+        let limit = self.longest as u64 + 2;
+        let read = (&mut self.source)
+            .take(limit)
+            .read_until(b'\n', &mut self.line)
+            .map_err(|error| TraceError::io(&self.file, at, &error))?;
+        if read == 0 {
+            return Ok(None);
+        }
+        if self.line.last() == Some(&b'\n') {
+            self.line.pop();
+            if self.line.last() == Some(&b'\r') {
+                self.line.pop();
+            }
+        }
+        if self.line.len() > self.longest {
+            let reason = format!("a line of more than {} bytes", self.longest);
+            return Err(self.error(reason));
+        }
+        Ok(Some(&self.line))
+    }
+}
+
+/// A piece of a line for a message: shortened, and readable whatever it holds.
+pub(crate) fn shown(piece: &[u8]) -> String {
+    const LONGEST: usize = 40;
+    let mut text: String = String::from_utf8_lossy(piece).escape_debug().collect();
+    if text.chars().count() > LONGEST {
+        text = text.chars().take(LONGEST).chain(['…']).collect();
+    }
+    text
+}
