@@ -7,9 +7,12 @@
 //! for each format what is read and where its description is from.
 
 mod bytes;
+pub mod codes;
 pub mod dumpi;
 mod error;
 pub mod goal;
+pub mod htsim;
 mod lines;
+pub mod packets;
 
 pub use error::{Position, TraceError};

@@ -29,6 +29,12 @@ impl<R: Read> LineReader<R> {
         }
     }
 
+    /// Allows lines of up to `bytes`.
+    pub fn with_longest(mut self, bytes: usize) -> Self {
+        self.longest = bytes;
+        self
+    }
+
     /// Number of the line at hand, from 1.
     pub fn number(&self) -> u64 {
         self.number
@@ -70,6 +76,23 @@ impl<R: Read> LineReader<R> {
         }
         Ok(Some(&self.line))
     }
+}
+
+/// The words of a line, which spaces and tabs separate.
+pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(|byte| byte.is_ascii_whitespace())
+        .filter(|word| !word.is_empty())
+}
+
+/// A whole number in digits; `None` if the word is none or exceeds 64 bits.
+pub(crate) fn whole(word: &[u8]) -> Option<u64> {
+    if word.is_empty() {
+        return None;
+    }
+    word.iter().try_fold(0u64, |number, &digit| {
+        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    })
 }
 
 /// A piece of a line for a message: shortened, and readable whatever it holds.
