@@ -226,6 +226,12 @@ TIMELINE = TableSchema(
         _JOB,
         Column("injected_bytes", pa.int64(), "bytes that its nodes sent into the network"),
         Column("delivered_bytes", pa.int64(), "bytes that its nodes received"),
+        Column("messages", pa.int64(), "messages that arrived whole"),
+        Column(
+            "message_latency_sum_ps",
+            pa.int64(),
+            "sum of these messages' latencies, from creation to the arrival of the last byte",
+        ),
     ),
 )
 

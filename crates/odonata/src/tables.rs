@@ -341,15 +341,18 @@ fn routers(run: &Run) -> Table {
 fn timeline(run: &Run) -> Table {
     let timeline = &run.outcome.timeline;
     let jobs = run.jobs.len();
-    let rows = timeline.injected_bytes.len();
+    let rows = timeline.activity.len();
+    let each = || timeline.activity.iter();
     let mut table = Table::new("timeline");
     table.i64(
         "time_ps",
         (0..rows).map(|row| (row / jobs.max(1)) as u64 * timeline.bin.0),
     );
     table.i32("job", (0..rows).map(|row| (row % jobs.max(1)) as i32));
-    table.i64("injected_bytes", timeline.injected_bytes.iter().copied());
-    table.i64("delivered_bytes", timeline.delivered_bytes.iter().copied());
+    table.i64("injected_bytes", each().map(|a| a.injected_bytes));
+    table.i64("delivered_bytes", each().map(|a| a.delivered_bytes));
+    table.i64("messages", each().map(|a| a.messages));
+    table.i64("message_latency_sum_ps", each().map(|a| a.latency_ps));
     table
 }
 

@@ -17,5 +17,5 @@ pub use error::{SimError, StuckPacket};
 pub use histogram::Histogram;
 pub use observer::{Observer, PausedRun, Wish};
 pub use outcome::{
-    Conservation, JobOutcome, LinkOutcome, MessageRecord, Outcome, Progress, Timeline,
+    Activity, Conservation, JobOutcome, LinkOutcome, MessageRecord, Outcome, Progress, Timeline,
 };

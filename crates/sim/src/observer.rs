@@ -1,11 +1,12 @@
 //! Who accompanies a run from outside, and may pause or end it.
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use odonata_units::Picoseconds;
 
 use crate::error::SimError;
-use crate::outcome::{JobOutcome, Progress};
+use crate::outcome::{JobOutcome, Progress, Timeline};
 
 /// What an [`Observer`] wants the run to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +67,9 @@ pub struct PausedRun<'p> {
     /// Everything before this time has happened, nothing at or after it.
     pub at: Picoseconds,
     pub(crate) jobs: &'p dyn Fn() -> Vec<JobOutcome>,
+    pub(crate) timeline: &'p dyn Fn() -> Timeline,
+    /// Whether the run is to begin to measure when it goes on.
+    pub(crate) measure: &'p Cell<bool>,
 }
 
 impl PausedRun<'_> {
@@ -73,5 +77,23 @@ impl PausedRun<'_> {
     #[must_use]
     pub fn jobs(&self) -> Vec<JobOutcome> {
         (self.jobs)()
+    }
+
+    /// Activity so far. Packets are counted when they start over their last link,
+    /// so that bins which end after [`at`](Self::at) are not complete.
+    #[must_use]
+    pub fn timeline(&self) -> Timeline {
+        (self.timeline)()
+    }
+
+    /// Ends the warm-up here: what has been measured is forgotten, and statistics
+    /// count what is created or happens from now on, as if this had been
+    /// [`Measurement::warmup`](crate::Measurement::warmup). Totals over the whole
+    /// run and the timeline go on.
+    ///
+    /// Packets that are on their last link now are not counted as delivered
+    /// after the warm-up.
+    pub fn begin_measuring(&self) {
+        self.measure.set(true);
     }
 }

@@ -91,15 +91,37 @@ pub struct MessageRecord {
     pub delivered: Picoseconds,
 }
 
-/// Activity in one slice of time, over the whole run (warm-up included).
+/// What one job did in one slice of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Activity {
+    /// Bytes that its nodes sent into the network.
+    pub injected_bytes: u64,
+    /// Bytes that its nodes received.
+    pub delivered_bytes: u64,
+    /// Messages that arrived whole.
+    pub messages: u64,
+    /// Sum of these messages' latencies, from creation to the arrival of the
+    /// last byte.
+    pub latency_ps: u64,
+}
+
+impl Activity {
+    /// Adds what was done in another slice.
+    pub fn add(&mut self, other: &Self) {
+        self.injected_bytes += other.injected_bytes;
+        self.delivered_bytes += other.delivered_bytes;
+        self.messages += other.messages;
+        self.latency_ps += other.latency_ps;
+    }
+}
+
+/// Activity per slice of time, over the whole run (warm-up included).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeline {
     /// Width of a bin; bin `i` starts at `i · bin`.
     pub bin: Picoseconds,
-    /// Bytes that nodes sent into the network. Shape: bins × jobs, row-major.
-    pub injected_bytes: Vec<u64>,
-    /// Bytes that nodes received. Shape: bins × jobs, row-major.
-    pub delivered_bytes: Vec<u64>,
+    /// Shape: bins × jobs, row-major.
+    pub activity: Vec<Activity>,
 }
 
 /// Where the bytes are at the end of a run: `created = delivered + backlog + in_flight`.
@@ -120,6 +142,9 @@ pub struct Conservation {
 pub struct Outcome {
     /// Simulated time at the end.
     pub end: Picoseconds,
+    /// Since when it was measured: the warm-up that was asked for, or the last
+    /// pause at which an observer [began to measure](crate::PausedRun::begin_measuring).
+    pub warmup: Picoseconds,
     /// Per job, in scenario order.
     pub jobs: Vec<JobOutcome>,
     /// Per router port: what it sent. Shape: ports of the topology.

@@ -291,7 +291,7 @@ impl<R: Routing> Partition<'_, R> {
         state.free_at = end;
         state.downstream += size;
         self.lanes[port << self.lane_shift].credits -= size;
-        if now >= shared.warmup {
+        if now >= self.warmup {
             state.bytes += u64::from(size);
             state.packets += 1;
         }
@@ -399,7 +399,7 @@ impl<R: Routing> Partition<'_, R> {
         let collector = &mut self.jobs[job as usize];
         collector.messages_created += 1;
         collector.bytes_created += bytes.0;
-        if created >= shared.warmup {
+        if created >= self.warmup {
             collector.bytes_created_measured += bytes.0;
         }
         let interface = &mut self.interfaces[index];
@@ -489,6 +489,7 @@ impl<R: Routing> Partition<'_, R> {
             if measured {
                 collector.single_latency.record(time - packet.created);
             }
+            self.timeline.complete(time, job, time - packet.created);
             self.packets.remove(slot);
             return;
         }
@@ -524,7 +525,7 @@ impl<R: Routing> Partition<'_, R> {
     fn count_delivered(&mut self, job: u32, time: u64, bytes: u64) {
         let collector = &mut self.jobs[job as usize];
         collector.bytes_delivered += bytes;
-        if time >= self.shared.warmup {
+        if time >= self.warmup {
             collector.bytes_delivered_measured += bytes;
         }
         self.delivered_bytes += bytes;
@@ -534,9 +535,11 @@ impl<R: Routing> Partition<'_, R> {
     fn complete_message(&mut self, packet: &Packet, contents: &Contents, time: u64) {
         let collector = &mut self.jobs[contents.job as usize];
         collector.messages_delivered += 1;
-        if packet.created >= self.shared.warmup {
+        if packet.created >= self.warmup {
             collector.message_latency.record(time - packet.created);
         }
+        self.timeline
+            .complete(time, u32::from(contents.job), time - packet.created);
         if let MessageRecords::EveryNth(n) = self.shared.measurement.messages
             && contents.message.is_multiple_of(n.max(1))
         {
@@ -726,7 +729,7 @@ impl<R: Routing> Partition<'_, R> {
                 collector.messages_created += 1;
                 collector.bytes_created += load.message.0;
                 backlog += load.message.0;
-                if time >= shared.warmup {
+                if time >= self.warmup {
                     collector.bytes_created_measured += load.message.0;
                 }
                 n += 1;

@@ -43,6 +43,16 @@ impl JobCollector {
         }
     }
 
+    /// Forgets what was measured; what counts the whole run stays.
+    pub fn begin_measuring(&mut self) {
+        self.bytes_delivered_measured = 0;
+        self.bytes_created_measured = 0;
+        self.message_latency = Histogram::default();
+        self.packet_latency = Histogram::default();
+        self.single_latency = Histogram::default();
+        self.routers_visited.clear();
+    }
+
     #[inline(always)]
     pub fn visit(&mut self, routers: u8) {
         let index = usize::from(routers);

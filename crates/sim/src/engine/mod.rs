@@ -16,6 +16,7 @@ mod prefetch;
 mod shared;
 mod timeline;
 
+use std::cell::Cell;
 use std::sync::atomic::AtomicU32;
 
 use odonata_network::{Routing, Topology};
@@ -67,12 +68,20 @@ pub fn run<R: Routing>(
             End::Interrupted(at) => return Err(SimError::Interrupted { at }),
             End::Complete(done_at) => break done_at,
             End::Paused(at) => {
+                let measure = Cell::new(false);
                 let paused = PausedRun {
                     at,
                     jobs: &|| job_outcomes(&shared, &partitions),
+                    timeline: &|| TimelineCollector::merge(partitions.iter().map(|p| &p.timeline)),
+                    measure: &measure,
                 };
                 if observer.paused(&paused)?.is_break() {
                     break Some(at.0);
+                }
+                if measure.get() {
+                    for partition in &mut partitions {
+                        partition.begin_measuring(at.0);
+                    }
                 }
             }
         }
@@ -154,7 +163,7 @@ fn finish<R: Routing>(
             partition.packets.live_bytes() + partition.leaving_bytes + partition.loopback_bytes;
         for (index, port) in partition.ports.iter_mut().enumerate() {
             if port.stalled_since != partition::NEVER {
-                port.end_stall(end, shared.warmup);
+                port.end_stall(end, partition.warmup);
             }
             let class = &shared.classes[port.class as usize];
             let outcome = LinkOutcome {
@@ -190,6 +199,7 @@ fn finish<R: Routing>(
     let sum = |of: fn(&Partition<'_, R>) -> u64| partitions.iter().map(|p| of(p)).sum::<u64>();
     Ok(Outcome {
         end: Picoseconds(end),
+        warmup: Picoseconds(partitions[0].warmup),
         jobs: job_outcomes(shared, &partitions),
         ports,
         injection,
@@ -200,7 +210,7 @@ fn finish<R: Routing>(
         peak_packets: sum(|p| p.packets.peak() as u64),
         bytes_per_packet: Packets::bytes_per_packet() as u64,
         bytes_per_port: partitions[0].bytes_per_port() as u64,
-        timeline: TimelineCollector::merge(partitions.into_iter().map(|p| p.timeline)),
+        timeline: TimelineCollector::merge(partitions.iter().map(|p| &p.timeline)),
     })
 }
 

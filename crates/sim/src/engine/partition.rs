@@ -1012,6 +1012,15 @@ impl<'a, R: Routing> Partition<'a, R> {
         }
     }
 
+    /// Ends the warm-up at `now`, when everything before has happened.
+    pub fn begin_measuring(&mut self, now: u64) {
+        self.warmup = now;
+        for port in &mut self.ports {
+            (port.bytes, port.packets, port.stall) = (0, 0, 0);
+        }
+        self.jobs.iter_mut().for_each(JobCollector::begin_measuring);
+    }
+
     /// Bytes of memory per router port, virtual channels included.
     pub fn bytes_per_port(&self) -> usize {
         size_of::<Port>() + (size_of::<Lane>() << self.lane_shift)

@@ -2,14 +2,14 @@
 
 use odonata_units::Picoseconds;
 
-use crate::outcome::Timeline;
+use crate::outcome::{Activity, Timeline};
 
 /// More bins than this make the automatic width double.
 const MAX_BINS: usize = 1_024;
 /// Automatic width to begin with.
 const FIRST_BIN_PS: u64 = 1_000;
 
-/// Collects bytes per bin and job.
+/// Collects activity per bin and job.
 #[derive(Clone, Debug)]
 pub(super) struct TimelineCollector {
     jobs: usize,
@@ -21,8 +21,7 @@ pub(super) struct TimelineCollector {
     last_width: u64,
     last_index: usize,
     /// Shape: bins × jobs.
-    injected: Vec<u64>,
-    delivered: Vec<u64>,
+    activity: Vec<Activity>,
 }
 
 impl TimelineCollector {
@@ -34,22 +33,21 @@ impl TimelineCollector {
             last_start: 0,
             last_width: 0,
             last_index: 0,
-            injected: Vec::new(),
-            delivered: Vec::new(),
+            activity: Vec::new(),
         }
     }
 
     #[inline(always)]
-    fn index(&mut self, time: u64, job: u32) -> usize {
+    fn at(&mut self, time: u64, job: u32) -> &mut Activity {
         if time.wrapping_sub(self.last_start) >= self.last_width {
             self.find(time);
         }
-        self.last_index + job as usize
+        &mut self.activity[self.last_index + job as usize]
     }
 
     fn find(&mut self, time: u64) {
         let mut bin = (time / self.bin_ps) as usize;
-        if (bin + 1) * self.jobs > self.injected.len() {
+        if (bin + 1) * self.jobs > self.activity.len() {
             bin = self.grow(time);
         }
         self.last_start = bin as u64 * self.bin_ps;
@@ -64,69 +62,63 @@ impl TimelineCollector {
         }
         let bin = (time / self.bin_ps) as usize;
         let needed = (bin + 1) * self.jobs;
-        if needed > self.injected.len() {
-            self.injected.resize(needed, 0);
-            self.delivered.resize(needed, 0);
+        if needed > self.activity.len() {
+            self.activity.resize(needed, Activity::default());
         }
         bin
     }
 
     fn double(&mut self) {
         self.bin_ps *= 2;
-        for series in [&mut self.injected, &mut self.delivered] {
-            let bins = series.len() / self.jobs;
-            for bin in 0..bins {
-                for job in 0..self.jobs {
-                    let value = series[bin * self.jobs + job];
-                    series[bin * self.jobs + job] = 0;
-                    series[bin / 2 * self.jobs + job] += value;
-                }
+        let bins = self.activity.len() / self.jobs;
+        for bin in 0..bins {
+            for job in 0..self.jobs {
+                let value = std::mem::take(&mut self.activity[bin * self.jobs + job]);
+                self.activity[bin / 2 * self.jobs + job].add(&value);
             }
-            series.truncate(bins.div_ceil(2) * self.jobs);
         }
+        self.activity.truncate(bins.div_ceil(2) * self.jobs);
     }
 
     #[inline]
     pub fn inject(&mut self, time: u64, job: u32, bytes: u64) {
-        let index = self.index(time, job);
-        self.injected[index] += bytes;
+        self.at(time, job).injected_bytes += bytes;
     }
 
     #[inline]
     pub fn deliver(&mut self, time: u64, job: u32, bytes: u64) {
-        let index = self.index(time, job);
-        self.delivered[index] += bytes;
+        self.at(time, job).delivered_bytes += bytes;
+    }
+
+    /// A message is complete at `time`, so long after its creation.
+    #[inline]
+    pub fn complete(&mut self, time: u64, job: u32, latency: u64) {
+        let activity = self.at(time, job);
+        activity.messages += 1;
+        activity.latency_ps += latency;
     }
 
     /// The sum of what several collectors of the same jobs saw; the same
     /// whatever was seen by which.
-    pub fn merge(collectors: impl Iterator<Item = Self>) -> Timeline {
-        let mut collectors: Vec<_> = collectors.collect();
-        let widest = collectors
-            .iter()
-            .map(|c| c.bin_ps)
-            .max()
-            .unwrap_or(FIRST_BIN_PS);
+    pub fn merge<'c>(collectors: impl Iterator<Item = &'c Self> + Clone) -> Timeline {
+        let widest = collectors.clone().map(|c| c.bin_ps).max();
         let mut timeline = Timeline {
-            bin: Picoseconds(widest),
+            bin: Picoseconds(widest.unwrap_or(FIRST_BIN_PS)),
             ..Timeline::default()
         };
-        for collector in &mut collectors {
-            while collector.bin_ps < widest {
-                collector.double();
+        for collector in collectors {
+            // Widths are the first one doubled so many times: one of these bins
+            // lies in one bin of the sum.
+            let merged = (timeline.bin.0 / collector.bin_ps) as usize;
+            let bins = (collector.activity.len() / collector.jobs).div_ceil(merged);
+            if bins * collector.jobs > timeline.activity.len() {
+                timeline
+                    .activity
+                    .resize(bins * collector.jobs, Activity::default());
             }
-            let needed = collector.injected.len().max(timeline.injected_bytes.len());
-            timeline.injected_bytes.resize(needed, 0);
-            timeline.delivered_bytes.resize(needed, 0);
-            for (sum, part) in timeline.injected_bytes.iter_mut().zip(&collector.injected) {
-                *sum += part;
-            }
-            for (sum, part) in timeline
-                .delivered_bytes
-                .iter_mut()
-                .zip(&collector.delivered)
-            {
-                *sum += part;
+            for (index, activity) in collector.activity.iter().enumerate() {
+                let (bin, job) = (index / collector.jobs, index % collector.jobs);
+                timeline.activity[bin / merged * collector.jobs + job].add(activity);
             }
         }
         timeline
@@ -151,11 +143,17 @@ mod tests {
                 parts[usize::from(second)].inject(time, job, bytes);
                 whole.deliver(time / 2, job, bytes);
                 parts[usize::from(second)].deliver(time / 2, job, bytes);
+                whole.complete(time / 2, job, time / 3);
+                parts[usize::from(second)].complete(time / 2, job, time / 3);
             }
-            let whole = TimelineCollector::merge(std::iter::once(whole));
-            prop_assert_eq!(&whole, &TimelineCollector::merge(parts.into_iter()));
-            prop_assert_eq!(whole.injected_bytes.iter().sum::<u64>(), seen.iter().map(|s| s.2).sum::<u64>());
-            prop_assert!(whole.injected_bytes.len() / 3 <= MAX_BINS);
+            let whole = TimelineCollector::merge(std::iter::once(&whole));
+            prop_assert_eq!(&whole, &TimelineCollector::merge(parts.iter()));
+            let sum = |of: fn(&Activity) -> u64| whole.activity.iter().map(of).sum::<u64>();
+            prop_assert_eq!(sum(|a| a.injected_bytes), seen.iter().map(|s| s.2).sum::<u64>());
+            prop_assert_eq!(sum(|a| a.delivered_bytes), seen.iter().map(|s| s.2).sum::<u64>());
+            prop_assert_eq!(sum(|a| a.messages), seen.len() as u64);
+            prop_assert_eq!(sum(|a| a.latency_ps), seen.iter().map(|s| s.0 / 3).sum::<u64>());
+            prop_assert!(whole.activity.len() / 3 <= MAX_BINS);
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use odonata_sim::{JobLoad, Observer, Outcome, PausedRun, Progress, SimError, Wish};
+use odonata_sim::{Activity, Histogram, JobLoad, Observer, Outcome, PausedRun, Progress, SimError, Wish};
 use odonata_units::Picoseconds;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -23,6 +23,7 @@ fn cases(cases: u32) -> Config {
 fn assert_same(one: &Outcome, other: &Outcome, what: &str) {
     let Outcome {
         end,
+        warmup,
         jobs,
         ports,
         injection,
@@ -36,6 +37,7 @@ fn assert_same(one: &Outcome, other: &Outcome, what: &str) {
         bytes_per_port: _,
     } = one;
     assert_eq!(*end, other.end, "{what}: end");
+    assert_eq!(*warmup, other.warmup, "{what}: warm-up");
     assert_eq!(*jobs, other.jobs, "{what}: jobs");
     assert_eq!(*ports, other.ports, "{what}: links of routers");
     assert_eq!(*injection, other.injection, "{what}: links of nodes");
@@ -124,14 +126,20 @@ fn check_books(scenario: &Scenario, outcome: &Outcome) {
     }
     let by_time = |m: &odonata_sim::MessageRecord| (m.delivered, m.destination, m.source);
     assert!(outcome.messages.is_sorted_by_key(by_time));
-    // The timeline holds every byte that was sent and that arrived.
-    let timeline = &outcome.timeline;
-    assert_eq!(
-        timeline.delivered_bytes.iter().sum::<u64>(),
-        outcome.conservation.delivered
-    );
+    // The timeline holds every byte that was sent and that arrived, and every message.
+    let sum = |of: fn(&Activity) -> u64| outcome.timeline.activity.iter().map(of).sum::<u64>();
+    assert_eq!(sum(|a| a.delivered_bytes), outcome.conservation.delivered);
     let injected = outcome.conservation.created - outcome.conservation.backlog;
-    assert_eq!(timeline.injected_bytes.iter().sum::<u64>(), injected);
+    assert_eq!(sum(|a| a.injected_bytes), injected);
+    let messages = outcome.jobs.iter().map(|job| job.messages_delivered);
+    assert_eq!(sum(|a| a.messages), messages.sum::<u64>());
+    if scenario.warmup == 0 {
+        let latencies = outcome.jobs.iter().map(|job| &job.message_latency_ps);
+        let mean_times_count = |h: &Histogram| h.mean().unwrap_or(0.0) * h.count() as f64;
+        let latency: f64 = latencies.map(mean_times_count).sum();
+        let seen = sum(|a| a.latency_ps) as f64;
+        assert!((seen - latency).abs() <= 1e-9 * latency, "{seen} {latency}");
+    }
 }
 
 /// Conservation, full delivery and freedom from deadlock over random networks,
@@ -227,6 +235,56 @@ fn pauses_change_nothing() {
                 assert_eq!(seen[0], seen[1]);
                 assert_eq!(seen[0], seen[2]);
             }
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// Pauses once, and begins to measure there.
+struct Measuring {
+    from: Picoseconds,
+    began: Option<Picoseconds>,
+}
+
+impl Observer for Measuring {
+    fn progress(&mut self, _: &Progress) -> Wish {
+        Wish::Continue
+    }
+    fn next_pause(&mut self) -> Option<Picoseconds> {
+        self.began.is_none().then_some(self.from)
+    }
+    fn paused(&mut self, run: &PausedRun<'_>) -> Result<ControlFlow<()>, SimError> {
+        run.begin_measuring();
+        self.began = Some(run.at);
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// To end the warm-up during a run is to have asked for that warm-up before it,
+/// but for packets that are on their last link at that moment.
+#[test]
+fn beginning_to_measure_later_equals_a_longer_warmup() {
+    let mut runner = TestRunner::new(cases(40));
+    runner
+        .run(&(scenario(true), 20_000u64..3_000_000), |(scenario, ps)| {
+            let mut early = scenario.clone();
+            early.warmup = 0;
+            let mut measuring = Measuring {
+                from: Picoseconds(ps),
+                began: None,
+            };
+            let observed = early.run_observed(2, &mut measuring);
+            let (Some(Ok(found)), Some(began)) = (observed, measuring.began) else {
+                return Ok(());
+            };
+            let mut late = scenario.clone();
+            late.warmup = began.0;
+            let mut wanted = late.run(1).unwrap().unwrap();
+            for (wanted, found) in wanted.jobs.iter_mut().zip(&found.jobs) {
+                assert!(found.bytes_delivered_measured <= wanted.bytes_delivered_measured);
+                wanted.bytes_delivered_measured = found.bytes_delivered_measured;
+            }
+            assert_same(&wanted, &found, "measured from a pause on");
             Ok(())
         })
         .unwrap();
