@@ -233,7 +233,7 @@ class _Page:
         elif "const" in value or "enum" in value:
             yield ", ".join(f'`"{constant}"`' for constant in _constants(value))
         elif "x-quantity" in value:
-            words = {"duration": "duration", "size": "size", "rate": "bandwidth"}
+            words = {"duration": "duration", "size": "size", "rate": "bandwidth", "share": "share"}
             quantity = words[value["x-quantity"]]
             yield f'{quantity}, e.g. `"{value["examples"][0]}"`'
         elif value.get("type") == "array":

@@ -156,16 +156,70 @@ def _job_table(jobs: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _remarks(summary: Mapping[str, Any]) -> list[str]:
-    """What a reader should notice about the jobs."""
+    """What a reader should notice about the jobs: how sure their means are, and what is wrong."""
+    run = summary["run"]
     remarks = []
     for job in summary["jobs"]:
+        name = f"[yellow]{escape(job['name'])}[/]"
+        remarks += _confidence(job)
         offered, accepted = job["offered_bytes_per_s"], job["accepted_bytes_per_s"]
         if job["end_ps"] is None and offered and accepted < KEEPS_UP * offered:
             remarks.append(
-                f"[yellow]{escape(job['name'])}[/]: the network delivers "
+                f"{name}: the network delivers "
                 f"{display.percent(accepted / offered)} of what is offered; it is saturated, and "
                 "latencies grow with the length of the run."
             )
+        elif job["message_latency_mean_ps_ci95"] is not None:
+            remarks += _warmup(name, job, run)
+    if run["warmup_found"] is False:
+        remarks.append(
+            "[yellow]No steady state was found[/] in the first half of the duration; what came "
+            f"before {display.duration(run['warmup_ps'])} counts as warm-up all the same."
+        )
+    if run["precision_reached"] is not None:
+        asked = display.percent(run["precision"])
+        at = display.duration(run["simulated_ps"])
+        remarks.append(
+            f"The precision of {asked} was reached after {at}."
+            if run["precision_reached"]
+            else f"[yellow]The precision of {asked} was not reached[/] within the duration, {at}."
+        )
+    return remarks
+
+
+def _confidence(job: Mapping[str, Any]) -> list[str]:
+    """The confidence intervals of a job with traffic."""
+    half = job["message_latency_mean_ps_ci95"]
+    if half is None:
+        return []
+    mean = job["message_latency_mean_ps"]
+    load = job["accepted_bytes_per_s_ci95"]
+    accepted = job["accepted_bytes_per_s"]
+    latency_text = f"{display.duration(mean)} ± {display.percent(half / mean)}" if mean else "none"
+    text = f"{escape(job['name'])}: mean latency {latency_text}"
+    if load is not None and accepted:
+        text += f", delivered {display.rate(accepted)} ± {display.percent(load / accepted)}"
+    return [f"{text} (95 % confidence)"]
+
+
+def _warmup(name: str, job: Mapping[str, Any], run: Mapping[str, Any]) -> list[str]:
+    """Whether the measured time was steady and long enough."""
+    steady = job["steady_from_ps"]
+    remarks = []
+    if steady is None:
+        remarks.append(
+            f"{name}: no steady state within the run; give it a longer duration, or less load."
+        )
+    elif steady > run["warmup_ps"] + 0.05 * run["measured_ps"]:
+        remarks.append(
+            f"{name}: the first {display.duration(steady)} look like warm-up; "
+            'set warmup = "auto", or as long.'
+        )
+    if not job["message_latency_mean_ps_uncorrelated"]:
+        remarks.append(
+            f"{name}: the run is too short for the interval of its latency, which may be too "
+            "narrow; give it a longer duration."
+        )
     return remarks
 
 

@@ -111,6 +111,11 @@ class Result:
         return self._tables["timeline"]
 
     @property
+    def statistics(self) -> pa.Table:
+        """How sure the means of traffic are."""
+        return self._tables["statistics"]
+
+    @property
     def histograms(self) -> pa.Table:
         """Latency distributions."""
         return self._tables["histograms"]

@@ -38,6 +38,7 @@ from odonata.model import (
     Delay,
     PositiveDuration,
     PositiveSize,
+    Precision,
     Table,
     by_form,
     is_number,
@@ -55,6 +56,10 @@ else:  # pragma: no cover
     import tomli as tomllib
 
 
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value.strip() == "auto"
+
+
 class Simulation(Table):
     """How long and how finely to simulate."""
 
@@ -62,8 +67,16 @@ class Simulation(Table):
     """Largest packet; messages are cut into packets of this size and a rest."""
     duration: PositiveDuration | None = None
     """Simulated time at which the run stops. Default: when every job with a motif has finished."""
-    warmup: Delay = Duration(0)
-    """Statistics count what is created (latencies) or happens (throughput, link load) from here."""
+    warmup: Annotated[
+        Annotated[Literal["auto"], Tag(tag('"auto"'))] | Annotated[Delay, Tag(tag("a duration"))],
+        by_form({'"auto"': _is_auto, "a duration": lambda value: True}),
+    ] = Duration(0)
+    """Statistics count what is created (latencies) or happens (throughput, link load) from here.
+    `auto`: from where all traffic is found to be steady, half of the duration at the latest."""
+    precision: Precision | None = None
+    """Ends the run as soon as the mean latency and the delivered load of every job with traffic
+    are known to this share of their value, on either side, with 95 % confidence; `duration` is
+    then the longest that it may take. Default: the run takes all of `duration`."""
     timeline_bin: PositiveDuration | None = None
     """Width of a bin of the timeline. Default: chosen so that there are at most 1,024."""
     threads: Annotated[int, Field(ge=1, le=1024)] = 1
@@ -71,7 +84,13 @@ class Simulation(Table):
 
     @model_validator(mode="after")
     def _warmup_ends(self) -> Simulation:
-        if self.duration is not None and self.warmup >= self.duration:
+        automatic = {"warmup": self.warmup == "auto", "precision": self.precision is not None}
+        for key, given in automatic.items():
+            if given and self.duration is None:
+                raise problem("duration", "nothing", f"a duration, as the longest with `{key}`")
+        if self.duration is None or isinstance(self.warmup, str):
+            return self
+        if self.warmup >= self.duration:
             raise problem("warmup", f'"{self.warmup}"', f"less than the duration, {self.duration}")
         return self
 
@@ -80,7 +99,9 @@ class Simulation(Table):
         return {
             "packet_bytes": int(self.packet),
             "duration_ps": None if self.duration is None else int(self.duration),
-            "warmup_ps": int(self.warmup),
+            "warmup_ps": 0 if isinstance(self.warmup, str) else int(self.warmup),
+            "detect_warmup": self.warmup == "auto",
+            "precision": None if self.precision is None else self.precision.fraction,
             "timeline_bin_ps": None if self.timeline_bin is None else int(self.timeline_bin),
             "threads": self.threads,
         }

@@ -11,6 +11,7 @@ import pyarrow as pa
 from odonata.columns import codes, labels, numbers, rows_labelled
 from odonata.tables import SUMMARY
 
+ACCEPTED = "accepted_bytes_per_s"
 LATENCY_FIGURES = ("min", "p25", "median", "p75", "p99", "max", "mean")
 
 
@@ -108,6 +109,10 @@ def summarise(tables: Mapping[str, pa.Table], meta: Mapping[str, Any]) -> dict[s
         "groups": meta["groups"],
         "simulated_ps": meta["end_ps"],
         "measured_ps": measured_ps,
+        "warmup_ps": meta["warmup_ps"],
+        "warmup_found": meta.get("warmup_found"),
+        "precision": meta.get("precision"),
+        "precision_reached": meta.get("precision_reached"),
         "packet_hops": meta["packet_hops"],
         "created_bytes": meta["created_bytes"],
         "delivered_bytes": meta["delivered_bytes"],
@@ -115,9 +120,12 @@ def summarise(tables: Mapping[str, pa.Table], meta: Mapping[str, Any]) -> dict[s
         "in_flight_bytes": meta["in_flight_bytes"],
     }
     network_kinds = ("local", "global")
+    intervals: dict[int, dict[str, dict[str, Any]]] = {}
+    for row in tables["statistics"].to_pylist():
+        intervals.setdefault(row["job"], {})[row["quantity"]] = row
     return {
         "run": run,
-        "jobs": [_job(row) for row in tables["jobs"].to_pylist()],
+        "jobs": [_job(row, intervals.get(row["job"], {})) for row in tables["jobs"].to_pylist()],
         "link_classes": _link_classes(tables["links"], measured_ps),
         "most_loaded_links": most_loaded_links(tables, measured_ps, 10, network_kinds),
     }
@@ -141,7 +149,7 @@ def to_table(summary: Mapping[str, Any]) -> pa.Table:
     )
 
 
-def _job(row: Mapping[str, Any]) -> dict[str, Any]:
+def _job(row: Mapping[str, Any], intervals: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     run_time = None if row["end_ps"] is None else row["end_ps"] - row["start_ps"]
     delivered = row["accepted_bytes_per_s"]
     figures = {
@@ -166,6 +174,13 @@ def _job(row: Mapping[str, Any]) -> dict[str, Any]:
         for figure in LATENCY_FIGURES:
             key = f"{quantity}_{figure}_ps"
             figures[key] = row[key]
+    for name, quantity in (("message_latency_mean_ps", "message_latency"), (ACCEPTED, "accepted")):
+        # None for a job with a motif, which has no steady state.
+        interval = intervals.get(quantity, {})
+        figures[f"{name}_ci95"] = interval.get("ci95")
+        figures[f"{name}_batches"] = interval.get("batches")
+        figures[f"{name}_uncorrelated"] = interval.get("uncorrelated")
+        figures["steady_from_ps"] = interval.get("warmup_end_ps")
     return figures
 
 

@@ -22,6 +22,9 @@ _LABEL = pa.dictionary(pa.int8(), pa.string())
 #: What a row of ``histograms`` counts; index: the engine's code.
 HISTOGRAM_QUANTITIES = ("message_latency", "packet_latency")
 
+#: What a row of ``statistics`` is about; index: the engine's code.
+STATISTICS_QUANTITIES = ("message_latency", "accepted")
+
 
 @dataclass(frozen=True)
 class Column:
@@ -235,6 +238,40 @@ TIMELINE = TableSchema(
     ),
 )
 
+STATISTICS = TableSchema(
+    "statistics",
+    "How sure the means of open-loop traffic are: one row per job with traffic and quantity. A "
+    "95 % confidence interval by batch means over what arrived after warm-up (see "
+    "[statistics](statistics.md)).",
+    (
+        _JOB,
+        Column(
+            "quantity",
+            _LABEL,
+            "`message_latency` (mean in ps) or `accepted` (bytes delivered per second)",
+            labels=STATISTICS_QUANTITIES,
+        ),
+        Column("mean", pa.float64(), "mean, in the quantity's unit", nullable=True),
+        Column("ci95", pa.float64(), "half the width of the interval", nullable=True),
+        Column("batches", pa.int32(), "batches that it was computed from"),
+        Column("batch_ps", pa.int64(), "simulated time of a batch"),
+        Column("autocorrelation", pa.float64(), "correlation of successive batches", nullable=True),
+        Column(
+            "uncorrelated",
+            pa.int8(),
+            "1 if the batches pass as uncorrelated; 0 if the interval may be too narrow",
+        ),
+        Column("from_ps", pa.int64(), "simulated time from which messages count"),
+        Column(
+            "warmup_end_ps",
+            pa.int64(),
+            "where the job's warm-up ends by MSER-5 over the whole run; none if the run shows no "
+            "steady state",
+            nullable=True,
+        ),
+    ),
+)
+
 HISTOGRAMS = TableSchema(
     "histograms",
     "Latency distributions: one row per job, quantity and bucket that is not empty. A bucket is "
@@ -321,6 +358,7 @@ ENGINE_TABLES: Mapping[str, TableSchema] = {
         LINKS,
         ROUTERS,
         TIMELINE,
+        STATISTICS,
         HISTOGRAMS,
         ROUTERS_VISITED,
         ITERATIONS,

@@ -250,6 +250,21 @@ class Rate(Quantity):
         return super()._hint(unit)
 
 
+class Share(Quantity):
+    """A part of a whole, in millionths."""
+
+    kind = "a share"
+    base_unit = "ppm"
+    example = "2 %"
+    units: ClassVar[Mapping[str, Fraction]] = {"%": Fraction(10**4), "ppm": Fraction(1)}
+    printed_units = ("%",)
+
+    @property
+    def fraction(self) -> float:
+        """As a fraction of one."""
+        return int(self) / 1e6
+
+
 def quantity_error(error: UnitError) -> PydanticCustomError:
     """The pydantic form of a unit error; keeps what was found and what is allowed."""
     return PydanticCustomError(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 PS_PER_US = 1_000_000
+ACTIVITY = ("injected_bytes", "delivered_bytes", "messages", "message_latency_sum_ps")
 
 
 def wiring(p: int, a: int, h: int) -> dict[str, np.ndarray]:
@@ -98,9 +99,7 @@ def engine_result(p: int = 2, a: int = 4, h: int = 2, seed: int = 1) -> dict[str
     placement: dict[str, list[Any]] = {
         key: [] for key in ("job", "rank", "node", "router", "group")
     }
-    timeline: dict[str, list[Any]] = {
-        key: [] for key in ("time_ps", "job", "injected_bytes", "delivered_bytes")
-    }
+    timeline: dict[str, list[Any]] = {key: [] for key in ("time_ps", "job", *ACTIVITY)}
     for job, name in enumerate(names):
         message = np.sort(random.lognormal(2.5 + job, 0.6, 5_000) * PS_PER_US).astype(np.int64)
         packet = np.sort(message // 3)
@@ -147,7 +146,7 @@ def engine_result(p: int = 2, a: int = 4, h: int = 2, seed: int = 1) -> dict[str
             busy_now = slice_ < 60 or job
             sent = int(random.normal(1.0, 0.1) * 40e6) if busy_now else 0
             for key, value in zip(
-                timeline, (slice_ * end // 80, job, sent, int(sent * 0.98)), strict=True
+                timeline, (slice_ * end // 80, job, sent, int(sent * 0.98), 10, 50), strict=True
             ):
                 timeline[key].append(value)
 
@@ -184,6 +183,21 @@ def engine_result(p: int = 2, a: int = 4, h: int = 2, seed: int = 1) -> dict[str
         "jobs": jobs,
         "links": links,
         "timeline": timeline,
+        "statistics": {
+            key: []
+            for key in (
+                "job",
+                "quantity",
+                "mean",
+                "ci95",
+                "batches",
+                "batch_ps",
+                "autocorrelation",
+                "uncorrelated",
+                "from_ps",
+                "warmup_end_ps",
+            )
+        },
         "histograms": histograms,
         "routers": {
             "router": np.arange(routers),

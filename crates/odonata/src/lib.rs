@@ -36,6 +36,8 @@ mod meta;
 mod routing;
 mod run;
 pub mod spec;
+pub mod statistics;
+mod steady;
 mod tables;
 #[cfg(test)]
 mod testing;
@@ -52,6 +54,7 @@ pub use odonata_sim::{Observer, Outcome, PausedRun, Progress, SimError, Wish};
 pub use routing::build_routing;
 pub use run::{Run, run};
 pub use spec::Scenario;
+pub use steady::JobStatistics;
 pub use tables::{Column, Table};
 pub use topology::{build_topology, default_buffer};
 

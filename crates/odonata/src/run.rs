@@ -14,6 +14,7 @@ use crate::jobs::{PlannedJob, plan_jobs};
 use crate::meta::meta;
 use crate::routing::build_routing;
 use crate::spec::{self, Scenario};
+use crate::steady::{JobStatistics, SteadyState};
 use crate::tables::{Table, tables};
 use crate::topology::build_topology;
 
@@ -29,6 +30,14 @@ pub struct Run {
     pub jobs: Vec<PlannedJob>,
     /// What was measured.
     pub outcome: Outcome,
+    /// How sure the means of jobs with traffic are.
+    pub statistics: Vec<JobStatistics>,
+    /// Whether the end of the warm-up was found, where it was looked for. If not,
+    /// half of the duration is the warm-up.
+    pub warmup_found: Option<bool>,
+    /// Whether the run ended because its means were precise enough, where that was
+    /// asked for. If not, it went on for all of its duration.
+    pub precise: Option<bool>,
     /// What the simulation cost, without its preparation.
     pub cost: Cost,
 }
@@ -36,8 +45,7 @@ pub struct Run {
 impl Run {
     /// Simulated time after warm-up, in picoseconds.
     pub fn measured_ps(&self) -> u64 {
-        let warmup = self.scenario.simulation.warmup_ps;
-        self.outcome.end.0.saturating_sub(warmup)
+        self.outcome.end.0.saturating_sub(self.outcome.warmup.0)
     }
 
     /// What was measured, as tables.
@@ -105,17 +113,31 @@ pub fn run(scenario: &Scenario, observer: &mut dyn Observer) -> Result<Run, Erro
     let config = engine_config(scenario)?;
     let measurement = measurement(scenario);
     let plans: Vec<JobPlan> = jobs.iter().map(|job| job.plan.clone()).collect();
+    let asked = &scenario.simulation;
+    let mut steady = SteadyState::new(
+        &plans,
+        Picoseconds(asked.duration_ps.unwrap_or(u64::MAX)),
+        (!asked.detect_warmup).then_some(measurement.warmup),
+        asked.precision,
+        observer,
+    );
     let simulation = Simulation {
         topology: &topology,
         config: &config,
         jobs: &plans,
         measurement: &measurement,
-        observer,
+        observer: &mut steady,
     };
     let (outcome, cost) = measured(|| routing.dispatch(simulation));
+    let outcome = outcome.map_err(simulation_error)?;
     Ok(Run {
         scenario: scenario.clone(),
-        outcome: outcome.map_err(simulation_error)?,
+        statistics: JobStatistics::all(&outcome.timeline, &plans, outcome.warmup, outcome.end),
+        warmup_found: asked
+            .detect_warmup
+            .then(|| steady.warmup_found.unwrap_or(false)),
+        precise: asked.precision.map(|_| steady.precise),
+        outcome,
         virtual_channels: routing.virtual_channels(),
         topology,
         jobs,
@@ -159,6 +181,7 @@ fn check(scenario: &Scenario) -> Result<(), SpecError> {
     if simulation.threads == 0 {
         return Err(SpecError::value("simulation.threads", 0, "at least 1"));
     }
+    check_steady(scenario)?;
     match simulation.duration_ps {
         None => {
             let ends = |job: &spec::Job| matches!(job.load, spec::Load::Motif(_));
@@ -173,6 +196,36 @@ fn check(scenario: &Scenario) -> Result<(), SpecError> {
             return Err(SpecError::value("simulation.warmup", found, allowed));
         }
         Some(_) => {}
+    }
+    Ok(())
+}
+
+/// Rules of what looks at the steady state of traffic.
+fn check_steady(scenario: &Scenario) -> Result<(), SpecError> {
+    let simulation = &scenario.simulation;
+    let is_traffic = |job: &spec::Job| matches!(job.load, spec::Load::Traffic(_));
+    let auto = simulation.detect_warmup.then_some("simulation.warmup");
+    let precision = simulation.precision.map(|_| "simulation.precision");
+    for path in auto.into_iter().chain(precision) {
+        if simulation.duration_ps.is_none() {
+            let allowed = "a duration, which is the longest that the run may take";
+            return Err(SpecError::value("simulation.duration", "nothing", allowed));
+        }
+        if !scenario.jobs.iter().any(is_traffic) {
+            let allowed = "only with a job that has `traffic`; motifs have no steady state";
+            return Err(SpecError::value(path, "no job with traffic", allowed));
+        }
+    }
+    if let Some(share) = simulation.precision {
+        let path = "simulation.precision";
+        if !(share > 0.0 && share < 1.0) {
+            return Err(SpecError::value(path, share, "above 0 and below 1 (100 %)"));
+        }
+        if let Some(job) = scenario.jobs.iter().position(|job| !is_traffic(job)) {
+            let found = format!("job[{job}] with a motif");
+            let allowed = "only if all jobs have traffic; the motif would be cut off";
+            return Err(SpecError::value(path, found, allowed));
+        }
     }
     Ok(())
 }

@@ -6,6 +6,8 @@ use odonata_sim::{Histogram, JobOutcome, LinkOutcome};
 use odonata_units::{NodeId, PortId, RouterId};
 
 use crate::run::Run;
+use crate::statistics::Interval;
+use crate::steady::JobStatistics;
 
 /// A named column of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,6 +121,7 @@ pub(crate) fn tables(run: &Run) -> Vec<Table> {
         links(run),
         routers(run),
         timeline(run),
+        statistics(run),
         histograms(run),
         routers_visited(run),
         iterations(run),
@@ -353,6 +356,66 @@ fn timeline(run: &Run) -> Table {
     table.i64("delivered_bytes", each().map(|a| a.delivered_bytes));
     table.i64("messages", each().map(|a| a.messages));
     table.i64("message_latency_sum_ps", each().map(|a| a.latency_ps));
+    table
+}
+
+/// What the `statistics` table says of a quantity of a job.
+struct Row<'r> {
+    job: &'r JobStatistics,
+    quantity: u8,
+    /// The interval, and what its unit is in that of the table.
+    interval: Option<&'r Interval>,
+    unit: f64,
+}
+
+fn statistics(run: &Run) -> Table {
+    let rows: Vec<Row<'_>> = run
+        .statistics
+        .iter()
+        .flat_map(|job| {
+            let row = |quantity, interval, unit| Row {
+                job,
+                quantity,
+                interval,
+                unit,
+            };
+            [
+                row(0, job.latency_ps.as_ref(), 1.0),
+                row(1, job.accepted.as_ref(), 1e12),
+            ]
+        })
+        .collect();
+    let each = || rows.iter();
+    let number = |row: &Row<'_>, of: fn(&Interval) -> f64| row.interval.map_or(f64::NAN, of);
+    let mut table = Table::new("statistics");
+    table.i32("job", each().map(|row| row.job.job as i32));
+    table.i8("quantity", each().map(|row| row.quantity));
+    table.f64("mean", each().map(|row| number(row, |i| i.mean) * row.unit));
+    table.f64(
+        "ci95",
+        each().map(|row| number(row, |i| i.half_width) * row.unit),
+    );
+    table.i32(
+        "batches",
+        each().map(|row| row.interval.map_or(0, |i| i.batches as i32)),
+    );
+    table.i64(
+        "batch_ps",
+        each().map(|row| row.interval.map_or(0, |i| i.batch as u64 * row.job.slice.0)),
+    );
+    table.f64(
+        "autocorrelation",
+        each().map(|row| number(row, |i| i.correlation)),
+    );
+    table.i8(
+        "uncorrelated",
+        each().map(|row| u8::from(row.interval.is_some_and(|i| i.uncorrelated))),
+    );
+    table.i64("from_ps", each().map(|row| row.job.from.0));
+    table.i64_or_none(
+        "warmup_end_ps",
+        each().map(|row| row.job.warmup_end.map(|end| end.0)),
+    );
     table
 }
 

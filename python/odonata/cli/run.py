@@ -22,6 +22,12 @@ from odonata.cli.shared import (
 @click.command()
 @scenario_argument
 @threads_option
+@click.option(
+    "--precision",
+    metavar="SHARE",
+    help="End as soon as mean latency and delivered load of all traffic are known to this share, "
+    "e.g. 2%, with 95 % confidence; the duration is then the longest that it may take.",
+)
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Instead of the scenario's.")
 @click.option(
     "--out",
@@ -38,6 +44,7 @@ def run(
     scenario: Path,
     changes: tuple[str, ...],
     threads: int | None,
+    precision: str | None,
     seed: int | None,
     out: Path | None,
     as_json: bool,
@@ -47,6 +54,8 @@ def run(
     """Simulate a scenario; leave tables and pictures in a directory."""
     if seed is not None:
         changes = (*changes, f"seed={seed}")
+    if precision is not None:
+        changes = (*changes, f"simulation.precision={precision}")
     what = read_scenario(scenario, changes)
 
     from odonata.progress import ProgressBar

@@ -57,6 +57,12 @@ pub struct Simulation {
     pub duration_ps: Option<u64>,
     /// Statistics count from here.
     pub warmup_ps: u64,
+    /// Look for the end of the warm-up instead, in the first half of the duration.
+    pub detect_warmup: bool,
+    /// End as soon as the 95 % confidence intervals of mean latency and accepted
+    /// load of every job with traffic are at most this share of the mean wide, on
+    /// either side; `None`: at the duration.
+    pub precision: Option<f64>,
     /// Width of a bin of the timeline; `None`: chosen.
     pub timeline_bin_ps: Option<u64>,
     /// Threads that simulate; results do not depend on it.
@@ -70,6 +76,8 @@ impl Default for Simulation {
             packet_bytes: 4096,
             duration_ps: None,
             warmup_ps: 0,
+            detect_warmup: false,
+            precision: None,
             timeline_bin_ps: None,
             threads: 1,
         }
