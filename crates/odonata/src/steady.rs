@@ -85,7 +85,7 @@ const HALF: u32 = 40;
 
 /// Time of a look; the same on every machine.
 fn look_at(duration: Picoseconds, look: u32) -> Picoseconds {
-    let scaled = u128::from(duration.0) * u128::from(EIGHTHS[look as usize % 8]) << (look / 8);
+    let scaled = (u128::from(duration.0) * u128::from(EIGHTHS[look as usize % 8])) << (look / 8);
     Picoseconds((scaled >> (16 + 6)) as u64)
 }
 

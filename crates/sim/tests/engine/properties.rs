@@ -3,7 +3,9 @@
 
 use std::ops::ControlFlow;
 
-use odonata_sim::{Activity, Histogram, JobLoad, Observer, Outcome, PausedRun, Progress, SimError, Wish};
+use odonata_sim::{
+    Activity, Histogram, JobLoad, Observer, Outcome, PausedRun, Progress, SimError, Wish,
+};
 use odonata_units::Picoseconds;
 use proptest::test_runner::{Config, TestRunner};
 
