@@ -195,6 +195,35 @@ impl<R: Read + Seek> ByteReader<R> {
         self.array().map(u64::from_le_bytes)
     }
 
+    /// Passes over `count` bytes.
+    pub fn skip(&mut self, count: u64) -> Result<(), TraceError> {
+        if self.left() < count {
+            return Err(self.short(count));
+        }
+        let buffered = (self.filled - self.next) as u64;
+        if count <= buffered {
+            self.next += count as usize;
+            return Ok(());
+        }
+        let (end, region) = (self.end, self.region);
+        self.enter(self.position() + count, end, region)
+    }
+
+    /// Moves the end of the region to `end`, which must not lie behind it. Returns
+    /// what [`Self::widen`] restores.
+    pub fn narrow(&mut self, end: u64, region: &'static str) -> (u64, &'static str) {
+        let before = (self.end, self.region);
+        self.end = end.min(self.end);
+        self.region = region;
+        before
+    }
+
+    /// Takes back [`Self::narrow`].
+    pub fn widen(&mut self, (end, region): (u64, &'static str)) {
+        self.end = end;
+        self.region = region;
+    }
+
     /// `count` bytes. Fails before anything is set aside if the region has fewer.
     pub fn bytes(&mut self, count: u64) -> Result<Vec<u8>, TraceError> {
         if self.left() < count {

@@ -13,6 +13,7 @@ mod error;
 pub mod goal;
 pub mod htsim;
 mod lines;
+pub mod otf2;
 pub mod packets;
 
 pub use error::{Position, TraceError};
