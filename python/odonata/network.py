@@ -178,6 +178,10 @@ class Router(Table):
     """From the arrival of a packet's head at an input to its earliest departure."""
     credit_delay: Delay = Duration(0)
     """Extra delay of a credit, besides the latency of the link on which it returns."""
+    credit_use: Literal["link", "crossbar"] = "link"
+    """When a packet takes room in the buffer at the other end of its next link: when it starts
+    over the link, or already when it starts through a bounded crossbar, so that output buffers
+    only hold packets that can leave (input-queued routers, such as BookSim's)."""
     switching: Literal["cut-through", "store-and-forward"] = "cut-through"
     """Whether a packet may leave before all of it has arrived."""
     flit: PositiveSize = Size("32 B")
@@ -195,11 +199,18 @@ class Router(Table):
     """Which of several waiting packets goes first: virtual channels take turns, or the packet
     that was created first."""
 
+    @model_validator(mode="after")
+    def _credits_are_taken(self) -> Router:
+        if self.credit_use == "crossbar" and self.crossbar == "ideal":
+            raise problem("credit_use", '"crossbar"', '"link" with an ideal crossbar')
+        return self
+
     def normalised(self) -> dict[str, Any]:
         """The engine's form."""
         return {
             "delay_ps": int(self.delay),
             "credit_delay_ps": int(self.credit_delay),
+            "credit_use": self.credit_use,
             "switching": self.switching,
             "flit_bytes": int(self.flit),
             "crossbar_speedup": None if self.crossbar == "ideal" else self.crossbar,

@@ -3,8 +3,8 @@
 use odonata_network::routing::RoutingTask;
 use odonata_network::{Routing, Topology};
 use odonata_sim::{
-    Arbitration, Crossbar, EngineConfig, InjectionOrder, JobPlan, Measurement, MessageRecords,
-    NicModel, Observer, Outcome, RouterModel, SimError, Switching,
+    Arbitration, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobPlan, Measurement,
+    MessageRecords, NicModel, Observer, Outcome, RouterModel, SimError, Switching,
 };
 use odonata_units::{Bandwidth, Bytes, Picoseconds};
 
@@ -240,6 +240,10 @@ fn engine_config(scenario: &Scenario) -> Result<EngineConfig, SpecError> {
         router: RouterModel {
             delay: Picoseconds(router.delay_ps),
             credit_delay: Picoseconds(router.credit_delay_ps),
+            credit_use: match router.credit_use {
+                spec::CreditUse::Link => CreditUse::Link,
+                spec::CreditUse::Crossbar => CreditUse::Crossbar,
+            },
             switching: match router.switching {
                 spec::Switching::CutThrough => Switching::CutThrough {
                     flit: Bytes(router.flit_bytes),

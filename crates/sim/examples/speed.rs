@@ -10,7 +10,7 @@ use odonata_network::routing::{Choice, Minimal, MinimalLinks};
 use odonata_network::topology::{Arrangement, DragonflyLinks, DragonflySpec, GroupWiring};
 use odonata_network::{LinkClass, LinkKind};
 use odonata_sim::{
-    Arbitration, Crossbar, EngineConfig, InjectionOrder, JobLoad, JobPlan, Measurement,
+    Arbitration, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobLoad, JobPlan, Measurement,
     MessageRecords, NicModel, Progress, RouterModel, Switching, run,
 };
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
@@ -64,6 +64,7 @@ fn main() {
         router: RouterModel {
             delay: Picoseconds(40_000),
             credit_delay: Picoseconds(0),
+            credit_use: CreditUse::Link,
             switching: Switching::CutThrough { flit: Bytes(32) },
             crossbar: if std::env::var_os("BOUNDED").is_some() {
                 Crossbar::Bounded {

@@ -48,6 +48,16 @@ pub enum Arbitration {
     OldestFirst,
 }
 
+/// When a packet takes room in the buffer at the other end of its next link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CreditUse {
+    /// When it starts over the link.
+    Link,
+    /// When it starts through the bounded crossbar, so that output buffers only
+    /// hold packets that can leave.
+    Crossbar,
+}
+
 /// The router model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RouterModel {
@@ -55,6 +65,8 @@ pub struct RouterModel {
     pub delay: Picoseconds,
     /// Extra delay of a credit, besides the latency of the link it returns on.
     pub credit_delay: Picoseconds,
+    /// When packets take credits.
+    pub credit_use: CreditUse,
     /// How packets pass through.
     pub switching: Switching,
     /// The switch inside.

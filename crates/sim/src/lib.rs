@@ -9,7 +9,7 @@ mod observer;
 mod outcome;
 
 pub use config::{
-    Arbitration, Crossbar, EngineConfig, InjectionOrder, JobLoad, JobPlan, Measurement,
+    Arbitration, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobLoad, JobPlan, Measurement,
     MessageRecords, NicModel, RouterModel, Switching,
 };
 pub use engine::run;

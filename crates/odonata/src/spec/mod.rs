@@ -14,9 +14,9 @@ pub use job::{
     Job, Load, Mapping, Motif, MotifKind, Offered, Pattern, Placement, Process, Traffic, Tree,
 };
 pub use network::{
-    Algorithm, Arbitration, Arrangement, Choice, CrayXcFile, Crossbar, Dragonfly, Family,
-    FileNetwork, GroupWiring, HopsWord, Injection, Kind, Link, MinimalLinks, Network, Nic, Router,
-    Routing, Switching, Via, Weights,
+    Algorithm, Arbitration, Arrangement, Choice, CrayXcFile, CreditUse, Crossbar, Dragonfly,
+    Family, FileNetwork, GroupWiring, HopsWord, Injection, Kind, Link, MinimalLinks, Network, Nic,
+    Router, Routing, Switching, Via, Weights,
 };
 
 /// What is simulated: a network, the jobs on it, and what to record.

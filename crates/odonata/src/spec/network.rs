@@ -360,6 +360,8 @@ pub struct Router {
     pub delay_ps: u64,
     /// Extra delay of a credit, besides the latency of its link.
     pub credit_delay_ps: u64,
+    /// When a packet takes room in the buffer at the other end of its next link.
+    pub credit_use: CreditUse,
     /// Whether a packet may leave before all of it has arrived.
     pub switching: Switching,
     /// With cut-through: bytes that must have arrived before a packet is routed.
@@ -379,6 +381,7 @@ impl Default for Router {
         Self {
             delay_ps: 50_000,
             credit_delay_ps: 0,
+            credit_use: CreditUse::default(),
             switching: Switching::default(),
             flit_bytes: 32,
             crossbar_speedup: None,
@@ -386,6 +389,17 @@ impl Default for Router {
             arbitration: Arbitration::default(),
         }
     }
+}
+
+/// When a packet takes room in the buffer at the other end of its next link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CreditUse {
+    /// When it starts over the link.
+    #[default]
+    Link,
+    /// When it starts through the bounded crossbar.
+    Crossbar,
 }
 
 /// How a packet passes through a router.

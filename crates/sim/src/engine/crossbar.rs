@@ -8,7 +8,7 @@ use odonata_network::Routing;
 use odonata_units::Bandwidth;
 
 use super::calendar::{Event, Kind};
-use super::packets::NIL;
+use super::packets::{NIL, Packet};
 use super::partition::Partition;
 use super::shared::Shared;
 use crate::config::{Arbitration, Crossbar};
@@ -122,6 +122,13 @@ impl BoundedCrossbar {
     /// First packet of the FIFO with index `lane`.
     pub fn first(&self, lane: usize) -> u32 {
         self.fifos[lane].0
+    }
+
+    /// Whether a packet may pass to `output`: its buffer has room and, where the
+    /// crossbar takes the `credits` of that channel, they suffice.
+    fn has_room(&self, vcs: usize, output: usize, packet: &Packet, credits: Option<u32>) -> bool {
+        self.room[output * vcs + usize::from(packet.out_vc)] >= packet.size
+            && credits.is_none_or(|credits| credits >= packet.size)
     }
 
     fn request(&mut self, output: usize, fifo: usize, on: bool) {
@@ -254,6 +261,9 @@ impl<R: Routing> Partition<'_, R> {
         if self.ports[output].free_at <= now {
             self.release_output(output);
         }
+        let takes_credits = self.takes_credits(output);
+        let lanes = &self.lanes[output << self.lane_shift..];
+        let credits = |vc: u8| takes_credits.then(|| lanes[usize::from(vc)].credits);
         let crossbar = self.crossbar.as_mut().expect("the crossbar is bounded");
         if !crossbar.has_requests(output) {
             return;
@@ -286,7 +296,7 @@ impl<R: Routing> Partition<'_, R> {
         if short != NIL as usize {
             let input = first_port + short / vcs;
             let packet = &self.packets.hot[crossbar.fifos[input * vcs + short % vcs].0 as usize];
-            lacks_room = crossbar.room[output * vcs + usize::from(packet.out_vc)] < packet.size;
+            lacks_room = !crossbar.has_room(vcs, output, packet, credits(packet.out_vc));
             if !lacks_room && crossbar.sides[input].input_free <= now {
                 crossbar.sides[output].short = NIL;
                 self.grant(router, first_port, output, short, now);
@@ -316,7 +326,7 @@ impl<R: Routing> Partition<'_, R> {
             if barred & (1 << packet.out_vc) != 0 {
                 continue;
             }
-            if crossbar.room[output * vcs + usize::from(packet.out_vc)] < packet.size {
+            if !crossbar.has_room(vcs, output, packet, credits(packet.out_vc)) {
                 lacks_room = true;
                 barred |= 1 << packet.out_vc;
                 if crossbar.sides[output].short == NIL {
@@ -343,10 +353,18 @@ impl<R: Routing> Partition<'_, R> {
         self.grant(router, first_port, output, fifo, now);
     }
 
+    /// Whether packets take the credits of this output's link at the crossbar. A
+    /// node takes everything, so that the links to nodes need none.
+    fn takes_credits(&self, output: usize) -> bool {
+        let class = self.ports[output].class;
+        self.credits_at_crossbar && !self.classes[class as usize].terminal
+    }
+
     fn grant(&mut self, router: u32, first_port: usize, output: usize, fifo: usize, now: u64) {
         let shared = self.shared;
         let vcs = shared.vcs;
         let input = first_port + fifo / vcs;
+        let takes_credits = self.takes_credits(output);
         let crossbar = self.crossbar.as_mut().expect("the crossbar is bounded");
         let queue = &mut crossbar.fifos[input * vcs + fifo % vcs];
         let slot = queue.0;
@@ -373,6 +391,10 @@ impl<R: Routing> Partition<'_, R> {
         packet.tail = packet.tail.max(end.saturating_sub(shared.delay + flit));
         packet.next = NIL;
         crossbar.room[output * vcs + usize::from(packet.out_vc)] -= packet.size;
+        if takes_credits {
+            let lane = (output << self.lane_shift) + usize::from(packet.out_vc);
+            self.lanes[lane].credits -= packet.size;
+        }
         crossbar.request(output, fifo, false);
         crossbar.sides[output].granted = fifo as u32;
         crossbar.sides[output].output_free = end;

@@ -29,7 +29,9 @@ struct Occupants {
 /// all the packets in the buffer at its other end wait for channels that stay
 /// blocked: the greatest set of channels with that property is the deadlock.
 /// With a bounded crossbar a packet waits for a channel by lacking room in that
-/// channel's output buffer, and only the first packet of a buffer can move.
+/// channel's output buffer, and only the first packet of a buffer can move. Where
+/// the crossbar takes the credits, everything in an output buffer will leave, and
+/// a packet waits for a channel by lacking its credits.
 pub(super) fn check<R: Routing>(
     shared: &Shared<'_>,
     partitions: &[Box<Partition<'_, R>>],
@@ -48,12 +50,20 @@ pub(super) fn check<R: Routing>(
                 let mut slot = lane.head;
                 if slot != NIL
                     && !class.terminal
+                    && !partition.credits_at_crossbar
                     && partition.packets.hot[slot as usize].size > lane.credits
                 {
                     downstream.insert(channel, u64::from(class.buffer - lane.credits));
                 }
                 if let Some(crossbar) = &partition.crossbar {
-                    wait_in_fifo(shared, partition, crossbar, port, vc, &mut occupants);
+                    let Some((channel, lacking)) =
+                        wait_in_fifo(shared, partition, crossbar, port, vc, &mut occupants)
+                    else {
+                        continue;
+                    };
+                    if partition.credits_at_crossbar {
+                        downstream.insert(channel, lacking);
+                    }
                     continue;
                 }
                 while slot != NIL {
@@ -134,7 +144,9 @@ fn held(shared: &Shared<'_>, packet: &Packet) -> Channel {
 }
 
 /// The packets of an input FIFO move when the first one does, and that waits
-/// for its output buffer if the packets in it leave no room.
+/// for its output buffer if the packets in it leave no room, or for credits.
+/// Returns the channel that it waits for, if any, and how many bytes its sender
+/// knows of behind it.
 fn wait_in_fifo<R: Routing>(
     shared: &Shared<'_>,
     partition: &Partition<'_, R>,
@@ -142,10 +154,10 @@ fn wait_in_fifo<R: Routing>(
     port: usize,
     vc: usize,
     occupants: &mut HashMap<Channel, Occupants>,
-) {
+) -> Option<(Channel, u64)> {
     let first = crossbar.first(port * shared.vcs + vc);
     if first == NIL {
-        return;
+        return None;
     }
     let packets = &partition.packets.hot;
     let bytes_from = |mut slot: u32| {
@@ -163,13 +175,21 @@ fn wait_in_fifo<R: Routing>(
     let output = shared.topology.first_port[router.index()] + u32::from(packet.out_port);
     let local = (output - partition.base_port) as usize;
     let lane = &partition.lanes[(local << partition.lane_shift) + usize::from(packet.out_vc)];
-    // What is being sent leaves the output buffer soon.
-    if bytes_from(lane.head) + u64::from(packet.size) <= crossbar.output_buffer() {
-        return;
+    let class = &shared.classes[partition.ports[local].class as usize];
+    let waits = if partition.credits_at_crossbar {
+        !class.terminal && packet.size > lane.credits
+    } else {
+        // What is being sent leaves the output buffer soon.
+        bytes_from(lane.head) + u64::from(packet.size) > crossbar.output_buffer()
+    };
+    if !waits {
+        return None;
     }
+    let channel = (output, packet.out_vc);
     let entry = occupants.entry(held(shared, &packet)).or_default();
-    entry.waiting.push(((output, packet.out_vc), packet));
+    entry.waiting.push((channel, packet));
     entry.bytes += bytes_from(first);
+    Some((channel, u64::from(class.buffer - lane.credits)))
 }
 
 fn name(shared: &Shared<'_>, (port, vc): Channel) -> String {

@@ -15,7 +15,7 @@ use super::packets::{Contents, NIL, Packet, Packets};
 use super::prefetch::prefetch;
 use super::shared::{CREDIT_SIZE_BITS, Class, Shared};
 use super::timeline::TimelineCollector;
-use crate::config::{Arbitration, JobLoad};
+use crate::config::{Arbitration, CreditUse, JobLoad};
 use crate::outcome::MessageRecord;
 
 /// "Not stalled", "no wake-up pending".
@@ -136,6 +136,9 @@ pub(super) struct Partition<'a, R: Routing> {
     pub router_ports: usize,
     /// Shape: ports × virtual channels.
     pub lanes: Vec<Lane>,
+    /// Whether packets take credits before they enter output queues, where they
+    /// so lack none.
+    pub credits_at_crossbar: bool,
     /// `None` if the crossbars are ideal.
     pub crossbar: Option<BoundedCrossbar>,
     pub packets: Packets,
@@ -318,6 +321,7 @@ impl<'a, R: Routing> Partition<'a, R> {
             ports,
             router_ports,
             lanes,
+            credits_at_crossbar: shared.config.router.credit_use == CreditUse::Crossbar,
             crossbar: BoundedCrossbar::new(shared, base_router, end_router),
             packets: Packets::default(),
             calendar: Calendar::new(shared.window_shift(), routers),
@@ -479,6 +483,7 @@ impl<'a, R: Routing> Partition<'a, R> {
             let vc = (credit.payload() >> CREDIT_SIZE_BITS) as usize;
             let lane = &mut self.lanes[(port << self.lane_shift) + vc];
             if state.stalled_since == NEVER
+                && !self.credits_at_crossbar
                 && lane.credits >= self.classes[state.class as usize].margin
             {
                 lane.credits += credit_size(credit.payload());
@@ -706,6 +711,9 @@ impl<'a, R: Routing> Partition<'a, R> {
         if self.ports[port].stalled_since != NEVER {
             self.touch(port);
         }
+        if self.credits_at_crossbar && port < self.router_ports {
+            self.touch_crossbar(port);
+        }
     }
 
     /// A packet requests its output. `alone`: no other event of this router
@@ -824,7 +832,9 @@ impl<'a, R: Routing> Partition<'a, R> {
                 let later = waiting & (u16::MAX << state.served << 1);
                 let vc = if later != 0 { later } else { waiting }.trailing_zeros() as usize;
                 let lane = &self.lanes[lanes + vc];
-                if self.packets.hot[lane.head as usize].size <= lane.credits {
+                if self.credits_at_crossbar
+                    || self.packets.hot[lane.head as usize].size <= lane.credits
+                {
                     break Some(vc);
                 }
                 waiting &= !(1 << vc);
@@ -837,7 +847,8 @@ impl<'a, R: Routing> Partition<'a, R> {
                     let lane = &self.lanes[lanes + vc];
                     let packet = &self.packets.hot[lane.head as usize];
                     let age = (packet.created, packet.sequence, packet.source);
-                    if packet.size <= lane.credits && best.is_none_or(|(oldest, _)| age < oldest) {
+                    let may_leave = self.credits_at_crossbar || packet.size <= lane.credits;
+                    if may_leave && best.is_none_or(|(oldest, _)| age < oldest) {
                         best = Some((age, vc));
                     }
                 }
@@ -920,7 +931,9 @@ impl<'a, R: Routing> Partition<'a, R> {
             self.deliver(router, (port - first_port) as u32, slot, end + latency);
             return;
         }
-        self.lanes[lane].credits -= size;
+        if !self.credits_at_crossbar {
+            self.lanes[lane].credits -= size;
+        }
         state.downstream += size;
         let (peer_router, peer_port) = (state.peer_router, state.peer_port);
         packet.route.vc = out_vc;

@@ -5,7 +5,7 @@ use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bandwidth, NodeId, Picoseconds};
 
 use super::calendar::{MAX_PAYLOAD, MAX_RADIX, MAX_ROUTERS, MAX_WINDOW_SHIFT};
-use crate::config::{Crossbar, EngineConfig, JobLoad, JobPlan, Measurement, Switching};
+use crate::config::{CreditUse, Crossbar, EngineConfig, JobLoad, JobPlan, Measurement, Switching};
 use crate::error::SimError;
 
 /// Timing of a link class, ready for the hot path.
@@ -112,6 +112,15 @@ impl<'a> Shared<'a> {
                     "at least one packet, below 4 GiB",
                 ));
             }
+        }
+        if config.router.credit_use == CreditUse::Crossbar
+            && config.router.crossbar == Crossbar::Ideal
+        {
+            return Err(parameter(
+                "network.router.credit_use",
+                "\"crossbar\"",
+                "\"link\" with an ideal crossbar",
+            ));
         }
         if topology.routers() > MAX_ROUTERS {
             return Err(parameter(

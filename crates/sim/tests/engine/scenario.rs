@@ -12,7 +12,7 @@ use odonata_network::routing::{
 use odonata_network::topology::{Arrangement, DragonflyLinks, DragonflySpec, GroupWiring};
 use odonata_network::{LinkKind, Topology};
 use odonata_sim::{
-    Arbitration, Crossbar, EngineConfig, InjectionOrder, JobLoad, JobPlan, Measurement,
+    Arbitration, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobLoad, JobPlan, Measurement,
     MessageRecords, Observer, Outcome, Progress, SimError, Switching,
 };
 use odonata_units::random::{Purpose, Stream, StreamKey};
@@ -87,6 +87,7 @@ pub struct Scenario {
     pub packet: u64,
     pub switching: Switching,
     pub crossbar: Crossbar,
+    pub credit_use: CreditUse,
     pub arbitration: Arbitration,
     pub injection: InjectionOrder,
     pub credit_delay: u64,
@@ -163,6 +164,7 @@ impl Scenario {
         engine.router.credit_delay = Picoseconds(self.credit_delay);
         engine.router.switching = self.switching;
         engine.router.crossbar = self.crossbar;
+        engine.router.credit_use = self.credit_use;
         engine.router.arbitration = self.arbitration;
         engine.nic.injection = self.injection;
         engine.nic.loopback_latency = Picoseconds(50_000);
@@ -425,7 +427,14 @@ fn rates() -> impl Strategy<Value = [u64; 3]> {
     prop::array::uniform3(rate)
 }
 
-fn models() -> impl Strategy<Value = (Switching, Crossbar, Arbitration, InjectionOrder)> {
+fn models() -> impl Strategy<
+    Value = (
+        Switching,
+        (Crossbar, CreditUse),
+        Arbitration,
+        InjectionOrder,
+    ),
+> {
     let switching = prop_oneof![
         Just(Switching::CutThrough { flit: Bytes(8) }),
         Just(Switching::CutThrough { flit: Bytes(64) }),
@@ -436,10 +445,12 @@ fn models() -> impl Strategy<Value = (Switching, Crossbar, Arbitration, Injectio
         output_buffer: Bytes(packets * 256),
     };
     let crossbar = prop_oneof![
-        2 => Just(Crossbar::Ideal),
-        1 => Just(bounded(1.0, 1)),
-        1 => Just(bounded(1.5, 3)),
-        1 => Just(bounded(2.0, 8)),
+        2 => Just((Crossbar::Ideal, CreditUse::Link)),
+        1 => Just((bounded(1.0, 1), CreditUse::Link)),
+        1 => Just((bounded(1.5, 3), CreditUse::Link)),
+        1 => Just((bounded(2.0, 8), CreditUse::Link)),
+        1 => Just((bounded(1.0, 2), CreditUse::Crossbar)),
+        1 => Just((bounded(2.0, 8), CreditUse::Crossbar)),
     ];
     let arbitration = prop_oneof![
         Just(Arbitration::RoundRobin),
@@ -498,7 +509,7 @@ pub fn scenario(slow: bool) -> impl Strategy<Value = Scenario> {
         .prop_map(
             |(family, routing, physical, models, (jobs, duration), measured, seed)| {
                 let (rates, latencies, buffer, packet, credit, delay) = physical;
-                let (switching, crossbar, arbitration, injection) = models;
+                let (switching, (crossbar, credit_use), arbitration, injection) = models;
                 let (warmup, timeline_bin, every_nth) = measured;
                 Scenario {
                     family,
@@ -509,6 +520,7 @@ pub fn scenario(slow: bool) -> impl Strategy<Value = Scenario> {
                     packet,
                     switching,
                     crossbar,
+                    credit_use,
                     arbitration,
                     injection,
                     credit_delay: credit * 3_333,

@@ -11,7 +11,7 @@ use odonata_network::topology::{
 };
 use odonata_network::{LinkClass, LinkKind, Routing, Topology};
 use odonata_sim::{
-    Arbitration, Crossbar, EngineConfig, InjectionOrder, JobLoad, JobPlan, Measurement,
+    Arbitration, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobLoad, JobPlan, Measurement,
     MessageRecords, NicModel, Observer, Outcome, Progress, RouterModel, SimError, Switching, run,
 };
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
@@ -86,6 +86,7 @@ pub fn config() -> EngineConfig {
         router: RouterModel {
             delay: Picoseconds(40_000),
             credit_delay: Picoseconds(0),
+            credit_use: CreditUse::Link,
             switching: Switching::CutThrough { flit: Bytes(8) },
             crossbar: Crossbar::Ideal,
             arbitration: Arbitration::RoundRobin,
