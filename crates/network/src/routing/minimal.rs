@@ -63,6 +63,10 @@ impl Routing for Minimal {
         self.legs.channels.count()
     }
 
+    fn reads_occupancy(&self) -> bool {
+        self.legs.choice == Choice::ByLoad
+    }
+
     #[inline]
     fn next_hop<V: RouterView>(
         &self,

@@ -108,6 +108,19 @@ pub trait Routing: Send + Sync {
     /// Virtual channels per link that the algorithm needs for freedom from deadlock.
     fn virtual_channels(&self) -> u8;
 
+    /// Whether [`RouterView::occupancy_bytes`] may be used. An engine need not
+    /// keep the occupancy of ports true to the moment otherwise.
+    fn reads_occupancy(&self) -> bool {
+        true
+    }
+
+    /// Whether it may be used for the next hop of a packet in the state `route`.
+    /// If not, an engine may ask for the hop before the packet arrives.
+    #[inline(always)]
+    fn next_hop_reads_occupancy(&self, _injected: bool, _route: &PacketRoute) -> bool {
+        self.reads_occupancy()
+    }
+
     /// Chooses the next hop of a packet at router `at`, and updates the state
     /// it carries, `route.vc` excepted: the engine sets that on arrival.
     /// `injected` is true at the packet's first router.

@@ -59,6 +59,11 @@ impl Routing for Par {
         self.adaptive.legs.channels.count()
     }
 
+    #[inline(always)]
+    fn next_hop_reads_occupancy(&self, injected: bool, route: &PacketRoute) -> bool {
+        injected || route.phase == PROGRESSIVE || self.adaptive.legs.choice == Choice::ByLoad
+    }
+
     #[inline]
     fn next_hop<V: RouterView>(
         &self,

@@ -85,6 +85,10 @@ impl Routing for ShortestPath {
         self.channels
     }
 
+    fn reads_occupancy(&self) -> bool {
+        self.choice == Choice::ByLoad
+    }
+
     #[inline]
     fn next_hop<V: RouterView>(
         &self,

@@ -66,6 +66,11 @@ impl<const GLOBAL: bool> Routing for Ugal<GLOBAL> {
         self.adaptive.legs.channels.count()
     }
 
+    #[inline(always)]
+    fn next_hop_reads_occupancy(&self, injected: bool, _route: &PacketRoute) -> bool {
+        injected || self.adaptive.legs.choice == Choice::ByLoad
+    }
+
     #[inline]
     fn next_hop<V: RouterView>(
         &self,

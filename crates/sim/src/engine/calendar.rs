@@ -144,8 +144,8 @@ pub(super) struct Calendar {
     next: u64,
     /// Events of windows `next .. next + WHEEL`, by window modulo `WHEEL`.
     wheel: Vec<Vec<Event>>,
-    /// Events on the wheel.
-    on_wheel: usize,
+    /// Windows of the wheel that have events, one bit each.
+    occupied: [u64; WHEEL / 64],
     /// Events beyond the wheel.
     far: BinaryHeap<Reverse<Event>>,
     /// Empty vectors with capacity, for windows to come.
@@ -160,7 +160,7 @@ impl Calendar {
             shift,
             next: 0,
             wheel: vec![Vec::new(); WHEEL],
-            on_wheel: 0,
+            occupied: [0; WHEEL / 64],
             far: BinaryHeap::new(),
             spare: Vec::new(),
             starts: vec![0; 2 * routers],
@@ -183,17 +183,44 @@ impl Calendar {
         let window = event.time >> self.shift;
         debug_assert!(window >= self.next, "event in the past");
         if window - self.next < WHEEL as u64 {
-            let bucket = &mut self.wheel[window as usize & (WHEEL - 1)];
-            if bucket.capacity() == 0
-                && let Some(spare) = self.spare.pop()
-            {
-                *bucket = spare;
-            }
-            bucket.push(event);
-            self.on_wheel += 1;
+            self.push_to_wheel(window as usize & (WHEEL - 1), event);
         } else {
             self.far.push(Reverse(event));
         }
+    }
+
+    #[inline(always)]
+    fn push_to_wheel(&mut self, place: usize, event: Event) {
+        if self.wheel[place].is_empty() {
+            self.occupy(place);
+        }
+        self.wheel[place].push(event);
+    }
+
+    /// Notes that a window gets its first event.
+    #[inline(never)]
+    fn occupy(&mut self, place: usize) {
+        self.occupied[place / 64] |= 1 << (place % 64);
+        if self.wheel[place].capacity() == 0
+            && let Some(spare) = self.spare.pop()
+        {
+            self.wheel[place] = spare;
+        }
+    }
+
+    /// The first window on the wheel that has events.
+    fn next_on_wheel(&self) -> Option<u64> {
+        let first = self.next as usize & (WHEEL - 1);
+        // The word of `first` comes twice: its later bits first, its earlier ones last.
+        (0..=WHEEL / 64).find_map(|step| {
+            let word = (first / 64 + step) % (WHEEL / 64);
+            let bits = match step {
+                0 => self.occupied[word] & (u64::MAX << (first % 64)),
+                _ => self.occupied[word],
+            };
+            let place = word * 64 + bits.trailing_zeros() as usize;
+            (bits != 0).then(|| self.next + (place.wrapping_sub(first) & (WHEEL - 1)) as u64)
+        })
     }
 
     /// The earliest window that has events; `None` if there are none at all.
@@ -203,14 +230,10 @@ impl Calendar {
             .far
             .peek()
             .map(|Reverse(event)| event.time >> self.shift);
-        if self.on_wheel == 0 {
-            return far;
+        match (self.next_on_wheel(), far) {
+            (Some(near), Some(far)) => Some(near.min(far)),
+            (near, far) => near.or(far),
         }
-        let mut window = self.next;
-        while self.wheel[window as usize & (WHEEL - 1)].is_empty() {
-            window += 1;
-        }
-        Some(far.map_or(window, |far| far.min(window)))
     }
 
     /// Takes the events of `window`, the result of [`Calendar::next_window`],
@@ -223,12 +246,12 @@ impl Calendar {
                 break;
             }
             self.far.pop();
-            self.wheel[of_event as usize & (WHEEL - 1)].push(event);
-            self.on_wheel += 1;
+            self.push_to_wheel(of_event as usize & (WHEEL - 1), event);
         }
         self.next = window + 1;
-        let mut taken = std::mem::take(&mut self.wheel[window as usize & (WHEEL - 1)]);
-        self.on_wheel -= taken.len();
+        let place = window as usize & (WHEEL - 1);
+        let mut taken = std::mem::take(&mut self.wheel[place]);
+        self.occupied[place / 64] &= !(1 << (place % 64));
         let start = window << self.shift;
         grouped.groups.clear();
         if grouped.events.len() < taken.len() {

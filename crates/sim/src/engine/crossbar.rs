@@ -375,7 +375,7 @@ impl<R: Routing> Partition<'_, R> {
         let mut end = now + rate.duration_of(u64::from(packet.size)).0.max(1);
         if let Some(flit) = shared.flit {
             end = end.max(
-                packet.tail + shared.delay + rate.duration_of(flit.min(u64::from(packet.size))).0,
+                packet.tail + shared.delay + rate.duration_of(u64::from(flit.min(packet.size))).0,
             );
         }
         // The link will not end before the crossbar, nor before the tail's last
@@ -385,7 +385,7 @@ impl<R: Routing> Partition<'_, R> {
         let flit = shared.flit.map_or(0, |flit| {
             class
                 .bandwidth
-                .duration_of(flit.min(u64::from(packet.size)))
+                .duration_of(u64::from(flit.min(packet.size)))
                 .0
         });
         packet.tail = packet.tail.max(end.saturating_sub(shared.delay + flit));

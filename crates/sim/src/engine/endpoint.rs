@@ -1,6 +1,5 @@
 //! Nodes: their network interfaces, open-loop sources and ranks.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
 use odonata_load::{Cursor, Operation, Program};
@@ -8,14 +7,15 @@ use odonata_network::{PacketRoute, Routing};
 use odonata_units::{Picoseconds, RankId, RouterId};
 
 use super::calendar::{Event, Kind};
-use super::packets::{Contents, NIL, Packet};
+use super::packets::{Contents, NIL, Packet, UNROUTED};
 use super::partition::{KeyMap, NEVER, Partition};
+use super::queues::Queue;
 use crate::config::{InjectionOrder, JobLoad, MessageRecords};
 use crate::outcome::MessageRecord;
 use odonata_units::{Bytes, NodeId};
 
 /// A message that its node has not sent completely.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OutMessage {
     bytes_left: u64,
     created: u64,
@@ -27,6 +27,7 @@ pub(super) struct OutMessage {
 /// The network interface of a node. Its link to the router is the port of the
 /// same number after all router ports.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub(super) struct Interface {
     pub node: u32,
     /// Its router (global number) and the port there, relative to the router.
@@ -36,8 +37,8 @@ pub(super) struct Interface {
     pub class: u8,
     /// Whether a message of an open-loop source is in `outgoing`.
     open_active: bool,
-    /// Messages to send, the next one first.
-    outgoing: VecDeque<OutMessage>,
+    /// Messages to send.
+    outgoing: Queue,
     /// Its open-loop sources in [`Partition::sources`].
     pub sources: Range<u32>,
     /// Packets and messages sent so far.
@@ -57,7 +58,7 @@ impl Interface {
             terminal,
             class,
             open_active: false,
-            outgoing: VecDeque::new(),
+            outgoing: Queue::default(),
             sources: 0..0,
             packets: 0,
             messages: 0,
@@ -65,12 +66,9 @@ impl Interface {
             wake_at: NEVER,
         }
     }
-
-    /// Bytes that it has not sent yet.
-    pub fn backlog(&self) -> u64 {
-        self.outgoing.iter().map(|message| message.bytes_left).sum()
-    }
 }
+
+const _: () = assert!(size_of::<Interface>() == 64);
 
 /// An open-loop source: a rank that sends at its own pace. Messages that wait
 /// for their node are not stored: when they were created can be computed.
@@ -216,55 +214,61 @@ impl<R: Routing> Partition<'_, R> {
             }
             return;
         }
-        let mut fresh = None;
+        let mut fresh = false;
         if !self.interfaces[index].open_active {
             fresh = self.pull_open_message(index, now);
-            self.interfaces[index].open_active = fresh.is_some();
-            if let Some(message) = fresh
-                && !self.interfaces[index].outgoing.is_empty()
-            {
-                self.interfaces[index].outgoing.push_back(message);
-                fresh = None;
-            }
+            self.interfaces[index].open_active = fresh;
         }
+        let queue = &mut self.interfaces[index].outgoing;
         // A message that finds nothing before it need not queue.
-        let Some(message) = fresh.or_else(|| self.interfaces[index].outgoing.pop_front()) else {
-            self.arm_interface(index, now + 1);
-            return;
-        };
-        let size = message.bytes_left.min(self.shared.packet) as u32;
+        if !(fresh && queue.is_empty()) {
+            if fresh {
+                self.waiting.push_back(queue, self.outgoing);
+            }
+            let Some(message) = self.waiting.pop_front(queue) else {
+                self.arm_interface(index, now + 1);
+                return;
+            };
+            self.outgoing = message;
+        }
+        let size = self.outgoing.bytes_left.min(u64::from(self.packet)) as u32;
         let lane = port << self.lane_shift;
         let state = &mut self.ports[port];
         if self.lanes[lane].credits < size {
             if state.stalled_since == NEVER {
                 state.stalled_since = now;
             }
-            self.interfaces[index].outgoing.push_front(message);
+            let queue = &mut self.interfaces[index].outgoing;
+            self.waiting.push_front(queue, self.outgoing);
             return;
         }
         if state.stalled_since != NEVER {
             state.end_stall(now, self.warmup);
         }
-        let end = self.inject(index, &message, size, now);
+        let end = self.inject(index, size, now);
         let interface = &mut self.interfaces[index];
-        let left = message.bytes_left - u64::from(size);
+        let left = self.outgoing.bytes_left - u64::from(size);
         if left == 0 {
-            if message.local_rank == NIL {
+            if self.outgoing.local_rank == NIL {
                 interface.open_active = false;
             } else {
                 let router = interface.router - self.base_router;
-                let payload = SENT | message.local_rank;
+                let payload = SENT | self.outgoing.local_rank;
                 let event = Event::new(end, router, Kind::Node, interface.terminal, payload);
                 self.schedule(event);
             }
         } else {
             let rest = OutMessage {
                 bytes_left: left,
-                ..message
+                ..self.outgoing
             };
             match self.shared.config.nic.injection {
-                InjectionOrder::RoundRobin => interface.outgoing.push_back(rest),
-                InjectionOrder::Fifo => interface.outgoing.push_front(rest),
+                InjectionOrder::RoundRobin => {
+                    self.waiting.push_back(&mut interface.outgoing, rest);
+                }
+                InjectionOrder::Fifo => {
+                    self.waiting.push_front(&mut interface.outgoing, rest);
+                }
             }
         }
         if self.interfaces[index].outgoing.is_empty() {
@@ -274,18 +278,20 @@ impl<R: Routing> Partition<'_, R> {
         }
     }
 
-    /// Sends one packet of `message`; returns when its tail has left the node.
-    fn inject(&mut self, index: usize, message: &OutMessage, size: u32, now: u64) -> u64 {
+    /// Sends one packet of the message that is being sent; returns when its tail
+    /// has left the node.
+    fn inject(&mut self, index: usize, size: u32, now: u64) -> u64 {
         let shared = self.shared;
+        let message = &self.outgoing;
         let port = self.router_ports + index;
         let interface = &mut self.interfaces[index];
         let sequence = interface.packets;
         interface.packets = sequence.wrapping_add(1);
         let state = &mut self.ports[port];
         let class = &shared.classes[state.class as usize];
-        let end = now + class.bandwidth.duration_of(u64::from(size)).0;
-        let head = match shared.flit {
-            Some(flit) => now + class.bandwidth.duration_of(flit.min(u64::from(size))).0,
+        let end = now + class.duration(size, self.packet);
+        let head = match self.flit {
+            Some(flit) => now + class.first_flit_duration(size, flit),
             None => end,
         };
         state.free_at = end;
@@ -299,7 +305,7 @@ impl<R: Routing> Partition<'_, R> {
         self.last_move = now;
         self.timeline
             .inject(now, u32::from(message.contents.job), u64::from(size));
-        let (router, terminal) = shared.attachment[message.contents.destination as usize];
+        let (router, terminal) = shared.attachment(message.contents.destination);
         // Nobody will ask who sent it to whom, nor for other packets of the message.
         let bare = message.local_rank == NIL
             && message.contents.message_bytes == u64::from(size)
@@ -314,7 +320,7 @@ impl<R: Routing> Partition<'_, R> {
             source: interface.node,
             sequence,
             upstream_port: interface.terminal as u16,
-            out_port: 0,
+            out_port: UNROUTED,
             job: message.contents.job,
             upstream_class: state.class,
             out_vc: 0,
@@ -332,14 +338,14 @@ impl<R: Routing> Partition<'_, R> {
     }
 
     /// The next message of the interface's open-loop sources that goes to
-    /// another node, if it has been created by now; sends those before it that
-    /// stay on this node.
-    fn pull_open_message(&mut self, index: usize, now: u64) -> Option<OutMessage> {
+    /// another node, if it has been created by now, as the one that is being
+    /// sent; sends those before it that stay on this node.
+    fn pull_open_message(&mut self, index: usize, now: u64) -> bool {
         let shared = self.shared;
         while let Some(at) = self.next_source(index) {
             let source = self.sources[at];
             if source.next_time > now || source.next_time >= self.stop {
-                return None;
+                return false;
             }
             let plan = &shared.jobs[source.job as usize];
             let JobLoad::Open(load) = &plan.load else {
@@ -358,7 +364,7 @@ impl<R: Routing> Partition<'_, R> {
             next.next_time = load
                 .arrival(shared.arrival_key, entity, n + 1, plan.start, created)
                 .0;
-            let message = self.create(
+            let leaves = self.create(
                 index,
                 source.job,
                 source.rank,
@@ -369,15 +375,16 @@ impl<R: Routing> Partition<'_, R> {
                 created.0,
                 now,
             );
-            if message.is_some() {
-                return message;
+            if leaves {
+                return true;
             }
         }
-        None
+        false
     }
 
-    /// Creates a message that goes through the network, for the interface to
-    /// send; delivers it otherwise, when its receiver is on the same node.
+    /// Creates a message that goes through the network as the one that is being
+    /// sent; delivers it otherwise, when its receiver is on the same node.
+    /// Returns whether it goes through the network.
     #[expect(
         clippy::too_many_arguments,
         reason = "a message has that many properties"
@@ -393,7 +400,7 @@ impl<R: Routing> Partition<'_, R> {
         tag: u32,
         created: u64,
         now: u64,
-    ) -> Option<OutMessage> {
+    ) -> bool {
         let shared = self.shared;
         let destination = shared.node_of(job, to.0).0;
         let collector = &mut self.jobs[job as usize];
@@ -415,12 +422,13 @@ impl<R: Routing> Partition<'_, R> {
             destination,
         };
         if destination != interface.node {
-            return Some(OutMessage {
+            self.outgoing = OutMessage {
                 bytes_left: bytes.0,
                 created,
                 local_rank,
                 contents,
-            });
+            };
+            return true;
         }
         let nic = &shared.config.nic;
         let begin = now.max(interface.loopback_free);
@@ -433,21 +441,12 @@ impl<R: Routing> Partition<'_, R> {
         self.timeline
             .inject(begin.min(shared.stop.saturating_sub(1)), job, bytes.0);
         let packet = Packet {
-            route: PacketRoute::injected(RouterId(0), 0),
             created,
             tail: time,
-            size: 0,
-            next: NIL,
-            upstream_router: NIL,
             source: interface.node,
-            sequence: 0,
-            upstream_port: 0,
-            out_port: 0,
             job: job as u16,
-            upstream_class: 0,
-            out_vc: 0,
-            routers: 0,
             bare: false,
+            ..Packet::VACANT
         };
         let slot = self.packets.insert(packet, contents);
         self.loopback_bytes += bytes.0;
@@ -462,7 +461,7 @@ impl<R: Routing> Partition<'_, R> {
         } else {
             self.packets.remove(slot);
         }
-        None
+        false
     }
 
     /// The last router has started to send a packet to its node, where the
@@ -657,7 +656,7 @@ impl<R: Routing> Partition<'_, R> {
                 Operation::Send { to, bytes, tag } => {
                     state.outstanding += 1;
                     self.stimuli += 1;
-                    let message = self.create(
+                    let leaves = self.create(
                         interface as usize,
                         job,
                         rank,
@@ -668,7 +667,11 @@ impl<R: Routing> Partition<'_, R> {
                         now,
                         now,
                     );
-                    self.interfaces[interface as usize].outgoing.extend(message);
+                    if leaves {
+                        let interface = &mut self.interfaces[interface as usize];
+                        self.waiting
+                            .push_back(&mut interface.outgoing, self.outgoing);
+                    }
                 }
                 Operation::Receive { from, tag } => {
                     let key = match_key(from.0, tag);
@@ -710,7 +713,12 @@ impl<R: Routing> Partition<'_, R> {
     /// carries yet.
     pub(super) fn settle(&mut self, end: u64) -> u64 {
         let shared = self.shared;
-        let mut backlog: u64 = self.interfaces.iter().map(Interface::backlog).sum();
+        let mut backlog: u64 = self
+            .interfaces
+            .iter()
+            .flat_map(|interface| self.waiting.iter(&interface.outgoing))
+            .map(|message| message.bytes_left)
+            .sum();
         for source in &self.sources {
             let plan = &shared.jobs[source.job as usize];
             let JobLoad::Open(load) = &plan.load else {

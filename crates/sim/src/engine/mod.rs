@@ -10,9 +10,10 @@ mod deadlock;
 mod driver;
 mod endpoint;
 mod measure;
+mod memory;
 mod packets;
 mod partition;
-mod prefetch;
+mod queues;
 mod shared;
 mod timeline;
 

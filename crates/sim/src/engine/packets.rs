@@ -2,9 +2,15 @@
 //! only the ends of a route need beside it.
 
 use odonata_network::PacketRoute;
+use odonata_units::RouterId;
+
+use super::memory::grow_in_huge_pages;
 
 /// No packet.
 pub(super) const NIL: u32 = u32::MAX;
+
+/// Output of a packet that is on its way to the router that will decide.
+pub(super) const UNROUTED: u16 = u16::MAX;
 
 /// The part of a packet that every hop reads and writes.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +33,8 @@ pub(super) struct Packet {
     pub sequence: u32,
     /// Port whose credits it holds: the one that sent it here, relative to its router.
     pub upstream_port: u16,
-    /// Output that it was routed to, relative to the router's first port.
+    /// Output that it was routed to, relative to the router's first port; or
+    /// [`UNROUTED`].
     pub out_port: u16,
     pub job: u16,
     /// Link class of `upstream_port`.
@@ -42,6 +49,27 @@ pub(super) struct Packet {
 }
 
 const _: () = assert!(size_of::<Packet>() == 64);
+
+impl Packet {
+    /// What a slot holds that was never used.
+    pub const VACANT: Self = Self {
+        route: PacketRoute::injected(RouterId(0), 0),
+        created: 0,
+        tail: 0,
+        size: 0,
+        next: NIL,
+        upstream_router: NIL,
+        source: 0,
+        sequence: 0,
+        upstream_port: 0,
+        out_port: UNROUTED,
+        job: 0,
+        upstream_class: 0,
+        out_vc: 0,
+        routers: 0,
+        bare: true,
+    };
+}
 
 /// What only the ends of a route need.
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,26 +97,28 @@ pub(super) struct Packets {
 impl Packets {
     #[inline]
     pub fn insert(&mut self, packet: Packet, contents: Contents) -> u32 {
-        if let Some(slot) = self.free.pop() {
-            self.hot[slot as usize] = packet;
-            self.contents[slot as usize] = contents;
-            slot
-        } else {
-            self.hot.push(packet);
-            self.contents.push(contents);
-            (self.hot.len() - 1) as u32
-        }
+        let slot = self.insert_bare(packet);
+        self.contents[slot as usize] = contents;
+        slot
     }
 
     /// Inserts a packet that is `bare`.
-    #[inline]
+    #[inline(always)]
     pub fn insert_bare(&mut self, packet: Packet) -> u32 {
-        if let Some(slot) = self.free.pop() {
-            self.hot[slot as usize] = packet;
-            slot
-        } else {
-            self.insert(packet, Contents::default())
-        }
+        let slot = self.free.pop().unwrap_or_else(|| self.add());
+        // Built where it stays: copying what has just been written stalls the processor.
+        self.hot[slot as usize] = packet;
+        slot
+    }
+
+    /// One more slot.
+    #[inline(never)]
+    fn add(&mut self) -> u32 {
+        grow_in_huge_pages(&mut self.hot);
+        grow_in_huge_pages(&mut self.contents);
+        self.hot.push(Packet::VACANT);
+        self.contents.push(Contents::default());
+        (self.hot.len() - 1) as u32
     }
 
     #[inline]

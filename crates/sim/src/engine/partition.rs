@@ -9,11 +9,12 @@ use odonata_units::{PortId, RouterId};
 
 use super::calendar::{Calendar, Event, GroupedEvents, Kind, PackedEvent};
 use super::crossbar::{BoundedCrossbar, WAKE_INPUT, WAKE_OUTPUT};
-use super::endpoint::{Interface, OpenSource, RankState};
+use super::endpoint::{Interface, OpenSource, OutMessage, RankState};
 use super::measure::JobCollector;
-use super::packets::{Contents, NIL, Packet, Packets};
-use super::prefetch::prefetch;
-use super::shared::{CREDIT_SIZE_BITS, Class, Shared};
+use super::memory::{prefetch, vec_in_huge_pages};
+use super::packets::{Contents, NIL, Packet, Packets, UNROUTED};
+use super::queues::Queues;
+use super::shared::{CREDIT_FOR_INTERFACE, CREDIT_SIZE_BITS, CREDIT_VC_SHIFT, Class, Shared};
 use super::timeline::TimelineCollector;
 use crate::config::{Arbitration, CreditUse, JobLoad};
 use crate::outcome::MessageRecord;
@@ -118,9 +119,12 @@ pub(super) struct Partition<'a, R: Routing> {
     pub delay: u64,
     pub stop: u64,
     pub warmup: u64,
-    pub flit: Option<u64>,
+    pub packet: u32,
+    pub flit: Option<u32>,
     /// log2 of the distance of a port's first virtual channel from the next port's in `lanes`.
     pub lane_shift: u32,
+    /// Whether the occupancy of ports has to be true at any moment.
+    reads_occupancy: bool,
     /// Whether ports and interfaces are too many for a processor's second-level
     /// cache, so that it pays to load them ahead of time.
     exceeds_cache: bool,
@@ -144,6 +148,8 @@ pub(super) struct Partition<'a, R: Routing> {
     pub packets: Packets,
     pub calendar: Calendar,
     pub interfaces: Vec<Interface>,
+    /// Messages that wait at interfaces.
+    pub waiting: Queues<OutMessage>,
     pub sources: Vec<OpenSource>,
     pub ranks: Vec<RankState>,
     /// Index in `ranks` by rank number over all jobs; `NIL` if elsewhere or open-loop.
@@ -178,6 +184,9 @@ pub(super) struct Partition<'a, R: Routing> {
     pub last_move: u64,
     /// Number of the boundary before the last step, the same in all partitions.
     pub latest_boundary: Option<u64>,
+    /// The message of which a node is sending a packet. Kept here because copies
+    /// of what has just been written stall the processor.
+    pub outgoing: OutMessage,
     /// End of the window being simulated.
     window_end: u64,
     window_start: u64,
@@ -228,6 +237,20 @@ impl odonata_network::RouterView for View<'_> {
     }
 }
 
+impl View<'_> {
+    /// Decides on the next hop of a packet at router `at`, which sees this.
+    #[inline(always)]
+    fn route<R: Routing>(mut self, routing: &R, at: u32, packet: &mut Packet) {
+        self.entity = (u64::from(packet.source) << 32) | u64::from(packet.sequence);
+        self.counter = u32::from(packet.routers) * DRAWS_PER_ROUTER;
+        let injected = packet.routers == 0;
+        packet.routers += 1;
+        let hop = routing.next_hop(&mut self, RouterId(at), injected, &mut packet.route);
+        packet.out_vc = hop.vc;
+        packet.out_port = hop.port;
+    }
+}
+
 /// Bytes that a credit event returns.
 #[inline(always)]
 fn credit_size(payload: u32) -> u32 {
@@ -236,6 +259,38 @@ fn credit_size(payload: u32) -> u32 {
 
 /// What a second-level cache holds beside the packets that pass.
 const CACHE_BYTES: usize = 1 << 20;
+
+/// Most events that are put in order by counting.
+const FEW: usize = 16;
+
+/// Events in ascending order, in `few` if they are few. Few are put where the
+/// number of smaller ones says: more comparisons than an insertion sort needs,
+/// but no branch that depends on one.
+#[inline(always)]
+fn in_order<'e>(
+    events: &'e mut [PackedEvent],
+    few: &'e mut [PackedEvent; FEW],
+) -> &'e [PackedEvent] {
+    if events.len() > FEW {
+        events.sort_unstable();
+        return events;
+    }
+    for (index, &event) in events.iter().enumerate() {
+        let (before, after) = events.split_at(index);
+        let smaller: usize = before
+            .iter()
+            .map(|&other| usize::from(other <= event))
+            .chain(after.iter().map(|&other| usize::from(other < event)))
+            .sum();
+        few[smaller & (FEW - 1)] = event;
+    }
+    &few[..events.len()]
+}
+
+/// How many routers ahead of the simulated one what their events name is loaded,
+/// and what that leads to.
+const NAMED_AHEAD: usize = 5;
+const LOOK_AHEAD: usize = 2;
 
 /// Random draws that a packet may make at one router.
 const DRAWS_PER_ROUTER: u32 = 64;
@@ -253,8 +308,12 @@ impl<'a, R: Routing> Partition<'a, R> {
         let base_port = topology.first_port[base_router as usize];
         let end_port = topology.first_port[end_router as usize];
         let router_ports = (end_port - base_port) as usize;
-        let mut ports = Vec::with_capacity(router_ports);
-        let mut interfaces = Vec::new();
+        let nodes = topology.peer[base_port as usize..end_port as usize]
+            .iter()
+            .filter(|peer| matches!(peer, Peer::Node(_)))
+            .count();
+        let mut ports = vec_in_huge_pages(router_ports + nodes);
+        let mut interfaces = vec_in_huge_pages(nodes);
         for router in base_router..end_router {
             for port in topology.ports_of(RouterId(router)) {
                 let class = topology.class_of_port[port].0;
@@ -285,20 +344,18 @@ impl<'a, R: Routing> Partition<'a, R> {
             ));
         }
         let lane_shift = shared.vcs.next_power_of_two().ilog2();
-        let lanes = ports
-            .iter()
-            .flat_map(|port| {
-                let credits = shared.classes[port.class as usize].buffer;
-                std::iter::repeat_n(
-                    Lane {
-                        credits,
-                        head: NIL,
-                        tail: NIL,
-                    },
-                    1 << lane_shift,
-                )
-            })
-            .collect();
+        let mut lanes = vec_in_huge_pages(ports.len() << lane_shift);
+        lanes.extend(ports.iter().flat_map(|port: &Port| {
+            let credits = shared.classes[port.class as usize].buffer;
+            std::iter::repeat_n(
+                Lane {
+                    credits,
+                    head: NIL,
+                    tail: NIL,
+                },
+                1 << lane_shift,
+            )
+        }));
         let routers = (end_router - base_router) as usize;
         let mut classes = Box::new([shared.classes[0]; 256]);
         classes[..shared.classes.len()].copy_from_slice(&shared.classes);
@@ -308,11 +365,13 @@ impl<'a, R: Routing> Partition<'a, R> {
             delay: shared.delay,
             stop: shared.stop,
             warmup: shared.warmup,
+            packet: shared.packet,
             flit: shared.flit,
             lane_shift,
             exceeds_cache: ports.len() * (size_of::<Port>() + (size_of::<Lane>() << lane_shift))
                 + interfaces.len() * (size_of::<Interface>() + size_of::<OpenSource>())
                 > CACHE_BYTES,
+            reads_occupancy: routing.reads_occupancy() || R::NEEDS_SNAPSHOT,
             routing,
             snapshot,
             base_router,
@@ -326,7 +385,8 @@ impl<'a, R: Routing> Partition<'a, R> {
             packets: Packets::default(),
             calendar: Calendar::new(shared.window_shift(), routers),
             interfaces,
-            sources: Vec::new(),
+            waiting: Queues::default(),
+            sources: vec_in_huge_pages(nodes),
             ranks: Vec::new(),
             local_rank: Vec::new(),
             incomplete: KeyMap::default(),
@@ -350,6 +410,7 @@ impl<'a, R: Routing> Partition<'a, R> {
             now: 0,
             last_move: 0,
             latest_boundary: None,
+            outgoing: OutMessage::default(),
             window_end: 0,
             window_start: 0,
             current: 0,
@@ -437,23 +498,34 @@ impl<'a, R: Routing> Partition<'a, R> {
         self.calendar.take(window, grouped);
         self.window_end = self.calendar.end_of(window);
         self.window_start = self.calendar.end_of(window) - self.calendar.window();
+        for index in 0..NAMED_AHEAD {
+            self.prefetch_named(grouped, index);
+        }
+        if self.exceeds_cache {
+            for index in 0..LOOK_AHEAD {
+                self.look_ahead(grouped, index);
+            }
+        }
         for index in 0..grouped.groups.len() - 1 {
             let group = grouped.groups[index];
             let end = grouped.groups[index + 1].first;
-            self.prefetch_named(grouped, index + 3);
+            self.prefetch_named(grouped, index + NAMED_AHEAD);
             if self.exceeds_cache {
-                self.prefetch_behind(grouped, index + 1);
+                self.look_ahead(grouped, index + LOOK_AHEAD);
             }
             let (events, credits) = grouped.events[group.first as usize..end as usize]
                 .split_at_mut((group.credits - group.first) as usize);
-            events.sort_unstable();
+            let mut few = [PackedEvent::LAST; FEW];
+            let events = in_order(events, &mut few);
             self.current = group.router;
             let first_port = self.first_port(group.router);
             let early = self.take_credits_early(first_port, credits);
             self.simulate_router(group.router, first_port, events, early);
-            for credit in early {
-                let port = self.creditor(first_port + credit.port() as usize);
-                self.ports[port].downstream -= credit_size(credit.payload());
+            if self.reads_occupancy {
+                for &credit in early {
+                    let port = self.creditor(first_port, credit);
+                    self.ports[port].downstream -= credit_size(credit.payload());
+                }
             }
         }
         self.window_end = 0;
@@ -478,15 +550,18 @@ impl<'a, R: Routing> Partition<'a, R> {
         let mut early = 0;
         for index in 0..credits.len() {
             let credit = credits[index];
-            let port = self.creditor(first_port + credit.port() as usize);
-            let state = &self.ports[port];
-            let vc = (credit.payload() >> CREDIT_SIZE_BITS) as usize;
+            let port = self.creditor(first_port, credit);
+            let state = &mut self.ports[port];
+            let vc = (credit.payload() >> CREDIT_VC_SHIFT) as usize;
             let lane = &mut self.lanes[(port << self.lane_shift) + vc];
             if state.stalled_since == NEVER
                 && !self.credits_at_crossbar
                 && lane.credits >= self.classes[state.class as usize].margin
             {
                 lane.credits += credit_size(credit.payload());
+                if !self.reads_occupancy {
+                    state.downstream -= credit_size(credit.payload());
+                }
                 credits[early] = credit;
                 early += 1;
             } else {
@@ -500,16 +575,15 @@ impl<'a, R: Routing> Partition<'a, R> {
         &credits[..early]
     }
 
-    /// Port (index in `ports`) whose channels the credits of a router port are
-    /// for: a terminal port sends to a node, which needs no credits, so they are
-    /// the node's interface's.
+    /// Port (index in `ports`) that a credit event is for: that of the event, or
+    /// that of the interface behind it.
     #[inline(always)]
-    fn creditor(&self, port: usize) -> usize {
-        let state = &self.ports[port];
-        if self.classes[state.class as usize].terminal {
-            self.router_ports + state.peer_router as usize
-        } else {
+    fn creditor(&self, first_port: usize, credit: PackedEvent) -> usize {
+        let port = first_port + credit.port() as usize;
+        if credit.payload() & CREDIT_FOR_INTERFACE == 0 {
             port
+        } else {
+            self.router_ports + self.ports[port].peer_router as usize
         }
     }
 
@@ -521,43 +595,71 @@ impl<'a, R: Routing> Partition<'a, R> {
         };
         let first_port = self.first_port(group.router);
         for event in &grouped.events[group.first as usize..next.first as usize] {
-            let port = first_port + event.port() as usize;
             if event.kind() == Kind::Arrive {
                 prefetch(&self.packets.hot, event.payload() as usize);
             } else if self.exceeds_cache {
-                prefetch(&self.ports, port);
-                prefetch(&self.lanes, port << self.lane_shift);
+                self.prefetch_port(first_port + event.port() as usize);
             }
         }
     }
 
-    /// Starts to load what the ports that a group names lead to: the first
-    /// packets of their queues, and nodes' interfaces.
     #[inline(always)]
-    fn prefetch_behind(&self, grouped: &GroupedEvents, index: usize) {
-        let Some(group) = grouped.groups.get(index) else {
+    fn prefetch_port(&self, port: usize) {
+        prefetch(&self.ports, port);
+        prefetch(&self.lanes, port << self.lane_shift);
+    }
+
+    /// Routes the packets of a group ahead of their arrival, as far as their
+    /// hops depend on nothing else; and starts to load what the packets and
+    /// ports that the group names lead to: the ports that packets leave
+    /// through, the first packets of queues, and nodes' interfaces.
+    #[inline(always)]
+    fn look_ahead(&mut self, grouped: &GroupedEvents, index: usize) {
+        let Some(&[group, next]) = grouped.groups.get(index..index + 2) else {
             return;
         };
-        if group.router == u32::MAX {
-            return;
-        }
         let first_port = self.first_port(group.router);
-        for event in &grouped.events[group.first as usize..group.credits as usize] {
-            if event.kind() == Kind::Wake {
-                let port = first_port + event.port() as usize;
-                let state = &self.ports[port];
-                if event.payload() == 0 {
-                    let vc = state.waiting.trailing_zeros() as usize & ((1 << self.lane_shift) - 1);
-                    prefetch(
-                        &self.packets.hot,
-                        self.lanes[(port << self.lane_shift) + vc].head as usize,
-                    );
-                } else {
-                    let interface = state.peer_router as usize;
-                    prefetch(&self.interfaces, interface);
-                    prefetch(&self.ports, self.router_ports + interface);
-                    prefetch(&self.sources, interface);
+        for event in &grouped.events[group.first as usize..next.first as usize] {
+            let port = first_port + event.port() as usize;
+            match event.kind() {
+                Kind::Arrive => {
+                    let packet = &mut self.packets.hot[event.payload() as usize];
+                    let injected = packet.routers == 0;
+                    if !self
+                        .routing
+                        .next_hop_reads_occupancy(injected, &packet.route)
+                    {
+                        let view = View {
+                            ports: &[],
+                            early: &[],
+                            offset: 0,
+                            snapshot: self.snapshot,
+                            key: self.shared.routing_key,
+                            entity: 0,
+                            counter: 0,
+                        };
+                        view.route(self.routing, self.base_router + group.router, packet);
+                        let out_port = usize::from(packet.out_port);
+                        self.prefetch_port(first_port + out_port);
+                    }
                 }
+                Kind::Wake if event.payload() == 0 => {
+                    let waiting = self.ports[port].waiting;
+                    let vc = waiting.trailing_zeros() as usize & ((1 << self.lane_shift) - 1);
+                    let lane = &self.lanes[(port << self.lane_shift) + vc];
+                    prefetch(&self.packets.hot, lane.head as usize);
+                }
+                Kind::Wake => {
+                    let interface = self.ports[port].peer_router as usize;
+                    prefetch(&self.interfaces, interface);
+                    prefetch(&self.sources, interface);
+                    self.prefetch_port(self.router_ports + interface);
+                }
+                Kind::Credit if event.payload() & CREDIT_FOR_INTERFACE != 0 => {
+                    let interface = self.ports[port].peer_router as usize;
+                    self.prefetch_port(self.router_ports + interface);
+                }
+                Kind::Credit | Kind::Node => {}
             }
         }
     }
@@ -602,7 +704,7 @@ impl<'a, R: Routing> Partition<'a, R> {
                 let port = first_port + event.port() as usize;
                 match event.kind() {
                     Kind::Arrive => self.arrive(router, first_port, port, event, early, alone),
-                    Kind::Credit => self.credit(port, event.payload()),
+                    Kind::Credit => self.credit(first_port, event),
                     Kind::Wake => match event.payload() {
                         0 => {
                             self.ports[port].wake = false;
@@ -703,9 +805,10 @@ impl<'a, R: Routing> Partition<'a, R> {
     }
 
     /// Takes a credit at its time.
-    fn credit(&mut self, port: usize, payload: u32) {
-        let port = self.creditor(port);
-        let vc = (payload >> CREDIT_SIZE_BITS) as usize;
+    fn credit(&mut self, first_port: usize, event: PackedEvent) {
+        let port = self.creditor(first_port, event);
+        let payload = event.payload();
+        let vc = (payload >> CREDIT_VC_SHIFT) as usize;
         self.lanes[(port << self.lane_shift) + vc].credits += credit_size(payload);
         self.ports[port].downstream -= credit_size(payload);
         if self.ports[port].stalled_since != NEVER {
@@ -731,35 +834,28 @@ impl<'a, R: Routing> Partition<'a, R> {
         let slot = event.payload();
         let now = self.window_start + event.offset();
         let packet = &mut self.packets.hot[slot as usize];
-        let injected = packet.routers == 0;
-        let mut view = View {
-            ports: &self.ports[first_port..self.router_ports],
-            early,
-            offset: event.offset(),
-            snapshot: self.snapshot,
-            key: self.shared.routing_key,
-            entity: (u64::from(packet.source) << 32) | u64::from(packet.sequence),
-            counter: u32::from(packet.routers) * DRAWS_PER_ROUTER,
-        };
-        packet.routers += 1;
-        let hop = self.routing.next_hop(
-            &mut view,
-            RouterId(self.base_router + router),
-            injected,
-            &mut packet.route,
-        );
-        packet.out_vc = hop.vc;
-        packet.out_port = hop.port;
+        if packet.out_port == UNROUTED {
+            let view = View {
+                ports: &self.ports[first_port..self.router_ports],
+                early,
+                offset: event.offset(),
+                snapshot: self.snapshot,
+                key: self.shared.routing_key,
+                entity: 0,
+                counter: 0,
+            };
+            view.route(self.routing, self.base_router + router, packet);
+        }
+        let (size, out_port, vc) = (packet.size, packet.out_port, packet.out_vc);
         if self.crossbar.is_some() {
             self.enter_fifo(first_port, input, slot);
             return;
         }
-        let size = packet.size;
-        let port = first_port + hop.port as usize;
-        let lane = (port << self.lane_shift) + hop.vc as usize;
+        let port = first_port + usize::from(out_port);
+        let lane = (port << self.lane_shift) + usize::from(vc);
         let state = &mut self.ports[port];
         if alone && state.waiting == 0 && state.free_at <= now && self.lanes[lane].credits >= size {
-            state.served = hop.vc;
+            state.served = vc;
             self.transmit(router, first_port, port, lane, slot, now);
             return;
         }
@@ -768,7 +864,7 @@ impl<'a, R: Routing> Partition<'a, R> {
         if state.free_at > now {
             if !state.wake {
                 state.wake = true;
-                let event = Event::new(state.free_at, router, Kind::Wake, u32::from(hop.port), 0);
+                let event = Event::new(state.free_at, router, Kind::Wake, u32::from(out_port), 0);
                 self.schedule(event);
             }
         } else if alone {
@@ -904,10 +1000,10 @@ impl<'a, R: Routing> Partition<'a, R> {
         let (latency, terminal) = (class.latency, class.terminal);
         let packet = &mut self.packets.hot[slot as usize];
         let size = packet.size;
-        let mut end = now + class.bandwidth.duration_of(u64::from(size)).0;
+        let mut end = now + class.duration(size, self.packet);
         let mut head = end;
         if let Some(flit) = self.flit {
-            let flit = class.bandwidth.duration_of(flit.min(u64::from(size))).0;
+            let flit = class.first_flit_duration(size, flit);
             head = now + flit;
             // A link that is faster than the one before waits for the tail.
             end = end.max(packet.tail + self.delay + flit);
@@ -937,6 +1033,7 @@ impl<'a, R: Routing> Partition<'a, R> {
         state.downstream += size;
         let (peer_router, peer_port) = (state.peer_router, state.peer_port);
         packet.route.vc = out_vc;
+        packet.out_port = UNROUTED;
         packet.tail = end + latency;
         packet.upstream_port = (port - first_port) as u16;
         packet.upstream_router = self.base_router + router;
@@ -949,9 +1046,14 @@ impl<'a, R: Routing> Partition<'a, R> {
     #[inline(always)]
     pub(super) fn release_input(&mut self, slot: u32, end: u64) {
         let packet = &self.packets.hot[slot as usize];
-        let latency = self.classes[packet.upstream_class as usize].latency;
-        let time = end + latency + self.shared.credit_delay;
-        let payload = (u32::from(packet.route.vc) << CREDIT_SIZE_BITS) | packet.size;
+        let class = &self.classes[packet.upstream_class as usize];
+        let time = end + class.latency + self.shared.credit_delay;
+        let whose = if class.terminal {
+            CREDIT_FOR_INTERFACE
+        } else {
+            0
+        };
+        let payload = (u32::from(packet.route.vc) << CREDIT_VC_SHIFT) | whose | packet.size;
         self.send_credit(
             packet.upstream_router,
             u32::from(packet.upstream_port),

@@ -17,10 +17,66 @@ pub(super) struct Class {
     pub terminal: bool,
     /// A channel with this many credits cannot run short of them within a window.
     pub margin: u32,
+    /// How long a whole packet takes.
+    pub packet_duration: u64,
+    /// How long the first flit of a packet of more than one takes.
+    pub flit_duration: u64,
 }
 
-/// Bits of the size in a credit event; its virtual channel lies above.
-pub(super) const CREDIT_SIZE_BITS: u32 = 26;
+impl Class {
+    /// How long `size` bytes take, where most packets are of `whole` bytes.
+    #[inline(always)]
+    pub fn duration(&self, size: u32, whole: u32) -> u64 {
+        if size == whole {
+            self.packet_duration
+        } else {
+            self.bandwidth.duration_of(u64::from(size)).0
+        }
+    }
+
+    /// How long the first flit of a packet takes, in flits of `flit` bytes.
+    #[inline(always)]
+    pub fn first_flit_duration(&self, size: u32, flit: u32) -> u64 {
+        if size >= flit {
+            self.flit_duration
+        } else {
+            self.bandwidth.duration_of(u64::from(size)).0
+        }
+    }
+}
+
+/// `nodes` nodes per router, in order; the first is on port `first_port`.
+#[derive(Clone, Copy, Debug)]
+struct RegularAttachment {
+    nodes: u32,
+    first_port: u32,
+}
+
+impl RegularAttachment {
+    #[inline(always)]
+    fn of(self, node: u32) -> (u32, u16) {
+        let (router, port) = (node / self.nodes, node % self.nodes);
+        (router, (self.first_port + port) as u16)
+    }
+
+    /// The rule that `attachment` follows, if any.
+    fn find(attachment: &[(u32, u16)]) -> Option<Self> {
+        let &(_, first_port) = attachment.first()?;
+        let nodes = attachment.iter().take_while(|&&(r, _)| r == 0).count();
+        let rule = Self {
+            nodes: u32::try_from(nodes).ok().filter(|&nodes| nodes > 0)?,
+            first_port: u32::from(first_port),
+        };
+        let follows = |(node, &at): (usize, &(u32, u16))| rule.of(node as u32) == at;
+        attachment.iter().enumerate().all(follows).then_some(rule)
+    }
+}
+
+/// Bits of the size in a credit event. Above lie one bit that tells whether it
+/// is for the interface behind the port, and its virtual channel.
+pub(super) const CREDIT_SIZE_BITS: u32 = 25;
+pub(super) const CREDIT_FOR_INTERFACE: u32 = 1 << CREDIT_SIZE_BITS;
+pub(super) const CREDIT_VC_SHIFT: u32 = CREDIT_SIZE_BITS + 1;
 
 /// Most virtual channels.
 pub(super) const MAX_VCS: u8 = 16;
@@ -35,14 +91,18 @@ pub(super) struct Shared<'a> {
     /// Virtual channels of every link.
     pub vcs: usize,
     /// `flit` bytes under cut-through, none under store-and-forward.
-    pub flit: Option<u64>,
+    pub flit: Option<u32>,
     pub delay: u64,
     pub credit_delay: u64,
-    pub packet: u64,
+    pub packet: u32,
     /// Router of each node and the terminal port there, relative to the router.
-    pub attachment: Vec<(u32, u16)>,
+    attachment: Vec<(u32, u16)>,
+    /// The same as a rule, if all routers have equally many nodes, in order.
+    regular_attachment: Option<RegularAttachment>,
     /// Number of each job's first rank among all ranks.
     pub first_rank: Vec<u32>,
+    /// Node of each job's first rank, if its ranks sit on consecutive nodes.
+    first_node: Vec<Option<u32>>,
     pub routing_key: StreamKey,
     pub arrival_key: StreamKey,
     pub destination_key: StreamKey,
@@ -83,14 +143,15 @@ impl<'a> Shared<'a> {
             return Err(parameter(
                 "simulation.packet",
                 config.packet,
-                "1 B to 64 MiB - 1 B",
+                "1 B to 32 MiB - 1 B",
             ));
         }
         let flit = match config.router.switching {
             Switching::CutThrough { flit } if flit.0 == 0 => {
                 return Err(parameter("network.router.flit", flit, "at least 1 B"));
             }
-            Switching::CutThrough { flit } => Some(flit.0),
+            // No packet is longer, so a longer flit makes no difference.
+            Switching::CutThrough { flit } => Some(flit.0.min(packet)),
             Switching::StoreAndForward => None,
         };
         if let Crossbar::Bounded {
@@ -150,6 +211,8 @@ impl<'a> Shared<'a> {
                 })?,
                 terminal: class.kind == LinkKind::Terminal,
                 margin: 0,
+                packet_duration: class.bandwidth.duration_of(packet).0,
+                flit_duration: class.bandwidth.duration_of(flit.unwrap_or(0)).0,
             });
         }
         let mut attachment = Vec::with_capacity(topology.nodes());
@@ -213,6 +276,7 @@ impl<'a> Shared<'a> {
             ));
         }
         let mut first_rank = vec![0u32];
+        let mut first_node = Vec::with_capacity(jobs.len());
         for job in jobs {
             let ranks = match &job.load {
                 JobLoad::Open(source) => source.ranks,
@@ -245,6 +309,9 @@ impl<'a> Shared<'a> {
                 ));
             }
             first_rank.push(next as u32);
+            let first = job.node_of_rank.first().map(|node| node.0);
+            let consecutive = job.node_of_rank.windows(2).all(|w| w[1].0 == w[0].0 + 1);
+            first_node.push(first.filter(|_| consecutive));
         }
         let mut shared = Self {
             topology,
@@ -253,12 +320,14 @@ impl<'a> Shared<'a> {
             measurement: *measurement,
             classes,
             vcs: usize::from(vcs),
-            flit,
+            flit: flit.map(|flit| flit as u32),
             delay: config.router.delay.0,
             credit_delay: config.router.credit_delay.0,
-            packet,
+            packet: packet as u32,
+            regular_attachment: RegularAttachment::find(&attachment),
             attachment,
             first_rank,
+            first_node,
             routing_key: StreamKey::new(config.seed, Purpose::Routing),
             arrival_key: StreamKey::new(config.seed, Purpose::Arrival),
             destination_key: StreamKey::new(config.seed, Purpose::Destination),
@@ -282,10 +351,24 @@ impl<'a> Shared<'a> {
         self.first_rank[job as usize] + rank
     }
 
-    /// Node of a rank.
-    #[inline]
+    /// Node of a rank. Computed where it can be: looking it up may mean to wait
+    /// for memory, as ranks come in no order.
+    #[inline(always)]
     pub fn node_of(&self, job: u32, rank: u32) -> NodeId {
-        self.jobs[job as usize].node_of_rank[rank as usize]
+        match self.first_node[job as usize] {
+            Some(first) => NodeId(first + rank),
+            None => self.jobs[job as usize].node_of_rank[rank as usize],
+        }
+    }
+
+    /// Router of a node and the terminal port there, relative to the router;
+    /// computed where it can be.
+    #[inline(always)]
+    pub fn attachment(&self, node: u32) -> (u32, u16) {
+        match self.regular_attachment {
+            Some(rule) => rule.of(node),
+            None => self.attachment[node as usize],
+        }
     }
 
     /// log2 of the length of a window: no longer than any latency between two
@@ -299,7 +382,7 @@ impl<'a> Shared<'a> {
         let fastest = self
             .classes
             .iter()
-            .map(|class| class.bandwidth.duration_of(self.packet).0)
+            .map(|class| class.packet_duration)
             .min()
             .unwrap_or(1)
             .max(1);

@@ -1,0 +1,139 @@
+//! Many short first-in-first-out queues in one place.
+
+use super::packets::NIL;
+
+/// A queue in a [`Queues`]: its first and last element there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Queue {
+    head: u32,
+    tail: u32,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self {
+            head: NIL,
+            tail: NIL,
+        }
+    }
+}
+
+impl Queue {
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.head == NIL
+    }
+}
+
+/// The elements of all queues, linked. An empty queue takes no memory here.
+#[derive(Clone, Debug)]
+pub(super) struct Queues<T> {
+    /// Elements with the index of the next one in their queue, or of the next
+    /// free place.
+    elements: Vec<(T, u32)>,
+    free: u32,
+}
+
+impl<T> Default for Queues<T> {
+    fn default() -> Self {
+        Self {
+            elements: Vec::new(),
+            free: NIL,
+        }
+    }
+}
+
+impl<T: Copy> Queues<T> {
+    fn place(&mut self, element: T, next: u32) -> u32 {
+        if self.free == NIL {
+            self.elements.push((element, next));
+            (self.elements.len() - 1) as u32
+        } else {
+            let place = self.free;
+            self.free = self.elements[place as usize].1;
+            self.elements[place as usize] = (element, next);
+            place
+        }
+    }
+
+    pub fn push_back(&mut self, queue: &mut Queue, element: T) {
+        let place = self.place(element, NIL);
+        if queue.is_empty() {
+            queue.head = place;
+        } else {
+            self.elements[queue.tail as usize].1 = place;
+        }
+        queue.tail = place;
+    }
+
+    pub fn push_front(&mut self, queue: &mut Queue, element: T) {
+        let place = self.place(element, queue.head);
+        if queue.is_empty() {
+            queue.tail = place;
+        }
+        queue.head = place;
+    }
+
+    pub fn pop_front(&mut self, queue: &mut Queue) -> Option<T> {
+        if queue.is_empty() {
+            return None;
+        }
+        let place = queue.head;
+        let (element, next) = self.elements[place as usize];
+        self.elements[place as usize].1 = self.free;
+        self.free = place;
+        queue.head = next;
+        Some(element)
+    }
+
+    /// The elements of a queue, first to last.
+    pub fn iter(&self, queue: &Queue) -> impl Iterator<Item = &T> {
+        let mut place = queue.head;
+        std::iter::from_fn(move || {
+            let (element, next) = self.elements.get(place as usize)?;
+            place = *next;
+            Some(element)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Several queues behave as a `VecDeque` each, whatever is done in
+        /// which order, and places are used again.
+        #[test]
+        fn queues_keep_their_order(
+            steps in prop::collection::vec((0usize..5, 0u8..3), 0..300),
+        ) {
+            let mut queues = Queues::default();
+            let mut places = [Queue::default(); 5];
+            let mut expected: [VecDeque<usize>; 5] = Default::default();
+            let mut most = 0;
+            for (number, &(queue, action)) in steps.iter().enumerate() {
+                let (place, list) = (&mut places[queue], &mut expected[queue]);
+                match action {
+                    0 => {
+                        queues.push_back(place, number);
+                        list.push_back(number);
+                    }
+                    1 => {
+                        queues.push_front(place, number);
+                        list.push_front(number);
+                    }
+                    _ => prop_assert_eq!(queues.pop_front(place), list.pop_front()),
+                }
+                prop_assert_eq!(place.is_empty(), list.is_empty());
+                prop_assert!(queues.iter(place).eq(list.iter()));
+                most = most.max(expected.iter().map(VecDeque::len).sum::<usize>());
+            }
+            prop_assert_eq!(queues.elements.len(), most);
+        }
+    }
+}
