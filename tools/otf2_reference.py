@@ -10,7 +10,6 @@ same lines of what our own reader finds and compares the sums. Needs the library
 
 import sys
 
-import _otf2
 import otf2
 
 

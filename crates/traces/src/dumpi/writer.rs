@@ -83,8 +83,16 @@ impl<W: Write> DumpiWriter<W> {
     /// records written.
     ///
     /// # Errors
-    /// If `out` fails.
+    /// If the header names a version whose layout is another one, or `out` fails.
     pub fn finish(mut self, header: &Header, trailer: &Trailer) -> io::Result<W> {
+        if !header.is_at_least([0, 6, 9]) {
+            let [major, minor, patch] = header.version;
+            let reason = format!(
+                "a header of version {major}.{minor}.{patch}; the layout written is that of \
+                 0.6.9 and later"
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+        }
         self.u16(END_OF_STREAM);
         let header_at = self.offset();
         self.scratch.extend(header.version);
