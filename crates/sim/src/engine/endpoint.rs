@@ -333,7 +333,9 @@ impl<R: Routing> Partition<'_, R> {
         } else {
             self.packets.insert(packet, message.contents)
         };
-        self.send_arrival(router, port, head + class.latency + shared.delay, slot);
+        let arrival = head + class.latency + shared.delay;
+        let router = router - self.base_router;
+        self.schedule(Event::new(arrival, router, Kind::Arrive, port, slot));
         end
     }
 

@@ -163,6 +163,8 @@ pub(super) struct Partition<'a, R: Routing> {
     pub outbox: Vec<Mail>,
     /// First router of each partition, and one past the last.
     pub bounds: Vec<u32>,
+    /// Partition of every router of the network.
+    partition_of: Vec<u16>,
     /// Ranks that have not finished.
     pub unfinished: u64,
     /// What will still move ranks: timers, and messages of closed-loop jobs
@@ -398,6 +400,11 @@ impl<'a, R: Routing> Partition<'a, R> {
             messages: Vec::new(),
             outbox: (1..bounds.len()).map(|_| Mail::default()).collect(),
             bounds: bounds.to_vec(),
+            partition_of: bounds
+                .windows(2)
+                .zip(0u16..)
+                .flat_map(|(pair, partition)| (pair[0]..pair[1]).map(move |_| partition))
+                .collect(),
             unfinished: 0,
             stimuli: 0,
             injected_bytes: 0,
@@ -414,9 +421,11 @@ impl<'a, R: Routing> Partition<'a, R> {
             window_end: 0,
             window_start: 0,
             current: 0,
-            upcoming: Vec::new(),
-            touched: Vec::new(),
-            touched_crossbar: Vec::new(),
+            // With room from the start, so that they lie in this thread's part
+            // of the heap (see `driver`).
+            upcoming: Vec::with_capacity(256),
+            touched: Vec::with_capacity(256),
+            touched_crossbar: Vec::with_capacity(256),
         };
         partition.place_ranks();
         partition
@@ -1022,7 +1031,6 @@ impl<'a, R: Routing> Partition<'a, R> {
             self.release_input(slot, end);
         }
         let state = &mut self.ports[port];
-        let packet = &mut self.packets.hot[slot as usize];
         if terminal {
             self.deliver(router, (port - first_port) as u32, slot, end + latency);
             return;
@@ -1031,15 +1039,22 @@ impl<'a, R: Routing> Partition<'a, R> {
             self.lanes[lane].credits -= size;
         }
         state.downstream += size;
-        let (peer_router, peer_port) = (state.peer_router, state.peer_port);
+        let (peer_router, peer_port, class) = (state.peer_router, state.peer_port, state.class);
+        let arrival = head + latency + self.delay;
+        let here = self.base_router + router;
+        let packet = if self.has_router(peer_router) {
+            let peer = peer_router - self.base_router;
+            self.schedule(Event::new(arrival, peer, Kind::Arrive, peer_port, slot));
+            &mut self.packets.hot[slot as usize]
+        } else {
+            self.post_packet(peer_router, peer_port, arrival, slot)
+        };
         packet.route.vc = out_vc;
         packet.out_port = UNROUTED;
         packet.tail = end + latency;
         packet.upstream_port = (port - first_port) as u16;
-        packet.upstream_router = self.base_router + router;
-        packet.upstream_class = state.class;
-        let arrival = head + latency + self.delay;
-        self.send_arrival(peer_router, peer_port, arrival, slot);
+        packet.upstream_router = here;
+        packet.upstream_class = class;
     }
 
     /// The tail of a packet leaves its input buffer at `end`: tells who sent it.
@@ -1064,7 +1079,7 @@ impl<'a, R: Routing> Partition<'a, R> {
 
     #[inline(always)]
     fn send_credit(&mut self, router: u32, port: u32, time: u64, payload: u32) {
-        if router.wrapping_sub(self.base_router) < self.end_router - self.base_router {
+        if self.has_router(router) {
             let event = Event::new(time, router - self.base_router, Kind::Credit, port, payload);
             self.schedule(event);
         } else {
@@ -1074,30 +1089,34 @@ impl<'a, R: Routing> Partition<'a, R> {
         }
     }
 
-    /// Lets a packet arrive at `router`, which may be in another partition.
+    /// Whether a router of the network is in this partition.
     #[inline(always)]
-    pub(super) fn send_arrival(&mut self, router: u32, port: u32, time: u64, slot: u32) {
-        if router.wrapping_sub(self.base_router) < self.end_router - self.base_router {
-            let event = Event::new(time, router - self.base_router, Kind::Arrive, port, slot);
-            self.schedule(event);
-        } else {
-            let (partition, router) = self.elsewhere(router);
-            let mail = &mut self.outbox[partition];
-            let packet = self.packets.hot[slot as usize];
-            mail.arrivals
-                .push(Event::new(time, router, Kind::Arrive, port, 0));
-            mail.packets.push(packet);
-            if !packet.bare {
-                mail.contents.push(self.packets.contents[slot as usize]);
-            }
-            self.packets.remove(slot);
+    fn has_router(&self, router: u32) -> bool {
+        router.wrapping_sub(self.base_router) < self.end_router - self.base_router
+    }
+
+    /// Lets a packet arrive at a router of another partition. Returns the copy
+    /// of it that goes there, for what changes on the way: written only then,
+    /// as copying what has just been written stalls the processor.
+    fn post_packet(&mut self, router: u32, port: u32, time: u64, slot: u32) -> &mut Packet {
+        let (partition, router) = self.elsewhere(router);
+        let mail = &mut self.outbox[partition];
+        mail.arrivals
+            .push(Event::new(time, router, Kind::Arrive, port, 0));
+        let packet = &self.packets.hot[slot as usize];
+        if !packet.bare {
+            mail.contents.push(self.packets.contents[slot as usize]);
         }
+        let copy = mail.packets.len();
+        mail.packets.push(*packet);
+        self.packets.remove(slot);
+        &mut mail.packets[copy]
     }
 
     /// Partition of a router of the network, and the router's number there.
     #[inline(always)]
     fn elsewhere(&self, router: u32) -> (usize, u32) {
-        let partition = self.bounds.partition_point(|&first| first <= router) - 1;
+        let partition = usize::from(self.partition_of[router as usize]);
         (partition, router - self.bounds[partition])
     }
 
@@ -1107,7 +1126,10 @@ impl<'a, R: Routing> Partition<'a, R> {
             self.calendar.push(event);
         }
         let mut contents = mail.contents.drain(..);
-        for (event, packet) in mail.arrivals.drain(..).zip(mail.packets.drain(..)) {
+        for index in 0..mail.arrivals.len() {
+            // The lines still lie in the cache of the processor that wrote them.
+            prefetch(&mail.packets, index + 8);
+            let (event, packet) = (mail.arrivals[index], mail.packets[index]);
             let slot = if packet.bare {
                 self.packets.insert_bare(packet)
             } else {
@@ -1116,6 +1138,9 @@ impl<'a, R: Routing> Partition<'a, R> {
             };
             self.calendar.push(event.with_payload(slot));
         }
+        drop(contents);
+        mail.arrivals.clear();
+        mail.packets.clear();
     }
 
     /// Publishes the occupancy of this partition's ports.
