@@ -116,6 +116,23 @@ def export(spec_json: str, format: str, path: str) -> None:
         OSError: If it cannot be written.
     """
 
+def trace_summary(path: str, records: int = 0) -> dict[str, Any]:
+    """Reads a whole trace file and tells what it holds.
+
+    Args:
+        path: A DUMPI trace or job description, a GOAL schedule, the anchor file of an OTF2
+            archive, an htsim connection matrix or a packet trace.
+        records: How many of its first records to add as texts.
+
+    Returns:
+        ``file``, ``format``, ``ranks``, ``records``, ``facts`` by name, ``kinds`` (``kind``,
+        ``records``, ``bytes_sent``; most frequent first), ``samples``.
+
+    Raises:
+        SpecError: If the file is of no known format or damaged.
+        InternalError: If the engine has a defect.
+    """
+
 def default_scenario() -> str:
     """The engine's own defaults, as the normalised form of a dragonfly without jobs."""
 

@@ -93,6 +93,12 @@ class InternalError(OdonataError):
     """A mistake of Odonata's own; please report it."""
 
 
+class TraceError(OdonataError, ValueError):
+    """A trace file that is of no known format or damaged; tells file, place and reason."""
+
+    exit_code = ExitCode.USAGE
+
+
 class OutputError(OdonataError):
     """Results that cannot be written where they were asked for, or read from there."""
 

@@ -265,5 +265,5 @@ def test_help_and_version_succeed(capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke("--version") == ExitCode.OK
     assert capsys.readouterr().out.startswith("odonata ")
     assert invoke("--help") == ExitCode.OK
-    for command in ["run", "show", "verify", "topology", "schema", "bench"]:
+    for command in ["run", "show", "verify", "topology", "trace", "schema", "bench"]:
         assert command in capsys.readouterr().out or invoke(command, "--help") == ExitCode.OK

@@ -42,6 +42,7 @@ mod tables;
 #[cfg(test)]
 mod testing;
 mod topology;
+mod traces;
 
 pub use bench::{BenchOptions, BenchResult, bench, bench_scenario};
 pub use cost::{Cost, peak_rss_bytes};
@@ -57,6 +58,7 @@ pub use spec::Scenario;
 pub use steady::JobStatistics;
 pub use tables::{Column, Table};
 pub use topology::{build_topology, default_buffer};
+pub use traces::trace_summary;
 
 /// Version of this crate.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -146,6 +146,19 @@ mod _engine {
         Ok(())
     }
 
+    /// Reads a whole trace file and tells what it holds, with its first `records`
+    /// records as texts.
+    #[pyfunction]
+    #[pyo3(signature = (path, records=0))]
+    fn trace_summary(
+        py: Python<'_>,
+        path: std::path::PathBuf,
+        records: usize,
+    ) -> PyResult<Bound<'_, PyAny>> {
+        let summary = computing(py, |_| odonata::trace_summary(&path, records))?;
+        to_python(py, &summary)
+    }
+
     /// The defaults of the engine for a dragonfly: a normalised scenario in JSON.
     #[pyfunction]
     fn default_scenario() -> String {

@@ -40,7 +40,8 @@ impl<R: Read + Seek> ByteReader<R> {
         Ok(Self {
             source,
             file,
-            buffer: vec![0; BUFFER_BYTES],
+            // Small files need no large buffer.
+            buffer: vec![0; size.clamp(1, BUFFER_BYTES as u64) as usize],
             next: 0,
             filled: 0,
             read: 0,

@@ -15,5 +15,7 @@ pub mod htsim;
 mod lines;
 pub mod otf2;
 pub mod packets;
+mod summary;
 
 pub use error::{Position, TraceError};
+pub use summary::{Format, KindCount, Summary};

@@ -127,12 +127,6 @@ fn files(big_endian: bool, count: u64, fill: impl FnOnce(&mut Bytewise)) -> File
         out.short(500);
         out.short(1_700_000_000_000_000_000);
     });
-    for (id, text) in ["", "MPI Rank", "main"].into_iter().enumerate() {
-        definitions.record(10, |out| {
-            out.short(id as u64);
-            out.text(text);
-        });
-    }
     for id in 0..2 {
         definitions.record(13, |out| {
             out.short(id);
@@ -182,6 +176,13 @@ fn files(big_endian: bool, count: u64, fill: impl FnOnce(&mut Bytewise)) -> File
         out.short(0);
         out.short(4);
     });
+    // Strings may follow what they name.
+    for (id, text) in ["", "MPI Rank", "main"].into_iter().enumerate() {
+        definitions.record(10, |out| {
+            out.short(id as u64);
+            out.text(text);
+        });
+    }
     // A kind that is not read.
     definitions.record(200, |out| out.bytes.extend([1; 300]));
     definitions.bytes.push(2);

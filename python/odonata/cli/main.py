@@ -15,6 +15,7 @@ from odonata.cli.schema import schema
 from odonata.cli.shared import debug_option, progress_terminal
 from odonata.cli.show import show
 from odonata.cli.topology import topology
+from odonata.cli.trace import trace
 from odonata.cli.verify import verify
 from odonata.errors import ExitCode, OdonataError
 
@@ -29,7 +30,7 @@ def odonata() -> None:
     """Simulates a supercomputer's network packet by packet, with its jobs and their placement."""
 
 
-for command in (run, show, verify, topology, schema, bench):
+for command in (run, show, verify, topology, trace, schema, bench):
     odonata.add_command(command)
 
 

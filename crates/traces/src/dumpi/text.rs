@@ -338,7 +338,7 @@ fn write_statuses(statuses: &[Status], out: &mut impl Write) -> io::Result<()> {
 }
 
 /// A moment in seconds since 1970 as C's `ctime` writes it, in UTC.
-fn date(seconds: u64) -> String {
+pub fn date(seconds: u64) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [&str; 12] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",

@@ -57,6 +57,11 @@ impl<R: Read + Seek> ChunkReader<R> {
         }
     }
 
+    /// Goes back behind the header of the first chunk.
+    pub fn rewind(&mut self) -> Result<(), TraceError> {
+        self.enter_chunk(0)
+    }
+
     fn enter_chunk(&mut self, start: u64) -> Result<(), TraceError> {
         let end = start.saturating_add(self.chunk_size);
         self.bytes.enter(start, end, "chunk")?;

@@ -175,6 +175,20 @@ impl Definitions {
     ) -> Result<Self, TraceError> {
         let mut reader = ChunkReader::new(source, file, anchor.definition_chunk_bytes)?;
         let mut definitions = Self::default();
+        // Other records may name strings that follow them.
+        while let Some(kind) = reader.next_kind(|_| Ok(()), |_| Ok(()))? {
+            let at = reader.bytes.position() - 1;
+            let record = reader.begin_record()?;
+            if kind == kind::STRING {
+                let id = reader.u32()?;
+                if definitions.strings.insert(id, reader.text()?).is_some() {
+                    let reason = format!("string {id} is defined twice");
+                    return Err(reader.bytes.error_at(at, reason));
+                }
+            }
+            reader.end_record(record)?;
+        }
+        reader.rewind()?;
         let mut count = 0u64;
         let mut has_clock = false;
         while let Some(kind) = reader.next_kind(|_| Ok(()), |_| Ok(()))? {
@@ -295,11 +309,6 @@ impl Definitions {
                         false => None,
                     },
                 };
-            }
-            kind::STRING => {
-                let id = reader.u32()?;
-                let text = reader.text()?;
-                once(self.strings.insert(id, text), "string", id.into())?;
             }
             kind::PROCESS => {
                 let id = reader.u32()?;
@@ -443,9 +452,7 @@ impl Definitions {
         match self.strings.get(&id) {
             Some(text) => Ok(text.clone()),
             None if id == NONE => Ok(String::new()),
-            None => Err(Found::Wrong(format!(
-                "string {id}, which is not defined above"
-            ))),
+            None => Err(Found::Wrong(format!("string {id}, which is not defined"))),
         }
     }
 

@@ -1,0 +1,86 @@
+"""``odonata trace``: look at application traces."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from odonata.cli.shared import debug_option, json_option, print_json, terminal
+from odonata.errors import InternalError, TraceError
+
+
+@click.group()
+@debug_option
+def trace() -> None:
+    """Look at traces of real applications."""
+
+
+@trace.command()
+@click.argument(
+    "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@click.option(
+    "--records",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Print the first N records of each file as well.",
+)
+@json_option
+@debug_option
+def show(files: tuple[Path, ...], records: int, as_json: bool) -> None:
+    """Print what trace files hold: ranks, and records and bytes sent by kind.
+
+    Reads every FILE to its end, so that a damaged one is told from a good one: a DUMPI trace of
+    a rank (.bin) or the description of a job (.meta), a GOAL schedule as text or in binary, the
+    anchor file of an OTF2 archive (.otf2), an htsim connection matrix (.cm), a packet trace.
+    """
+    summaries = [_summary(file, records) for file in files]
+    if as_json:
+        print_json({"traces": summaries})
+        return
+    console = terminal()
+    for summary in summaries:
+        _print(console, summary)
+
+
+def _summary(file: Path, records: int) -> dict[str, Any]:
+    """What a trace holds.
+
+    Raises:
+        TraceError: If the file is of no known format or damaged.
+        InternalError: If the engine has a defect.
+    """
+    from odonata import _engine
+
+    try:
+        return _engine.trace_summary(str(file), records)
+    except _engine.SpecError as error:
+        raise TraceError(error.args[1]) from None
+    except _engine.InternalError as error:
+        raise InternalError(str(error)) from None
+
+
+def _print(console: Console, summary: dict[str, Any]) -> None:
+    """Prints a summary for people."""
+    from odonata.display import count, size
+    from odonata.report import print_figures
+
+    figures = {"ranks": summary["ranks"], "records": summary["records"], **summary["facts"]}
+    print_figures(console, f"{summary['file']}: {summary['format']}", figures)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("kind")
+    table.add_column("records", justify="right")
+    table.add_column("bytes sent", justify="right")
+    for row in summary["kinds"]:
+        sent = size(row["bytes_sent"]) if row["bytes_sent"] else ""
+        table.add_row(escape(row["kind"]), count(row["records"]), sent)
+    console.print(table)
+    for sample in summary["samples"]:
+        console.print(escape(sample), soft_wrap=True)
