@@ -35,7 +35,7 @@ pub enum Operation {
 
 /// Where a rank is in its program: small, copyable, saved in checkpoints. A new
 /// rank starts from `Cursor::default()`. The fields mean what the program wants.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Cursor {
     /// Completed iterations.
     pub iteration: u32,

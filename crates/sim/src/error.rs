@@ -75,6 +75,9 @@ pub enum SimError {
         .0.created, .0.delivered, .0.backlog, .0.in_flight
     )]
     NotConserved(Conservation),
+    /// A saved state that is not one of this run; see [`crate::resume`].
+    #[error("the saved state cannot be taken up: {0}")]
+    State(String),
     /// The caller's progress function asked to stop.
     #[error("interrupted at {at} of simulated time")]
     Interrupted {

@@ -3,7 +3,7 @@
 
 /// Counts of `u64` values in buckets whose width is at most 1/128 of their value,
 /// so every quantile is exact to 0.4 % (half a bucket). Minimum, maximum and mean are exact.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Histogram {
     /// Counts per bucket; grows as values need it.
     counts: Vec<u64>,

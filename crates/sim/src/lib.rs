@@ -12,7 +12,7 @@ pub use config::{
     Arbitration, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobLoad, JobPlan, Measurement,
     MessageRecords, NicModel, RouterModel, Switching,
 };
-pub use engine::run;
+pub use engine::{resume, run};
 pub use error::{SimError, StuckPacket};
 pub use histogram::Histogram;
 pub use observer::{Observer, PausedRun, Wish};

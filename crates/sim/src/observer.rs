@@ -1,6 +1,7 @@
 //! Who accompanies a run from outside, and may pause or end it.
 
 use std::cell::Cell;
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use odonata_units::Picoseconds;
@@ -70,6 +71,7 @@ pub struct PausedRun<'p> {
     pub(crate) timeline: &'p dyn Fn() -> Timeline,
     /// Whether the run is to begin to measure when it goes on.
     pub(crate) measure: &'p Cell<bool>,
+    pub(crate) save: &'p dyn Fn(&mut dyn Write) -> io::Result<()>,
 }
 
 impl PausedRun<'_> {
@@ -95,5 +97,15 @@ impl PausedRun<'_> {
     /// after the warm-up.
     pub fn begin_measuring(&self) {
         self.measure.set(true);
+    }
+
+    /// Writes the state of the run, for [`crate::resume`]; with
+    /// [`begin_measuring`](Self::begin_measuring), if that was called before. Best
+    /// to a writer with a buffer. The bytes are the same for any number of threads.
+    ///
+    /// # Errors
+    /// Of `out`.
+    pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
+        (self.save)(out)
     }
 }

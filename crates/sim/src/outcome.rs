@@ -71,7 +71,7 @@ pub struct LinkOutcome {
 }
 
 /// One delivered message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct MessageRecord {
     /// Job.
     pub job: u32,
@@ -92,7 +92,7 @@ pub struct MessageRecord {
 }
 
 /// What one job did in one slice of time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Activity {
     /// Bytes that its nodes sent into the network.
     pub injected_bytes: u64,
@@ -115,8 +115,22 @@ impl Activity {
     }
 }
 
+impl MessageRecord {
+    /// Messages are listed in ascending order of this.
+    pub(crate) fn order(&self) -> (Picoseconds, NodeId, NodeId, u32, u32, Picoseconds) {
+        (
+            self.delivered,
+            self.destination,
+            self.source,
+            self.source_rank,
+            self.destination_rank,
+            self.created,
+        )
+    }
+}
+
 /// Activity per slice of time, over the whole run (warm-up included).
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Timeline {
     /// Width of a bin; bin `i` starts at `i · bin`.
     pub bin: Picoseconds,

@@ -40,7 +40,9 @@ pub const NONE: u32 = u32::MAX;
 
 /// The routing state that a packet carries. Everything that an algorithm wants
 /// to remember from one router to the next is in here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 #[repr(C)]
 pub struct PacketRoute {
     /// Router of the destination node.

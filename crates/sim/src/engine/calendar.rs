@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 
 /// What an event is about; also the order in which simultaneous events of one
 /// router are handled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[repr(u8)]
 pub(super) enum Kind {
     /// A packet has passed the pipeline of the router and requests its output.
@@ -234,6 +234,20 @@ impl Calendar {
             (Some(near), Some(far)) => Some(near.min(far)),
             (near, far) => near.or(far),
         }
+    }
+
+    /// All pending events, in no particular order.
+    pub fn pending(&self) -> impl Iterator<Item = Event> + '_ {
+        let far = self.far.iter().map(|&Reverse(event)| event);
+        self.wheel.iter().flatten().copied().chain(far)
+    }
+
+    /// Forgets all events; those that are pushed from now on lie at or after `time`.
+    pub fn restart(&mut self, time: u64) {
+        self.wheel.iter_mut().for_each(Vec::clear);
+        self.far.clear();
+        self.occupied = [0; WHEEL / 64];
+        self.next = time >> self.shift;
     }
 
     /// Takes the events of `window`, the result of [`Calendar::next_window`],

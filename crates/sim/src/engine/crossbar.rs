@@ -7,7 +7,10 @@
 use odonata_network::Routing;
 use odonata_units::Bandwidth;
 
+use serde::{Deserialize, Serialize};
+
 use super::calendar::{Event, Kind};
+use super::checkpoint::or_absent;
 use super::packets::{NIL, Packet};
 use super::partition::Partition;
 use super::shared::Shared;
@@ -19,8 +22,8 @@ pub(super) const WAKE_INPUT: u32 = 2;
 pub(super) const WAKE_OUTPUT: u32 = 3;
 
 /// A port of the crossbar, on both its sides.
-#[derive(Clone, Copy, Debug)]
-struct Side {
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Side {
     input_free: u64,
     output_free: u64,
     /// Bytes and channel of the packet that the link is sending: they leave
@@ -34,6 +37,7 @@ struct Side {
     /// Request whose turn came when the output's buffer had no room for it, or
     /// [`NIL`]: no other on its channel is granted before, for smaller packets
     /// could take the room again and again.
+    #[serde(with = "or_absent")]
     short: u32,
 }
 
@@ -53,12 +57,12 @@ impl Side {
 /// State of all crossbars of a partition.
 pub(super) struct BoundedCrossbar {
     /// Shape: router ports.
-    sides: Vec<Side>,
+    pub(super) sides: Vec<Side>,
     /// First and last packet of each input FIFO. Shape: router ports × channels.
     fifos: Vec<(u32, u32)>,
     /// Size of an output buffer, and free bytes of each. Shape: router ports × channels.
     output_buffer: u64,
-    room: Vec<u32>,
+    pub(super) room: Vec<u32>,
     /// Per output one bit per FIFO of its router that requests it.
     /// Shape: router ports × words.
     requests: Vec<u64>,
@@ -129,6 +133,24 @@ impl BoundedCrossbar {
     fn has_room(&self, vcs: usize, output: usize, packet: &Packet, credits: Option<u32>) -> bool {
         self.room[output * vcs + usize::from(packet.out_vc)] >= packet.size
             && credits.is_none_or(|credits| credits >= packet.size)
+    }
+
+    /// Puts a queue of packets, which have been routed, into the FIFO with
+    /// index `lane` of a crossbar that has just been built.
+    pub(super) fn restore_fifo(
+        &mut self,
+        packets: &[Packet],
+        first_port: usize,
+        vcs: usize,
+        lane: usize,
+        slots: &[u32],
+    ) {
+        let (Some(&first), Some(&last)) = (slots.first(), slots.last()) else {
+            return;
+        };
+        self.fifos[lane] = (first, last);
+        let output = first_port + usize::from(packets[first as usize].out_port);
+        self.request(output, lane - first_port * vcs, true);
     }
 
     fn request(&mut self, output: usize, fifo: usize, on: bool) {

@@ -6,40 +6,50 @@ use odonata_load::{Cursor, Operation, Program};
 use odonata_network::{PacketRoute, Routing};
 use odonata_units::{Picoseconds, RankId, RouterId};
 
+use serde::{Deserialize, Serialize};
+
 use super::calendar::{Event, Kind};
+use super::checkpoint::{or_absent, sorted_map};
 use super::packets::{Contents, NIL, Packet, UNROUTED};
-use super::partition::{KeyMap, NEVER, Partition};
+use super::partition::{Incomplete, KeyMap, NEVER, Partition};
 use super::queues::Queue;
 use crate::config::{InjectionOrder, JobLoad, MessageRecords};
 use crate::outcome::MessageRecord;
 use odonata_units::{Bytes, NodeId};
 
 /// A message that its node has not sent completely.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct OutMessage {
     bytes_left: u64,
     created: u64,
     /// Index of the sending rank in the partition; `NIL` of an open-loop source.
-    local_rank: u32,
-    contents: Contents,
+    #[serde(skip)]
+    pub local_rank: u32,
+    pub contents: Contents,
 }
 
 /// The network interface of a node. Its link to the router is the port of the
 /// same number after all router ports.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[repr(align(64))]
 pub(super) struct Interface {
+    #[serde(skip)]
     pub node: u32,
     /// Its router (global number) and the port there, relative to the router.
+    #[serde(skip)]
     pub router: u32,
+    #[serde(skip)]
     pub terminal: u32,
     /// Class of its link.
+    #[serde(skip)]
     pub class: u8,
     /// Whether a message of an open-loop source is in `outgoing`.
     open_active: bool,
     /// Messages to send.
-    outgoing: Queue,
+    #[serde(skip)]
+    pub outgoing: Queue,
     /// Its open-loop sources in [`Partition::sources`].
+    #[serde(skip)]
     pub sources: Range<u32>,
     /// Packets and messages sent so far.
     packets: u32,
@@ -47,6 +57,7 @@ pub(super) struct Interface {
     /// When the last message within the node is through.
     loopback_free: u64,
     /// Earliest pending wake-up.
+    #[serde(with = "or_absent")]
     wake_at: u64,
 }
 
@@ -66,6 +77,20 @@ impl Interface {
             wake_at: NEVER,
         }
     }
+
+    /// Takes over a saved state; what is wired and who sits here stays, and no
+    /// message waits.
+    pub fn restore(&mut self, saved: Self) {
+        *self = Self {
+            node: self.node,
+            router: self.router,
+            terminal: self.terminal,
+            class: self.class,
+            outgoing: Queue::default(),
+            sources: self.sources.clone(),
+            ..saved
+        };
+    }
 }
 
 const _: () = assert!(size_of::<Interface>() == 64);
@@ -83,7 +108,7 @@ pub(super) struct OpenSource {
 }
 
 /// What a rank is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Activity {
     Computing,
     Waiting,
@@ -91,11 +116,14 @@ enum Activity {
 }
 
 /// A rank of a closed-loop job.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct RankState {
+    #[serde(skip)]
     pub job: u32,
+    #[serde(skip)]
     pub rank: u32,
-    interface: u32,
+    #[serde(skip)]
+    pub interface: u32,
     activity: Activity,
     cursor: Cursor,
     /// Sends and receives that are not complete.
@@ -104,6 +132,7 @@ pub(super) struct RankState {
     waiting_since: u64,
     /// By (source rank, tag): messages that arrived before their receive
     /// (positive) or receives that wait for theirs (negative).
+    #[serde(with = "sorted_map")]
     balance: KeyMap<i32>,
 }
 
@@ -120,6 +149,16 @@ impl RankState {
             waiting_since: 0,
             balance: KeyMap::default(),
         }
+    }
+
+    /// Takes over a saved state; who it is and where stays.
+    pub fn restore(&mut self, saved: Self) {
+        *self = Self {
+            job: self.job,
+            rank: self.rank,
+            interface: self.interface,
+            ..saved
+        };
     }
 
     /// Whether it still has something to do.
@@ -151,6 +190,25 @@ const DELIVERED: u32 = 0 << SUBJECT_BITS;
 const DELIVERED_LOCALLY: u32 = 1 << SUBJECT_BITS;
 const SENT: u32 = 2 << SUBJECT_BITS;
 const TIMER: u32 = 3 << SUBJECT_BITS;
+
+/// What the payload of a node's event is about, beside a code that says what happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// Slot of a packet.
+    Packet(u32),
+    /// Index of a rank in the partition.
+    Rank(u32),
+}
+
+/// Code and subject of the payload of a [`Kind::Node`] event; the payload is
+/// their sum.
+pub(super) fn node_subject(payload: u32) -> (u32, Subject) {
+    let subject = payload & ((1 << SUBJECT_BITS) - 1);
+    match payload - subject {
+        code @ (DELIVERED | DELIVERED_LOCALLY) => (code, Subject::Packet(subject)),
+        code => (code, Subject::Rank(subject)),
+    }
+}
 
 /// Payload of the event that wakes a rank.
 pub(super) fn timer_payload(local_rank: u32) -> u32 {
@@ -451,7 +509,7 @@ impl<R: Routing> Partition<'_, R> {
             ..Packet::VACANT
         };
         let slot = self.packets.insert(packet, contents);
-        self.loopback_bytes += bytes.0;
+        self.loopback_bytes += bytes.0 as i64;
         if time < shared.stop {
             self.schedule(Event::new(
                 time,
@@ -500,9 +558,12 @@ impl<R: Routing> Partition<'_, R> {
         let contents = self.packets.contents[slot as usize];
         if contents.message_bytes > size {
             let key = (u64::from(packet.source) << 32) | u64::from(contents.message);
-            let missing = self.incomplete.entry(key).or_insert(contents.message_bytes);
-            *missing -= size;
-            if *missing > 0 {
+            let message = self.incomplete.entry(key).or_insert(Incomplete {
+                missing: contents.message_bytes,
+                destination: contents.destination,
+            });
+            message.missing -= size;
+            if message.missing > 0 {
                 self.packets.remove(slot);
                 return;
             }
@@ -574,7 +635,7 @@ impl<R: Routing> Partition<'_, R> {
                 let packet = self.packets.hot[subject as usize];
                 let contents = self.packets.contents[subject as usize];
                 self.packets.remove(subject);
-                self.loopback_bytes -= contents.message_bytes;
+                self.loopback_bytes -= contents.message_bytes as i64;
                 self.count_delivered(u32::from(contents.job), now, contents.message_bytes);
                 self.complete_message(&packet, &contents, now);
                 let sender = self.local_rank[self

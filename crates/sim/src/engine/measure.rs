@@ -1,5 +1,7 @@
 //! What a partition collects about each job.
 
+use serde::{Deserialize, Serialize};
+
 use crate::config::{JobLoad, JobPlan};
 use crate::histogram::Histogram;
 use crate::outcome::JobOutcome;
@@ -7,7 +9,7 @@ use odonata_units::Picoseconds;
 
 /// One partition's share of a [`JobOutcome`]. Alone in its cache lines, as it is
 /// written for every message.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[repr(align(128))]
 pub(super) struct JobCollector {
     pub messages_created: u64,
@@ -62,6 +64,13 @@ impl JobCollector {
         self.routers_visited[index] += 1;
     }
 
+    /// The sum of several partitions' shares.
+    pub fn sum<'c>(plan: &JobPlan, shares: impl Iterator<Item = &'c Self>) -> Self {
+        let mut all = Self::new(plan);
+        shares.for_each(|share| all.merge(share));
+        all
+    }
+
     fn merge(&mut self, other: &Self) {
         self.messages_created += other.messages_created;
         self.messages_delivered += other.messages_delivered;
@@ -90,8 +99,7 @@ impl JobCollector {
 
     /// The job's outcome from all partitions' shares.
     pub fn outcome<'c>(plan: &JobPlan, shares: impl Iterator<Item = &'c Self>) -> JobOutcome {
-        let mut all = Self::new(plan);
-        shares.for_each(|share| all.merge(share));
+        let all = Self::sum(plan, shares);
         let closed = matches!(plan.load, JobLoad::Closed(_));
         JobOutcome {
             start: plan.start,

@@ -5,6 +5,7 @@
 //! itself (see [`calendar`]). Nothing in a partition is shared while it runs.
 
 mod calendar;
+mod checkpoint;
 mod crossbar;
 mod deadlock;
 mod driver;
@@ -18,6 +19,7 @@ mod shared;
 mod timeline;
 
 use std::cell::Cell;
+use std::io::Read;
 use std::sync::atomic::AtomicU32;
 
 use odonata_network::{Routing, Topology};
@@ -50,6 +52,46 @@ pub fn run<R: Routing>(
     measurement: &Measurement,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, SimError> {
+    simulate(topology, routing, config, jobs, measurement, None, observer)
+}
+
+/// Goes on with a run from the state that [`PausedRun::save`] wrote. Everything
+/// but `config.threads` has to be what it was; the outcome is then that of the
+/// run without the break.
+///
+/// # Errors
+/// [`SimError::State`] if `state` cannot be read or is not one of such a run
+/// (which is noticed where sizes differ, not everywhere); otherwise as [`run`].
+pub fn resume<R: Routing>(
+    topology: &Topology,
+    routing: &R,
+    config: &EngineConfig,
+    jobs: &[JobPlan],
+    measurement: &Measurement,
+    state: &mut dyn Read,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, SimError> {
+    let state = Some(state);
+    simulate(
+        topology,
+        routing,
+        config,
+        jobs,
+        measurement,
+        state,
+        observer,
+    )
+}
+
+fn simulate<R: Routing>(
+    topology: &Topology,
+    routing: &R,
+    config: &EngineConfig,
+    jobs: &[JobPlan],
+    measurement: &Measurement,
+    state: Option<&mut dyn Read>,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, SimError> {
     let shared = Shared::new(
         topology,
         routing.virtual_channels(),
@@ -64,6 +106,9 @@ pub fn run<R: Routing>(
     };
     let bounds = driver::partition_bounds(&shared, config.threads.max(1));
     let mut partitions = build_partitions(&shared, routing, &snapshot, &bounds);
+    if let Some(state) = state {
+        checkpoint::restore(&shared, &mut partitions, state)?;
+    }
     let done_at = loop {
         match driver::drive(&shared, &mut partitions, observer.next_pause(), observer) {
             End::Interrupted(at) => return Err(SimError::Interrupted { at }),
@@ -75,6 +120,7 @@ pub fn run<R: Routing>(
                     jobs: &|| job_outcomes(&shared, &partitions),
                     timeline: &|| TimelineCollector::merge(partitions.iter().map(|p| &p.timeline)),
                     measure: &measure,
+                    save: &|out| checkpoint::save(&shared, &partitions, at.0, measure.get(), out),
                 };
                 if observer.paused(&paused)?.is_break() {
                     break Some(at.0);
@@ -143,6 +189,7 @@ fn finish<R: Routing>(
     let mut ports = vec![LinkOutcome::default(); shared.topology.ports()];
     let mut injection = vec![LinkOutcome::default(); shared.topology.nodes()];
     let mut messages = Vec::new();
+    let mut loopback_bytes = 0;
     let end = match done_at {
         Some(at) => at,
         None if shared.stop == u64::MAX => partitions
@@ -160,8 +207,8 @@ fn finish<R: Routing>(
             .map(|job| job.bytes_created)
             .sum::<u64>();
         conservation.delivered += partition.delivered_bytes;
-        conservation.in_flight +=
-            partition.packets.live_bytes() + partition.leaving_bytes + partition.loopback_bytes;
+        conservation.in_flight += partition.packets.live_bytes() + partition.leaving_bytes;
+        loopback_bytes += partition.loopback_bytes;
         for (index, port) in partition.ports.iter_mut().enumerate() {
             if port.stalled_since != partition::NEVER {
                 port.end_stall(end, partition.warmup);
@@ -182,21 +229,13 @@ fn finish<R: Routing>(
         }
         messages.append(&mut partition.messages);
     }
+    conservation.in_flight = conservation.in_flight.wrapping_add_signed(loopback_bytes);
     if conservation.created
         != conservation.delivered + conservation.backlog + conservation.in_flight
     {
         return Err(SimError::NotConserved(conservation));
     }
-    messages.sort_unstable_by_key(|m: &crate::MessageRecord| {
-        (
-            m.delivered,
-            m.destination,
-            m.source,
-            m.source_rank,
-            m.destination_rank,
-            m.created,
-        )
-    });
+    messages.sort_unstable_by_key(crate::MessageRecord::order);
     let sum = |of: fn(&Partition<'_, R>) -> u64| partitions.iter().map(|p| of(p)).sum::<u64>();
     Ok(Outcome {
         end: Picoseconds(end),

@@ -3,7 +3,9 @@
 
 use odonata_network::PacketRoute;
 use odonata_units::RouterId;
+use serde::{Deserialize, Serialize};
 
+use super::checkpoint::or_absent;
 use super::memory::grow_in_huge_pages;
 
 /// No packet.
@@ -13,7 +15,7 @@ pub(super) const NIL: u32 = u32::MAX;
 pub(super) const UNROUTED: u16 = u16::MAX;
 
 /// The part of a packet that every hop reads and writes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub(super) struct Packet {
     pub route: PacketRoute,
@@ -24,8 +26,10 @@ pub(super) struct Packet {
     /// Size in bytes.
     pub size: u32,
     /// Next packet of the queue that it is in.
+    #[serde(skip)]
     pub next: u32,
     /// Router of `upstream_port` (for an interface: the router that it hangs on).
+    #[serde(with = "or_absent")]
     pub upstream_router: u32,
     /// Node that sent it.
     pub source: u32,
@@ -72,7 +76,7 @@ impl Packet {
 }
 
 /// What only the ends of a route need.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Contents {
     /// Size of the message.
     pub message_bytes: u64,

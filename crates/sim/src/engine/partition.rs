@@ -7,7 +7,10 @@ use odonata_network::{Peer, Routing};
 use odonata_units::random::StreamKey;
 use odonata_units::{PortId, RouterId};
 
+use serde::{Deserialize, Serialize};
+
 use super::calendar::{Calendar, Event, GroupedEvents, Kind, PackedEvent};
+use super::checkpoint::or_absent;
 use super::crossbar::{BoundedCrossbar, WAKE_INPUT, WAKE_OUTPUT};
 use super::endpoint::{Interface, OpenSource, OutMessage, RankState};
 use super::measure::JobCollector;
@@ -23,12 +26,13 @@ use crate::outcome::MessageRecord;
 pub(super) const NEVER: u64 = u64::MAX;
 
 /// The sending side of a link: of a router port, or of a node's interface.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub(super) struct Port {
     /// When the link has sent the tail of its last packet.
     pub free_at: u64,
     /// Since when packets wait although the link is free; or [`NEVER`].
+    #[serde(with = "or_absent")]
     pub stalled_since: u64,
     /// Bytes sent since warm-up.
     pub bytes: u64,
@@ -41,13 +45,16 @@ pub(super) struct Port {
     /// Bytes sent and not yet credited.
     pub downstream: u32,
     /// Port at the other end, relative to its router; of a terminal port, the node.
+    #[serde(skip)]
     pub peer_port: u32,
     /// Router at the other end; of a terminal port, the interface's number in
     /// this partition.
+    #[serde(skip)]
     pub peer_router: u32,
     /// Virtual channels in which packets wait, one bit each.
     pub waiting: u16,
     /// Link class.
+    #[serde(skip)]
     pub class: u8,
     /// Virtual channel that was served last.
     pub served: u8,
@@ -109,6 +116,15 @@ impl Hasher for KeyHasher {
 
 pub(super) type KeyMap<V> = HashMap<u64, V, BuildHasherDefault<KeyHasher>>;
 
+/// A message of which only some packets have arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Incomplete {
+    /// Bytes that it still lacks.
+    pub missing: u64,
+    /// Node that it goes to.
+    pub destination: u32,
+}
+
 /// The state of a partition. Alone in its cache lines, and in the pairs of lines
 /// that a processor fetches together.
 #[repr(align(128))]
@@ -154,8 +170,8 @@ pub(super) struct Partition<'a, R: Routing> {
     pub ranks: Vec<RankState>,
     /// Index in `ranks` by rank number over all jobs; `NIL` if elsewhere or open-loop.
     pub local_rank: Vec<u32>,
-    /// Bytes that messages of more than one packet still lack, by (source node, message).
-    pub incomplete: KeyMap<u64>,
+    /// Messages of more than one packet that are under way, by (source node, message).
+    pub incomplete: KeyMap<Incomplete>,
     pub jobs: Vec<JobCollector>,
     pub timeline: TimelineCollector,
     pub messages: Vec<MessageRecord>,
@@ -175,8 +191,9 @@ pub(super) struct Partition<'a, R: Routing> {
     pub delivered_bytes: u64,
     /// Bytes of packets that have left their last router but arrive after the end.
     pub leaving_bytes: u64,
-    /// Bytes of messages within a node that are under way.
-    pub loopback_bytes: u64,
+    /// Bytes of messages within a node that are under way. Only the sum over all
+    /// partitions has a meaning.
+    pub loopback_bytes: i64,
     pub packets_delivered: u64,
     pub packet_hops: u64,
     pub events: u64,
@@ -1168,6 +1185,16 @@ impl<'a, R: Routing> Partition<'a, R> {
 }
 
 impl Port {
+    /// Takes over a saved state; what is wired stays.
+    pub fn restore(&mut self, saved: Self) {
+        *self = Self {
+            peer_port: self.peer_port,
+            peer_router: self.peer_router,
+            class: self.class,
+            ..saved
+        };
+    }
+
     fn new(class: u8, peer_port: u32, peer_router: u32) -> Self {
         Self {
             free_at: 0,

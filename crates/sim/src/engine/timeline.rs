@@ -37,6 +37,16 @@ impl TimelineCollector {
         }
     }
 
+    /// A collector of `jobs` jobs that has seen what `timeline` shows.
+    /// `bin` as for [`TimelineCollector::new`].
+    pub fn resumed(jobs: usize, bin: Option<Picoseconds>, timeline: Timeline) -> Self {
+        Self {
+            bin_ps: timeline.bin.0,
+            activity: timeline.activity,
+            ..Self::new(jobs, bin)
+        }
+    }
+
     #[inline(always)]
     fn at(&mut self, time: u64, job: u32) -> &mut Activity {
         if time.wrapping_sub(self.last_start) >= self.last_width {

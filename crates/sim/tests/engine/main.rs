@@ -4,6 +4,7 @@
 //! share the processor.
 
 mod booksim;
+mod checkpoint;
 mod dragonfly;
 mod errors;
 mod properties;

@@ -12,7 +12,7 @@ use proptest::test_runner::{Config, TestRunner};
 use crate::scenario::{Kind, Scenario, scenario};
 use crate::support::assert_conserved;
 
-fn cases(cases: u32) -> Config {
+pub fn cases(cases: u32) -> Config {
     Config {
         cases,
         failure_persistence: None,
@@ -22,7 +22,7 @@ fn cases(cases: u32) -> Config {
 
 /// What must be equal in two runs of one scenario. Only the numbers that
 /// describe how the work was divided may differ.
-fn assert_same(one: &Outcome, other: &Outcome, what: &str) {
+pub fn assert_same(one: &Outcome, other: &Outcome, what: &str) {
     let Outcome {
         end,
         warmup,
@@ -52,7 +52,7 @@ fn assert_same(one: &Outcome, other: &Outcome, what: &str) {
 
 /// A run on one thread; `None` for scenarios that have nothing to do or whose
 /// ranks wait for each other or for messages that nobody sends.
-fn outcome(scenario: &Scenario) -> Option<Outcome> {
+pub fn outcome(scenario: &Scenario) -> Option<Outcome> {
     match scenario.run(1)? {
         Ok(outcome) => Some(outcome),
         Err(SimError::Unmatched { .. }) => None,

@@ -280,6 +280,25 @@ impl Scenario {
         threads: usize,
         observer: &mut dyn Observer,
     ) -> Option<Result<Outcome, SimError>> {
+        self.run_from(threads, None, observer)
+    }
+
+    /// Goes on from a saved state.
+    pub fn resume(
+        &self,
+        threads: usize,
+        saved: &[u8],
+        observer: &mut dyn Observer,
+    ) -> Option<Result<Outcome, SimError>> {
+        self.run_from(threads, Some(saved), observer)
+    }
+
+    fn run_from(
+        &self,
+        threads: usize,
+        saved: Option<&[u8]>,
+        observer: &mut dyn Observer,
+    ) -> Option<Result<Outcome, SimError>> {
         let topology = self.topology();
         let plans = self.plans(&topology);
         let ends = |plan: &JobPlan| matches!(plan.load, JobLoad::Closed(_));
@@ -294,6 +313,7 @@ impl Scenario {
             &engine,
             &plans,
             &measurement,
+            saved,
             observer,
         ))
     }

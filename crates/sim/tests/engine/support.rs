@@ -12,7 +12,8 @@ use odonata_network::topology::{
 use odonata_network::{LinkClass, LinkKind, Routing, Topology};
 use odonata_sim::{
     Arbitration, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobLoad, JobPlan, Measurement,
-    MessageRecords, NicModel, Observer, Outcome, Progress, RouterModel, SimError, Switching, run,
+    MessageRecords, NicModel, Observer, Outcome, Progress, RouterModel, SimError, Switching,
+    resume, run,
 };
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
 
@@ -208,16 +209,26 @@ pub fn simulate(
     measurement: &Measurement,
 ) -> Result<Outcome, SimError> {
     let mut silent = |_: &Progress| ControlFlow::Continue(());
-    simulate_observed(topology, routing, config, jobs, measurement, &mut silent)
+    let saved = None;
+    simulate_observed(
+        topology,
+        routing,
+        config,
+        jobs,
+        measurement,
+        saved,
+        &mut silent,
+    )
 }
 
-/// Runs with any algorithm and an observer.
+/// Runs with any algorithm and an observer, from the start or from a saved state.
 pub fn simulate_observed(
     topology: &Topology,
     routing: &RoutingSpec,
     config: &EngineConfig,
     jobs: &[JobPlan],
     measurement: &Measurement,
+    saved: Option<&[u8]>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, SimError> {
     struct Task<'t> {
@@ -225,19 +236,29 @@ pub fn simulate_observed(
         config: &'t EngineConfig,
         jobs: &'t [JobPlan],
         measurement: &'t Measurement,
+        saved: Option<&'t [u8]>,
         observer: &'t mut dyn Observer,
     }
     impl RoutingTask for Task<'_> {
         type Output = Result<Outcome, SimError>;
         fn run<R: Routing>(self, routing: &R) -> Self::Output {
-            run(
-                self.topology,
-                routing,
-                self.config,
-                self.jobs,
-                self.measurement,
-                self.observer,
-            )
+            let (topology, config) = (self.topology, self.config);
+            let (jobs, measurement, observer) = (self.jobs, self.measurement, self.observer);
+            match self.saved {
+                None => run(topology, routing, config, jobs, measurement, observer),
+                Some(mut saved) => {
+                    let saved = &mut saved;
+                    resume(
+                        topology,
+                        routing,
+                        config,
+                        jobs,
+                        measurement,
+                        saved,
+                        observer,
+                    )
+                }
+            }
         }
     }
     AnyRouting::new(topology, routing)
@@ -247,6 +268,7 @@ pub fn simulate_observed(
             config,
             jobs,
             measurement,
+            saved,
             observer,
         })
 }

@@ -1,0 +1,96 @@
+//! A run that is saved at any moment and taken up again, on any number of
+//! threads, ends like one that never stopped.
+
+use std::cell::Cell;
+use std::ops::ControlFlow;
+
+use odonata_sim::{Observer, PausedRun, Progress, SimError, Wish};
+use odonata_units::Picoseconds;
+use proptest::test_runner::TestRunner;
+
+use crate::properties::{assert_same, cases, outcome};
+use crate::scenario::scenario;
+
+/// Saves the state at a time and ends the run there.
+struct SaveAt {
+    at: Picoseconds,
+    state: Vec<u8>,
+}
+
+impl Observer for SaveAt {
+    fn progress(&mut self, _: &Progress) -> Wish {
+        Wish::Continue
+    }
+    fn next_pause(&mut self) -> Option<Picoseconds> {
+        Some(self.at)
+    }
+    fn paused(&mut self, run: &PausedRun<'_>) -> Result<ControlFlow<()>, SimError> {
+        run.save(&mut self.state).expect("memory takes everything");
+        Err(SimError::Interrupted { at: run.at })
+    }
+}
+
+/// The state at a time; `None` if the run ends before.
+fn state_at(
+    scenario: &crate::scenario::Scenario,
+    at: Picoseconds,
+    threads: usize,
+) -> Option<Vec<u8>> {
+    let mut saving = SaveAt {
+        at,
+        state: Vec::new(),
+    };
+    match scenario.run_observed(threads, &mut saving)? {
+        Err(SimError::Interrupted { .. }) => Some(saving.state),
+        Ok(_) => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Saved on some threads and resumed on others; saved again on the way and
+/// resumed from there. The saved bytes do not depend on the threads either.
+#[test]
+fn a_resumed_run_ends_like_one_that_never_stopped() {
+    let mut runner = TestRunner::new(cases(80));
+    let strategy = (scenario(true), 0.0..1.0f64, 0.0..1.0f64);
+    let resumed = Cell::new(0);
+    runner
+        .run(&strategy, |(scenario, first, second)| {
+            let Some(whole) = outcome(&scenario) else {
+                return Ok(());
+            };
+            let end = whole.end.0 as f64;
+            let early = Picoseconds((end * first) as u64);
+            let late = Picoseconds((end * (first + (1.0 - first) * second)) as u64);
+            let Some(state) = state_at(&scenario, early, 1) else {
+                return Ok(());
+            };
+            for threads in [2, 3] {
+                // Not `assert_eq`: nobody wants to read these bytes.
+                let same = state_at(&scenario, early, threads).as_ref() == Some(&state);
+                assert!(same, "{threads} threads save other bytes");
+            }
+            for threads in [1, 2, 4] {
+                let other = scenario.resume(threads, &state, &mut |_: &Progress| {
+                    ControlFlow::Continue(())
+                });
+                assert_same(&whole, &other.unwrap().unwrap(), "resumed");
+            }
+            // A state saved by a resumed run is that of a run from the start.
+            let mut saving = SaveAt {
+                at: late,
+                state: Vec::new(),
+            };
+            let again = scenario.resume(2, &state, &mut saving).unwrap();
+            if let Some(expected) = state_at(&scenario, late, 1) {
+                assert!(matches!(again, Err(SimError::Interrupted { .. })));
+                let same = saving.state == expected;
+                assert!(same, "a resumed run saves other bytes");
+                resumed.set(resumed.get() + 1);
+            }
+            Ok(())
+        })
+        .unwrap();
+    let resumed = resumed.get();
+    assert!(resumed >= 40, "only {resumed} runs could be resumed twice");
+}
