@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use cpu_time::ProcessTime;
 
 /// CPU and wall time of a piece of work, and the memory of the process.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Cost {
     /// CPU time of all threads of the process during the work.
     pub cpu_seconds: f64,
@@ -16,19 +16,51 @@ pub struct Cost {
     pub peak_rss_bytes: u64,
 }
 
+impl Cost {
+    /// Of two pieces of work in two processes.
+    #[must_use]
+    pub fn after(self, before: Self) -> Self {
+        Self {
+            cpu_seconds: before.cpu_seconds + self.cpu_seconds,
+            wall_seconds: before.wall_seconds + self.wall_seconds,
+            peak_rss_bytes: before.peak_rss_bytes.max(self.peak_rss_bytes),
+        }
+    }
+}
+
 /// Runs `work` and says what it cost.
 pub fn measured<T>(work: impl FnOnce() -> T) -> (T, Cost) {
-    // A system without a process clock shows no CPU time, rather than no results.
-    let cpu = ProcessTime::try_now().ok();
-    let wall = Instant::now();
+    let meter = Meter::start();
     let value = work();
-    let cpu_time = cpu.and_then(|start| start.try_elapsed().ok());
-    let cost = Cost {
-        cpu_seconds: cpu_time.unwrap_or(Duration::ZERO).as_secs_f64(),
-        wall_seconds: wall.elapsed().as_secs_f64(),
-        peak_rss_bytes: peak_rss_bytes(),
-    };
-    (value, cost)
+    (value, meter.cost())
+}
+
+/// Measures what a piece of work costs, from its beginning on.
+#[derive(Clone, Copy, Debug)]
+pub struct Meter {
+    /// A system without a process clock shows no CPU time, rather than no results.
+    cpu: Option<ProcessTime>,
+    wall: Instant,
+}
+
+impl Meter {
+    /// Begins.
+    pub fn start() -> Self {
+        Self {
+            cpu: ProcessTime::try_now().ok(),
+            wall: Instant::now(),
+        }
+    }
+
+    /// The cost so far.
+    pub fn cost(&self) -> Cost {
+        let cpu_time = self.cpu.and_then(|start| start.try_elapsed().ok());
+        Cost {
+            cpu_seconds: cpu_time.unwrap_or(Duration::ZERO).as_secs_f64(),
+            wall_seconds: self.wall.elapsed().as_secs_f64(),
+            peak_rss_bytes: peak_rss_bytes(),
+        }
+    }
 }
 
 /// Largest resident memory of the process so far; 0 where unknown.

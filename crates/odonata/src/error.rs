@@ -3,6 +3,8 @@
 use odonata_network::verify::VerifyError;
 use odonata_sim::SimError;
 
+use crate::checkpoint::CheckpointError;
+
 /// A scenario that cannot be simulated as written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{message}", prefix(.path))]
@@ -62,6 +64,9 @@ pub enum Error {
     /// The simulation could not go on, or was interrupted.
     #[error(transparent)]
     Simulation(#[from] SimError),
+    /// There is no checkpoint to go on from, or it belongs to another run.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
     /// The proof of deadlock freedom gave no verdict.
     #[error(transparent)]
     Verify(#[from] VerifyError),

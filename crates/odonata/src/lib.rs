@@ -27,6 +27,7 @@
 //! ```
 
 mod bench;
+pub mod checkpoint;
 mod cost;
 mod error;
 mod inspect;

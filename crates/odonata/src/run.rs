@@ -1,5 +1,7 @@
 //! A scenario from its description to its measurements.
 
+use std::io::Read;
+
 use odonata_network::routing::RoutingTask;
 use odonata_network::{Routing, Topology};
 use odonata_sim::{
@@ -8,6 +10,7 @@ use odonata_sim::{
 };
 use odonata_units::{Bandwidth, Bytes, Picoseconds};
 
+use crate::checkpoint::Session;
 use crate::cost::{Cost, measured};
 use crate::error::{Error, SpecError};
 use crate::jobs::{PlannedJob, plan_jobs};
@@ -106,6 +109,15 @@ impl Run {
 /// If the scenario cannot be simulated as written ([`Error::Spec`], with the key
 /// to blame), or if the simulation cannot go on ([`Error::Simulation`]).
 pub fn run(scenario: &Scenario, observer: &mut dyn Observer) -> Result<Run, Error> {
+    run_session(scenario, None, observer)
+}
+
+/// The same, with checkpoints if there is a `session`.
+pub(crate) fn run_session(
+    scenario: &Scenario,
+    session: Option<Session<'_>>,
+    observer: &mut dyn Observer,
+) -> Result<Run, Error> {
     check(scenario)?;
     let topology = build_topology(scenario)?;
     let routing = build_routing(scenario, &topology)?;
@@ -121,14 +133,25 @@ pub fn run(scenario: &Scenario, observer: &mut dyn Observer) -> Result<Run, Erro
         asked.precision,
         observer,
     );
-    let simulation = Simulation {
-        topology: &topology,
-        config: &config,
-        jobs: &plans,
-        measurement: &measurement,
-        observer: &mut steady,
+    let simulate = |state, observer: &mut dyn Observer| {
+        let simulation = Simulation {
+            topology: &topology,
+            config: &config,
+            jobs: &plans,
+            measurement: &measurement,
+            state,
+            observer,
+        };
+        measured(|| routing.dispatch(simulation))
     };
-    let (outcome, cost) = measured(|| routing.dispatch(simulation));
+    let (outcome, cost) = match session {
+        None => simulate(None, &mut steady),
+        Some(mut session) => {
+            let (before, state, mut keeper) = session.keeper(&mut steady);
+            let (outcome, cost) = simulate(state, &mut keeper);
+            (outcome, cost.after(before))
+        }
+    };
     let outcome = outcome.map_err(simulation_error)?;
     Ok(Run {
         scenario: scenario.clone(),
@@ -146,26 +169,34 @@ pub fn run(scenario: &Scenario, observer: &mut dyn Observer) -> Result<Run, Erro
 }
 
 /// A call of the engine that only lacks the routing algorithm.
-struct Simulation<'a> {
+struct Simulation<'a, 's> {
     topology: &'a Topology,
     config: &'a EngineConfig,
     jobs: &'a [JobPlan],
     measurement: &'a Measurement,
+    /// Where to go on, instead of from the beginning.
+    state: Option<&'a mut (dyn Read + 's)>,
     observer: &'a mut dyn Observer,
 }
 
-impl RoutingTask for Simulation<'_> {
+impl RoutingTask for Simulation<'_, '_> {
     type Output = Result<Outcome, SimError>;
 
     fn run<R: Routing>(self, routing: &R) -> Self::Output {
-        odonata_sim::run(
-            self.topology,
-            routing,
-            self.config,
-            self.jobs,
-            self.measurement,
-            self.observer,
-        )
+        let (topology, config, jobs) = (self.topology, self.config, self.jobs);
+        let (measurement, observer) = (self.measurement, self.observer);
+        match self.state {
+            None => odonata_sim::run(topology, routing, config, jobs, measurement, observer),
+            Some(state) => odonata_sim::resume(
+                topology,
+                routing,
+                config,
+                jobs,
+                measurement,
+                state,
+                observer,
+            ),
+        }
     }
 }
 

@@ -89,6 +89,14 @@ fn look_at(duration: Picoseconds, look: u32) -> Picoseconds {
     Picoseconds((scaled >> (16 + 6)) as u64)
 }
 
+/// What has to be remembered of a [`SteadyState`] when a run is interrupted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Findings {
+    look: u32,
+    measured_from: Option<Picoseconds>,
+    warmup_found: Option<bool>,
+}
+
 /// Looks at a run at fixed simulated times, which are the same for any number of
 /// threads, and so are its decisions. Everything else it leaves to another observer.
 pub(crate) struct SteadyState<'o> {
@@ -99,6 +107,8 @@ pub(crate) struct SteadyState<'o> {
     /// Precision at which the run ends.
     precision: Option<f64>,
     look: u32,
+    /// Whether the others wish to pause, besides at the times that they named.
+    others_wish: bool,
     /// Whether the warm-up's end was found, if it was looked for.
     pub warmup_found: Option<bool>,
     /// Whether the run ended because it was precise enough.
@@ -122,10 +132,27 @@ impl<'o> SteadyState<'o> {
             measured_from: warmup,
             precision,
             look: 0,
+            others_wish: false,
             warmup_found: None,
             precise: false,
             others,
         }
+    }
+
+    /// For [`SteadyState::recall`].
+    pub fn findings(&self) -> Findings {
+        Findings {
+            look: self.look,
+            measured_from: self.measured_from,
+            warmup_found: self.warmup_found,
+        }
+    }
+
+    /// Goes on from what was found before the run was interrupted.
+    pub fn recall(&mut self, findings: Findings) {
+        self.look = findings.look;
+        self.measured_from = findings.measured_from;
+        self.warmup_found = findings.warmup_found;
     }
 
     /// Time of the next look, if one is still of use.
@@ -172,7 +199,9 @@ impl<'o> SteadyState<'o> {
 
 impl Observer for SteadyState<'_> {
     fn progress(&mut self, progress: &Progress) -> Wish {
-        self.others.progress(progress)
+        let wish = self.others.progress(progress);
+        self.others_wish |= wish == Wish::Pause;
+        wish
     }
 
     fn next_pause(&mut self) -> Option<Picoseconds> {
@@ -189,11 +218,8 @@ impl Observer for SteadyState<'_> {
                 return Ok(ControlFlow::Break(()));
             }
         }
-        if self
-            .others
-            .next_pause()
-            .is_some_and(|other| other <= run.at)
-        {
+        let named = self.others.next_pause();
+        if std::mem::take(&mut self.others_wish) || named.is_some_and(|other| other <= run.at) {
             return self.others.paused(run);
         }
         Ok(ControlFlow::Continue(()))

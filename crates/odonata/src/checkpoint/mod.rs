@@ -1,0 +1,195 @@
+//! Checkpoints: the state of an unfinished run in a file, written now and then,
+//! from which a run goes on as if it had never stopped.
+
+mod error;
+mod file;
+mod fingerprint;
+mod keeper;
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use odonata_sim::Observer;
+use odonata_units::Picoseconds;
+use serde::{Deserialize, Serialize};
+
+use crate::cost::Cost;
+use crate::error::Error;
+use crate::run::{Run, run_session};
+use crate::spec::Scenario;
+use crate::steady::{Findings, SteadyState};
+
+pub use error::CheckpointError;
+pub use file::FORMAT;
+use keeper::Keeper;
+
+/// When to write a checkpoint: whichever comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Every {
+    /// Time on the clock from the end of one checkpoint to the next.
+    pub wall: Option<Duration>,
+    /// Simulated time: at its multiples.
+    pub simulated: Option<Picoseconds>,
+}
+
+/// Where and when a run writes checkpoints.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checkpoints {
+    /// The file. A new checkpoint takes the place of the old one when it is whole.
+    pub file: PathBuf,
+    /// When; `None` with `resume`: as before.
+    pub every: Option<Every>,
+    /// Whether to go on from the checkpoint in the file.
+    pub resume: bool,
+}
+
+/// What became of a checkpoint.
+#[derive(Debug)]
+pub enum Event {
+    /// The run goes on from one.
+    Resumed {
+        /// Simulated time that it had reached.
+        at: Picoseconds,
+    },
+    /// One was written.
+    Written {
+        /// Simulated time that it holds.
+        at: Picoseconds,
+        /// Size of the file.
+        bytes: u64,
+        /// Time on the clock that it took.
+        seconds: f64,
+    },
+    /// One could not be written; the one before it is still there, if there was any.
+    Failed {
+        /// Simulated time that it should have held.
+        at: Picoseconds,
+        /// Why.
+        error: CheckpointError,
+    },
+}
+
+/// What a checkpoint says about itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// Version of Odonata that wrote it.
+    pub version: String,
+    /// Names its sources.
+    pub sources: String,
+    /// Simulated time that it holds.
+    pub at: Picoseconds,
+    /// When the run writes checkpoints.
+    pub every: Every,
+    /// What the run cost so far.
+    pub cost: Cost,
+    /// What was found about its steady state.
+    pub findings: Findings,
+    /// All that decides about the result: the normalised scenario without its
+    /// title and number of threads, and with the contents of files in place of
+    /// their names.
+    pub scenario: serde_json::Value,
+}
+
+impl Header {
+    /// Whether the run of `scenario` may go on from this checkpoint.
+    fn check(&self, file: &Path, scenario: &serde_json::Value) -> Result<(), CheckpointError> {
+        if self.version != crate::VERSION || self.sources != env!("ODONATA_SOURCES") {
+            return Err(CheckpointError::OtherVersion {
+                file: file.to_owned(),
+                found: self.version.clone(),
+                own: crate::VERSION.to_owned(),
+            });
+        }
+        match fingerprint::first_difference(&self.scenario, scenario) {
+            None => Ok(()),
+            Some((key, found, own)) => Err(CheckpointError::OtherScenario {
+                file: file.to_owned(),
+                key,
+                found,
+                own,
+            }),
+        }
+    }
+}
+
+/// What the checkpoint in a file says about itself. All of the file is checked.
+///
+/// # Errors
+/// If there is no such file or it is no whole checkpoint.
+pub fn inspect(file: &Path) -> Result<Header, CheckpointError> {
+    file::open(file).map(|(header, _)| header)
+}
+
+/// Simulates a scenario and writes checkpoints. An interruption by `observer`
+/// writes a last one first. The file stays when the run ends: whoever has put
+/// the results in a safe place removes it. `tell` hears of every checkpoint,
+/// while nothing is simulated.
+///
+/// # Errors
+/// As [`crate::run`]; [`Error::Checkpoint`] if the run is to go on from a file
+/// that is missing, damaged, or of another scenario or version.
+pub fn run_with_checkpoints(
+    scenario: &Scenario,
+    checkpoints: &Checkpoints,
+    observer: &mut dyn Observer,
+    tell: &mut dyn FnMut(&Event),
+) -> Result<Run, Error> {
+    let session = Session::new(scenario, checkpoints, tell)?;
+    run_session(scenario, Some(session), observer)
+}
+
+/// A run's dealings with checkpoints in one process.
+pub(crate) struct Session<'c> {
+    checkpoints: &'c Checkpoints,
+    scenario: serde_json::Value,
+    start: Option<(Header, BufReader<File>)>,
+    tell: &'c mut dyn FnMut(&Event),
+}
+
+impl<'c> Session<'c> {
+    fn new(
+        scenario: &Scenario,
+        checkpoints: &'c Checkpoints,
+        tell: &'c mut dyn FnMut(&Event),
+    ) -> Result<Self, CheckpointError> {
+        let fingerprint = fingerprint::of(scenario);
+        let mut start = None;
+        if checkpoints.resume {
+            let (header, body) = file::open(&checkpoints.file)?;
+            header.check(&checkpoints.file, &fingerprint)?;
+            tell(&Event::Resumed { at: header.at });
+            start = Some((header, body));
+        }
+        Ok(Self {
+            checkpoints,
+            scenario: fingerprint,
+            start,
+            tell,
+        })
+    }
+
+    /// What the run cost before, the state that it goes on from, and who writes
+    /// its checkpoints.
+    pub fn keeper<'s, 'o>(
+        &'s mut self,
+        steady: &'s mut SteadyState<'o>,
+    ) -> (Cost, Option<&'s mut dyn Read>, Keeper<'s, 'o>) {
+        let (before, body) = match &mut self.start {
+            Some((header, body)) => (Some(&*header), Some(body as &mut dyn Read)),
+            None => (None, None),
+        };
+        if let Some(header) = before {
+            steady.recall(header.findings);
+        }
+        let cost = before.map_or_else(Cost::default, |header| header.cost);
+        let scenario = self.scenario.clone();
+        let keeper = Keeper::new(self.checkpoints, scenario, before, steady, self.tell);
+        (cost, body, keeper)
+    }
+}
+
+#[cfg(test)]
+mod tests;
