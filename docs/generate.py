@@ -13,6 +13,7 @@ from generators.cli_page import cli_page
 from generators.figures import demo_figures
 from generators.results_page import results_page
 from generators.scenario_page import scenario_page
+from generators.validation_page import validation_page
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -26,6 +27,7 @@ def pages() -> dict[Path, str]:
         docs / "scenario.md": scenario_page(ROOT),
         docs / "results.md": results_page(),
         docs / "cli.md": cli_page(),
+        docs / "validation.md": validation_page(ROOT),
     }
 
 

@@ -136,4 +136,7 @@ def trace_summary(path: str, records: int = 0) -> dict[str, Any]:
 def default_scenario() -> str:
     """The engine's own defaults, as the normalised form of a dragonfly without jobs."""
 
+def student_t95(degrees: int) -> float:
+    """Half the width of a 95 % confidence interval in standard errors (Student's t)."""
+
 def _panic() -> None: ...

@@ -62,6 +62,49 @@ class ProofBar:
         self._bar.update(self._task, completed=done, total=total)
 
 
+class StudyBar:
+    """Shows how far a study is.
+
+    A context manager; within it, call it with the share of the work that is done and how many
+    simulations are.
+
+    Args:
+        console: Where to draw; nothing is drawn if it is no terminal.
+        title: Of the study.
+    """
+
+    def __init__(self, console: Console, title: str) -> None:
+        self._bar = Bar(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(bar_width=None),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[done]}"),
+            TextColumn("ETA"),
+            TimeRemainingColumn(compact=True),
+            console=console,
+            transient=True,
+            expand=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task(title, total=1.0, done="")
+
+    def __enter__(self) -> StudyBar:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def __call__(self, share: float, done: int) -> None:
+        """Takes over a report."""
+        self._bar.update(self._task, completed=share, done=f"{done} simulations done")
+
+
 class ProgressBar:
     """Shows how far a run is: simulated time, packets per second, time that remains.
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
@@ -13,6 +15,10 @@ from rich.table import Table
 
 from odonata import display
 from odonata.results import Result
+from odonata.scenario import Scenario
+
+if TYPE_CHECKING:
+    from odonata.study.saturation import Saturation
 
 #: An open-loop job that delivers less than this share of what it offers is over its limit.
 KEEPS_UP = 0.95
@@ -57,6 +63,88 @@ def print_summary(console: Console, result: Result, directory: Path | None) -> N
             console.print(
                 f"         and beside it {', '.join(pictures)}", style="dim", soft_wrap=True
             )
+
+
+#: Figures of a job that its replications show, and what people call them.
+_REPLICATED = (
+    ("run_time_ps", "run time"),
+    ("message_latency_mean_ps", "mean latency"),
+    ("message_latency_p99_ps", "99th percentile"),
+    ("accepted_bytes_per_s", "delivered"),
+    ("mean_routers_visited", "routers visited"),
+)
+
+
+def print_replications(
+    console: Console, scenario: Scenario, table: pa.Table, directory: Path
+) -> None:
+    """Prints the main figures of replications with their intervals.
+
+    Args:
+        console: Where to.
+        scenario: What was simulated.
+        table: As of :func:`odonata.study.replication.replicate`.
+        directory: Where the results lie.
+    """
+    from odonata.study.replication import figures_of_jobs
+
+    count = table["replications"][0].as_py()
+    console.print()
+    if scenario.title:
+        console.print(f"[bold]{escape(scenario.title)}[/]")
+    last = scenario.seed + count - 1
+    console.print(f"{count} replications, seeds {scenario.seed} to {last}", style="dim")
+    shown = _compact_table("Job", ["figure", "mean", "± 95 %", "deviation"])
+    for name, figures in figures_of_jobs(table).items():
+        for quantity, words in _REPLICATED:
+            row = figures.get(quantity)
+            if row is None or not row["mean"]:
+                continue
+            shown.add_row(
+                escape(name),
+                words,
+                readable(quantity, float(row["mean"]))[1],
+                display.percent(row["ci95"] / row["mean"]),
+                display.percent(row["deviation"] / row["mean"]),
+            )
+    console.print(shown)
+    console.print(f"Results: [bold]{escape(str(directory))}[/]")
+
+
+def print_saturation(
+    console: Console, scenario: Scenario, found: Saturation, directory: Path
+) -> None:
+    """Prints a load-latency curve and where it ends.
+
+    Args:
+        console: Where to.
+        scenario: What was simulated.
+        found: The curve.
+        directory: Where the results lie.
+    """
+    console.print()
+    if scenario.title:
+        console.print(f"[bold]{escape(scenario.title)}[/]")
+    shown = _compact_table("Offered load", ["delivered", "mean latency", "± 95 %", "p99", ""])
+    for point in found.points:
+        half = point.latency_ci95_ps / point.latency_ps if point.latency_ps else float("nan")
+        shown.add_row(
+            f"{point.load:.4g}",
+            display.percent(point.accepted_bytes_per_s / point.offered_bytes_per_s),
+            display.duration(point.latency_ps),
+            display.percent(half),
+            display.duration(point.latency_p99_ps),
+            "saturated" if point.saturated else "",
+        )
+    console.print(shown)
+    if math.isnan(found.load):
+        console.print(f"Not saturated up to a load of {found.points[-1].load:g}; see --highest.")
+    else:
+        console.print(
+            f"[bold]Saturates at a load of {found.load:.4g} ± {found.uncertainty:.2g}[/]; delivers "
+            f"{found.throughput:.4g} of the terminal bandwidth at most."
+        )
+    console.print(f"Results: [bold]{escape(str(directory))}[/]")
 
 
 def print_figures(console: Console, title: str, figures: Mapping[str, Any]) -> None:

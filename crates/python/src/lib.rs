@@ -167,6 +167,12 @@ mod _engine {
         Scenario::new(odonata::spec::Network::new(family)).to_json()
     }
 
+    /// Half the width of a 95 % confidence interval in standard errors (Student's t).
+    #[pyfunction]
+    fn student_t95(degrees: usize) -> f64 {
+        odonata::statistics::student_t95(degrees)
+    }
+
     /// Panics, so that tests can see what becomes of a defect.
     #[pyfunction]
     fn _panic(py: Python<'_>) -> PyResult<()> {

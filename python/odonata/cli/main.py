@@ -11,9 +11,11 @@ from rich.markup import escape
 
 from odonata.cli.bench import bench
 from odonata.cli.run import run
+from odonata.cli.saturation import saturation
 from odonata.cli.schema import schema
 from odonata.cli.shared import debug_option, progress_terminal
 from odonata.cli.show import show
+from odonata.cli.study import study
 from odonata.cli.topology import topology
 from odonata.cli.trace import trace
 from odonata.cli.verify import verify
@@ -30,7 +32,7 @@ def odonata() -> None:
     """Simulates a supercomputer's network packet by packet, with its jobs and their placement."""
 
 
-for command in (run, show, verify, topology, trace, schema, bench):
+for command in (run, show, saturation, study, verify, topology, trace, schema, bench):
     odonata.add_command(command)
 
 

@@ -17,6 +17,7 @@ from odonata.cli.shared import (
     terminal,
     threads_option,
 )
+from odonata.scenario import Scenario
 
 
 @click.command()
@@ -36,6 +37,19 @@ from odonata.cli.shared import (
     help="Directory for the results; must not exist yet, or be empty. "
     "Default: results/NAME-1, results/NAME-2 …",
 )
+@click.option(
+    "--replications",
+    type=click.IntRange(2, 10_000),
+    metavar="N",
+    help="Simulate with N seeds, the scenario's and those that follow it, side by side; keep each "
+    "result (without pictures) and the mean of every figure with its 95 % confidence interval.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 1024),
+    metavar="K",
+    help="With --replications: simulations at a time. Default: one per processor.",
+)
 @json_option
 @click.option("--no-plots", is_flag=True, help="Draw no pictures.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
@@ -47,6 +61,8 @@ def run(
     precision: str | None,
     seed: int | None,
     out: Path | None,
+    replications: int | None,
+    jobs: int | None,
     as_json: bool,
     no_plots: bool,
     quiet: bool,
@@ -64,6 +80,13 @@ def run(
 
     directory = out if out is not None else unused_directory(scenario.stem)
     check_output_directory(directory)
+    if replications is not None:
+        if threads is not None:
+            raise click.UsageError("--replications run side by side, each with one thread")
+        _replicate(what, replications, jobs, directory, as_json=as_json, quiet=quiet)
+        return
+    if jobs is not None:
+        raise click.UsageError("--jobs has a meaning with --replications only; see --threads")
 
     console = progress_terminal()
     if quiet:
@@ -84,3 +107,32 @@ def run(
         from odonata.report import print_summary
 
         print_summary(terminal(), result, directory)
+
+
+def _replicate(
+    scenario: Scenario,
+    count: int,
+    jobs: int | None,
+    directory: Path,
+    *,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Several seeds of a scenario side by side."""
+    from odonata.progress import StudyBar
+    from odonata.report import print_replications
+    from odonata.study.replication import replicate
+
+    console = progress_terminal()
+    if quiet:
+        console.quiet = True
+    with StudyBar(console, f"{count} replications") as bar:
+        try:
+            table = replicate(scenario, count, directory, jobs=jobs, progress=bar)
+        except KeyboardInterrupt:
+            message = f"stopped; replications that were done are in {directory}"
+            raise KeyboardInterrupt(message) from None
+    if as_json:
+        print_json({"directory": str(directory), "figures": table.to_pylist()})
+    elif not quiet:
+        print_replications(terminal(), scenario, table, directory)

@@ -1,0 +1,101 @@
+"""``odonata saturation``."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from odonata.cli.shared import (
+    debug_option,
+    json_option,
+    print_json,
+    progress_terminal,
+    read_scenario,
+    scenario_argument,
+    terminal,
+)
+from odonata.units import Share, UnitError
+
+
+@click.command()
+@scenario_argument
+@click.option(
+    "--highest",
+    type=click.FloatRange(0, 10, min_open=True),
+    default=1.0,
+    show_default=True,
+    metavar="LOAD",
+    help="Highest load to offer, as a fraction of the terminal bandwidth.",
+)
+@click.option(
+    "--tolerance",
+    default="1%",
+    show_default=True,
+    metavar="SHARE",
+    help="How narrow the bracket around the saturation load is to become.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 1024),
+    metavar="K",
+    help="Simulations at a time, each with one thread. Default: one per processor.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Directory for the results. If the search has been there before, it goes on where it "
+    "was. Default: results/NAME-saturation.",
+)
+@json_option
+@debug_option
+def saturation(
+    scenario: Path,
+    changes: tuple[str, ...],
+    highest: float,
+    tolerance: str,
+    jobs: int | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Find the load from which on a network falls behind what it is offered.
+
+    Changes the `load` of every job with traffic. A network is saturated if it delivers less than
+    99 % of what it is offered, clearly more than the 95 % confidence interval allows: the rest
+    piles up. Leaves the load-latency curve as a table and a picture.
+    """
+    try:
+        width = Share(tolerance).fraction
+    except UnitError as error:
+        raise click.UsageError(f"--tolerance: {error}") from None
+    if not 0 < width < 1:
+        raise click.UsageError(f"--tolerance: found {tolerance}; allowed: above 0 and below 100 %")
+    what = read_scenario(scenario, changes)
+
+    from odonata.progress import StudyBar
+    from odonata.report import print_saturation
+    from odonata.study.saturation import figures, find_saturation, write
+
+    directory = out or Path("results") / f"{scenario.stem}-saturation"
+    with StudyBar(progress_terminal(), "Looking for saturation") as bar:
+        try:
+            found = find_saturation(
+                what,
+                directory,
+                highest=highest,
+                tolerance=width,
+                jobs=jobs or os.cpu_count() or 1,
+                progress=bar,
+            )
+        except KeyboardInterrupt:
+            message = f"stopped; run the same command again to go on in {directory}"
+            raise KeyboardInterrupt(message) from None
+    write(found, directory)
+    if as_json:
+        curve = [{**asdict(point), "saturated": point.saturated} for point in found.points]
+        print_json({"directory": str(directory), **figures(found), "curve": curve})
+    else:
+        print_saturation(terminal(), what, found, directory)

@@ -1,0 +1,123 @@
+"""The same scenario with several seeds: how much each figure scatters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from odonata.errors import OutputError
+from odonata.results import Result, check_output_directory
+from odonata.scenario import Scenario
+from odonata.study.execution import Point, Record, run_points
+from odonata.study.intervals import interval
+
+TABLE_FILE = "replications.parquet"
+
+SCHEMA = pa.schema(
+    [
+        ("scope", pa.string()),
+        ("name", pa.string()),
+        ("quantity", pa.string()),
+        ("mean", pa.float64()),
+        ("ci95", pa.float64()),
+        ("deviation", pa.float64()),
+        ("minimum", pa.float64()),
+        ("maximum", pa.float64()),
+        ("replications", pa.int32()),
+    ]
+)
+
+
+def replicate(
+    scenario: Scenario,
+    count: int,
+    directory: Path,
+    *,
+    jobs: int | None = None,
+    progress: Callable[[float, int], object] | None = None,
+) -> pa.Table:
+    """Simulates a scenario with `count` seeds, its own and those that follow it, side by side.
+
+    Args:
+        scenario: What to simulate.
+        count: Replications, at least 2.
+        directory: Must not exist yet, or be empty. Gets a result directory ``seed-N`` per
+            replication and ``replications.parquet``.
+        jobs: Simulations at a time. Default: processors.
+        progress: As of ``run_points``.
+
+    Returns:
+        One row per figure of the summary: its mean over the replications, half the width of the
+        mean's 95 % confidence interval (Student's t), and its spread. Figures that some
+        replications lack are left out.
+
+    Raises:
+        OutputError: If the directory holds something or cannot be written.
+        ValueError: If there are fewer than two replications.
+    """
+    if count < 2:
+        raise ValueError(f"found {count} replications; allowed: at least 2")
+    check_output_directory(directory)
+    points = [
+        Point(
+            f"seed-{seed}",
+            scenario.with_set({"seed": seed}),
+            partial(_save, directory / f"seed-{seed}"),
+        )
+        for seed in range(scenario.seed, scenario.seed + count)
+    ]
+    records = run_points(points, jobs=jobs, progress=progress)
+    table = _table(list(records.values()))
+    try:
+        pq.write_table(table, directory / TABLE_FILE, compression="zstd", compression_level=3)
+    except OSError as error:
+        raise OutputError(f"{directory}: {error.strerror or error}") from error
+    return table
+
+
+def _save(directory: Path, result: Result) -> Record:
+    result.save(directory)
+    figures = {}
+    for row in result.summary.to_pylist():
+        if row["value"] is not None and row["quantity"] != "seed":
+            figures["\t".join((row["scope"], row["name"], row["quantity"]))] = row["value"]
+    return figures
+
+
+def _table(records: Sequence[Record]) -> pa.Table:
+    rows: list[dict[str, Any]] = []
+    for key in records[0]:
+        values = [record[key] for record in records if key in record]
+        if len(values) < len(records) or not all(math.isfinite(value) for value in values):
+            continue
+        found = interval(values)
+        scope, name, quantity = key.split("\t")
+        rows.append(
+            {
+                "scope": scope,
+                "name": name,
+                "quantity": quantity,
+                "mean": found.mean,
+                "ci95": found.half_width,
+                "deviation": found.deviation,
+                "minimum": min(values),
+                "maximum": max(values),
+                "replications": found.count,
+            }
+        )
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def figures_of_jobs(table: pa.Table) -> dict[str, dict[str, Mapping[str, Any]]]:
+    """Rows of the table by job and quantity."""
+    found: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for row in table.to_pylist():
+        if row["scope"] == "job":
+            found.setdefault(row["name"], {})[row["quantity"]] = row
+    return found

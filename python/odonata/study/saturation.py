@@ -1,0 +1,278 @@
+"""The load up to which a network delivers what it is offered."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from odonata.errors import Problem, ScenarioError
+from odonata.plots.style import JOB_COLOURS, MUTED, new_figure, save, style
+from odonata.results import Result
+from odonata.scenario import Scenario
+from odonata.study.execution import Point, Record, Store, run_points
+from odonata.study.study import STORE_FILE
+
+#: A network is saturated if it falls behind what is offered by more than this share of it.
+SHORTFALL = 0.01
+#: Loads of the first look, as shares of the highest one.
+FIRST_LOADS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+
+
+@dataclass(frozen=True)
+class LoadPoint:
+    """What was found at one offered load.
+
+    Attributes:
+        load: Offered load asked for, as a fraction of a node's terminal bandwidth.
+        offered_bytes_per_s: Created after warm-up by all jobs with traffic.
+        accepted_bytes_per_s: Delivered after warm-up.
+        accepted_ci95: Half the width of its 95 % confidence interval.
+        latency_ps: Mean message latency of the first job with traffic.
+        latency_ci95_ps: Half the width of its 95 % confidence interval.
+        latency_p99_ps: 99th percentile.
+    """
+
+    load: float
+    offered_bytes_per_s: float
+    accepted_bytes_per_s: float
+    accepted_ci95: float
+    latency_ps: float
+    latency_ci95_ps: float
+    latency_p99_ps: float
+
+    @property
+    def saturated(self) -> bool:
+        """Whether the backlog grows: less is delivered than offered, by more than the shortfall.
+
+        Both are counted over the same time, so that what differs is what piles up. That it does
+        must be clearer than the interval of what is delivered.
+        """
+        missing = self.offered_bytes_per_s - self.accepted_bytes_per_s
+        return missing > SHORTFALL * self.offered_bytes_per_s and missing > self.accepted_ci95
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """Where a network saturates.
+
+    Attributes:
+        load: Offered load at which it does; NaN if it delivered all it was offered.
+        uncertainty: Half the width of the bracket around it.
+        throughput: Most that was accepted, as a fraction of the load's unit.
+        points: All loads that were simulated, ascending.
+    """
+
+    load: float
+    uncertainty: float
+    throughput: float
+    points: Sequence[LoadPoint]
+
+
+def at_load(scenario: Scenario, load: float) -> Scenario:
+    """The scenario with this load on every job with traffic.
+
+    Raises:
+        ScenarioError: If a job's traffic is not given as a load, there is none, or the run would
+            not end by itself.
+    """
+    changes: dict[str, Any] = {}
+    for position, job in enumerate(scenario.job):
+        if job.traffic is None:
+            continue
+        path = f"job.{position}.traffic.load"
+        if job.traffic.load is None:
+            message = "found a rate or an interval; allowed: `load`, which the search changes"
+            raise ScenarioError([Problem(f"job[{position}].traffic", message)], scenario.file)
+        changes[path] = load
+    if not changes:
+        message = "found no job with traffic; allowed: at least one, with a `load`"
+        raise ScenarioError([Problem("job", message)], scenario.file)
+    return scenario.with_set(changes)
+
+
+def keep(result: Result) -> Record:
+    """The figures of a :class:`LoadPoint`, but for the load."""
+    jobs = [job for job in result.summary_dict["jobs"] if job["message_latency_mean_ps_batches"]]
+    first = jobs[0] if jobs else result.summary_dict["jobs"][0]
+    half_widths = [job["accepted_bytes_per_s_ci95"] or 0.0 for job in jobs]
+    return {
+        "offered_bytes_per_s": math.fsum(job["offered_bytes_per_s"] for job in jobs),
+        "accepted_bytes_per_s": math.fsum(job["accepted_bytes_per_s"] for job in jobs),
+        "accepted_ci95": math.sqrt(math.fsum(half**2 for half in half_widths)),
+        "latency_ps": _number(first["message_latency_mean_ps"]),
+        "latency_ci95_ps": _number(first["message_latency_mean_ps_ci95"]),
+        "latency_p99_ps": _number(first["message_latency_p99_ps"]),
+    }
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def find_saturation(
+    scenario: Scenario,
+    directory: Path,
+    *,
+    highest: float = 1.0,
+    tolerance: float = 0.01,
+    jobs: int = 1,
+    progress: Callable[[float, int], object] | None = None,
+) -> Saturation:
+    """Finds the load from which on a network falls behind what it is offered.
+
+    First ten loads up to the highest are simulated, then the bracket between the highest load that
+    was delivered below the lowest that was not is cut, `jobs` + 1 parts at a time, until it is
+    narrow enough.
+
+    Args:
+        scenario: With at least one job with a `load`, and a duration.
+        directory: For the results; if it holds those of an earlier search of the same scenario,
+            loads that are done are not simulated again.
+        highest: Load to begin with.
+        tolerance: Width of the last bracket, as a share of the load.
+        jobs: Simulations at a time.
+        progress: As of ``run_points``, for each round.
+
+    Raises:
+        ScenarioError: If the scenario has no load to change, or cannot be run.
+        OutputError: If the directory cannot be written.
+    """
+    found: dict[float, LoadPoint] = {}
+    store = Store(directory / STORE_FILE)
+
+    def look(loads: Sequence[float]) -> None:
+        points = [Point(repr(x), at_load(scenario, x), keep, x) for x in loads if x not in found]
+        records = run_points(points, jobs=jobs, store=store, progress=progress)
+        for name, record in records.items():
+            found[float(name)] = LoadPoint(float(name), **record)
+
+    try:
+        look([round(highest * share, 6) for share in FIRST_LOADS])
+        while True:
+            low, high = bracket(list(found.values()))
+            if math.isinf(high) or high - low <= tolerance * high:
+                break
+            # Steps that two rounds share no load with.
+            parts = max(jobs, 1) + 1
+            loads = [round(low + (high - low) * part / parts, 6) for part in range(1, parts)]
+            new = [load for load in loads if load not in found]
+            if not new:
+                break
+            look(new)
+    finally:
+        store.close()
+    points = sorted(found.values(), key=lambda point: point.load)
+    capacity = points[0].offered_bytes_per_s / points[0].load if points else math.nan
+    return Saturation(
+        load=math.nan if math.isinf(high) else (low + high) / 2,
+        uncertainty=math.nan if math.isinf(high) else (high - low) / 2,
+        throughput=max(point.accepted_bytes_per_s for point in points) / capacity,
+        points=points,
+    )
+
+
+def bracket(points: Sequence[LoadPoint]) -> tuple[float, float]:
+    """Highest load that was delivered below the lowest that was not; 0 and infinity if none."""
+    high = min((point.load for point in points if point.saturated), default=math.inf)
+    below = [point.load for point in points if not point.saturated and point.load < high]
+    return max(below, default=0.0), high
+
+
+def figures(found: Saturation) -> dict[str, Any]:
+    """The outcome as JSON can hold it; no load is ``None``."""
+    return {
+        "load": None if math.isnan(found.load) else found.load,
+        "uncertainty": None if math.isnan(found.uncertainty) else found.uncertainty,
+        "throughput": found.throughput,
+        "shortfall": SHORTFALL,
+    }
+
+
+def write(found: Saturation, directory: Path) -> None:
+    """Writes ``saturation.json``, the curve as Parquet and CSV, and its picture."""
+    rows = [{**asdict(point), "saturated": point.saturated} for point in found.points]
+    table = pa.Table.from_pylist(rows)
+    pq.write_table(table, directory / "saturation.parquet")
+    pacsv.write_csv(table, directory / "saturation.csv")
+    text = json.dumps(figures(found), indent=2)
+    (directory / "saturation.json").write_text(text + "\n", encoding="utf-8")
+    draw(found, directory / "saturation.png")
+
+
+def draw(found: Saturation, path: Path) -> None:
+    """Writes the picture: latency on the left, delivered load on the right."""
+    with style():
+        figure = new_figure(9.0, 3.8)
+        left, right = figure.subplots(1, 2)
+        stable = [point for point in found.points if not point.saturated]
+        left.errorbar(
+            [point.load for point in stable],
+            [point.latency_ps / 1e3 for point in stable],
+            yerr=[0 if math.isnan(p.latency_ci95_ps) else p.latency_ci95_ps / 1e3 for p in stable],
+            color=JOB_COLOURS[0],
+            marker="o",
+            markersize=4,
+            label="mean",
+        )
+        left.plot(
+            [point.load for point in stable],
+            [point.latency_p99_ps / 1e3 for point in stable],
+            color=JOB_COLOURS[1],
+            marker="^",
+            markersize=4,
+            label="99th percentile",
+        )
+        left.set_yscale("log")
+        left.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        left.yaxis.set_minor_locator(NullLocator())
+        left.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        left.set_ylabel("message latency (ns)")
+        left.set_title("Latency below saturation")
+        left.legend(loc="upper left")
+        capacity = found.points[0].offered_bytes_per_s / found.points[0].load
+        right.axline((0, 0), slope=1, color=MUTED, linewidth=0.9, linestyle=(0, (2, 2)))
+        right.plot(
+            [point.load for point in found.points],
+            [point.accepted_bytes_per_s / capacity for point in found.points],
+            color=JOB_COLOURS[0],
+            marker="o",
+            markersize=4,
+        )
+        right.set_ylabel("delivered load")
+        right.set_title("Delivered of what is offered")
+        right.set_ylim(bottom=0)
+        below = max((point.load for point in stable), default=found.points[-1].load)
+        for axes, last in ((left, 1.12 * below), (right, 1.03 * found.points[-1].load)):
+            axes.set_xlabel("offered load (fraction of terminal bandwidth)")
+            axes.set_xlim(0, last)
+            _mark(axes, found)
+        save(figure, path)
+
+
+def _mark(axes: Axes, found: Saturation) -> None:
+    if math.isnan(found.load):
+        return
+    low, high = found.load - found.uncertainty, found.load + found.uncertainty
+    axes.axvspan(low, high, color="#D55E00", alpha=0.35, linewidth=0)
+    axes.annotate(
+        f"saturation {found.load:.3g}",
+        (high, 0.3),
+        xycoords=("data", "axes fraction"),
+        xytext=(4, 0),
+        textcoords="offset points",
+        rotation=90,
+        ha="left",
+        va="center",
+        fontsize=7.5,
+        color=MUTED,
+    )

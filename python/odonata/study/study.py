@@ -1,0 +1,78 @@
+"""What a study is, and which there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from odonata.study.execution import Point, Record, Store, run_points
+
+#: Records of finished points in a study's directory.
+STORE_FILE = "points.jsonl"
+
+
+class Study(Protocol):
+    """A question that is answered by many simulations."""
+
+    @property
+    def title(self) -> str:
+        """What it is about, for people."""
+
+    def points(self, quick: bool) -> Sequence[Point]:
+        """What is simulated; fewer and shorter runs if `quick`."""
+
+    def finish(self, records: Mapping[str, Record], directory: Path) -> Sequence[str]:
+        """Writes tables, figures and pages.
+
+        Args:
+            records: Of all points, by name.
+            directory: Where to.
+
+        Returns:
+            What the terminal says about the outcome, line by line.
+        """
+
+
+def run_study(
+    study: Study,
+    directory: Path,
+    *,
+    quick: bool = False,
+    jobs: int | None = None,
+    progress: Callable[[float, int], object] | None = None,
+) -> Sequence[str]:
+    """Runs a study, or what is missing of it, and writes what it shows.
+
+    Args:
+        study: Which.
+        directory: For its results; if it holds those of an earlier run, points that are done and
+            have not changed are not simulated again.
+        quick: Whether a coarse version is enough.
+        jobs: Simulations at a time. Default: processors.
+        progress: As of ``run_points``.
+
+    Returns:
+        What the terminal says about the outcome, line by line.
+
+    Raises:
+        OutputError: If the directory cannot be written.
+        KeyboardInterrupt: If it was interrupted; run it again to go on.
+    """
+    store = Store(directory / STORE_FILE)
+    try:
+        points = study.points(quick)
+        records = run_points(points, jobs=jobs, store=store, progress=progress)
+    finally:
+        store.close()
+    return study.finish(records, directory)
+
+
+def _validation() -> Study:
+    from odonata.study.validation import Validation
+
+    return Validation()
+
+
+#: Studies by name, each a function that makes it.
+STUDIES: Mapping[str, Callable[[], Study]] = {"validation": _validation}

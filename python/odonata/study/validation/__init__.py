@@ -1,0 +1,89 @@
+"""Does the packet engine do what theory and other simulators say?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from odonata.study.execution import Point, Record
+from odonata.study.validation import comparison
+from odonata.study.validation.booksim import BookSim
+from odonata.study.validation.closed_forms import ClosedForms
+from odonata.study.validation.comparison import Comparison
+from odonata.study.validation.experiments import write as write_experiments
+from odonata.study.validation.sst import Sst
+
+#: Data measured with other simulators, beside the checkout.
+REFERENCE = Path("shared") / "reference"
+
+
+def reference_directory() -> Path | None:
+    """Where the data of other simulators are: beside the checkout or the working directory."""
+    for start in (Path.cwd(), Path(__file__).resolve()):
+        for directory in (start, *start.parents):
+            if (directory / REFERENCE).is_dir():
+                return directory / REFERENCE
+    return None
+
+
+class Validation:
+    """The study.
+
+    Args:
+        reference: Directory of the reference data. Default: where they are found; without them
+            only theory is compared with.
+    """
+
+    title = "Validation against theory and other simulators"
+
+    def __init__(self, reference: Path | None = None) -> None:
+        self._reference = reference or reference_directory()
+        self._theory = ClosedForms(quick=False)
+        self._booksim: BookSim | None = None
+        self._sst: Sst | None = None
+
+    def points(self, quick: bool) -> list[Point]:
+        """What is simulated."""
+        self._theory = ClosedForms(quick)
+        if self._reference is not None:
+            self._booksim = BookSim(self._reference, quick)
+            self._sst = Sst(self._reference)
+        parts = (self._theory, self._booksim, self._sst)
+        return [point for part in parts if part is not None for point in part.points()]
+
+    def comparisons(self, records: Mapping[str, Record]) -> list[Comparison]:
+        """Every figure beside its reference."""
+        parts = (self._theory, self._booksim, self._sst)
+        return [c for part in parts if part is not None for c in part.comparisons(records)]
+
+    def finish(self, records: Mapping[str, Record], directory: Path) -> Sequence[str]:
+        """Writes tables, figures and the page."""
+        from odonata.study.validation.figures import draw
+        from odonata.study.validation.page import page
+
+        found = self.comparisons(records)
+        directory.mkdir(parents=True, exist_ok=True)
+        comparison.write(found, directory)
+        experiments = self._booksim.experiments(records) if self._booksim else []
+        write_experiments(experiments, directory / "experiments.csv")
+        draw(found, directory / "validation.png")
+        text = page(found, experiments, "validation.png")
+        (directory / "validation.md").write_text(text, encoding="utf-8")
+        return _conclusion(found, directory, self._reference)
+
+
+def _conclusion(
+    found: Sequence[Comparison], directory: Path, reference: Path | None
+) -> Sequence[str]:
+    verdicts = Counter(c.verdict for c in found)
+    lines = [f"{count:4} {verdict}" for verdict, count in verdicts.most_common()]
+    lines += [
+        f"  {c.section}: {c.case}: {c.ours:.4g}, {c.source}: {c.reference:.4g}"
+        for c in found
+        if c.verdict == "DIFFERS"
+    ]
+    if reference is None:
+        lines.append(f"No data of other simulators found ({REFERENCE}); theory only.")
+    lines.append(f"Results: {directory}")
+    return lines

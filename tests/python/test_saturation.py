@@ -1,0 +1,147 @@
+"""Replications, and the search for the load at which a network saturates."""
+
+import json
+import math
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from odonata import Result, Scenario, ScenarioError
+from odonata.cli.main import main
+from odonata.study.replication import figures_of_jobs, replicate
+from odonata.study.saturation import LoadPoint, at_load, bracket, find_saturation
+
+TEXT = """
+title = "Every node of a group sends to the next group"
+
+[network]
+family = "dragonfly"
+p = 2
+a = 4
+h = 2
+
+[network.links]
+terminal = { bandwidth = "8 GB/s", latency = "10 ns" }
+local = { bandwidth = "8 GB/s", latency = "10 ns" }
+global = { bandwidth = "8 GB/s", latency = "100 ns" }
+
+[simulation]
+packet = "256 B"
+warmup = "20 us"
+duration = "80 us"
+
+[[job]]
+name = "load"
+nodes = 72
+traffic = { pattern = "adversarial", message = "256 B", load = 0.05 }
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "adversarial.toml"
+    path.write_text(TEXT)
+    return path
+
+
+def run(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as stop:
+        main([str(argument) for argument in arguments])
+    assert isinstance(stop.value.code, int)
+    return stop.value.code
+
+
+def test_saturation_is_where_theory_has_it(file: Path, tmp_path: Path) -> None:
+    """Eight nodes share the one link to the next group: 1/8 of their links' bandwidth."""
+    out = tmp_path / "out"
+    scenario = Scenario.from_file(file)
+    found = find_saturation(scenario, out, highest=0.3, tolerance=0.02, jobs=2)
+    assert found.uncertainty <= 0.01 * 0.3
+    # A shortfall of 1 % is seen at 1/8 / 0.99; queues near the limit take a little longer to fill.
+    assert 0.99 / 8 < found.load < 1.03 / 8
+    assert found.throughput == pytest.approx(1 / 8, rel=0.01)
+    loads = [point.load for point in found.points]
+    assert loads == sorted(loads)
+    for point in found.points:
+        assert point.saturated == (point.load > found.load)
+    # Again: everything is known, nothing is simulated.
+    before = (out / "points.jsonl").read_bytes()
+    assert find_saturation(scenario, out, highest=0.3, tolerance=0.02, jobs=2) == found
+    assert (out / "points.jsonl").read_bytes() == before
+
+
+def test_saturation_on_the_command_line(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    short = ("--set", "simulation.duration=40 us", "--tolerance", "20%", "--out", out)
+    assert run("saturation", file, *short, "--highest", "0.3", "--json") == 0
+    said = json.loads(capsys.readouterr().out)
+    assert abs(said["load"] - 0.125) < 0.03
+    assert [p["saturated"] for p in said["curve"]] == sorted(p["saturated"] for p in said["curve"])
+    kept = json.loads((out / "saturation.json").read_text())
+    assert kept == {key: said[key] for key in kept}
+    rows = pq.read_table(out / "saturation.parquet").to_pylist()
+    assert [row["load"] for row in rows] == [point["load"] for point in said["curve"]]
+    assert (out / "saturation.png").stat().st_size > 10_000
+    # Below its limit there is nothing to find, and it says so.
+    below = ("--set", "simulation.duration=40 us", "--highest", "0.08", "--out", tmp_path / "low")
+    assert run("saturation", file, *below) == 0
+    assert "Not saturated up to a load of 0.08" in capsys.readouterr().out
+    assert run("saturation", file, "--tolerance", "2") == 2
+    assert "--tolerance" in capsys.readouterr().err
+
+
+def point(load: float, accepted: float, ci95: float = 0.0) -> LoadPoint:
+    return LoadPoint(load, load * 100, accepted, ci95, 1.0, 0.0, 1.0)
+
+
+def test_a_load_is_saturated_if_it_falls_behind_for_certain() -> None:
+    assert not point(0.5, 49.6).saturated  # by less than 1 %
+    assert point(0.5, 49.0).saturated
+    assert not point(0.5, 49.0, ci95=1.5).saturated  # perhaps not at all
+    assert bracket([point(0.2, 20), point(0.4, 30), point(0.3, 30)]) == (0.3, 0.4)
+    assert bracket([point(0.2, 10)]) == (0.0, 0.2)
+    assert bracket([point(0.2, 20)]) == (0.2, math.inf)
+
+
+def test_the_search_needs_a_load(file: Path) -> None:
+    scenario = Scenario.from_file(file)
+    assert at_load(scenario, 0.25).job[0].traffic.load == 0.25  # type: ignore[union-attr]
+    text = TEXT.replace("load = 0.05", 'rate = "1 GB/s"')
+    with pytest.raises(ScenarioError, match="a rate or an interval"):
+        at_load(Scenario.from_toml(text), 0.25)
+    motif = TEXT.split("traffic = ")[0] + 'motif = { kind = "all-to-all", message = "1 kB" }'
+    with pytest.raises(ScenarioError, match="no job with traffic"):
+        at_load(Scenario.from_toml(motif), 0.25)
+
+
+def test_replications_keep_every_result_and_their_means(file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    scenario = Scenario.from_file(file).with_set(["simulation.duration=30 us", "seed=5"])
+    table = replicate(scenario, 3, out, jobs=2)
+    kept = [Result.load(out / f"seed-{seed}") for seed in (5, 6, 7)]
+    latencies = [r.summary_dict["jobs"][0]["message_latency_mean_ps"] for r in kept]
+    assert len(set(latencies)) == 3
+    row = figures_of_jobs(table)["load"]["message_latency_mean_ps"]
+    assert row["mean"] == pytest.approx(sum(latencies) / 3)
+    assert (row["minimum"], row["maximum"]) == (min(latencies), max(latencies))
+    assert row["ci95"] == pytest.approx(4.303 * row["deviation"] / math.sqrt(3), rel=1e-3)
+    assert pq.read_table(out / "replications.parquet").equals(table)
+    with pytest.raises(ValueError, match="at least 2"):
+        replicate(scenario, 1, tmp_path / "one")
+
+
+def test_replications_on_the_command_line(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    short = ("--set", "simulation.duration=25 us", "--out", tmp_path / "out")
+    assert run("run", file, *short, "--replications", 2, "--jobs", 2) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "2 replications, seeds 1 to 2" in said
+    assert "mean latency" in said
+    # Results are never overwritten, and options that contradict each other are refused.
+    assert run("run", file, *short, "--replications", 2) == 4
+    assert run("run", file, "--replications", 2, "--threads", 2, "--out", tmp_path / "x") == 2
+    assert run("run", file, "--jobs", 2, "--out", tmp_path / "x") == 2
