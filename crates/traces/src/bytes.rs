@@ -7,6 +7,19 @@ use crate::error::{Position, TraceError};
 /// Size of the read buffer, bytes.
 pub(crate) const BUFFER_BYTES: usize = 64 * 1024;
 
+/// Memory for the buffers of files that are read side by side, bytes, as long as
+/// that leaves each one of them [`LEAST_BUFFER_BYTES`].
+const SHARED_BUFFER_BYTES: usize = 64 << 20;
+
+/// Smallest read buffer, bytes.
+const LEAST_BUFFER_BYTES: usize = 4 * 1024;
+
+/// Size of the read buffer of each of `files` files that are read side by side.
+pub(crate) fn shared_buffer(files: u64) -> usize {
+    let files = usize::try_from(files).unwrap_or(usize::MAX).max(1);
+    (SHARED_BUFFER_BYTES / files).clamp(LEAST_BUFFER_BYTES, BUFFER_BYTES)
+}
+
 /// Space that is set aside before the elements of a list have been seen, bytes.
 /// A list whose stated length is larger grows as its elements arrive, so that a
 /// damaged length never costs more memory than the file has bytes.
@@ -32,7 +45,12 @@ pub(crate) struct ByteReader<R> {
 
 impl<R: Read + Seek> ByteReader<R> {
     /// Starts at the first byte of `source`; `file` is its name in messages.
-    pub fn new(mut source: R, file: String) -> Result<Self, TraceError> {
+    pub fn new(source: R, file: String) -> Result<Self, TraceError> {
+        Self::with_buffer(source, file, BUFFER_BYTES)
+    }
+
+    /// As [`Self::new`], with a buffer of `bytes`.
+    pub fn with_buffer(mut source: R, file: String, bytes: usize) -> Result<Self, TraceError> {
         let measured = source
             .seek(SeekFrom::End(0))
             .and_then(|size| source.seek(SeekFrom::Start(0)).map(|_| size));
@@ -41,7 +59,7 @@ impl<R: Read + Seek> ByteReader<R> {
             source,
             file,
             // Small files need no large buffer.
-            buffer: vec![0; size.clamp(1, BUFFER_BYTES as u64) as usize],
+            buffer: vec![0; size.clamp(1, bytes as u64) as usize],
             next: 0,
             filled: 0,
             read: 0,
@@ -81,6 +99,12 @@ impl<R: Read + Seek> ByteReader<R> {
                 self.end
             );
             return Err(self.error_at(offset, reason));
+        }
+        // What the buffer holds need not be read again.
+        let buffered = self.read - self.filled as u64..self.read;
+        if buffered.contains(&offset) {
+            self.next = (offset - buffered.start) as usize;
+            return Ok(());
         }
         self.source
             .seek(SeekFrom::Start(offset))

@@ -16,6 +16,8 @@ mod lines;
 pub mod otf2;
 pub mod packets;
 mod summary;
+mod unheld;
 
 pub use error::{Position, TraceError};
 pub use summary::{Format, KindCount, Summary};
+pub use unheld::UnheldFile;

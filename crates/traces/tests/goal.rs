@@ -5,12 +5,13 @@
 mod damage;
 mod shared;
 
+use std::collections::HashMap;
 use std::io::Cursor;
 
 use damage::{Numbers, attack, rounds, start};
 use odonata_traces::goal::{
     Action, Condition, Dependency, GoalBinaryReader, GoalBinaryWriter, GoalTextReader,
-    GoalTextWriter, Operation, RankSchedule, Tag,
+    GoalTextWriter, Operation, RankNodes, RankSchedule, Tag, text_to_binary,
 };
 use odonata_traces::{Position, TraceError};
 use odonata_units::{Bytes, RankId};
@@ -379,6 +380,93 @@ fn random_schedules_survive_both_forms() {
     }
 }
 
+/// Runs a rank's graph by what its nodes say; returns how many operations ran.
+fn run(nodes: &mut RankNodes<Cursor<&[u8]>>) -> Result<u32, TraceError> {
+    let mut waiting: HashMap<u32, u32> = HashMap::new();
+    let mut ready = nodes.roots()?;
+    let mut ran = 0;
+    while let Some(next) = ready.pop() {
+        let node = nodes.node(next)?;
+        ran += 1;
+        for other in node.on_finish.into_iter().chain(node.on_start) {
+            let left = match waiting.get(&other) {
+                Some(&left) => left,
+                None => nodes.node(other)?.dependencies,
+            };
+            // A damaged file may count less dependencies than there are.
+            match left {
+                1 => ready.push(other),
+                _ => drop(waiting.insert(other, left.saturating_sub(1))),
+            }
+        }
+        if ran > 10_000 {
+            break;
+        }
+    }
+    Ok(ran)
+}
+
+fn nodes(bytes: &[u8], rank: u32) -> Result<RankNodes<Cursor<&[u8]>>, TraceError> {
+    RankNodes::new(
+        Cursor::new(bytes),
+        Cursor::new(bytes),
+        "a.bin",
+        RankId(rank),
+    )
+}
+
+#[test]
+fn nodes_tell_what_the_graph_does() {
+    let mut numbers = Numbers(start());
+    for _ in 0..100 {
+        let ranks = random(&mut numbers);
+        let binary = write_binary(&ranks);
+        for (rank, graph) in ranks.iter().enumerate() {
+            let mut nodes = nodes(&binary, rank as u32).unwrap();
+            let count = nodes.operations();
+            assert_eq!(count as usize, graph.operations().len());
+            let mut edges = 0;
+            for index in 0..count {
+                let node = nodes.node(index).unwrap();
+                assert_eq!(node.operation, graph.operations()[index as usize]);
+                assert_eq!(node.dependencies as usize, graph.dependencies(index).len());
+                for (others, condition) in [
+                    (&node.on_finish, Condition::Finished),
+                    (&node.on_start, Condition::Started),
+                ] {
+                    for &other in others {
+                        let dependency = Dependency {
+                            on: index,
+                            condition,
+                        };
+                        assert!(graph.dependencies(other).contains(&dependency));
+                    }
+                    edges += others.len();
+                }
+            }
+            assert_eq!(edges, graph.edges());
+            assert_eq!(run(&mut nodes).unwrap(), count);
+            assert!(nodes.node(count).is_err());
+        }
+        assert!(nodes(&binary, ranks.len() as u32).is_err());
+    }
+}
+
+#[test]
+fn text_becomes_binary() {
+    let mut text = GoalTextReader::new(EXAMPLE.as_bytes(), "a.goal".to_owned()).unwrap();
+    let binary = text_to_binary(&mut text, Cursor::new(Vec::new())).unwrap();
+    let ranks = read_binary(&binary.into_inner()).unwrap();
+    assert_eq!(ranks, read_text(EXAMPLE.as_bytes()).unwrap());
+    let broken = EXAMPLE.replace("to 1", "to 2");
+    let mut text = GoalTextReader::new(broken.as_bytes(), "a.goal".to_owned()).unwrap();
+    let error = text_to_binary(&mut text, Cursor::new(Vec::new())).unwrap_err();
+    assert!(
+        error.to_string().starts_with("a.goal: line 5: rank 2"),
+        "{error}"
+    );
+}
+
 fn seeds(write: impl Fn(&[RankSchedule]) -> Vec<u8>) -> Vec<Vec<u8>> {
     let mut numbers = Numbers(7);
     let mut seeds: Vec<_> = (0..6).map(|_| write(&random(&mut numbers))).collect();
@@ -402,6 +490,9 @@ fn damaged_text_is_refused_or_read() {
 #[test]
 fn damaged_binaries_are_refused_or_read() {
     let (refused, all) = attack(&seeds(write_binary), rounds(3_000), start(), |bytes| {
+        for rank in 0..4 {
+            let _ = nodes(bytes, rank).and_then(|mut nodes| run(&mut nodes));
+        }
         let Ok(ranks) = read_binary(bytes) else {
             return false;
         };

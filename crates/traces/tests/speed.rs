@@ -14,7 +14,7 @@ use odonata_traces::dumpi::{
 };
 use odonata_traces::goal::{
     Action, Condition, Dependency, GoalBinaryReader, GoalBinaryWriter, GoalTextReader,
-    GoalTextWriter, Operation, RankSchedule, Tag,
+    GoalTextWriter, Operation, RankNodes, RankSchedule, Tag,
 };
 use odonata_traces::htsim::ConnectionReader;
 use odonata_traces::otf2::{Anchor, Definitions, EventReader, LocalDefinitions, LocationRef};
@@ -280,6 +280,17 @@ fn ten_million_records_a_minute_in_bounded_memory() {
         let mut reader = GoalBinaryReader::open(path).unwrap();
         let ranks = (0..reader.ranks()).map(|rank| reader.rank(RankId(rank)).unwrap());
         ranks.map(|rank| rank.operations().len() as u64).sum()
+    });
+    measure("GOAL nodes, all ranks in turn", &goal_binary, |path| {
+        let open = |rank| RankNodes::open(path, RankId(rank)).unwrap();
+        let mut ranks: Vec<_> = (0..RANKS).map(open).collect();
+        let mut read = 0;
+        for index in 0..RECORDS as u32 / RANKS {
+            for rank in &mut ranks {
+                read += u64::from(rank.node(index).unwrap().dependencies <= 1);
+            }
+        }
+        read
     });
     measure("OTF2", &otf2, count_otf2);
     measure("packets", &packets, |path| {

@@ -4,7 +4,7 @@
 use std::io::Cursor;
 
 use libfuzzer_sys::fuzz_target;
-use odonata_traces::goal::{GoalBinaryReader, GoalBinaryWriter, RankSchedule};
+use odonata_traces::goal::{GoalBinaryReader, GoalBinaryWriter, RankNodes, RankSchedule};
 use odonata_units::RankId;
 
 fn read(bytes: &[u8]) -> Option<Vec<RankSchedule>> {
@@ -14,6 +14,13 @@ fn read(bytes: &[u8]) -> Option<Vec<RankSchedule>> {
 }
 
 fuzz_target!(|data: &[u8]| {
+    let source = || Cursor::new(data);
+    if let Ok(mut nodes) = RankNodes::new(source(), source(), "a.bin", RankId(0)) {
+        let _ = nodes.roots();
+        for operation in 0..nodes.operations() {
+            let _ = nodes.node(operation);
+        }
+    }
     let Some(ranks) = read(data) else { return };
     let out = Cursor::new(Vec::new());
     let mut writer = GoalBinaryWriter::new(out, ranks.len() as u32).unwrap();

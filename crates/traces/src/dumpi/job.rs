@@ -10,7 +10,9 @@ use super::function::{Function, Kind};
 use super::names::COMM_WORLD;
 use super::reader::DumpiReader;
 use super::record::{Call, Header, Trailer, Value};
+use crate::bytes::{ByteReader, shared_buffer};
 use crate::error::{Position, TraceError};
+use crate::unheld::UnheldFile;
 
 /// Longest description of a job that is read, bytes. Real ones have about 150.
 const MAX_META_BYTES: u64 = 64 * 1024;
@@ -167,8 +169,13 @@ impl DumpiJob {
     /// # Errors
     /// As [`DumpiReader::open`].
     pub fn rank(&self, rank: RankId) -> Result<RankReader, TraceError> {
+        let path = self.path(rank);
+        let file = UnheldFile::new(&path).map_err(|error| TraceError::open(&path, &error))?;
+        let name = path.display().to_string();
+        let buffer = shared_buffer(u64::from(self.meta.ranks));
+        let bytes = ByteReader::with_buffer(file, name, buffer)?;
         Ok(RankReader {
-            reader: DumpiReader::open(&self.path(rank))?,
+            reader: DumpiReader::on(bytes)?,
             rank,
             ranks: self.meta.ranks,
             failed: false,
@@ -176,11 +183,13 @@ impl DumpiJob {
     }
 }
 
-/// The trace of one rank of a job. Beside what [`DumpiReader`] checks, the calls
+/// The trace of one rank of a job. All ranks may be read side by side: their
+/// files are open only while they are read, and their buffers have 64 MiB
+/// together, or 4 KiB each if there are more than 16,384. Beside what [`DumpiReader`] checks, the calls
 /// must fit the job: a trace does not say whose it is, but `MPI_Comm_rank` and
 /// `MPI_Comm_size` of `MPI_COMM_WORLD` tell, and no peer may lie beyond the job.
 pub struct RankReader {
-    reader: DumpiReader<File>,
+    reader: DumpiReader<UnheldFile>,
     rank: RankId,
     ranks: u32,
     failed: bool,

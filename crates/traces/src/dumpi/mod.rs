@@ -9,6 +9,7 @@ mod job;
 mod names;
 mod reader;
 mod record;
+mod sections;
 pub mod text;
 mod writer;
 

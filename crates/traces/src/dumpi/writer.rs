@@ -4,8 +4,9 @@
 use std::io::{self, Write};
 
 use super::function::{ALL_FUNCTIONS, END_OF_STREAM, Function, Kind};
-use super::reader::{FOOTER_MAGIC, MAGIC, mask};
+use super::reader::mask;
 use super::record::{Call, CallCount, Header, Span, Status, Trailer, Value};
+use super::sections::{FOOTER_MAGIC, MAGIC};
 
 /// Writes a trace to `W`, record by record.
 pub struct DumpiWriter<W> {

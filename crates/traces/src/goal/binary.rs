@@ -28,7 +28,7 @@ const MAGIC_USED: u64 = 2_342;
 /// Offsets count from behind the magic number.
 const BASE: u64 = 8;
 const TABLE: u64 = BASE + 6;
-const OPERATION_BYTES: u64 = 39;
+pub(super) const OPERATION_BYTES: u64 = 39;
 
 const SEND: u8 = 1;
 const RECEIVE: u8 = 2;
@@ -39,9 +39,7 @@ const CALCULATE: u8 = 3;
 /// Memory: a buffer, and the graph of the rank at hand.
 pub struct GoalBinaryReader<R> {
     bytes: ByteReader<R>,
-    ranks: u32,
-    max_cpu: u8,
-    max_nic: u8,
+    frame: Frame,
 }
 
 impl GoalBinaryReader<File> {
@@ -55,19 +53,24 @@ impl GoalBinaryReader<File> {
     }
 }
 
-/// Where an operation's waiting ones lie in the appendix.
-struct Waiting {
-    finished: (u32, u32),
-    started: (u32, u32),
+/// Number and first entry in the appendix of the operations that wait for one to
+/// finish and to start.
+pub(super) struct Waiting {
+    pub finished: (u32, u32),
+    pub started: (u32, u32),
 }
 
-impl<R: Read + Seek> GoalBinaryReader<R> {
-    /// Reads a schedule from `source`; `file` is its name in messages.
-    ///
-    /// # Errors
-    /// As [`GoalBinaryReader::open`].
-    pub fn new(source: R, file: String) -> Result<Self, TraceError> {
-        let mut bytes = ByteReader::new(source, file)?;
+/// The first fields of a schedule.
+#[derive(Clone, Copy)]
+pub(super) struct Frame {
+    ranks: u32,
+    max_cpu: u8,
+    max_nic: u8,
+}
+
+impl Frame {
+    /// Reads them from the start of a file.
+    pub fn read<R: Read + Seek>(bytes: &mut ByteReader<R>) -> Result<Self, TraceError> {
         match bytes.u64_le()? {
             MAGIC => {}
             MAGIC_USED => {
@@ -80,86 +83,48 @@ impl<R: Read + Seek> GoalBinaryReader<R> {
                 return Err(bytes.error_at(0, reason));
             }
         }
-        let ranks = bytes.u32_le()?;
-        let max_cpu = bytes.u8()?;
-        let max_nic = bytes.u8()?;
-        if !(1..=MAX_RANKS).contains(&ranks) || bytes.left() / 16 < u64::from(ranks) {
+        let frame = Self {
+            ranks: bytes.u32_le()?,
+            max_cpu: bytes.u8()?,
+            max_nic: bytes.u8()?,
+        };
+        let room = bytes.left() / 16;
+        if !(1..=MAX_RANKS).contains(&frame.ranks) || room < u64::from(frame.ranks) {
             let reason = format!(
-                "{ranks} ranks; allowed are 1 to {MAX_RANKS}, and the file has room for {}",
-                bytes.left() / 16
+                "{} ranks; allowed are 1 to {MAX_RANKS}, and the file has room for {room}",
+                frame.ranks
             );
             return Err(bytes.error_at(BASE, reason));
         }
-        Ok(Self {
-            bytes,
-            ranks,
-            max_cpu,
-            max_nic,
-        })
+        Ok(frame)
     }
 
-    /// Number of ranks.
-    pub fn ranks(&self) -> u32 {
-        self.ranks
-    }
-
-    /// Highest processor and highest network interface that any rank uses.
-    pub fn highest(&self) -> (u8, u8) {
-        (self.max_cpu, self.max_nic)
-    }
-
-    /// Reads the graph of a rank.
-    ///
-    /// # Errors
-    /// If the rank does not exist or its data is damaged: it does not lie where
-    /// the data of its neighbours ends and starts, indices lead nowhere, counts
-    /// do not fit each other, operations wait for each other in a circle, a peer
-    /// does not exist.
-    pub fn rank(&mut self, rank: RankId) -> Result<RankSchedule, TraceError> {
+    /// Where the data of a rank lies: from the end of the rank before on.
+    pub fn bounds<R: Read + Seek>(
+        self,
+        bytes: &mut ByteReader<R>,
+        rank: RankId,
+    ) -> Result<(u64, u64), TraceError> {
         if rank.0 >= self.ranks {
             let reason = format!(
                 "no rank {rank}; there are the ranks 0 to {}",
                 self.ranks - 1
             );
-            return Err(self.bytes.error_at(BASE, reason));
+            return Err(bytes.error_at(BASE, reason));
         }
-        let (start, end) = self.bounds(rank)?;
-        self.bytes.enter(start, end, "data of the rank")?;
-        let count = self.bytes.u32_le()?;
-        let roots = self.bytes.u32_le()?;
-        let roots = self.bytes.list(u64::from(roots), 4, ByteReader::u32_le)?;
-        let at = self.bytes.position();
-        let (ranks, max_cpu, max_nic) = (self.ranks, self.max_cpu, self.max_nic);
-        let nodes = self
-            .bytes
-            .list(u64::from(count), OPERATION_BYTES, |bytes| {
-                read_operation(bytes, ranks, max_cpu, max_nic)
-            })?;
-        let appendix_at = self.bytes.position();
-        let left = self.bytes.left();
-        if !left.is_multiple_of(4) {
-            let reason = format!("an appendix of {left} bytes, no multiple of 4");
-            return Err(self.bytes.error(reason));
-        }
-        let appendix = self.bytes.list(left / 4, 4, ByteReader::u32_le)?;
-        self.assemble(nodes, &roots, &appendix, at, appendix_at)
-    }
-
-    /// Where the data of a rank lies: from the end of the rank before on.
-    fn bounds(&mut self, rank: RankId) -> Result<(u64, u64), TraceError> {
         let entry = TABLE + 16 * u64::from(rank.0);
-        let size = self.bytes.size();
+        let size = bytes.size();
         let table_end = TABLE + 16 * u64::from(self.ranks);
         let expected = match rank.0 {
             0 => Some(table_end),
             _ => {
-                self.bytes.enter(entry - 8, table_end, "table of ranks")?;
-                self.bytes.u64_le()?.checked_add(BASE)
+                bytes.enter(entry - 8, table_end, "table of ranks")?;
+                bytes.u64_le()?.checked_add(BASE)
             }
         };
-        self.bytes.enter(entry, table_end, "table of ranks")?;
-        let start = self.bytes.u64_le()?.checked_add(BASE);
-        let end = self.bytes.u64_le()?.checked_add(BASE);
+        bytes.enter(entry, table_end, "table of ranks")?;
+        let start = bytes.u64_le()?.checked_add(BASE);
+        let end = bytes.u64_le()?.checked_add(BASE);
         match (start, end) {
             (Some(start), Some(end))
                 if Some(start) == expected
@@ -178,9 +143,61 @@ impl<R: Read + Seek> GoalBinaryReader<R> {
                     start.unwrap_or(u64::MAX),
                     end.unwrap_or(u64::MAX)
                 );
-                Err(self.bytes.error_at(entry, reason))
+                Err(bytes.error_at(entry, reason))
             }
         }
+    }
+}
+
+impl<R: Read + Seek> GoalBinaryReader<R> {
+    /// Reads a schedule from `source`; `file` is its name in messages.
+    ///
+    /// # Errors
+    /// As [`GoalBinaryReader::open`].
+    pub fn new(source: R, file: String) -> Result<Self, TraceError> {
+        let mut bytes = ByteReader::new(source, file)?;
+        let frame = Frame::read(&mut bytes)?;
+        Ok(Self { bytes, frame })
+    }
+
+    /// Number of ranks.
+    pub fn ranks(&self) -> u32 {
+        self.frame.ranks
+    }
+
+    /// Highest processor and highest network interface that any rank uses.
+    pub fn highest(&self) -> (u8, u8) {
+        (self.frame.max_cpu, self.frame.max_nic)
+    }
+
+    /// Reads the graph of a rank.
+    ///
+    /// # Errors
+    /// If the rank does not exist or its data is damaged: it does not lie where
+    /// the data of its neighbours ends and starts, indices lead nowhere, counts
+    /// do not fit each other, operations wait for each other in a circle, a peer
+    /// does not exist.
+    pub fn rank(&mut self, rank: RankId) -> Result<RankSchedule, TraceError> {
+        let (start, end) = self.frame.bounds(&mut self.bytes, rank)?;
+        self.bytes.enter(start, end, "data of the rank")?;
+        let count = self.bytes.u32_le()?;
+        let roots = self.bytes.u32_le()?;
+        let roots = self.bytes.list(u64::from(roots), 4, ByteReader::u32_le)?;
+        let at = self.bytes.position();
+        let frame = self.frame;
+        let nodes = self
+            .bytes
+            .list(u64::from(count), OPERATION_BYTES, |bytes| {
+                read_operation(bytes, frame)
+            })?;
+        let appendix_at = self.bytes.position();
+        let left = self.bytes.left();
+        if !left.is_multiple_of(4) {
+            let reason = format!("an appendix of {left} bytes, no multiple of 4");
+            return Err(self.bytes.error(reason));
+        }
+        let appendix = self.bytes.list(left / 4, 4, ByteReader::u32_le)?;
+        self.assemble(nodes, &roots, &appendix, at, appendix_at)
     }
 
     fn assemble(
@@ -259,12 +276,15 @@ impl<R: Read + Seek> GoalBinaryReader<R> {
     }
 }
 
-fn read_operation<R: Read + Seek>(
+pub(super) fn read_operation<R: Read + Seek>(
     bytes: &mut ByteReader<R>,
-    ranks: u32,
-    max_cpu: u8,
-    max_nic: u8,
+    frame: Frame,
 ) -> Result<(Operation, u32, Waiting), TraceError> {
+    let Frame {
+        ranks,
+        max_cpu,
+        max_nic,
+    } = frame;
     let at = bytes.position();
     let dependencies = bytes.u32_le()?;
     let kind = bytes.u8()?;

@@ -4,14 +4,50 @@
 //! Format: T. Hoefler, T. Schneider, A. Lumsdaine, "LogGOPSim – Simulating
 //! Large-Scale Applications in the LogGOPS Model", LSAP 2010; the facts are those
 //! of LogGOPSim's `txt2bin.re`, `Goal.hpp` and `Parser.hpp`.
+//!
+//! [`GoalTextReader`] and [`GoalBinaryReader`] read rank by rank into graphs;
+//! [`RankNodes`] reads the binary form operation by operation, for replay of
+//! schedules that are larger than memory ([`text_to_binary`] makes it of text).
 
 mod binary;
+mod nodes;
 mod text;
 
 pub use binary::{GoalBinaryReader, GoalBinaryWriter};
+pub use nodes::{Node, RankNodes};
 pub use text::{GoalTextReader, GoalTextWriter};
 
+use std::io::{Read, Seek, Write};
+
 use odonata_units::{Bytes, RankId};
+
+use crate::error::TraceError;
+
+/// Writes a schedule in text form as a binary one, rank by rank.
+///
+/// # Errors
+/// If the schedule is damaged or `out` fails.
+pub fn text_to_binary<W: Write + Seek>(
+    text: &mut GoalTextReader<impl Read>,
+    out: W,
+) -> Result<W, ConversionError> {
+    let mut writer = GoalBinaryWriter::new(out, text.ranks())?;
+    while let Some((_, schedule)) = text.next_rank()? {
+        writer.push(&schedule)?;
+    }
+    Ok(writer.finish()?)
+}
+
+/// Why a schedule could not be converted.
+#[derive(Debug, thiserror::Error)]
+pub enum ConversionError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Schedule(#[from] TraceError),
+    /// The result cannot be written.
+    #[error("the binary schedule cannot be written: {0}")]
+    Output(#[from] std::io::Error),
+}
 
 /// Most ranks that a schedule may have.
 pub const MAX_RANKS: u32 = 1 << 24;

@@ -40,7 +40,12 @@ pub(super) struct ChunkReader<R> {
 impl<R: Read + Seek> ChunkReader<R> {
     /// Opens a file and reads the header of the first chunk.
     pub fn new(source: R, file: String, chunk_size: u64) -> Result<Self, TraceError> {
-        let mut reader = Self::on(ByteReader::new(source, file)?);
+        Self::chunked(ByteReader::new(source, file)?, chunk_size)
+    }
+
+    /// Reads the header of the first chunk of `bytes`.
+    pub fn chunked(bytes: ByteReader<R>, chunk_size: u64) -> Result<Self, TraceError> {
+        let mut reader = Self::on(bytes);
         reader.chunk_size = chunk_size;
         reader.enter_chunk(0)?;
         Ok(reader)

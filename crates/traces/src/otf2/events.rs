@@ -8,6 +8,7 @@ use super::anchor::Anchor;
 use super::chunks::ChunkReader;
 use super::definitions::{CommRef, Definitions, LocationRef, RegionRef, WindowRef};
 use super::local::{LocalDefinitions, Mapped};
+use crate::bytes::ByteReader;
 use crate::error::TraceError;
 
 const TIMESTAMP: u8 = 5;
@@ -221,7 +222,18 @@ impl<'a, R: Read + Seek> EventReader<'a, R> {
         local: LocalDefinitions,
         location: LocationRef,
     ) -> Result<Self, TraceError> {
-        let chunks = ChunkReader::new(source, file, anchor.event_chunk_bytes)?;
+        let bytes = ByteReader::new(source, file)?;
+        Self::on(bytes, anchor, definitions, local, location)
+    }
+
+    pub(super) fn on(
+        bytes: ByteReader<R>,
+        anchor: &Anchor,
+        definitions: &'a Definitions,
+        local: LocalDefinitions,
+        location: LocationRef,
+    ) -> Result<Self, TraceError> {
+        let chunks = ChunkReader::chunked(bytes, anchor.event_chunk_bytes)?;
         let Some(defined) = definitions.locations().get(&location) else {
             let reason = format!("location {} is not defined", location.0);
             return Err(chunks.bytes.error_at(0, reason));

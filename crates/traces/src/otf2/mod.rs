@@ -27,7 +27,9 @@ pub use definitions::{
 pub use events::{Collective, Event, EventKind, EventReader, Root, Transfer};
 pub use local::LocalDefinitions;
 
+use crate::bytes::{ByteReader, shared_buffer};
 use crate::error::{Position, TraceError};
+use crate::unheld::UnheldFile;
 
 /// An archive whose anchor file and global definitions are read.
 #[derive(Clone, Debug)]
@@ -90,11 +92,13 @@ impl Archive {
         self.folder.join(format!("{}.{ending}", location.0))
     }
 
-    /// Opens the events of a location.
+    /// Opens the events of a location. All locations may be read side by side:
+    /// their files are open only while they are read, and their buffers have 64 MiB
+    /// together, or 4 KiB each if there are more than 16,384.
     ///
     /// # Errors
     /// If the location is not defined or one of its files is damaged.
-    pub fn events(&self, location: LocationRef) -> Result<EventReader<'_, File>, TraceError> {
+    pub fn events(&self, location: LocationRef) -> Result<EventReader<'_, UnheldFile>, TraceError> {
         let path = self.file(location, "def");
         let local = match File::open(&path) {
             Ok(file) => LocalDefinitions::read(file, path.display().to_string(), &self.anchor)?,
@@ -105,8 +109,10 @@ impl Archive {
             Err(error) => return Err(TraceError::open(&path, &error)),
         };
         let path = self.file(location, "evt");
-        let file = File::open(&path).map_err(|error| TraceError::open(&path, &error))?;
+        let file = UnheldFile::new(&path).map_err(|error| TraceError::open(&path, &error))?;
         let name = path.display().to_string();
-        EventReader::new(file, name, &self.anchor, &self.definitions, local, location)
+        let buffer = shared_buffer(self.anchor.locations);
+        let bytes = ByteReader::with_buffer(file, name, buffer)?;
+        EventReader::on(bytes, &self.anchor, &self.definitions, local, location)
     }
 }
