@@ -160,7 +160,9 @@ All are in `crates/sim/tests/engine`. Over 300 random scenarios (networks, routi
 loop, several jobs and ranks per node, loads up to 150 %) every byte is accounted for, closed-loop runs deliver
 everything, and nothing gets stuck. Over 70 more, 1, 2, 3, 4 and 8 threads give equal outcomes in every field. A
 broken virtual-channel scheme is refused by the proof and, run all the same, deadlocks and is reported with a real
-circle (`properties`, `errors`).
+circle (`properties`, `errors`). From scenario file to result directory, 55 random scenarios over all families,
+routings and loads give equal files, by their SHA-256, on 1, 2, 4 and 8 threads
+(`tests/python/test_threads.py`; all files but `timing.json`, pictures of every twentieth).
 """
 
 

@@ -1,0 +1,50 @@
+"""Equal scenarios give equal files, byte for byte, on any number of threads."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import odonata
+from odonata import Scenario
+from odonata.results import TIMING_FILE
+from random_scenarios import scenarios
+
+COUNT = 55
+#: Every so many results have their pictures drawn, which takes as long as all the rest.
+PICTURES_EVERY = 20
+
+
+def digests(directory: Path) -> dict[str, str]:
+    """SHA-256 of every file of a result but the one that holds what the run cost."""
+    return {
+        file.name: hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(directory.iterdir())
+        if file.name != TIMING_FILE
+    }
+
+
+def test_results_are_the_same_on_any_number_of_threads(tmp_path: Path) -> None:
+    families, routings, seen, ended_early = set(), set(), set(), 0
+    for number, data in enumerate(scenarios(COUNT, tmp_path)):
+        # By way of a file, as the command line has it.
+        file = tmp_path / f"{number}.toml"
+        file.write_text(Scenario.from_dict(data).to_toml(), encoding="utf-8")
+        found = {}
+        for threads in (1, 2, 4, 8):
+            result = odonata.run(file, threads=threads)
+            out = tmp_path / f"{number}-{threads}"
+            result.save(out, plots=number % PICTURES_EVERY == 0)
+            found[threads] = digests(out)
+        assert len(found[1]) >= 12
+        assert result.meta["delivered_bytes"] > 0, data
+        for threads in (2, 4, 8):
+            assert found[threads] == found[1], f"scenario {number}, {threads} threads: {data}"
+        ended_early += result.meta["precision_reached"] is True
+        families.add(data["network"]["family"])
+        routings.add(result.meta["routing"])
+        seen.add(found[1]["jobs.parquet"])
+    assert families == {"dragonfly", "crossbar", "edge-list", "graphml"}
+    assert routings == {"minimal", "valiant", "ugal-l", "ugal-g", "par", "shortest-path"}
+    assert len(seen) == COUNT, "no two scenarios measured the same"
+    assert ended_early > 0
