@@ -180,7 +180,8 @@ def page(
     for section, text in TEXTS.items():
         parts += [f"### {section[0].upper()}{section[1:]}\n", text, _table(comparisons, section)]
     if any(c.section == booksim.LATENCY for c in comparisons):
-        parts += [BOOKSIM, "### Mean latency\n", _table(comparisons, booksim.LATENCY)]
+        parts += [BOOKSIM, "### Mean latency\n", _below_saturation(comparisons)]
+        parts += [_table(comparisons, booksim.LATENCY)]
         parts += [EXPERIMENTS.format(table=_experiments(experiments)), OVERLOAD]
         parts += [_table(comparisons, booksim.THROUGHPUT)]
         parts += ["### Routers visited\n", _table(comparisons, booksim.ROUTERS)]
@@ -222,6 +223,19 @@ def _table(comparisons: Sequence[Comparison], section: str) -> str:
         rows.append(f"| {' | '.join(cells)} |")
     sources = dict.fromkeys(c.source for c in chosen)
     return "\n".join([*rows, "", f"Reference: {'; '.join(sources)}.", ""])
+
+
+def _below_saturation(comparisons: Sequence[Comparison]) -> str:
+    """How well latencies agree well below saturation."""
+    latencies = [c for c in comparisons if c.section == booksim.LATENCY]
+    stable = {c.series: max(o.x for o in latencies if o.series == c.series) for c in latencies}
+    below = [c for c in latencies if c.x <= 0.7 * stable[c.series] + 1e-9]
+    beyond = [c for c in latencies if c not in below]
+    return (
+        f"At loads up to 70 % of the highest stable one of each series, {len(below)} points differ by at "
+        f"most {100 * worst(below):.1f} %; nearer to saturation, {len(beyond)} by at most "
+        f"{100 * worst(beyond):.1f} %.\n"
+    )
 
 
 def _experiments(rows: Sequence[Mapping[str, Any]]) -> str:
