@@ -150,6 +150,25 @@ fn files_that_do_not_belong_together_are_errors() {
 }
 
 #[test]
+fn one_trace_stands_for_all_ranks_on_request() {
+    let folder = Folder::new("repeated");
+    // Rank 4 of a job of 9 sends to rank 8.
+    folder.rank(4, 4, 9, 8);
+    let trace = folder.0.join("job-0004.bin");
+    let job = DumpiJob::repeated(&trace, 3).unwrap();
+    assert_eq!((job.ranks(), job.meta().version), (3, [1, 1, 0]));
+    for rank in 0..3 {
+        assert_eq!(job.path(RankId(rank)), trace);
+        let calls = read(&job, rank).unwrap();
+        assert_eq!(calls[2].int("dest"), Some(8));
+    }
+    let error = DumpiJob::repeated(&trace, 0).unwrap_err();
+    assert!(error.reason.contains("a job has 1 to"), "{error}");
+    fs::write(&trace, b"nothing").unwrap();
+    assert!(DumpiJob::repeated(&trace, 3).is_err());
+}
+
+#[test]
 fn descriptions_that_describe_no_job_are_errors() {
     let read = |text: &str| MetaFile::read_from(text.as_bytes(), "job.meta");
     let good = read("numprocs=4\nfileprefix=a\nversion=1\nsubversion=2\nunknown=x\n").unwrap();

@@ -112,11 +112,21 @@ impl MetaFile {
     }
 }
 
-/// A job whose trace files are all there: one per rank, beside the description.
+/// Where the trace files of a job are.
+#[derive(Clone, Debug)]
+enum Files {
+    /// One per rank, in this folder.
+    PerRank(PathBuf),
+    /// One for all ranks.
+    Repeated(PathBuf),
+}
+
+/// A job whose trace files are all there: one per rank, beside the description, or
+/// one rank's file that stands for all.
 #[derive(Clone, Debug)]
 pub struct DumpiJob {
     meta: MetaFile,
-    folder: PathBuf,
+    files: Files,
 }
 
 impl DumpiJob {
@@ -128,7 +138,7 @@ impl DumpiJob {
     pub fn open(meta: &Path) -> Result<Self, TraceError> {
         let job = Self {
             meta: MetaFile::read(meta)?,
-            folder: meta.parent().unwrap_or(Path::new("")).to_owned(),
+            files: Files::PerRank(meta.parent().unwrap_or(Path::new("")).to_owned()),
         };
         let mut missing = (0..job.meta.ranks)
             .map(RankId)
@@ -147,6 +157,33 @@ impl DumpiJob {
         Ok(job)
     }
 
+    /// Takes one rank's trace for all `ranks` ranks of a job, where the files of the
+    /// others are lost. What a rank does is then not what it did, and its peers are
+    /// those of the traced rank; whoever replays the job must say what that means.
+    ///
+    /// # Errors
+    /// If the file is damaged, or there are no ranks or too many.
+    pub fn repeated(trace: &Path, ranks: u32) -> Result<Self, TraceError> {
+        let reader = DumpiReader::open(trace)?;
+        if !(1..=MAX_RANKS).contains(&ranks) {
+            let reason = format!("repeated {ranks} times; a job has 1 to {MAX_RANKS} ranks");
+            return Err(TraceError::new(reader.file(), Position::Whole, reason));
+        }
+        let header = reader.header();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Ok(Self {
+            meta: MetaFile {
+                ranks,
+                prefix: trace.display().to_string(),
+                host: text(&header.host),
+                user: text(&header.user),
+                start_time: Some(header.start_time),
+                version: header.version.map(u32::from),
+            },
+            files: Files::Repeated(trace.to_owned()),
+        })
+    }
+
     /// What the job's description says.
     pub fn meta(&self) -> &MetaFile {
         &self.meta
@@ -159,9 +196,14 @@ impl DumpiJob {
 
     /// Trace file of a rank.
     pub fn path(&self, rank: RankId) -> PathBuf {
-        // The prefix may be a path on the machine that wrote the trace.
-        let prefix = self.meta.prefix.rsplit('/').next().unwrap_or_default();
-        self.folder.join(format!("{prefix}-{:04}.bin", rank.0))
+        match &self.files {
+            Files::Repeated(trace) => trace.clone(),
+            Files::PerRank(folder) => {
+                // The prefix may be a path on the machine that wrote the trace.
+                let prefix = self.meta.prefix.rsplit('/').next().unwrap_or_default();
+                folder.join(format!("{prefix}-{:04}.bin", rank.0))
+            }
+        }
     }
 
     /// Opens the trace of a rank.
@@ -178,6 +220,7 @@ impl DumpiJob {
             reader: DumpiReader::on(bytes)?,
             rank,
             ranks: self.meta.ranks,
+            own: matches!(self.files, Files::PerRank(_)),
             failed: false,
         })
     }
@@ -187,11 +230,14 @@ impl DumpiJob {
 /// files are open only while they are read, and their buffers have 64 MiB
 /// together, or 4 KiB each if there are more than 16,384. Beside what [`DumpiReader`] checks, the calls
 /// must fit the job: a trace does not say whose it is, but `MPI_Comm_rank` and
-/// `MPI_Comm_size` of `MPI_COMM_WORLD` tell, and no peer may lie beyond the job.
+/// `MPI_Comm_size` of `MPI_COMM_WORLD` tell, and no peer may lie beyond the job. A
+/// trace that is repeated for all ranks is not checked in this way.
 pub struct RankReader {
     reader: DumpiReader<UnheldFile>,
     rank: RankId,
     ranks: u32,
+    /// Whether the trace is that of this rank.
+    own: bool,
     failed: bool,
 }
 
@@ -215,7 +261,7 @@ impl RankReader {
             return Ok(None);
         }
         let result = self.reader.next_call().and_then(|call| {
-            if let Some(call) = &call {
+            if let Some(call) = call.as_ref().filter(|_| self.own) {
                 self.check(call)?;
             }
             Ok(call)
