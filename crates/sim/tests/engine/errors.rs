@@ -8,8 +8,8 @@ use odonata_network::routing::{Algorithm, Hop, PacketRoute, RouterView, RoutingS
 use odonata_network::verify::verify;
 use odonata_network::{LinkKind, Routing, Topology, routing::AnyRouting};
 use odonata_sim::{
-    Crossbar, EngineConfig, JobLoad, JobPlan, Measurement, MessageRecords, SimError, StuckPacket,
-    Switching, run,
+    CreditUse, Crossbar, EngineConfig, JobLoad, JobPlan, Measurement, MessageRecords, SimError,
+    StuckPacket, Switching, run,
 };
 use odonata_units::{Bytes, GroupId, NodeId, Picoseconds, RankId, RouterId};
 
@@ -63,7 +63,7 @@ type Change = fn(&mut EngineConfig);
 
 #[test]
 fn parameters_of_the_engine() {
-    let changes: [(Change, &str, &str); 8] = [
+    let changes: [(Change, &str, &str); 9] = [
         (|c| c.packet = Bytes(0), "simulation.packet", "0 B"),
         (
             |c| c.packet = Bytes(1 << 26),
@@ -99,6 +99,11 @@ fn parameters_of_the_engine() {
             |c| c.router.crossbar = buffered(1 << 32),
             "network.router.output_buffer",
             "4294967296 B",
+        ),
+        (
+            |c| c.router.credit_use = CreditUse::Crossbar,
+            "network.router.credit_use",
+            "\"crossbar\"",
         ),
     ];
     for (change, key, found) in changes {
@@ -434,12 +439,18 @@ fn a_broken_channel_scheme_deadlocks_and_is_caught() {
     let open = open(Pattern::UniformRandom, 256, rate, Process::Poisson, 72);
     let open = job("uniform", 0..72, open);
     let fixed = measure(0, 40_000_000, MessageRecords::None);
-    for crossbar in [Crossbar::Ideal, buffered(256)] {
+    let models = [
+        (Crossbar::Ideal, CreditUse::Link),
+        (buffered(256), CreditUse::Link),
+        (buffered(256), CreditUse::Crossbar),
+    ];
+    for (crossbar, credit_use) in models {
         for (plan, measurement) in [(&closed, &TO_THE_END), (&open, &fixed)] {
             let mut found = Vec::new();
             for threads in [1, 2] {
                 let mut config = config();
                 config.router.crossbar = crossbar;
+                config.router.credit_use = credit_use;
                 config.threads = threads;
                 let jobs = [plan.clone()];
                 let error = simulate(&topology, &broken, &config, &jobs, measurement).unwrap_err();
@@ -459,9 +470,10 @@ fn a_broken_channel_scheme_deadlocks_and_is_caught() {
         virtual_channels: None,
         ..broken
     };
-    for crossbar in [Crossbar::Ideal, buffered(256)] {
+    for (crossbar, credit_use) in models {
         let mut config = config();
         config.router.crossbar = crossbar;
+        config.router.credit_use = credit_use;
         for (plan, measurement) in [(&closed, &TO_THE_END), (&open, &fixed)] {
             simulate(
                 &topology,

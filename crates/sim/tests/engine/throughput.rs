@@ -4,8 +4,8 @@
 use odonata_load::Operation;
 use odonata_network::{LinkKind, Topology};
 use odonata_sim::{
-    Arbitration, Crossbar, EngineConfig, InjectionOrder, JobPlan, MessageRecords, Outcome,
-    Switching,
+    Arbitration, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobPlan, MessageRecords,
+    Outcome, Switching,
 };
 use odonata_units::{Bytes, Picoseconds, RankId};
 
@@ -39,6 +39,17 @@ fn bounded(speedup: f64) -> Crossbar {
     }
 }
 
+/// Every kind of crossbar.
+fn crossbars() -> [(Crossbar, CreditUse); 5] {
+    [
+        (Crossbar::Ideal, CreditUse::Link),
+        (bounded(1.0), CreditUse::Link),
+        (bounded(2.0), CreditUse::Link),
+        (bounded(1.0), CreditUse::Crossbar),
+        (bounded(2.0), CreditUse::Crossbar),
+    ]
+}
+
 /// A long message runs at exactly the rate of the slowest link on its way: each
 /// packet but the first adds that link's packet time, to the picosecond.
 #[test]
@@ -46,9 +57,10 @@ fn one_flow_gets_the_bottleneck() {
     let mut links = uniform_links(3 * RATE, 10_000, 1 << 20);
     links.local.bandwidth = crate::support::bandwidth(RATE + RATE / 7);
     let topology = dragonfly(2, 4, 2, 9, links);
-    for crossbar in [Crossbar::Ideal, bounded(1.0), bounded(2.0)] {
+    for (crossbar, credit_use) in crossbars() {
         let mut config = config();
         config.router.crossbar = crossbar;
+        config.router.credit_use = credit_use;
         let packets = 4_000;
         let time = |packets| {
             let jobs = [flow(0, 7, packets * 256)];
@@ -102,11 +114,12 @@ fn flows_share_a_port_equally() {
             .map(|node| flow(node, flows, 100_000_000))
             .collect();
         for arbitration in [Arbitration::RoundRobin, Arbitration::OldestFirst] {
-            for crossbar in [Crossbar::Ideal, bounded(1.0), bounded(2.0)] {
+            for (crossbar, credit_use) in crossbars() {
                 let mut config = config();
                 config.router.arbitration = arbitration;
                 config.router.crossbar = crossbar;
-                let what = format!("{flows} flows, {arbitration:?}, {crossbar:?}");
+                config.router.credit_use = credit_use;
+                let what = format!("{flows} flows, {arbitration:?}, {crossbar:?}, {credit_use:?}");
                 assert_fair(&config, &topology, &jobs, &what);
             }
         }

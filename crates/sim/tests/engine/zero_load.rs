@@ -28,7 +28,8 @@ use odonata_network::topology::{
 };
 use odonata_network::{LinkClass, LinkKind, Peer, Routing, Topology};
 use odonata_sim::{
-    Crossbar, EngineConfig, InjectionOrder, MessageRecord, Outcome, RouterModel, Switching,
+    CreditUse, Crossbar, EngineConfig, InjectionOrder, MessageRecord, Outcome, RouterModel,
+    Switching,
 };
 use odonata_units::random::{Purpose, Stream, StreamKey};
 use odonata_units::{Bytes, NodeId, Picoseconds, PortId, RankId, RouterId};
@@ -351,16 +352,17 @@ fn switchings() -> Vec<Switching> {
     ]
 }
 
-fn crossbars() -> Vec<Crossbar> {
+fn crossbars() -> Vec<(Crossbar, CreditUse)> {
     let bounded = |speedup, output_buffer| Crossbar::Bounded {
         speedup,
         output_buffer: Bytes(output_buffer),
     };
     vec![
-        Crossbar::Ideal,
-        bounded(1.0, 256),
-        bounded(2.0, 4_096),
-        bounded(1.37, 700),
+        (Crossbar::Ideal, CreditUse::Link),
+        (bounded(1.0, 256), CreditUse::Link),
+        (bounded(2.0, 4_096), CreditUse::Link),
+        (bounded(1.37, 700), CreditUse::Link),
+        (bounded(1.37, 700), CreditUse::Crossbar),
     ]
 }
 
@@ -435,11 +437,12 @@ fn latency_is_the_closed_form() {
     for links in speeds() {
         for topology in families(&links) {
             for switching in switchings() {
-                for crossbar in crossbars() {
+                for (crossbar, credit_use) in crossbars() {
                     seed += 1;
                     let mut config = config();
                     config.router.switching = switching;
                     config.router.crossbar = crossbar;
+                    config.router.credit_use = credit_use;
                     config.router.delay = Picoseconds([0, 1, 40_000, 123_457][seed as usize % 4]);
                     config.seed = seed;
                     let messages = random_messages(&topology, 20, &sizes, seed);
