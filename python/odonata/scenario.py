@@ -34,6 +34,7 @@ from typing_extensions import Self
 from odonata.errors import Problem, ScenarioError
 from odonata.load import Job
 from odonata.model import (
+    Bandwidth,
     Count,
     Delay,
     PositiveDuration,
@@ -107,6 +108,37 @@ class Simulation(Table):
         }
 
 
+class Mpi(Table):
+    """How the ranks of jobs with a motif send and receive: the parameters of LogGPS (Ino,
+    Fujimoto, Hagihara 2001) that are not the network's. Jobs with traffic have none of it."""
+
+    eager_limit: Size | None = None
+    """Messages between nodes that are longer ask first (rendezvous): the sender sends a request,
+    the receiver grants it when it has a receive for it, then the message is sent. Default: no
+    message asks."""
+    control_message: PositiveSize = Size("64 B")
+    """Size of a request or grant; at most a packet."""
+    send_overhead: Delay = Duration(0)
+    """Time that a rank is busy with a message that it sends."""
+    receive_overhead: Delay = Duration(0)
+    """The same with a message, or a request, that it receives. Starts when the message has come,
+    its receive is posted, and nothing else keeps the rank busy."""
+    copy_bandwidth: Bandwidth | None = None
+    """Rate at which ranks copy the messages that they send and receive, besides. Default: copying
+    takes no time."""
+
+    def normalised(self) -> dict[str, Any]:
+        """The engine's form."""
+        limit, copy = self.eager_limit, self.copy_bandwidth
+        return {
+            "eager_limit_bytes": None if limit is None else int(limit),
+            "control_message_bytes": int(self.control_message),
+            "send_overhead_ps": int(self.send_overhead),
+            "receive_overhead_ps": int(self.receive_overhead),
+            "copy_bandwidth_bytes_per_s": None if copy is None else int(copy),
+        }
+
+
 class Record(Table):
     """Which single events get a row in the result tables."""
 
@@ -141,6 +173,8 @@ class Scenario(Table):
     """What is wired, and how packets are routed on it."""
     simulation: Simulation = Field(default_factory=Simulation)
     """How long and how finely to simulate."""
+    mpi: Mpi = Field(default_factory=Mpi)
+    """How the ranks of jobs with a motif send and receive."""
     record: Record = Field(default_factory=Record)
     """Which single events get a row in the result tables."""
     job: list[Job] = Field(default_factory=list)
@@ -308,6 +342,7 @@ class Scenario(Table):
             "seed": self.seed,
             "network": self.network.normalised(directory),
             "simulation": self.simulation.normalised(),
+            "mpi": self.mpi.normalised(),
             "record": self.record.normalised(),
             "jobs": [job.normalised(n, directory) for n, job in enumerate(self.job)],
         }

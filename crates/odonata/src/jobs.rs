@@ -7,13 +7,13 @@ use odonata_placement::{
     Machine, MachineState, MappingError, MappingPolicy, Policy, Refusal, Request, map_ranks,
     nodes_needed, place,
 };
-use odonata_sim::JobPlan;
+use odonata_sim::{JobPlan, Protocol};
 use odonata_units::random::{Purpose, StreamKey};
-use odonata_units::{GroupId, NodeId, Picoseconds, RouterId};
+use odonata_units::{Bandwidth, Bytes, GroupId, NodeId, Picoseconds, RouterId};
 
 use crate::error::SpecError;
 use crate::load::{self, JobContext};
-use crate::spec::{Job, Load, Mapping, Placement, Scenario};
+use crate::spec::{self, Job, Load, Mapping, Placement, Scenario};
 use crate::topology::{in_file, read_file};
 
 /// A job with its nodes.
@@ -41,6 +41,21 @@ pub fn plan_jobs(scenario: &Scenario, topology: &Topology) -> Result<Vec<Planned
     let jobs = scenario.jobs.iter().enumerate();
     jobs.map(|(position, job)| plan_job(scenario, topology, &mut state, position, job))
         .collect()
+}
+
+fn protocol(mpi: &spec::Mpi) -> Result<Protocol, SpecError> {
+    let copy_bandwidth = mpi
+        .copy_bandwidth_bytes_per_s
+        .map(Bandwidth::new)
+        .transpose()
+        .map_err(|error| SpecError::new("mpi.copy_bandwidth", error.to_string()))?;
+    Ok(Protocol {
+        eager_limit: mpi.eager_limit_bytes.map(Bytes),
+        control: Bytes(mpi.control_message_bytes),
+        send_overhead: Picoseconds(mpi.send_overhead_ps),
+        receive_overhead: Picoseconds(mpi.receive_overhead_ps),
+        copy_bandwidth,
+    })
 }
 
 fn plan_job(
@@ -151,6 +166,7 @@ fn plan_job(
             start: Picoseconds(job.start_ps),
             node_of_rank,
             load,
+            protocol: protocol(&scenario.mpi)?,
         },
         nodes: allocated,
     })

@@ -11,7 +11,7 @@ use odonata_network::topology::{Arrangement, DragonflyLinks, DragonflySpec, Grou
 use odonata_network::{LinkClass, LinkKind};
 use odonata_sim::{
     Arbitration, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobLoad, JobPlan, Measurement,
-    MessageRecords, NicModel, Progress, RouterModel, Switching, run,
+    MessageRecords, NicModel, Progress, Protocol, RouterModel, Switching, run,
 };
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
 
@@ -97,6 +97,7 @@ fn main() {
             message: Bytes(256),
             ranks,
         }),
+        protocol: Protocol::default(),
     };
     let measurement = Measurement {
         warmup: Picoseconds((micros * 0.2e6) as u64),

@@ -120,6 +120,59 @@ pub enum JobLoad {
     Closed(Arc<dyn Program>),
 }
 
+/// How the messages of a job's ranks are sent and received: the parameters of
+/// LogGPS (Ino, Fujimoto, Hagihara 2001) that are not the network's.
+///
+/// Open-loop jobs have none of it: their messages are sent at once.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Protocol {
+    /// Longer messages between nodes ask first (rendezvous): the sender sends a
+    /// request, the receiver grants it when it has a receive for it, then the
+    /// message is sent. `S` of LogGPS; `None`: no message asks.
+    pub eager_limit: Option<Bytes>,
+    /// Size of a request or grant: at least 1 byte, at most a packet.
+    pub control: Bytes,
+    /// Time that a rank is busy with a message that it sends; `o` of LogGPS.
+    pub send_overhead: Picoseconds,
+    /// The same with a message, or a request, that it receives. Starts when the
+    /// message has come, its receive is posted, and nothing else keeps the rank
+    /// busy.
+    pub receive_overhead: Picoseconds,
+    /// Rate at which ranks copy messages, besides; 1/`O` of LogGPS. `None`:
+    /// copying takes no time.
+    pub copy_bandwidth: Option<Bandwidth>,
+}
+
+impl Default for Protocol {
+    /// Nothing takes time, no message asks.
+    fn default() -> Self {
+        Self {
+            eager_limit: None,
+            control: Bytes(64),
+            send_overhead: Picoseconds::ZERO,
+            receive_overhead: Picoseconds::ZERO,
+            copy_bandwidth: None,
+        }
+    }
+}
+
+impl Protocol {
+    fn copying(&self, message: Bytes) -> Picoseconds {
+        self.copy_bandwidth
+            .map_or(Picoseconds::ZERO, |rate| rate.duration_of(message.0))
+    }
+
+    /// How long a rank is busy with sending `message` bytes.
+    pub fn send_overhead_of(&self, message: Bytes) -> Picoseconds {
+        self.send_overhead + self.copying(message)
+    }
+
+    /// How long a rank is busy with receiving `message` bytes.
+    pub fn receive_overhead_of(&self, message: Bytes) -> Picoseconds {
+        self.receive_overhead + self.copying(message)
+    }
+}
+
 /// One job: a load on nodes.
 #[derive(Clone)]
 pub struct JobPlan {
@@ -131,6 +184,8 @@ pub struct JobPlan {
     pub node_of_rank: Vec<NodeId>,
     /// What they do.
     pub load: JobLoad,
+    /// How their messages are sent and received.
+    pub protocol: Protocol,
 }
 
 /// Which messages get a row in the `messages` table.

@@ -10,7 +10,7 @@ mod outcome;
 
 pub use config::{
     Arbitration, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobLoad, JobPlan, Measurement,
-    MessageRecords, NicModel, RouterModel, Switching,
+    MessageRecords, NicModel, Protocol, RouterModel, Switching,
 };
 pub use engine::{resume, run};
 pub use error::{SimError, StuckPacket};

@@ -4,6 +4,7 @@
 //! errors.
 
 mod job;
+mod mpi;
 mod network;
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,7 @@ use crate::error::SpecError;
 pub use job::{
     Job, Load, Mapping, Motif, MotifKind, Offered, Pattern, Placement, Process, Traffic, Tree,
 };
+pub use mpi::Mpi;
 pub use network::{
     Algorithm, Arbitration, Arrangement, Choice, CrayXcFile, CreditUse, Crossbar, Dragonfly,
     Family, FileNetwork, GroupWiring, HopsWord, Injection, Kind, Link, MinimalLinks, Network, Nic,
@@ -34,6 +36,9 @@ pub struct Scenario {
     /// How long and how finely to simulate.
     #[serde(default)]
     pub simulation: Simulation,
+    /// How the ranks of jobs with a motif send and receive.
+    #[serde(default)]
+    pub mpi: Mpi,
     /// Which single events get a row in the result tables.
     #[serde(default)]
     pub record: Record,
@@ -100,6 +105,7 @@ impl Scenario {
             seed: default_seed(),
             network,
             simulation: Simulation::default(),
+            mpi: Mpi::default(),
             record: Record::default(),
             jobs: Vec::new(),
         }

@@ -20,10 +20,11 @@ use serde::{Deserialize, Serialize};
 
 use super::calendar::{Event, Kind, MAX_RADIX};
 use super::crossbar::Side;
-use super::endpoint::{Interface, OutMessage, RankState, Subject, node_subject};
+use super::endpoint::{Interface, OutMessage, Subject, node_subject};
 use super::measure::JobCollector;
 use super::packets::{Contents, NIL, Packet, UNROUTED};
 use super::partition::{Incomplete, Partition, Port};
+use super::ranks::RankState;
 use super::shared::Shared;
 use super::timeline::TimelineCollector;
 use crate::error::SimError;
@@ -49,6 +50,7 @@ struct Whole {
     injected_bytes: u64,
     delivered_bytes: u64,
     leaving_bytes: u64,
+    control_bytes: i64,
     loopback_bytes: i64,
     packets_delivered: u64,
     packet_hops: u64,
@@ -169,6 +171,7 @@ pub(super) fn save<R: Routing>(
         injected_bytes: sum(|p| p.injected_bytes),
         delivered_bytes: sum(|p| p.delivered_bytes),
         leaving_bytes: sum(|p| p.leaving_bytes),
+        control_bytes: partitions.iter().map(|p| p.control_bytes).sum(),
         loopback_bytes: partitions.iter().map(|p| p.loopback_bytes).sum(),
         packets_delivered: sum(|p| p.packets_delivered),
         packet_hops: sum(|p| p.packet_hops),
@@ -551,6 +554,7 @@ fn restore_whole<R: Routing>(
     first.injected_bytes = whole.injected_bytes;
     first.delivered_bytes = whole.delivered_bytes;
     first.leaving_bytes = whole.leaving_bytes;
+    first.control_bytes = whole.control_bytes;
     first.loopback_bytes = whole.loopback_bytes;
     first.packets_delivered = whole.packets_delivered;
     first.packet_hops = whole.packet_hops;
@@ -827,16 +831,19 @@ pub(super) mod sorted_map {
 
     use crate::engine::partition::KeyMap;
 
-    pub fn serialize<S: Serializer>(map: &KeyMap<i32>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub fn serialize<V: Ord + Serialize, S: Serializer>(
+        map: &KeyMap<V>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         let mut entries: Vec<_> = map.iter().collect();
         entries.sort_unstable();
         entries.serialize(serializer)
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(
+    pub fn deserialize<'de, V: Deserialize<'de>, D: Deserializer<'de>>(
         deserializer: D,
-    ) -> Result<KeyMap<i32>, D::Error> {
-        let entries = Vec::<(u64, i32)>::deserialize(deserializer)?;
+    ) -> Result<KeyMap<V>, D::Error> {
+        let entries = Vec::<(u64, V)>::deserialize(deserializer)?;
         Ok(entries.into_iter().collect())
     }
 }

@@ -1,17 +1,16 @@
-//! Nodes: their network interfaces, open-loop sources and ranks.
+//! Nodes: their network interfaces and open-loop sources.
 
 use std::ops::Range;
 
-use odonata_load::{Cursor, Operation, Program};
 use odonata_network::{PacketRoute, Routing};
 use odonata_units::{Picoseconds, RankId, RouterId};
 
 use serde::{Deserialize, Serialize};
 
 use super::calendar::{Event, Kind};
-use super::checkpoint::{or_absent, sorted_map};
-use super::packets::{Contents, NIL, Packet, UNROUTED};
-use super::partition::{Incomplete, KeyMap, NEVER, Partition};
+use super::checkpoint::or_absent;
+use super::packets::{Contents, MessageKind, NIL, Packet, UNROUTED};
+use super::partition::{Incomplete, NEVER, Partition};
 use super::queues::Queue;
 use crate::config::{InjectionOrder, JobLoad, MessageRecords};
 use crate::outcome::MessageRecord;
@@ -26,6 +25,22 @@ pub(super) struct OutMessage {
     #[serde(skip)]
     pub local_rank: u32,
     pub contents: Contents,
+}
+
+/// A message to be created.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Draft {
+    pub job: u32,
+    /// Sender; and its index in the partition, `NIL` of an open-loop source.
+    pub rank: u32,
+    pub local_rank: u32,
+    pub to: RankId,
+    pub bytes: Bytes,
+    pub tag: u32,
+    /// When the sender wanted to send it.
+    pub created: u64,
+    pub kind: MessageKind,
+    pub handle: u32,
 }
 
 /// The network interface of a node. Its link to the router is the port of the
@@ -107,89 +122,13 @@ pub(super) struct OpenSource {
     pub next_time: u64,
 }
 
-/// What a rank is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum Activity {
-    Computing,
-    Waiting,
-    Finished,
-}
-
-/// A rank of a closed-loop job.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct RankState {
-    #[serde(skip)]
-    pub job: u32,
-    #[serde(skip)]
-    pub rank: u32,
-    #[serde(skip)]
-    pub interface: u32,
-    activity: Activity,
-    cursor: Cursor,
-    /// Sends and receives that are not complete.
-    outstanding: u32,
-    iterations: u32,
-    waiting_since: u64,
-    /// By (source rank, tag): messages that arrived before their receive
-    /// (positive) or receives that wait for theirs (negative).
-    #[serde(with = "sorted_map")]
-    balance: KeyMap<i32>,
-}
-
-impl RankState {
-    pub fn new(job: u32, rank: u32, interface: u32) -> Self {
-        Self {
-            job,
-            rank,
-            interface,
-            activity: Activity::Computing,
-            cursor: Cursor::default(),
-            outstanding: 0,
-            iterations: 0,
-            waiting_since: 0,
-            balance: KeyMap::default(),
-        }
-    }
-
-    /// Takes over a saved state; who it is and where stays.
-    pub fn restore(&mut self, saved: Self) {
-        *self = Self {
-            job: self.job,
-            rank: self.rank,
-            interface: self.interface,
-            ..saved
-        };
-    }
-
-    /// Whether it still has something to do.
-    pub fn is_finished(&self) -> bool {
-        self.activity == Activity::Finished
-    }
-
-    /// What an unfinished rank waits for, in words.
-    pub fn waits_for(&self) -> String {
-        let missing = self
-            .balance
-            .iter()
-            .filter(|&(_, &count)| count < 0)
-            .map(|(&key, _)| key)
-            .min();
-        match missing {
-            Some(key) => format!("a message from rank {} with tag {}", key >> 32, key as u32),
-            None => "its own messages to be sent".to_owned(),
-        }
-    }
-}
-
-fn match_key(from: u32, tag: u32) -> u64 {
-    (u64::from(from) << 32) | u64::from(tag)
-}
-
 const SUBJECT_BITS: u32 = 27;
 const DELIVERED: u32 = 0 << SUBJECT_BITS;
 const DELIVERED_LOCALLY: u32 = 1 << SUBJECT_BITS;
 const SENT: u32 = 2 << SUBJECT_BITS;
 const TIMER: u32 = 3 << SUBJECT_BITS;
+const RECEIVED: u32 = 4 << SUBJECT_BITS;
+const GRANT: u32 = 5 << SUBJECT_BITS;
 
 /// What the payload of a node's event is about, beside a code that says what happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,6 +152,16 @@ pub(super) fn node_subject(payload: u32) -> (u32, Subject) {
 /// Payload of the event that wakes a rank.
 pub(super) fn timer_payload(local_rank: u32) -> u32 {
     TIMER | local_rank
+}
+
+/// Payload of the event that a rank has taken in a message.
+pub(super) fn received_payload(local_rank: u32) -> u32 {
+    RECEIVED | local_rank
+}
+
+/// Payload of the event that a rank is ready to grant the next request.
+pub(super) fn grant_payload(local_rank: u32) -> u32 {
+    GRANT | local_rank
 }
 
 impl<R: Routing> Partition<'_, R> {
@@ -309,7 +258,7 @@ impl<R: Routing> Partition<'_, R> {
         if left == 0 {
             if self.outgoing.local_rank == NIL {
                 interface.open_active = false;
-            } else {
+            } else if !self.outgoing.contents.kind.is_control() {
                 let router = interface.router - self.base_router;
                 let payload = SENT | self.outgoing.local_rank;
                 let event = Event::new(end, router, Kind::Node, interface.terminal, payload);
@@ -361,8 +310,10 @@ impl<R: Routing> Partition<'_, R> {
         }
         self.injected_bytes += u64::from(size);
         self.last_move = now;
-        self.timeline
-            .inject(now, u32::from(message.contents.job), u64::from(size));
+        if !message.contents.kind.is_control() {
+            self.timeline
+                .inject(now, u32::from(message.contents.job), u64::from(size));
+        }
         let (router, terminal) = shared.attachment(message.contents.destination);
         // Nobody will ask who sent it to whom, nor for other packets of the message.
         let bare = message.local_rank == NIL
@@ -424,17 +375,19 @@ impl<R: Routing> Partition<'_, R> {
             next.next_time = load
                 .arrival(shared.arrival_key, entity, n + 1, plan.start, created)
                 .0;
-            let leaves = self.create(
-                index,
-                source.job,
-                source.rank,
-                NIL,
+            self.count_created(source.job, load.message, created.0);
+            let draft = Draft {
+                job: source.job,
+                rank: source.rank,
+                local_rank: NIL,
                 to,
-                load.message,
-                0,
-                created.0,
-                now,
-            );
+                bytes: load.message,
+                tag: 0,
+                created: created.0,
+                kind: MessageKind::Eager,
+                handle: 0,
+            };
+            let leaves = self.create(index, draft, now);
             if leaves {
                 return true;
             }
@@ -442,50 +395,55 @@ impl<R: Routing> Partition<'_, R> {
         false
     }
 
-    /// Creates a message that goes through the network as the one that is being
-    /// sent; delivers it otherwise, when its receiver is on the same node.
-    /// Returns whether it goes through the network.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "a message has that many properties"
-    )]
-    fn create(
-        &mut self,
-        index: usize,
-        job: u32,
-        rank: u32,
-        local_rank: u32,
-        to: RankId,
-        bytes: Bytes,
-        tag: u32,
-        created: u64,
-        now: u64,
-    ) -> bool {
-        let shared = self.shared;
-        let destination = shared.node_of(job, to.0).0;
+    /// Counts a message of a job that begins now, or began at `created`.
+    pub(super) fn count_created(&mut self, job: u32, bytes: Bytes, created: u64) {
         let collector = &mut self.jobs[job as usize];
         collector.messages_created += 1;
         collector.bytes_created += bytes.0;
         if created >= self.warmup {
             collector.bytes_created_measured += bytes.0;
         }
+    }
+
+    /// Creates a message that goes through the network as the one that is being
+    /// sent; delivers it otherwise, when its receiver is on the same node.
+    /// Returns whether it goes through the network.
+    #[inline(always)]
+    pub(super) fn create(&mut self, index: usize, draft: Draft, now: u64) -> bool {
+        let shared = self.shared;
+        let Draft {
+            job,
+            to,
+            bytes,
+            created,
+            kind,
+            ..
+        } = draft;
+        let destination = shared.node_of(job, to.0).0;
         let interface = &mut self.interfaces[index];
-        let message = interface.messages;
-        interface.messages = message.wrapping_add(1);
+        let mut message = 0;
+        if kind.is_control() {
+            self.control_bytes += bytes.0 as i64;
+        } else {
+            message = interface.messages;
+            interface.messages = message.wrapping_add(1);
+        }
         let contents = Contents {
             message_bytes: bytes.0,
             message,
             job: job as u16,
-            source_rank: rank,
+            source_rank: draft.rank,
             destination_rank: to.0,
-            tag,
+            tag: draft.tag,
             destination,
+            handle: draft.handle,
+            kind,
         };
         if destination != interface.node {
             self.outgoing = OutMessage {
                 bytes_left: bytes.0,
                 created,
-                local_rank,
+                local_rank: draft.local_rank,
                 contents,
             };
             return true;
@@ -530,12 +488,29 @@ impl<R: Routing> Partition<'_, R> {
         let shared = self.shared;
         let packet = self.packets.hot[slot as usize];
         let size = u64::from(packet.size);
+        let control = !packet.bare && self.packets.contents[slot as usize].kind.is_control();
         if time >= shared.stop {
-            self.leaving_bytes += size;
+            if control {
+                self.control_bytes -= size as i64;
+            } else {
+                self.leaving_bytes += size;
+            }
             self.packets.remove(slot);
             return;
         }
         self.packets_delivered += 1;
+        if control {
+            self.control_bytes -= size as i64;
+            self.packets.hot[slot as usize].size = 0;
+            self.schedule(Event::new(
+                time,
+                router,
+                Kind::Node,
+                terminal,
+                DELIVERED | slot,
+            ));
+            return;
+        }
         let job = u32::from(packet.job);
         self.count_delivered(job, time, size);
         let collector = &mut self.jobs[job as usize];
@@ -626,6 +601,14 @@ impl<R: Routing> Partition<'_, R> {
                 self.advance(subject, now);
             }
             SENT => self.complete_operation(subject, now),
+            RECEIVED => {
+                self.stimuli -= 1;
+                self.complete_operation(subject, now);
+            }
+            GRANT => {
+                self.stimuli -= 1;
+                self.grant_next(subject, now);
+            }
             DELIVERED => {
                 let contents = self.packets.contents[subject as usize];
                 self.packets.remove(subject);
@@ -653,122 +636,16 @@ impl<R: Routing> Partition<'_, R> {
         }
     }
 
-    /// A message is complete at its receiver.
-    fn receive_message(&mut self, contents: &Contents, now: u64) {
-        self.stimuli -= 1;
-        let local = self.local_rank[self
-            .shared
-            .rank(u32::from(contents.job), contents.destination_rank)
-            as usize];
-        let state = &mut self.ranks[local as usize];
-        let key = match_key(contents.source_rank, contents.tag);
-        let balance = state.balance.entry(key).or_insert(0);
-        *balance += 1;
-        if *balance > 0 {
-            return;
-        }
-        if *balance == 0 {
-            state.balance.remove(&key);
-        }
-        self.complete_operation(local, now);
-    }
-
-    /// One outstanding send or receive of a rank is complete.
-    fn complete_operation(&mut self, local_rank: u32, now: u64) {
-        let state = &mut self.ranks[local_rank as usize];
-        state.outstanding -= 1;
-        if state.outstanding == 0 && state.activity == Activity::Waiting {
-            self.jobs[state.job as usize].wait += u128::from(now - state.waiting_since);
-            self.advance(local_rank, now);
-        }
-    }
-
-    /// Runs a rank's program until it has to wait.
-    fn advance(&mut self, local_rank: u32, now: u64) {
-        let shared = self.shared;
-        let index = local_rank as usize;
-        let (job, rank, interface) = {
-            let state = &self.ranks[index];
-            (state.job, state.rank, state.interface)
-        };
-        let JobLoad::Closed(program) = &shared.jobs[job as usize].load else {
-            unreachable!("a rank of an open-loop job");
-        };
-        let program: &dyn Program = program.as_ref();
-        loop {
-            let state = &mut self.ranks[index];
-            match program.next(RankId(rank), &mut state.cursor) {
-                Operation::Compute(Picoseconds(0)) => {}
-                Operation::Compute(duration) => {
-                    self.stimuli += 1;
-                    let state = &mut self.ranks[index];
-                    state.activity = Activity::Computing;
-                    let collector = &mut self.jobs[job as usize];
-                    collector.compute += u128::from(duration.0);
-                    let at = &self.interfaces[interface as usize];
-                    let event = Event::new(
-                        now + duration.0,
-                        at.router - self.base_router,
-                        Kind::Node,
-                        at.terminal,
-                        timer_payload(local_rank),
-                    );
-                    self.schedule(event);
-                    return;
-                }
-                Operation::Send { to, bytes, tag } => {
-                    state.outstanding += 1;
-                    self.stimuli += 1;
-                    let leaves = self.create(
-                        interface as usize,
-                        job,
-                        rank,
-                        local_rank,
-                        to,
-                        bytes,
-                        tag,
-                        now,
-                        now,
-                    );
-                    if leaves {
-                        let interface = &mut self.interfaces[interface as usize];
-                        self.waiting
-                            .push_back(&mut interface.outgoing, self.outgoing);
-                    }
-                }
-                Operation::Receive { from, tag } => {
-                    let key = match_key(from.0, tag);
-                    let balance = state.balance.entry(key).or_insert(0);
-                    *balance -= 1;
-                    if *balance < 0 {
-                        state.outstanding += 1;
-                    } else if *balance == 0 {
-                        state.balance.remove(&key);
-                    }
-                }
-                Operation::WaitAll => {
-                    if state.outstanding > 0 {
-                        state.activity = Activity::Waiting;
-                        state.waiting_since = now;
-                        return;
-                    }
-                }
-                Operation::EndIteration => {
-                    let ends = &mut self.jobs[job as usize].iteration_end;
-                    if let Some(end) = ends.get_mut(state.iterations as usize) {
-                        *end = (*end).max(now);
-                    }
-                    state.iterations += 1;
-                }
-                Operation::Finish => {
-                    state.activity = Activity::Finished;
-                    let collector = &mut self.jobs[job as usize];
-                    collector.last_finish = collector.last_finish.max(now);
-                    self.unfinished -= 1;
-                    return;
-                }
-            }
-        }
+    /// Bytes of requests and grants that are under way.
+    pub(super) fn pending_control_bytes(&self) -> u64 {
+        let waiting: u64 = self
+            .interfaces
+            .iter()
+            .flat_map(|interface| self.waiting.iter(&interface.outgoing))
+            .filter(|message| message.contents.kind.is_control())
+            .map(|message| message.bytes_left)
+            .sum();
+        waiting + self.packets.live_control_bytes()
     }
 
     /// Closes the books at the `end` of the run: messages that waited at
@@ -780,6 +657,7 @@ impl<R: Routing> Partition<'_, R> {
             .interfaces
             .iter()
             .flat_map(|interface| self.waiting.iter(&interface.outgoing))
+            .filter(|message| !message.contents.kind.is_control())
             .map(|message| message.bytes_left)
             .sum();
         for source in &self.sources {
@@ -813,6 +691,7 @@ impl<R: Routing> Partition<'_, R> {
             if !rank.is_finished() {
                 self.jobs[rank.job as usize].unfinished += 1;
             }
+            backlog += rank.held_bytes();
         }
         backlog
     }

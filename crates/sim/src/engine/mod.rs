@@ -15,6 +15,7 @@ mod memory;
 mod packets;
 mod partition;
 mod queues;
+mod ranks;
 mod shared;
 mod timeline;
 
@@ -186,6 +187,8 @@ fn finish<R: Routing>(
         unmatched(shared, &partitions)?;
     }
     let mut conservation = Conservation::default();
+    // Requests and grants that have been created and are nowhere.
+    let mut control = 0;
     let mut ports = vec![LinkOutcome::default(); shared.topology.ports()];
     let mut injection = vec![LinkOutcome::default(); shared.topology.nodes()];
     let mut messages = Vec::new();
@@ -206,6 +209,7 @@ fn finish<R: Routing>(
             .iter()
             .map(|job| job.bytes_created)
             .sum::<u64>();
+        control += partition.control_bytes - partition.pending_control_bytes() as i64;
         conservation.delivered += partition.delivered_bytes;
         conservation.in_flight += partition.packets.live_bytes() + partition.leaving_bytes;
         loopback_bytes += partition.loopback_bytes;
@@ -232,6 +236,7 @@ fn finish<R: Routing>(
     conservation.in_flight = conservation.in_flight.wrapping_add_signed(loopback_bytes);
     if conservation.created
         != conservation.delivered + conservation.backlog + conservation.in_flight
+        || control != 0
     {
         return Err(SimError::NotConserved(conservation));
     }

@@ -88,6 +88,32 @@ pub(super) struct Contents {
     pub tag: u32,
     /// Destination node.
     pub destination: u32,
+    /// Of a request or grant: number of the message that waits, at its sender.
+    pub handle: u32,
+    pub kind: MessageKind,
+}
+
+/// What a message is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[repr(u8)]
+pub(super) enum MessageKind {
+    /// Sent without asking.
+    #[default]
+    Eager,
+    /// Asks the receiver of a long message for its permission.
+    Request,
+    /// The permission.
+    Grant,
+    /// The long message.
+    Granted,
+}
+
+impl MessageKind {
+    /// Whether it belongs to the protocol and carries nothing of the job's.
+    #[inline(always)]
+    pub fn is_control(self) -> bool {
+        matches!(self, Self::Request | Self::Grant)
+    }
 }
 
 /// All packets of a partition, by slot.
@@ -141,9 +167,25 @@ impl Packets {
         self.hot.len()
     }
 
-    /// Bytes of all packets that exist now.
+    fn is_control(&self, slot: usize) -> bool {
+        !self.hot[slot].bare && self.contents[slot].kind.is_control()
+    }
+
+    fn bytes_where(&self, wanted: impl Fn(usize) -> bool) -> u64 {
+        (0..self.hot.len())
+            .filter(|&slot| wanted(slot))
+            .map(|slot| u64::from(self.hot[slot].size))
+            .sum()
+    }
+
+    /// Bytes of all packets that exist now and carry something of a job's.
     pub fn live_bytes(&self) -> u64 {
-        self.hot.iter().map(|packet| u64::from(packet.size)).sum()
+        self.bytes_where(|slot| !self.is_control(slot))
+    }
+
+    /// Bytes of all others that exist now.
+    pub fn live_control_bytes(&self) -> u64 {
+        self.bytes_where(|slot| self.is_control(slot))
     }
 
     /// Bytes held per packet slot.

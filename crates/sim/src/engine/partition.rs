@@ -12,11 +12,12 @@ use serde::{Deserialize, Serialize};
 use super::calendar::{Calendar, Event, GroupedEvents, Kind, PackedEvent};
 use super::checkpoint::or_absent;
 use super::crossbar::{BoundedCrossbar, WAKE_INPUT, WAKE_OUTPUT};
-use super::endpoint::{Interface, OpenSource, OutMessage, RankState};
+use super::endpoint::{Interface, OpenSource, OutMessage};
 use super::measure::JobCollector;
 use super::memory::{prefetch, vec_in_huge_pages};
 use super::packets::{Contents, NIL, Packet, Packets, UNROUTED};
 use super::queues::Queues;
+use super::ranks::RankState;
 use super::shared::{CREDIT_FOR_INTERFACE, CREDIT_SIZE_BITS, CREDIT_VC_SHIFT, Class, Shared};
 use super::timeline::TimelineCollector;
 use crate::config::{Arbitration, CreditUse, JobLoad};
@@ -191,6 +192,9 @@ pub(super) struct Partition<'a, R: Routing> {
     pub delivered_bytes: u64,
     /// Bytes of packets that have left their last router but arrive after the end.
     pub leaving_bytes: u64,
+    /// Bytes of requests and grants created here less those delivered here. Only
+    /// the sum over all partitions has a meaning.
+    pub control_bytes: i64,
     /// Bytes of messages within a node that are under way. Only the sum over all
     /// partitions has a meaning.
     pub loopback_bytes: i64,
@@ -427,6 +431,7 @@ impl<'a, R: Routing> Partition<'a, R> {
             injected_bytes: 0,
             delivered_bytes: 0,
             leaving_bytes: 0,
+            control_bytes: 0,
             loopback_bytes: 0,
             packets_delivered: 0,
             packet_hops: 0,

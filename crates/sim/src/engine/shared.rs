@@ -289,6 +289,14 @@ impl<'a> Shared<'a> {
                     "one place per rank",
                 ));
             }
+            let control = job.protocol.control;
+            if job.protocol.eager_limit.is_some() && (control.0 == 0 || control.0 > packet) {
+                return Err(parameter(
+                    "mpi.control_message",
+                    control,
+                    format!("1 B to one packet ({} B)", config.packet),
+                ));
+            }
             if let Some(node) = job
                 .node_of_rank
                 .iter()

@@ -8,6 +8,7 @@ mod checkpoint;
 mod dragonfly;
 mod errors;
 mod properties;
+mod protocol;
 mod queueing;
 mod scenario;
 mod throughput;

@@ -13,10 +13,10 @@ use odonata_network::topology::{Arrangement, DragonflyLinks, DragonflySpec, Grou
 use odonata_network::{LinkKind, Topology};
 use odonata_sim::{
     Arbitration, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobLoad, JobPlan, Measurement,
-    MessageRecords, Observer, Outcome, Progress, SimError, Switching,
+    MessageRecords, Observer, Outcome, Progress, Protocol, SimError, Switching,
 };
 use odonata_units::random::{Purpose, Stream, StreamKey};
-use odonata_units::{Bytes, JobId, NodeId, Picoseconds, RankId};
+use odonata_units::{Bandwidth, Bytes, JobId, NodeId, Picoseconds, RankId};
 use proptest::prelude::*;
 
 use crate::support::{RATE, Script, bandwidth, config, crossbar, link, open, simulate_observed};
@@ -71,6 +71,7 @@ pub struct Job {
     pub ranks_per_node: u32,
     pub message: u64,
     pub start: u64,
+    pub protocol: Protocol,
 }
 
 /// Everything that makes up a run.
@@ -266,6 +267,7 @@ impl Scenario {
             start: Picoseconds(job.start),
             node_of_rank,
             load,
+            protocol: job.protocol,
         })
     }
 
@@ -426,15 +428,35 @@ fn closed_kind() -> impl Strategy<Value = Kind> {
 
 fn job_of(kind: impl Strategy<Value = Kind>) -> impl Strategy<Value = Job> {
     let message = prop_oneof![Just(40u64), Just(256), Just(1_000), Just(3_000)];
-    (kind, 20u32..=100, 1u32..4, message, 0u64..3).prop_map(
-        |(kind, share, ranks_per_node, message, start)| Job {
+    (kind, 20u32..=100, 1u32..4, message, 0u64..3, protocol()).prop_map(
+        |(kind, share, ranks_per_node, message, start, protocol)| Job {
             kind,
             share,
             ranks_per_node,
             message,
             start: start * 1_234_567,
+            protocol,
         },
     )
+}
+
+/// Half of them without overheads and requests.
+fn protocol() -> impl Strategy<Value = Protocol> {
+    let limit = prop_oneof![Just(None), Just(Some(Bytes(0))), Just(Some(Bytes(500)))];
+    let overheads = (0u64..2, 0u64..2, prop::option::of(rate_of_copies()));
+    let other =
+        (limit, overheads).prop_map(|(eager_limit, (send, receive, copy_bandwidth))| Protocol {
+            eager_limit,
+            control: Bytes(40),
+            send_overhead: Picoseconds(send * 50_001),
+            receive_overhead: Picoseconds(receive * 120_003),
+            copy_bandwidth,
+        });
+    prop_oneof![Just(Protocol::default()), other]
+}
+
+fn rate_of_copies() -> impl Strategy<Value = Bandwidth> {
+    Just(bandwidth(7_000_000_000))
 }
 
 fn rates() -> impl Strategy<Value = [u64; 3]> {

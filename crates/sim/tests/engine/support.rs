@@ -12,8 +12,8 @@ use odonata_network::topology::{
 use odonata_network::{LinkClass, LinkKind, Routing, Topology};
 use odonata_sim::{
     Arbitration, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobLoad, JobPlan, Measurement,
-    MessageRecords, NicModel, Observer, Outcome, Progress, RouterModel, SimError, Switching,
-    resume, run,
+    MessageRecords, NicModel, Observer, Outcome, Progress, Protocol, RouterModel, SimError,
+    Switching, resume, run,
 };
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
 
@@ -127,6 +127,7 @@ pub fn job(name: &str, nodes: impl IntoIterator<Item = u32>, load: JobLoad) -> J
         start: Picoseconds(0),
         node_of_rank: nodes.into_iter().map(NodeId).collect(),
         load,
+        protocol: Protocol::default(),
     }
 }
 

@@ -1,0 +1,33 @@
+//! How ranks send and receive.
+
+use serde::{Deserialize, Serialize};
+
+/// The parameters of LogGPS that are not the network's; see
+/// [`odonata_sim::Protocol`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Mpi {
+    /// Longer messages between nodes ask first; none does if it is absent.
+    pub eager_limit_bytes: Option<u64>,
+    /// Size of a request or grant.
+    pub control_message_bytes: u64,
+    /// How long a rank is busy with a message that it sends.
+    pub send_overhead_ps: u64,
+    /// The same with a message, or a request, that it receives.
+    pub receive_overhead_ps: u64,
+    /// Rate at which ranks copy messages; absent: in no time.
+    pub copy_bandwidth_bytes_per_s: Option<u64>,
+}
+
+impl Default for Mpi {
+    /// Nothing takes time, no message asks.
+    fn default() -> Self {
+        Self {
+            eager_limit_bytes: None,
+            control_message_bytes: 64,
+            send_overhead_ps: 0,
+            receive_overhead_ps: 0,
+            copy_bandwidth_bytes_per_s: None,
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The protocol between ranks against LogGPS (Ino, Fujimoto, Hagihara 2001), to
+//! the picosecond: on an idle network nothing but overheads and latencies adds up.
+
+use odonata_load::Operation;
+use odonata_network::{LinkClass, LinkKind};
+use odonata_sim::{Protocol, SimError};
+use odonata_units::{Bytes, Picoseconds, RankId};
+
+use crate::support::{
+    MINIMAL, RATE, Script, TO_THE_END, assert_conserved, bandwidth, config, crossbar, job, link,
+    simulate,
+};
+
+const SEND: u64 = 51_000;
+const RECEIVE: u64 = 253_000;
+const CONTROL: u64 = 48;
+
+fn terminal() -> LinkClass {
+    link(LinkKind::Terminal, RATE, 10_000, 4_096)
+}
+
+/// Rank 0 on one node sends `bytes` to rank 1 on another, which computes for
+/// `late` ps before it posts its receive. When each is done, in ps.
+fn send(bytes: u64, protocol: Protocol, late: u64) -> Result<u64, SimError> {
+    let send = Operation::Send {
+        to: RankId(1),
+        bytes: Bytes(bytes),
+        tag: 7,
+    };
+    let receive = Operation::Receive {
+        from: RankId(0),
+        tag: 7,
+    };
+    let load = Script::load(vec![
+        vec![send, Operation::WaitAll],
+        vec![
+            Operation::Compute(Picoseconds(late)),
+            receive,
+            Operation::WaitAll,
+        ],
+    ]);
+    let mut job = job("pair", [0, 3], load);
+    job.protocol = protocol;
+    let outcome = simulate(
+        &crossbar(4, terminal()),
+        &MINIMAL,
+        &config(),
+        &[job],
+        &TO_THE_END,
+    )?;
+    assert_conserved(&outcome);
+    let job = &outcome.jobs[0];
+    // Requests and grants are not the job's.
+    assert_eq!((job.messages_delivered, job.bytes_delivered), (1, bytes));
+    Ok(job.end.expect("it ends").0)
+}
+
+/// Latency of the network for a message, both overheads zero.
+fn network(bytes: u64) -> u64 {
+    send(bytes, Protocol::default(), 0).unwrap()
+}
+
+fn protocol(eager_limit: Option<u64>) -> Protocol {
+    Protocol {
+        eager_limit: eager_limit.map(Bytes),
+        control: Bytes(CONTROL),
+        send_overhead: Picoseconds(SEND),
+        receive_overhead: Picoseconds(RECEIVE),
+        copy_bandwidth: Some(bandwidth(5_000_000_000)),
+    }
+}
+
+/// `o + S·O + L + o + S·O`, whether the receive was posted in time or not.
+#[test]
+fn an_eager_message_takes_both_overheads() {
+    for bytes in [1, 40, 256, 1_000, 12_000] {
+        let copying = bandwidth(5_000_000_000).duration_of(bytes).0;
+        let arrival = SEND + copying + network(bytes);
+        let taking_in = RECEIVE + copying;
+        for limit in [None, Some(bytes), Some(12_000)] {
+            assert_eq!(
+                send(bytes, protocol(limit), 0).unwrap(),
+                arrival + taking_in
+            );
+            for late in [arrival - 1, arrival + 1, arrival + 5_000_000] {
+                let begin = arrival.max(late);
+                assert_eq!(
+                    send(bytes, protocol(limit), late).unwrap(),
+                    begin + taking_in
+                );
+            }
+        }
+    }
+}
+
+/// A longer one asks first: the request and the grant cross the network, and the
+/// receiver spends its overhead on the request, too. Nothing is sent before the
+/// receive is posted.
+#[test]
+fn a_long_message_asks_first() {
+    for bytes in [13, 256, 1_000, 100_000] {
+        let copying = bandwidth(5_000_000_000).duration_of(bytes).0;
+        let asked = SEND + copying + network(CONTROL);
+        let rest = RECEIVE + network(CONTROL) + network(bytes) + RECEIVE + copying;
+        for late in [0, asked - 1, asked + 1, asked + 5_000_000] {
+            let end = send(bytes, protocol(Some(12)), late).unwrap();
+            assert_eq!(end, asked.max(late) + rest, "{bytes} B, posted at {late}");
+        }
+    }
+    // Without overheads only the way there and back is added.
+    let bare = Protocol {
+        eager_limit: Some(Bytes(0)),
+        control: Bytes(CONTROL),
+        ..Protocol::default()
+    };
+    assert_eq!(
+        send(700, bare, 0).unwrap(),
+        2 * network(CONTROL) + network(700)
+    );
+}
+
+/// Overheads of one rank add up: `n` messages from `n` ranks that arrive together
+/// are taken in one after another.
+#[test]
+fn a_rank_takes_in_one_message_at_a_time() {
+    let n = 5;
+    let mut operations = vec![
+        vec![
+            Operation::Send {
+                to: RankId(0),
+                bytes: Bytes(8),
+                tag: 1,
+            },
+            Operation::WaitAll,
+        ];
+        n + 1
+    ];
+    operations[0] = (1..=n as u32)
+        .map(|from| Operation::Receive {
+            from: RankId(from),
+            tag: 1,
+        })
+        .chain([Operation::WaitAll])
+        .collect();
+    let mut job = job("gather", 0..=n as u32, Script::load(operations));
+    job.protocol = Protocol {
+        receive_overhead: Picoseconds(RECEIVE),
+        ..Protocol::default()
+    };
+    let outcome = simulate(
+        &crossbar(n as u32 + 1, terminal()),
+        &MINIMAL,
+        &config(),
+        &[job],
+        &TO_THE_END,
+    );
+    let end = outcome.unwrap().jobs[0].end.unwrap().0;
+    // The first arrives as on an idle network; the others are there long before
+    // it has been taken in.
+    assert_eq!(end, network(8) + n as u64 * RECEIVE);
+}
+
+/// A message that asks waits for a receive that nobody posts; the error says so.
+#[test]
+fn a_request_that_nobody_grants_is_reported() {
+    let send = Operation::Send {
+        to: RankId(1),
+        bytes: Bytes(100),
+        tag: 3,
+    };
+    let load = Script::load(vec![vec![send, Operation::WaitAll], vec![]]);
+    let mut job = job("pair", [0, 1], load);
+    job.protocol.eager_limit = Some(Bytes(99));
+    let error = simulate(
+        &crossbar(2, terminal()),
+        &MINIMAL,
+        &config(),
+        &[job],
+        &TO_THE_END,
+    )
+    .unwrap_err();
+    assert!(
+        error.to_string().contains("rank 1 to receive with tag 3"),
+        "{error}"
+    );
+}
+
+/// Requests and grants are one packet each.
+#[test]
+fn a_control_message_fits_a_packet() {
+    for control in [0, 257] {
+        let protocol = Protocol {
+            control: Bytes(control),
+            ..protocol(Some(12))
+        };
+        let error = send(100, protocol, 0).unwrap_err().to_string();
+        assert!(error.contains("mpi.control_message"), "{error}");
+    }
+}
