@@ -48,7 +48,7 @@ class Validation:
         self._theory = ClosedForms(quick)
         if self._reference is not None:
             self._booksim = BookSim(self._reference, quick)
-            self._sst = Sst(self._reference)
+            self._sst = Sst(self._reference, quick)
         parts = (self._theory, self._booksim, self._sst)
         return [point for part in parts if part is not None for point in part.points()]
 

@@ -1,4 +1,4 @@
-"""All-to-all run times measured with SST, for when messages can go by rendezvous."""
+"""The packet engine and its message protocol against run times measured with SST."""
 
 from __future__ import annotations
 
@@ -6,25 +6,20 @@ import csv
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from odonata.network import Nic
 from odonata.results import Result
 from odonata.scenario import Scenario
 from odonata.study.execution import Point, Record
+from odonata.study.intervals import interval
 from odonata.study.validation.comparison import Comparison
 
 ALL_TO_ALL = "SST: all-to-all"
+RATIOS = "SST: ratios of run times"
 FILE = "sst-dragonfly-72-alltoall.csv"
+NODES = 72
 
-#: Keys of ``[network.nic]`` by which long messages are requested by their receiver; empty as long
-#: as no such protocol exists. In SST's set-up messages above 12,000 B are.
-PROTOCOL: dict[str, Any] = {}
-
-
-def is_comparable() -> bool:
-    """Whether the engine has the protocol by which SST's messages go."""
-    return bool(PROTOCOL) and set(PROTOCOL) <= set(Nic.model_fields)
+#: The run time that the others are related to.
+FIRST = ("absolute", "minimal")
 
 
 def run_time(result: Result) -> Record:
@@ -32,12 +27,13 @@ def run_time(result: Result) -> Record:
     return {"run_time_us": result.summary_dict["jobs"][0]["run_time_ps"] / 1e6}
 
 
-def scenario(arrangement: str, routing: str) -> Scenario:
+def scenario(arrangement: str, routing: str, seed: int) -> Scenario:
     """The set-up of the reference data."""
     link = {"bandwidth": "1 GB/s", "latency": "40 ns", "buffer": "14 kB"}
     motif = {"kind": "all-to-all", "message": "100 kB"}
     return Scenario.from_dict(
         {
+            "seed": seed,
             "network": {
                 "family": "dragonfly",
                 "p": 2,
@@ -46,8 +42,21 @@ def scenario(arrangement: str, routing: str) -> Scenario:
                 "arrangement": arrangement,
                 "routing": routing,
                 "links": {"terminal": link, "local": link, "global": link},
-                "router": {"delay": "100 ns", "flit": "8 B", "crossbar": 1.0},
-                "nic": PROTOCOL,
+                # Input and output of a router take 50 ns each.
+                "router": {
+                    "delay": "100 ns",
+                    "flit": "8 B",
+                    "crossbar": 1.0,
+                    "output_buffer": "14 kB",
+                },
+                # One send machine: message after message.
+                "nic": {"injection": "fifo"},
+            },
+            # From the host to the interface 150 ns, to send 50 ns, to match 100 ns.
+            "mpi": {
+                "eager_limit": "12 kB",
+                "send_overhead": "200 ns",
+                "receive_overhead": "250 ns",
             },
             "simulation": {"packet": "1024 B"},
             "job": [{"name": "all-to-all", "nodes": NODES, "ranks_per_node": 2, "motif": motif}],
@@ -55,52 +64,72 @@ def scenario(arrangement: str, routing: str) -> Scenario:
     )
 
 
-NODES = 72
-
-
 class Sst:
     """Points and comparisons of this part.
 
     Args:
         directory: Of the reference data.
+        quick: Whether one run is enough where routes are drawn at random.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, quick: bool) -> None:
         with (directory / FILE).open(encoding="utf-8", newline="") as file:
-            self._rows = list(csv.DictReader(file))
+            rows = list(csv.DictReader(file))
+        #: Run time in µs by arrangement and routing.
+        self._known = {
+            (row["arrangement"], row["routing"]): float(row["alltoall_time_us"]) for row in rows
+        }
+        self._seeds = range(1, 2 if quick else 4)
 
     def points(self) -> list[Point]:
-        """What is simulated; nothing while it could not be compared."""
-        if not is_comparable():
-            return []
+        """What is simulated."""
         return [
-            Point(_name(row), scenario(row["arrangement"], row["routing"]), run_time, 20)
-            for row in self._rows
+            Point(_name(*case, seed), scenario(*case, seed), run_time, 15)
+            for case in self._known
+            for seed in self._seeds_of(case)
         ]
 
+    def _seeds_of(self, case: tuple[str, str]) -> range:
+        # Minimal routes leave nothing to chance.
+        return range(1, 2) if case[1] == "minimal" else self._seeds
+
     def comparisons(self, records: Mapping[str, Record]) -> list[Comparison]:
-        """Run times beside SST's, or that they are not compared yet."""
-        found = []
-        for row in self._rows:
-            record = records.get(_name(row))
-            found.append(
-                Comparison(
-                    ALL_TO_ALL,
-                    f"{row['arrangement']}, {row['routing']}",
-                    math.nan,
-                    row["routing"],
-                    "run time, µs",
-                    math.nan if record is None else record["run_time_us"],
-                    math.nan,
-                    float(row["alltoall_time_us"]),
-                    "SST 16.0",
-                    remark=""
-                    if record
-                    else "not compared yet: its messages go by rendezvous, which the engine lacks",
-                )
+        """Run times, and how they relate to each other, beside SST's."""
+        found = {}
+        for case in self._known:
+            seeds = self._seeds_of(case)
+            found[case] = interval([records[_name(*case, s)]["run_time_us"] for s in seeds])
+        times = [
+            Comparison(
+                ALL_TO_ALL,
+                ", ".join(case),
+                math.nan,
+                case[1],
+                "run time, µs",
+                found[case].mean,
+                found[case].half_width,
+                known,
+                "SST 16.0",
             )
-        return found
+            for case, known in self._known.items()
+        ]
+        ratios = [
+            Comparison(
+                RATIOS,
+                f"{', '.join(case)} to {', '.join(FIRST)}",
+                math.nan,
+                case[1],
+                "ratio",
+                found[case].mean / found[FIRST].mean,
+                found[case].half_width / found[FIRST].mean,
+                known / self._known[FIRST],
+                "SST 16.0",
+            )
+            for case, known in self._known.items()
+            if case != FIRST
+        ]
+        return times + ratios
 
 
-def _name(row: Mapping[str, str]) -> str:
-    return f"sst: {row['arrangement']}, {row['routing']}"
+def _name(arrangement: str, routing: str, seed: int) -> str:
+    return f"sst: {arrangement}, {routing}, seed {seed}"
