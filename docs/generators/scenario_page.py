@@ -42,6 +42,7 @@ HEADINGS = {
     "Router": "Routers",
     "Nic": "Network interfaces",
     "Simulation": "Simulation",
+    "Mpi": "Message protocol",
     "Record": "Record",
     "Job": "Jobs",
     "MappingFile": "Mapping from a file",
@@ -81,6 +82,7 @@ def scenario_page(root: Path) -> str:
     page.definition("Router", "###", "`[network.router]`")
     page.definition("Nic", "###", "`[network.nic]`")
     page.definition("Simulation", "##", "`[simulation]`")
+    page.definition("Mpi", "##", "`[mpi]`")
     page.definition("Record", "##", "`[record]`")
     page.definition("Job", "##", "`[[job]]`, once for each job")
     job = schema["$defs"]["Job"]["properties"]

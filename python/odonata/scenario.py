@@ -109,8 +109,10 @@ class Simulation(Table):
 
 
 class Mpi(Table):
-    """How the ranks of jobs with a motif send and receive: the parameters of LogGPS (Ino,
-    Fujimoto, Hagihara 2001) that are not the network's. Jobs with traffic have none of it."""
+    """How the ranks of jobs with a motif send and receive; jobs with traffic have none of it.
+
+    The parameters of LogGPS (Ino, Fujimoto, Hagihara 2001) that are not the network's.
+    """
 
     eager_limit: Size | None = None
     """Messages between nodes that are longer ask first (rendezvous): the sender sends a request,
