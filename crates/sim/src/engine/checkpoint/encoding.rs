@@ -1,0 +1,66 @@
+//! How some fields are saved.
+
+/// Numbers whose largest value means "none": saved so that this is short.
+pub(in crate::engine) mod or_absent {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    /// An unsigned integer.
+    pub trait Number: Copy {
+        fn up(self) -> Self;
+        fn down(self) -> Self;
+    }
+
+    impl Number for u32 {
+        fn up(self) -> Self {
+            self.wrapping_add(1)
+        }
+        fn down(self) -> Self {
+            self.wrapping_sub(1)
+        }
+    }
+
+    impl Number for u64 {
+        fn up(self) -> Self {
+            self.wrapping_add(1)
+        }
+        fn down(self) -> Self {
+            self.wrapping_sub(1)
+        }
+    }
+
+    pub fn serialize<T: Number + Serialize, S: Serializer>(
+        value: &T,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        value.up().serialize(serializer)
+    }
+
+    pub fn deserialize<'de, T: Number + Deserialize<'de>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<T, D::Error> {
+        T::deserialize(deserializer).map(T::down)
+    }
+}
+
+/// Maps, saved in the order of their keys.
+pub(in crate::engine) mod sorted_map {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::engine::partition::KeyMap;
+
+    pub fn serialize<V: Ord + Serialize, S: Serializer>(
+        map: &KeyMap<V>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let mut entries: Vec<_> = map.iter().collect();
+        entries.sort_unstable();
+        entries.serialize(serializer)
+    }
+
+    pub fn deserialize<'de, V: Deserialize<'de>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<KeyMap<V>, D::Error> {
+        let entries = Vec::<(u64, V)>::deserialize(deserializer)?;
+        Ok(entries.into_iter().collect())
+    }
+}

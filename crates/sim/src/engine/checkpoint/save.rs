@@ -1,0 +1,266 @@
+//! Writes the state of a run.
+
+use std::io::{self, Write};
+use std::sync::atomic::Ordering;
+
+use odonata_network::Routing;
+use serde::Serialize;
+
+use super::{
+    About, EventRecord, FifoRecord, LONGEST_RECORD, LaneRecord, MESSAGES_PER_RECORD, NodeRecord,
+    Parcel, RanksOfNodes, RouterRecord, SourceRecord, Whole, interface_of, interfaces_of,
+    occupancies, ports_of,
+};
+use crate::engine::calendar::{Event, Kind};
+use crate::engine::endpoint::{Subject, node_subject};
+use crate::engine::measure::JobCollector;
+use crate::engine::packets::NIL;
+use crate::engine::partition::Partition;
+use crate::engine::shared::Shared;
+use crate::engine::timeline::TimelineCollector;
+use crate::outcome::MessageRecord;
+
+/// Writes the state of a run that has come to `at` in all its partitions, and
+/// is to begin to measure there if `measure` says so.
+///
+/// # Errors
+/// Of `out`.
+pub(in crate::engine) fn save<R: Routing>(
+    shared: &Shared<'_>,
+    partitions: &[Box<Partition<'_, R>>],
+    at: u64,
+    measure: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let sum = |of: fn(&Partition<'_, R>) -> u64| partitions.iter().map(|p| of(p)).sum::<u64>();
+    // The last of the last window that a partition simulated, not its latest:
+    // only the window is the same for any partitions.
+    let last_move = partitions.iter().map(|p| p.last_move).max().unwrap_or(0);
+    let shift = shared.window_shift();
+    let jobs = shared.jobs.iter().enumerate();
+    let whole = Whole {
+        at,
+        warmup: partitions[0].warmup,
+        measure,
+        latest_boundary: partitions[0].latest_boundary,
+        stimuli: partitions.iter().map(|p| p.stimuli).sum(),
+        injected_bytes: sum(|p| p.injected_bytes),
+        delivered_bytes: sum(|p| p.delivered_bytes),
+        leaving_bytes: sum(|p| p.leaving_bytes),
+        loopback_bytes: partitions.iter().map(|p| p.loopback_bytes).sum(),
+        control_bytes: partitions.iter().map(|p| p.control_bytes).sum(),
+        packets_delivered: sum(|p| p.packets_delivered),
+        packet_hops: sum(|p| p.packet_hops),
+        events: sum(|p| p.events),
+        last_move: last_move >> shift << shift,
+        jobs: jobs
+            .map(|(job, plan)| JobCollector::sum(plan, partitions.iter().map(|p| &p.jobs[job])))
+            .collect(),
+        timeline: TimelineCollector::merge(partitions.iter().map(|p| &p.timeline)),
+        routers: shared.topology.routers() as u64,
+        messages: sum(|p| p.messages.len() as u64),
+    };
+    let mut buffer = Vec::new();
+    write_record(&whole, &mut buffer, out)?;
+    for partition in partitions {
+        save_routers(partition, at, &mut buffer, out)?;
+    }
+    // In an order that does not depend on the partitions.
+    let mut messages: Vec<&MessageRecord> = partitions.iter().flat_map(|p| &p.messages).collect();
+    messages.sort_unstable_by_key(|m| m.order());
+    for some in messages.chunks(MESSAGES_PER_RECORD) {
+        write_record(&some, &mut buffer, out)?;
+    }
+    Ok(())
+}
+
+fn write_record<T: Serialize>(
+    record: &T,
+    buffer: &mut Vec<u8>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    buffer.clear();
+    *buffer = postcard::to_extend(record, std::mem::take(buffer)).map_err(io::Error::other)?;
+    let length = u32::try_from(buffer.len())
+        .ok()
+        .filter(|&length| length <= LONGEST_RECORD)
+        .ok_or_else(|| io::Error::other("a router holds more than a record can"))?;
+    out.write_all(&length.to_le_bytes())?;
+    out.write_all(buffer)
+}
+
+fn save_routers<R: Routing>(
+    partition: &Partition<'_, R>,
+    at: u64,
+    buffer: &mut Vec<u8>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut events: Vec<Event> = partition.calendar.pending().collect();
+    // The rest of the order is the payload's. Where that is a slot, no two events
+    // agree in what comes before it, so slots do not matter.
+    events.sort_unstable_by_key(|event| (event.router(), event.time, event.key));
+    let mut events = events.as_slice();
+    let incomplete = partition.incomplete.iter();
+    let mut incomplete: Vec<(u32, u64, u64)> = incomplete
+        .map(|(&key, message)| {
+            let interface = interface_of(partition, message.destination);
+            (interface, key, message.missing)
+        })
+        .collect();
+    incomplete.sort_unstable();
+    let mut saver = Saver {
+        partition,
+        at,
+        ranks: RanksOfNodes::new(partition),
+        packets: 0,
+    };
+    for router in 0..partition.end_router - partition.base_router {
+        let of_router = events.partition_point(|event| event.router() <= router);
+        let (these, rest) = events.split_at(of_router);
+        events = rest;
+        write_record(&saver.router(router, these, &incomplete)?, buffer, out)?;
+    }
+    if saver.packets != partition.packets.len() {
+        return Err(io::Error::other(format!(
+            "{} of {} packets found: this is an error in Odonata, please report it",
+            saver.packets,
+            partition.packets.len()
+        )));
+    }
+    Ok(())
+}
+
+/// Makes the records of a partition's routers.
+struct Saver<'p, 'a, R: Routing> {
+    partition: &'p Partition<'a, R>,
+    at: u64,
+    ranks: RanksOfNodes,
+    /// Packets saved so far.
+    packets: usize,
+}
+
+impl<R: Routing> Saver<'_, '_, R> {
+    /// `events`: all of this router. `incomplete`: interface, key and missing
+    /// bytes of all messages, sorted.
+    fn router(
+        &mut self,
+        router: u32,
+        events: &[Event],
+        incomplete: &[(u32, u64, u64)],
+    ) -> io::Result<RouterRecord> {
+        let partition = self.partition;
+        let ports = ports_of(partition, router);
+        let vcs = partition.shared.vcs;
+        let mut lanes = Vec::with_capacity(ports.len() * vcs);
+        let mut fifos = Vec::new();
+        for port in ports.clone() {
+            for vc in 0..vcs {
+                let lane = &partition.lanes[(port << partition.lane_shift) + vc];
+                lanes.push(LaneRecord {
+                    credits: lane.credits,
+                    queue: self.queue(lane.head),
+                });
+                if let Some(crossbar) = &partition.crossbar {
+                    let fifo = port * vcs + vc;
+                    fifos.push(FifoRecord {
+                        room: crossbar.room[fifo],
+                        queue: self.queue(crossbar.first(fifo)),
+                    });
+                }
+            }
+        }
+        let events = events
+            .iter()
+            .map(|&event| self.event(event))
+            .collect::<io::Result<_>>()?;
+        let sides = partition.crossbar.as_ref();
+        Ok(RouterRecord {
+            ports: partition.ports[ports.clone()].to_vec(),
+            lanes,
+            sides: sides.map_or_else(Vec::new, |all| all.sides[ports.clone()].to_vec()),
+            fifos,
+            occupancy: occupancies(partition, ports)
+                .iter()
+                .map(|bytes| bytes.load(Ordering::Relaxed))
+                .collect(),
+            nodes: interfaces_of(partition, router)
+                .map(|index| self.node(index, incomplete))
+                .collect(),
+            events,
+        })
+    }
+
+    fn node(&self, index: usize, incomplete: &[(u32, u64, u64)]) -> NodeRecord {
+        let partition = self.partition;
+        let interface = &partition.interfaces[index];
+        let link = partition.router_ports + index;
+        let sources = interface.sources.start as usize..interface.sources.end as usize;
+        let first = incomplete.partition_point(|&(to, ..)| (to as usize) < index);
+        let arriving = incomplete[first..]
+            .iter()
+            .take_while(|&&(to, ..)| to as usize == index);
+        NodeRecord {
+            interface: interface.clone(),
+            outgoing: partition
+                .waiting
+                .iter(&interface.outgoing)
+                .copied()
+                .collect(),
+            link: partition.ports[link],
+            credits: partition.lanes[link << partition.lane_shift].credits,
+            sources: partition.sources[sources]
+                .iter()
+                .map(|source| SourceRecord {
+                    message: source.next_message,
+                    time: source.next_time,
+                })
+                .collect(),
+            ranks: self
+                .ranks
+                .of(index)
+                .iter()
+                .map(|&rank| partition.ranks[rank as usize].clone())
+                .collect(),
+            incomplete: arriving.map(|&(_, key, bytes)| (key, bytes)).collect(),
+        }
+    }
+
+    fn event(&mut self, event: Event) -> io::Result<EventRecord> {
+        let packed = event.pack(event.time);
+        let (kind, payload) = (packed.kind(), packed.payload());
+        let about = match kind {
+            Kind::Arrive => About::Packet(0, self.parcel(payload)),
+            Kind::Node => match node_subject(payload) {
+                (code, Subject::Packet(slot)) => About::Packet(code, self.parcel(slot)),
+                (code, Subject::Rank(rank)) => About::Rank(code, self.ranks.number(rank)),
+            },
+            Kind::Wake | Kind::Credit => About::Number(payload),
+        };
+        let delay = event.time.checked_sub(self.at);
+        Ok(EventRecord {
+            delay: delay.ok_or_else(|| io::Error::other("an event lies in the past"))?,
+            kind,
+            port: packed.port() as u16,
+            about,
+        })
+    }
+
+    /// The packets of a queue.
+    fn queue(&mut self, first: u32) -> Vec<Parcel> {
+        let mut parcels = Vec::new();
+        let mut slot = first;
+        while slot != NIL {
+            parcels.push(self.parcel(slot));
+            slot = self.partition.packets.hot[slot as usize].next;
+        }
+        parcels
+    }
+
+    fn parcel(&mut self, slot: u32) -> Parcel {
+        self.packets += 1;
+        let packets = &self.partition.packets;
+        let packet = packets.hot[slot as usize];
+        let contents = (!packet.bare).then(|| packets.contents[slot as usize]);
+        Parcel { packet, contents }
+    }
+}
