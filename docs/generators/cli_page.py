@@ -36,7 +36,10 @@ EXIT_CODES = {
     ExitCode.OUTPUT: "results cannot be written there (not writable, or something is there "
     "already), or cannot be read",
     ExitCode.UNSAFE: "`odonata verify` found that packets could wait for each other forever",
-    ExitCode.INTERRUPTED: "interrupted with Ctrl-C; nothing was written",
+    ExitCode.INTERRUPTED: "interrupted with Ctrl-C; nothing was written, except a "
+    "[checkpoint](checkpoints.md) where the run has them",
+    ExitCode.TERMINATED: "stopped by SIGTERM after it has written a last "
+    "[checkpoint](checkpoints.md); without checkpoints SIGTERM ends a run as it ends any program",
 }
 
 

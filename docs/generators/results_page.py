@@ -8,7 +8,8 @@ INTRODUCTION = """\
 # Results
 
 `odonata run` leaves a directory. It appears whole at the end of a run or not at all, and an
-existing one is never overwritten.
+existing one is never overwritten. (While a run with [checkpoints](checkpoints.md) is not finished, its
+directory holds its checkpoint and no results.)
 
 | file | what it is |
 |---|---|

@@ -13,7 +13,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from odonata.checkpoint import Checkpoint
 from odonata.errors import (
+    CheckpointError,
     InternalError,
     OdonataError,
     OutputError,
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from odonata.simulate import run
 
 __all__ = [
+    "Checkpoint",
+    "CheckpointError",
     "Duration",
     "InternalError",
     "OdonataError",

@@ -18,6 +18,9 @@ class SpecError(Exception):
 class SimulationError(Exception):
     """A simulation that could not go on, or a proof without verdict."""
 
+class CheckpointError(Exception):
+    """A checkpoint that is missing, damaged, or of another run, version or build."""
+
 class InternalError(Exception):
     """A defect of the engine; please report it."""
 
@@ -31,14 +34,27 @@ class ProgressReport(TypedDict):
     fraction: float
 
 def run(
-    spec_json: str, progress: Callable[[ProgressReport], object] | None = None
+    spec_json: str,
+    progress: Callable[[ProgressReport], object] | None = None,
+    *,
+    checkpoint_file: str | None = None,
+    resume: bool = False,
+    every_wall_s: float | None = None,
+    every_simulated_ps: int | None = None,
+    checkpointed: Callable[[dict[str, Any]], object] | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Simulates a scenario.
 
     Args:
         spec_json: The scenario in normalised form (``Scenario.normalised_json``).
         progress: Is called about five times a second, in the calling thread. What it raises
-            ends the run and is raised here.
+            ends the run and is raised here. Before that a last checkpoint is written.
+        checkpoint_file: Where to write checkpoints. It stays when the run ends.
+        resume: Whether to go on from the checkpoint there.
+        every_wall_s: Time on the clock between two checkpoints. If neither this nor the next is
+            given, a resumed run writes them as often as before.
+        every_simulated_ps: Simulated time between two checkpoints.
+        checkpointed: Is called with the attributes of a ``CheckpointEvent``.
 
     Returns:
         ``meta`` with scalars, and one dict of columns per table: numpy arrays, lists for text.
@@ -47,6 +63,7 @@ def run(
         SpecError: If the scenario cannot be simulated as written.
         SimulationError: If the simulation could not go on.
         KeyboardInterrupt: If it was interrupted.
+        CheckpointError: If it cannot go on from the checkpoint.
         InternalError: If the engine has a defect.
     """
 

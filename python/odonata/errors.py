@@ -25,6 +25,8 @@ class ExitCode(IntEnum):
     UNSAFE = 5
     #: Interrupted with Ctrl-C.
     INTERRUPTED = 130
+    #: Stopped by SIGTERM, with a last checkpoint.
+    TERMINATED = 143
 
 
 class OdonataError(Exception):
@@ -103,3 +105,7 @@ class OutputError(OdonataError):
     """Results that cannot be written where they were asked for, or read from there."""
 
     exit_code = ExitCode.OUTPUT
+
+
+class CheckpointError(OutputError):
+    """A checkpoint that is missing, damaged, or of another run, version or build."""

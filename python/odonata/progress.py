@@ -129,7 +129,7 @@ class ProgressBar:
             disable=not console.is_terminal,
         )
         self._task = self._bar.add_task("Simulating", total=1.0, simulated="", rate="")
-        self._seen: deque[tuple[float, int]] = deque([(time.monotonic(), 0)])
+        self._seen: deque[tuple[float, int]] = deque()
         #: Simulated time at the last report, in picoseconds.
         self.now_ps = 0
 
@@ -148,6 +148,9 @@ class ProgressBar:
     def __call__(self, progress: Progress) -> None:
         """Takes over a report."""
         self.now_ps = progress.now_ps
+        if not self._seen:
+            # A resumed run begins in the middle: what was done before is no sign of its speed.
+            self._bar.reset(self._task, completed=progress.fraction)  # type: ignore[arg-type]
         self._bar.update(
             self._task,
             completed=progress.fraction,

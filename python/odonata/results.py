@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from odonata.checkpoint import CHECKPOINT_FILE, Claim
 from odonata.errors import OutputError
 from odonata.scenario import Scenario
 from odonata.summary import LinkName, most_loaded_links, summarise, to_table
@@ -70,6 +71,8 @@ class Result:
         self.meta = dict(meta)
         self.timing = dict(timing or {})
         self.scenario = scenario
+        #: The directory with the checkpoint of this run, until the result is saved.
+        self.claim: Claim | None = None
 
     @classmethod
     def from_engine(cls, raw: Mapping[str, Any], scenario: Scenario | None = None) -> Result:
@@ -213,20 +216,37 @@ class Result:
         Returns:
             The directory.
 
+        The checkpoint of the run, if there is one, is removed then.
+
         Raises:
             OutputError: If the directory holds something already or cannot be written.
         """
         directory = Path(directory)
+        claim, self.claim = self.claim, None
+        if claim is not None and directory.absolute() == claim.directory.absolute():
+            try:
+                with claim.completing() as partial:
+                    self._write(partial, directory, plots)
+            except OSError as error:
+                message = f"{directory}: cannot be written: {_reason(error)}"
+                raise OutputError(message) from error
+            return directory
         check_output_directory(directory)
         with _appearing_at_once(directory) as partial:
-            self._write_tables(partial)
-            if self.scenario is not None:
-                # Its paths are relative to where the directory will be, not to where it is now.
-                text = self.scenario.to_toml(directory=directory)
-                (partial / SCENARIO_FILE).write_text(text, encoding="utf-8")
-            if plots:
-                self.plot.save_all(partial)
+            self._write(partial, directory, plots)
+        if claim is not None:
+            claim.end()
         return directory
+
+    def _write(self, partial: Path, directory: Path, plots: bool) -> None:
+        """Writes everything to ``partial``, which is to become ``directory``."""
+        self._write_tables(partial)
+        if self.scenario is not None:
+            # Its paths are relative to where the directory will be, not to where it is now.
+            text = self.scenario.to_toml(directory=directory)
+            (partial / SCENARIO_FILE).write_text(text, encoding="utf-8")
+        if plots:
+            self.plot.save_all(partial)
 
     def _write_tables(self, directory: Path) -> None:
         for name in TABLES:
@@ -254,6 +274,11 @@ class Result:
             ScenarioError: If its scenario has been changed into none.
         """
         directory = Path(directory)
+        if (directory / CHECKPOINT_FILE).exists():
+            raise OutputError(
+                f"{directory}: the run is not finished. Go on with it: "
+                f"odonata run SCENARIO --resume {directory}"
+            )
         try:
             meta = json.loads((directory / RESULT_FILE).read_text(encoding="utf-8"))
             schema = meta.pop("schema", None)
@@ -291,6 +316,11 @@ def check_output_directory(directory: Path) -> None:
             if not directory.is_dir():
                 raise OutputError(
                     f"{directory}: is a file; give a directory that does not exist yet"
+                )
+            if (directory / CHECKPOINT_FILE).exists():
+                raise OutputError(
+                    f"{directory}: holds a run that is not finished. Go on with it with --resume "
+                    f"{directory}, choose another directory with --out, or remove this one."
                 )
             if any(directory.iterdir()):
                 raise OutputError(

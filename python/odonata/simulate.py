@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import odonata._engine as _engine
-from odonata.errors import InternalError, Problem, ScenarioError, SimulationError
+from odonata.checkpoint import Checkpoint, CheckpointEvent, Claim, engine_arguments, stoppable
+from odonata.errors import (
+    CheckpointError,
+    InternalError,
+    Problem,
+    ScenarioError,
+    SimulationError,
+)
 from odonata.results import Result
 from odonata.scenario import Scenario
 
@@ -39,6 +47,7 @@ def run(
     threads: int | None = None,
     seed: int | None = None,
     progress: Callable[[Progress], object] | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Result:
     """Simulates a scenario; Ctrl-C stops it.
 
@@ -48,6 +57,9 @@ def run(
         seed: Instead of the scenario's.
         progress: Is called about five times a second, in the calling thread. What it raises
             stops the run and is raised here.
+        checkpoint: Where and how often to write checkpoints; the run goes on from one that is
+            there. Ctrl-C and SIGTERM write a last one. Whether there are checkpoints, and how
+            often the run was stopped, changes nothing in the result.
 
     Returns:
         Everything that was measured.
@@ -56,6 +68,8 @@ def run(
         ScenarioError: If the scenario cannot be run.
         SimulationError: If the simulation stands still, for instance because of a deadlock.
         KeyboardInterrupt: If it was interrupted.
+        CheckpointError: If there is a checkpoint, but none that the run can go on from.
+        OutputError: If the directory of the checkpoints holds something else.
     """
     if not isinstance(scenario, Scenario):
         scenario = Scenario.from_file(scenario)
@@ -68,12 +82,34 @@ def run(
         def report(now: Mapping[str, Any]) -> None:
             told(Progress(**now))
 
-    raw = ask_engine(_engine.run, scenario, report, threads=threads)
-    return Result.from_engine(raw, scenario)
+    if checkpoint is None:
+        raw = ask_engine(_engine.run, scenario, report, threads=threads)
+        return Result.from_engine(raw, scenario)
+    claim = Claim(checkpoint)
+    try:
+        with stoppable():
+            seen = checkpoint.on_event or _warn
+            more = engine_arguments(checkpoint, claim, seen)
+            raw = ask_engine(_engine.run, scenario, report, threads=threads, **more)
+        result = Result.from_engine(raw, scenario)
+    except BaseException:
+        claim.release()
+        raise
+    result.claim = claim
+    return result
+
+
+def _warn(event: CheckpointEvent) -> None:
+    if event.kind == "failed":
+        warnings.warn(event.message, RuntimeWarning, stacklevel=2)
 
 
 def ask_engine(
-    function: Callable[..., Any], scenario: Scenario, *arguments: Any, threads: int | None = None
+    function: Callable[..., Any],
+    scenario: Scenario,
+    *arguments: Any,
+    threads: int | None = None,
+    **more: Any,
 ) -> Any:
     """Calls a function of the engine with a scenario, and says its errors of that scenario.
 
@@ -81,20 +117,24 @@ def ask_engine(
         function: Of ``odonata._engine``; takes the normalised scenario first.
         scenario: What to pass.
         arguments: Further arguments.
+        more: Further arguments, by name.
         threads: Instead of the scenario's.
 
     Raises:
         ScenarioError: If the scenario cannot be run.
         SimulationError: If the simulation stands still.
+        CheckpointError: If there is a checkpoint, but none that the run can go on from.
         InternalError: If the engine has a defect.
     """
     normalised = scenario.normalised()
     if threads is not None:
         normalised["simulation"]["threads"] = threads
     try:
-        return function(json.dumps(normalised), *arguments)
+        return function(json.dumps(normalised), *arguments, **more)
     except _engine.SpecError as error:
         raise ScenarioError([Problem(*error.args)], scenario.file) from None
+    except _engine.CheckpointError as error:
+        raise CheckpointError(str(error)) from None
     except _engine.SimulationError as error:
         raise SimulationError(str(error)) from None
     except _engine.InternalError as error:

@@ -80,6 +80,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         },
         SpecError=SpecError,
         SimulationError=SimulationError,
+        CheckpointError=type("CheckpointError", (Exception,), {}),
         InternalError=type("InternalError", (Exception,), {}),
         seen=seen,
     )

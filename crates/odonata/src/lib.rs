@@ -53,6 +53,7 @@ pub use jobs::{PlannedJob, plan_jobs};
 pub use odonata_network::routing::AnyRouting;
 pub use odonata_network::verify::{Options as VerifyOptions, Sample, Verdict, VerifyError};
 pub use odonata_sim::{Observer, Outcome, PausedRun, Progress, SimError, Wish};
+pub use odonata_units::Picoseconds;
 pub use routing::build_routing;
 pub use run::{Run, run};
 pub use spec::Scenario;

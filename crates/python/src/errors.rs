@@ -20,6 +20,12 @@ create_exception!(
 );
 create_exception!(
     odonata._engine,
+    CheckpointError,
+    PyException,
+    "A checkpoint that is missing, damaged, or of another run, version or build."
+);
+create_exception!(
+    odonata._engine,
     InternalError,
     PyException,
     "A defect of the engine; please report it."
@@ -36,6 +42,10 @@ pub fn exception(error: Error) -> PyErr {
         )),
         Error::Simulation(error @ SimError::NotConserved(_)) => {
             InternalError::new_err(error.to_string())
+        }
+        Error::Checkpoint(error) => CheckpointError::new_err(error.to_string()),
+        Error::Simulation(error @ SimError::State(_)) => {
+            CheckpointError::new_err(error.to_string())
         }
         Error::Simulation(SimError::Interrupted { at }) => {
             // Without an exception of the callback's own, which would be raised instead.

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Mutex, Once, PoisonError};
 
+use odonata::checkpoint::Event;
 use odonata::{Error, Progress};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -71,12 +72,18 @@ pub struct Callback<'a> {
     function: Option<&'a Py<PyAny>>,
     /// What the function, or a signal's handler, raised.
     raised: &'a mut Option<PyErr>,
+    /// Whether the run is to end because of it.
+    failed: bool,
 }
 
 impl<'a> Callback<'a> {
     /// A callback that leaves what is raised in `raised`.
     pub fn new(function: Option<&'a Py<PyAny>>, raised: &'a mut Option<PyErr>) -> Self {
-        Self { function, raised }
+        Self {
+            function,
+            raised,
+            failed: false,
+        }
     }
 
     /// Tells the progress of a simulation.
@@ -92,6 +99,39 @@ impl<'a> Callback<'a> {
         })
     }
 
+    /// Tells `function` what became of a checkpoint.
+    pub fn report_checkpoint(&mut self, function: Option<&Py<PyAny>>, event: &Event) {
+        let Some(function) = function else {
+            return;
+        };
+        let told = Python::attach(|py| {
+            let what = PyDict::new(py);
+            match event {
+                Event::Resumed { at } => {
+                    what.set_item("kind", "resumed")?;
+                    what.set_item("at_ps", at.0)?;
+                }
+                Event::Written { at, bytes, seconds } => {
+                    what.set_item("kind", "written")?;
+                    what.set_item("at_ps", at.0)?;
+                    what.set_item("bytes", bytes)?;
+                    what.set_item("seconds", seconds)?;
+                }
+                Event::Failed { at, error } => {
+                    what.set_item("kind", "failed")?;
+                    what.set_item("at_ps", at.0)?;
+                    what.set_item("message", error.to_string())?;
+                }
+            }
+            function.bind(py).call1((what,)).map(drop)
+        });
+        if let Err(raised) = told {
+            self.failed = true;
+            // What was raised first is raised.
+            self.raised.get_or_insert(raised);
+        }
+    }
+
     /// Tells how many of how many things are done.
     pub fn report_pair(&mut self, done: u64, of: u64) -> ControlFlow<()> {
         self.call(|_, function| function.call1((done, of)).map(drop))
@@ -101,6 +141,9 @@ impl<'a> Callback<'a> {
         &mut self,
         tell: impl FnOnce(Python<'_>, &Bound<'_, PyAny>) -> PyResult<()>,
     ) -> ControlFlow<()> {
+        if self.failed {
+            return ControlFlow::Break(());
+        }
         let result = Python::attach(|py| {
             py.check_signals()?;
             match self.function {

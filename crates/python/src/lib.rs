@@ -11,6 +11,11 @@ use pyo3::prelude::*;
 /// The engine of Odonata; people use the `odonata` package around it.
 #[pymodule]
 mod _engine {
+    use std::cell::RefCell;
+    use std::path::PathBuf;
+    use std::time::Duration;
+
+    use odonata::checkpoint::{Checkpoints, Every, run_with_checkpoints};
     use odonata::{BenchOptions, Sample, Scenario, VerifyOptions};
     use pyo3::exceptions::PyValueError;
     use pyo3::prelude::*;
@@ -18,7 +23,7 @@ mod _engine {
 
     use crate::convert::{columns, to_python};
     #[pymodule_export]
-    use crate::errors::{InternalError, SimulationError, SpecError};
+    use crate::errors::{CheckpointError, InternalError, SimulationError, SpecError};
     use crate::guard::{Callback, computing};
 
     /// Version of the engine.
@@ -30,19 +35,45 @@ mod _engine {
     /// Returns a dict: "meta" holds scalars, every other entry is a table, a
     /// dict of columns. `progress` is called about five times a second, in the
     /// calling thread, with a dict; what it raises ends the run and is raised here.
+    /// With `checkpoint_file` it writes checkpoints, and `checkpointed` is called
+    /// with a dict for each.
     #[pyfunction]
-    #[pyo3(signature = (spec_json, progress=None))]
+    #[pyo3(signature = (spec_json, progress=None, *, checkpoint_file=None, resume=false, every_wall_s=None, every_simulated_ps=None, checkpointed=None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
     fn run<'py>(
         py: Python<'py>,
         spec_json: &str,
         progress: Option<Py<PyAny>>,
+        checkpoint_file: Option<PathBuf>,
+        resume: bool,
+        every_wall_s: Option<f64>,
+        every_simulated_ps: Option<u64>,
+        checkpointed: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
+        let wall = every_wall_s
+            .map(Duration::try_from_secs_f64)
+            .transpose()
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let simulated = every_simulated_ps.map(odonata::Picoseconds);
+        let every = (wall.is_some() || simulated.is_some()).then_some(Every { wall, simulated });
+        let checkpoints = checkpoint_file.map(|file| Checkpoints {
+            file,
+            every,
+            resume,
+        });
         let run = computing(py, |stop| {
             let scenario = Scenario::from_json(spec_json)?;
-            let mut callback = Callback::new(progress.as_ref(), stop);
-            odonata::run(&scenario, &mut |now: &odonata::Progress| {
-                callback.report(now)
-            })
+            let callback = RefCell::new(Callback::new(progress.as_ref(), stop));
+            let mut report = |now: &odonata::Progress| callback.borrow_mut().report(now);
+            match &checkpoints {
+                None => odonata::run(&scenario, &mut report),
+                Some(checkpoints) => {
+                    let checkpointed = checkpointed.as_ref();
+                    run_with_checkpoints(&scenario, checkpoints, &mut report, &mut |event| {
+                        callback.borrow_mut().report_checkpoint(checkpointed, event);
+                    })
+                }
+            }
         })?;
         let result = PyDict::new(py);
         result.set_item("meta", to_python(py, &run.meta())?)?;

@@ -9,6 +9,7 @@ from importlib.metadata import version
 import click
 from rich.markup import escape
 
+from odonata.checkpoint import Terminated
 from odonata.cli.bench import bench
 from odonata.cli.run import run
 from odonata.cli.saturation import saturation
@@ -87,7 +88,7 @@ def explain(error: BaseException) -> ExitCode:
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         message = str(error) or "stopped by Ctrl-C; nothing was written"
         say("Interrupted", message)
-        return ExitCode.INTERRUPTED
+        return ExitCode.TERMINATED if isinstance(error, Terminated) else ExitCode.INTERRUPTED
     if isinstance(error, OdonataError) and error.exit_code is not ExitCode.INTERNAL:
         say("Error", str(error))
         return error.exit_code

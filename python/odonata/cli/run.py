@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+from rich.markup import escape
 
 from odonata import display
+from odonata.checkpoint import CHECKPOINT_FILE, Checkpoint, CheckpointEvent
 from odonata.cli.shared import (
     debug_option,
     json_option,
@@ -18,6 +23,10 @@ from odonata.cli.shared import (
     threads_option,
 )
 from odonata.scenario import Scenario
+from odonata.units import UnitError
+
+if TYPE_CHECKING:
+    from odonata.progress import ProgressBar
 
 
 @click.command()
@@ -50,6 +59,19 @@ from odonata.scenario import Scenario
     metavar="K",
     help="With --replications: simulations at a time. Default: one per processor.",
 )
+@click.option(
+    "--checkpoint",
+    metavar="every=TIME",
+    help="Write a checkpoint into the result directory so often, e.g. every=10min; "
+    "simulated=500us counts simulated time instead. The same command, with the same --out, "
+    "goes on with a run that was stopped.",
+)
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Go on with the run that was stopped and whose checkpoint lies in DIR.",
+)
 @json_option
 @click.option("--no-plots", is_flag=True, help="Draw no pictures.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
@@ -63,6 +85,8 @@ def run(
     out: Path | None,
     replications: int | None,
     jobs: int | None,
+    checkpoint: str | None,
+    resume: Path | None,
     as_json: bool,
     no_plots: bool,
     quiet: bool,
@@ -78,28 +102,47 @@ def run(
     from odonata.results import check_output_directory, unused_directory
     from odonata.simulate import run as simulate
 
-    directory = out if out is not None else unused_directory(scenario.stem)
-    check_output_directory(directory)
+    if resume is not None and out not in (None, resume):
+        raise click.UsageError(f"--resume {resume} goes on in that directory; leave out --out")
+    directory = resume or out or unused_directory(scenario.stem)
     if replications is not None:
         if threads is not None:
             raise click.UsageError("--replications run side by side, each with one thread")
+        if checkpoint is not None or resume is not None:
+            raise click.UsageError("--replications have no checkpoints")
+        check_output_directory(directory)
         _replicate(what, replications, jobs, directory, as_json=as_json, quiet=quiet)
         return
     if jobs is not None:
         raise click.UsageError("--jobs has a meaning with --replications only; see --threads")
-
     console = progress_terminal()
     if quiet:
         console.quiet = True
-    with ProgressBar(console) as bar:
-        try:
-            result = simulate(what, threads=threads, progress=bar)
-        except KeyboardInterrupt:
-            at = display.duration(bar.now_ps)
-            message = f"stopped at {at} of simulated time; nothing was written"
-            raise KeyboardInterrupt(message) from None
-    with console.status("Writing results" if no_plots else "Writing results and drawing pictures"):
-        result.save(directory, plots=not no_plots)
+    keeping = None
+    last: list[CheckpointEvent] = []
+    if checkpoint is not None or resume is not None:
+
+        def seen(event: CheckpointEvent) -> None:
+            if event.kind == "resumed":
+                at = display.duration(event.at_ps)
+                console.print(f"Going on from {at} of simulated time")
+            elif event.kind == "failed":
+                console.print(f"[bold yellow]Warning:[/] {escape(event.message)}", soft_wrap=True)
+            last[:] = [event]
+
+        keeping = Checkpoint(
+            directory, **_intervals(checkpoint), resume=resume is not None, on_event=seen
+        )
+    else:
+        check_output_directory(directory)
+
+    bar = ProgressBar(console)
+    with _saying_how_to_go_on(scenario, directory, bar, last):
+        with bar:
+            result = simulate(what, threads=threads, progress=bar, checkpoint=keeping)
+        doing = "Writing results" if no_plots else "Writing results and drawing pictures"
+        with console.status(doing):
+            result.save(directory, plots=not no_plots)
 
     if as_json:
         print_json({"directory": str(directory), **result.summary_dict, "timing": result.timing})
@@ -107,6 +150,34 @@ def run(
         from odonata.report import print_summary
 
         print_summary(terminal(), result, directory)
+
+
+def _intervals(text: str | None) -> dict[str, Any]:
+    """How often, from the value of ``--checkpoint``."""
+    if text is None:
+        return {}
+    try:
+        return dict(Checkpoint.intervals(text))
+    except UnitError as error:
+        raise click.BadParameter(str(error), param_hint="'--checkpoint'") from None
+
+
+@contextlib.contextmanager
+def _saying_how_to_go_on(
+    scenario: Path, directory: Path, bar: ProgressBar, last: list[CheckpointEvent]
+) -> Iterator[None]:
+    """Adds to an interruption where the run was, and how to go on with it if it can."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        at = display.duration(bar.now_ps)
+        rest = "nothing was written"
+        if last and (directory / CHECKPOINT_FILE).exists():
+            rest = f"go on with: odonata run {scenario} --resume {directory}"
+            if last[0].kind == "failed":
+                rest = f"the last checkpoint could not be written; from the one before, {rest}"
+        message = f"stopped at {at} of simulated time; {rest}"
+        raise type(interrupt)(message) from None
 
 
 def _replicate(
