@@ -394,7 +394,7 @@ impl<'a> Shared<'a> {
             .min()
             .unwrap_or(1)
             .max(1);
-        let crowded = (fastest * 32 / u64::from(radix)).max(1);
+        let crowded = (fastest * 48 / u64::from(radix)).max(1);
         self.lookahead.min(crowded).ilog2().min(MAX_WINDOW_SHIFT)
     }
 }
