@@ -17,6 +17,17 @@ pub struct Histogram {
 /// is cut into `2^(LINEAR_BITS - 1)` buckets.
 const LINEAR_BITS: u32 = 8;
 
+impl Histogram {
+    /// An empty one that has allocated memory, so that it stays in the calling
+    /// thread's part of the heap as it grows.
+    pub(crate) fn allocated() -> Self {
+        Self {
+            counts: Vec::with_capacity(64),
+            ..Self::default()
+        }
+    }
+}
+
 impl Default for Histogram {
     fn default() -> Self {
         Self {

@@ -30,6 +30,8 @@ use crate::outcome::Progress;
 
 /// How often the progress function is called.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
+/// How often a thread that waits lets others run before it sleeps.
+const YIELDS: u32 = 200;
 /// Longest step where no other partition limits it, in windows.
 const LONGEST_STEP_WINDOWS: u64 = 64;
 
@@ -81,9 +83,9 @@ fn lookahead(shared: &Shared<'_>, bounds: &[u32]) -> u64 {
     shortest
 }
 
-/// A barrier that spins for a while, because steps take microseconds, and then
-/// sleeps. With more threads than processors it sleeps at once: those that are
-/// waited for need the processor.
+/// A barrier that spins for a while, because steps take microseconds, then lets
+/// others run, and then sleeps. With more threads than processors it sleeps at
+/// once: those that are waited for need the processor.
 struct Barrier {
     threads: usize,
     spins: u32,
@@ -114,7 +116,7 @@ impl Barrier {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             threads,
-            spins: if threads <= processors { 20_000 } else { 0 },
+            spins: if threads <= processors { 2_000 } else { 0 },
             waiting: AtomicUsize::new(0),
             generation: AtomicUsize::new(0),
             asleep: Mutex::new(()),
@@ -142,6 +144,14 @@ impl Barrier {
             }
             self.check();
             spin_loop();
+        }
+        // Other programs may use the processor that the last thread needs.
+        for _ in 0..self.spins.min(YIELDS) {
+            if self.generation.load(Ordering::Acquire) != generation {
+                return;
+            }
+            self.check();
+            std::thread::yield_now();
         }
         let mut asleep = self.asleep.lock().expect("a partition panicked");
         while self.generation.load(Ordering::Acquire) == generation {

@@ -41,6 +41,12 @@ impl JobCollector {
         };
         Self {
             iteration_end: vec![0; iterations],
+            // Allocated here, so that they lie in this thread's part of the heap
+            // (see `driver`).
+            message_latency: Histogram::allocated(),
+            packet_latency: Histogram::allocated(),
+            single_latency: Histogram::allocated(),
+            routers_visited: Vec::with_capacity(32),
             ..Self::default()
         }
     }

@@ -19,6 +19,22 @@ pub(super) fn prefetch<T>(slice: &[T], index: usize) {
     let _ = (slice, index);
 }
 
+/// The same for a line that will be written and may lie in another processor's
+/// cache; also beyond the end of `slice`.
+#[inline(always)]
+pub(super) fn prefetch_to_write<T>(slice: &[T], index: usize) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+        let address = slice.as_ptr().wrapping_add(index);
+        // SAFETY: as for `prefetch`; processors that do not know the hint to
+        // write take the instruction for one without effect.
+        unsafe { _mm_prefetch::<_MM_HINT_ET0>(address.cast()) };
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = (slice, index);
+}
+
 /// An empty vector with room for `capacity` elements, in huge pages where the
 /// kernel has some. Best before its memory is touched for the first time.
 pub(super) fn vec_in_huge_pages<T>(capacity: usize) -> Vec<T> {

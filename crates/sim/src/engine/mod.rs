@@ -21,6 +21,7 @@ mod timeline;
 
 use std::cell::Cell;
 use std::io::Read;
+use std::sync::Barrier;
 use std::sync::atomic::AtomicU32;
 
 use odonata_network::{Routing, Topology};
@@ -145,10 +146,14 @@ fn build_partitions<'a, R: Routing>(
     snapshot: &'a [AtomicU32],
     bounds: &[u32],
 ) -> Vec<Box<Partition<'a, R>>> {
+    // A thread that has ended leaves its part of the heap to the next one.
+    let all_begin = Barrier::new(bounds.len() - 1);
+    let all_begin = &all_begin;
     std::thread::scope(|scope| {
         let builders: Vec<_> = (0..bounds.len() - 1)
             .map(|index| {
                 scope.spawn(move || {
+                    all_begin.wait();
                     Box::new(Partition::new(shared, routing, snapshot, bounds, index))
                 })
             })

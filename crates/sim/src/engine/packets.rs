@@ -6,7 +6,7 @@ use odonata_units::RouterId;
 use serde::{Deserialize, Serialize};
 
 use super::checkpoint::or_absent;
-use super::memory::grow_in_huge_pages;
+use super::memory::{grow_in_huge_pages, prefetch};
 
 /// No packet.
 pub(super) const NIL: u32 = u32::MAX;
@@ -139,6 +139,14 @@ impl Packets {
         // Built where it stays: copying what has just been written stalls the processor.
         self.hot[slot as usize] = packet;
         slot
+    }
+
+    /// Starts to load the slot that the insertion after `ahead` others will use.
+    #[inline(always)]
+    pub fn prefetch_free(&self, ahead: usize) {
+        if let Some(&slot) = self.free.get(self.free.len().wrapping_sub(ahead + 1)) {
+            prefetch(&self.hot, slot as usize);
+        }
     }
 
     /// One more slot.

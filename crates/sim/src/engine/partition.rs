@@ -14,7 +14,7 @@ use super::checkpoint::or_absent;
 use super::crossbar::{BoundedCrossbar, WAKE_INPUT, WAKE_OUTPUT};
 use super::endpoint::{Interface, OpenSource, OutMessage};
 use super::measure::JobCollector;
-use super::memory::{prefetch, vec_in_huge_pages};
+use super::memory::{prefetch, prefetch_to_write, vec_in_huge_pages};
 use super::packets::{Contents, NIL, Packet, Packets, UNROUTED};
 use super::queues::Queues;
 use super::ranks::RankState;
@@ -1107,7 +1107,9 @@ impl<'a, R: Routing> Partition<'a, R> {
         } else {
             let (partition, router) = self.elsewhere(router);
             let event = Event::new(time, router, Kind::Credit, port, payload);
-            self.outbox[partition].credits.push(event);
+            let credits = &mut self.outbox[partition].credits;
+            prefetch_to_write(credits, credits.len() + 16);
+            credits.push(event);
         }
     }
 
@@ -1130,6 +1132,8 @@ impl<'a, R: Routing> Partition<'a, R> {
             mail.contents.push(self.packets.contents[slot as usize]);
         }
         let copy = mail.packets.len();
+        prefetch_to_write(&mail.packets, copy + 8);
+        prefetch_to_write(&mail.arrivals, copy + 16);
         mail.packets.push(*packet);
         self.packets.remove(slot);
         &mut mail.packets[copy]
@@ -1151,6 +1155,7 @@ impl<'a, R: Routing> Partition<'a, R> {
         for index in 0..mail.arrivals.len() {
             // The lines still lie in the cache of the processor that wrote them.
             prefetch(&mail.packets, index + 8);
+            self.packets.prefetch_free(8);
             let (event, packet) = (mail.arrivals[index], mail.packets[index]);
             let slot = if packet.bare {
                 self.packets.insert_bare(packet)

@@ -33,7 +33,8 @@ impl TimelineCollector {
             last_start: 0,
             last_width: 0,
             last_index: 0,
-            activity: Vec::new(),
+            // Allocated here, so that it lies in this thread's part of the heap.
+            activity: Vec::with_capacity(64),
         }
     }
 
