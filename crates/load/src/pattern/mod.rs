@@ -26,7 +26,8 @@ pub enum Pattern {
     /// Any rank but itself, each with the same probability.
     UniformRandom,
     /// Any rank, itself included, each with the same probability, as BookSim's
-    /// `uniform` draws. A message to oneself goes through the node's router.
+    /// `uniform` draws. A message to oneself stays within the node here, where
+    /// BookSim's passes the router.
     UniformOrSelf,
     /// Always the rank that a fixed permutation gives; its fixed points send
     /// nothing. [`Pattern::random_permutation`] makes a random one.

@@ -15,7 +15,6 @@ mod distances;
 pub mod dragonfly;
 pub mod edge_list;
 pub mod graphml;
-pub mod layout;
 mod router_graph;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -28,7 +27,6 @@ pub use cray_xc::{CrayXcError, CrayXcLinks, CrayXcSpec};
 pub use crossbar::CrossbarSpec;
 pub use describe::{ClassDescription, Description};
 pub use dragonfly::{DragonflyError, DragonflyLinks, DragonflySpec, GroupWiring};
-pub use layout::Layout;
 pub use validation::{MAX_PORTS_PER_ROUTER, TopologyError, Wiring};
 pub use wiring_file::WiringFileError;
 
