@@ -1,4 +1,4 @@
-"""Progress bars of runs and proofs."""
+"""Progress bars of runs, studies and proofs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import (
     BarColumn,
+    ProgressColumn,
     TaskProgressColumn,
     TextColumn,
     TimeRemainingColumn,
@@ -16,6 +17,7 @@ from rich.progress import (
 from rich.progress import (
     Progress as Bar,
 )
+from typing_extensions import Self
 
 from odonata import display
 from odonata.simulate import Progress
@@ -24,18 +26,15 @@ from odonata.simulate import Progress
 RATE_WINDOW_S = 3.0
 
 
-class ProofBar:
-    """Shows how far a proof is; a context manager that is called with what is done and of all.
+class _OneBar:
+    """A bar with its title, share, some columns between, and the time that remains."""
 
-    Args:
-        console: Where to draw; nothing is drawn if it is no terminal.
-    """
-
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *columns: ProgressColumn) -> None:
         self._bar = Bar(
-            TextColumn("[bold]Proving"),
+            TextColumn("[bold]{task.description}"),
             BarColumn(bar_width=None),
             TaskProgressColumn(),
+            *columns,
             TextColumn("ETA"),
             TimeRemainingColumn(compact=True),
             console=console,
@@ -43,9 +42,8 @@ class ProofBar:
             expand=True,
             disable=not console.is_terminal,
         )
-        self._task = self._bar.add_task("", total=None)
 
-    def __enter__(self) -> ProofBar:
+    def __enter__(self) -> Self:
         self._bar.start()
         return self
 
@@ -57,12 +55,24 @@ class ProofBar:
     ) -> None:
         self._bar.stop()
 
+
+class ProofBar(_OneBar):
+    """Shows how far a proof is; a context manager that is called with what is done and of all.
+
+    Args:
+        console: Where to draw; nothing is drawn if it is no terminal.
+    """
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console)
+        self._task = self._bar.add_task("Proving", total=None)
+
     def __call__(self, done: int, total: int) -> None:
         """Takes over a report."""
         self._bar.update(self._task, completed=done, total=total)
 
 
-class StudyBar:
+class StudyBar(_OneBar):
     """Shows how far a study is.
 
     A context manager; within it, call it with the share of the work that is done and how many
@@ -74,38 +84,15 @@ class StudyBar:
     """
 
     def __init__(self, console: Console, title: str) -> None:
-        self._bar = Bar(
-            TextColumn("[bold]{task.description}"),
-            BarColumn(bar_width=None),
-            TaskProgressColumn(),
-            TextColumn("{task.fields[done]}"),
-            TextColumn("ETA"),
-            TimeRemainingColumn(compact=True),
-            console=console,
-            transient=True,
-            expand=True,
-            disable=not console.is_terminal,
-        )
+        super().__init__(console, TextColumn("{task.fields[done]}"))
         self._task = self._bar.add_task(title, total=1.0, done="")
-
-    def __enter__(self) -> StudyBar:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._bar.stop()
 
     def __call__(self, share: float, done: int) -> None:
         """Takes over a report."""
         self._bar.update(self._task, completed=share, done=f"{done} simulations done")
 
 
-class ProgressBar:
+class ProgressBar(_OneBar):
     """Shows how far a run is: simulated time, packets per second, time that remains.
 
     A context manager; within it, call it with each :class:`odonata.simulate.Progress`.
@@ -115,35 +102,15 @@ class ProgressBar:
     """
 
     def __init__(self, console: Console) -> None:
-        self._bar = Bar(
-            TextColumn("[bold]{task.description}"),
-            BarColumn(bar_width=None),
-            TaskProgressColumn(),
+        super().__init__(
+            console,
             TextColumn("{task.fields[simulated]}"),
             TextColumn("{task.fields[rate]}", style="cyan"),
-            TextColumn("ETA"),
-            TimeRemainingColumn(compact=True),
-            console=console,
-            transient=True,
-            expand=True,
-            disable=not console.is_terminal,
         )
         self._task = self._bar.add_task("Simulating", total=1.0, simulated="", rate="")
         self._seen: deque[tuple[float, int]] = deque()
         #: Simulated time at the last report, in picoseconds.
         self.now_ps = 0
-
-    def __enter__(self) -> ProgressBar:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._bar.stop()
 
     def __call__(self, progress: Progress) -> None:
         """Takes over a report."""

@@ -8,9 +8,10 @@
 //! the number of partitions.
 //!
 //! Every partition is built and run by a thread other than the caller's, which
-//! only reports progress. A partition's memory so comes from its own thread's
-//! part of the heap: small things that it keeps writing would otherwise lie in
-//! one cache line with what all of them read, or with another partition's.
+//! only reports progress. All are built at the same time, so that the memory of
+//! each comes from another part of the heap: small things that it keeps writing
+//! would otherwise lie in one cache line with what all of them read, or with
+//! another partition's.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};

@@ -308,15 +308,15 @@ impl<R: Routing> Partition<'_, R> {
         let waits = protocol.eager_limit.is_some_and(|limit| sending.bytes > limit.0)
             // Within a node there is nothing to wait for.
             && shared.node_of(job, sending.to).0 != node;
+        self.count_created(job, Bytes(sending.bytes), sending.created);
         if !waits {
-            self.count_created(job, Bytes(sending.bytes), sending.created);
             self.send(local_rank, sending, MessageKind::Eager, 0, now);
             return;
         }
+        let state = &mut self.ranks[local_rank as usize];
         let handle = state.next_handle;
         state.next_handle = handle.wrapping_add(1);
         state.held.insert(u64::from(handle), sending);
-        self.count_created(job, Bytes(sending.bytes), sending.created);
         let request = Sending {
             bytes: protocol.control.0,
             created: now,

@@ -45,6 +45,15 @@ impl Class {
     }
 }
 
+/// Where nodes are attached.
+#[derive(Debug)]
+enum Attachment {
+    /// All routers have equally many nodes, in order.
+    Regular(RegularAttachment),
+    /// Router and port of each node.
+    Table(Vec<(u32, u16)>),
+}
+
 /// `nodes` nodes per router, in order; the first is on port `first_port`.
 #[derive(Clone, Copy, Debug)]
 struct RegularAttachment {
@@ -96,9 +105,7 @@ pub(super) struct Shared<'a> {
     pub credit_delay: u64,
     pub packet: u32,
     /// Router of each node and the terminal port there, relative to the router.
-    attachment: Vec<(u32, u16)>,
-    /// The same as a rule, if all routers have equally many nodes, in order.
-    regular_attachment: Option<RegularAttachment>,
+    attachment: Attachment,
     /// Number of each job's first rank among all ranks.
     pub first_rank: Vec<u32>,
     /// Node of each job's first rank, if its ranks sit on consecutive nodes.
@@ -332,8 +339,10 @@ impl<'a> Shared<'a> {
             delay: config.router.delay.0,
             credit_delay: config.router.credit_delay.0,
             packet: packet as u32,
-            regular_attachment: RegularAttachment::find(&attachment),
-            attachment,
+            attachment: match RegularAttachment::find(&attachment) {
+                Some(rule) => Attachment::Regular(rule),
+                None => Attachment::Table(attachment),
+            },
             first_rank,
             first_node,
             routing_key: StreamKey::new(config.seed, Purpose::Routing),
@@ -373,9 +382,9 @@ impl<'a> Shared<'a> {
     /// computed where it can be.
     #[inline(always)]
     pub fn attachment(&self, node: u32) -> (u32, u16) {
-        match self.regular_attachment {
-            Some(rule) => rule.of(node),
-            None => self.attachment[node as usize],
+        match &self.attachment {
+            Attachment::Regular(rule) => rule.of(node),
+            Attachment::Table(table) => table[node as usize],
         }
     }
 

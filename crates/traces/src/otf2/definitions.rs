@@ -359,42 +359,8 @@ impl Definitions {
                 )?;
             }
             kind::GROUP => self.group(reader)?,
-            kind::COMM => {
-                let id = reader.u32()?;
-                let name = self.string(reader.u32()?)?;
-                let groups = vec![reader.u32()?];
-                let comm = Communicator {
-                    name,
-                    groups,
-                    parent: Some(reader.u32()?)
-                        .filter(|&parent| parent != NONE)
-                        .map(CommRef),
-                    size: 0,
-                };
-                once(
-                    self.comms.insert(CommRef(id), comm),
-                    "communicator",
-                    id.into(),
-                )?;
-            }
-            kind::INTER_COMM => {
-                let id = reader.u32()?;
-                let name = self.string(reader.u32()?)?;
-                let groups = vec![reader.u32()?, reader.u32()?];
-                let comm = Communicator {
-                    name,
-                    groups,
-                    parent: Some(reader.u32()?)
-                        .filter(|&parent| parent != NONE)
-                        .map(CommRef),
-                    size: 0,
-                };
-                once(
-                    self.comms.insert(CommRef(id), comm),
-                    "communicator",
-                    id.into(),
-                )?;
-            }
+            kind::COMM => self.communicator(reader, 1)?,
+            kind::INTER_COMM => self.communicator(reader, 2)?,
             kind::WINDOW => {
                 let id = reader.u32()?;
                 let window = Window {
@@ -410,6 +376,31 @@ impl Definitions {
             _ => {}
         }
         Ok(())
+    }
+
+    /// A communicator of one group, or one between two.
+    fn communicator<R: Read + Seek>(
+        &mut self,
+        reader: &mut ChunkReader<R>,
+        groups: usize,
+    ) -> Result<(), Found> {
+        let id = reader.u32()?;
+        let name = self.string(reader.u32()?)?;
+        let groups = (0..groups)
+            .map(|_| reader.u32())
+            .collect::<Result<_, _>>()?;
+        let parent = reader.u32()?;
+        let comm = Communicator {
+            name,
+            groups,
+            parent: Some(parent).filter(|&parent| parent != NONE).map(CommRef),
+            size: 0,
+        };
+        once(
+            self.comms.insert(CommRef(id), comm),
+            "communicator",
+            id.into(),
+        )
     }
 
     fn group<R: Read + Seek>(&mut self, reader: &mut ChunkReader<R>) -> Result<(), Found> {
