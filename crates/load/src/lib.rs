@@ -3,19 +3,30 @@
 //! A job's load is either an [`OpenLoop`] source per rank (offers traffic
 //! whatever the network does) or a [`Program`] per rank (waits for what it
 //! receives). A [`Pattern`] says who sends to whom; the motifs in [`motif`] are
-//! programs that many applications share; a [`matrix::CommunicationMatrix`] holds what a
-//! real application sent and is replayed as a program.
+//! [`Script`]s that many applications share; a [`matrix::CommunicationMatrix`] holds what a
+//! real application sent and is replayed as one. Scripts may contain MPI's
+//! [`collective`]s.
 
+pub mod collective;
+mod communicator;
 mod error;
 mod grid;
+mod interpreter;
 pub mod matrix;
 pub mod motif;
 mod open_loop;
 mod pattern;
 mod program;
+mod script;
 
+pub use communicator::{Communicator, Member, Members};
 pub use error::LoadError;
 pub use grid::Grid;
+pub use interpreter::Interpreter;
 pub use open_loop::{Arrivals, OpenLoop, Process};
 pub use pattern::{Blocks, HotSpot, Pattern, Permutation};
-pub use program::{Cursor, Operation, Program};
+pub use program::{
+    Action, CollectiveKind, Context, Idle, MOST_PROCESSORS, ProcessorId, Program, ProgramError,
+    RankProgram, RequestId, Step, Totals, Waiting,
+};
+pub use script::{Cursor, Handle, Need, Operation, Operations, SCRIPT_CONTEXT, Script};

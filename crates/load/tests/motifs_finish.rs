@@ -8,7 +8,9 @@ use odonata_load::matrix::MatrixBuilder;
 use odonata_load::motif::{
     AllToAll, Bisection, Broadcast, Exchange, Halo, MatrixReplay, MessageSize, Repeat, Tree,
 };
-use odonata_load::{Blocks, Cursor, Grid, LoadError, Operation, Pattern, Permutation, Program};
+use odonata_load::{
+    Blocks, Cursor, Grid, LoadError, Operation, Pattern, Permutation, Script, Totals,
+};
 use odonata_units::random::{Purpose, Stream, StreamKey};
 use odonata_units::{Bytes, JobId, Picoseconds, RankId};
 use proptest::prelude::*;
@@ -43,7 +45,7 @@ struct Rank {
 }
 
 /// Runs all ranks in random order; fails where no rank can go on.
-fn execute(program: &dyn Program, sending: Sending, order: &mut Stream) -> Result<(), String> {
+fn execute(program: &dyn Script, sending: Sending, order: &mut Stream) -> Result<(), String> {
     let count = program.ranks();
     let mut ranks: Vec<Rank> = (0..count).map(|_| Rank::default()).collect();
     let mut channels: HashMap<(RankId, RankId, u32), Channel> = HashMap::new();
@@ -107,6 +109,7 @@ fn execute(program: &dyn Program, sending: Sending, order: &mut Stream) -> Resul
                 rank.finished = true;
                 live.swap_remove(drawn);
             }
+            other => return Err(format!("rank {id} does {other:?}")),
         }
     }
     for (key, channel) in &channels {
@@ -121,7 +124,8 @@ fn execute(program: &dyn Program, sending: Sending, order: &mut Stream) -> Resul
     {
         return Err("a rank lost an iteration".to_owned());
     }
-    let expected = (program.total_bytes().0, program.total_messages());
+    let totals = program.totals().expect("a motif that knows what it sends");
+    let expected = (totals.bytes.0, totals.messages);
     if (bytes_sent, messages_sent) != expected {
         let sent = (bytes_sent, messages_sent);
         return Err(format!(
@@ -132,7 +136,7 @@ fn execute(program: &dyn Program, sending: Sending, order: &mut Stream) -> Resul
 }
 
 /// One motif of `ranks` ranks; an error where the kind does not fit the ranks.
-fn motif(kind: u32, ranks: u32, seed: u64) -> Result<Box<dyn Program>, LoadError> {
+fn motif(kind: u32, ranks: u32, seed: u64) -> Result<Box<dyn Script>, LoadError> {
     let mut draw = StreamKey::new(seed, Purpose::Wiring).stream(1);
     let repeat = Repeat {
         iterations: 1 + draw.below(3),
@@ -142,7 +146,7 @@ fn motif(kind: u32, ranks: u32, seed: u64) -> Result<Box<dyn Program>, LoadError
     let window = 1 + draw.below(ranks + 2);
     let exchange = |pattern: &Pattern| {
         let program = Exchange::new(pattern, ranks, message, seed, JobId(2), repeat);
-        program.map(|program| Box::new(program) as Box<dyn Program>)
+        program.map(|program| Box::new(program) as Box<dyn Script>)
     };
     Ok(match kind {
         0 => Box::new(AllToAll::new(ranks, message, window, repeat)?),
@@ -225,7 +229,7 @@ fn every_kind_of_motif_exists_for_sixteen_ranks() {
 /// Two ranks that both wait before they send.
 struct Deadlock;
 
-impl Program for Deadlock {
+impl Script for Deadlock {
     fn ranks(&self) -> u32 {
         2
     }
@@ -240,11 +244,8 @@ impl Program for Deadlock {
             _ => Operation::Finish,
         }
     }
-    fn total_bytes(&self) -> Bytes {
-        Bytes::ZERO
-    }
-    fn total_messages(&self) -> u64 {
-        0
+    fn totals(&self) -> Option<Totals> {
+        Some(Totals::default())
     }
     fn iterations(&self) -> u32 {
         0

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use odonata_load::Program;
+use odonata_load::Script;
 use odonata_load::matrix::{Format, ReadOptions, read_matrix};
 use odonata_load::motif::{MatrixReplay, MessageSize, Repeat};
 use odonata_units::{Bytes, RankId};
@@ -46,7 +46,7 @@ fn amg_on_a_thousand_ranks() {
     let replay = replay.unwrap();
     // Rounding moves each entry by half a byte at most.
     let exact = statistics.total.0 as f64 * 1e-3;
-    let off = (replay.total_bytes().0 as f64 - exact).abs();
+    let off = (replay.totals().unwrap().bytes.0 as f64 - exact).abs();
     assert!(off < 0.5 * statistics.entries as f64, "off by {off}");
 }
 

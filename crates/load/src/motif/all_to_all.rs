@@ -74,12 +74,12 @@ pub(super) fn around(rank: RankId, distance: u64, ranks: u32) -> RankId {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::{Cursor, Operation, Program};
+    use crate::script::{Cursor, Operation, Script};
 
     fn operations(program: &AllToAll, rank: u32) -> Vec<Operation> {
         let mut cursor = Cursor::default();
         let all = std::iter::repeat_with(|| program.next(RankId(rank), &mut cursor));
-        all.take_while(|&operation| operation != Operation::Finish)
+        all.take_while(|operation| *operation != Operation::Finish)
             .collect()
     }
 
@@ -117,8 +117,8 @@ mod tests {
                 EndIteration,
             ]
         );
-        assert_eq!(program.total_messages(), 12);
-        assert_eq!(program.total_bytes(), Bytes(1_200));
+        assert_eq!(program.totals().unwrap().messages, 12);
+        assert_eq!(program.totals().unwrap().bytes, Bytes(1_200));
     }
 
     #[test]

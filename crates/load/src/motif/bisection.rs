@@ -83,7 +83,7 @@ impl Steps for BisectionSteps {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::Program;
+    use crate::script::Script;
     use std::collections::BTreeSet;
 
     #[test]
@@ -104,7 +104,7 @@ mod tests {
             let half = u64::from(ranks / 2);
             let pairs = 2 * half * (u64::from(ranks) - half);
             assert_eq!(met.len() as u64, pairs);
-            assert_eq!(program.total_messages(), pairs);
+            assert_eq!(program.totals().unwrap().messages, pairs);
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use odonata_units::{Bytes, Picoseconds, RankId};
 
-use super::steps::{Repeat, Totals};
+use super::steps::Repeat;
 use crate::error::LoadError;
-use crate::program::{Cursor, Operation, Program};
+use crate::program::Totals;
+use crate::script::{Cursor, Operation, Script};
 
 /// Who passes a broadcast on to whom. Ranks are counted from the root:
 /// v = (rank − root) mod n.
@@ -128,7 +129,7 @@ impl Broadcast {
     }
 }
 
-impl Program for Broadcast {
+impl Script for Broadcast {
     fn ranks(&self) -> u32 {
         self.ranks
     }
@@ -181,12 +182,8 @@ impl Program for Broadcast {
         }
     }
 
-    fn total_bytes(&self) -> Bytes {
-        self.totals.bytes
-    }
-
-    fn total_messages(&self) -> u64 {
-        self.totals.messages
+    fn totals(&self) -> Option<Totals> {
+        Some(self.totals)
     }
 
     fn iterations(&self) -> u32 {

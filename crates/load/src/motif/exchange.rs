@@ -155,7 +155,7 @@ impl Steps for ExchangeSteps {
 mod tests {
     use super::*;
     use crate::pattern::Blocks;
-    use crate::program::Program;
+    use crate::script::Script;
 
     fn exchange(pattern: &Pattern, ranks: u32) -> Result<Exchange, LoadError> {
         Exchange::new(pattern, ranks, Bytes(10), 1, JobId(0), Repeat::times(3))
@@ -166,16 +166,22 @@ mod tests {
         // The diagonal of a 3x3 transpose sends nothing: 6 messages an iteration.
         let transpose = Pattern::transpose(9).unwrap();
         let program = exchange(&transpose, 9).unwrap();
-        assert_eq!(program.total_messages(), 18);
-        assert_eq!(program.total_bytes(), Bytes(180));
+        assert_eq!(program.totals().unwrap().messages, 18);
+        assert_eq!(program.totals().unwrap().bytes, Bytes(180));
         assert_eq!(
-            exchange(&Pattern::Neighbour, 9).unwrap().total_messages(),
+            exchange(&Pattern::Neighbour, 9)
+                .unwrap()
+                .totals()
+                .unwrap()
+                .messages,
             54
         );
         assert_eq!(
             exchange(&Pattern::UniformRandom, 9)
                 .unwrap()
-                .total_messages(),
+                .totals()
+                .unwrap()
+                .messages,
             27
         );
     }

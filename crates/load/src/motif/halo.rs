@@ -93,7 +93,7 @@ impl Steps for HaloSteps {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::{Cursor, Operation, Program};
+    use crate::script::{Cursor, Operation, Script};
     use odonata_units::Picoseconds;
 
     #[test]
@@ -140,15 +140,15 @@ mod tests {
             Bytes(1_000),
             Repeat::times(2),
         );
-        assert_eq!(wrapped.unwrap().total_messages(), 2 * 6 * 64);
+        assert_eq!(wrapped.unwrap().totals().unwrap().messages, 2 * 6 * 64);
         let open = Halo::new(
             Grid::new(&[4; 3], false).unwrap(),
             Bytes(1_000),
             Repeat::times(2),
         );
         let open = open.unwrap();
-        assert_eq!(open.total_messages(), 2 * 288);
-        assert_eq!(open.total_bytes(), Bytes(2 * 288_000));
+        assert_eq!(open.totals().unwrap().messages, 2 * 288);
+        assert_eq!(open.totals().unwrap().bytes, Bytes(2 * 288_000));
         assert!(
             Halo::with_faces(Grid::new(&[4; 3], true).unwrap(), &[Bytes(1)], Repeat::ONCE).is_err()
         );

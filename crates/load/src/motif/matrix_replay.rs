@@ -2,10 +2,11 @@
 
 use odonata_units::{Bytes, Picoseconds, RankId};
 
-use super::steps::{Repeat, Totals};
+use super::steps::Repeat;
 use crate::error::LoadError;
 use crate::matrix::CommunicationMatrix;
-use crate::program::{Cursor, Operation, Program};
+use crate::program::Totals;
+use crate::script::{Cursor, Operation, Script};
 
 /// Into how many messages an entry of the matrix is cut. The messages of an
 /// entry differ by one byte at most.
@@ -191,7 +192,7 @@ fn advance(list: &[Peer], position: &mut u64) -> Option<(Peer, u32)> {
     Some((peer, message))
 }
 
-impl Program for MatrixReplay {
+impl Script for MatrixReplay {
     fn ranks(&self) -> u32 {
         self.rows.starts.len() as u32 - 1
     }
@@ -238,12 +239,8 @@ impl Program for MatrixReplay {
         }
     }
 
-    fn total_bytes(&self) -> Bytes {
-        self.totals.bytes
-    }
-
-    fn total_messages(&self) -> u64 {
-        self.totals.messages
+    fn totals(&self) -> Option<Totals> {
+        Some(self.totals)
     }
 
     fn iterations(&self) -> u32 {
@@ -274,7 +271,7 @@ mod tests {
     fn operations(replay: &MatrixReplay, rank: u32) -> Vec<Operation> {
         let mut cursor = Cursor::default();
         let all = std::iter::repeat_with(|| replay.next(RankId(rank), &mut cursor));
-        all.take_while(|&operation| operation != Operation::Finish)
+        all.take_while(|operation| *operation != Operation::Finish)
             .collect()
     }
 
@@ -322,8 +319,8 @@ mod tests {
             operations(&replay, 2),
             [receive(1), receive(1), receive(1), WaitAll, EndIteration]
         );
-        assert_eq!(replay.total_messages(), 4 + 2 + 3 + 2);
-        assert_eq!(replay.total_bytes(), Bytes(26));
+        assert_eq!(replay.totals().unwrap().messages, 4 + 2 + 3 + 2);
+        assert_eq!(replay.totals().unwrap().bytes, Bytes(26));
     }
 
     #[test]
@@ -333,13 +330,17 @@ mod tests {
         };
         // 9 messages of 7 bytes become 7 messages of 1 byte.
         assert_eq!(
-            replay(matrix(true), 1.0).unwrap().total_messages(),
+            replay(matrix(true), 1.0)
+                .unwrap()
+                .totals()
+                .unwrap()
+                .messages,
             2 * (3 + 1 + 7 + 1)
         );
         // Scaled by 10, all 9 can be sent; bytes 260 an iteration.
         let larger = replay(matrix(true), 10.0).unwrap();
-        assert_eq!(larger.total_messages(), 2 * (3 + 1 + 9 + 1));
-        assert_eq!(larger.total_bytes(), Bytes(520));
+        assert_eq!(larger.totals().unwrap().messages, 2 * (3 + 1 + 9 + 1));
+        assert_eq!(larger.totals().unwrap().bytes, Bytes(520));
         assert_eq!(
             replay(matrix(false), 1.0).unwrap_err(),
             LoadError::NoMessageCounts

@@ -1,10 +1,10 @@
 //! Motifs: communication patterns that many applications share, as closed-loop
-//! [`Program`](crate::Program)s. Operations are computed when they are asked
+//! [`Script`](crate::Script)s. Operations are computed when they are asked
 //! for, so that a motif's memory does not grow with its messages.
 //!
 //! Most motifs are sequences of steps in each of which a rank sends one message
 //! at most and receives one at most; they implement [`Steps`] and run as
-//! [`Stepped`] programs. A new motif of that kind is four short functions.
+//! [`Stepped`] scripts. A new motif of that kind is four short functions.
 
 mod all_to_all;
 mod bisection;

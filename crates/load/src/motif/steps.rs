@@ -3,7 +3,8 @@
 use odonata_units::{Bytes, Picoseconds, RankId};
 
 use crate::error::LoadError;
-use crate::program::{Cursor, Operation, Program};
+use crate::program::Totals;
+use crate::script::{Cursor, Operation, Script};
 
 /// How often a motif runs, and how long each rank computes before each exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,13 +43,6 @@ impl Repeat {
             _ => Err(LoadError::TooMuch { bytes, messages }),
         }
     }
-}
-
-/// What all ranks of a motif send in all iterations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Totals {
-    pub(crate) bytes: Bytes,
-    pub(crate) messages: u64,
 }
 
 /// A motif as a sequence of steps, the same number in every iteration. In each
@@ -143,7 +137,7 @@ fn pack(base: u32, offset: u32) -> u64 {
     u64::from(base) << 32 | u64::from(offset)
 }
 
-impl<S: Steps> Program for Stepped<S> {
+impl<S: Steps> Script for Stepped<S> {
     fn ranks(&self) -> u32 {
         self.steps.ranks()
     }
@@ -215,12 +209,8 @@ impl<S: Steps> Program for Stepped<S> {
         }
     }
 
-    fn total_bytes(&self) -> Bytes {
-        self.totals.bytes
-    }
-
-    fn total_messages(&self) -> u64 {
-        self.totals.messages
+    fn totals(&self) -> Option<Totals> {
+        Some(self.totals)
     }
 
     fn iterations(&self) -> u32 {

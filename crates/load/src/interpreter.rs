@@ -1,0 +1,522 @@
+//! Carries out a sequence of operations: requests, waits and collectives become
+//! actions that begin as soon as what they wait for is complete.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use odonata_units::{Picoseconds, RankId};
+use serde::{Deserialize, Serialize};
+
+use crate::collective::{CollectiveCall, Move};
+use crate::communicator::{Communicator, Member};
+use crate::program::{
+    Action, Idle, ProcessorId, Program, ProgramError, RankProgram, RequestId, Step, Totals, Waiting,
+};
+use crate::script::{Cursor, Handle, Need, Operation, Operations, SCRIPT_CONTEXT, Script};
+
+/// The processor on which everything happens.
+const PROCESSOR: ProcessorId = ProcessorId(0);
+
+/// Tags of a collective's messages; the rest of a tag numbers the collectives of
+/// a communicator.
+const COLLECTIVE_TAGS: u32 = 1 << 16;
+
+/// Who waits for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Owner {
+    /// The script, by its next `WaitAll`.
+    Script,
+    /// The script, by a handle.
+    Handle(Handle),
+    /// The script, at once.
+    Blocking,
+    /// A collective, by its number.
+    Collective(u32),
+}
+
+/// Something that is under way.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Request {
+    owner: Owner,
+    waiting: Waiting,
+}
+
+/// What the script waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Block {
+    /// A request of [`Owner::Blocking`].
+    Action(Waiting),
+    WaitAll,
+    Handles(Box<[Handle]>, Need),
+    Collective(u32),
+    /// All that is under way.
+    End,
+}
+
+/// What a collective needs before it goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum PartWaits {
+    No,
+    ForReceives,
+    ForAll,
+    /// For its processor.
+    Computing,
+}
+
+/// A collective in which the rank takes part.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Part {
+    communicator: Arc<Communicator>,
+    call: Arc<CollectiveCall>,
+    me: Member,
+    /// Added to its tags.
+    first_tag: u32,
+    cursor: Cursor,
+    /// Its requests that are not complete: all of them, and receives.
+    outstanding: u32,
+    receives: u32,
+    /// Whether it goes on only when they are complete.
+    waits: PartWaits,
+    handle: Option<Handle>,
+}
+
+impl Part {
+    fn is_ready(&self) -> bool {
+        match self.waits {
+            PartWaits::No => true,
+            PartWaits::ForReceives => self.receives == 0,
+            PartWaits::ForAll => self.outstanding == 0,
+            PartWaits::Computing => false,
+        }
+    }
+}
+
+/// Whatever is under way besides the place in the script.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct State {
+    /// By number; `None`: free.
+    requests: Vec<Option<Request>>,
+    free: Vec<u32>,
+    /// Of [`Owner::Script`]: all, and receives.
+    outstanding: u32,
+    receives: u32,
+    /// Handles that are not done with: what they wait for (a collective is like
+    /// a receive), or `None` if they are complete.
+    handles: BTreeMap<Handle, Option<Waiting>>,
+    block: Option<Block>,
+    /// By number, in which they began.
+    parts: BTreeMap<u32, Part>,
+    next_part: u32,
+    /// Collectives begun on each communicator.
+    begun: BTreeMap<u32, u32>,
+    /// A mark that is to be given before anything else.
+    leave: bool,
+}
+
+impl State {
+    /// Is done with the first `most` of these handles that are complete.
+    fn forget(&mut self, handles: &[Handle], most: usize) {
+        let complete = handles
+            .iter()
+            .filter(|h| self.handles.get(h) == Some(&None));
+        let complete: Vec<Handle> = complete.copied().take(most).collect();
+        for handle in complete {
+            self.handles.remove(&handle);
+        }
+    }
+}
+
+/// The program of a rank that does [`Operations`] one after another.
+pub struct Interpreter<O> {
+    rank: RankId,
+    operations: O,
+    state: State,
+}
+
+impl<O: Operations> Interpreter<O> {
+    /// Of `rank`, from the beginning of its operations.
+    pub fn new(rank: RankId, operations: O) -> Self {
+        Self {
+            rank,
+            operations,
+            state: State::default(),
+        }
+    }
+
+    fn begin(&mut self, action: Action, owner: Owner) -> Step {
+        let request = Request {
+            owner,
+            waiting: waiting_of(&action),
+        };
+        let slot = match self.state.free.pop() {
+            Some(slot) => {
+                self.state.requests[slot as usize] = Some(request);
+                slot
+            }
+            None => {
+                self.state.requests.push(Some(request));
+                self.state.requests.len() as u32 - 1
+            }
+        };
+        Step::Begin {
+            action,
+            request: RequestId(slot),
+            processor: PROCESSOR,
+        }
+    }
+
+    /// Gives a handle to something that begins.
+    fn take_handle(&mut self, handle: Handle, waiting: Waiting) -> Result<(), ProgramError> {
+        match self.state.handles.insert(handle, Some(waiting)) {
+            None => Ok(()),
+            Some(_) => Err(ProgramError(format!(
+                "rank {} begins something by handle {}, which it has not waited for",
+                self.rank, handle.0
+            ))),
+        }
+    }
+
+    /// Begins the rank's part in a collective.
+    fn take_part(
+        &mut self,
+        communicator: &Arc<Communicator>,
+        call: &Arc<CollectiveCall>,
+        handle: Option<Handle>,
+    ) -> Result<(), ProgramError> {
+        let me = communicator.member(self.rank).ok_or_else(|| {
+            ProgramError(format!(
+                "rank {} takes part in a collective of communicator {}, of which it is no member",
+                self.rank,
+                communicator.number()
+            ))
+        })?;
+        let number = self.state.next_part;
+        match handle {
+            Some(handle) => self.take_handle(handle, Waiting::Receive)?,
+            None => self.state.block = Some(Block::Collective(number)),
+        }
+        let state = &mut self.state;
+        state.next_part = number.wrapping_add(1);
+        let begun = state.begun.entry(communicator.number()).or_default();
+        let first_tag = begun.wrapping_mul(COLLECTIVE_TAGS);
+        *begun = begun.wrapping_add(1);
+        let part = Part {
+            communicator: communicator.clone(),
+            call: call.clone(),
+            me,
+            first_tag,
+            cursor: Cursor::default(),
+            outstanding: 0,
+            receives: 0,
+            waits: PartWaits::No,
+            handle,
+        };
+        state.parts.insert(number, part);
+        Ok(())
+    }
+
+    /// The next step of a collective that does not wait.
+    fn next_of_collectives(&mut self) -> Option<Step> {
+        loop {
+            let parts = &mut self.state.parts;
+            let (&number, part) = parts.iter_mut().find(|(_, part)| part.is_ready())?;
+            part.waits = PartWaits::No;
+            let size = part.communicator.size();
+            let context = part.communicator.collectives();
+            let action = match part.call.next(part.me, size, &mut part.cursor) {
+                Move::Send { to, bytes, tag } => Action::Send {
+                    to: part.communicator.rank(to),
+                    bytes,
+                    context,
+                    tag: part.first_tag.wrapping_add(tag % COLLECTIVE_TAGS),
+                },
+                Move::Receive { from, tag } => {
+                    part.receives += 1;
+                    Action::Receive {
+                        from: Some(part.communicator.rank(from)),
+                        context,
+                        tag: Some(part.first_tag.wrapping_add(tag % COLLECTIVE_TAGS)),
+                    }
+                }
+                Move::Compute(Picoseconds::ZERO) => continue,
+                Move::Compute(duration) => {
+                    part.waits = PartWaits::Computing;
+                    Action::Compute(duration)
+                }
+                Move::WaitReceives => {
+                    part.waits = PartWaits::ForReceives;
+                    continue;
+                }
+                Move::WaitAll => {
+                    part.waits = PartWaits::ForAll;
+                    continue;
+                }
+                Move::Done if part.outstanding > 0 => {
+                    part.waits = PartWaits::ForAll;
+                    continue;
+                }
+                Move::Done => {
+                    let handle = part.handle;
+                    parts.remove(&number);
+                    if let Some(handle) = handle {
+                        self.state.handles.insert(handle, None);
+                    }
+                    if self.state.block == Some(Block::Collective(number)) {
+                        self.state.block = None;
+                        self.state.leave = true;
+                    }
+                    continue;
+                }
+            };
+            if !matches!(action, Action::Compute(_)) {
+                part.outstanding += 1;
+            }
+            return Some(self.begin(action, Owner::Collective(number)));
+        }
+    }
+
+    /// Whether the script can go on; done with the handles that it waited for.
+    fn is_free(&mut self) -> bool {
+        let state = &mut self.state;
+        let free = match &state.block {
+            None => true,
+            Some(Block::Action(_) | Block::Collective(_)) => false,
+            Some(Block::WaitAll) => state.outstanding == 0,
+            Some(Block::Handles(handles, need)) => {
+                let known = handles.iter().filter_map(|h| state.handles.get(h));
+                let pending = known.clone().filter(|state| state.is_some()).count();
+                let complete = known.count() - pending;
+                match need {
+                    Need::All => pending == 0,
+                    Need::Any | Need::Some => complete > 0 || pending == 0,
+                }
+            }
+            Some(Block::End) => {
+                let pending = state.handles.values().any(Option::is_some);
+                state.outstanding == 0 && !pending && state.parts.is_empty()
+            }
+        };
+        if free
+            && state.block != Some(Block::End)
+            && let Some(Block::Handles(handles, need)) = state.block.take()
+        {
+            state.forget(&handles, if need == Need::Any { 1 } else { usize::MAX });
+        }
+        free
+    }
+
+    /// What an unfinished script waits for.
+    fn waits_for(&self) -> Waiting {
+        let state = &self.state;
+        let received = |receives| {
+            if receives {
+                Waiting::Receive
+            } else {
+                Waiting::Send
+            }
+        };
+        match &state.block {
+            Some(Block::Action(waiting)) => *waiting,
+            Some(Block::Collective(number)) => {
+                let part = state.parts.get(number);
+                received(part.is_none_or(|part| part.receives > 0))
+            }
+            Some(Block::Handles(handles, _)) => {
+                let mut known = handles.iter().filter_map(|h| state.handles.get(h));
+                received(known.any(|&waiting| waiting == Some(Waiting::Receive)))
+            }
+            Some(Block::End) => {
+                let mut handles = state.handles.values();
+                let receive = handles.any(|&waiting| waiting == Some(Waiting::Receive));
+                received(receive || state.receives > 0 || !state.parts.is_empty())
+            }
+            _ => received(state.receives > 0),
+        }
+    }
+}
+
+/// The place of a rank in a script.
+struct Place<'a, S: ?Sized> {
+    script: &'a S,
+    rank: RankId,
+    cursor: Cursor,
+}
+
+impl<S: Script + ?Sized> Operations for Place<'_, S> {
+    fn next(&mut self) -> Result<Operation, ProgramError> {
+        Ok(self.script.next(self.rank, &mut self.cursor))
+    }
+
+    fn save(&self) -> Vec<u8> {
+        postcard::to_stdvec(&self.cursor).expect("memory to write to")
+    }
+
+    fn restore(&mut self, saved: &[u8]) -> Result<(), ProgramError> {
+        let cursor = postcard::from_bytes(saved);
+        self.cursor = cursor.map_err(|error| ProgramError(error.to_string()))?;
+        Ok(())
+    }
+}
+
+impl<S: Script> Program for S {
+    fn ranks(&self) -> u32 {
+        Script::ranks(self)
+    }
+
+    fn start(&self, rank: RankId) -> Result<Box<dyn RankProgram + '_>, ProgramError> {
+        let place = Place {
+            script: self,
+            rank,
+            cursor: Cursor::default(),
+        };
+        Ok(Box::new(Interpreter::new(rank, place)))
+    }
+
+    fn totals(&self) -> Option<Totals> {
+        Script::totals(self)
+    }
+
+    fn iterations(&self) -> u32 {
+        Script::iterations(self)
+    }
+}
+
+fn waiting_of(action: &Action) -> Waiting {
+    match action {
+        Action::Compute(_) => Waiting::Processor,
+        Action::Send { .. } | Action::Put { .. } => Waiting::Send,
+        Action::Receive { .. } | Action::Get { .. } => Waiting::Receive,
+    }
+}
+
+impl<O: Operations> RankProgram for Interpreter<O> {
+    fn next(&mut self, idle: Idle) -> Result<Step, ProgramError> {
+        if !idle.contains(PROCESSOR) {
+            return Ok(Step::Wait(Waiting::Processor));
+        }
+        if let Some(step) = self.next_of_collectives() {
+            return Ok(step);
+        }
+        loop {
+            if std::mem::take(&mut self.state.leave) {
+                return Ok(Step::Leave);
+            }
+            if !self.is_free() {
+                return Ok(Step::Wait(self.waits_for()));
+            }
+            if self.state.block == Some(Block::End) {
+                return Ok(Step::Finish);
+            }
+            let (action, owner) = match self.operations.next()? {
+                Operation::Compute(Picoseconds::ZERO) => continue,
+                Operation::Compute(duration) => {
+                    self.state.block = Some(Block::Action(Waiting::Processor));
+                    (Action::Compute(duration), Owner::Blocking)
+                }
+                Operation::Send { to, bytes, tag } => {
+                    self.state.outstanding += 1;
+                    let context = SCRIPT_CONTEXT;
+                    let action = Action::Send {
+                        to,
+                        bytes,
+                        context,
+                        tag,
+                    };
+                    (action, Owner::Script)
+                }
+                Operation::Receive { from, tag } => {
+                    self.state.outstanding += 1;
+                    self.state.receives += 1;
+                    let action = Action::Receive {
+                        from: Some(from),
+                        context: SCRIPT_CONTEXT,
+                        tag: Some(tag),
+                    };
+                    (action, Owner::Script)
+                }
+                Operation::WaitAll => {
+                    self.state.block = Some(Block::WaitAll);
+                    continue;
+                }
+                Operation::Begin { action, handle } => {
+                    self.take_handle(handle, waiting_of(&action))?;
+                    (action, Owner::Handle(handle))
+                }
+                Operation::Do(action) => {
+                    self.state.block = Some(Block::Action(waiting_of(&action)));
+                    (action, Owner::Blocking)
+                }
+                Operation::Wait { handles, need } => {
+                    self.state.block = Some(Block::Handles(handles, need));
+                    continue;
+                }
+                Operation::Test(handles) => {
+                    self.state.forget(&handles, usize::MAX);
+                    continue;
+                }
+                Operation::Collective {
+                    communicator,
+                    call,
+                    handle,
+                } => {
+                    let kind = call.kind();
+                    self.take_part(&communicator, &call, handle)?;
+                    if handle.is_none() {
+                        return Ok(Step::Enter(kind));
+                    }
+                    match self.next_of_collectives() {
+                        Some(step) => return Ok(step),
+                        None => continue,
+                    }
+                }
+                Operation::EndIteration => return Ok(Step::EndIteration),
+                Operation::Finish => {
+                    self.state.block = Some(Block::End);
+                    continue;
+                }
+            };
+            return Ok(self.begin(action, owner));
+        }
+    }
+
+    fn complete(&mut self, request: RequestId) {
+        let state = &mut self.state;
+        let slot = request.0 as usize;
+        let done = state.requests[slot].take().expect("a request under way");
+        state.free.push(request.0);
+        let receives = u32::from(done.waiting == Waiting::Receive);
+        match done.owner {
+            Owner::Script => {
+                state.outstanding -= 1;
+                state.receives -= receives;
+            }
+            Owner::Handle(handle) => {
+                state.handles.insert(handle, None);
+            }
+            Owner::Blocking => state.block = None,
+            Owner::Collective(number) => {
+                let part = state.parts.get_mut(&number).expect("a part in progress");
+                match done.waiting {
+                    Waiting::Processor => part.waits = PartWaits::No,
+                    _ => part.outstanding -= 1,
+                }
+                part.receives -= receives;
+            }
+        }
+    }
+
+    fn save(&self) -> Vec<u8> {
+        let saved = (&self.state, self.operations.save());
+        postcard::to_stdvec(&saved).expect("memory to write to")
+    }
+
+    fn restore(&mut self, saved: &[u8]) -> Result<(), ProgramError> {
+        let read = postcard::from_bytes::<(State, Vec<u8>)>(saved);
+        let (state, place) = read.map_err(|error| ProgramError(error.to_string()))?;
+        self.state = state;
+        self.operations.restore(&place)
+    }
+}
+
+#[cfg(test)]
+mod tests;
