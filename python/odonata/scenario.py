@@ -125,6 +125,9 @@ class Mpi(Table):
     receive_overhead: Delay = Duration(0)
     """The same with a message, or a request, that it receives. Starts when the message has come,
     its receive is posted, and nothing else keeps the rank busy."""
+    gap: Delay = Duration(0)
+    """Time for which an interface sends nothing after a message, requests and grants apart: what
+    *g* of LogGP is beyond the time that a byte takes."""
     copy_bandwidth: Bandwidth | None = None
     """Rate at which ranks copy the messages that they send and receive, besides. Default: copying
     takes no time."""
@@ -137,6 +140,7 @@ class Mpi(Table):
             "control_message_bytes": int(self.control_message),
             "send_overhead_ps": int(self.send_overhead),
             "receive_overhead_ps": int(self.receive_overhead),
+            "gap_ps": int(self.gap),
             "copy_bandwidth_bytes_per_s": None if copy is None else int(copy),
         }
 
@@ -152,10 +156,21 @@ class Record(Table):
     """Rows of the `messages` table: `none`, `all`, or one of every so many messages of a node.
     Distributions are kept all the same."""
 
+    rank_activity: bool = False
+    """Whether to record what every rank of a closed-loop job does when, for timelines and the
+    critical path. Takes 64 bytes of memory for each change."""
+    communication: bool = False
+    """Whether to record how much every rank of a closed-loop job sends to every other, for the
+    communication matrix. Takes 40 bytes of memory for every two ranks that talk to each other."""
+
     def normalised(self) -> dict[str, Any]:
-        """The engine's form: every how many messages; 0 for none."""
+        """The engine's form: every how many messages (0 for none), and what else."""
         every = {"none": 0, "all": 1}.get(str(self.messages), self.messages)
-        return {"messages_every": every}
+        return {
+            "messages_every": every,
+            "rank_activity": self.rank_activity,
+            "communication": self.communication,
+        }
 
 
 class Scenario(Table):

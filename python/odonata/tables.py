@@ -22,6 +22,24 @@ _LABEL = pa.dictionary(pa.int8(), pa.string())
 #: What a row of ``histograms`` counts; index: the engine's code.
 HISTOGRAM_QUANTITIES = ("message_latency", "packet_latency")
 
+#: What a rank may do; index: the engine's code.
+RANK_ACTIVITIES = ("compute", "send", "receive", "wait-to-send", "wait-to-receive")
+
+#: Collective operations; index: the engine's code.
+COLLECTIVES = (
+    "barrier",
+    "broadcast",
+    "reduce",
+    "allreduce",
+    "gather",
+    "scatter",
+    "allgather",
+    "alltoall",
+    "reduce-scatter",
+    "scan",
+    "exclusive-scan",
+)
+
 #: What a row of ``statistics`` is about; index: the engine's code.
 STATISTICS_QUANTITIES = ("message_latency", "accepted")
 
@@ -94,7 +112,8 @@ def _arrow_array(column: Column, values: Any, meta: Mapping[str, Any]) -> pa.Arr
     if column.labels is not None:
         labels = meta[column.labels] if isinstance(column.labels, str) else column.labels
         codes = np.asarray(values, dtype=np.int8)
-        return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(list(labels), pa.string()))
+        indices = pa.array(codes, mask=codes < 0 if column.nullable else None)
+        return pa.DictionaryArray.from_arrays(indices, pa.array(list(labels), pa.string()))
     if pa.types.is_string(column.type):
         return pa.array(list(values), pa.string())
     data = np.ascontiguousarray(values, dtype=column.type.to_pandas_dtype())
@@ -171,6 +190,11 @@ JOBS = TableSchema(
         Column("compute_ps", pa.float64(), "time that its ranks computed, summed over ranks"),
         Column(
             "wait_ps", pa.float64(), "time that its ranks waited for messages, summed over ranks"
+        ),
+        Column(
+            "unreceived_messages",
+            pa.int64(),
+            "messages that came, or asked to come, and that no rank received",
         ),
     ),
 )
@@ -338,6 +362,97 @@ MESSAGES = TableSchema(
     ),
 )
 
+RANKS = TableSchema(
+    "ranks",
+    "How the ranks of closed-loop jobs spent their time, from the job's start until the rank "
+    "finished: one row per job and rank. The columns up to `collective_ps` add up to `total_ps`.",
+    (
+        _JOB,
+        Column("rank", pa.int32(), "rank within the job"),
+        Column("compute_ps", pa.int64(), "time computing, outside of collectives"),
+        Column("send_overhead_ps", pa.int64(), "time busy with handing over messages"),
+        Column("receive_overhead_ps", pa.int64(), "time busy with taking in messages"),
+        Column(
+            "send_wait_ps",
+            pa.int64(),
+            "time with nothing to do until its own messages had been sent",
+        ),
+        Column(
+            "receive_wait_ps", pa.int64(), "time with nothing to do until others' messages came"
+        ),
+        Column(
+            "collective_ps", pa.int64(), "time in blocking collectives, whatever it did there"
+        ),
+        Column("collective_compute_ps", pa.int64(), "part of it: time combining data"),
+        Column("total_ps", pa.int64(), "all of it"),
+    ),
+)
+
+RANK_ACTIVITY = TableSchema(
+    "rank_activity",
+    "What every rank did when: one row per job, rank and interval, in this order "
+    "(`[record] rank_activity = true` in the scenario; none by default).",
+    (
+        _JOB,
+        Column("rank", pa.int32(), "rank within the job"),
+        Column("begin_ps", pa.int64(), "simulated time at which it began"),
+        Column("end_ps", pa.int64(), "and ended"),
+        Column(
+            "activity",
+            _LABEL,
+            "`compute`; `send`, `receive`: busy with handing over or taking in messages; "
+            "`wait-to-send`, `wait-to-receive`: nothing to do until messages have been sent or "
+            "have come",
+            labels=RANK_ACTIVITIES,
+        ),
+        Column(
+            "collective",
+            _LABEL,
+            "the blocking collective that it was in",
+            nullable=True,
+            labels=COLLECTIVES,
+        ),
+        Column(
+            "cause_rank",
+            pa.int32(),
+            "of a wait: the sender of the message that ended it",
+            nullable=True,
+        ),
+        Column(
+            "cause_ps",
+            pa.int64(),
+            "simulated time at which that rank wanted to send it",
+            nullable=True,
+        ),
+    ),
+)
+
+MESSAGE_SIZES = TableSchema(
+    "message_sizes",
+    "Sizes of the messages of closed-loop jobs: one row per job and bucket that is not empty. A "
+    "bucket is at most 1/128 as wide as its values.",
+    (
+        _JOB,
+        Column("low_bytes", pa.int64(), "smallest size in the bucket"),
+        Column("high_bytes", pa.int64(), "largest size in the bucket"),
+        Column("count", pa.int64(), "messages"),
+    ),
+)
+
+COMMUNICATION = TableSchema(
+    "communication",
+    "Who sent how much to whom: one row per job and two ranks of which one sent to the other, "
+    "in the order of sender and receiver (`[record] communication = true` in the scenario; "
+    "none by default).",
+    (
+        _JOB,
+        Column("source_rank", pa.int32(), "sending rank"),
+        Column("destination_rank", pa.int32(), "receiving rank"),
+        Column("messages", pa.int64(), "messages"),
+        Column("bytes", pa.int64(), "their bytes"),
+    ),
+)
+
 SUMMARY = TableSchema(
     "summary",
     "The run in figures, one row each, for comparing many runs: the same figures as in "
@@ -364,6 +479,10 @@ ENGINE_TABLES: Mapping[str, TableSchema] = {
         ITERATIONS,
         PLACEMENT,
         MESSAGES,
+        RANKS,
+        RANK_ACTIVITY,
+        MESSAGE_SIZES,
+        COMMUNICATION,
     )
 }
 

@@ -54,6 +54,7 @@ fn protocol(mpi: &spec::Mpi) -> Result<Protocol, SpecError> {
         control: Bytes(mpi.control_message_bytes),
         send_overhead: Picoseconds(mpi.send_overhead_ps),
         receive_overhead: Picoseconds(mpi.receive_overhead_ps),
+        gap: Picoseconds(mpi.gap_ps),
         copy_bandwidth,
     })
 }

@@ -322,6 +322,8 @@ fn measurement(scenario: &Scenario) -> Measurement {
             0 => MessageRecords::None,
             every => MessageRecords::EveryNth(every),
         },
+        rank_intervals: scenario.record.rank_activity,
+        traffic: scenario.record.communication,
     }
 }
 

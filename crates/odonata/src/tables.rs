@@ -2,7 +2,7 @@
 //! or a file. Units are in the columns' names; −1 and NaN stand for no value.
 
 use odonata_network::{LinkKind, Peer, Topology};
-use odonata_sim::{Histogram, JobOutcome, LinkOutcome};
+use odonata_sim::{Histogram, JobOutcome, LinkOutcome, RankActivity, RankTimes};
 use odonata_units::{NodeId, PortId, RouterId};
 
 use crate::run::Run;
@@ -127,6 +127,10 @@ pub(crate) fn tables(run: &Run) -> Vec<Table> {
         iterations(run),
         placement(run),
         messages(run),
+        ranks(run),
+        rank_activity(run),
+        message_sizes(run),
+        communication(run),
     ]
 }
 
@@ -178,6 +182,10 @@ fn jobs(run: &Run) -> Table {
     );
     table.f64("compute_ps", each().map(|job| job.compute_ps as f64));
     table.f64("wait_ps", each().map(|job| job.wait_ps as f64));
+    table.i64(
+        "unreceived_messages",
+        each().map(|job| job.unreceived_messages),
+    );
     table
 }
 
@@ -491,6 +499,88 @@ fn placement(run: &Run) -> Table {
     {
         table.i32(name, rows.iter().map(|row| row[column]));
     }
+    table
+}
+
+/// How the ranks of closed-loop jobs spent their time.
+fn ranks(run: &Run) -> Table {
+    let jobs = run.outcome.jobs.iter().enumerate();
+    let rows: Vec<(usize, usize, &RankTimes)> = jobs
+        .flat_map(|(job, outcome)| {
+            let ranks = outcome.ranks.iter().enumerate();
+            ranks.map(move |(rank, times)| (job, rank, times))
+        })
+        .collect();
+    let each = || rows.iter();
+    let mut table = Table::new("ranks");
+    table.i32("job", each().map(|row| row.0 as i32));
+    table.i32("rank", each().map(|row| row.1 as i32));
+    let outside =
+        |activity: RankActivity| each().map(move |row| row.2.outside_ps[activity as usize]);
+    table.i64("compute_ps", outside(RankActivity::Compute));
+    table.i64("send_overhead_ps", outside(RankActivity::Send));
+    table.i64("receive_overhead_ps", outside(RankActivity::Receive));
+    table.i64("send_wait_ps", outside(RankActivity::WaitToSend));
+    table.i64("receive_wait_ps", outside(RankActivity::WaitToReceive));
+    table.i64(
+        "collective_ps",
+        each().map(|row| row.2.collective_ps.iter().sum()),
+    );
+    let collective = each().map(|row| row.2.collective_ps[RankActivity::Compute as usize]);
+    table.i64("collective_compute_ps", collective);
+    table.i64("total_ps", each().map(|row| row.2.total()));
+    table
+}
+
+/// What ranks did when, if recorded.
+fn rank_activity(run: &Run) -> Table {
+    let each = || run.outcome.rank_intervals.iter();
+    let mut table = Table::new("rank_activity");
+    table.i32("job", each().map(|i| id(i.job)));
+    table.i32("rank", each().map(|i| id(i.rank.0)));
+    table.i64("begin_ps", each().map(|i| i.begin.0));
+    table.i64("end_ps", each().map(|i| i.end.0));
+    table.i8("activity", each().map(|i| i.activity as u8));
+    table.i8(
+        "collective",
+        each().map(|i| i.collective.map_or(u8::MAX, |kind| kind as u8)),
+    );
+    table.i32(
+        "cause_rank",
+        each().map(|i| i.cause.map_or(-1, |(rank, _)| id(rank.0))),
+    );
+    table.i64_or_none("cause_ps", each().map(|i| i.cause.map(|(_, time)| time.0)));
+    table
+}
+
+/// Sizes of the messages of closed-loop jobs.
+fn message_sizes(run: &Run) -> Table {
+    let mut rows = Vec::new();
+    for (job, outcome) in run.outcome.jobs.iter().enumerate() {
+        for (low, high, count) in outcome.message_bytes.buckets() {
+            rows.push((job as i32, low, high, count));
+        }
+    }
+    let mut table = Table::new("message_sizes");
+    table.i32("job", rows.iter().map(|row| row.0));
+    table.i64("low_bytes", rows.iter().map(|row| row.1));
+    table.i64("high_bytes", rows.iter().map(|row| row.2));
+    table.i64("count", rows.iter().map(|row| row.3));
+    table
+}
+
+/// Who sent how much to whom, if recorded.
+fn communication(run: &Run) -> Table {
+    let each = || run.outcome.traffic.iter();
+    let mut table = Table::new("communication");
+    table.i32("job", each().map(|pair| id(pair.job)));
+    table.i32("source_rank", each().map(|pair| id(pair.source.0)));
+    table.i32(
+        "destination_rank",
+        each().map(|pair| id(pair.destination.0)),
+    );
+    table.i64("messages", each().map(|pair| pair.traffic.messages));
+    table.i64("bytes", each().map(|pair| pair.traffic.bytes));
     table
 }
 

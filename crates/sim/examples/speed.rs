@@ -104,6 +104,8 @@ fn main() {
         duration: Some(Picoseconds((micros * 1e6) as u64)),
         timeline_bin: None,
         messages: MessageRecords::None,
+        rank_intervals: false,
+        traffic: false,
     };
     let begin = Instant::now();
     let outcome = run(

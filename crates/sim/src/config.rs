@@ -138,6 +138,9 @@ pub struct Protocol {
     /// message has come, its receive is posted, and nothing else keeps the rank
     /// busy.
     pub receive_overhead: Picoseconds,
+    /// Time for which an interface sends nothing after a message of this job;
+    /// what `g` of LogGP is beyond the time that a byte takes.
+    pub gap: Picoseconds,
     /// Rate at which ranks copy messages, besides; 1/`O` of LogGPS. `None`:
     /// copying takes no time.
     pub copy_bandwidth: Option<Bandwidth>,
@@ -151,6 +154,7 @@ impl Default for Protocol {
             control: Bytes(64),
             send_overhead: Picoseconds::ZERO,
             receive_overhead: Picoseconds::ZERO,
+            gap: Picoseconds::ZERO,
             copy_bandwidth: None,
         }
     }
@@ -211,4 +215,10 @@ pub struct Measurement {
     pub timeline_bin: Option<Picoseconds>,
     /// Rows of the `messages` table.
     pub messages: MessageRecords,
+    /// Whether to record what every rank does when. Takes 64 bytes for each
+    /// change.
+    pub rank_intervals: bool,
+    /// Whether to record how much every rank sends to every other. Takes 40
+    /// bytes for every two ranks that talk to each other.
+    pub traffic: bool,
 }

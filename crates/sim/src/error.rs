@@ -68,6 +68,18 @@ pub enum SimError {
         /// What it waits for.
         waits_for: String,
     },
+    /// What is behind a job turned out to be damaged.
+    #[error("job `{job}`, rank {rank}, at {at} of simulated time: {reason}")]
+    Program {
+        /// Job name.
+        job: String,
+        /// Rank whose program could not go on.
+        rank: u32,
+        /// Simulated time.
+        at: Picoseconds,
+        /// What is wrong.
+        reason: String,
+    },
     /// Bytes were lost or came from nowhere: an error in the engine.
     #[error(
         "{} bytes were created, but {} delivered, {} not sent and {} in the network: \

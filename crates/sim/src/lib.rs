@@ -17,5 +17,6 @@ pub use error::{SimError, StuckPacket};
 pub use histogram::Histogram;
 pub use observer::{Observer, PausedRun, Wish};
 pub use outcome::{
-    Activity, Conservation, JobOutcome, LinkOutcome, MessageRecord, Outcome, Progress, Timeline,
+    Activity, Conservation, JobOutcome, LinkOutcome, MessageRecord, Outcome, PairTraffic, Progress,
+    RankActivity, RankInterval, RankTimes, Timeline, Traffic,
 };

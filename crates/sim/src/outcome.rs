@@ -1,6 +1,7 @@
 //! What a simulation measured.
 
-use odonata_units::{Bytes, NodeId, Picoseconds, PortId};
+use odonata_load::CollectiveKind;
+use odonata_units::{Bytes, NodeId, Picoseconds, PortId, RankId};
 
 use crate::histogram::Histogram;
 
@@ -50,10 +51,145 @@ pub struct JobOutcome {
     pub routers_visited: Vec<u64>,
     /// Time at which the slowest rank ended each iteration. Shape: iterations.
     pub iteration_end: Vec<Picoseconds>,
-    /// Total time of the ranks in `Compute`, in ps summed over ranks.
+    /// Total time of the ranks computing, in ps summed over ranks.
     pub compute_ps: u128,
-    /// Total time of the ranks blocked in `WaitAll`, in ps summed over ranks.
+    /// Total time of the ranks with nothing to do but wait for messages, in ps
+    /// summed over ranks.
     pub wait_ps: u128,
+    /// Sizes in bytes of the messages that the ranks of a closed-loop job sent.
+    pub message_bytes: Histogram,
+    /// Messages that came, or asked to come, and that no rank received.
+    pub unreceived_messages: u64,
+    /// How each rank of a closed-loop job spent its time. Shape: ranks, or empty.
+    pub ranks: Vec<RankTimes>,
+}
+
+/// What a rank of a closed-loop job may be doing.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum RankActivity {
+    /// Its processor computes.
+    Compute,
+    /// Its processor hands over messages (send overhead).
+    Send,
+    /// Its processor takes in messages (receive overhead).
+    Receive,
+    /// It waits only until messages of its own have been sent.
+    WaitToSend,
+    /// It waits for messages of others.
+    WaitToReceive,
+}
+
+impl RankActivity {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Compute,
+        Self::Send,
+        Self::Receive,
+        Self::WaitToSend,
+        Self::WaitToReceive,
+    ];
+
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Compute => "compute",
+            Self::Send => "send",
+            Self::Receive => "receive",
+            Self::WaitToSend => "wait-to-send",
+            Self::WaitToReceive => "wait-to-receive",
+        }
+    }
+}
+
+/// How a rank spent its time, from its start to its end (or the run's), in ps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct RankTimes {
+    /// Outside of collectives. Index: [`RankActivity`].
+    pub outside_ps: [u64; 5],
+    /// Within blocking collectives. Index: [`RankActivity`].
+    pub collective_ps: [u64; 5],
+}
+
+impl RankTimes {
+    pub(crate) fn add(
+        &mut self,
+        activity: RankActivity,
+        collective: Option<CollectiveKind>,
+        duration_ps: u64,
+    ) {
+        let times = match collective {
+            None => &mut self.outside_ps,
+            Some(_) => &mut self.collective_ps,
+        };
+        times[activity as usize] += duration_ps;
+    }
+
+    fn of(&self, activity: RankActivity) -> u64 {
+        self.outside_ps[activity as usize] + self.collective_ps[activity as usize]
+    }
+
+    /// Time computing, in collectives or not, in ps.
+    pub fn computing(&self) -> u64 {
+        self.of(RankActivity::Compute)
+    }
+
+    /// Time with nothing to do but wait for messages, in collectives or not, in ps.
+    pub fn waiting(&self) -> u64 {
+        self.of(RankActivity::WaitToSend) + self.of(RankActivity::WaitToReceive)
+    }
+
+    /// All of it, in ps.
+    pub fn total(&self) -> u64 {
+        RankActivity::ALL
+            .iter()
+            .map(|&activity| self.of(activity))
+            .sum()
+    }
+}
+
+/// A while in which a rank did one thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct RankInterval {
+    /// Job.
+    pub job: u32,
+    /// Rank.
+    pub rank: RankId,
+    /// From.
+    pub begin: Picoseconds,
+    /// Until.
+    pub end: Picoseconds,
+    /// What it did.
+    pub activity: RankActivity,
+    /// The collective that it was in.
+    pub collective: Option<CollectiveKind>,
+    /// Of a wait: sender of the message that ended it, and when that rank
+    /// wanted to send it.
+    pub cause: Option<(RankId, Picoseconds)>,
+}
+
+/// What one rank sent to another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Traffic {
+    /// Messages.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// What one rank of a closed-loop job sent to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PairTraffic {
+    /// Job.
+    pub job: u32,
+    /// Sending rank.
+    pub source: RankId,
+    /// Receiving rank.
+    pub destination: RankId,
+    /// What.
+    pub traffic: Traffic,
 }
 
 /// What one direction of a link carried, counted from warm-up on. There is one
@@ -167,6 +303,10 @@ pub struct Outcome {
     pub injection: Vec<LinkOutcome>,
     /// Recorded messages, ordered by (delivery time, destination, source).
     pub messages: Vec<MessageRecord>,
+    /// What ranks did when, by job, rank and time, if recorded.
+    pub rank_intervals: Vec<RankInterval>,
+    /// Who sent how much to whom, by job, source and destination, if recorded.
+    pub traffic: Vec<PairTraffic>,
     /// Activity over time.
     pub timeline: Timeline,
     /// Where every byte is.

@@ -95,6 +95,10 @@ impl Default for Simulation {
 pub struct Record {
     /// Every how many messages of a node; 1 records all, 0 none.
     pub messages_every: u32,
+    /// What every rank of a closed-loop job does when.
+    pub rank_activity: bool,
+    /// How much every rank of a closed-loop job sends to every other.
+    pub communication: bool,
 }
 
 impl Scenario {

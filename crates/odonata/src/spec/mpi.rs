@@ -15,6 +15,8 @@ pub struct Mpi {
     pub send_overhead_ps: u64,
     /// The same with a message, or a request, that it receives.
     pub receive_overhead_ps: u64,
+    /// How long an interface sends nothing after a message.
+    pub gap_ps: u64,
     /// Rate at which ranks copy messages; absent: in no time.
     pub copy_bandwidth_bytes_per_s: Option<u64>,
 }
@@ -27,6 +29,7 @@ impl Default for Mpi {
             control_message_bytes: 64,
             send_overhead_ps: 0,
             receive_overhead_ps: 0,
+            gap_ps: 0,
             copy_bandwidth_bytes_per_s: None,
         }
     }

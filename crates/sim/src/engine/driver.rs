@@ -178,6 +178,8 @@ struct Bulletin {
     /// Start of its next window with events, or [`NEVER`].
     next: AtomicU64,
     unfinished: AtomicU64,
+    /// Whether the program of a rank could not go on.
+    failed: AtomicBool,
     /// Two's complement.
     stimuli: AtomicU64,
     now: AtomicU64,
@@ -193,6 +195,8 @@ pub(super) enum End {
     Complete(Option<u64>),
     /// The observer wanted to stop. All events before this time have happened.
     Interrupted(Picoseconds),
+    /// The program of a rank could not go on.
+    Failed,
     /// The same for a pause; the run goes on when the partitions are driven again.
     Paused(Picoseconds),
 }
@@ -218,7 +222,10 @@ struct Exchange<'s> {
     background: bool,
     /// Boundary at which the latter were found to be done.
     done_at: AtomicU64,
-    total_bytes: u64,
+    /// Bytes that all closed-loop jobs will send; `None` if that is not known.
+    total_bytes: Option<u64>,
+    /// Ranks of closed-loop jobs.
+    ranks: u64,
 }
 
 /// Runs all partitions until the end, or until `observer` wants something else,
@@ -257,7 +264,15 @@ pub(super) fn drive<R: Routing>(
             .jobs
             .iter()
             .map(|job| match &job.load {
-                JobLoad::Closed(program) => program.total_bytes().0,
+                JobLoad::Closed(program) => program.totals().map(|all| all.bytes.0),
+                JobLoad::Open(_) => Some(0),
+            })
+            .sum(),
+        ranks: shared
+            .jobs
+            .iter()
+            .map(|job| match &job.load {
+                JobLoad::Closed(program) => u64::from(program.ranks()),
                 JobLoad::Open(_) => 0,
             })
             .sum(),
@@ -288,6 +303,9 @@ pub(super) fn drive<R: Routing>(
             .map(|b| b.next.load(Ordering::Relaxed));
         Picoseconds(next.min().unwrap_or(NEVER).min(pause).min(shared.stop))
     };
+    if exchange.failed() {
+        return End::Failed;
+    }
     let decided = exchange.decided.load(Ordering::Relaxed);
     if decided == Wish::Interrupt as u8 {
         return End::Interrupted(reached());
@@ -339,6 +357,7 @@ impl Exchange<'_> {
                 .fold(0, u64::wrapping_add);
             if begin >= self.shared.stop.min(self.pause)
                 || self.decided.load(Ordering::Relaxed) != Wish::Continue as u8
+                || self.failed()
             {
                 return;
             }
@@ -388,11 +407,19 @@ impl Exchange<'_> {
         }
     }
 
+    /// Whether the program of a rank could not go on.
+    fn failed(&self) -> bool {
+        let mut bulletins = self.bulletins.iter();
+        bulletins.any(|b| b.failed.load(Ordering::Relaxed))
+    }
+
     fn announce<R: Routing>(&self, index: usize, partition: &Partition<'_, R>) {
         let bulletin = &self.bulletins[index];
         let next = partition
             .next_window()
             .map_or(NEVER, |window| window << self.shared.window_shift());
+        let failed = partition.failure.is_some();
+        bulletin.failed.store(failed, Ordering::Relaxed);
         for (cell, value) in [
             (&bulletin.next, next),
             (&bulletin.unfinished, partition.unfinished),
@@ -421,7 +448,10 @@ impl Exchange<'_> {
             .unwrap_or(0);
         let bytes_delivered = sum(|b| &b.bytes);
         let fraction = if self.shared.stop == NEVER {
-            bytes_delivered as f64 / self.total_bytes.max(1) as f64
+            match self.total_bytes {
+                Some(total) => bytes_delivered as f64 / total.max(1) as f64,
+                None => 1.0 - sum(|b| &b.unfinished) as f64 / self.ranks.max(1) as f64,
+            }
         } else {
             now as f64 / self.shared.stop as f64
         };

@@ -5,6 +5,7 @@ use std::ops::Range;
 use odonata_network::{PacketRoute, Routing};
 use odonata_units::{Picoseconds, RankId, RouterId};
 
+use odonata_load::Context;
 use serde::{Deserialize, Serialize};
 
 use super::calendar::{Event, Kind};
@@ -24,6 +25,9 @@ pub(super) struct OutMessage {
     /// Index of the sending rank in the partition; `NIL` of an open-loop source.
     #[serde(skip)]
     pub local_rank: u32,
+    /// See [`Draft::request`].
+    #[serde(with = "or_absent")]
+    request: u32,
     pub contents: Contents,
 }
 
@@ -36,11 +40,16 @@ pub(super) struct Draft {
     pub local_rank: u32,
     pub to: RankId,
     pub bytes: Bytes,
+    pub context: Context,
     pub tag: u32,
+    pub sequence: u32,
     /// When the sender wanted to send it.
     pub created: u64,
     pub kind: MessageKind,
     pub handle: u32,
+    /// Request of the sender that is complete when the tail has left the node;
+    /// or [`NIL`].
+    pub request: u32,
 }
 
 /// The network interface of a node. Its link to the router is the port of the
@@ -127,8 +136,6 @@ const DELIVERED: u32 = 0 << SUBJECT_BITS;
 const DELIVERED_LOCALLY: u32 = 1 << SUBJECT_BITS;
 const SENT: u32 = 2 << SUBJECT_BITS;
 const TIMER: u32 = 3 << SUBJECT_BITS;
-const RECEIVED: u32 = 4 << SUBJECT_BITS;
-const GRANT: u32 = 5 << SUBJECT_BITS;
 
 /// What the payload of a node's event is about, beside a code that says what happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,19 +156,9 @@ pub(super) fn node_subject(payload: u32) -> (u32, Subject) {
     }
 }
 
-/// Payload of the event that wakes a rank.
+/// Payload of the event that a rank starts, or a processor of it is done.
 pub(super) fn timer_payload(local_rank: u32) -> u32 {
     TIMER | local_rank
-}
-
-/// Payload of the event that a rank has taken in a message.
-pub(super) fn received_payload(local_rank: u32) -> u32 {
-    RECEIVED | local_rank
-}
-
-/// Payload of the event that a rank is ready to grant the next request.
-pub(super) fn grant_payload(local_rank: u32) -> u32 {
-    GRANT | local_rank
 }
 
 impl<R: Routing> Partition<'_, R> {
@@ -253,16 +250,30 @@ impl<R: Routing> Partition<'_, R> {
             state.end_stall(now, self.warmup);
         }
         let end = self.inject(index, size, now);
+        let mut free_at = end;
         let interface = &mut self.interfaces[index];
         let left = self.outgoing.bytes_left - u64::from(size);
         if left == 0 {
-            if self.outgoing.local_rank == NIL {
+            let OutMessage {
+                local_rank,
+                request,
+                ..
+            } = self.outgoing;
+            if local_rank == NIL {
                 interface.open_active = false;
-            } else if !self.outgoing.contents.kind.is_control() {
-                let router = interface.router - self.base_router;
-                let payload = SENT | self.outgoing.local_rank;
-                let event = Event::new(end, router, Kind::Node, interface.terminal, payload);
-                self.schedule(event);
+            } else {
+                if request != NIL {
+                    let router = interface.router - self.base_router;
+                    let payload = SENT | local_rank;
+                    let event = Event::new(end, router, Kind::Node, interface.terminal, payload);
+                    self.schedule(event);
+                    self.message_leaves(local_rank, request);
+                }
+                if !self.outgoing.contents.kind.is_control() {
+                    let job = self.outgoing.contents.job;
+                    free_at += self.shared.jobs[usize::from(job)].protocol.gap.0;
+                    self.ports[port].free_at = free_at;
+                }
             }
         } else {
             let rest = OutMessage {
@@ -279,9 +290,9 @@ impl<R: Routing> Partition<'_, R> {
             }
         }
         if self.interfaces[index].outgoing.is_empty() {
-            self.arm_interface(index, end);
+            self.arm_interface(index, free_at);
         } else {
-            self.arm(index, end);
+            self.arm(index, free_at);
         }
     }
 
@@ -382,10 +393,13 @@ impl<R: Routing> Partition<'_, R> {
                 local_rank: NIL,
                 to,
                 bytes: load.message,
+                context: Context::default(),
                 tag: 0,
+                sequence: 0,
                 created: created.0,
                 kind: MessageKind::Eager,
                 handle: 0,
+                request: NIL,
             };
             let leaves = self.create(index, draft, now);
             if leaves {
@@ -434,7 +448,9 @@ impl<R: Routing> Partition<'_, R> {
             job: job as u16,
             source_rank: draft.rank,
             destination_rank: to.0,
+            context: draft.context,
             tag: draft.tag,
+            sequence: draft.sequence,
             destination,
             handle: draft.handle,
             kind,
@@ -444,6 +460,7 @@ impl<R: Routing> Partition<'_, R> {
                 bytes_left: bytes.0,
                 created,
                 local_rank: draft.local_rank,
+                request: draft.request,
                 contents,
             };
             return true;
@@ -596,23 +613,13 @@ impl<R: Routing> Partition<'_, R> {
     pub(super) fn node_event(&mut self, interface: u32, payload: u32, now: u64) {
         let subject = payload & ((1 << SUBJECT_BITS) - 1);
         match payload & !((1 << SUBJECT_BITS) - 1) {
-            TIMER => {
-                self.stimuli -= 1;
-                self.advance(subject, now);
-            }
-            SENT => self.complete_operation(subject, now),
-            RECEIVED => {
-                self.stimuli -= 1;
-                self.complete_operation(subject, now);
-            }
-            GRANT => {
-                self.stimuli -= 1;
-                self.grant_next(subject, now);
-            }
+            TIMER => self.rank_timer(subject, now),
+            SENT => self.message_sent(subject, now),
             DELIVERED => {
+                let created = self.packets.hot[subject as usize].created;
                 let contents = self.packets.contents[subject as usize];
                 self.packets.remove(subject);
-                self.receive_message(&contents, now);
+                self.receive_message(&contents, created, now);
             }
             _ => {
                 let packet = self.packets.hot[subject as usize];
@@ -621,14 +628,7 @@ impl<R: Routing> Partition<'_, R> {
                 self.loopback_bytes -= contents.message_bytes as i64;
                 self.count_delivered(u32::from(contents.job), now, contents.message_bytes);
                 self.complete_message(&packet, &contents, now);
-                let sender = self.local_rank[self
-                    .shared
-                    .rank(u32::from(contents.job), contents.source_rank)
-                    as usize];
-                if sender != NIL {
-                    self.receive_message(&contents, now);
-                    self.complete_operation(sender, now);
-                }
+                self.receive_local_message(&contents, packet.created, now);
             }
         }
         if !self.interfaces[interface as usize].outgoing.is_empty() {

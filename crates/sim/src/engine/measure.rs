@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{JobLoad, JobPlan};
 use crate::histogram::Histogram;
-use crate::outcome::JobOutcome;
+use crate::outcome::{JobOutcome, RankTimes};
 use odonata_units::Picoseconds;
 
 /// One partition's share of a [`JobOutcome`]. Alone in its cache lines, as it is
@@ -25,8 +25,8 @@ pub(super) struct JobCollector {
     pub single_latency: Histogram,
     pub routers_visited: Vec<u64>,
     pub iteration_end: Vec<u64>,
-    pub compute: u128,
-    pub wait: u128,
+    /// Sizes of messages of closed-loop jobs.
+    pub message_bytes: Histogram,
     /// When the last of this partition's ranks finished.
     pub last_finish: u64,
     /// Ranks of this partition that have not finished.
@@ -97,14 +97,18 @@ impl JobCollector {
         for (latest, part) in self.iteration_end.iter_mut().zip(&other.iteration_end) {
             *latest = (*latest).max(*part);
         }
-        self.compute += other.compute;
-        self.wait += other.wait;
+        self.message_bytes.merge(&other.message_bytes);
         self.last_finish = self.last_finish.max(other.last_finish);
         self.unfinished += other.unfinished;
     }
 
-    /// The job's outcome from all partitions' shares.
-    pub fn outcome<'c>(plan: &JobPlan, shares: impl Iterator<Item = &'c Self>) -> JobOutcome {
+    /// The job's outcome from all partitions' shares, and what its ranks did.
+    pub fn outcome<'c>(
+        plan: &JobPlan,
+        shares: impl Iterator<Item = &'c Self>,
+        ranks: Vec<RankTimes>,
+        unreceived_messages: u64,
+    ) -> JobOutcome {
         let all = Self::sum(plan, shares);
         let closed = matches!(plan.load, JobLoad::Closed(_));
         JobOutcome {
@@ -120,8 +124,11 @@ impl JobCollector {
             packet_latency_ps: all.packet_latency,
             routers_visited: all.routers_visited,
             iteration_end: all.iteration_end.into_iter().map(Picoseconds).collect(),
-            compute_ps: all.compute,
-            wait_ps: all.wait,
+            compute_ps: ranks.iter().map(|rank| u128::from(rank.computing())).sum(),
+            wait_ps: ranks.iter().map(|rank| u128::from(rank.waiting())).sum(),
+            message_bytes: all.message_bytes,
+            unreceived_messages,
+            ranks,
         }
     }
 }

@@ -10,6 +10,7 @@ mod crossbar;
 mod deadlock;
 mod driver;
 mod endpoint;
+mod matching;
 mod measure;
 mod memory;
 mod packets;
@@ -25,12 +26,14 @@ use std::sync::Barrier;
 use std::sync::atomic::AtomicU32;
 
 use odonata_network::{Routing, Topology};
-use odonata_units::Picoseconds;
+use odonata_units::{Picoseconds, RankId};
 
-use crate::config::{EngineConfig, JobPlan, Measurement};
+use crate::config::{EngineConfig, JobLoad, JobPlan, Measurement};
 use crate::error::SimError;
 use crate::observer::{Observer, PausedRun};
-use crate::outcome::{Conservation, JobOutcome, LinkOutcome, Outcome};
+use crate::outcome::{
+    Conservation, JobOutcome, LinkOutcome, Outcome, PairTraffic, RankInterval, RankTimes,
+};
 use driver::End;
 use measure::JobCollector;
 use packets::Packets;
@@ -115,11 +118,12 @@ fn simulate<R: Routing>(
         match driver::drive(&shared, &mut partitions, observer.next_pause(), observer) {
             End::Interrupted(at) => return Err(SimError::Interrupted { at }),
             End::Complete(done_at) => break done_at,
+            End::Failed => return Err(failure(&shared, &partitions)),
             End::Paused(at) => {
                 let measure = Cell::new(false);
                 let paused = PausedRun {
                     at,
-                    jobs: &|| job_outcomes(&shared, &partitions),
+                    jobs: &|| job_outcomes(&shared, &partitions, at.0),
                     timeline: &|| TimelineCollector::merge(partitions.iter().map(|p| &p.timeline)),
                     measure: &measure,
                     save: &|out| checkpoint::save(&shared, &partitions, at.0, measure.get(), out),
@@ -172,13 +176,37 @@ fn build_partitions<'a, R: Routing>(
 fn job_outcomes<R: Routing>(
     shared: &Shared<'_>,
     partitions: &[Box<Partition<'_, R>>],
+    now: u64,
 ) -> Vec<JobOutcome> {
-    shared
-        .jobs
-        .iter()
-        .enumerate()
-        .map(|(job, plan)| JobCollector::outcome(plan, partitions.iter().map(|p| &p.jobs[job])))
+    let ranks_of = |plan: &JobPlan| match &plan.load {
+        JobLoad::Closed(program) => vec![RankTimes::default(); program.ranks() as usize],
+        JobLoad::Open(_) => Vec::new(),
+    };
+    let mut of_jobs: Vec<_> = shared.jobs.iter().map(|plan| (ranks_of(plan), 0)).collect();
+    for rank in partitions.iter().flat_map(|p| &p.ranks) {
+        let (ranks, unreceived) = &mut of_jobs[rank.job as usize];
+        ranks[rank.rank as usize] = rank.times(now);
+        *unreceived += rank.unreceived();
+    }
+    let plans = shared.jobs.iter().enumerate().zip(of_jobs);
+    plans
+        .map(|((job, plan), (ranks, unreceived))| {
+            let shares = partitions.iter().map(|p| &p.jobs[job]);
+            JobCollector::outcome(plan, shares, ranks, unreceived)
+        })
         .collect()
+}
+
+/// Why the first rank whose program could not go on could not.
+fn failure<R: Routing>(shared: &Shared<'_>, partitions: &[Box<Partition<'_, R>>]) -> SimError {
+    let failures = partitions.iter().filter_map(|p| p.failure.as_ref());
+    let (at, job, rank, reason) = failures.min().expect("a run that failed");
+    SimError::Program {
+        job: shared.jobs[*job as usize].name.clone(),
+        rank: *rank,
+        at: Picoseconds(*at),
+        reason: reason.clone(),
+    }
 }
 
 /// Puts the partitions' shares together. `done_at`: when a run stopped because
@@ -197,6 +225,8 @@ fn finish<R: Routing>(
     let mut ports = vec![LinkOutcome::default(); shared.topology.ports()];
     let mut injection = vec![LinkOutcome::default(); shared.topology.nodes()];
     let mut messages = Vec::new();
+    let mut rank_intervals = Vec::new();
+    let mut traffic = Vec::new();
     let mut loopback_bytes = 0;
     let end = match done_at {
         Some(at) => at,
@@ -237,7 +267,19 @@ fn finish<R: Routing>(
             }
         }
         messages.append(&mut partition.messages);
+        for rank in &mut partition.ranks {
+            rank_intervals.append(&mut rank.take_intervals());
+            let (job, source) = (rank.job, RankId(rank.rank));
+            traffic.extend(rank.traffic().map(|(destination, traffic)| PairTraffic {
+                job,
+                source,
+                destination,
+                traffic,
+            }));
+        }
     }
+    rank_intervals.sort_unstable_by_key(|i: &RankInterval| (i.job, i.rank, i.begin));
+    traffic.sort_unstable_by_key(|t: &PairTraffic| (t.job, t.source, t.destination));
     conservation.in_flight = conservation.in_flight.wrapping_add_signed(loopback_bytes);
     if conservation.created
         != conservation.delivered + conservation.backlog + conservation.in_flight
@@ -250,10 +292,12 @@ fn finish<R: Routing>(
     Ok(Outcome {
         end: Picoseconds(end),
         warmup: Picoseconds(partitions[0].warmup),
-        jobs: job_outcomes(shared, &partitions),
+        jobs: job_outcomes(shared, &partitions, end),
         ports,
         injection,
         messages,
+        rank_intervals,
+        traffic,
         conservation,
         packet_hops: sum(|p| p.packet_hops),
         events: sum(|p| p.events),

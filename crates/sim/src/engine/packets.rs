@@ -1,6 +1,7 @@
 //! Packets in the network: what every hop touches in one cache line, and what
 //! only the ends of a route need beside it.
 
+use odonata_load::Context;
 use odonata_network::PacketRoute;
 use odonata_units::RouterId;
 use serde::{Deserialize, Serialize};
@@ -85,12 +86,24 @@ pub(super) struct Contents {
     pub job: u16,
     pub source_rank: u32,
     pub destination_rank: u32,
+    pub context: Context,
     pub tag: u32,
+    /// Its place among the messages of this sender, receiver and context, if
+    /// the context is ordered.
+    pub sequence: u32,
     /// Destination node.
     pub destination: u32,
-    /// Of a request or grant: number of the message that waits, at its sender.
+    /// Of messages that wait for a grant, with all that concerns them: their
+    /// number at the sender. Of others: the request of the rank that began it.
     pub handle: u32,
     pub kind: MessageKind,
+}
+
+impl Contents {
+    /// Of a question for a part of the receiver's memory: the size of that.
+    pub fn asked_bytes(&self) -> u64 {
+        u64::from(self.sequence) << 32 | u64::from(self.tag)
+    }
 }
 
 /// What a message is for.
@@ -106,13 +119,24 @@ pub(super) enum MessageKind {
     Grant,
     /// The long message.
     Granted,
+    /// Writes into the memory of the receiver, which has no part in it.
+    Put,
+    /// That this has happened.
+    Acknowledge,
+    /// Asks for a part of the receiver's memory.
+    Ask,
+    /// That part.
+    Answer,
 }
 
 impl MessageKind {
     /// Whether it belongs to the protocol and carries nothing of the job's.
     #[inline(always)]
     pub fn is_control(self) -> bool {
-        matches!(self, Self::Request | Self::Grant)
+        matches!(
+            self,
+            Self::Request | Self::Grant | Self::Acknowledge | Self::Ask
+        )
     }
 }
 

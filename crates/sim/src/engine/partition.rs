@@ -13,6 +13,7 @@ use super::calendar::{Calendar, Event, GroupedEvents, Kind, PackedEvent};
 use super::checkpoint::or_absent;
 use super::crossbar::{BoundedCrossbar, WAKE_INPUT, WAKE_OUTPUT};
 use super::endpoint::{Interface, OpenSource, OutMessage};
+use super::matching::{Arrived, Envelope, Posted};
 use super::measure::JobCollector;
 use super::memory::{prefetch, prefetch_to_write, vec_in_huge_pages};
 use super::packets::{Contents, NIL, Packet, Packets, UNROUTED};
@@ -110,12 +111,17 @@ impl Hasher for KeyHasher {
             self.write_u64(u64::from(byte));
         }
     }
+    fn write_u32(&mut self, key: u32) {
+        self.write_u64(u64::from(key));
+    }
     fn write_u64(&mut self, key: u64) {
         self.0 = (self.0.rotate_left(5) ^ key).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
 }
 
-pub(super) type KeyMap<V> = HashMap<u64, V, BuildHasherDefault<KeyHasher>>;
+pub(super) type EntityMap<K, V> = HashMap<K, V, BuildHasherDefault<KeyHasher>>;
+
+pub(super) type KeyMap<V> = EntityMap<u64, V>;
 
 /// A message of which only some packets have arrived.
 #[derive(Clone, Copy, Debug)]
@@ -168,7 +174,7 @@ pub(super) struct Partition<'a, R: Routing> {
     /// Messages that wait at interfaces.
     pub waiting: Queues<OutMessage>,
     pub sources: Vec<OpenSource>,
-    pub ranks: Vec<RankState>,
+    pub ranks: Vec<RankState<'a>>,
     /// Index in `ranks` by rank number over all jobs; `NIL` if elsewhere or open-loop.
     pub local_rank: Vec<u32>,
     /// Messages of more than one packet that are under way, by (source node, message).
@@ -184,6 +190,10 @@ pub(super) struct Partition<'a, R: Routing> {
     partition_of: Vec<u16>,
     /// Ranks that have not finished.
     pub unfinished: u64,
+    /// The first rank whose program could not go on: time, job, rank and reason.
+    pub failure: Option<(u64, u32, u32, String)>,
+    /// Messages that have just met their receives; empty between events.
+    pub matched: Vec<(Envelope, Arrived, Posted)>,
     /// What will still move ranks: timers, and messages of closed-loop jobs
     /// sent here less those received here. Only the sum over all partitions
     /// has a meaning.
@@ -411,6 +421,8 @@ impl<'a, R: Routing> Partition<'a, R> {
             waiting: Queues::default(),
             sources: vec_in_huge_pages(nodes),
             ranks: Vec::new(),
+            failure: None,
+            matched: Vec::new(),
             local_rank: Vec::new(),
             incomplete: KeyMap::default(),
             jobs: shared.jobs.iter().map(JobCollector::new).collect(),

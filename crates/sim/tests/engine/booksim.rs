@@ -37,7 +37,7 @@ use odonata_sim::{CreditUse, Crossbar, EngineConfig, Measurement, MessageRecords
 use odonata_units::{Bytes, NodeId, Picoseconds};
 
 use crate::support::{
-    MINIMAL, RATE, Script, TO_THE_END, bandwidth, config, dragonfly, job, open, shared_file,
+    Listed, MINIMAL, RATE, TO_THE_END, bandwidth, config, dragonfly, job, open, shared_file,
     simulate, uniform_links,
 };
 
@@ -178,6 +178,8 @@ fn measure(topology: &Topology, point: &Point, router: Router) -> Found {
         duration: Some(Picoseconds(end)),
         timeline_bin: None,
         messages: MessageRecords::None,
+        rank_intervals: false,
+        traffic: false,
     };
     let config = engine(point.flits, router);
     let jobs = [job("all", 0..nodes, load)];
@@ -269,7 +271,7 @@ fn a_lone_packet_takes_booksims_cycles() {
                 tag: 0,
             };
             let wait = odonata_load::Operation::WaitAll;
-            let script = Script::load(vec![vec![send, wait], vec![receive, wait]]);
+            let script = Listed::load(vec![vec![send, wait.clone()], vec![receive, wait]]);
             let jobs = [job("lone", [0, node], script)];
             let config = engine(flits, AS_BOOKSIM);
             let outcome = simulate(&topology, &MINIMAL, &config, &jobs, &TO_THE_END).unwrap();

@@ -14,7 +14,7 @@ use odonata_sim::{
 use odonata_units::{Bytes, GroupId, NodeId, Picoseconds, RankId, RouterId};
 
 use crate::support::{
-    MINIMAL, RATE, Script, TO_THE_END, config, crossbar, dragonfly, job, link, measure, open,
+    Listed, MINIMAL, RATE, TO_THE_END, config, crossbar, dragonfly, job, link, measure, open,
     simulate, simulate_with, uniform_links,
 };
 
@@ -33,6 +33,8 @@ const SHORT: Measurement = Measurement {
     duration: Some(Picoseconds(1_000_000)),
     timeline_bin: None,
     messages: MessageRecords::None,
+    rank_intervals: false,
+    traffic: false,
 };
 
 fn refused(
@@ -239,7 +241,7 @@ fn placements() {
     plan.node_of_rank.pop();
     let error = refused(&network(), &config(), &[plan], &SHORT);
     assert_parameter(error, "job", "4 ranks on 3 places");
-    let many = vec![job("none", [], Script::load(vec![])); 1 << 16];
+    let many = vec![job("none", [], Listed::load(vec![])); 1 << 16];
     let error = refused(&network(), &config(), &many, &SHORT);
     assert_parameter(error, "job", "65536 jobs");
     let mut plan = uniform(10.0);
@@ -267,24 +269,28 @@ fn receive(from: u32, tag: u32) -> Operation {
 /// wait before they send; also beside a job that never ends.
 #[test]
 fn ranks_that_wait_for_ever() {
-    let wait = Operation::WaitAll;
+    let wait = || Operation::WaitAll;
     let scripts = [
         (
-            vec![vec![send(1, 7), wait], vec![receive(0, 8), wait], vec![]],
+            vec![
+                vec![send(1, 7), wait()],
+                vec![receive(0, 8), wait()],
+                vec![],
+            ],
             (1, 1, "a message from rank 0 with tag 8"),
         ),
         (
             vec![
                 vec![],
-                vec![send(2, 0), wait],
-                vec![receive(1, 0), receive(0, 3), wait],
+                vec![send(2, 0), wait()],
+                vec![receive(1, 0), receive(0, 3), wait()],
             ],
             (1, 2, "a message from rank 0 with tag 3"),
         ),
         (
             vec![
-                vec![receive(1, 0), wait, send(1, 0)],
-                vec![receive(0, 0), wait, send(0, 0)],
+                vec![receive(1, 0), wait(), send(1, 0)],
+                vec![receive(0, 0), wait(), send(0, 0)],
                 vec![Operation::Compute(Picoseconds(5_000_000))],
             ],
             (2, 0, "a message from rank 1 with tag 0"),
@@ -292,7 +298,7 @@ fn ranks_that_wait_for_ever() {
     ];
     for (script, (count, first, what)) in scripts {
         for background in [false, true] {
-            let mut jobs = vec![job("stuck", [0, 1, 2], Script::load(script.clone()))];
+            let mut jobs = vec![job("stuck", [0, 1, 2], Listed::load(script.clone()))];
             if background {
                 jobs.push(uniform(20.0));
             }

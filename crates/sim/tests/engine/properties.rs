@@ -1,10 +1,11 @@
 //! What holds in every run: nothing is lost, everything arrives, nothing gets
 //! stuck, and the outcome depends on the scenario and its seed alone.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use odonata_sim::{
-    Activity, Histogram, JobLoad, Observer, Outcome, PausedRun, Progress, SimError, Wish,
+    Activity, Histogram, JobLoad, Observer, Outcome, PausedRun, Progress, RankTimes, SimError, Wish,
 };
 use odonata_units::Picoseconds;
 use proptest::test_runner::{Config, TestRunner};
@@ -30,6 +31,8 @@ pub fn assert_same(one: &Outcome, other: &Outcome, what: &str) {
         ports,
         injection,
         messages,
+        rank_intervals,
+        traffic,
         timeline,
         conservation,
         packet_hops,
@@ -44,6 +47,8 @@ pub fn assert_same(one: &Outcome, other: &Outcome, what: &str) {
     assert_eq!(*ports, other.ports, "{what}: links of routers");
     assert_eq!(*injection, other.injection, "{what}: links of nodes");
     assert_eq!(*messages, other.messages, "{what}: messages");
+    assert_eq!(*rank_intervals, other.rank_intervals, "{what}: intervals");
+    assert_eq!(*traffic, other.traffic, "{what}: traffic");
     assert_eq!(*timeline, other.timeline, "{what}: timeline");
     assert_eq!(*conservation, other.conservation, "{what}: conservation");
     assert_eq!(*packet_hops, other.packet_hops, "{what}: packet hops");
@@ -57,6 +62,42 @@ pub fn outcome(scenario: &Scenario) -> Option<Outcome> {
         Ok(outcome) => Some(outcome),
         Err(SimError::Unmatched { .. }) => None,
         Err(error) => panic!("{error}"),
+    }
+}
+
+/// What was recorded of the ranks adds up to what was counted.
+fn check_ranks(outcome: &Outcome) {
+    let mut at = (0, odonata_units::RankId(0), Picoseconds(0));
+    let mut recorded: BTreeMap<_, u64> = BTreeMap::new();
+    for interval in &outcome.rank_intervals {
+        let begin = (interval.job, interval.rank, interval.begin);
+        assert!(begin >= at && interval.end > interval.begin, "{interval:?}");
+        at = (interval.job, interval.rank, interval.end);
+        let times = recorded.entry((interval.job, interval.rank)).or_default();
+        *times += (interval.end - interval.begin).0;
+    }
+    for ((job, rank), recorded) in recorded {
+        let counted = outcome.jobs[job as usize].ranks[rank.index()].total();
+        // The last interval of a rank that was cut off is not over.
+        assert!(recorded <= counted);
+        if outcome.jobs[job as usize].end.is_some() {
+            assert_eq!(recorded, counted);
+        }
+    }
+    for (job, felt) in outcome.jobs.iter().enumerate() {
+        let pairs = outcome
+            .traffic
+            .iter()
+            .filter(|pair| pair.job as usize == job);
+        let (bytes, messages) = pairs.fold((0, 0), |(bytes, messages), pair| {
+            (bytes + pair.traffic.bytes, messages + pair.traffic.messages)
+        });
+        if messages > 0 {
+            assert_eq!(
+                (bytes, messages),
+                (felt.bytes_created, felt.messages_created)
+            );
+        }
     }
 }
 
@@ -75,13 +116,28 @@ fn check_books(scenario: &Scenario, outcome: &Outcome) {
         assert_eq!(visits, job.packet_latency_ps.count());
         assert_eq!(job.routers_visited.first().copied().unwrap_or(0), 0);
         if let JobLoad::Closed(program) = &plan.load {
-            assert!(job.bytes_created <= program.total_bytes().0);
-            if job.end.is_some() {
-                assert_eq!(job.bytes_created, program.total_bytes().0);
-                assert_eq!(job.messages_created, program.total_messages());
+            let totals = program.totals().expect("motifs know what they send");
+            assert!(job.bytes_created <= totals.bytes.0);
+            assert_eq!(job.ranks.len(), program.ranks() as usize);
+            assert_eq!(job.message_bytes.count(), job.messages_created);
+            if let Some(end) = job.end {
+                assert_eq!(job.bytes_created, totals.bytes.0);
+                assert_eq!(job.messages_created, totals.messages);
+                // Some messages of scripts are received by nobody.
+                if !scenario
+                    .jobs
+                    .iter()
+                    .any(|job| matches!(job.kind, Kind::Script))
+                {
+                    assert_eq!(job.unreceived_messages, 0);
+                }
+                // A rank does something or waits at any time.
+                let longest = job.ranks.iter().map(RankTimes::total).max();
+                assert_eq!(longest, Some(end.0 - job.start.0));
             }
         }
     }
+    check_ranks(outcome);
     // Every port carries no more than its bandwidth allows, and the hops of
     // the ports make up the whole if statistics begin at once.
     let length = outcome.end.0;

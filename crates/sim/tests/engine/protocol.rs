@@ -7,7 +7,7 @@ use odonata_sim::{Protocol, SimError};
 use odonata_units::{Bytes, Picoseconds, RankId};
 
 use crate::support::{
-    MINIMAL, RATE, Script, TO_THE_END, assert_conserved, bandwidth, config, crossbar, job, link,
+    Listed, MINIMAL, RATE, TO_THE_END, assert_conserved, bandwidth, config, crossbar, job, link,
     simulate,
 };
 
@@ -31,7 +31,7 @@ fn send(bytes: u64, protocol: Protocol, late: u64) -> Result<u64, SimError> {
         from: RankId(0),
         tag: 7,
     };
-    let load = Script::load(vec![
+    let load = Listed::load(vec![
         vec![send, Operation::WaitAll],
         vec![
             Operation::Compute(Picoseconds(late)),
@@ -66,6 +66,7 @@ fn protocol(eager_limit: Option<u64>) -> Protocol {
         control: Bytes(CONTROL),
         send_overhead: Picoseconds(SEND),
         receive_overhead: Picoseconds(RECEIVE),
+        gap: Picoseconds::ZERO,
         copy_bandwidth: Some(bandwidth(5_000_000_000)),
     }
 }
@@ -142,7 +143,7 @@ fn a_rank_takes_in_one_message_at_a_time() {
         })
         .chain([Operation::WaitAll])
         .collect();
-    let mut job = job("gather", 0..=n as u32, Script::load(operations));
+    let mut job = job("gather", 0..=n as u32, Listed::load(operations));
     job.protocol = Protocol {
         receive_overhead: Picoseconds(RECEIVE),
         ..Protocol::default()
@@ -168,7 +169,7 @@ fn a_request_that_nobody_grants_is_reported() {
         bytes: Bytes(100),
         tag: 3,
     };
-    let load = Script::load(vec![vec![send, Operation::WaitAll], vec![]]);
+    let load = Listed::load(vec![vec![send, Operation::WaitAll], vec![]]);
     let mut job = job("pair", [0, 1], load);
     job.protocol.eager_limit = Some(Bytes(99));
     let error = simulate(

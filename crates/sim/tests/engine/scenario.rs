@@ -19,7 +19,7 @@ use odonata_units::random::{Purpose, Stream, StreamKey};
 use odonata_units::{Bandwidth, Bytes, JobId, NodeId, Picoseconds, RankId};
 use proptest::prelude::*;
 
-use crate::support::{RATE, Script, bandwidth, config, crossbar, link, open, simulate_observed};
+use crate::support::{Listed, RATE, bandwidth, config, crossbar, link, open, simulate_observed};
 
 /// Which network.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -183,6 +183,8 @@ impl Scenario {
             messages: self
                 .every_nth
                 .map_or(MessageRecords::None, MessageRecords::EveryNth),
+            rank_intervals: self.every_nth.is_some(),
+            traffic: self.every_nth.is_some(),
         }
     }
 
@@ -348,7 +350,7 @@ fn script(ranks: u32, message: u64, stream: &mut Stream) -> JobLoad {
             u64::from(stream.below(3)) * 50_000_000,
         )));
     }
-    Script::load(operations)
+    Listed::load(operations)
 }
 
 fn family() -> impl Strategy<Value = Family> {
@@ -450,6 +452,7 @@ fn protocol() -> impl Strategy<Value = Protocol> {
             control: Bytes(40),
             send_overhead: Picoseconds(send * 50_001),
             receive_overhead: Picoseconds(receive * 120_003),
+            gap: Picoseconds(receive * 3_333),
             copy_bandwidth,
         });
     prop_oneof![Just(Protocol::default()), other]

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use odonata_load::{Arrivals, Cursor, OpenLoop, Operation, Pattern, Process, Program};
+use odonata_load::{Arrivals, Cursor, OpenLoop, Operation, Pattern, Process, Script, Totals};
 use odonata_network::routing::{Algorithm, AnyRouting, RoutingSpec, RoutingTask};
 use odonata_network::topology::{
     Arrangement, CrossbarSpec, DragonflyLinks, DragonflySpec, GroupWiring,
@@ -109,6 +109,8 @@ pub fn measure(warmup: u64, end: u64, messages: MessageRecords) -> Measurement {
         duration: Some(Picoseconds(end)),
         timeline_bin: None,
         messages,
+        rank_intervals: false,
+        traffic: false,
     }
 }
 
@@ -118,6 +120,8 @@ pub const TO_THE_END: Measurement = Measurement {
     duration: None,
     timeline_bin: None,
     messages: MessageRecords::EveryNth(1),
+    rank_intervals: false,
+    traffic: false,
 };
 
 /// A job of `load` with rank `r` on node `nodes[r]`.
@@ -145,9 +149,9 @@ pub fn open(
 }
 
 /// A program given as a list of operations per rank.
-pub struct Script(pub Vec<Vec<Operation>>);
+pub struct Listed(pub Vec<Vec<Operation>>);
 
-impl Script {
+impl Listed {
     pub fn load(operations: Vec<Vec<Operation>>) -> JobLoad {
         JobLoad::Closed(Arc::new(Self(operations)))
     }
@@ -163,20 +167,20 @@ impl Script {
     }
 }
 
-impl Program for Script {
+impl Script for Listed {
     fn ranks(&self) -> u32 {
         self.0.len() as u32
     }
     fn next(&self, rank: odonata_units::RankId, cursor: &mut Cursor) -> Operation {
         let operation = self.0[rank.index()].get(cursor.position as usize);
         cursor.position += 1;
-        operation.copied().unwrap_or(Operation::Finish)
+        operation.cloned().unwrap_or(Operation::Finish)
     }
-    fn total_bytes(&self) -> Bytes {
-        Bytes(self.sizes().sum())
-    }
-    fn total_messages(&self) -> u64 {
-        self.sizes().count() as u64
+    fn totals(&self) -> Option<Totals> {
+        Some(Totals {
+            bytes: Bytes(self.sizes().sum()),
+            messages: self.sizes().count() as u64,
+        })
     }
     fn iterations(&self) -> u32 {
         0

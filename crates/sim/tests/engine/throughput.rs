@@ -10,7 +10,7 @@ use odonata_sim::{
 use odonata_units::{Bytes, Picoseconds, RankId};
 
 use crate::support::{
-    MINIMAL, RATE, Script, TO_THE_END, assert_conserved, config, crossbar, dragonfly, job, link,
+    Listed, MINIMAL, RATE, TO_THE_END, assert_conserved, config, crossbar, dragonfly, job, link,
     measure, simulate, uniform_links,
 };
 
@@ -25,7 +25,7 @@ fn flow(from: u32, to: u32, bytes: u64) -> JobPlan {
         from: RankId(0),
         tag: 0,
     };
-    let load = Script::load(vec![
+    let load = Listed::load(vec![
         vec![send, Operation::WaitAll],
         vec![receive, Operation::WaitAll],
     ]);

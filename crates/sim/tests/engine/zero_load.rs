@@ -35,7 +35,7 @@ use odonata_units::random::{Purpose, Stream, StreamKey};
 use odonata_units::{Bytes, NodeId, Picoseconds, PortId, RankId, RouterId};
 
 use crate::support::{
-    MINIMAL, RATE, Script, TO_THE_END, assert_conserved, bandwidth, config, crossbar, dragonfly,
+    Listed, MINIMAL, RATE, TO_THE_END, assert_conserved, bandwidth, config, crossbar, dragonfly,
     job, link, shared_file, simulate, simulate_with, uniform_links,
 };
 
@@ -193,7 +193,7 @@ fn one_at_a_time(ranks: u32, messages: &[Message]) -> odonata_sim::JobLoad {
     for list in &mut operations {
         list.push(Operation::WaitAll);
     }
-    Script::load(operations)
+    Listed::load(operations)
 }
 
 /// Latency of a packet by the closed form.
@@ -557,7 +557,7 @@ fn messages_within_a_node() {
         tag: 0,
     };
     // Ranks 0 and 1 on node 0, rank 2 on node 1.
-    let load = Script::load(vec![
+    let load = Listed::load(vec![
         vec![send(1, 1_000), send(1, 7), send(2, 256), Operation::WaitAll],
         vec![receive(0), receive(0), Operation::WaitAll],
         vec![receive(0), send(2, 5), receive(2), Operation::WaitAll],

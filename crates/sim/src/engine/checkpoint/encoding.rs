@@ -46,21 +46,26 @@ pub(in crate::engine) mod or_absent {
 pub(in crate::engine) mod sorted_map {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    use crate::engine::partition::KeyMap;
+    use std::hash::Hash;
 
-    pub fn serialize<V: Ord + Serialize, S: Serializer>(
-        map: &KeyMap<V>,
+    use crate::engine::partition::EntityMap;
+
+    pub fn serialize<K: Ord + Serialize, V: Serialize, S: Serializer>(
+        map: &EntityMap<K, V>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         let mut entries: Vec<_> = map.iter().collect();
-        entries.sort_unstable();
+        entries.sort_unstable_by_key(|&(key, _)| key);
         entries.serialize(serializer)
     }
 
-    pub fn deserialize<'de, V: Deserialize<'de>, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<KeyMap<V>, D::Error> {
-        let entries = Vec::<(u64, V)>::deserialize(deserializer)?;
+    pub fn deserialize<'de, K, V, D>(deserializer: D) -> Result<EntityMap<K, V>, D::Error>
+    where
+        K: Deserialize<'de> + Eq + Hash,
+        V: Deserialize<'de>,
+        D: Deserializer<'de>,
+    {
+        let entries = Vec::<(K, V)>::deserialize(deserializer)?;
         Ok(entries.into_iter().collect())
     }
 }

@@ -26,7 +26,7 @@ use super::endpoint::{Interface, OutMessage};
 use super::measure::JobCollector;
 use super::packets::{Contents, Packet};
 use super::partition::{Partition, Port};
-use super::ranks::RankState;
+use super::ranks::RankRecord;
 use crate::outcome::Timeline;
 
 pub(super) use encoding::{or_absent, sorted_map};
@@ -112,8 +112,8 @@ struct NodeRecord {
     credits: u32,
     /// Its open-loop sources, by job and number.
     sources: Vec<SourceRecord>,
-    /// Of closed-loop jobs, by job and number.
-    ranks: Vec<RankState>,
+    /// Of closed-loop jobs, by job and number: their states, and their programs'.
+    ranks: Vec<(RankRecord, Option<Vec<u8>>)>,
     /// Messages to this node that have arrived in part: key and missing bytes.
     incomplete: Vec<(u64, u64)>,
 }

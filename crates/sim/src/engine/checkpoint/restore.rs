@@ -301,8 +301,10 @@ fn restore_node<R: Routing>(
         (source.next_message, source.next_time) = (saved.message, saved.time);
     }
     for (&rank, saved) in ranks.iter().zip(saved.ranks) {
-        partition.unfinished -= u64::from(saved.is_finished());
-        partition.ranks[rank as usize].restore(saved);
+        let state = &mut partition.ranks[rank as usize];
+        let plan = &partition.shared.jobs[state.job as usize];
+        state.restore(plan, saved).map_err(misfit)?;
+        partition.unfinished -= u64::from(state.is_finished());
     }
     for (key, missing) in saved.incomplete {
         let message = Incomplete {

@@ -219,7 +219,7 @@ impl<R: Routing> Saver<'_, '_, R> {
                 .ranks
                 .of(index)
                 .iter()
-                .map(|&rank| partition.ranks[rank as usize].clone())
+                .map(|&rank| partition.ranks[rank as usize].save())
                 .collect(),
             incomplete: arriving.map(|&(_, key, bytes)| (key, bytes)).collect(),
         }

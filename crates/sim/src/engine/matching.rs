@@ -1,0 +1,447 @@
+//! How the messages of a rank find their receives, by the rules of MPI: by
+//! sender, context and tag, with wildcards for sender and tag; a message gets the
+//! receive that was posted first of those that it matches, a receive the message
+//! that came first; and in ordered contexts messages of one sender count as
+//! coming in the order in which they were sent.
+
+use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
+
+use odonata_load::{Context, RequestId};
+use serde::{Deserialize, Serialize};
+
+use super::checkpoint::sorted_map;
+use super::partition::EntityMap;
+
+/// What a message says about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct Envelope {
+    pub context: Context,
+    pub source: u32,
+    pub tag: u32,
+}
+
+impl Hash for Envelope {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.context.hash(state);
+        state.write_u64(u64::from(self.source) << 32 | u64::from(self.tag));
+    }
+}
+
+/// A message, or the request of one, that has arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) enum Arrived {
+    /// All of it.
+    Message {
+        bytes: u64,
+        /// When it was sent.
+        created: u64,
+    },
+    /// That it may be sent.
+    Request {
+        /// Its number at the sender.
+        handle: u32,
+    },
+}
+
+/// A receive that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct Posted {
+    pub request: RequestId,
+    /// Processor that takes the message in.
+    pub processor: u8,
+}
+
+/// Which messages a receive takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Wanted {
+    pub context: Context,
+    pub source: Option<u32>,
+    pub tag: Option<u32>,
+}
+
+impl Wanted {
+    fn takes(&self, envelope: &Envelope) -> bool {
+        self.context == envelope.context
+            && self.source.is_none_or(|source| source == envelope.source)
+            && self.tag.is_none_or(|tag| tag == envelope.tag)
+    }
+
+    /// In words.
+    pub fn describe(&self) -> String {
+        let source = self
+            .source
+            .map_or("any rank".to_owned(), |source| format!("rank {source}"));
+        let tag = self
+            .tag
+            .map_or("any tag".to_owned(), |tag| format!("tag {tag}"));
+        format!("a message from {source} with {tag}")
+    }
+}
+
+/// One at least, first come first served.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Line<T> {
+    /// With its place among all that were posted or arrived.
+    first: (u64, T),
+    /// Rarely any.
+    others: VecDeque<(u64, T)>,
+}
+
+/// What waits for its counterpart under one envelope.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+enum Unmatched {
+    Posted(Line<Posted>),
+    Arrived(Line<Arrived>),
+}
+
+type Lines = EntityMap<Envelope, Unmatched>;
+
+/// Takes the first of a line that is there; the line goes when it is empty.
+fn pop<T: Copy>(
+    lines: &mut Lines,
+    envelope: &Envelope,
+    line_of: fn(&mut Unmatched) -> Option<&mut Line<T>>,
+) -> Option<T> {
+    let line = line_of(lines.get_mut(envelope)?)?;
+    let (_, first) = line.first;
+    match line.others.pop_front() {
+        Some(next) => line.first = next,
+        None => {
+            lines.remove(envelope);
+        }
+    }
+    Some(first)
+}
+
+fn push<T>(
+    lines: &mut Lines,
+    envelope: Envelope,
+    entry: (u64, T),
+    line_of: fn(&mut Unmatched) -> Option<&mut Line<T>>,
+    wrap: fn(Line<T>) -> Unmatched,
+) {
+    match lines.get_mut(&envelope).and_then(line_of) {
+        Some(line) => line.others.push_back(entry),
+        None => {
+            let line = Line {
+                first: entry,
+                others: VecDeque::new(),
+            };
+            lines.insert(envelope, wrap(line));
+        }
+    }
+}
+
+fn posted(unmatched: &mut Unmatched) -> Option<&mut Line<Posted>> {
+    match unmatched {
+        Unmatched::Posted(line) => Some(line),
+        Unmatched::Arrived(_) => None,
+    }
+}
+
+fn arrived(unmatched: &mut Unmatched) -> Option<&mut Line<Arrived>> {
+    match unmatched {
+        Unmatched::Posted(_) => None,
+        Unmatched::Arrived(line) => Some(line),
+    }
+}
+
+/// The receives and messages of one rank that wait for each other.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Matching {
+    /// Receives that name sender and tag, and messages.
+    #[serde(with = "sorted_map")]
+    lines: Lines,
+    /// All other receives, in the order of posting.
+    wildcards: Vec<(u64, Wanted, Posted)>,
+    /// Numbers what is posted and what arrives.
+    next: u64,
+    /// Of ordered contexts: messages sent, by (context, receiver).
+    #[serde(with = "sorted_map")]
+    sent: EntityMap<(Context, u32), u32>,
+    /// The same: messages that have come in order, by (context, sender).
+    #[serde(with = "sorted_map")]
+    come: EntityMap<(Context, u32), u32>,
+    /// Messages that have overtaken others, by (context, sender, number).
+    #[serde(with = "sorted_map")]
+    ahead: EntityMap<(Context, u32, u32), (Envelope, Arrived)>,
+}
+
+impl Matching {
+    /// The number of the next message to `to`, for [`Self::arrive`].
+    pub fn number(&mut self, context: Context, to: u32) -> u32 {
+        if !context.is_ordered() {
+            return 0;
+        }
+        let sent = self.sent.entry((context, to)).or_default();
+        let number = *sent;
+        *sent = number.wrapping_add(1);
+        number
+    }
+
+    /// A message has arrived. Calls `matched` for it, and for those that were
+    /// waiting for it to come first, with the receives that they get.
+    pub fn arrive(
+        &mut self,
+        envelope: Envelope,
+        number: u32,
+        what: Arrived,
+        mut matched: impl FnMut(Envelope, Arrived, Posted),
+    ) {
+        let context = envelope.context;
+        if !context.is_ordered() {
+            if let Some(posted) = self.offer(envelope, what) {
+                matched(envelope, what, posted);
+            }
+            return;
+        }
+        let source = envelope.source;
+        let come = self.come.entry((context, source)).or_default();
+        if number != *come {
+            self.ahead
+                .insert((context, source, number), (envelope, what));
+            return;
+        }
+        let mut number = number;
+        let mut next = Some((envelope, what));
+        while let Some((envelope, what)) = next {
+            if let Some(posted) = self.offer(envelope, what) {
+                matched(envelope, what, posted);
+            }
+            number = number.wrapping_add(1);
+            next = self.ahead.remove(&(context, source, number));
+        }
+        self.come.insert((context, source), number);
+    }
+
+    /// A message has come, in its turn: the receive that it gets.
+    fn offer(&mut self, envelope: Envelope, what: Arrived) -> Option<Posted> {
+        let line = self.lines.get_mut(&envelope).and_then(posted);
+        let exact = line.map(|line| line.first.0);
+        let mut wildcards = self.wildcards.iter();
+        let wildcard = wildcards.position(|(_, wanted, _)| wanted.takes(&envelope));
+        if let Some(index) = wildcard
+            && exact.is_none_or(|exact| self.wildcards[index].0 < exact)
+        {
+            return Some(self.wildcards.remove(index).2);
+        }
+        if exact.is_some() {
+            return pop(&mut self.lines, &envelope, posted);
+        }
+        let entry = (self.next, what);
+        self.next += 1;
+        push(
+            &mut self.lines,
+            envelope,
+            entry,
+            arrived,
+            Unmatched::Arrived,
+        );
+        None
+    }
+
+    /// Posts a receive; the message that it gets at once, if any.
+    pub fn post(&mut self, wanted: Wanted, posting: Posted) -> Option<(Envelope, Arrived)> {
+        let order = self.next;
+        let exact = match wanted {
+            Wanted {
+                context,
+                source: Some(source),
+                tag: Some(tag),
+            } => Some(Envelope {
+                context,
+                source,
+                tag,
+            }),
+            _ => None,
+        };
+        let found = match exact {
+            Some(envelope) => Some(envelope),
+            None => self
+                .lines
+                .iter()
+                .filter_map(|(envelope, unmatched)| match unmatched {
+                    Unmatched::Arrived(line) if wanted.takes(envelope) => {
+                        Some((line.first.0, *envelope))
+                    }
+                    _ => None,
+                })
+                .min()
+                .map(|(_, envelope)| envelope),
+        };
+        if let Some(envelope) = found
+            && let Some(what) = pop(&mut self.lines, &envelope, arrived)
+        {
+            return Some((envelope, what));
+        }
+        self.next += 1;
+        match exact {
+            Some(envelope) => {
+                let entry = (order, posting);
+                push(&mut self.lines, envelope, entry, posted, Unmatched::Posted);
+            }
+            None => self.wildcards.push((order, wanted, posting)),
+        }
+        None
+    }
+
+    /// A receive that waits, in words: the one posted first.
+    pub fn waits_for(&self) -> Option<String> {
+        let lines = self.lines.iter().filter_map(|(envelope, unmatched)| {
+            let Unmatched::Posted(line) = unmatched else {
+                return None;
+            };
+            let wanted = Wanted {
+                context: envelope.context,
+                source: Some(envelope.source),
+                tag: Some(envelope.tag),
+            };
+            Some((line.first.0, wanted))
+        });
+        let wildcards = self
+            .wildcards
+            .iter()
+            .map(|&(order, wanted, _)| (order, wanted));
+        let first = lines.chain(wildcards).min_by_key(|&(order, _)| order);
+        first.map(|(_, wanted)| wanted.describe())
+    }
+
+    /// Messages that have come, or asked to come, and found no receive.
+    pub fn unreceived(&self) -> u64 {
+        let lines = self.lines.values().map(|unmatched| match unmatched {
+            Unmatched::Arrived(line) => 1 + line.others.len() as u64,
+            Unmatched::Posted(_) => 0,
+        });
+        lines.sum::<u64>() + self.ahead.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ORDERED: Context = Context::ordered(0);
+    const UNORDERED: Context = Context::unordered(0);
+
+    fn envelope(context: Context, source: u32, tag: u32) -> Envelope {
+        Envelope {
+            context,
+            source,
+            tag,
+        }
+    }
+
+    fn wanted(context: Context, source: Option<u32>, tag: Option<u32>) -> Wanted {
+        Wanted {
+            context,
+            source,
+            tag,
+        }
+    }
+
+    fn receive(request: u32) -> Posted {
+        Posted {
+            request: RequestId(request),
+            processor: 0,
+        }
+    }
+
+    fn message(bytes: u64) -> Arrived {
+        Arrived::Message { bytes, created: 0 }
+    }
+
+    /// Bytes and request of all that match when a message arrives.
+    fn arrive(matching: &mut Matching, from: Envelope, number: u32, bytes: u64) -> Vec<(u64, u32)> {
+        let mut pairs = Vec::new();
+        matching.arrive(from, number, message(bytes), |_, what, posted| {
+            let Arrived::Message { bytes, .. } = what else {
+                panic!("no message");
+            };
+            pairs.push((bytes, posted.request.0));
+        });
+        pairs
+    }
+
+    fn post(matching: &mut Matching, wanted: Wanted, request: u32) -> Option<u64> {
+        match matching.post(wanted, receive(request))? {
+            (_, Arrived::Message { bytes, .. }) => Some(bytes),
+            _ => panic!("no message"),
+        }
+    }
+
+    #[test]
+    fn a_message_gets_the_receive_that_was_posted_first() {
+        let c = UNORDERED;
+        let mut m = Matching::default();
+        post(&mut m, wanted(c, Some(1), Some(9)), 1);
+        post(&mut m, wanted(c, None, Some(9)), 2);
+        post(&mut m, wanted(c, Some(1), None), 3);
+        post(&mut m, wanted(c, Some(1), Some(9)), 4);
+        post(&mut m, wanted(c, None, None), 5);
+        // Another context has receives of its own.
+        assert_eq!(
+            arrive(&mut m, envelope(Context::unordered(1), 1, 9), 0, 1),
+            []
+        );
+        assert_eq!(arrive(&mut m, envelope(c, 1, 9), 0, 10), [(10, 1)]);
+        assert_eq!(arrive(&mut m, envelope(c, 2, 9), 0, 20), [(20, 2)]);
+        assert_eq!(arrive(&mut m, envelope(c, 1, 9), 0, 30), [(30, 3)]);
+        assert_eq!(arrive(&mut m, envelope(c, 1, 9), 0, 40), [(40, 4)]);
+        assert_eq!(arrive(&mut m, envelope(c, 7, 7), 0, 50), [(50, 5)]);
+        assert_eq!(m.unreceived(), 1);
+        assert_eq!(m.waits_for(), None);
+    }
+
+    #[test]
+    fn a_receive_gets_the_message_that_came_first() {
+        let c = UNORDERED;
+        let mut m = Matching::default();
+        for (source, tag, bytes) in [(3, 1, 1), (2, 1, 2), (3, 2, 3), (3, 1, 4), (2, 2, 5)] {
+            assert_eq!(arrive(&mut m, envelope(c, source, tag), 0, bytes), []);
+        }
+        assert_eq!(m.unreceived(), 5);
+        assert_eq!(post(&mut m, wanted(c, None, Some(2)), 1), Some(3));
+        assert_eq!(post(&mut m, wanted(c, Some(2), None), 2), Some(2));
+        assert_eq!(post(&mut m, wanted(c, Some(2), Some(1)), 3), None);
+        assert_eq!(post(&mut m, wanted(c, None, None), 4), Some(1));
+        assert_eq!(post(&mut m, wanted(c, Some(3), Some(1)), 5), Some(4));
+        assert_eq!(post(&mut m, wanted(c, None, None), 6), Some(5));
+        let waits = m.waits_for().unwrap();
+        assert_eq!(waits, "a message from rank 2 with tag 1");
+    }
+
+    #[test]
+    fn ordered_contexts_undo_overtaking() {
+        let c = ORDERED;
+        let (mut sender, mut m) = (Matching::default(), Matching::default());
+        let numbers: Vec<u32> = (0..4).map(|_| sender.number(c, 5)).collect();
+        assert_eq!(numbers, [0, 1, 2, 3]);
+        assert_eq!(sender.number(c, 6), 0);
+        post(&mut m, wanted(c, None, None), 1);
+        post(&mut m, wanted(c, Some(8), None), 2);
+        // The third and the second come before the first, and wait for it.
+        assert_eq!(arrive(&mut m, envelope(c, 8, 70), 2, 30), []);
+        assert_eq!(arrive(&mut m, envelope(c, 8, 71), 1, 20), []);
+        assert_eq!(m.unreceived(), 2);
+        assert_eq!(
+            arrive(&mut m, envelope(c, 8, 72), 0, 10),
+            [(10, 1), (20, 2)]
+        );
+        assert_eq!(post(&mut m, wanted(c, Some(8), Some(70)), 3), Some(30));
+        assert_eq!(arrive(&mut m, envelope(c, 8, 72), 3, 40), []);
+        assert_eq!(m.unreceived(), 1);
+    }
+
+    #[test]
+    fn numbers_go_round() {
+        let c = ORDERED;
+        let mut m = Matching::default();
+        m.come.insert((c, 1), u32::MAX);
+        post(&mut m, wanted(c, Some(1), None), 1);
+        post(&mut m, wanted(c, Some(1), None), 2);
+        assert_eq!(arrive(&mut m, envelope(c, 1, 0), 0, 2), []);
+        let both = arrive(&mut m, envelope(c, 1, 0), u32::MAX, 1);
+        assert_eq!(both, [(1, 1), (2, 2)]);
+    }
+}
