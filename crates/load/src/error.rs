@@ -17,6 +17,24 @@ pub enum LoadError {
         /// Ranks needed.
         least: u32,
     },
+    /// An algorithm that a collective does not have.
+    #[error("unknown algorithm \"{name}\" of {operation}; use one of: auto, {}", allowed.join(", "))]
+    UnknownAlgorithm {
+        /// Of which operation.
+        operation: &'static str,
+        /// Name found.
+        name: Box<str>,
+        /// Names that exist.
+        allowed: &'static [&'static str],
+    },
+    /// An operation that is no collective.
+    #[error("unknown collective \"{name}\"; use one of: {}", allowed.join(", "))]
+    UnknownCollective {
+        /// Name found.
+        name: Box<str>,
+        /// Names that exist.
+        allowed: &'static [&'static str],
+    },
     /// A transpose of a number of ranks that is no square.
     #[error(
         "transpose needs a square number of ranks, but the job has {ranks}; \

@@ -128,11 +128,27 @@ impl fmt::Display for BandwidthError {
 impl std::error::Error for BandwidthError {}
 
 /// A data rate that converts bytes to time without division.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "u64", into = "u64")]
 pub struct Bandwidth {
     bytes_per_second: u64,
     /// Picoseconds per byte, as a fixed-point number with `FRACTION` bits.
     inverse: u64,
+}
+
+/// From bytes per second.
+impl TryFrom<u64> for Bandwidth {
+    type Error = BandwidthError;
+
+    fn try_from(bytes_per_second: u64) -> Result<Self, BandwidthError> {
+        Self::new(bytes_per_second)
+    }
+}
+
+impl From<Bandwidth> for u64 {
+    fn from(bandwidth: Bandwidth) -> Self {
+        bandwidth.bytes_per_second
+    }
 }
 
 /// Fractional bits of [`Bandwidth::inverse`].

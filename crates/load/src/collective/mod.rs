@@ -1,15 +1,42 @@
 //! Collectives: how the members of a communicator carry out a broadcast, an
 //! all-reduce, an all-to-all, … by messages.
 //!
-//! A [`CollectiveCall`] says what is asked and by which algorithm, and what each
-//! member does for it, move by move.
+//! [`Algorithms`] says by which algorithm each operation is done and makes
+//! [`CollectiveCall`]s; a call says what each member does for it, move by move.
+//! Algorithms, sources and the time that they take: `docs/collectives.md`.
+//!
+//! A call is a sequence of phases, patterns that several algorithms share. Where
+//! a member's part of a phase has rounds it receives, sends, waits for both and
+//! combines what it got, round by round, as the sendrecv of MPI does: nothing
+//! relies on a network that holds messages.
 
-use odonata_units::{Bytes, Picoseconds};
+mod algorithms;
+mod all_to_all;
+mod calls;
+mod choice;
+mod data;
+mod folded;
+mod groups;
+mod phase;
+mod prefix;
+mod ring;
+mod tree;
+
+use odonata_units::{Bandwidth, Bytes, Picoseconds};
 use serde::{Deserialize, Serialize};
 
+pub use algorithms::{
+    Algorithms, AllgatherAlgorithm, AllreduceAlgorithm, AlltoallAlgorithm, AlltoallvAlgorithm,
+    BarrierAlgorithm, BroadcastAlgorithm, Family, GatherAlgorithm, OPERATIONS, ReduceAlgorithm,
+    ReduceScatterAlgorithm, ScanAlgorithm,
+};
+pub use groups::Groups;
+
 use crate::communicator::Member;
-use crate::program::CollectiveKind;
+use crate::program::{CollectiveKind, Totals};
 use crate::script::Cursor;
+use data::Blocks;
+use phase::{AtOnce, Doing, Phase, Taking};
 
 /// What one member does next in a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,58 +67,188 @@ pub enum Move {
     Done,
 }
 
-/// What is asked of the members of a communicator, the same of all of them but
-/// for sizes that are each member's own.
+/// What is asked of the members of a communicator and by which algorithm, the
+/// same for all of them but for sizes that are each member's own. Made by
+/// [`Algorithms`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum CollectiveCall {
-    /// Nobody leaves before all have entered.
-    Barrier,
+pub struct CollectiveCall {
+    kind: CollectiveKind,
+    /// How fast a member combines data; `None`: in no time.
+    combine: Option<Bandwidth>,
+    phases: Box<[Phase]>,
+}
+
+/// Tags of a phase: what a tag holds beside the number of the phase. Two members
+/// never have messages under way whose tags are that far apart.
+const PHASE_TAGS: u32 = 1 << 13;
+
+/// A [`Move`], and what it means for the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    Send {
+        to: Member,
+        tag: u32,
+        blocks: Blocks,
+    },
+    Receive {
+        from: Member,
+        tag: u32,
+        // Bytes follow from the sender's blocks; tests compare the two.
+        blocks: Blocks,
+        taking: Taking,
+    },
+    WaitAll,
+    /// Combines blocks of received data, that many times.
+    Combine {
+        blocks: Blocks,
+        operations: u8,
+    },
+    Done,
 }
 
 impl CollectiveCall {
     /// Which operation of MPI it is.
     pub fn kind(&self) -> CollectiveKind {
-        match self {
-            Self::Barrier => CollectiveKind::Barrier,
-        }
+        self.kind
     }
 
     /// What member `me` of `size` does at `cursor`, which moves on. A member
     /// starts from `Cursor::default()`; after [`Move::Done`] it keeps answering
-    /// `Done`.
+    /// `Done`. `size` is the number of members that the call was made for.
+    ///
+    /// A message without data has 1 byte.
     pub fn next(&self, me: Member, size: u32, cursor: &mut Cursor) -> Move {
-        match self {
-            Self::Barrier => barrier(me, size, cursor),
+        loop {
+            return match self.act(me, size, cursor) {
+                Act::Send { to, tag, blocks } => {
+                    let bytes = self.phases[phase_of(tag)].data.bytes(blocks);
+                    Move::Send {
+                        to,
+                        bytes: bytes.max(Bytes(1)),
+                        tag,
+                    }
+                }
+                Act::Receive { from, tag, .. } => Move::Receive { from, tag },
+                Act::WaitAll => Move::WaitAll,
+                Act::Combine { blocks, operations } => {
+                    let Some(rate) = self.combine else { continue };
+                    // The cursor is still in the phase whose round has ended.
+                    let bytes = self.phases[cursor.stage as usize].data.bytes(blocks);
+                    let all = bytes.0.saturating_mul(u64::from(operations));
+                    Move::Compute(rate.duration_of(all))
+                }
+                Act::Done => Move::Done,
+            };
+        }
+    }
+
+    /// All that member `me` of `size` sends.
+    pub fn sent(&self, me: Member, size: u32) -> Totals {
+        let mut totals = Totals::default();
+        let mut cursor = Cursor::default();
+        loop {
+            match self.next(me, size, &mut cursor) {
+                Move::Send { bytes, .. } => {
+                    totals.bytes += bytes;
+                    totals.messages += 1;
+                }
+                Move::Done => return totals,
+                _ => {}
+            }
+        }
+    }
+
+    /// The next thing that a member does. The cursor holds phase (`stage`), round
+    /// or, where all goes at once, message (`position`), and what of the round
+    /// comes next (`iteration`).
+    fn act(&self, me: Member, size: u32, cursor: &mut Cursor) -> Act {
+        loop {
+            let number = cursor.stage;
+            let Some(phase) = self.phases.get(number as usize) else {
+                return Act::Done;
+            };
+            let place = phase.place(me, size);
+            let member = |place| phase.member(place, size);
+            let tag = |tag| number * PHASE_TAGS + tag % PHASE_TAGS;
+            match phase.doing(place, size, cursor.position) {
+                Doing::End => {
+                    *cursor = Cursor {
+                        stage: number + 1,
+                        ..Cursor::default()
+                    };
+                    if phase.is_at_once() {
+                        return Act::WaitAll;
+                    }
+                }
+                Doing::AtOnce(next) => {
+                    cursor.position += 1;
+                    match next {
+                        AtOnce::Nothing => {}
+                        AtOnce::Wait => return Act::WaitAll,
+                        AtOnce::Receive(transfer) => {
+                            return Act::Receive {
+                                from: member(transfer.peer),
+                                tag: tag(transfer.tag),
+                                blocks: transfer.blocks,
+                                taking: Taking::Keep,
+                            };
+                        }
+                        AtOnce::Send(transfer) => {
+                            return Act::Send {
+                                to: member(transfer.peer),
+                                tag: tag(transfer.tag),
+                                blocks: transfer.blocks,
+                            };
+                        }
+                    }
+                }
+                Doing::Round(exchange) => {
+                    cursor.iteration += 1;
+                    match cursor.iteration {
+                        1 => {
+                            if let Some((transfer, taking)) = exchange.receive {
+                                return Act::Receive {
+                                    from: member(transfer.peer),
+                                    tag: tag(transfer.tag),
+                                    blocks: transfer.blocks,
+                                    taking,
+                                };
+                            }
+                        }
+                        2 => {
+                            if let Some(transfer) = exchange.send {
+                                return Act::Send {
+                                    to: member(transfer.peer),
+                                    tag: tag(transfer.tag),
+                                    blocks: transfer.blocks,
+                                };
+                            }
+                        }
+                        3 => {
+                            if exchange.receive.is_some() || exchange.send.is_some() {
+                                return Act::WaitAll;
+                            }
+                        }
+                        _ => {
+                            cursor.iteration = 0;
+                            cursor.position += 1;
+                            if let Some((transfer, taking)) = exchange.receive
+                                && let operations @ 1.. = taking.operations()
+                            {
+                                return Act::Combine {
+                                    blocks: transfer.blocks,
+                                    operations,
+                                };
+                            }
+                        }
+                    }
+                }
+            }
         }
     }
 }
 
-/// Dissemination (Hensgen, Finkel, Manber 1988): in round k every member sends
-/// to the one 2^k further and receives from the one 2^k before.
-fn barrier(me: Member, size: u32, cursor: &mut Cursor) -> Move {
-    let round = cursor.iteration;
-    let distance = 1u64 << round;
-    if distance >= u64::from(size) {
-        return Move::Done;
-    }
-    let around = |offset: u64| Member(((u64::from(me.0) + offset) % u64::from(size)) as u32);
-    cursor.stage += 1;
-    match cursor.stage {
-        1 => Move::Receive {
-            from: around(u64::from(size) - distance),
-            tag: round,
-        },
-        2 => Move::Send {
-            to: around(distance),
-            bytes: Bytes(1),
-            tag: round,
-        },
-        _ => {
-            *cursor = Cursor {
-                iteration: round + 1,
-                ..Cursor::default()
-            };
-            Move::WaitAll
-        }
-    }
+/// The phase of a tag.
+fn phase_of(tag: u32) -> usize {
+    (tag / PHASE_TAGS) as usize
 }

@@ -1,6 +1,7 @@
 use odonata_units::Bytes;
 
 use super::*;
+use crate::collective::Algorithms;
 use crate::program::{CollectiveKind, Context};
 
 /// Operations from a list.
@@ -183,7 +184,7 @@ fn a_handle_in_use_is_refused() {
 fn barrier(handle: Option<u64>) -> Operation {
     Operation::Collective {
         communicator: Arc::new(Communicator::world(2)),
-        call: Arc::new(CollectiveCall::Barrier),
+        call: Arc::new(Algorithms::default().barrier(2)),
         handle: handle.map(Handle),
     }
 }

@@ -1,0 +1,352 @@
+//! Which algorithm carries out each collective: named, or chosen by size and
+//! number of members as a library does.
+
+use std::sync::Arc;
+
+use odonata_units::{Bandwidth, Bytes};
+use serde::{Deserialize, Serialize};
+
+use super::groups::Groups;
+use crate::error::LoadError;
+
+/// Declares the algorithms of an operation and their names.
+macro_rules! algorithms {
+    ($(#[$doc:meta])* $name:ident, $operation:literal: $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)+) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum $name {
+            $(
+                $(#[$variant_doc])*
+                #[serde(rename = $text)]
+                $variant,
+            )+
+        }
+
+        impl $name {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// Name in scenario files.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $text,)+
+                }
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = LoadError;
+
+            fn from_str(name: &str) -> Result<Self, LoadError> {
+                let found = Self::ALL.iter().find(|algorithm| algorithm.name() == name);
+                found.copied().ok_or_else(|| LoadError::UnknownAlgorithm {
+                    operation: $operation,
+                    name: name.into(),
+                    allowed: &[$($text),+],
+                })
+            }
+        }
+    };
+}
+
+algorithms! {
+    /// Algorithms of barriers.
+    BarrierAlgorithm, "barrier":
+    /// Hensgen, Finkel, Manber 1988: in round k every member tells the one 2^k
+    /// further.
+    Dissemination = "dissemination",
+    /// Partners at distances 1, 2, 4, … tell each other.
+    RecursiveDoubling = "recursive-doubling",
+    /// Up and down a binomial tree.
+    Tree = "tree",
+    /// All tell member 0, which answers.
+    Linear = "linear",
+}
+
+algorithms! {
+    /// Algorithms of broadcasts.
+    BroadcastAlgorithm, "broadcast":
+    /// From the root to each, all at once.
+    Linear = "linear",
+    /// Down a binomial tree.
+    Binomial = "binomial",
+    /// Down a binary tree in segments.
+    Binary = "binary",
+    /// From each to the next in segments.
+    Chain = "chain",
+    /// van de Geijn: scattered down a binomial tree, then an all-gather by
+    /// recursive doubling.
+    ScatterRecursiveDoubling = "scatter-recursive-doubling",
+    /// van de Geijn: scattered down a binomial tree, then an all-gather around a
+    /// ring.
+    ScatterRing = "scatter-ring",
+}
+
+algorithms! {
+    /// Algorithms of reductions.
+    ReduceAlgorithm, "reduce":
+    /// All to the root, which combines one after the other.
+    Linear = "linear",
+    /// Up a binomial tree.
+    Binomial = "binomial",
+    /// Up a binary tree in segments.
+    Binary = "binary",
+    /// From each to the one before in segments.
+    Chain = "chain",
+    /// Rabenseifner: reduce-scatter by recursive halving, then a gather up a
+    /// binomial tree.
+    Rabenseifner = "rabenseifner",
+}
+
+algorithms! {
+    /// Algorithms of all-reductions.
+    AllreduceAlgorithm, "allreduce":
+    /// Partners at distances 1, 2, 4, … exchange all data.
+    RecursiveDoubling = "recursive-doubling",
+    /// Rabenseifner: reduce-scatter by recursive halving, then an all-gather by
+    /// recursive doubling.
+    Rabenseifner = "rabenseifner",
+    /// Reduce-scatter, then an all-gather, both around a ring.
+    Ring = "ring",
+    /// A reduction, then a broadcast, by the algorithms of those.
+    ReduceBroadcast = "reduce-broadcast",
+}
+
+algorithms! {
+    /// Algorithms of gathers and scatters.
+    GatherAlgorithm, "gather and scatter":
+    /// Between the root and each, all at once.
+    Linear = "linear",
+    /// Along a binomial tree.
+    Binomial = "binomial",
+}
+
+algorithms! {
+    /// Algorithms of all-gathers.
+    AllgatherAlgorithm, "allgather":
+    /// Bruck et al. 1997: what a member has doubles in every round.
+    Bruck = "bruck",
+    /// Around a ring.
+    Ring = "ring",
+    /// Partners at distances 1, 2, 4, … exchange what they have.
+    RecursiveDoubling = "recursive-doubling",
+    /// Chen et al. 2005: both ways around, two blocks at a time. A ring where
+    /// the number of members is odd.
+    NeighbourExchange = "neighbour-exchange",
+    /// A gather up a binomial tree, then a broadcast by the algorithm of those.
+    GatherBroadcast = "gather-broadcast",
+}
+
+algorithms! {
+    /// Algorithms of all-to-alls.
+    AlltoallAlgorithm, "alltoall":
+    /// Bruck et al. 1997: ⌈log₂ n⌉ rounds, data travels over several members.
+    Bruck = "bruck",
+    /// n − 1 rounds: of powers of two with the partner whose number differs by
+    /// exclusive or; otherwise to the one r further, from the one r before.
+    Pairwise = "pairwise",
+    /// All messages at once.
+    Linear = "linear",
+    /// As linear, with 32 members at a time.
+    Scattered = "scattered",
+    /// Along the groups of the network, after Prisacari, Rodriguez, Minkenberg,
+    /// *Generalized hierarchical all-to-all exchange patterns* (IPDPS 2013): one
+    /// partner per round, chosen by group and by index in the group rather than
+    /// by the plain number. Here: with G groups of width W (that of the largest)
+    /// there is a round for every (u, v), u < G, v < W, u first; in it the i-th
+    /// member of group g sends to member i + v (mod W) of group g + u + i
+    /// (mod G). So the members of a group send to min(W, G) different groups in
+    /// every round, and use as many of its global links; no message passes a
+    /// third member. Rounds with a member that does not exist, or oneself, are
+    /// left out.
+    ///
+    /// Needs [`Algorithms::groups`] of as many members as the communicator has;
+    /// without them the choice is automatic.
+    Hierarchical = "hierarchical",
+}
+
+algorithms! {
+    /// Algorithms of all-to-alls with sizes of their own (`MPI_Alltoallv`,
+    /// `MPI_Alltoallw`). Where nothing goes from one member to another, no
+    /// message does.
+    AlltoallvAlgorithm, "alltoallv":
+    /// As for all-to-alls.
+    Pairwise = "pairwise",
+    /// All messages at once.
+    Linear = "linear",
+    /// As linear, with 32 members at a time.
+    Scattered = "scattered",
+}
+
+algorithms! {
+    /// Algorithms of reduce-scatters.
+    ReduceScatterAlgorithm, "reduce-scatter":
+    /// Partners at distances n/2, n/4, … exchange halves.
+    RecursiveHalving = "recursive-halving",
+    /// n − 1 rounds, a block straight to its member in each.
+    Pairwise = "pairwise",
+    /// Around a ring.
+    Ring = "ring",
+}
+
+algorithms! {
+    /// Algorithms of scans, exclusive ones too.
+    ScanAlgorithm, "scan":
+    /// Partners at distances 1, 2, 4, … exchange sums.
+    RecursiveDoubling = "recursive-doubling",
+    /// From each member to the next.
+    Linear = "linear",
+}
+
+algorithms! {
+    /// Whose rules choose where no algorithm is named.
+    Family, "the family of algorithms":
+    /// Those of MPICH 4.
+    Mpich = "mpich",
+}
+
+/// Operations whose algorithm can be named.
+pub const OPERATIONS: &[&str] = &[
+    "barrier",
+    "broadcast",
+    "reduce",
+    "allreduce",
+    "gather",
+    "scatter",
+    "allgather",
+    "alltoall",
+    "alltoallv",
+    "reduce-scatter",
+    "scan",
+];
+
+/// How collectives are carried out. Makes [`CollectiveCall`](super::CollectiveCall)s;
+/// all members make theirs from equal settings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Algorithms {
+    /// Whose rules choose where no algorithm is named.
+    pub family: Family,
+    /// How fast a member combines data, in bytes of the operand that arrived;
+    /// `None`: in no time.
+    pub combine: Option<Bandwidth>,
+    /// Size of segments where data goes in segments and an algorithm is named.
+    pub segment: Bytes,
+    /// Which members are close to each other, for [`AlltoallAlgorithm::Hierarchical`].
+    pub groups: Option<Arc<Groups>>,
+    /// Of `MPI_Barrier`. For this and the following, `None`: automatic.
+    pub barrier: Option<BarrierAlgorithm>,
+    /// Of `MPI_Bcast`.
+    pub broadcast: Option<BroadcastAlgorithm>,
+    /// Of `MPI_Reduce`.
+    pub reduce: Option<ReduceAlgorithm>,
+    /// Of `MPI_Allreduce`.
+    pub allreduce: Option<AllreduceAlgorithm>,
+    /// Of `MPI_Gather`.
+    pub gather: Option<GatherAlgorithm>,
+    /// Of `MPI_Scatter`.
+    pub scatter: Option<GatherAlgorithm>,
+    /// Of `MPI_Allgather` and `MPI_Allgatherv`.
+    pub allgather: Option<AllgatherAlgorithm>,
+    /// Of `MPI_Alltoall`.
+    pub alltoall: Option<AlltoallAlgorithm>,
+    /// Of `MPI_Alltoallv` and `MPI_Alltoallw`.
+    pub alltoallv: Option<AlltoallvAlgorithm>,
+    /// Of `MPI_Reduce_scatter` and `MPI_Reduce_scatter_block`.
+    pub reduce_scatter: Option<ReduceScatterAlgorithm>,
+    /// Of `MPI_Scan` and `MPI_Exscan`.
+    pub scan: Option<ScanAlgorithm>,
+}
+
+impl Default for Algorithms {
+    fn default() -> Self {
+        Self {
+            family: Family::Mpich,
+            combine: None,
+            segment: Bytes(32 * 1024),
+            groups: None,
+            barrier: None,
+            broadcast: None,
+            reduce: None,
+            allreduce: None,
+            gather: None,
+            scatter: None,
+            allgather: None,
+            alltoall: None,
+            alltoallv: None,
+            reduce_scatter: None,
+            scan: None,
+        }
+    }
+}
+
+/// An algorithm by its name; `auto`: none.
+fn named<A: std::str::FromStr<Err = LoadError>>(name: &str) -> Result<Option<A>, LoadError> {
+    match name {
+        "auto" => Ok(None),
+        _ => name.parse().map(Some),
+    }
+}
+
+impl Algorithms {
+    /// Takes an algorithm by name for one of [`OPERATIONS`]; `auto`: as the
+    /// family chooses.
+    ///
+    /// # Errors
+    /// If there is no such operation, or no such algorithm for it.
+    pub fn set(&mut self, operation: &str, algorithm: &str) -> Result<(), LoadError> {
+        match operation {
+            "barrier" => self.barrier = named(algorithm)?,
+            "broadcast" => self.broadcast = named(algorithm)?,
+            "reduce" => self.reduce = named(algorithm)?,
+            "allreduce" => self.allreduce = named(algorithm)?,
+            "gather" => self.gather = named(algorithm)?,
+            "scatter" => self.scatter = named(algorithm)?,
+            "allgather" => self.allgather = named(algorithm)?,
+            "alltoall" => self.alltoall = named(algorithm)?,
+            "alltoallv" => self.alltoallv = named(algorithm)?,
+            "reduce-scatter" => self.reduce_scatter = named(algorithm)?,
+            "scan" => self.scan = named(algorithm)?,
+            _ => {
+                return Err(LoadError::UnknownCollective {
+                    name: operation.into(),
+                    allowed: OPERATIONS,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_read_back() {
+        for &algorithm in BroadcastAlgorithm::ALL {
+            assert_eq!(algorithm.name().parse(), Ok(algorithm));
+        }
+        let mut algorithms = Algorithms::default();
+        for operation in OPERATIONS {
+            algorithms.set(operation, "auto").unwrap();
+        }
+        assert_eq!(algorithms, Algorithms::default());
+        algorithms.set("allreduce", "ring").unwrap();
+        assert_eq!(algorithms.allreduce, Some(AllreduceAlgorithm::Ring));
+        algorithms.set("allreduce", "auto").unwrap();
+        assert_eq!(algorithms.allreduce, None);
+    }
+
+    #[test]
+    fn errors_say_what_is_allowed() {
+        let mut algorithms = Algorithms::default();
+        let error = algorithms.set("scan", "ring").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "unknown algorithm \"ring\" of scan; use one of: auto, recursive-doubling, linear"
+        );
+        let error = algorithms.set("bcast", "ring").unwrap_err();
+        let text = error.to_string();
+        assert!(text.starts_with("unknown collective \"bcast\"; use one of: barrier, broadcast,"));
+    }
+}

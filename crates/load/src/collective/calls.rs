@@ -1,0 +1,444 @@
+//! Makes the calls: each algorithm as a sequence of phases.
+
+use std::sync::Arc;
+
+use odonata_units::Bytes;
+
+use super::CollectiveCall;
+use super::algorithms::{
+    Algorithms, AllgatherAlgorithm, AllreduceAlgorithm, AlltoallAlgorithm, AlltoallvAlgorithm,
+    BarrierAlgorithm, BroadcastAlgorithm, GatherAlgorithm, ReduceAlgorithm, ReduceScatterAlgorithm,
+    ScanAlgorithm,
+};
+use super::data::Data;
+use super::phase::{Folding, Pattern, Phase, Tree};
+use crate::communicator::Member;
+use crate::program::CollectiveKind;
+
+/// Members with which a scattered all-to-all talks at once
+/// (`MPIR_CVAR_ALLTOALL_THROTTLE` of MPICH).
+const BATCH: u32 = 32;
+
+/// Largest power of two up to `size`.
+fn power_of_two(size: u32) -> u32 {
+    1 << size.ilog2()
+}
+
+/// Data of `total` bytes in segments of at most `segment`.
+fn segmented(total: Bytes, segment: Bytes) -> Data {
+    let parts = total.0.div_ceil(segment.0.max(1)).max(1);
+    Data::Split {
+        total,
+        parts: u32::try_from(parts).unwrap_or(u32::MAX),
+    }
+}
+
+fn whole(total: Bytes) -> Data {
+    Data::Split { total, parts: 1 }
+}
+
+/// Phases in the making, all with the same root.
+struct Phases {
+    root: Member,
+    phases: Vec<Phase>,
+}
+
+impl Phases {
+    fn from(root: Member) -> Self {
+        Self {
+            root,
+            phases: Vec::new(),
+        }
+    }
+
+    fn then(mut self, pattern: Pattern, data: &Data) -> Self {
+        self.phases.push(Phase {
+            pattern,
+            data: data.clone(),
+            root: self.root,
+        });
+        self
+    }
+
+    /// `inner` among a power of two of members, with the others folded in before
+    /// and out after, if there are any.
+    fn folded(
+        self,
+        size: u32,
+        before: Folding,
+        after: Option<Folding>,
+        data: &Data,
+        inner: impl FnOnce(Self) -> Self,
+    ) -> Self {
+        if size.is_power_of_two() {
+            return inner(self);
+        }
+        let folded = inner(self.then(Pattern::FoldIn(before), data));
+        match after {
+            Some(after) => folded.then(Pattern::FoldOut(after), data),
+            None => folded,
+        }
+    }
+
+    fn broadcast(
+        self,
+        algorithm: BroadcastAlgorithm,
+        segment: Bytes,
+        bytes: Bytes,
+        size: u32,
+    ) -> Self {
+        let blocks = Data::Split {
+            total: bytes,
+            parts: size,
+        };
+        match algorithm {
+            BroadcastAlgorithm::Linear => self.then(Pattern::Spread, &whole(bytes)),
+            BroadcastAlgorithm::Binomial => self.then(Pattern::Down(Tree::Binomial), &whole(bytes)),
+            BroadcastAlgorithm::Binary => {
+                self.then(Pattern::Down(Tree::Binary), &segmented(bytes, segment))
+            }
+            BroadcastAlgorithm::Chain => {
+                self.then(Pattern::Down(Tree::Chain), &segmented(bytes, segment))
+            }
+            BroadcastAlgorithm::ScatterRecursiveDoubling => {
+                let scattered = self.then(Pattern::ScatterTree, &blocks);
+                scattered.gather_doubling(size, &blocks)
+            }
+            BroadcastAlgorithm::ScatterRing => self
+                .then(Pattern::ScatterTree, &blocks)
+                .then(Pattern::RingGather, &blocks),
+        }
+    }
+
+    fn gather_doubling(self, size: u32, blocks: &Data) -> Self {
+        let inner = |phases: Self| phases.then(Pattern::GatherDoubling, blocks);
+        self.folded(size, Folding::Own, Some(Folding::All), blocks, inner)
+    }
+
+    fn reduce(self, algorithm: ReduceAlgorithm, segment: Bytes, bytes: Bytes, size: u32) -> Self {
+        match algorithm {
+            ReduceAlgorithm::Linear => self.then(Pattern::Up(Tree::Flat), &whole(bytes)),
+            ReduceAlgorithm::Binomial => self.then(Pattern::Up(Tree::Binomial), &whole(bytes)),
+            ReduceAlgorithm::Binary => {
+                self.then(Pattern::Up(Tree::Binary), &segmented(bytes, segment))
+            }
+            ReduceAlgorithm::Chain => {
+                self.then(Pattern::Up(Tree::Chain), &segmented(bytes, segment))
+            }
+            ReduceAlgorithm::Rabenseifner => {
+                let blocks = Data::Split {
+                    total: bytes,
+                    parts: power_of_two(size),
+                };
+                self.folded(size, Folding::Combined, None, &blocks, |phases| {
+                    phases
+                        .then(Pattern::Halving, &blocks)
+                        .then(Pattern::GatherFoldedTree, &blocks)
+                })
+            }
+        }
+    }
+}
+
+impl Algorithms {
+    fn call(&self, kind: CollectiveKind, phases: Phases) -> CollectiveCall {
+        CollectiveCall {
+            kind,
+            combine: self.combine,
+            phases: phases.phases.into(),
+        }
+    }
+
+    fn broadcast_phases(&self, phases: Phases, bytes: Bytes, size: u32) -> Phases {
+        let (algorithm, segment) = match self.broadcast {
+            Some(algorithm) => (algorithm, None),
+            None => self.family.broadcast(bytes, size),
+        };
+        phases.broadcast(algorithm, segment.unwrap_or(self.segment), bytes, size)
+    }
+
+    fn reduce_phases(&self, phases: Phases, bytes: Bytes, size: u32) -> Phases {
+        let (algorithm, segment) = match self.reduce {
+            Some(algorithm) => (algorithm, None),
+            None => self.family.reduce(bytes, size),
+        };
+        phases.reduce(algorithm, segment.unwrap_or(self.segment), bytes, size)
+    }
+
+    /// `MPI_Barrier` among `size` members: nobody leaves before all have entered.
+    pub fn barrier(&self, size: u32) -> CollectiveCall {
+        let phases = Phases::from(Member(0));
+        let nothing = Data::Nothing;
+        let algorithm = self.barrier.unwrap_or_else(|| self.family.barrier(size));
+        let up_and_down = |phases: Phases, tree| {
+            phases
+                .then(Pattern::Up(tree), &nothing)
+                .then(Pattern::Down(tree), &nothing)
+        };
+        let phases = match algorithm {
+            BarrierAlgorithm::Dissemination => phases.then(Pattern::Dissemination, &nothing),
+            BarrierAlgorithm::RecursiveDoubling => {
+                let (before, after) = (Folding::Combined, Some(Folding::All));
+                phases.folded(size, before, after, &nothing, |phases| {
+                    phases.then(Pattern::CombineDoubling, &nothing)
+                })
+            }
+            BarrierAlgorithm::Tree => up_and_down(phases, Tree::Binomial),
+            BarrierAlgorithm::Linear => phases
+                .then(Pattern::Up(Tree::Flat), &nothing)
+                .then(Pattern::Spread, &nothing),
+        };
+        self.call(CollectiveKind::Barrier, phases)
+    }
+
+    /// `MPI_Bcast` of `bytes` from `root` among `size` members.
+    pub fn broadcast(&self, root: Member, bytes: Bytes, size: u32) -> CollectiveCall {
+        let phases = self.broadcast_phases(Phases::from(root), bytes, size);
+        self.call(CollectiveKind::Broadcast, phases)
+    }
+
+    /// `MPI_Reduce` of vectors of `bytes` to `root` among `size` members.
+    pub fn reduce(&self, root: Member, bytes: Bytes, size: u32) -> CollectiveCall {
+        let phases = self.reduce_phases(Phases::from(root), bytes, size);
+        self.call(CollectiveKind::Reduce, phases)
+    }
+
+    /// `MPI_Allreduce` of vectors of `bytes` among `size` members.
+    pub fn allreduce(&self, bytes: Bytes, size: u32) -> CollectiveCall {
+        let phases = Phases::from(Member(0));
+        let algorithm = self.allreduce;
+        let phases = match algorithm.unwrap_or_else(|| self.family.allreduce(bytes, size)) {
+            AllreduceAlgorithm::RecursiveDoubling => {
+                let (before, after) = (Folding::Combined, Some(Folding::All));
+                phases.folded(size, before, after, &whole(bytes), |phases| {
+                    phases.then(Pattern::CombineDoubling, &whole(bytes))
+                })
+            }
+            AllreduceAlgorithm::Rabenseifner => {
+                let blocks = Data::Split {
+                    total: bytes,
+                    parts: power_of_two(size),
+                };
+                let (before, after) = (Folding::Combined, Some(Folding::All));
+                phases.folded(size, before, after, &blocks, |phases| {
+                    phases
+                        .then(Pattern::Halving, &blocks)
+                        .then(Pattern::GatherDoubling, &blocks)
+                })
+            }
+            AllreduceAlgorithm::Ring => {
+                let blocks = Data::Split {
+                    total: bytes,
+                    parts: size,
+                };
+                phases
+                    .then(Pattern::RingReduce, &blocks)
+                    .then(Pattern::RingGather, &blocks)
+            }
+            AllreduceAlgorithm::ReduceBroadcast => {
+                let reduced = self.reduce_phases(phases, bytes, size);
+                self.broadcast_phases(reduced, bytes, size)
+            }
+        };
+        self.call(CollectiveKind::Allreduce, phases)
+    }
+
+    /// `MPI_Gather` of `bytes` from each of `size` members to `root`.
+    pub fn gather(&self, root: Member, bytes: Bytes, size: u32) -> CollectiveCall {
+        let algorithm = self.gather;
+        let pattern = match algorithm.unwrap_or_else(|| self.family.gather(bytes, size)) {
+            GatherAlgorithm::Linear => Pattern::Gather,
+            GatherAlgorithm::Binomial => Pattern::GatherTree,
+        };
+        let blocks = Data::Equal {
+            block: bytes,
+            parts: size,
+        };
+        let phases = Phases::from(root).then(pattern, &blocks);
+        self.call(CollectiveKind::Gather, phases)
+    }
+
+    /// `MPI_Scatter` of `bytes` to each of `size` members from `root`.
+    pub fn scatter(&self, root: Member, bytes: Bytes, size: u32) -> CollectiveCall {
+        let algorithm = self.scatter;
+        let pattern = match algorithm.unwrap_or_else(|| self.family.scatter(bytes, size)) {
+            GatherAlgorithm::Linear => Pattern::Scatter,
+            GatherAlgorithm::Binomial => Pattern::ScatterTree,
+        };
+        let blocks = Data::Equal {
+            block: bytes,
+            parts: size,
+        };
+        let phases = Phases::from(root).then(pattern, &blocks);
+        self.call(CollectiveKind::Scatter, phases)
+    }
+
+    /// `MPI_Gatherv` to `root`, always linear: this member has `own` bytes, and
+    /// the root gets `all` (one entry per member; of the others' calls it may be
+    /// empty). Who has nothing sends nothing.
+    pub fn gatherv(&self, root: Member, own: Bytes, all: Arc<[Bytes]>) -> CollectiveCall {
+        let data = Data::Own {
+            sends: [own].into(),
+            receives: from_root(root, &all),
+        };
+        let phases = Phases::from(root).then(Pattern::Gather, &data);
+        self.call(CollectiveKind::Gather, phases)
+    }
+
+    /// `MPI_Scatterv` from `root`, always linear: this member gets `own` bytes,
+    /// and the root sends `all` (one entry per member; of the others' calls it
+    /// may be empty). Who gets nothing receives nothing.
+    pub fn scatterv(&self, root: Member, own: Bytes, all: Arc<[Bytes]>) -> CollectiveCall {
+        let data = Data::Own {
+            sends: from_root(root, &all),
+            receives: [own].into(),
+        };
+        let phases = Phases::from(root).then(Pattern::Scatter, &data);
+        self.call(CollectiveKind::Scatter, phases)
+    }
+
+    /// `MPI_Allgather` of `bytes` from each of `size` members.
+    pub fn allgather(&self, bytes: Bytes, size: u32) -> CollectiveCall {
+        let blocks = Data::Equal {
+            block: bytes,
+            parts: size,
+        };
+        self.allgather_of(&blocks, size)
+    }
+
+    /// `MPI_Allgatherv` of these bytes, one entry per member.
+    pub fn allgatherv(&self, sizes: Arc<[Bytes]>) -> CollectiveCall {
+        let size = sizes.len() as u32;
+        self.allgather_of(&Data::Listed(sizes), size)
+    }
+
+    fn allgather_of(&self, blocks: &Data, size: u32) -> CollectiveCall {
+        let phases = Phases::from(Member(0));
+        let total = blocks.bytes(super::data::Blocks::All);
+        let algorithm = self.allgather;
+        let phases = match algorithm.unwrap_or_else(|| self.family.allgather(total, size)) {
+            AllgatherAlgorithm::Bruck => phases.then(Pattern::Bruck, blocks),
+            AllgatherAlgorithm::NeighbourExchange if size % 2 == 0 => {
+                phases.then(Pattern::Neighbours, blocks)
+            }
+            AllgatherAlgorithm::Ring | AllgatherAlgorithm::NeighbourExchange => {
+                phases.then(Pattern::RingGather, blocks)
+            }
+            AllgatherAlgorithm::RecursiveDoubling => phases.gather_doubling(size, blocks),
+            AllgatherAlgorithm::GatherBroadcast => {
+                let gathered = phases.then(Pattern::GatherTree, blocks);
+                self.broadcast_phases(gathered, total, size)
+            }
+        };
+        self.call(CollectiveKind::Allgather, phases)
+    }
+
+    /// `MPI_Alltoall` of `bytes` from each to each of `size` members.
+    pub fn alltoall(&self, bytes: Bytes, size: u32) -> CollectiveCall {
+        let automatic = || self.family.alltoall(bytes, size);
+        let groups = self.groups.as_ref().filter(|groups| groups.size() == size);
+        let algorithm = match (self.alltoall, groups) {
+            (Some(AlltoallAlgorithm::Hierarchical), None) | (None, _) => automatic(),
+            (Some(algorithm), _) => algorithm,
+        };
+        let pattern = match algorithm {
+            AlltoallAlgorithm::Bruck => Pattern::AllToAllBruck,
+            AlltoallAlgorithm::Pairwise => Pattern::AllToAllPairwise,
+            AlltoallAlgorithm::Linear => Pattern::AllToAllAtOnce { batch: None },
+            AlltoallAlgorithm::Scattered => Pattern::AllToAllAtOnce { batch: Some(BATCH) },
+            AlltoallAlgorithm::Hierarchical => {
+                let groups = groups.expect("chosen only with groups");
+                Pattern::AllToAllHierarchical(groups.clone())
+            }
+        };
+        let blocks = Data::Equal {
+            block: bytes,
+            parts: size,
+        };
+        let phases = Phases::from(Member(0)).then(pattern, &blocks);
+        self.call(CollectiveKind::Alltoall, phases)
+    }
+
+    /// `MPI_Alltoallv` or `MPI_Alltoallw`: what this member sends to each and
+    /// receives from each, one entry per member.
+    pub fn alltoallv(&self, sends: Arc<[Bytes]>, receives: Arc<[Bytes]>) -> CollectiveCall {
+        let algorithm = self.alltoallv;
+        let size = sends.len() as u32;
+        let pattern = match algorithm.unwrap_or_else(|| self.family.alltoallv(size)) {
+            AlltoallvAlgorithm::Pairwise => Pattern::AllToAllPairwise,
+            AlltoallvAlgorithm::Linear => Pattern::AllToAllAtOnce { batch: None },
+            AlltoallvAlgorithm::Scattered => Pattern::AllToAllAtOnce { batch: Some(BATCH) },
+        };
+        let phases = Phases::from(Member(0)).then(pattern, &Data::Own { sends, receives });
+        self.call(CollectiveKind::Alltoall, phases)
+    }
+
+    /// `MPI_Reduce_scatter`: member i gets these bytes of the result, one entry
+    /// per member.
+    pub fn reduce_scatter(&self, sizes: Arc<[Bytes]>) -> CollectiveCall {
+        let size = sizes.len() as u32;
+        self.reduce_scatter_of(&Data::Listed(sizes), size)
+    }
+
+    /// `MPI_Reduce_scatter_block`: each of `size` members gets `bytes` of the
+    /// result.
+    pub fn reduce_scatter_block(&self, bytes: Bytes, size: u32) -> CollectiveCall {
+        let blocks = Data::Equal {
+            block: bytes,
+            parts: size,
+        };
+        self.reduce_scatter_of(&blocks, size)
+    }
+
+    fn reduce_scatter_of(&self, blocks: &Data, size: u32) -> CollectiveCall {
+        let phases = Phases::from(Member(0));
+        let total = blocks.bytes(super::data::Blocks::All);
+        let algorithm = self.reduce_scatter;
+        let phases = match algorithm.unwrap_or_else(|| self.family.reduce_scatter(total, size)) {
+            ReduceScatterAlgorithm::RecursiveHalving => {
+                let (before, after) = (Folding::Combined, Some(Folding::Own));
+                phases.folded(size, before, after, blocks, |phases| {
+                    phases.then(Pattern::Halving, blocks)
+                })
+            }
+            ReduceScatterAlgorithm::Pairwise => phases.then(Pattern::PairwiseReduce, blocks),
+            ReduceScatterAlgorithm::Ring => phases.then(Pattern::RingReduce, blocks),
+        };
+        self.call(CollectiveKind::ReduceScatter, phases)
+    }
+
+    /// `MPI_Scan` of vectors of `bytes` among `size` members.
+    pub fn scan(&self, bytes: Bytes, size: u32) -> CollectiveCall {
+        self.scan_of(CollectiveKind::Scan, false, bytes, size)
+    }
+
+    /// `MPI_Exscan` of vectors of `bytes` among `size` members.
+    pub fn exclusive_scan(&self, bytes: Bytes, size: u32) -> CollectiveCall {
+        self.scan_of(CollectiveKind::ExclusiveScan, true, bytes, size)
+    }
+
+    fn scan_of(
+        &self,
+        kind: CollectiveKind,
+        exclusive: bool,
+        bytes: Bytes,
+        _size: u32,
+    ) -> CollectiveCall {
+        let pattern = match self.scan.unwrap_or_else(|| self.family.scan()) {
+            ScanAlgorithm::RecursiveDoubling => Pattern::PrefixDoubling { exclusive },
+            ScanAlgorithm::Linear => Pattern::PrefixChain { exclusive },
+        };
+        let phases = Phases::from(Member(0)).then(pattern, &whole(bytes));
+        self.call(kind, phases)
+    }
+}
+
+/// A list by member as one by place.
+fn from_root(root: Member, all: &[Bytes]) -> Arc<[Bytes]> {
+    let mut places = all.to_vec();
+    if !places.is_empty() {
+        let root = root.0 as usize % places.len();
+        places.rotate_left(root);
+    }
+    places.into()
+}

@@ -1,0 +1,103 @@
+//! The rules of MPICH 4 between single members (not of its own node-aware
+//! compositions). Source: the control variables `MPIR_CVAR_*` and their defaults
+//! as documented with MPICH, and Thakur, Rabenseifner, Gropp, *Optimization of
+//! collective communication operations in MPICH* (IJHPCA 2005), which derives
+//! most of the limits.
+
+use odonata_units::Bytes;
+
+use super::super::algorithms::{
+    AllgatherAlgorithm, AllreduceAlgorithm, AlltoallAlgorithm, AlltoallvAlgorithm,
+    BarrierAlgorithm, BroadcastAlgorithm, GatherAlgorithm, ReduceAlgorithm, ReduceScatterAlgorithm,
+    ScanAlgorithm,
+};
+
+/// `MPIR_CVAR_BCAST_SHORT_MSG_SIZE`.
+const BROADCAST_SHORT: Bytes = Bytes(12_288);
+/// `MPIR_CVAR_BCAST_LONG_MSG_SIZE`.
+const BROADCAST_LONG: Bytes = Bytes(524_288);
+/// `MPIR_CVAR_BCAST_MIN_PROCS`.
+const BROADCAST_LEAST_MEMBERS: u32 = 8;
+/// `MPIR_CVAR_REDUCE_SHORT_MSG_SIZE`.
+const REDUCE_SHORT: Bytes = Bytes(2_048);
+/// `MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE`.
+const ALLREDUCE_SHORT: Bytes = Bytes(2_048);
+/// `MPIR_CVAR_ALLGATHER_SHORT_MSG_SIZE`, of the whole result.
+const ALLGATHER_SHORT: Bytes = Bytes(81_920);
+/// `MPIR_CVAR_ALLGATHER_LONG_MSG_SIZE`, of the whole result.
+const ALLGATHER_LONG: Bytes = Bytes(524_288);
+/// `MPIR_CVAR_ALLTOALL_SHORT_MSG_SIZE`, of a block.
+const ALLTOALL_SHORT: Bytes = Bytes(256);
+/// `MPIR_CVAR_ALLTOALL_MEDIUM_MSG_SIZE`, of a block.
+const ALLTOALL_MEDIUM: Bytes = Bytes(32_768);
+/// Fewer do without Bruck's all-to-all.
+const ALLTOALL_LEAST_MEMBERS: u32 = 8;
+/// `MPIR_CVAR_REDSCAT_COMMUTATIVE_LONG_MSG_SIZE`, of all blocks.
+const REDUCE_SCATTER_LONG: Bytes = Bytes(524_288);
+/// Size of an element where a rule counts them: double precision.
+const ELEMENT: u64 = 8;
+
+pub(super) const BARRIER: BarrierAlgorithm = BarrierAlgorithm::Dissemination;
+pub(super) const GATHER: GatherAlgorithm = GatherAlgorithm::Binomial;
+pub(super) const SCATTER: GatherAlgorithm = GatherAlgorithm::Binomial;
+pub(super) const ALLTOALLV: AlltoallvAlgorithm = AlltoallvAlgorithm::Scattered;
+pub(super) const SCAN: ScanAlgorithm = ScanAlgorithm::RecursiveDoubling;
+
+/// Whether there is an element at least for each of a power of two of members.
+fn can_be_scattered(bytes: Bytes, size: u32) -> bool {
+    bytes.0 / ELEMENT >= 1 << size.ilog2()
+}
+
+pub(super) fn broadcast(bytes: Bytes, size: u32) -> BroadcastAlgorithm {
+    if bytes < BROADCAST_SHORT || size < BROADCAST_LEAST_MEMBERS {
+        BroadcastAlgorithm::Binomial
+    } else if bytes < BROADCAST_LONG && size.is_power_of_two() {
+        BroadcastAlgorithm::ScatterRecursiveDoubling
+    } else {
+        BroadcastAlgorithm::ScatterRing
+    }
+}
+
+pub(super) fn reduce(bytes: Bytes, size: u32) -> ReduceAlgorithm {
+    if bytes > REDUCE_SHORT && can_be_scattered(bytes, size) {
+        ReduceAlgorithm::Rabenseifner
+    } else {
+        ReduceAlgorithm::Binomial
+    }
+}
+
+pub(super) fn allreduce(bytes: Bytes, size: u32) -> AllreduceAlgorithm {
+    if bytes > ALLREDUCE_SHORT && can_be_scattered(bytes, size) {
+        AllreduceAlgorithm::Rabenseifner
+    } else {
+        AllreduceAlgorithm::RecursiveDoubling
+    }
+}
+
+pub(super) fn allgather(total: Bytes, size: u32) -> AllgatherAlgorithm {
+    if total < ALLGATHER_LONG && size.is_power_of_two() {
+        AllgatherAlgorithm::RecursiveDoubling
+    } else if total < ALLGATHER_SHORT {
+        AllgatherAlgorithm::Bruck
+    } else {
+        AllgatherAlgorithm::Ring
+    }
+}
+
+pub(super) fn alltoall(block: Bytes, size: u32) -> AlltoallAlgorithm {
+    if block <= ALLTOALL_SHORT && size >= ALLTOALL_LEAST_MEMBERS {
+        AlltoallAlgorithm::Bruck
+    } else if block <= ALLTOALL_MEDIUM {
+        AlltoallAlgorithm::Scattered
+    } else {
+        AlltoallAlgorithm::Pairwise
+    }
+}
+
+pub(super) fn reduce_scatter(total: Bytes) -> ReduceScatterAlgorithm {
+    if total < REDUCE_SCATTER_LONG {
+        ReduceScatterAlgorithm::RecursiveHalving
+    } else {
+        ReduceScatterAlgorithm::Pairwise
+    }
+}

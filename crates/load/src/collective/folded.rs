@@ -1,0 +1,191 @@
+//! Phases among a power of two of places. Of other numbers, as many pairs as are
+//! needed fold into one each (Rabenseifner 2004; Thakur, Rabenseifner, Gropp
+//! 2005): the odd place of each of the first pairs leaves, the even one stays.
+
+use super::data::Blocks;
+use super::phase::{Exchange, Folding, Taking, Transfer};
+use super::tree;
+
+/// Which places stay.
+#[derive(Clone, Copy)]
+struct Folded {
+    /// Number of those that stay: the largest power of two up to `size`.
+    stay: u32,
+    /// Number of those that leave.
+    leave: u32,
+}
+
+impl Folded {
+    fn of(size: u32) -> Self {
+        let stay = 1 << size.ilog2();
+        Self {
+            stay,
+            leave: size - stay,
+        }
+    }
+
+    /// Where a place is among those that stay; `None` if it leaves.
+    fn index(self, place: u32) -> Option<u32> {
+        match place.checked_sub(2 * self.leave) {
+            Some(_) => Some(place - self.leave),
+            None => (place % 2 == 0).then_some(place / 2),
+        }
+    }
+
+    /// The place of one that stays; for `stay`, the end of the places.
+    fn place(self, index: u32) -> u32 {
+        index + index.min(self.leave)
+    }
+
+    /// The blocks of some that stay, and of those that they stand for.
+    fn blocks(self, parts: u32, first: u32, count: u32) -> Blocks {
+        if parts == self.stay {
+            return Blocks::Range { first, count };
+        }
+        let (first, end) = (self.place(first), self.place(first + count));
+        Blocks::Range {
+            first,
+            count: end - first,
+        }
+    }
+}
+
+fn fold(
+    place: u32,
+    size: u32,
+    round: u32,
+    blocks: impl Fn(u32) -> Blocks,
+) -> Option<(bool, Transfer)> {
+    let folded = Folded::of(size);
+    if round > 0 || place >= 2 * folded.leave {
+        return None;
+    }
+    let transfer = Transfer {
+        peer: place ^ 1,
+        tag: 0,
+        blocks: blocks(place | 1),
+    };
+    Some((place % 2 == 1, transfer))
+}
+
+fn folding_blocks(folding: Folding, leaves: u32) -> Blocks {
+    match folding {
+        Folding::Own => Blocks::one(leaves),
+        Folding::Combined | Folding::All => Blocks::All,
+    }
+}
+
+/// Those that leave give what they have.
+pub(super) fn fold_in(folding: Folding, place: u32, size: u32, round: u32) -> Option<Exchange> {
+    let (leaves, transfer) = fold(place, size, round, |leaves| folding_blocks(folding, leaves))?;
+    Some(if leaves {
+        sends(transfer)
+    } else if folding == Folding::Combined {
+        receives(transfer, Taking::Combine)
+    } else {
+        receives(transfer, Taking::Keep)
+    })
+}
+
+/// Those that have left get what they are owed.
+pub(super) fn fold_out(folding: Folding, place: u32, size: u32, round: u32) -> Option<Exchange> {
+    let (left, transfer) = fold(place, size, round, |left| folding_blocks(folding, left))?;
+    Some(if left {
+        receives(transfer, Taking::Keep)
+    } else {
+        sends(transfer)
+    })
+}
+
+fn sends(transfer: Transfer) -> Exchange {
+    Exchange {
+        receive: None,
+        send: Some(transfer),
+    }
+}
+
+fn receives(transfer: Transfer, taking: Taking) -> Exchange {
+    Exchange {
+        receive: Some((transfer, taking)),
+        send: None,
+    }
+}
+
+/// The partner at a distance among those that stay, and the own index.
+fn partner(place: u32, size: u32, distance: u32) -> Option<(Folded, u32, u32)> {
+    let folded = Folded::of(size);
+    let index = folded.index(place)?;
+    (distance < folded.stay).then_some((folded, index, index ^ distance))
+}
+
+/// `1 << round`, or more than any distance.
+fn power(round: u32) -> u32 {
+    1u32.checked_shl(round).unwrap_or(u32::MAX)
+}
+
+/// In each round everything goes both ways between partners and is combined.
+pub(super) fn combine(place: u32, size: u32, round: u32) -> Option<Exchange> {
+    let (folded, _, partner) = partner(place, size, power(round))?;
+    let transfer = Transfer {
+        peer: folded.place(partner),
+        tag: round,
+        blocks: Blocks::All,
+    };
+    Some(Exchange {
+        receive: Some((transfer, Taking::Combine)),
+        send: Some(transfer),
+    })
+}
+
+/// In each round partners get all blocks that the other has.
+pub(super) fn doubling(parts: u32, place: u32, size: u32, round: u32) -> Option<Exchange> {
+    let distance = power(round);
+    let (folded, index, partner) = partner(place, size, distance)?;
+    let transfer = |of: u32| Transfer {
+        peer: folded.place(partner),
+        tag: round,
+        blocks: folded.blocks(parts, of & !(distance - 1), distance),
+    };
+    Some(Exchange {
+        receive: Some((transfer(partner), Taking::Keep)),
+        send: Some(transfer(index)),
+    })
+}
+
+/// In each round partners give each other the half that the other goes on with.
+pub(super) fn halving(parts: u32, place: u32, size: u32, round: u32) -> Option<Exchange> {
+    let distance = Folded::of(size).stay >> 1 >> round.min(31);
+    if distance == 0 {
+        return None;
+    }
+    let (folded, index, partner) = partner(place, size, distance)?;
+    let transfer = |of: u32| Transfer {
+        peer: folded.place(partner),
+        tag: round,
+        blocks: folded.blocks(parts, of & !(distance - 1), distance),
+    };
+    Some(Exchange {
+        receive: Some((transfer(index), Taking::Combine)),
+        send: Some(transfer(partner)),
+    })
+}
+
+/// The blocks of those that stay go up a binomial tree.
+pub(super) fn gather(parts: u32, place: u32, size: u32, round: u32) -> Option<Exchange> {
+    let folded = Folded::of(size);
+    let exchange = tree::gather(folded.index(place)?, folded.stay, round)?;
+    let unfold = |transfer: Transfer| match transfer.blocks {
+        Blocks::Range { first, count } => Transfer {
+            peer: folded.place(transfer.peer),
+            blocks: folded.blocks(parts, first, count),
+            ..transfer
+        },
+        _ => unreachable!("a tree gathers ranges"),
+    };
+    Some(Exchange {
+        receive: exchange
+            .receive
+            .map(|(transfer, taking)| (unfold(transfer), taking)),
+        send: exchange.send.map(unfold),
+    })
+}

@@ -1,0 +1,242 @@
+//! Phases: the patterns of messages that collectives are put together from.
+//!
+//! In a phase every member has a *place*, its distance from the phase's root. A
+//! pattern says for each place either round by round what it exchanges, waiting
+//! at the end of each round, or what it sends and receives all at once.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::data::{Blocks, Data};
+use super::groups::Groups;
+use super::{all_to_all, folded, prefix, ring, tree};
+use crate::communicator::Member;
+
+/// Part of a collective.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Phase {
+    pub(super) pattern: Pattern,
+    pub(super) data: Data,
+    /// Who has place 0.
+    pub(super) root: Member,
+}
+
+/// A tree among the places, rooted at 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Tree {
+    /// All are children of the root.
+    Flat,
+    /// Place v without its lowest one-bit is its parent.
+    Binomial,
+    /// The children of v are 2v + 1 and 2v + 2.
+    Binary,
+    /// The child of v is v + 1.
+    Chain,
+}
+
+/// Who sends what to whom.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Pattern {
+    /// All blocks from the root down the tree, one after the other.
+    Down(Tree),
+    /// All blocks up the tree, one after the other, combined on the way.
+    Up(Tree),
+    /// All from the root to each at once.
+    Spread,
+    /// To each place its block, down a binomial tree.
+    ScatterTree,
+    /// From each place its block, up a binomial tree.
+    GatherTree,
+    /// The same among those that [`Pattern::FoldIn`] leaves.
+    GatherFoldedTree,
+    /// To each place its block from the root, at once.
+    Scatter,
+    /// From each place its block to the root, at once.
+    Gather,
+    /// Those beyond a power of two give all they have to one that stays.
+    FoldIn(Folding),
+    /// Those beyond a power of two get the result.
+    FoldOut(Folding),
+    /// Recursive doubling of combined data.
+    CombineDoubling,
+    /// Recursive doubling of collected blocks.
+    GatherDoubling,
+    /// Recursive halving of combined blocks.
+    Halving,
+    /// Everyone hears of everyone.
+    Dissemination,
+    /// Blocks go around; each adds its own.
+    RingReduce,
+    /// Blocks go around.
+    RingGather,
+    /// Blocks of the next, doubled in every round.
+    Bruck,
+    /// Pairs of blocks go both ways around. For even numbers.
+    Neighbours,
+    /// Each block straight to its place, which combines.
+    PairwiseReduce,
+    /// Blocks go on by powers of two.
+    AllToAllBruck,
+    /// One partner per round.
+    AllToAllPairwise,
+    /// With `batch` partners at once, `None`: with all.
+    AllToAllAtOnce { batch: Option<u32> },
+    /// One partner per round; those of a group in different groups.
+    AllToAllHierarchical(Arc<Groups>),
+    /// Recursive doubling of sums of what is below.
+    PrefixDoubling { exclusive: bool },
+    /// From each to the next.
+    PrefixChain { exclusive: bool },
+}
+
+/// What those beyond a power of two give or get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Folding {
+    /// All blocks, to be combined with those of the other.
+    Combined,
+    /// Their own block.
+    Own,
+    /// All blocks.
+    All,
+}
+
+/// What a receiver does with blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taking {
+    /// Keeps them in place of what it had.
+    Keep,
+    /// Combines them with its own.
+    Combine,
+    /// Knows what the sender knew.
+    Hear,
+    /// Combines them with the sum of those that it spoke to and, if they come
+    /// from below, with its result: that many operations.
+    Prefix { below: bool, operations: u8 },
+}
+
+impl Taking {
+    /// How often the data is combined with other data.
+    pub(super) fn operations(self) -> u8 {
+        match self {
+            Self::Keep | Self::Hear => 0,
+            Self::Combine => 1,
+            Self::Prefix { operations, .. } => operations,
+        }
+    }
+}
+
+/// A message to or from another place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Transfer {
+    pub(super) peer: u32,
+    /// Tells apart messages of the same two in the same phase.
+    pub(super) tag: u32,
+    pub(super) blocks: Blocks,
+}
+
+/// What a place does in a round: receives, sends, waits, combines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Exchange {
+    pub(super) receive: Option<(Transfer, Taking)>,
+    pub(super) send: Option<Transfer>,
+}
+
+/// One of several things that a place does without waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AtOnce {
+    Receive(Transfer),
+    Send(Transfer),
+    /// Nothing goes this way.
+    Nothing,
+    /// Waits for all before.
+    Wait,
+}
+
+/// What a place does at some point of a phase.
+pub(super) enum Doing {
+    Round(Exchange),
+    AtOnce(AtOnce),
+    /// It has done its part.
+    End,
+}
+
+impl Phase {
+    /// The place of a member.
+    pub(super) fn place(&self, member: Member, size: u32) -> u32 {
+        let around = u64::from(member.0) + u64::from(size) - u64::from(self.root.0);
+        (around % u64::from(size)) as u32
+    }
+
+    /// The member at a place.
+    pub(super) fn member(&self, place: u32, size: u32) -> Member {
+        let around = u64::from(place) + u64::from(self.root.0);
+        Member((around % u64::from(size)) as u32)
+    }
+
+    /// Whether there are no rounds, so that what is under way at the end is
+    /// waited for then.
+    pub(super) fn is_at_once(&self) -> bool {
+        matches!(
+            self.pattern,
+            Pattern::Spread | Pattern::Scatter | Pattern::Gather | Pattern::AllToAllAtOnce { .. }
+        )
+    }
+
+    /// What `place` of `size` does as its `index`-th.
+    pub(super) fn doing(&self, place: u32, size: u32, index: u64) -> Doing {
+        let data = &self.data;
+        let round = u32::try_from(index).unwrap_or(u32::MAX);
+        let exchange = match &self.pattern {
+            Pattern::Down(kind) => tree::down(*kind, data.parts(), place, size, index),
+            Pattern::Up(kind) => tree::up(*kind, data.parts(), place, size, index),
+            Pattern::ScatterTree => tree::scatter(place, size, round),
+            Pattern::GatherTree => tree::gather(place, size, round),
+            Pattern::GatherFoldedTree => folded::gather(data.parts(), place, size, round),
+            Pattern::FoldIn(folding) => folded::fold_in(*folding, place, size, round),
+            Pattern::FoldOut(folding) => folded::fold_out(*folding, place, size, round),
+            Pattern::CombineDoubling => folded::combine(place, size, round),
+            Pattern::GatherDoubling => folded::doubling(data.parts(), place, size, round),
+            Pattern::Halving => folded::halving(data.parts(), place, size, round),
+            Pattern::Dissemination => ring::dissemination(place, size, round),
+            Pattern::RingReduce => ring::reduce(place, size, round),
+            Pattern::RingGather => ring::gather(place, size, round),
+            Pattern::Bruck => ring::bruck(place, size, round),
+            Pattern::Neighbours => ring::neighbours(place, size, round),
+            Pattern::PairwiseReduce => ring::pairwise_reduce(place, size, round),
+            Pattern::AllToAllBruck => all_to_all::bruck(place, size, round),
+            Pattern::AllToAllPairwise => all_to_all::pairwise(data, place, size, round),
+            Pattern::AllToAllHierarchical(groups) => all_to_all::hierarchical(groups, place, index),
+            Pattern::PrefixDoubling { exclusive } => {
+                prefix::doubling(*exclusive, place, size, round)
+            }
+            Pattern::PrefixChain { exclusive } => prefix::chain(*exclusive, place, size, round),
+            Pattern::Spread => return at_once(tree::spread(place, size, index)),
+            Pattern::Scatter => return at_once(tree::scatter_at_once(data, place, size, index)),
+            Pattern::Gather => return at_once(tree::gather_at_once(data, place, size, index)),
+            Pattern::AllToAllAtOnce { batch } => {
+                return at_once(all_to_all::at_once(data, *batch, place, size, index));
+            }
+        };
+        exchange.map_or(Doing::End, Doing::Round)
+    }
+}
+
+fn at_once(next: Option<AtOnce>) -> Doing {
+    next.map_or(Doing::End, Doing::AtOnce)
+}
+
+/// `place + distance`, around.
+pub(super) fn after(place: u32, distance: u32, size: u32) -> u32 {
+    ((u64::from(place) + u64::from(distance)) % u64::from(size)) as u32
+}
+
+/// `place - distance`, around.
+pub(super) fn before(place: u32, distance: u32, size: u32) -> u32 {
+    after(place, size - distance % size, size)
+}
+
+/// Rounds in which doubling passes every place: ⌈log₂ size⌉.
+pub(super) fn doublings(size: u32) -> u32 {
+    size.next_power_of_two().trailing_zeros()
+}

@@ -1,0 +1,250 @@
+//! Phases along trees, and those in which the root talks to each at once.
+
+use odonata_units::Bytes;
+
+use super::data::{Blocks, Data, size_in};
+use super::phase::{AtOnce, Exchange, Taking, Transfer, Tree, doublings};
+
+impl Tree {
+    fn parent(self, place: u32) -> Option<u32> {
+        let above = place.checked_sub(1)?;
+        Some(match self {
+            Self::Flat => 0,
+            Self::Binomial => place & above,
+            Self::Binary => above / 2,
+            Self::Chain => above,
+        })
+    }
+
+    /// Number of children.
+    fn children(self, place: u32, size: u32) -> u32 {
+        match self {
+            Self::Flat if place == 0 => size - 1,
+            Self::Flat => 0,
+            Self::Binomial => {
+                let possible = match place {
+                    0 => doublings(size),
+                    _ => place.trailing_zeros(),
+                };
+                // 2^k below what is left, as only those have a place.
+                possible.min(doublings(size - place))
+            }
+            Self::Binary => {
+                let first = 2 * u64::from(place) + 1;
+                u64::from(size).saturating_sub(first).min(2) as u32
+            }
+            Self::Chain => u32::from(place + 1 < size),
+        }
+    }
+
+    /// The `index`-th child; of a binomial tree the one with the fewest below
+    /// it first.
+    fn child(self, place: u32, index: u32) -> u32 {
+        match self {
+            Self::Flat => 1 + index,
+            Self::Binomial => place + (1 << index),
+            Self::Binary => 2 * place + 1 + index,
+            Self::Chain => place + 1,
+        }
+    }
+}
+
+/// Round of a phase that goes along a tree in `segments`: the segment and the
+/// child. A segment is received and the one before sent on at the same time.
+fn turn(children: u32, segments: u32, index: u64) -> Option<(u64, u32)> {
+    let turns = u64::from(children.max(1));
+    let segment = index / turns;
+    (segment <= u64::from(segments)).then_some((segment, (index % turns) as u32))
+}
+
+fn segment_transfer(peer: u32, segment: u64) -> Transfer {
+    let segment = segment as u32;
+    Transfer {
+        peer,
+        tag: segment,
+        blocks: Blocks::one(segment),
+    }
+}
+
+/// Segments from the root to all: each is received from the parent while the
+/// one before goes to the first child; then it goes to the other children.
+pub(super) fn down(
+    tree: Tree,
+    segments: u32,
+    place: u32,
+    size: u32,
+    index: u64,
+) -> Option<Exchange> {
+    let children = tree.children(place, size);
+    let (segment, turn) = turn(children, segments, index)?;
+    let receives = turn == 0 && segment < u64::from(segments);
+    let receive = tree.parent(place).filter(|_| receives);
+    let send = segment.checked_sub(1).filter(|_| turn < children);
+    Some(Exchange {
+        receive: receive.map(|parent| (segment_transfer(parent, segment), Taking::Keep)),
+        // The child with the most below it first.
+        send: send.map(|segment| {
+            let child = tree.child(place, children - 1 - turn);
+            segment_transfer(child, segment)
+        }),
+    })
+}
+
+/// Segments from all to the root: each is received from the children, one after
+/// the other, while the one before goes to the parent.
+pub(super) fn up(tree: Tree, segments: u32, place: u32, size: u32, index: u64) -> Option<Exchange> {
+    let children = tree.children(place, size);
+    let (segment, turn) = turn(children, segments, index)?;
+    let receives = turn < children && segment < u64::from(segments);
+    let send = segment.checked_sub(1).filter(|_| turn == 0);
+    Some(Exchange {
+        receive: receives.then(|| {
+            let child = tree.child(place, turn);
+            (segment_transfer(child, segment), Taking::Combine)
+        }),
+        send: tree
+            .parent(place)
+            .and_then(|parent| send.map(|segment| segment_transfer(parent, segment))),
+    })
+}
+
+/// Everything below a place of a binomial tree, the place included.
+fn below(place: u32, size: u32) -> Blocks {
+    let most = match place {
+        0 => size,
+        _ => 1 << place.trailing_zeros(),
+    };
+    Blocks::Range {
+        first: place,
+        count: most.min(size - place),
+    }
+}
+
+/// What belongs to a place and those below it in a binomial tree goes down.
+pub(super) fn scatter(place: u32, size: u32, round: u32) -> Option<Exchange> {
+    let children = Tree::Binomial.children(place, size);
+    let transfer = |peer: u32, of: u32| Transfer {
+        peer,
+        tag: 0,
+        blocks: below(of, size),
+    };
+    match round.checked_sub(1) {
+        None => {
+            let parent = Tree::Binomial.parent(place);
+            Some(Exchange {
+                receive: parent.map(|parent| (transfer(parent, place), Taking::Keep)),
+                send: None,
+            })
+        }
+        Some(turn) if turn < children => {
+            let child = Tree::Binomial.child(place, children - 1 - turn);
+            Some(Exchange {
+                receive: None,
+                send: Some(transfer(child, child)),
+            })
+        }
+        Some(_) => None,
+    }
+}
+
+/// What belongs to a place and those below it in a binomial tree goes up.
+pub(super) fn gather(place: u32, size: u32, round: u32) -> Option<Exchange> {
+    let children = Tree::Binomial.children(place, size);
+    let transfer = |peer: u32, of: u32| Transfer {
+        peer,
+        tag: 0,
+        blocks: below(of, size),
+    };
+    if round < children {
+        let child = Tree::Binomial.child(place, round);
+        return Some(Exchange {
+            receive: Some((transfer(child, child), Taking::Keep)),
+            send: None,
+        });
+    }
+    let parent = Tree::Binomial.parent(place).filter(|_| round == children)?;
+    Some(Exchange {
+        receive: None,
+        send: Some(transfer(parent, place)),
+    })
+}
+
+/// Everything from the root to each.
+pub(super) fn spread(place: u32, size: u32, index: u64) -> Option<AtOnce> {
+    let transfer = |peer: u32| Transfer {
+        peer,
+        tag: 0,
+        blocks: Blocks::All,
+    };
+    match place {
+        0 => {
+            let peer = u32::try_from(index + 1).ok().filter(|&peer| peer < size)?;
+            Some(AtOnce::Send(transfer(peer)))
+        }
+        _ => (index == 0).then(|| AtOnce::Receive(transfer(0))),
+    }
+}
+
+/// With whom a place talks: the root with all others, they with the root.
+fn peer(place: u32, size: u32, index: u64) -> Option<u32> {
+    match place {
+        0 => u32::try_from(index + 1).ok().filter(|&peer| peer < size),
+        _ => (index == 0).then_some(0),
+    }
+}
+
+/// The block of each place from the root.
+pub(super) fn scatter_at_once(data: &Data, place: u32, size: u32, index: u64) -> Option<AtOnce> {
+    let peer = peer(place, size, index)?;
+    let transfer = |blocks| Transfer {
+        peer,
+        tag: 0,
+        blocks,
+    };
+    let own = Blocks::Pair {
+        from: 0,
+        to: place.max(peer),
+    };
+    Some(match (data, place) {
+        (Data::Own { sends, .. }, 0) => sends_if(sends, transfer(own)),
+        (Data::Own { receives, .. }, _) => receives_if(receives, transfer(own)),
+        (_, 0) => AtOnce::Send(transfer(Blocks::one(peer))),
+        _ => AtOnce::Receive(transfer(Blocks::one(place))),
+    })
+}
+
+/// The block of each place to the root.
+pub(super) fn gather_at_once(data: &Data, place: u32, size: u32, index: u64) -> Option<AtOnce> {
+    let peer = peer(place, size, index)?;
+    let transfer = |blocks| Transfer {
+        peer,
+        tag: 0,
+        blocks,
+    };
+    let own = Blocks::Pair {
+        from: place.max(peer),
+        to: 0,
+    };
+    Some(match (data, place) {
+        (Data::Own { receives, .. }, 0) => receives_if(receives, transfer(own)),
+        (Data::Own { sends, .. }, _) => sends_if(sends, transfer(own)),
+        (_, 0) => AtOnce::Receive(transfer(Blocks::one(peer))),
+        _ => AtOnce::Send(transfer(Blocks::one(place))),
+    })
+}
+
+/// Sends what goes to a peer, if anything does.
+pub(super) fn sends_if(sends: &[Bytes], transfer: Transfer) -> AtOnce {
+    match size_in(sends, transfer.peer) {
+        Bytes::ZERO => AtOnce::Nothing,
+        _ => AtOnce::Send(transfer),
+    }
+}
+
+/// Receives what comes from a peer, if anything does.
+pub(super) fn receives_if(receives: &[Bytes], transfer: Transfer) -> AtOnce {
+    match size_in(receives, transfer.peer) {
+        Bytes::ZERO => AtOnce::Nothing,
+        _ => AtOnce::Receive(transfer),
+    }
+}
