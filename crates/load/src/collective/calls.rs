@@ -318,7 +318,7 @@ impl Algorithms {
         let algorithm = self.allgather;
         let phases = match algorithm.unwrap_or_else(|| self.family.allgather(total, size)) {
             AllgatherAlgorithm::Bruck => phases.then(Pattern::Bruck, blocks),
-            AllgatherAlgorithm::NeighbourExchange if size % 2 == 0 => {
+            AllgatherAlgorithm::NeighbourExchange if size.is_multiple_of(2) => {
                 phases.then(Pattern::Neighbours, blocks)
             }
             AllgatherAlgorithm::Ring | AllgatherAlgorithm::NeighbourExchange => {

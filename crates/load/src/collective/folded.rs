@@ -28,7 +28,7 @@ impl Folded {
     fn index(self, place: u32) -> Option<u32> {
         match place.checked_sub(2 * self.leave) {
             Some(_) => Some(place - self.leave),
-            None => (place % 2 == 0).then_some(place / 2),
+            None => place.is_multiple_of(2).then_some(place / 2),
         }
     }
 

@@ -100,7 +100,7 @@ pub(super) fn neighbours(place: u32, size: u32, round: u32) -> Option<Exchange> 
     }
     // Pairs come from both sides in turn, each time from one further.
     let pair = |place: u32, round: u32| {
-        let from_below = (round % 2 == 1) == (place % 2 == 0);
+        let from_below = round % 2 != place % 2;
         let distance = round.div_ceil(2);
         match from_below {
             true => before(place / 2, distance, pairs),
