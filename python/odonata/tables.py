@@ -380,9 +380,7 @@ RANKS = TableSchema(
         Column(
             "receive_wait_ps", pa.int64(), "time with nothing to do until others' messages came"
         ),
-        Column(
-            "collective_ps", pa.int64(), "time in blocking collectives, whatever it did there"
-        ),
+        Column("collective_ps", pa.int64(), "time in blocking collectives, whatever it did there"),
         Column("collective_compute_ps", pa.int64(), "part of it: time combining data"),
         Column("total_ps", pa.int64(), "all of it"),
     ),

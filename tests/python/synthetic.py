@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from odonata.tables import ENGINE_TABLES
+
 PS_PER_US = 1_000_000
 ACTIVITY = ("injected_bytes", "delivered_bytes", "messages", "message_latency_sum_ps")
 
@@ -122,6 +124,7 @@ def engine_result(p: int = 2, a: int = 4, h: int = 2, seed: int = 1) -> dict[str
             "mean_routers_visited": 2.9 + job / 10,
             "compute_ps": 0.0,
             "wait_ps": 1e9,
+            "unreceived_messages": 0,
         }
         for key, value in row.items():
             jobs.setdefault(key, []).append(value)
@@ -228,5 +231,10 @@ def engine_result(p: int = 2, a: int = 4, h: int = 2, seed: int = 1) -> dict[str
                 "created_ps",
                 "delivered_ps",
             )
+        },
+        # As for open-loop jobs: nothing.
+        **{
+            name: {column.name: [] for column in ENGINE_TABLES[name].columns}
+            for name in ("ranks", "rank_activity", "message_sizes", "communication")
         },
     }

@@ -11,6 +11,7 @@ mod properties;
 mod protocol;
 mod queueing;
 mod scenario;
+mod semantics;
 mod throughput;
 mod zero_load;
 
