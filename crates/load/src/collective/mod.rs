@@ -252,3 +252,6 @@ impl CollectiveCall {
 fn phase_of(tag: u32) -> usize {
     (tag / PHASE_TAGS) as usize
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,324 @@
+//! Carries out calls in a random order of steps and follows every byte: whose
+//! contribution to it a member holds.
+
+use odonata_units::Bytes;
+use odonata_units::random::{Purpose, StreamKey};
+
+use super::super::data::{Blocks, Data};
+use super::super::phase::Taking;
+use super::super::{Act, CollectiveCall, Move};
+use crate::communicator::Member;
+use crate::script::Cursor;
+
+/// When a send is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Network {
+    /// When its receive is posted.
+    Synchronous,
+    /// At once; messages overtake each other.
+    Buffered,
+}
+
+/// Whose data a member holds, a bit for each place. Of each byte; 0: it does not
+/// have the byte.
+pub type Held = Vec<u64>;
+
+/// What the bytes of a call are.
+pub enum Space {
+    /// A vector, cut into blocks by the data of each phase.
+    Vector,
+    /// Bytes from place to place, by sender, then by receiver.
+    Matrix(Vec<Vec<u64>>),
+}
+
+impl Space {
+    pub fn len(&self, data: &Data) -> usize {
+        match self {
+            Self::Matrix(sizes) => sizes.iter().flatten().sum::<u64>() as usize,
+            Self::Vector if *data == Data::Nothing => 1,
+            Self::Vector => data.bytes(Blocks::All).0 as usize,
+        }
+    }
+
+    /// The bytes of `blocks` that place `sender` sends.
+    fn bytes(&self, data: &Data, blocks: Blocks, sender: u32) -> Vec<usize> {
+        let pair = |sizes: &[Vec<u64>], from: u32, to: u32| {
+            let (from, to) = (from as usize, to as usize);
+            let before: u64 = sizes[..from].iter().flatten().sum();
+            let first = before + sizes[from][..to].iter().sum::<u64>();
+            (first as usize..(first + sizes[from][to]) as usize).collect::<Vec<_>>()
+        };
+        let mut bytes = match (self, blocks) {
+            (Self::Matrix(sizes), Blocks::Pair { from, to }) => pair(sizes, from, to),
+            (Self::Matrix(sizes), Blocks::Ways { distance, size }) => {
+                // What has gone its way up to this bit came from that far behind.
+                let ways = (0..size).filter(|way| way & distance != 0);
+                ways.flat_map(|way| {
+                    let from = (sender + size - way % distance) % size;
+                    pair(sizes, from, (from + way) % size)
+                })
+                .collect()
+            }
+            (Self::Vector, Blocks::All) => (0..self.len(data)).collect(),
+            (Self::Vector, Blocks::Range { .. }) if *data == Data::Nothing => vec![0],
+            (Self::Vector, Blocks::Range { first, count }) => (0..count)
+                .flat_map(|at| {
+                    let block = (first + at) % data.parts();
+                    let before = data.bytes(Blocks::Range {
+                        first: 0,
+                        count: block,
+                    });
+                    let first = before.0 as usize;
+                    first..first + data.bytes(Blocks::one(block)).0 as usize
+                })
+                .collect(),
+            (_, blocks) => panic!("{blocks:?} of another space"),
+        };
+        bytes.sort_unstable();
+        bytes
+    }
+}
+
+struct Message {
+    from: usize,
+    to: usize,
+    tag: u32,
+    bytes: Vec<usize>,
+    held: Held,
+    /// It can be received.
+    arrived: bool,
+}
+
+struct Receive {
+    from: usize,
+    tag: u32,
+    bytes: Vec<usize>,
+    taking: Taking,
+    got: Option<Held>,
+}
+
+#[derive(Default)]
+struct State {
+    cursor: Cursor,
+    /// The same for [`CollectiveCall::next`], which is to agree.
+    moves: Cursor,
+    sending: usize,
+    receives: Vec<Receive>,
+    waits: bool,
+    done: bool,
+    held: Held,
+    /// Of a scan: what is below, and the own where that belongs to it.
+    result: Held,
+}
+
+/// What members hold in the end: data, and result of a scan.
+pub struct Outcome {
+    pub held: Vec<Held>,
+    pub results: Vec<Held>,
+}
+
+/// Carries out `calls`, one per member, which hold `held` before (and have
+/// `results` of a scan), in an order of steps that follows from `seed`.
+///
+/// # Panics
+/// If they do not come to an end, or anything about their messages is wrong.
+pub fn execute(
+    calls: &[CollectiveCall],
+    space: &Space,
+    held: Vec<Held>,
+    results: Vec<Held>,
+    network: Network,
+    seed: u64,
+) -> Outcome {
+    let size = calls.len() as u32;
+    let mut random = StreamKey::new(seed, Purpose::Placement).stream(0);
+    let mut states: Vec<State> = held
+        .into_iter()
+        .zip(results)
+        .map(|(held, result)| State {
+            held,
+            result,
+            ..State::default()
+        })
+        .collect();
+    let mut messages: Vec<Message> = Vec::new();
+    loop {
+        let runnable: Vec<usize> = (0..states.len())
+            .filter(|&m| !states[m].done && (!states[m].waits || states[m].is_complete()))
+            .collect();
+        let under_way = |message: &&Message| !message.arrived;
+        let arriving = messages.iter().filter(under_way).count();
+        let choices = (runnable.len() + arriving) as u32;
+        if choices == 0 {
+            break;
+        }
+        let choice = random.below(choices) as usize;
+        match runnable.get(choice) {
+            Some(&member) => {
+                let call = &calls[member];
+                step(
+                    call,
+                    member,
+                    size,
+                    space,
+                    &mut states[member],
+                    &mut messages,
+                    network,
+                );
+            }
+            None => {
+                let mut late = messages.iter_mut().filter(|message| !message.arrived);
+                let message = late.nth(choice - runnable.len()).expect("counted");
+                message.arrived = true;
+            }
+        }
+        match_messages(&mut states, &mut messages, network);
+    }
+    let stuck: Vec<usize> = (0..states.len()).filter(|&m| !states[m].done).collect();
+    assert!(stuck.is_empty(), "members {stuck:?} wait for ever");
+    assert!(messages.is_empty(), "a message that nobody receives");
+    assert!(
+        states
+            .iter()
+            .all(|s| s.receives.is_empty() && s.sending == 0)
+    );
+    let (held, results) = states.into_iter().map(|s| (s.held, s.result)).unzip();
+    Outcome { held, results }
+}
+
+impl State {
+    fn is_complete(&self) -> bool {
+        self.sending == 0 && self.receives.iter().all(|receive| receive.got.is_some())
+    }
+
+    /// Takes what has arrived.
+    fn take(&mut self) {
+        for receive in self.receives.drain(..) {
+            let got = receive.got.expect("it has arrived");
+            for (&byte, got) in receive.bytes.iter().zip(got) {
+                let own = &mut self.held[byte];
+                match receive.taking {
+                    Taking::Keep => {
+                        assert_eq!(*own & !got, 0, "byte {byte} loses contributions");
+                        *own = got;
+                    }
+                    Taking::Hear => *own |= got,
+                    Taking::Combine => {
+                        assert_eq!(*own & got, 0, "byte {byte} combined twice");
+                        assert_ne!(*own, 0, "byte {byte} combined with nothing");
+                        *own |= got;
+                    }
+                    Taking::Prefix { below, .. } => {
+                        assert_eq!(*own & got, 0, "byte {byte} combined twice");
+                        *own |= got;
+                        if below {
+                            assert_eq!(self.result[byte] & got, 0);
+                            self.result[byte] |= got;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn step(
+    call: &CollectiveCall,
+    member: usize,
+    size: u32,
+    space: &Space,
+    state: &mut State,
+    messages: &mut Vec<Message>,
+    network: Network,
+) {
+    if std::mem::take(&mut state.waits) {
+        state.take();
+    }
+    let me = Member(member as u32);
+    let act = call.act(me, size, &mut state.cursor);
+    let next = call.next(me, size, &mut state.moves);
+    assert_eq!(state.cursor, state.moves);
+    match act {
+        Act::Send { to, tag, blocks } => {
+            let phase = &call.phases[super::super::phase_of(tag)];
+            let bytes = space.bytes(&phase.data, blocks, phase.place(me, size));
+            let sent = match phase.data {
+                Data::Nothing => 1,
+                _ => bytes.len().max(1) as u64,
+            };
+            let expected = Move::Send {
+                to,
+                bytes: Bytes(sent),
+                tag,
+            };
+            assert_eq!(next, expected);
+            assert_ne!(to, me, "a message to itself");
+            let held: Held = bytes.iter().map(|&byte| state.held[byte]).collect();
+            assert!(
+                held.iter().all(|&of| of != 0),
+                "sends what it does not have"
+            );
+            state.sending += 1;
+            messages.push(Message {
+                from: member,
+                to: to.0 as usize,
+                tag,
+                bytes,
+                held,
+                arrived: network == Network::Synchronous,
+            });
+        }
+        Act::Receive {
+            from,
+            tag,
+            blocks,
+            taking,
+        } => {
+            assert_eq!(next, Move::Receive { from, tag });
+            let phase = &call.phases[super::super::phase_of(tag)];
+            state.receives.push(Receive {
+                from: from.0 as usize,
+                tag,
+                bytes: space.bytes(&phase.data, blocks, phase.place(from, size)),
+                taking,
+                got: None,
+            });
+        }
+        Act::WaitAll => {
+            assert_eq!(next, Move::WaitAll);
+            state.waits = true;
+        }
+        Act::Combine { .. } => assert!(matches!(next, Move::Compute(_))),
+        Act::Done if state.is_complete() => {
+            assert_eq!(next, Move::Done);
+            state.take();
+            state.done = true;
+        }
+        Act::Done => state.waits = true,
+    }
+    // A buffered send is complete at once.
+    if network == Network::Buffered {
+        state.sending = 0;
+    }
+}
+
+/// Gives what has arrived to the receives that it matches.
+fn match_messages(states: &mut [State], messages: &mut Vec<Message>, network: Network) {
+    messages.retain(|message| {
+        if !message.arrived {
+            return true;
+        }
+        let matches = |receive: &&mut Receive| {
+            receive.got.is_none() && receive.from == message.from && receive.tag == message.tag
+        };
+        let Some(receive) = states[message.to].receives.iter_mut().find(matches) else {
+            return true;
+        };
+        assert_eq!(receive.bytes, message.bytes, "another message was expected");
+        receive.got = Some(message.held.clone());
+        if network == Network::Synchronous {
+            states[message.from].sending -= 1;
+        }
+        false
+    });
+}
