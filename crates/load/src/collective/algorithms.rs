@@ -72,6 +72,9 @@ algorithms! {
     Binomial = "binomial",
     /// Down a binary tree in segments.
     Binary = "binary",
+    /// Two halves down two binary trees in segments, then the places of both
+    /// trees exchange halves.
+    SplitBinary = "split-binary",
     /// From each to the next in segments.
     Chain = "chain",
     /// van de Geijn: scattered down a binomial tree, then an all-gather by
@@ -203,6 +206,8 @@ algorithms! {
     Family, "the family of algorithms":
     /// Those of MPICH 4.
     Mpich = "mpich",
+    /// Those of Open MPI 1.3 to 4.0.
+    OpenMpi = "open-mpi",
 }
 
 /// Operations whose algorithm can be named.

@@ -10,7 +10,7 @@ use super::algorithms::{
     BarrierAlgorithm, BroadcastAlgorithm, GatherAlgorithm, ReduceAlgorithm, ReduceScatterAlgorithm,
     ScanAlgorithm,
 };
-use super::data::Data;
+use super::data::{Blocks, Data};
 use super::phase::{Folding, Pattern, Phase, Tree};
 use crate::communicator::Member;
 use crate::program::CollectiveKind;
@@ -96,6 +96,15 @@ impl Phases {
             BroadcastAlgorithm::Binomial => self.then(Pattern::Down(Tree::Binomial), &whole(bytes)),
             BroadcastAlgorithm::Binary => {
                 self.then(Pattern::Down(Tree::Binary), &segmented(bytes, segment))
+            }
+            BroadcastAlgorithm::SplitBinary => {
+                let half = segmented(Bytes(bytes.0.div_ceil(2)), segment);
+                let halves = Data::Split {
+                    total: bytes,
+                    parts: half.parts().saturating_mul(2),
+                };
+                self.then(Pattern::SplitDown, &halves)
+                    .then(Pattern::SwapHalves, &halves)
             }
             BroadcastAlgorithm::Chain => {
                 self.then(Pattern::Down(Tree::Chain), &segmented(bytes, segment))
@@ -303,20 +312,27 @@ impl Algorithms {
             block: bytes,
             parts: size,
         };
-        self.allgather_of(&blocks, size)
+        let total = blocks.bytes(Blocks::All);
+        self.allgather_of(&blocks, size, self.family.allgather(total, size))
     }
 
     /// `MPI_Allgatherv` of these bytes, one entry per member.
     pub fn allgatherv(&self, sizes: Arc<[Bytes]>) -> CollectiveCall {
         let size = sizes.len() as u32;
-        self.allgather_of(&Data::Listed(sizes), size)
+        let blocks = Data::Listed(sizes);
+        let total = blocks.bytes(Blocks::All);
+        self.allgather_of(&blocks, size, self.family.allgatherv(total, size))
     }
 
-    fn allgather_of(&self, blocks: &Data, size: u32) -> CollectiveCall {
+    fn allgather_of(
+        &self,
+        blocks: &Data,
+        size: u32,
+        automatic: AllgatherAlgorithm,
+    ) -> CollectiveCall {
         let phases = Phases::from(Member(0));
-        let total = blocks.bytes(super::data::Blocks::All);
-        let algorithm = self.allgather;
-        let phases = match algorithm.unwrap_or_else(|| self.family.allgather(total, size)) {
+        let total = blocks.bytes(Blocks::All);
+        let phases = match self.allgather.unwrap_or(automatic) {
             AllgatherAlgorithm::Bruck => phases.then(Pattern::Bruck, blocks),
             AllgatherAlgorithm::NeighbourExchange if size.is_multiple_of(2) => {
                 phases.then(Pattern::Neighbours, blocks)
@@ -363,8 +379,7 @@ impl Algorithms {
     /// receives from each, one entry per member.
     pub fn alltoallv(&self, sends: Arc<[Bytes]>, receives: Arc<[Bytes]>) -> CollectiveCall {
         let algorithm = self.alltoallv;
-        let size = sends.len() as u32;
-        let pattern = match algorithm.unwrap_or_else(|| self.family.alltoallv(size)) {
+        let pattern = match algorithm.unwrap_or_else(|| self.family.alltoallv()) {
             AlltoallvAlgorithm::Pairwise => Pattern::AllToAllPairwise,
             AlltoallvAlgorithm::Linear => Pattern::AllToAllAtOnce { batch: None },
             AlltoallvAlgorithm::Scattered => Pattern::AllToAllAtOnce { batch: Some(BATCH) },
@@ -392,7 +407,7 @@ impl Algorithms {
 
     fn reduce_scatter_of(&self, blocks: &Data, size: u32) -> CollectiveCall {
         let phases = Phases::from(Member(0));
-        let total = blocks.bytes(super::data::Blocks::All);
+        let total = blocks.bytes(Blocks::All);
         let algorithm = self.reduce_scatter;
         let phases = match algorithm.unwrap_or_else(|| self.family.reduce_scatter(total, size)) {
             ReduceScatterAlgorithm::RecursiveHalving => {

@@ -40,6 +40,11 @@ pub(super) enum Tree {
 pub(super) enum Pattern {
     /// All blocks from the root down the tree, one after the other.
     Down(Tree),
+    /// Half of the blocks down one binary tree of all but the root, half down
+    /// another.
+    SplitDown,
+    /// Places of the two trees give each other their halves.
+    SwapHalves,
     /// All blocks up the tree, one after the other, combined on the way.
     Up(Tree),
     /// All from the root to each at once.
@@ -190,6 +195,8 @@ impl Phase {
         let exchange = match &self.pattern {
             Pattern::Down(kind) => tree::down(*kind, data.parts(), place, size, index),
             Pattern::Up(kind) => tree::up(*kind, data.parts(), place, size, index),
+            Pattern::SplitDown => tree::split_down(data.parts(), place, size, index),
+            Pattern::SwapHalves => tree::swap_halves(data.parts(), place, size, round),
             Pattern::ScatterTree => tree::scatter(place, size, round),
             Pattern::GatherTree => tree::gather(place, size, round),
             Pattern::GatherFoldedTree => folded::gather(data.parts(), place, size, round),

@@ -50,11 +50,15 @@ impl Tree {
 }
 
 /// Round of a phase that goes along a tree in `segments`: the segment and the
-/// child. A segment is received and the one before sent on at the same time.
+/// child. A segment is received while the one before goes on.
 fn turn(children: u32, segments: u32, index: u64) -> Option<(u64, u32)> {
     let turns = u64::from(children.max(1));
     let segment = index / turns;
     (segment <= u64::from(segments)).then_some((segment, (index % turns) as u32))
+}
+
+fn is_last(turn: u32, children: u32) -> bool {
+    turn + 1 == children.max(1)
 }
 
 fn segment_transfer(peer: u32, segment: u64) -> Transfer {
@@ -66,8 +70,8 @@ fn segment_transfer(peer: u32, segment: u64) -> Transfer {
     }
 }
 
-/// Segments from the root to all: each is received from the parent while the
-/// one before goes to the first child; then it goes to the other children.
+/// Segments from the root to all: each goes to one child after the other, and
+/// the next is received from the parent while it goes to the last.
 pub(super) fn down(
     tree: Tree,
     segments: u32,
@@ -77,7 +81,7 @@ pub(super) fn down(
 ) -> Option<Exchange> {
     let children = tree.children(place, size);
     let (segment, turn) = turn(children, segments, index)?;
-    let receives = turn == 0 && segment < u64::from(segments);
+    let receives = is_last(turn, children) && segment < u64::from(segments);
     let receive = tree.parent(place).filter(|_| receives);
     let send = segment.checked_sub(1).filter(|_| turn < children);
     Some(Exchange {
@@ -105,6 +109,83 @@ pub(super) fn up(tree: Tree, segments: u32, place: u32, size: u32, index: u64) -
         send: tree
             .parent(place)
             .and_then(|parent| send.map(|segment| segment_transfer(parent, segment))),
+    })
+}
+
+/// Two binary trees share the places but the root: the odd ones are in the
+/// first, the even ones in the second. The segments of the first half go down the
+/// first, those of the second down the second, as in [`down`]; the root serves
+/// both in turn.
+pub(super) fn split_down(parts: u32, place: u32, size: u32, index: u64) -> Option<Exchange> {
+    let segments = parts / 2;
+    let Some(beyond) = place.checked_sub(1) else {
+        // The root begins at once: it waits for nobody.
+        let (segment, side) = (index / 2, (index % 2) as u32);
+        let child = 1 + side;
+        return (segment < u64::from(segments)).then(|| Exchange {
+            receive: None,
+            send: (child < size)
+                .then(|| segment_transfer(child, segment + u64::from(side * segments))),
+        });
+    };
+    let (side, within) = (beyond % 2, beyond / 2);
+    let places = (size - side) / 2;
+    let on_this_side = |transfer: Transfer| {
+        let segment = transfer.tag + side * segments;
+        segment_transfer(2 * transfer.peer + 1 + side, u64::from(segment))
+    };
+    let exchange = down(Tree::Binary, segments, within, places, index)?;
+    let receive = match within {
+        // The first of a tree has the root above it.
+        0 => {
+            let children = Tree::Binary.children(0, places);
+            let (segment, turn) = turn(children, segments, index)?;
+            let receives = is_last(turn, children) && segment < u64::from(segments);
+            let segment = segment + u64::from(side * segments);
+            receives.then(|| segment_transfer(0, segment))
+        }
+        _ => exchange.receive.map(|(transfer, _)| on_this_side(transfer)),
+    };
+    Some(Exchange {
+        receive: receive.map(|transfer| (transfer, Taking::Keep)),
+        send: exchange.send.map(on_this_side),
+    })
+}
+
+/// The halves of [`split_down`] between a place of the first tree and the next
+/// one, of the second; the last one, if it is alone, gets its from the root.
+pub(super) fn swap_halves(parts: u32, place: u32, size: u32, round: u32) -> Option<Exchange> {
+    if round > 0 {
+        return None;
+    }
+    let half = |side: u32| Blocks::Range {
+        first: side * (parts / 2),
+        count: parts / 2,
+    };
+    let transfer = |peer, side| Transfer {
+        peer,
+        tag: 0,
+        blocks: half(side),
+    };
+    let last = size - 1;
+    let alone = size.is_multiple_of(2).then_some(last);
+    if Some(place) == alone {
+        return Some(Exchange {
+            receive: Some((transfer(0, 1), Taking::Keep)),
+            send: None,
+        });
+    }
+    let Some(beyond) = place.checked_sub(1) else {
+        return alone.map(|last| Exchange {
+            receive: None,
+            send: Some(transfer(last, 1)),
+        });
+    };
+    let side = beyond % 2;
+    let partner = if side == 0 { place + 1 } else { place - 1 };
+    Some(Exchange {
+        receive: Some((transfer(partner, 1 - side), Taking::Keep)),
+        send: Some(transfer(partner, side)),
     })
 }
 

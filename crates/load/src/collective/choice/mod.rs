@@ -3,6 +3,7 @@
 //! alike, as they are here.
 
 mod mpich;
+mod open_mpi;
 
 use odonata_units::Bytes;
 
@@ -16,69 +17,187 @@ use super::algorithms::{
 type Segmented<A> = (A, Option<Bytes>);
 
 impl Family {
-    pub(super) fn barrier(self, _size: u32) -> BarrierAlgorithm {
+    pub(super) fn barrier(self, size: u32) -> BarrierAlgorithm {
         match self {
             Self::Mpich => mpich::BARRIER,
+            Self::OpenMpi => open_mpi::barrier(size),
         }
     }
 
     pub(super) fn broadcast(self, bytes: Bytes, size: u32) -> Segmented<BroadcastAlgorithm> {
         match self {
             Self::Mpich => (mpich::broadcast(bytes, size), None),
+            Self::OpenMpi => open_mpi::broadcast(bytes, size),
         }
     }
 
     pub(super) fn reduce(self, bytes: Bytes, size: u32) -> Segmented<ReduceAlgorithm> {
         match self {
             Self::Mpich => (mpich::reduce(bytes, size), None),
+            Self::OpenMpi => open_mpi::reduce(bytes, size),
         }
     }
 
     pub(super) fn allreduce(self, bytes: Bytes, size: u32) -> AllreduceAlgorithm {
         match self {
             Self::Mpich => mpich::allreduce(bytes, size),
+            Self::OpenMpi => open_mpi::allreduce(bytes, size),
         }
     }
 
-    pub(super) fn gather(self, _block: Bytes, _size: u32) -> GatherAlgorithm {
+    pub(super) fn gather(self, block: Bytes, size: u32) -> GatherAlgorithm {
         match self {
             Self::Mpich => mpich::GATHER,
+            Self::OpenMpi => open_mpi::gather(block, size),
         }
     }
 
-    pub(super) fn scatter(self, _block: Bytes, _size: u32) -> GatherAlgorithm {
+    pub(super) fn scatter(self, block: Bytes, size: u32) -> GatherAlgorithm {
         match self {
             Self::Mpich => mpich::SCATTER,
+            Self::OpenMpi => open_mpi::scatter(block, size),
         }
     }
 
     pub(super) fn allgather(self, total: Bytes, size: u32) -> AllgatherAlgorithm {
         match self {
             Self::Mpich => mpich::allgather(total, size),
+            Self::OpenMpi => open_mpi::allgather(total, size),
+        }
+    }
+
+    pub(super) fn allgatherv(self, total: Bytes, size: u32) -> AllgatherAlgorithm {
+        match self {
+            Self::Mpich => mpich::allgather(total, size),
+            Self::OpenMpi => open_mpi::allgatherv(total, size),
         }
     }
 
     pub(super) fn alltoall(self, block: Bytes, size: u32) -> AlltoallAlgorithm {
         match self {
             Self::Mpich => mpich::alltoall(block, size),
+            Self::OpenMpi => open_mpi::alltoall(block, size),
         }
     }
 
-    pub(super) fn alltoallv(self, _size: u32) -> AlltoallvAlgorithm {
+    pub(super) fn alltoallv(self) -> AlltoallvAlgorithm {
         match self {
             Self::Mpich => mpich::ALLTOALLV,
+            Self::OpenMpi => open_mpi::ALLTOALLV,
         }
     }
 
-    pub(super) fn reduce_scatter(self, total: Bytes, _size: u32) -> ReduceScatterAlgorithm {
+    pub(super) fn reduce_scatter(self, total: Bytes, size: u32) -> ReduceScatterAlgorithm {
         match self {
             Self::Mpich => mpich::reduce_scatter(total),
+            Self::OpenMpi => open_mpi::reduce_scatter(total, size),
         }
     }
 
     pub(super) fn scan(self) -> ScanAlgorithm {
         match self {
             Self::Mpich => mpich::SCAN,
+            Self::OpenMpi => open_mpi::SCAN,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both sides of every limit that MPICH documents.
+    #[test]
+    fn mpich_changes_at_its_limits() {
+        let family = Family::Mpich;
+        let broadcast = |bytes, size| family.broadcast(Bytes(bytes), size).0;
+        assert_eq!(broadcast(12_287, 8), BroadcastAlgorithm::Binomial);
+        let doubling = BroadcastAlgorithm::ScatterRecursiveDoubling;
+        assert_eq!(broadcast(12_288, 8), doubling);
+        assert_eq!(broadcast(12_288, 7), BroadcastAlgorithm::Binomial);
+        assert_eq!(broadcast(12_288, 9), BroadcastAlgorithm::ScatterRing);
+        assert_eq!(broadcast(524_287, 64), doubling);
+        assert_eq!(broadcast(524_288, 64), BroadcastAlgorithm::ScatterRing);
+        let allreduce = |bytes, size| family.allreduce(Bytes(bytes), size);
+        assert_eq!(allreduce(2048, 8), AllreduceAlgorithm::RecursiveDoubling);
+        assert_eq!(allreduce(2049, 8), AllreduceAlgorithm::Rabenseifner);
+        // 500 elements do not reach 512 members.
+        assert_eq!(allreduce(4000, 600), AllreduceAlgorithm::RecursiveDoubling);
+        let reduce = |bytes| family.reduce(Bytes(bytes), 8).0;
+        assert_eq!(reduce(2048), ReduceAlgorithm::Binomial);
+        assert_eq!(reduce(2049), ReduceAlgorithm::Rabenseifner);
+        let allgather = |total, size| family.allgather(Bytes(total), size);
+        let doubling = AllgatherAlgorithm::RecursiveDoubling;
+        assert_eq!(allgather(524_287, 16), doubling);
+        assert_eq!(allgather(524_288, 16), AllgatherAlgorithm::Ring);
+        assert_eq!(allgather(81_919, 15), AllgatherAlgorithm::Bruck);
+        assert_eq!(allgather(81_920, 15), AllgatherAlgorithm::Ring);
+        let alltoall = |block, size| family.alltoall(Bytes(block), size);
+        assert_eq!(alltoall(256, 8), AlltoallAlgorithm::Bruck);
+        assert_eq!(alltoall(256, 7), AlltoallAlgorithm::Scattered);
+        assert_eq!(alltoall(257, 8), AlltoallAlgorithm::Scattered);
+        assert_eq!(alltoall(32_769, 8), AlltoallAlgorithm::Pairwise);
+        let reduce_scatter = |total| family.reduce_scatter(Bytes(total), 8);
+        let halving = ReduceScatterAlgorithm::RecursiveHalving;
+        assert_eq!(reduce_scatter(524_287), halving);
+        assert_eq!(reduce_scatter(524_288), ReduceScatterAlgorithm::Pairwise);
+    }
+
+    #[test]
+    fn open_mpi_changes_at_its_limits() {
+        let family = Family::OpenMpi;
+        let kib = |size: u64| Some(Bytes(size << 10));
+        let broadcast = |bytes, size| family.broadcast(Bytes(bytes), size);
+        assert_eq!(broadcast(2047, 8), (BroadcastAlgorithm::Binomial, None));
+        let split = BroadcastAlgorithm::SplitBinary;
+        assert_eq!(broadcast(370_727, 8), (split, kib(1)));
+        assert_eq!(broadcast(370_728, 8), (split, kib(8)));
+        let chain = BroadcastAlgorithm::Chain;
+        // 1.6134 · 4 + 2.1102 = 8.56, 2.3679 · 6 + 1.1787 = 15.4, 3.2118 · 4 + 8.7936 = 21.6.
+        assert_eq!(broadcast(4_000_000, 8), (chain, kib(128)));
+        assert_eq!(broadcast(6_000_000, 15), (chain, kib(64)));
+        assert_eq!(broadcast(4_000_000, 21), (chain, kib(16)));
+        assert_eq!(broadcast(4_000_000, 22), (chain, kib(8)));
+        let reduce = |bytes, size| family.reduce(Bytes(bytes), size);
+        assert_eq!(reduce(511, 7), (ReduceAlgorithm::Linear, None));
+        assert_eq!(reduce(512, 7), (ReduceAlgorithm::Binomial, None));
+        assert_eq!(reduce(512, 8), (ReduceAlgorithm::Binary, Some(Bytes(512))));
+        // 0.6016 · 16 + 1.3496 = 10.98; 0.041 · 16 + 9.7128 = 10.4.
+        assert_eq!(reduce(16 << 10, 11), (ReduceAlgorithm::Binary, kib(1)));
+        assert_eq!(reduce(17 << 10, 11), (ReduceAlgorithm::Chain, kib(1)));
+        // 0.0033 · 4096 + 1.6761 = 15.2.
+        assert_eq!(reduce(4 << 20, 16), (ReduceAlgorithm::Chain, kib(32)));
+        assert_eq!(reduce(4 << 20, 15), (ReduceAlgorithm::Chain, kib(64)));
+        let allreduce = |bytes, size| family.allreduce(Bytes(bytes), size);
+        assert_eq!(allreduce(9_999, 4), AllreduceAlgorithm::RecursiveDoubling);
+        assert_eq!(allreduce(10_000, 4), AllreduceAlgorithm::Ring);
+        assert_eq!(allreduce(10_000, 1250), AllreduceAlgorithm::ReduceBroadcast);
+        let gather = |block, size| family.gather(Bytes(block), size);
+        assert_eq!(gather(1023, 11), GatherAlgorithm::Binomial);
+        assert_eq!(gather(1024, 11), GatherAlgorithm::Linear);
+        assert_eq!(gather(6000, 61), GatherAlgorithm::Binomial);
+        assert_eq!(gather(6001, 61), GatherAlgorithm::Linear);
+        assert_eq!(family.scatter(Bytes(299), 11), GatherAlgorithm::Binomial);
+        assert_eq!(family.scatter(Bytes(300), 11), GatherAlgorithm::Linear);
+        let allgather = |total, size| family.allgather(Bytes(total), size);
+        let doubling = AllgatherAlgorithm::RecursiveDoubling;
+        assert_eq!(allgather(49_999, 8), doubling);
+        assert_eq!(allgather(49_999, 9), AllgatherAlgorithm::Bruck);
+        assert_eq!(allgather(50_000, 8), AllgatherAlgorithm::NeighbourExchange);
+        assert_eq!(allgather(50_000, 9), AllgatherAlgorithm::Ring);
+        assert_eq!(allgather(50_000, 2), doubling);
+        let alltoall = |block, size| family.alltoall(Bytes(block), size);
+        assert_eq!(alltoall(199, 13), AlltoallAlgorithm::Bruck);
+        assert_eq!(alltoall(199, 12), AlltoallAlgorithm::Linear);
+        assert_eq!(alltoall(3000, 13), AlltoallAlgorithm::Pairwise);
+        let reduce_scatter = |total, size| family.reduce_scatter(Bytes(total), size);
+        let halving = ReduceScatterAlgorithm::RecursiveHalving;
+        assert_eq!(reduce_scatter(12 << 10, 9), halving);
+        // 0.0012 · 13312 + 8 = 23.97.
+        assert_eq!(reduce_scatter(13 << 10, 23), ReduceScatterAlgorithm::Ring);
+        assert_eq!(reduce_scatter(13 << 10, 24), halving);
+        assert_eq!(reduce_scatter(256 << 10, 16), halving);
+        let ring = ReduceScatterAlgorithm::Ring;
+        assert_eq!(reduce_scatter((256 << 10) + 1, 16), ring);
     }
 }
