@@ -85,6 +85,12 @@ impl Communicator {
         Self::new(0, members)
     }
 
+    /// The same ranks by another number (`MPI_Comm_dup`).
+    #[must_use]
+    pub fn renumbered(&self, number: u32) -> Self {
+        Self::new(number, self.members.clone())
+    }
+
     /// What tells it from others.
     pub fn number(&self) -> u32 {
         self.number

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::collective::CollectiveCall;
 use crate::communicator::Communicator;
+use crate::phases::Phases;
 use crate::program::{Action, Context, ProgramError, Totals};
 
 /// Where the messages of [`Operation::Send`] and [`Operation::Receive`] match.
@@ -103,6 +104,9 @@ pub struct Cursor {
     pub stage: u32,
     /// Position within the stage.
     pub position: u64,
+    /// Which part of [`Phases`](crate::Phases) the rest is a place in; other
+    /// scripts need not care for it.
+    pub part: u64,
 }
 
 /// A script for every rank of a job, whose operations can be computed from the
@@ -120,6 +124,34 @@ pub trait Script: Send + Sync {
 
     /// Iterations that every rank runs.
     fn iterations(&self) -> u32;
+
+    /// The script as phases, if that is what it is made of: then it can be part
+    /// of others.
+    fn as_phases(&self) -> Option<&Phases> {
+        None
+    }
+}
+
+impl Script for Arc<dyn Script> {
+    fn ranks(&self) -> u32 {
+        (**self).ranks()
+    }
+
+    fn next(&self, rank: RankId, cursor: &mut Cursor) -> Operation {
+        (**self).next(rank, cursor)
+    }
+
+    fn totals(&self) -> Option<Totals> {
+        (**self).totals()
+    }
+
+    fn iterations(&self) -> u32 {
+        (**self).iterations()
+    }
+
+    fn as_phases(&self) -> Option<&Phases> {
+        (**self).as_phases()
+    }
 }
 
 /// The operations of one rank, one after the other.
