@@ -225,4 +225,33 @@ pub enum LoadError {
         /// Messages it would make.
         messages: u64,
     },
+    /// A value that an application's parameter cannot have.
+    #[error("{application}: {parameter} is {found}; allowed: {allowed}")]
+    Parameter {
+        /// Application.
+        application: &'static str,
+        /// Key of the parameter.
+        parameter: &'static str,
+        /// Value found.
+        found: String,
+        /// What is allowed, and what to do.
+        allowed: String,
+    },
+    /// Phases without anything to do.
+    #[error("there are no phases; give at least one")]
+    NoPhases,
+    /// Phases beyond what can be counted.
+    #[error(
+        "there are too many phases; allowed are fewer than 65536, run through fewer than 2^64 times \
+         in all"
+    )]
+    TooManyPhases,
+    /// A phase of another number of ranks.
+    #[error("a phase has {found} ranks, but the job has {ranks}; all phases are of all ranks")]
+    PhaseRanks {
+        /// Ranks of the phase.
+        found: u32,
+        /// Ranks of the job.
+        ranks: u32,
+    },
 }

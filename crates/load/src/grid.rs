@@ -4,6 +4,10 @@ use odonata_units::RankId;
 
 use crate::error::LoadError;
 
+/// A distance in a process grid: points along each dimension, 0 in dimensions
+/// that the grid does not have.
+pub type Offset = [i32; Grid::MOST_DIMENSIONS];
+
 /// A Cartesian grid of ranks with 1 to 4 dimensions. Dimension 0 varies
 /// fastest: rank = x₀ + e₀·(x₁ + e₁·(x₂ + e₂·x₃)), as in the Halo3D motif of
 /// SST's Ember.
@@ -158,6 +162,46 @@ impl Grid {
         }
     }
 
+    /// Distance in ranks between neighbours in `dimension`.
+    #[inline]
+    pub fn stride(&self, dimension: usize) -> u32 {
+        self.strides[dimension]
+    }
+
+    /// The rank that lies `offset` from `rank`, counted per dimension. `None`
+    /// beyond an open boundary, and if that is `rank` itself.
+    pub fn shifted(&self, rank: RankId, offset: Offset) -> Option<RankId> {
+        let mut to = 0;
+        for (dimension, &step) in offset.iter().enumerate() {
+            let extent = i64::from(self.extents[dimension]);
+            let mut at = i64::from(self.coordinate(rank, dimension)) + i64::from(step);
+            if self.periodic[dimension] {
+                at = at.rem_euclid(extent);
+            }
+            if !(0..extent).contains(&at) {
+                return None;
+            }
+            to += at as u32 * self.strides[dimension];
+        }
+        (to != rank.0).then_some(RankId(to))
+    }
+
+    /// Number of ranks for which [`Self::shifted`] by `offset` is a rank.
+    pub fn pairs(&self, offset: Offset) -> u64 {
+        let mut pairs = 1;
+        let mut moves = false;
+        for (dimension, &step) in offset.iter().enumerate() {
+            let extent = u64::from(self.extents[dimension]);
+            let distance = u64::from(step.unsigned_abs());
+            moves |= !distance.is_multiple_of(extent);
+            pairs *= match self.periodic[dimension] {
+                true => extent,
+                false => extent.saturating_sub(distance),
+            };
+        }
+        if moves { pairs } else { 0 }
+    }
+
     /// Number of ordered pairs (rank, neighbour in `dimension`), over both directions.
     pub fn faces(&self, dimension: usize) -> u64 {
         let points = u64::from(self.points());
@@ -260,6 +304,31 @@ mod tests {
                     .flatten()
                     .count();
                 assert_eq!(grid.faces(d), counted as u64, "{grid:?} dimension {d}");
+            }
+        }
+    }
+
+    #[test]
+    fn pairs_count_the_shifted_ranks() {
+        for periodic in [[true; 3], [false; 3], [true, false, true]] {
+            let grid = Grid::new(&[3, 2, 1], true).unwrap();
+            let grid = grid.with_periodic(&periodic).unwrap();
+            for x in -3..=3 {
+                for y in -2..=2 {
+                    for z in -1..=1 {
+                        let offset = [x, y, z, 0];
+                        let shifted = |rank| grid.shifted(RankId(rank), offset);
+                        let counted = (0..6).filter_map(shifted).count();
+                        assert_eq!(grid.pairs(offset), counted as u64, "{grid:?} {offset:?}");
+                        // The way back leads back.
+                        for rank in 0..6 {
+                            if let Some(to) = shifted(rank) {
+                                let back = grid.shifted(to, offset.map(|step| -step));
+                                assert_eq!(back, Some(RankId(rank)));
+                            }
+                        }
+                    }
+                }
             }
         }
     }

@@ -5,8 +5,10 @@
 //! receives). A [`Pattern`] says who sends to whom; the motifs in [`motif`] are
 //! [`Script`]s that many applications share; a [`matrix::CommunicationMatrix`] holds what a
 //! real application sent and is replayed as one. Scripts may contain MPI's
-//! [`collective`]s.
+//! [`collective`]s. The skeletons in [`application`] do what real applications do;
+//! they are put together from scripts and collectives as [`Phases`].
 
+pub mod application;
 pub mod collective;
 mod communicator;
 mod error;
@@ -16,15 +18,17 @@ pub mod matrix;
 pub mod motif;
 mod open_loop;
 mod pattern;
+mod phases;
 mod program;
 mod script;
 
 pub use communicator::{Communicator, Member, Members};
 pub use error::LoadError;
-pub use grid::Grid;
+pub use grid::{Grid, Offset};
 pub use interpreter::Interpreter;
 pub use open_loop::{Arrivals, OpenLoop, Process};
 pub use pattern::{Blocks, HotSpot, Pattern, Permutation};
+pub use phases::{Calls, Division, Phase, Phases};
 pub use program::{
     Action, CollectiveKind, Context, Idle, MOST_PROCESSORS, ProcessorId, Program, ProgramError,
     RankProgram, RequestId, Step, Totals, Waiting,

@@ -1,7 +1,8 @@
 //! Every motif runs to its end under any interleaving of its ranks, every send
 //! meets exactly one receive, and the totals are what was sent.
 
-use std::collections::HashMap;
+mod support;
+
 use std::sync::Arc;
 
 use odonata_load::matrix::MatrixBuilder;
@@ -9,134 +10,15 @@ use odonata_load::motif::{
     AllToAll, Bisection, Broadcast, Exchange, Halo, MatrixReplay, MessageSize, Repeat, Tree,
 };
 use odonata_load::{
-    Blocks, Cursor, Grid, LoadError, Operation, Pattern, Permutation, Script, Totals,
+    Blocks, Cursor, Grid, LoadError, Operation, Pattern, Permutation, Program, Script, Totals,
 };
-use odonata_units::random::{Purpose, Stream, StreamKey};
+use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bytes, JobId, Picoseconds, RankId};
 use proptest::prelude::*;
-
-/// When a send is complete.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Sending {
-    /// At once: the network buffers without bound.
-    Buffered,
-    /// When the receiver has posted the receive: nothing is buffered at all.
-    Rendezvous,
-}
-
-/// Sends and receives of one (sender, receiver, tag), in order.
-#[derive(Default)]
-struct Channel {
-    sent: u64,
-    posted: u64,
-}
-
-/// What a rank's next wait needs: the channel and how many of it must have been
-/// posted (for sends) or sent (for receives).
-#[derive(Default)]
-struct Rank {
-    cursor: Cursor,
-    sends: Vec<((RankId, RankId, u32), u64)>,
-    receives: Vec<((RankId, RankId, u32), u64)>,
-    waiting: bool,
-    iterations: u32,
-    computed: Picoseconds,
-    finished: bool,
-}
-
-/// Runs all ranks in random order; fails where no rank can go on.
-fn execute(program: &dyn Script, sending: Sending, order: &mut Stream) -> Result<(), String> {
-    let count = program.ranks();
-    let mut ranks: Vec<Rank> = (0..count).map(|_| Rank::default()).collect();
-    let mut channels: HashMap<(RankId, RankId, u32), Channel> = HashMap::new();
-    let mut live: Vec<u32> = (0..count).collect();
-    let (mut bytes_sent, mut messages_sent, mut blocked) = (0, 0, 0);
-    while !live.is_empty() {
-        let drawn = order.below(live.len() as u32) as usize;
-        let id = RankId(live[drawn]);
-        let rank = &mut ranks[id.index()];
-        if rank.waiting {
-            let received = rank
-                .receives
-                .iter()
-                .all(|(key, n)| channels[key].sent >= *n);
-            let left = sending == Sending::Buffered
-                || rank.sends.iter().all(|(key, n)| channels[key].posted >= *n);
-            if !(received && left) {
-                // Has anybody else made a step since everybody was last stuck?
-                blocked += 1;
-                if blocked > 200 * live.len() {
-                    return Err(format!("{} ranks of {count} wait for ever", live.len()));
-                }
-                continue;
-            }
-            rank.waiting = false;
-            rank.sends.clear();
-            rank.receives.clear();
-        }
-        blocked = 0;
-        match program.next(id, &mut rank.cursor) {
-            Operation::Compute(time) => rank.computed += time,
-            Operation::Send { to, bytes, tag } => {
-                if to.0 >= count || to == id || bytes == Bytes::ZERO {
-                    return Err(format!("rank {id} sends {bytes} to {to}"));
-                }
-                bytes_sent += bytes.0;
-                messages_sent += 1;
-                let key = (id, to, tag);
-                let channel = channels.entry(key).or_default();
-                channel.sent += 1;
-                rank.sends.push((key, channel.sent));
-            }
-            Operation::Receive { from, tag } => {
-                if from.0 >= count || from == id {
-                    return Err(format!("rank {id} receives from {from}"));
-                }
-                let key = (from, id, tag);
-                let channel = channels.entry(key).or_default();
-                channel.posted += 1;
-                rank.receives.push((key, channel.posted));
-            }
-            Operation::WaitAll => rank.waiting = true,
-            Operation::EndIteration => rank.iterations += 1,
-            Operation::Finish => {
-                if !(rank.sends.is_empty() && rank.receives.is_empty()) {
-                    return Err(format!("rank {id} finishes without waiting"));
-                }
-                if program.next(id, &mut rank.cursor) != Operation::Finish {
-                    return Err(format!("rank {id} goes on after its end"));
-                }
-                rank.finished = true;
-                live.swap_remove(drawn);
-            }
-            other => return Err(format!("rank {id} does {other:?}")),
-        }
-    }
-    for (key, channel) in &channels {
-        if channel.sent != channel.posted {
-            let (sent, posted) = (channel.sent, channel.posted);
-            return Err(format!("{key:?}: {sent} sent, {posted} received"));
-        }
-    }
-    if ranks
-        .iter()
-        .any(|rank| rank.iterations != program.iterations())
-    {
-        return Err("a rank lost an iteration".to_owned());
-    }
-    let totals = program.totals().expect("a motif that knows what it sends");
-    let expected = (totals.bytes.0, totals.messages);
-    if (bytes_sent, messages_sent) != expected {
-        let sent = (bytes_sent, messages_sent);
-        return Err(format!(
-            "sent {sent:?} bytes and messages, announced {expected:?}"
-        ));
-    }
-    Ok(())
-}
+use support::{Sending, execute};
 
 /// One motif of `ranks` ranks; an error where the kind does not fit the ranks.
-fn motif(kind: u32, ranks: u32, seed: u64) -> Result<Box<dyn Script>, LoadError> {
+fn motif(kind: u32, ranks: u32, seed: u64) -> Result<Box<dyn Program>, LoadError> {
     let mut draw = StreamKey::new(seed, Purpose::Wiring).stream(1);
     let repeat = Repeat {
         iterations: 1 + draw.below(3),
@@ -146,7 +28,7 @@ fn motif(kind: u32, ranks: u32, seed: u64) -> Result<Box<dyn Script>, LoadError>
     let window = 1 + draw.below(ranks + 2);
     let exchange = |pattern: &Pattern| {
         let program = Exchange::new(pattern, ranks, message, seed, JobId(2), repeat);
-        program.map(|program| Box::new(program) as Box<dyn Script>)
+        program.map(|program| Box::new(program) as Box<dyn Program>)
     };
     Ok(match kind {
         0 => Box::new(AllToAll::new(ranks, message, window, repeat)?),
@@ -256,5 +138,5 @@ impl Script for Deadlock {
 fn the_executor_notices_a_deadlock() {
     let mut order = StreamKey::new(1, Purpose::Routing).stream(0);
     let verdict = execute(&Deadlock, Sending::Buffered, &mut order);
-    assert_eq!(verdict, Err("2 ranks of 2 wait for ever".to_owned()));
+    assert_eq!(verdict.unwrap_err(), "2 ranks of 2 wait for ever");
 }
