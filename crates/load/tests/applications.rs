@@ -308,7 +308,7 @@ fn a_pipeline_passes_every_micro_batch_up_and_down() {
             ..Training::default()
         };
         let ran = run(&training, 4, 2);
-        // Without a vocabulary the tied embedding is empty.
+        // Without a vocabulary there is no embedding to add up.
         let activations = 2 * 16 * 64 * 2;
         assert_eq!(ran.messages, 2 * 2 * 5 * 3);
         assert_eq!(ran.bytes, 2 * 2 * 5 * 3 * activations);

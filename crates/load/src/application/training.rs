@@ -71,7 +71,7 @@ pub struct Training {
     pub hidden: u32,
     /// Words of a sequence.
     pub sequence: u32,
-    /// Words of the vocabulary.
+    /// Words of the vocabulary; 0 for a model without embedding and logits.
     pub vocabulary: u32,
     /// Sequences of a micro-batch.
     pub micro_batch: u32,
@@ -208,6 +208,7 @@ impl Skeleton for Training {
             micro_batches: self.micro_batches,
             schedule: self.schedule,
             overlap: self.overlap,
+            embeds: self.vocabulary > 0,
             parts: work.map(|flop| computing.time(flop)),
             logits: computing.time(logits),
             activations,
@@ -237,6 +238,8 @@ struct Step {
     micro_batches: u32,
     schedule: Schedule,
     overlap: bool,
+    /// Whether there is an embedding.
+    embeds: bool,
     /// Attention and perceptron, forward.
     parts: [Picoseconds; 2],
     /// Forward.
@@ -420,10 +423,10 @@ impl Step {
             1 => self
                 .collective(rank, DATA, DATA_GROUP, &self.all, None)
                 .into(),
-            2 if first || last => self
+            2 if (first || last) && self.embeds => self
                 .collective(rank, DATA, DATA_GROUP, &self.embedding, None)
                 .into(),
-            3 if first != last => {
+            3 if first != last && self.embeds => {
                 let stride = self.grid.stride(PIPELINE) * (self.grid.extents()[PIPELINE] - 1);
                 let below = if first { rank.0 } else { rank.0 - stride };
                 let members = Members::Strided {
