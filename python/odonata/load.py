@@ -242,6 +242,49 @@ class Matrix(MotifBase):
         }
 
 
+class Trace(Table):
+    """Replays what a real application did.
+
+    A trace of MPI (DUMPI, OTF2), a schedule (GOAL), the flows of an htsim connection matrix, or
+    packets.
+    """
+
+    kind: Literal["trace"] = "trace"
+    """The motif."""
+    file: str
+    """The trace, relative to the scenario: description of a DUMPI job (.meta), anchor file of an
+    OTF2 archive (.otf2), GOAL schedule (text or binary), connection matrix (.cm), packet trace;
+    with `repeat_rank` the DUMPI trace of one rank (.bin)."""
+    compute_scale: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    """Factor for every time between two calls: 0 replays the communication alone. Default: 1."""
+    gap: Delay | None = None
+    """Replaces every time between two calls, instead of `compute_scale`."""
+    repeat_rank: Literal["offset", "xor"] | None = None
+    """Lets the trace of one rank stand for all. A rank's peers are then as far from it as the
+    recorded ones from the recorded rank (`offset`, around the ring of ranks), or differ from it in
+    the same bits (`xor`, for a power of two of ranks)."""
+
+    @model_validator(mode="after")
+    def _one_compute(self) -> Trace:
+        if self.compute_scale is not None and self.gap is not None:
+            raise problem("gap", describe(self.gap), "either `compute_scale` or `gap`")
+        return self
+
+    def normalised(self, directory: Path) -> dict[str, Any]:
+        """The engine's form of the motif; the file is found relative to `directory`."""
+        return {
+            "kind": {
+                "name": self.kind,
+                "file": str(directory / self.file),
+                "compute_scale": self.compute_scale,
+                "gap_ps": None if self.gap is None else int(self.gap),
+                "repeat_rank": self.repeat_rank,
+            },
+            "iterations": 1,
+            "compute_ps": 0,
+        }
+
+
 _EXCHANGES = "uniform-random|permutation|transpose|tornado|bisection-pairs|neighbour|group-tornado"
 Motif = Annotated[
     Annotated[AllToAll, Tag(tag("all-to-all"))]
@@ -253,11 +296,12 @@ Motif = Annotated[
     | Annotated[ShiftExchange, Tag(tag("shift"))]
     | Annotated[GroupShiftExchange, Tag(tag("group-shift"))]
     | Annotated[Broadcast, Tag(tag("broadcast"))]
-    | Annotated[Matrix, Tag(tag("matrix"))],
+    | Annotated[Matrix, Tag(tag("matrix"))]
+    | Annotated[Trace, Tag(tag("trace"))],
     chosen_by(
         "kind",
         *("all-to-all", "bisection", "halo2d", "halo3d", "halo4d"),
-        *(_EXCHANGES, "shift", "group-shift", "broadcast", "matrix"),
+        *(_EXCHANGES, "shift", "group-shift", "broadcast", "matrix", "trace"),
     ),
 ]
 
@@ -423,8 +467,8 @@ class Job(Table):
     nodes: Count | None = None
     """Nodes that the job gets. Default: as many as its ranks need."""
     ranks: Count | None = None
-    """Ranks (processes). Default: `ranks_per_node` on every node; those of the matrix, for a
-    matrix without `nodes`."""
+    """Ranks (processes). Default: `ranks_per_node` on every node; those of the matrix or
+    trace, where one is replayed."""
     ranks_per_node: Count = 1
     """Ranks on each node."""
     start: Delay = Duration(0)
@@ -458,7 +502,7 @@ class Job(Table):
             found = "neither" if self.motif is None else "both"
             raise problem("", found, "exactly one of `motif` and `traffic`")
         sized = self.nodes or self.ranks or isinstance(self.placement, list)
-        if not sized and not isinstance(self.motif, Matrix):
+        if not sized and not isinstance(self.motif, Matrix | Trace):
             raise problem("nodes", "nothing", "a value, as `ranks` is not given either")
         return self
 

@@ -20,6 +20,7 @@ mod open_loop;
 mod pattern;
 mod phases;
 mod program;
+pub mod replay;
 mod script;
 
 pub use communicator::{Communicator, Member, Members};

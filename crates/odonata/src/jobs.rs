@@ -67,8 +67,8 @@ fn plan_job(
     job: &Job,
 ) -> Result<PlannedJob, SpecError> {
     let path = |key: &str| format!("job[{position}].{key}");
-    let matrix = match &job.load {
-        Load::Motif(motif) => load::read_job_matrix(motif, job.ranks, &path("motif"))?,
+    let recording = match &job.load {
+        Load::Motif(motif) => load::read_recording(motif, job.ranks, &path("motif"))?,
         Load::Traffic(_) => None,
     };
     let per_node = job.ranks_per_node;
@@ -80,8 +80,9 @@ fn plan_job(
         _ => None,
     };
     let given_nodes = job.nodes.or(listed);
-    let matrix_ranks = matrix.as_ref().map(|matrix| matrix.ranks());
-    let (nodes, ranks) = match (given_nodes, job.ranks.or(matrix_ranks)) {
+    let recorded = recording.as_ref();
+    let recorded_ranks = recorded.map(load::Recording::ranks);
+    let (nodes, ranks) = match (given_nodes, job.ranks.or(recorded_ranks)) {
         (Some(nodes), Some(ranks)) => (nodes, ranks),
         (None, Some(ranks)) => (nodes_needed(ranks, per_node), ranks),
         (Some(nodes), None) => {
@@ -98,10 +99,9 @@ fn plan_job(
     };
     if u64::from(ranks) > u64::from(nodes) * u64::from(per_node) {
         let room = u64::from(nodes) * u64::from(per_node);
-        let (key, what) = if matrix_ranks.is_some() && job.ranks.is_none() {
-            ("motif.file", "a matrix of")
-        } else {
-            ("ranks", "")
+        let (key, what) = match recorded {
+            Some(recorded) if job.ranks.is_none() => ("motif.file", recorded.name()),
+            _ => ("ranks", ""),
         };
         return Err(SpecError::value(
             path(key),
@@ -160,7 +160,7 @@ fn plan_job(
         node_of_rank: &node_of_rank,
         topology,
     };
-    let load = load::build_load(&job.load, matrix, &context)?;
+    let load = load::build_load(&job.load, recording, &context)?;
     Ok(PlannedJob {
         plan: JobPlan {
             name: job.name.clone(),

@@ -7,6 +7,7 @@ use odonata_load::matrix::{CommunicationMatrix, MatrixError, ReadOptions, read_m
 use odonata_load::motif::{
     AllToAll, Bisection, Broadcast, Exchange, Halo, MatrixReplay, MessageSize, Repeat, Tree,
 };
+use odonata_load::replay::{self, Compute, Partners, Trace};
 use odonata_load::{
     Arrivals, Blocks, Grid, LoadError, OpenLoop, Pattern, Permutation, Process, Program,
 };
@@ -16,7 +17,7 @@ use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bandwidth, Bytes, GroupId, JobId, NodeId, Picoseconds, RankId};
 
 use crate::error::SpecError;
-use crate::spec::{self, Load, Motif, MotifKind, Offered, Traffic};
+use crate::spec::{self, Load, Motif, MotifKind, Offered, RepeatRank, Traffic};
 
 /// What a load may depend on.
 pub(crate) struct JobContext<'a> {
@@ -43,43 +44,76 @@ impl JobContext<'_> {
     }
 }
 
-/// A communication matrix with the factor for its entries.
-pub(crate) struct JobMatrix {
-    matrix: CommunicationMatrix,
-    scale: f64,
+/// What a motif replays.
+pub(crate) enum Recording {
+    /// A communication matrix with the factor for its entries.
+    Matrix(CommunicationMatrix, f64),
+    Trace(Arc<Trace>),
 }
 
-impl JobMatrix {
+impl Recording {
     pub fn ranks(&self) -> u32 {
-        self.matrix.ranks()
+        match self {
+            Self::Matrix(matrix, _) => matrix.ranks(),
+            Self::Trace(trace) => trace.ranks(),
+        }
+    }
+
+    /// What it is, for messages.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Matrix(..) => "a matrix of",
+            Self::Trace(_) => "a trace of",
+        }
     }
 }
 
-/// Reads the matrix of a motif that has one, padded to `ranks` ranks if given.
-pub(crate) fn read_job_matrix(
+/// Reads what a motif replays, if it replays something: a matrix, padded to `ranks`
+/// ranks if given, or a trace.
+pub(crate) fn read_recording(
     motif: &Motif,
     ranks: Option<u32>,
     path: &str,
-) -> Result<Option<JobMatrix>, SpecError> {
-    let MotifKind::Matrix {
-        file,
-        scale,
-        total_bytes,
-        ..
-    } = &motif.kind
-    else {
-        return Ok(None);
-    };
-    let options = ReadOptions {
-        ranks,
-        total_bytes: total_bytes.map(Bytes),
-    };
-    let (matrix, _) =
-        read_matrix(file, options).map_err(|error| matrix_error(&error, file, path))?;
-    Ok(Some(JobMatrix {
-        matrix,
-        scale: scale.unwrap_or(1.0),
-    }))
+) -> Result<Option<Recording>, SpecError> {
+    match &motif.kind {
+        MotifKind::Matrix {
+            file,
+            scale,
+            total_bytes,
+            ..
+        } => {
+            let options = ReadOptions {
+                ranks,
+                total_bytes: total_bytes.map(Bytes),
+            };
+            let (matrix, _) =
+                read_matrix(file, options).map_err(|error| matrix_error(&error, file, path))?;
+            Ok(Some(Recording::Matrix(matrix, scale.unwrap_or(1.0))))
+        }
+        MotifKind::Trace {
+            file,
+            compute_scale,
+            gap_ps,
+            repeat_rank,
+        } => {
+            let options = replay::Options {
+                compute: match gap_ps {
+                    Some(gap) => Compute::Fixed(Picoseconds(*gap)),
+                    None => Compute::Scaled(compute_scale.unwrap_or(1.0)),
+                },
+                repeat_rank: repeat_rank.map(|partners| match partners {
+                    RepeatRank::Offset => Partners::Offset,
+                    RepeatRank::Xor => Partners::Xor,
+                }),
+                ranks,
+                ..replay::Options::default()
+            };
+            let trace = Trace::open(file, options)
+                .map_err(|error| SpecError::new(format!("{path}.file"), error.to_string()))?;
+            Ok(Some(Recording::Trace(Arc::new(trace))))
+        }
+        _ => Ok(None),
+    }
 }
 
 fn matrix_error(error: &MatrixError, file: &Path, path: &str) -> SpecError {
@@ -99,18 +133,18 @@ fn matrix_error(error: &MatrixError, file: &Path, path: &str) -> SpecError {
 /// Builds what the ranks of a job do.
 pub(crate) fn build_load(
     load: &Load,
-    matrix: Option<JobMatrix>,
+    recording: Option<Recording>,
     context: &JobContext<'_>,
 ) -> Result<JobLoad, SpecError> {
     match load {
-        Load::Motif(motif) => build_program(motif, matrix, context).map(JobLoad::Closed),
+        Load::Motif(motif) => build_program(motif, recording, context).map(JobLoad::Closed),
         Load::Traffic(traffic) => build_traffic(traffic, context).map(JobLoad::Open),
     }
 }
 
 fn build_program(
     motif: &Motif,
-    matrix: Option<JobMatrix>,
+    recording: Option<Recording>,
     context: &JobContext<'_>,
 ) -> Result<Arc<dyn Program>, SpecError> {
     let ranks = context.ranks;
@@ -169,8 +203,8 @@ fn build_program(
             recorded,
             ..
         } => {
-            let Some(JobMatrix { matrix, scale }) = matrix else {
-                // `read_job_matrix` has read one for every motif of this kind.
+            let Some(Recording::Matrix(matrix, scale)) = recording else {
+                // `read_recording` has read one for every motif of this kind.
                 return Err(SpecError::new(
                     context.path("motif.file"),
                     "no matrix was read",
@@ -182,6 +216,16 @@ fn build_program(
                 None => MessageSize::Whole,
             };
             Arc::new(MatrixReplay::new(&matrix, scale, size, repeat).map_err(fail)?)
+        }
+        MotifKind::Trace { .. } => {
+            let Some(Recording::Trace(trace)) = recording else {
+                // As above.
+                return Err(SpecError::new(
+                    context.path("motif.file"),
+                    "no trace was read",
+                ));
+            };
+            trace
         }
     };
     Ok(program)

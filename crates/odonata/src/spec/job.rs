@@ -188,6 +188,30 @@ pub enum MotifKind {
         #[serde(default)]
         total_bytes: Option<u64>,
     },
+    /// Replays a trace.
+    Trace {
+        /// The trace.
+        file: PathBuf,
+        /// Factor for every time between two calls; `None`: 1.
+        #[serde(default)]
+        compute_scale: Option<f64>,
+        /// Every time between two calls, instead.
+        #[serde(default)]
+        gap_ps: Option<u64>,
+        /// Lets one rank's trace stand for all.
+        #[serde(default)]
+        repeat_rank: Option<RepeatRank>,
+    },
+}
+
+/// Whom a rank talks to where one rank's trace stands for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RepeatRank {
+    /// The rank as far from it as the recorded peer from the recorded rank.
+    Offset,
+    /// The rank that differs from it in the same bits.
+    Xor,
 }
 
 fn yes() -> bool {

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::SpecError;
 
 pub use job::{
-    Job, Load, Mapping, Motif, MotifKind, Offered, Pattern, Placement, Process, Traffic, Tree,
+    Job, Load, Mapping, Motif, MotifKind, Offered, Pattern, Placement, Process, RepeatRank,
+    Traffic, Tree,
 };
 pub use mpi::Mpi;
 pub use network::{

@@ -1,0 +1,181 @@
+//! Application traces as programs: what real applications did, done again on
+//! another network.
+//!
+//! [`Trace::open`] takes a file of any format that is read. Traces of MPI (DUMPI,
+//! OTF2) become [`Operations`](crate::Operations); they are read once
+//! before the run, to find out who the members of communicators are and whether
+//! everything that is sent is received, and once as the run goes on. Nothing is
+//! read whole.
+//!
+//! What a replay keeps of a trace: which messages, collectives and one-sided
+//! transfers each rank begins, in which order, what it waits for, and how long it
+//! computes in between. What it does not keep: how long calls took, for that is
+//! what the simulated network decides.
+
+mod call;
+mod clock;
+mod collective;
+mod communicators;
+mod dumpi;
+mod groups;
+mod mpi;
+mod operations;
+mod otf2;
+mod requests;
+mod schedule;
+mod survey;
+
+use std::path::Path;
+
+use odonata_traces::{Format, Position, TraceError};
+use odonata_units::{Picoseconds, RankId};
+
+pub use clock::Compute;
+pub use dumpi::Partners;
+pub use survey::TraceFacts;
+
+use self::dumpi::DumpiSource;
+use self::mpi::MpiTrace;
+use self::otf2::Otf2Source;
+use self::schedule::{Flows, GoalFile, Packets, Scheduled};
+use crate::collective::Algorithms;
+use crate::program::{Program, ProgramError, RankProgram, Totals};
+
+/// Longest that a rank may compute in all, about 53 days.
+const LONGEST: Picoseconds = Picoseconds(1 << 62);
+
+/// How a trace is replayed.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What becomes of the time between calls.
+    pub compute: Compute,
+    /// How collectives are carried out.
+    pub algorithms: Algorithms,
+    /// One rank's DUMPI trace stands for all.
+    pub repeat_rank: Option<Partners>,
+    /// Number of ranks: with `repeat_rank` that of the job; otherwise the trace must
+    /// have as many.
+    pub ranks: Option<u32>,
+}
+
+/// A trace that can be replayed.
+pub struct Trace {
+    format: Format,
+    kind: Kind,
+}
+
+enum Kind {
+    Mpi(MpiTrace),
+    Scheduled(Scheduled),
+}
+
+impl Trace {
+    /// Opens a trace, whatever its format, and reads it once.
+    ///
+    /// # Errors
+    /// If it is of no known format, damaged, does not fit together or not the
+    /// options.
+    pub fn open(path: &Path, options: Options) -> Result<Self, TraceError> {
+        let format = Format::of(path)?;
+        let file = path.display().to_string();
+        let fail = |reason: String| TraceError::new(&file, Position::Whole, reason);
+        if options.repeat_rank.is_some() && format != Format::DumpiRank {
+            return Err(fail(format!(
+                "is a {}; what can be repeated for all ranks is the trace of one rank (DUMPI, .bin)",
+                format.name()
+            )));
+        }
+        if let Compute::Scaled(scale) = options.compute
+            && !(scale >= 0.0 && scale.is_finite())
+        {
+            return Err(fail(format!(
+                "compute time scaled by {scale}; allowed: 0 or more"
+            )));
+        }
+        let (ranks, compute) = (options.ranks, options.compute);
+        let kind = match format {
+            Format::DumpiJob => {
+                Kind::Mpi(MpiTrace::new(Box::new(DumpiSource::open(path)?), options)?)
+            }
+            Format::DumpiRank => {
+                let Some(partners) = options.repeat_rank else {
+                    return Err(fail(
+                        "is the trace of one rank; open the description of its job (.meta), or \
+                         let it stand for all ranks (repeat_rank)"
+                            .to_owned(),
+                    ));
+                };
+                let source = DumpiSource::repeat(path, ranks, partners)?;
+                Kind::Mpi(MpiTrace::new(Box::new(source), options)?)
+            }
+            Format::Otf2 => Kind::Mpi(MpiTrace::new(Box::new(Otf2Source::open(path)?), options)?),
+            Format::GoalText => Kind::Scheduled(GoalFile::open(path, true, options.compute)?),
+            Format::GoalBinary => Kind::Scheduled(GoalFile::open(path, false, options.compute)?),
+            Format::Htsim => Kind::Scheduled(Flows::open(path, options.compute)?),
+            Format::Packets => Kind::Scheduled(Packets::open(path, options.compute)?),
+        };
+        let trace = Self { format, kind };
+        let longest = trace.facts().longest_compute;
+        if let Compute::Scaled(scale) = compute
+            && longest.0 as f64 * scale > LONGEST.0 as f64
+        {
+            return Err(fail(format!(
+                "a rank computes {longest}, which times {scale} exceeds the {LONGEST} that a run \
+                 may last"
+            )));
+        }
+        if let Some(ranks) = ranks
+            && ranks != trace.ranks()
+        {
+            return Err(fail(format!(
+                "has {} ranks, but {ranks} are wanted",
+                trace.ranks()
+            )));
+        }
+        Ok(trace)
+    }
+
+    /// What the file is.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// What it holds.
+    pub fn facts(&self) -> &TraceFacts {
+        match &self.kind {
+            Kind::Mpi(trace) => trace.facts(),
+            Kind::Scheduled(trace) => trace.facts(),
+        }
+    }
+}
+
+impl Program for Trace {
+    fn ranks(&self) -> u32 {
+        self.facts().ranks
+    }
+
+    fn processors(&self) -> u8 {
+        match &self.kind {
+            Kind::Mpi(_) => 1,
+            Kind::Scheduled(trace) => trace.processors(),
+        }
+    }
+
+    fn start(&self, rank: RankId) -> Result<Box<dyn RankProgram + '_>, ProgramError> {
+        match &self.kind {
+            Kind::Mpi(trace) => trace.start(rank),
+            Kind::Scheduled(trace) => trace.start(rank),
+        }
+    }
+
+    fn totals(&self) -> Option<Totals> {
+        match &self.kind {
+            Kind::Mpi(trace) => trace.totals(),
+            Kind::Scheduled(trace) => Some(trace.totals()),
+        }
+    }
+
+    fn iterations(&self) -> u32 {
+        0
+    }
+}

@@ -1,0 +1,479 @@
+//! Follows the requests of a rank: its calls become things that begin and waits
+//! for them, each by a name of its own.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use odonata_traces::TraceError;
+
+use super::call::{
+    Call, Calls, Direction, GroupMade, How, Message, Outcome, Record, RequestNumber, Shape, Slot,
+    Source, Until,
+};
+use crate::script::Handle;
+
+/// What a rank does, its requests resolved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    Begin(Message, Handle),
+    Wait(Box<[Handle]>),
+    Collective {
+        comm: Slot,
+        shape: Shape,
+        handle: Option<Handle>,
+    },
+    Transfer {
+        direction: Direction,
+        comm: Slot,
+        member: u32,
+        bytes: u64,
+        handle: Handle,
+    },
+    /// Nobody will wait for it.
+    Drop(Handle),
+    Create {
+        parent: Slot,
+        new: Option<Slot>,
+        how: How,
+    },
+    Group(GroupMade),
+    Claim {
+        comm: Slot,
+        rank: Option<u32>,
+        size: Option<u32>,
+    },
+    NotReplayed(&'static str),
+}
+
+/// What a request stands for.
+#[derive(Clone, Copy, Debug)]
+enum Request {
+    Begun(Handle),
+    /// Persistent; begun or not.
+    Prepared(Message, Option<Handle>),
+}
+
+/// The requests of a rank. Memory: those that are not complete.
+#[derive(Debug, Default)]
+struct Requests {
+    known: HashMap<RequestNumber, Request>,
+    transfers: Vec<(u32, Handle)>,
+    next: u64,
+    /// Whether requests that nothing made may be waited for.
+    lenient: bool,
+    /// Waits for such.
+    unknown: u64,
+}
+
+impl Requests {
+    fn handle(&mut self) -> Handle {
+        let handle = Handle(self.next);
+        self.next += 1;
+        handle
+    }
+
+    /// The handle of a request that is under way.
+    fn under_way(&self, number: RequestNumber) -> Option<Handle> {
+        match self.known.get(&number)? {
+            Request::Begun(handle) => Some(*handle),
+            Request::Prepared(_, handle) => *handle,
+        }
+    }
+
+    fn begin(&mut self, number: RequestNumber) -> Result<Handle, String> {
+        let handle = self.handle();
+        match self.known.insert(number, Request::Begun(handle)) {
+            // Where calls are missing, so may be the wait for it.
+            None => Ok(handle),
+            Some(_) if self.lenient => Ok(handle),
+            Some(_) => Err(format!(
+                "request {number} begins anew, but nothing has waited for it"
+            )),
+        }
+    }
+
+    fn complete(&mut self, number: RequestNumber) -> Result<Option<Handle>, String> {
+        match self.known.get_mut(&number) {
+            Some(Request::Prepared(_, handle)) => Ok(handle.take()),
+            Some(Request::Begun(handle)) => {
+                let handle = *handle;
+                self.known.remove(&number);
+                Ok(Some(handle))
+            }
+            None if self.lenient => {
+                self.unknown += 1;
+                Ok(None)
+            }
+            None => Err(format!("request {number}, which no call before has made")),
+        }
+    }
+
+    fn apply(&mut self, call: Call, effects: &mut VecDeque<Effect>) -> Result<(), String> {
+        match call {
+            Call::Message(message, Until::Complete) => {
+                let handle = self.handle();
+                effects.push_back(Effect::Begin(message, handle));
+                effects.push_back(Effect::Wait([handle].into()));
+            }
+            Call::Message(message, Until::Buffered) => {
+                let handle = self.handle();
+                effects.push_back(Effect::Begin(message, handle));
+                effects.push_back(Effect::Drop(handle));
+            }
+            Call::Message(message, Until::Requested(number)) => {
+                let handle = self.begin(number)?;
+                effects.push_back(Effect::Begin(message, handle));
+            }
+            Call::Exchange(send, receive) => {
+                let handles = [self.handle(), self.handle()];
+                // The receive first: it may be what the own message needs.
+                effects.push_back(Effect::Begin(receive, handles[0]));
+                effects.push_back(Effect::Begin(send, handles[1]));
+                effects.push_back(Effect::Wait(handles.into()));
+            }
+            Call::Prepare(message, number) => {
+                let request = Request::Prepared(message, None);
+                if self.known.insert(number, request).is_some() && !self.lenient {
+                    return Err(format!(
+                        "request {number} is made anew, but nothing has freed it"
+                    ));
+                }
+            }
+            Call::Start(numbers) => {
+                for number in numbers {
+                    let handle = self.handle();
+                    match self.known.get_mut(&number) {
+                        Some(Request::Prepared(message, begun @ None)) => {
+                            *begun = Some(handle);
+                            effects.push_back(Effect::Begin(*message, handle));
+                        }
+                        Some(Request::Prepared(..)) => {
+                            return Err(format!(
+                                "request {number} is started, but it is under way already"
+                            ));
+                        }
+                        _ if self.lenient => self.unknown += 1,
+                        _ => {
+                            return Err(format!(
+                                "request {number} is started, but no call has prepared it"
+                            ));
+                        }
+                    }
+                }
+            }
+            Call::Complete(numbers) => {
+                let mut handles = Vec::with_capacity(numbers.len());
+                for number in numbers {
+                    handles.extend(self.complete(number)?);
+                }
+                if !handles.is_empty() {
+                    effects.push_back(Effect::Wait(handles.into()));
+                }
+            }
+            Call::Free(number) => match self.known.remove(&number) {
+                Some(Request::Begun(handle) | Request::Prepared(_, Some(handle))) => {
+                    effects.push_back(Effect::Drop(handle));
+                }
+                Some(Request::Prepared(_, None)) => {}
+                None if self.lenient => self.unknown += 1,
+                None => return Err(format!("request {number}, which no call before has made")),
+            },
+            Call::Collective {
+                comm,
+                shape,
+                request,
+            } => {
+                let handle = request.map(|number| self.begin(number)).transpose()?;
+                effects.push_back(Effect::Collective {
+                    comm,
+                    shape,
+                    handle,
+                });
+            }
+            Call::Transfer {
+                direction,
+                comm,
+                member,
+                bytes,
+                window,
+            } => {
+                let handle = self.handle();
+                self.transfers.push((window, handle));
+                effects.push_back(Effect::Transfer {
+                    direction,
+                    comm,
+                    member,
+                    bytes,
+                    handle,
+                });
+            }
+            Call::CompleteTransfers(window) => {
+                let (done, rest) = std::mem::take(&mut self.transfers)
+                    .into_iter()
+                    .partition(|(of, _)| window.is_none_or(|window| window == *of));
+                self.transfers = rest;
+                let done: Vec<(u32, Handle)> = done;
+                if !done.is_empty() {
+                    effects.push_back(Effect::Wait(done.iter().map(|(_, h)| *h).collect()));
+                }
+            }
+            Call::Create { parent, new, how } => {
+                effects.push_back(Effect::Create { parent, new, how });
+            }
+            Call::Group(made) => effects.push_back(Effect::Group(made)),
+            Call::Claim { comm, rank, size } => {
+                effects.push_back(Effect::Claim { comm, rank, size });
+            }
+            Call::NotReplayed(name) => effects.push_back(Effect::NotReplayed(name)),
+            Call::Cancel(_) | Call::Outcome(..) => {}
+        }
+        Ok(())
+    }
+}
+
+/// Reads a rank's trace ahead for what comes of its requests. Memory: the outcomes
+/// between the two places.
+struct Ahead<'a> {
+    calls: Box<dyn Calls + 'a>,
+    requests: Requests,
+    /// Begun and not complete, of those whose outcome matters.
+    open: HashSet<Handle>,
+    cancelled: HashSet<Handle>,
+    outcomes: HashMap<Handle, Outcome>,
+    buffer: Vec<Call>,
+    effects: VecDeque<Effect>,
+    every: bool,
+    done: bool,
+}
+
+impl<'a> Ahead<'a> {
+    fn new(calls: Box<dyn Calls + 'a>) -> Self {
+        Self {
+            requests: Requests {
+                lenient: calls.is_incomplete(),
+                ..Requests::default()
+            },
+            every: calls.cancels(),
+            calls,
+            open: HashSet::new(),
+            cancelled: HashSet::new(),
+            outcomes: HashMap::new(),
+            buffer: Vec::new(),
+            effects: VecDeque::new(),
+            done: false,
+        }
+    }
+
+    /// What comes of something; `None`: nothing is recorded of it.
+    fn outcome(&mut self, handle: Handle) -> Result<Option<Outcome>, TraceError> {
+        while self.requests.next <= handle.0 || self.open.contains(&handle) {
+            if !self.step()? {
+                break;
+            }
+        }
+        Ok(self.outcomes.remove(&handle))
+    }
+
+    /// Reads a record; whether there was one.
+    fn step(&mut self) -> Result<bool, TraceError> {
+        if self.done {
+            return Ok(false);
+        }
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.clear();
+        let Some(record) = self.calls.next(&mut buffer)? else {
+            self.done = true;
+            return Ok(false);
+        };
+        for call in buffer.drain(..) {
+            self.apply(call)
+                .map_err(|reason| self.calls.error_at(record.at, reason))?;
+        }
+        self.buffer = buffer;
+        Ok(true)
+    }
+
+    fn apply(&mut self, call: Call) -> Result<(), String> {
+        match &call {
+            Call::Cancel(number) => {
+                if let Some(handle) = self.requests.under_way(*number)
+                    && self.open.contains(&handle)
+                {
+                    self.cancelled.insert(handle);
+                }
+            }
+            Call::Outcome(number, outcome) => {
+                if let Some(handle) = self.requests.under_way(*number)
+                    && self.open.contains(&handle)
+                {
+                    match outcome {
+                        // Of others than cancelled ones the mark means nothing.
+                        Outcome::Cancelled if !self.every => {}
+                        Outcome::Cancelled if !self.cancelled.contains(&handle) => {}
+                        Outcome::Cancelled => {
+                            self.outcomes.insert(handle, Outcome::Cancelled);
+                        }
+                        found => {
+                            self.cancelled.remove(&handle);
+                            self.outcomes.insert(handle, found.clone());
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.requests.apply(call, &mut self.effects)?;
+        for effect in self.effects.drain(..) {
+            match effect {
+                Effect::Begin(message, handle) if self.every || message.is_open() => {
+                    self.open.insert(handle);
+                }
+                Effect::Collective {
+                    shape: Shape::Unknown,
+                    handle: Some(handle),
+                    ..
+                } => {
+                    self.open.insert(handle);
+                }
+                Effect::Wait(handles) => {
+                    for handle in handles {
+                        close(
+                            handle,
+                            &mut self.open,
+                            &mut self.cancelled,
+                            &mut self.outcomes,
+                        );
+                    }
+                }
+                Effect::Drop(handle) => {
+                    close(
+                        handle,
+                        &mut self.open,
+                        &mut self.cancelled,
+                        &mut self.outcomes,
+                    );
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Something is complete. Cancelled and not said to have been received: cancelled.
+fn close(
+    handle: Handle,
+    open: &mut HashSet<Handle>,
+    cancelled: &mut HashSet<Handle>,
+    outcomes: &mut HashMap<Handle, Outcome>,
+) {
+    if open.remove(&handle) && cancelled.remove(&handle) {
+        outcomes.insert(handle, Outcome::Cancelled);
+    }
+}
+
+/// The effects of a rank's calls, one record after the other. Receives that take
+/// what comes are those of what came, where the trace tells; what was cancelled
+/// does not begin.
+pub(crate) struct Effects<'a> {
+    source: &'a dyn Source,
+    rank: u32,
+    calls: Box<dyn Calls + 'a>,
+    requests: Requests,
+    ahead: Option<Ahead<'a>>,
+    every: bool,
+    buffer: Vec<Call>,
+    resolved: VecDeque<Effect>,
+}
+
+impl<'a> Effects<'a> {
+    /// Of `rank`, from the beginning.
+    pub fn new(source: &'a dyn Source, rank: u32) -> Result<Self, TraceError> {
+        let calls = source.calls(rank, false)?;
+        Ok(Self {
+            source,
+            rank,
+            requests: Requests {
+                lenient: calls.is_incomplete(),
+                ..Requests::default()
+            },
+            every: calls.cancels(),
+            calls,
+            ahead: None,
+            buffer: Vec::new(),
+            resolved: VecDeque::new(),
+        })
+    }
+
+    /// Waits for requests that no call had made, in a trace that lacks calls.
+    pub fn unknown_requests(&self) -> u64 {
+        self.requests.unknown
+    }
+
+    /// An error at a place of the rank's file.
+    pub fn error_at(&self, at: u64, reason: String) -> TraceError {
+        self.calls.error_at(at, reason)
+    }
+
+    /// Reads the next record and appends what it did to `effects`; `None` behind
+    /// the last one.
+    ///
+    /// # Errors
+    /// If the trace is damaged or contradicts itself.
+    pub fn next(&mut self, effects: &mut VecDeque<Effect>) -> Result<Option<Record>, TraceError> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.clear();
+        let Some(record) = self.calls.next(&mut buffer)? else {
+            return Ok(None);
+        };
+        for call in buffer.drain(..) {
+            self.requests
+                .apply(call, &mut self.resolved)
+                .map_err(|reason| self.calls.error_at(record.at, reason))?;
+        }
+        self.buffer = buffer;
+        while let Some(effect) = self.resolved.pop_front() {
+            effects.extend(self.resolve(effect)?);
+        }
+        Ok(Some(record))
+    }
+
+    fn resolve(&mut self, effect: Effect) -> Result<Option<Effect>, TraceError> {
+        match effect {
+            Effect::Begin(message, handle) if self.every || message.is_open() => {
+                let message = match self.outcome(handle)? {
+                    Some(Outcome::Cancelled) => Message::Nothing,
+                    Some(outcome) => message.turned_out(&outcome),
+                    None if message == Message::Unknown => Message::Nothing,
+                    None => message,
+                };
+                Ok(match message {
+                    Message::Nothing => None,
+                    message => Some(Effect::Begin(message, handle)),
+                })
+            }
+            Effect::Begin(Message::Nothing, _) => Ok(None),
+            Effect::Collective {
+                shape: Shape::Unknown,
+                handle: Some(handle),
+                ..
+            } => Ok(Some(match self.outcome(handle)? {
+                Some(Outcome::Collective(comm, shape)) => Effect::Collective {
+                    comm,
+                    shape,
+                    handle: Some(handle),
+                },
+                // Begun and never completed.
+                _ => Effect::NotReplayed("a non-blocking collective that is never complete"),
+            })),
+            effect => Ok(Some(effect)),
+        }
+    }
+
+    fn outcome(&mut self, handle: Handle) -> Result<Option<Outcome>, TraceError> {
+        let ahead = match &mut self.ahead {
+            Some(ahead) => ahead,
+            none => none.insert(Ahead::new(self.source.calls(self.rank, true)?)),
+        };
+        ahead.outcome(handle)
+    }
+}

@@ -1,0 +1,712 @@
+//! What a trace holds, and whether it fits together: read once through all ranks'
+//! files before the run.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use odonata_traces::{Position, TraceError};
+use odonata_units::{Bytes, Picoseconds};
+
+use super::call::{Message, Shape, Slot, Source};
+use super::clock::Gaps;
+use super::communicators::{Collector, Communicators, Which};
+use super::requests::{Effect, Effects};
+use crate::communicator::{Communicator, Member};
+
+/// What a trace holds, as far as a replay cares.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TraceFacts {
+    /// Number of ranks.
+    pub ranks: u32,
+    /// Records of all ranks.
+    pub records: u64,
+    /// Messages that ranks send to each other outside of collectives.
+    pub messages: u64,
+    /// Their bytes; empty messages count as 1 byte.
+    pub bytes: Bytes,
+    /// Receives that take a message of any sender or tag, because the trace does not
+    /// tell which came.
+    pub open_receives: u64,
+    /// One-sided transfers.
+    pub transfers: u64,
+    /// Their bytes.
+    pub transfer_bytes: Bytes,
+    /// Communicators besides the world and each rank alone.
+    pub communicators: u64,
+    /// Calls of collectives by operation, each rank's call counted.
+    pub collectives: BTreeMap<&'static str, u64>,
+    /// Time between calls, all ranks together, unscaled.
+    pub compute: Picoseconds,
+    /// The same of the rank that computes longest.
+    pub longest_compute: Picoseconds,
+    /// Times between calls that would be negative; taken as 0.
+    pub negative_gaps: u64,
+    /// Records without wall time, before which nothing is computed.
+    pub untimed: u64,
+    /// Waits for requests that no recorded call has made; passed over.
+    pub unknown_requests: u64,
+    /// Calls that are passed over, by name.
+    pub not_replayed: BTreeMap<&'static str, u64>,
+}
+
+impl TraceFacts {
+    /// Takes in what a rank computes.
+    pub(super) fn computes(&mut self, duration: Picoseconds) {
+        self.compute = Picoseconds(self.compute.0.saturating_add(duration.0));
+        self.longest_compute = self.longest_compute.max(duration);
+    }
+
+    /// Name and value of each, for people.
+    pub fn lines(&self) -> Vec<(String, String)> {
+        let mut lines = Vec::new();
+        let mut line = |name: &str, value: String| lines.push((name.to_owned(), value));
+        line("ranks", self.ranks.to_string());
+        line("records", self.records.to_string());
+        line("messages", self.messages.to_string());
+        line("message bytes", self.bytes.0.to_string());
+        line("communicators", self.communicators.to_string());
+        line("compute, all ranks", self.compute.to_string());
+        line("compute, longest rank", self.longest_compute.to_string());
+        for (name, count) in &self.collectives {
+            line(&format!("{name} calls"), count.to_string());
+        }
+        let counts = [
+            ("one-sided transfers", self.transfers),
+            ("one-sided bytes", self.transfer_bytes.0),
+            ("receives from any", self.open_receives),
+            ("negative times between calls", self.negative_gaps),
+            ("records without time", self.untimed),
+            ("waits for unknown requests", self.unknown_requests),
+        ];
+        for (name, count) in counts {
+            if count > 0 {
+                line(name, count.to_string());
+            }
+        }
+        for (name, count) in &self.not_replayed {
+            line(&format!("not replayed: {name}"), count.to_string());
+        }
+        lines
+    }
+}
+
+/// Mixes a number into a hash (the finaliser of SplitMix64; Steele, Lea and Flood
+/// 2014).
+fn mix(state: u64, number: u64) -> u64 {
+    let mut z =
+        state.wrapping_add(0x9e37_79b9_7f4a_7c15) ^ number.wrapping_mul(0xd6e8_feb8_6659_fd93);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+fn hash(numbers: &[u64]) -> u64 {
+    numbers.iter().fold(0, |state, &number| mix(state, number))
+}
+
+/// The messages for one rank: counts, and sums of hashes, which are equal exactly
+/// if the same messages are sent as received (but for one case in 2^64).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Balance {
+    sent: u64,
+    received: u64,
+    /// Of communicator, sender and tag: sent less received.
+    exact: u64,
+    /// Of communicators.
+    communicators: u64,
+    /// Receives of any sender or any tag.
+    open: u64,
+}
+
+impl Balance {
+    pub fn send(&mut self, comm: u64, from: u32, tag: u32) {
+        self.sent += 1;
+        self.exact = self
+            .exact
+            .wrapping_add(hash(&[comm, from.into(), tag.into()]));
+        self.communicators = self.communicators.wrapping_add(hash(&[comm]));
+    }
+
+    pub fn receive(&mut self, comm: u64, from: Option<u32>, tag: Option<u32>) {
+        self.received += 1;
+        self.communicators = self.communicators.wrapping_sub(hash(&[comm]));
+        match (from, tag) {
+            (Some(from), Some(tag)) => {
+                self.exact = self
+                    .exact
+                    .wrapping_sub(hash(&[comm, from.into(), tag.into()]));
+            }
+            _ => self.open += 1,
+        }
+    }
+
+    pub fn is_even(&self) -> bool {
+        self.sent == self.received && self.communicators == 0 && (self.open > 0 || self.exact == 0)
+    }
+}
+
+/// The collectives of a communicator that one member called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Called {
+    count: u64,
+    hash: u64,
+}
+
+/// What all members must agree on.
+fn signature(shape: &Shape) -> u64 {
+    let name = shape.name().bytes().map(u64::from);
+    let mut state = name.fold(0, mix);
+    state = mix(state, shape.root().map_or(u64::MAX, u64::from));
+    let uniform: &[u64] = match shape {
+        Shape::Broadcast { bytes, .. }
+        | Shape::Reduce { bytes, .. }
+        | Shape::Allreduce { bytes }
+        | Shape::Scan { bytes }
+        | Shape::ExclusiveScan { bytes }
+        | Shape::Gather { bytes, .. }
+        | Shape::Scatter { bytes, .. }
+        | Shape::Allgather { bytes }
+        | Shape::Alltoall { bytes } => std::slice::from_ref(bytes),
+        Shape::AllgatherVarying { all } | Shape::ReduceScatter { all } => all,
+        Shape::Barrier
+        | Shape::Unknown
+        | Shape::GatherVarying { .. }
+        | Shape::ScatterVarying { .. }
+        | Shape::AlltoallVarying { .. } => &[],
+    };
+    uniform
+        .iter()
+        .fold(state, |state, &bytes| mix(state, bytes))
+}
+
+/// A job's trace that fits together.
+pub(super) struct Surveyed {
+    pub facts: TraceFacts,
+    pub communicators: Communicators,
+}
+
+/// Reads the traces of all ranks. Memory: a few numbers for every rank and for
+/// every member of every communicator; nothing that grows with the traces' length.
+///
+/// # Errors
+/// If a trace is damaged, ranks contradict each other about communicators or
+/// collectives, or messages are sent that nobody receives or the other way round.
+pub(super) fn survey(source: &dyn Source) -> Result<Surveyed, TraceError> {
+    let ranks = source.ranks();
+    let mut facts = TraceFacts {
+        ranks,
+        ..TraceFacts::default()
+    };
+    let mut collector = source.defined().is_none().then(|| Collector::new(ranks));
+    // Of each rank by slot.
+    let mut called: Vec<Vec<Called>> = Vec::with_capacity(ranks as usize);
+    let mut others = false;
+    let mut balances = vec![Balance::default(); ranks as usize];
+    for rank in 0..ranks {
+        let mut effects = Effects::new(source, rank)?;
+        let mut gaps = Gaps::default();
+        let mut computed = Picoseconds::ZERO;
+        let mut found = VecDeque::new();
+        let mut slots = vec![Called::default(); 2];
+        while let Some(record) = effects.next(&mut found)? {
+            facts.records += 1;
+            let gap = gaps.before(&record);
+            computed = Picoseconds(computed.0.saturating_add(gap.0));
+            for effect in found.drain(..) {
+                let context = Counting {
+                    facts: &mut facts,
+                    balances: &mut balances,
+                    slots: &mut slots,
+                    others: &mut others,
+                    rank,
+                    ranks,
+                };
+                context
+                    .count(effect, collector.as_mut())
+                    .map_err(|reason| effects.error_at(record.at, reason))?;
+            }
+        }
+        facts.computes(computed);
+        facts.negative_gaps += gaps.negative();
+        facts.untimed += gaps.untimed();
+        facts.unknown_requests += effects.unknown_requests();
+        called.push(slots);
+        if let Some(collector) = &mut collector {
+            collector.next_rank();
+        }
+    }
+    let fail = |reason: String| job_error(source, reason);
+    let communicators = match (collector, source.defined()) {
+        (Some(collector), _) => collector.resolve().map_err(fail)?,
+        (None, Some(defined)) => Communicators::defined(ranks, defined.members).map_err(fail)?,
+        (None, None) => return Err(fail("no communicators".to_owned())),
+    };
+    facts.communicators = communicators.all.len() as u64 - 1;
+    check_collectives(source, &communicators, &called)?;
+    if others {
+        count_others(source, &communicators, &mut balances)?;
+    }
+    for (rank, balance) in balances.iter().enumerate() {
+        if !balance.is_even() {
+            return Err(explain(source, &communicators, rank as u32, balance)?);
+        }
+    }
+    Ok(Surveyed {
+        facts,
+        communicators,
+    })
+}
+
+/// An error of the job as a whole: names the file of rank 0.
+fn job_error(source: &dyn Source, reason: String) -> TraceError {
+    match source.calls(0, false) {
+        Ok(calls) => TraceError::new(calls.file(), Position::Whole, format!("(the job) {reason}")),
+        Err(error) => error,
+    }
+}
+
+/// What an effect of one rank adds to.
+struct Counting<'a> {
+    facts: &'a mut TraceFacts,
+    balances: &'a mut [Balance],
+    slots: &'a mut Vec<Called>,
+    others: &'a mut bool,
+    rank: u32,
+    ranks: u32,
+}
+
+/// Number of a communicator in hashes: that of [`Communicator::number`].
+fn number(slot: Slot) -> u64 {
+    slot.0.into()
+}
+
+impl Counting<'_> {
+    fn called(&mut self, slot: Slot, signature: u64) {
+        let index = slot.0 as usize;
+        if self.slots.len() <= index {
+            self.slots.resize(index + 1, Called::default());
+        }
+        let called = &mut self.slots[index];
+        called.count += 1;
+        called.hash = mix(called.hash, signature);
+    }
+
+    fn count(mut self, effect: Effect, collector: Option<&mut Collector>) -> Result<(), String> {
+        match effect {
+            Effect::Begin(message, _) => self.message(message)?,
+            Effect::Collective { comm, shape, .. } => {
+                *self.facts.collectives.entry(shape.name()).or_default() += 1;
+                self.called(comm, signature(&shape));
+                if comm == Slot::WORLD {
+                    check_shape(&shape, self.ranks, self.rank)?;
+                }
+                if let Shape::AlltoallVarying { exact: true, .. } = shape {
+                    *self.others = true;
+                }
+            }
+            Effect::Transfer {
+                comm,
+                member,
+                bytes,
+                ..
+            } => {
+                if comm == Slot::WORLD {
+                    self.member(member)?;
+                }
+                self.facts.transfers += 1;
+                self.facts.transfer_bytes =
+                    Bytes(self.facts.transfer_bytes.0.saturating_add(bytes));
+            }
+            Effect::Create { parent, new, how } => {
+                if let Some(collector) = collector {
+                    collector.create(parent, new, how)?;
+                }
+            }
+            Effect::Group(made) => {
+                if let Some(collector) = collector {
+                    collector.group(made)?;
+                }
+            }
+            Effect::Claim { comm, rank, size } => {
+                if let Some(collector) = collector {
+                    collector.claim(comm, rank, size)?;
+                }
+            }
+            Effect::NotReplayed(name) => {
+                *self.facts.not_replayed.entry(name).or_default() += 1;
+            }
+            Effect::Wait(_) | Effect::Drop(_) => {}
+        }
+        Ok(())
+    }
+
+    fn member(&self, member: u32) -> Result<(), String> {
+        match member < self.ranks {
+            true => Ok(()),
+            false => Err(format!(
+                "rank {member}, but the job has the ranks 0 to {}",
+                self.ranks - 1
+            )),
+        }
+    }
+
+    fn message(&mut self, message: Message) -> Result<(), String> {
+        let comm = match message {
+            Message::Send { comm, bytes, .. } => {
+                self.facts.messages += 1;
+                let sum = self.facts.bytes.0.checked_add(bytes.max(1));
+                self.facts.bytes = Bytes(sum.ok_or("more bytes than fit into 64 bits")?);
+                comm
+            }
+            Message::Receive { comm, from, tag } => {
+                if from.is_none() || tag.is_none() {
+                    self.facts.open_receives += 1;
+                }
+                comm
+            }
+            Message::Unknown | Message::Nothing => return Ok(()),
+        };
+        let own = self.rank;
+        match (message, comm) {
+            (Message::Send { to, tag, .. }, Slot::WORLD) => {
+                self.member(to)?;
+                self.balances[to as usize].send(number(comm), own, tag);
+            }
+            (Message::Receive { from, tag, .. }, Slot::WORLD) => {
+                from.map_or(Ok(()), |from| self.member(from))?;
+                self.balances[own as usize].receive(number(comm), from, tag);
+            }
+            (Message::Send { to: 0, tag, .. }, Slot::MYSELF) => {
+                self.balances[own as usize].send(number(comm), own, tag);
+            }
+            (
+                Message::Receive {
+                    from: None | Some(0),
+                    tag,
+                    ..
+                },
+                Slot::MYSELF,
+            ) => {
+                self.balances[own as usize].receive(number(comm), Some(own), tag);
+            }
+            (_, Slot::MYSELF) => {
+                return Err("a message to another member of MPI_COMM_SELF".to_owned());
+            }
+            _ => *self.others = true,
+        }
+        Ok(())
+    }
+}
+
+/// Roots and lists of a collective against the size of its communicator, whose
+/// member `me` calls it.
+fn check_shape(shape: &Shape, size: u32, me: u32) -> Result<(), String> {
+    let name = shape.name();
+    if let Some(root) = shape.root()
+        && root >= size
+    {
+        return Err(format!("{name} with root {root} among {size} ranks"));
+    }
+    let lists: [Option<&[u64]>; 2] = match shape {
+        Shape::AllgatherVarying { all } | Shape::ReduceScatter { all } => [Some(all), None],
+        Shape::GatherVarying { root, all, .. } | Shape::ScatterVarying { root, all, .. } => {
+            if all.is_none() && *root == me {
+                return Err(format!("{name} without the sizes that its root knows"));
+            }
+            [all.as_deref(), None]
+        }
+        Shape::AlltoallVarying { sent, received, .. } => [Some(sent), Some(received)],
+        _ => [None, None],
+    };
+    match lists
+        .into_iter()
+        .flatten()
+        .find(|list| list.len() != size as usize)
+    {
+        None => Ok(()),
+        Some(list) => Err(format!("{name} with {} sizes for {size} ranks", list.len())),
+    }
+}
+
+/// All members must call the same collectives of a communicator.
+fn check_collectives(
+    source: &dyn Source,
+    communicators: &Communicators,
+    called: &[Vec<Called>],
+) -> Result<(), TraceError> {
+    let mut first: Vec<Option<(u32, Called)>> = vec![None; communicators.all.len()];
+    for (rank, slots) in called.iter().enumerate() {
+        let rank = rank as u32;
+        for (slot, index) in communicators.shared(rank) {
+            let called = slots.get(slot.0 as usize).copied().unwrap_or_default();
+            match &mut first[index as usize] {
+                None => first[index as usize] = Some((rank, called)),
+                Some((_, of_first)) if *of_first == called => {}
+                Some((other, _)) => {
+                    let other = *other;
+                    return Err(differing(source, communicators, index, other, rank)?);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The next collective of a communicator in a rank's trace.
+fn next_collective(
+    effects: &mut Effects<'_>,
+    pending: &mut VecDeque<(u64, Shape)>,
+    is_of: impl Fn(Slot) -> bool,
+) -> Result<Option<(u64, Shape)>, TraceError> {
+    let mut found = VecDeque::new();
+    while pending.is_empty() {
+        let Some(record) = effects.next(&mut found)? else {
+            return Ok(None);
+        };
+        for effect in found.drain(..) {
+            if let Effect::Collective { comm, shape, .. } = effect
+                && is_of(comm)
+            {
+                pending.push_back((record.at, shape));
+            }
+        }
+    }
+    Ok(pending.pop_front())
+}
+
+/// Finds where the collectives of two members differ.
+fn differing(
+    source: &dyn Source,
+    communicators: &Communicators,
+    index: u32,
+    one: u32,
+    other: u32,
+) -> Result<TraceError, TraceError> {
+    let is_of =
+        |rank: u32| move |slot: Slot| communicators.which(slot, rank) == Some(Which::Index(index));
+    let mut both = [Effects::new(source, one)?, Effects::new(source, other)?];
+    let mut pending = [VecDeque::new(), VecDeque::new()];
+    for number in 1u64.. {
+        let [first, second] = &mut both;
+        let [first_pending, second_pending] = &mut pending;
+        let a = next_collective(first, first_pending, is_of(one))?;
+        let b = next_collective(second, second_pending, is_of(other))?;
+        let (at, found, expected) = match (a, b) {
+            (Some((_, a)), Some((_, b))) if signature(&a) == signature(&b) => continue,
+            (a, Some((at, b))) => (at, Some(b), a.map(|(_, a)| a)),
+            (a, None) => (0, None, a.map(|(_, a)| a)),
+        };
+        let said = |shape: Option<Shape>| match shape {
+            None => "none".to_owned(),
+            Some(shape) => match format!("{shape:?}") {
+                text if text.len() <= 120 => text,
+                _ => format!("{} of other sizes", shape.name()),
+            },
+        };
+        let reason = format!(
+            "collective {number} of a communicator is {} at rank {other}, but {} at rank {one}; \
+             all members must call the same",
+            said(found),
+            said(expected)
+        );
+        return Ok(second.error_at(at, reason));
+    }
+    Ok(job_error(source, "collectives differ".to_owned()))
+}
+
+/// The rank of a member.
+fn rank_of(communicator: &Communicator, member: u32) -> Result<u32, String> {
+    match member < communicator.size() {
+        true => Ok(communicator.rank(Member(member)).0),
+        false => Err(format!(
+            "rank {member} of a communicator of {}",
+            communicator.size()
+        )),
+    }
+}
+
+/// Goes through a rank's messages of communicators: calls `sent(receiver,
+/// communicator, tag, place)` and `received(communicator, sender, tag, place)` with
+/// ranks of the job.
+fn messages(
+    source: &dyn Source,
+    communicators: &Communicators,
+    rank: u32,
+    mut sent: impl FnMut(u32, u64, u32, u64),
+    mut received: impl FnMut(u64, Option<u32>, Option<u32>, u64),
+) -> Result<(), TraceError> {
+    let mut effects = Effects::new(source, rank)?;
+    let mut found = VecDeque::new();
+    let mut varying: HashMap<Slot, u32> = HashMap::new();
+    while let Some(record) = effects.next(&mut found)? {
+        for effect in found.drain(..) {
+            let mut each = || -> Result<(), String> {
+                let of = |slot: Slot| {
+                    let communicator = communicators.get(slot, rank);
+                    communicator.ok_or_else(|| "a communicator that is not known".to_owned())
+                };
+                match &effect {
+                    Effect::Begin(Message::Send { comm, to, tag, .. }, _) => {
+                        let communicator = of(*comm)?;
+                        let to = rank_of(&communicator, *to)?;
+                        sent(to, communicator.number().into(), *tag, record.at);
+                    }
+                    Effect::Begin(Message::Receive { comm, from, tag }, _) => {
+                        let communicator = of(*comm)?;
+                        let from = from.map(|from| rank_of(&communicator, from)).transpose()?;
+                        received(communicator.number().into(), from, *tag, record.at);
+                    }
+                    Effect::Transfer { comm, member, .. } => {
+                        let communicator = of(*comm)?;
+                        rank_of(&communicator, *member)?;
+                    }
+                    Effect::Collective { comm, shape, .. } => {
+                        let communicator = of(*comm)?;
+                        let me = communicator.member(odonata_units::RankId(rank));
+                        let me = me.ok_or("a collective of others")?;
+                        check_shape(shape, communicator.size(), me.0)?;
+                        if let Shape::AlltoallVarying {
+                            sent: bytes,
+                            received: taken,
+                            exact: true,
+                        } = shape
+                        {
+                            let number = varying.entry(*comm).or_default();
+                            *number += 1;
+                            // As messages whose tag holds their size, apart from others.
+                            let key = |bytes: u64| hash(&[u64::from(*number), bytes]) as u32;
+                            let comm = (1 << 32) | u64::from(communicator.number());
+                            for (member, (&bytes, &taken)) in bytes.iter().zip(taken).enumerate() {
+                                let peer = communicator.rank(Member(member as u32)).0;
+                                sent(peer, comm, key(bytes), record.at);
+                                received(comm, Some(peer), Some(key(taken)), record.at);
+                            }
+                        }
+                    }
+                    _ => {}
+                }
+                Ok(())
+            };
+            each().map_err(|reason| effects.error_at(record.at, reason))?;
+        }
+    }
+    Ok(())
+}
+
+/// Counts all messages anew, now that all communicators are known.
+fn count_others(
+    source: &dyn Source,
+    communicators: &Communicators,
+    balances: &mut [Balance],
+) -> Result<(), TraceError> {
+    balances.fill(Balance::default());
+    for rank in 0..source.ranks() {
+        let balances = std::cell::RefCell::new(&mut *balances);
+        messages(
+            source,
+            communicators,
+            rank,
+            |to, comm, tag, _| balances.borrow_mut()[to as usize].send(comm, rank, tag),
+            |comm, from, tag, _| balances.borrow_mut()[rank as usize].receive(comm, from, tag),
+        )?;
+    }
+    Ok(())
+}
+
+/// Finds a message for `receiver` that is sent and not received, or the other way
+/// round.
+fn explain(
+    source: &dyn Source,
+    communicators: &Communicators,
+    receiver: u32,
+    balance: &Balance,
+) -> Result<TraceError, TraceError> {
+    // Sent and received, by communicator, sender and tag.
+    let mut counts: BTreeMap<(u64, u32, u32), (u64, u64)> = BTreeMap::new();
+    let mut open = 0u64;
+    for rank in 0..source.ranks() {
+        let counts = std::cell::RefCell::new(&mut counts);
+        messages(
+            source,
+            communicators,
+            rank,
+            |to, comm, tag, _| {
+                if to == receiver {
+                    counts.borrow_mut().entry((comm, rank, tag)).or_default().0 += 1;
+                }
+            },
+            |comm, from, tag, _| {
+                if rank == receiver {
+                    match (from, tag) {
+                        (Some(from), Some(tag)) => {
+                            counts.borrow_mut().entry((comm, from, tag)).or_default().1 += 1;
+                        }
+                        _ => open += 1,
+                    }
+                }
+            },
+        )?;
+    }
+    let missing = counts.iter().find(|(_, (sent, received))| received > sent);
+    let surplus = counts.iter().find(|(_, (sent, received))| sent > received);
+    let collective = |comm: u64| comm >> 32 != 0;
+    let (key, is_sent, matched) = match (missing, surplus) {
+        (Some((key, (sent, _))), None) => (*key, false, *sent),
+        (Some((key, (sent, _))), Some(_)) if open > 0 => (*key, false, *sent),
+        (_, Some((key, (_, received)))) => (*key, true, *received),
+        (None, None) => {
+            return Ok(job_error(
+                source,
+                format!(
+                    "{} messages are sent to rank {receiver}, but it receives {}",
+                    balance.sent, balance.received
+                ),
+            ));
+        }
+    };
+    let (comm, from, tag) = key;
+    let rank = if is_sent { from } else { receiver };
+    let (mut seen, mut place) = (0u64, 0);
+    let mut count = |at| {
+        seen += 1;
+        if seen == matched + 1 {
+            place = at;
+        }
+    };
+    let count = std::cell::RefCell::new(&mut count);
+    messages(
+        source,
+        communicators,
+        rank,
+        |to, of, with, at| {
+            if is_sent && (to, of, with) == (receiver, comm, tag) {
+                count.borrow_mut()(at);
+            }
+        },
+        |of, by, with, at| {
+            if !is_sent && (of, by, with) == (comm, Some(from), Some(tag)) {
+                count.borrow_mut()(at);
+            }
+        },
+    )?;
+    let reason = if collective(comm) {
+        format!(
+            "alltoallv: the sizes that rank {from} sends to rank {receiver} are not those that \
+             rank {receiver} receives from it"
+        )
+    } else if is_sent {
+        format!(
+            "a message from rank {from} to rank {receiver} with tag {tag} that nobody receives: \
+             rank {receiver} receives {} in all of {} for it{}",
+            balance.received,
+            balance.sent,
+            if open > 0 { ", some from any rank" } else { "" }
+        )
+    } else {
+        format!(
+            "rank {receiver} receives a message from rank {from} with tag {tag} that nobody \
+             sends; {} are sent to it, and it receives {}",
+            balance.sent, balance.received
+        )
+    };
+    Ok(Effects::new(source, rank)?.error_at(place, reason))
+}
