@@ -101,6 +101,12 @@ class TraceError(OdonataError, ValueError):
     exit_code = ExitCode.USAGE
 
 
+class NotRecordedError(OdonataError, ValueError):
+    """A question about a result that its run did not record; says what to set."""
+
+    exit_code = ExitCode.USAGE
+
+
 class OutputError(OdonataError):
     """Results that cannot be written where they were asked for, or read from there."""
 

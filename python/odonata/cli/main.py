@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from odonata.checkpoint import Terminated
 from odonata.cli.bench import bench
+from odonata.cli.ranks import ranks
 from odonata.cli.run import run
 from odonata.cli.saturation import saturation
 from odonata.cli.schema import schema
@@ -33,7 +34,7 @@ def odonata() -> None:
     """Simulates a supercomputer's network packet by packet, with its jobs and their placement."""
 
 
-for command in (run, show, saturation, study, verify, topology, trace, schema, bench):
+for command in (run, show, ranks, saturation, study, verify, topology, trace, schema, bench):
     odonata.add_command(command)
 
 

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
+from odonata.plots.communication import draw_communication, draw_message_sizes
+from odonata.plots.critical_path import draw_critical_path
 from odonata.plots.groups import draw_group_heatmap
 from odonata.plots.latency import draw_latency
 from odonata.plots.links import draw_link_load
 from odonata.plots.overview import draw_overview
+from odonata.plots.ranks import draw_ranks
 from odonata.plots.style import new_figure, save, style
 from odonata.plots.timeline import draw_timeline
 from odonata.plots.topology import Wiring, draw_topology
@@ -23,6 +26,15 @@ if TYPE_CHECKING:
     from odonata.results import Result
 
 __all__ = ["Plots", "Wiring", "draw_topology", "new_figure", "save", "style"]
+
+
+#: Tables that pictures of ranks are drawn from.
+_NEEDS = {
+    "ranks": "ranks",
+    "message_sizes": "message_sizes",
+    "communication": "communication",
+    "critical_path": "rank_activity",
+}
 
 
 class Plots:
@@ -61,19 +73,43 @@ class Plots:
 
         return self._draw(path, 7.6, 6.8, draw)
 
+    def ranks(self, path: str | Path | None = None) -> Figure:
+        """Time of every rank of closed-loop jobs, by what it did."""
+        return self._draw(path, 8.4, 4.3, lambda figure: draw_ranks(figure, self._result))
+
+    def communication(self, path: str | Path | None = None) -> Figure:
+        """Who of a closed-loop job sent how much to whom."""
+        jobs = set(self._result.table("communication")["job"].to_pylist())
+        width = 1.6 + 4.4 * min(max(len(jobs), 1), 4)
+        return self._draw(path, width, 5.2, lambda figure: draw_communication(figure, self._result))
+
+    def message_sizes(self, path: str | Path | None = None) -> Figure:
+        """Sizes of the messages of closed-loop jobs, by number and by volume."""
+        return self._draw(path, 7.2, 4.8, lambda figure: draw_message_sizes(figure, self._result))
+
+    def critical_path(self, path: str | Path | None = None, job: int | None = None) -> Figure:
+        """What the run time of a job is made of; of the first recorded one by default."""
+        return self._draw(
+            path, 8.4, 4.6, lambda figure: draw_critical_path(figure, self._result, job)
+        )
+
     def overview(self, path: str | Path | None = None) -> Figure:
         """Latency, link load, group heat map and timeline on one page."""
         return self._draw(path, 13.0, 9.0, lambda figure: draw_overview(figure, self._result))
 
     def save_all(self, directory: str | Path) -> list[Path]:
-        """Writes every picture as a PNG of its name.
+        """Writes every picture that has something to show as a PNG of its name.
 
         Returns:
             The files, the overview first.
         """
         directory = Path(directory)
         paths = []
-        for name in ("overview", "latency", "link_load", "group_heatmap", "timeline", "topology"):
+        names = ["overview", "latency", "link_load", "group_heatmap", "timeline", "topology"]
+        for name, table in _NEEDS.items():
+            if self._result.table(table).num_rows:
+                names.append(name)
+        for name in names:
             paths.append(directory / f"{name}.png")
             getattr(self, name)(paths[-1])
         return paths

@@ -30,6 +30,25 @@ CLASS_COLOURS = {
 }
 OTHER_CLASS_COLOURS = ("#CC79A7", "#E69F00", "#8C510A", "#56B4E9", "#D55E00")
 
+#: What a rank does with its time: what works in full colours, what waits in pale ones.
+ACTIVITY_COLOURS = {
+    "compute": "#0072B2",
+    "send overhead": "#E69F00",
+    "receive overhead": "#8C510A",
+    "wait to send": "#F5D9A0",
+    "wait to receive": "#D9C2A7",
+    "collectives": "#CC79A7",
+}
+
+#: Parts of a critical path.
+PATH_COLOURS = {
+    "compute": "#0072B2",
+    "send": "#E69F00",
+    "receive": "#8C510A",
+    "network": "#D55E00",
+    "leaving": "#9A9A9A",
+}
+
 #: Text and lines that should not catch the eye.
 MUTED = "#666666"
 FAINT = "#DDDDDD"

@@ -106,8 +106,8 @@ pub(super) struct RankRecord {
     activity: RankActivity,
     since: u64,
     times: RankTimes,
-    /// Latest message that something of its program waited for: sender, and when
-    /// it was sent.
+    /// Latest message of this interval that concerned it: sender, and when that
+    /// wanted to send it.
     cause: Option<(u32, u64)>,
     intervals: Vec<RankInterval>,
     /// Messages and bytes sent, by receiver.
@@ -272,6 +272,8 @@ impl<'a> RankState<'a> {
         }
         self.record.times = self.times(now);
         self.record.since = now;
+        // What ends a wait happens during it.
+        self.record.cause = None;
     }
 
     /// What it is doing now.
@@ -514,7 +516,13 @@ impl<'a, R: Routing> Partition<'a, R> {
         let payload = timer_payload(local_rank);
         let event = Event::new(until, router, Kind::Node, at.terminal, payload);
         self.schedule(event);
-        self.note_activity(local_rank, now);
+        // Every task has an interval of its own.
+        let recorded = self.shared.measurement.rank_intervals;
+        let state = &mut self.ranks[local_rank as usize];
+        if state.record.stage == Stage::Running {
+            state.end_interval(now, recorded);
+            state.record.activity = state.current_activity();
+        }
     }
 
     fn note_activity(&mut self, local_rank: u32, now: u64) {

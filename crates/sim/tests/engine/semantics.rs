@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use odonata_load::collective::CollectiveCall;
+use odonata_load::collective::Algorithms;
 use odonata_load::{
     Action, Communicator, Context, Handle, Need, Operation, Program, ProgramError, RankProgram,
 };
@@ -285,7 +285,7 @@ fn the_time_of_a_rank_is_accounted_for() {
     };
     let barrier = || Operation::Collective {
         communicator: Arc::new(Communicator::world(2)),
-        call: Arc::new(CollectiveCall::Barrier),
+        call: Arc::new(Algorithms::default().barrier(2)),
         handle: None,
     };
     let late = 3_000_000;

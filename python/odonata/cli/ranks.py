@@ -1,0 +1,151 @@
+"""``odonata ranks``: where the time of ranks went."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from odonata import display
+from odonata.cli.shared import debug_option, json_option, print_json, terminal
+from odonata.columns import numbers
+from odonata.errors import NotRecordedError, OutputError
+
+if TYPE_CHECKING:
+    from odonata.results import Result
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option(
+    "--perfetto",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the timeline of all ranks for trace viewers such as https://ui.perfetto.dev; "
+    "compressed if the name ends in .gz.",
+)
+@json_option
+@debug_option
+def ranks(directory: Path, perfetto: Path | None, as_json: bool) -> None:
+    """Print what the ranks of a run did with their time, and what its critical path is made of.
+
+    DIRECTORY is the result of an earlier run of closed-loop jobs. Critical path and timeline
+    need `[record] rank_activity = true` in its scenario, the arrows of messages in the timeline
+    `messages = "all"` as well.
+    """
+    from odonata.perfetto import write_trace
+    from odonata.results import Result
+
+    result = Result.load(directory)
+    times, paths = _times(result), _paths(result)
+    if not times:
+        raise NotRecordedError(
+            f"{directory}: none of its jobs has ranks that wait for each other: all offer traffic"
+        )
+    events = None
+    if perfetto is not None:
+        if not paths:
+            raise NotRecordedError(
+                f"{directory}: nothing was recorded of what its ranks did when; set "
+                "[record] rank_activity = true in the scenario, or run it with "
+                "--set record.rank_activity=true"
+            )
+        try:
+            events = write_trace(result, perfetto)
+        except OSError as error:
+            raise OutputError(f"{perfetto} cannot be written: {error.strerror}") from None
+    if as_json:
+        print_json({"directory": str(directory), "jobs": times, "critical_paths": paths})
+        return
+    console = terminal()
+    _print_times(console, times)
+    _print_paths(console, paths)
+    if events is not None:
+        console.print(f"\nTimeline: [bold]{escape(str(perfetto))}[/] ({events:,} events)")
+        console.print("          open it at https://ui.perfetto.dev", style="dim")
+
+
+def _times(result: Result) -> list[dict[str, Any]]:
+    """Mean, least and most time of the ranks of each closed-loop job, by what they did."""
+    from odonata.plots.ranks import PARTS
+
+    table = result.table("ranks")
+    job_of_row = numbers(table, "job")
+    names = result.jobs["name"].to_pylist()
+    jobs = []
+    for job in np.unique(job_of_row).tolist():
+        chosen = job_of_row == job
+        total = numbers(table, "total_ps")[chosen]
+        parts = {}
+        for column, name in PARTS:
+            values = numbers(table, column)[chosen]
+            parts[name] = {
+                "mean_ps": float(values.mean()),
+                "min_ps": int(values.min()),
+                "max_ps": int(values.max()),
+                "share": float(values.sum() / max(int(total.sum()), 1)),
+            }
+        jobs.append({"job": names[job], "ranks": int(chosen.sum()), "time": parts})
+    return jobs
+
+
+def _paths(result: Result) -> list[dict[str, Any]]:
+    from odonata.critical_path import critical_path, shares
+
+    names = result.jobs["name"].to_pylist()
+    paths = []
+    for job in np.unique(numbers(result.table("rank_activity"), "job")).tolist():
+        path = critical_path(result, job)
+        parts = shares(path)
+        visited = np.unique(numbers(path, "rank"))
+        paths.append(
+            {
+                "job": names[job],
+                "total_ps": sum(parts.values()),
+                "parts_ps": dict(parts),
+                "messages": int((numbers(path, "rank") != numbers(path, "to_rank")).sum()),
+                "ranks": len(visited),
+            }
+        )
+    return paths
+
+
+def _print_times(console: Console, jobs: list[dict[str, Any]]) -> None:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for title, justify in (("Job", "left"), ("Time of its ranks in", "left")):
+        table.add_column(title, justify=justify)  # type: ignore[arg-type]
+    for title in ("mean", "least", "most", "share"):
+        table.add_column(title, justify="right")
+    for job in jobs:
+        name = f"{escape(job['job'])} ({job['ranks']:,} ranks)"
+        for part, time in job["time"].items():
+            if time["max_ps"]:
+                table.add_row(
+                    name,
+                    part,
+                    display.duration(time["mean_ps"]),
+                    display.duration(time["min_ps"]),
+                    display.duration(time["max_ps"]),
+                    display.percent(time["share"]),
+                )
+                name = ""
+    console.print(table)
+
+
+def _print_paths(console: Console, paths: list[dict[str, Any]]) -> None:
+    for path in paths:
+        console.print(
+            f"[bold]Critical path of {escape(path['job'])}[/]: "
+            f"{display.duration(path['total_ps'])}, {path['messages']:,} messages, "
+            f"over {path['ranks']:,} ranks"
+        )
+        for part, time in path["parts_ps"].items():
+            if time:
+                share = display.percent(time / path["total_ps"])
+                console.print(f"  {share:>7}  {display.duration(time):>9}  {part}")
