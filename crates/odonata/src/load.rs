@@ -3,13 +3,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use odonata_load::application::Setting;
+use odonata_load::collective::Algorithms;
 use odonata_load::matrix::{CommunicationMatrix, MatrixError, ReadOptions, read_matrix};
 use odonata_load::motif::{
     AllToAll, Bisection, Broadcast, Exchange, Halo, MatrixReplay, MessageSize, Repeat, Tree,
 };
 use odonata_load::replay::{self, Compute, Partners, Trace};
 use odonata_load::{
-    Arrivals, Blocks, Grid, LoadError, OpenLoop, Pattern, Permutation, Process, Program,
+    Arrivals, Blocks, Grid, LoadError, OpenLoop, Pattern, Permutation, Phase, Phases, Process,
+    Program, Script,
 };
 use odonata_network::Topology;
 use odonata_sim::JobLoad;
@@ -147,13 +150,34 @@ fn build_program(
     recording: Option<Recording>,
     context: &JobContext<'_>,
 ) -> Result<Arc<dyn Program>, SpecError> {
+    if let MotifKind::Trace { .. } = motif.kind {
+        return match recording {
+            Some(Recording::Trace(trace)) => Ok(trace),
+            // `read_recording` has read one for every motif of this kind.
+            _ => Err(SpecError::new(
+                context.path("motif.file"),
+                "no trace was read",
+            )),
+        };
+    }
+    let script = build_script(motif, recording, context, &context.path("motif"))?;
+    Ok(Arc::new(script))
+}
+
+/// Builds the motif at key `path`, any but a trace.
+pub(crate) fn build_script(
+    motif: &Motif,
+    recording: Option<Recording>,
+    context: &JobContext<'_>,
+    path: &str,
+) -> Result<Arc<dyn Script>, SpecError> {
     let ranks = context.ranks;
     let repeat = Repeat {
         iterations: motif.iterations,
         compute: Picoseconds(motif.compute_ps),
     };
-    let fail = |error: LoadError| load_error(&error, &context.path("motif"));
-    let program: Arc<dyn Program> = match &motif.kind {
+    let fail = |error: LoadError| load_error(&error, path);
+    let script: Arc<dyn Script> = match &motif.kind {
         MotifKind::AllToAll {
             message_bytes,
             window,
@@ -204,11 +228,8 @@ fn build_program(
             ..
         } => {
             let Some(Recording::Matrix(matrix, scale)) = recording else {
-                // `read_recording` has read one for every motif of this kind.
-                return Err(SpecError::new(
-                    context.path("motif.file"),
-                    "no matrix was read",
-                ));
+                // As with traces.
+                return Err(SpecError::new(format!("{path}.file"), "no matrix was read"));
             };
             let size = match message_bytes {
                 _ if *recorded => MessageSize::Recorded,
@@ -218,17 +239,68 @@ fn build_program(
             Arc::new(MatrixReplay::new(&matrix, scale, size, repeat).map_err(fail)?)
         }
         MotifKind::Trace { .. } => {
-            let Some(Recording::Trace(trace)) = recording else {
-                // As above.
-                return Err(SpecError::new(
-                    context.path("motif.file"),
-                    "no trace was read",
-                ));
+            return Err(SpecError::value(
+                format!("{path}.kind"),
+                "\"trace\"",
+                "any other kind of motif in phases",
+            ));
+        }
+        MotifKind::Application { application, pace } => {
+            computes_itself(motif, path)?;
+            let setting = Setting {
+                ranks,
+                pace: *pace,
+                algorithms: Algorithms::default(),
             };
-            trace
+            let script = application.script(&setting, motif.iterations);
+            script.map_err(fail)?
+        }
+        MotifKind::Phases { phases } => {
+            computes_itself(motif, path)?;
+            let phases = build_phases(phases, context, &format!("{path}.phases"))?;
+            Arc::new(Phases::new(ranks, phases, motif.iterations).map_err(fail)?)
         }
     };
-    Ok(program)
+    Ok(script)
+}
+
+/// Fails if a motif that says itself when it computes is to compute besides.
+fn computes_itself(motif: &Motif, path: &str) -> Result<(), SpecError> {
+    if motif.compute_ps > 0 {
+        let found = format!("{} ps besides that of the application", motif.compute_ps);
+        return Err(SpecError::value(format!("{path}.compute"), found, "0 ps"));
+    }
+    Ok(())
+}
+
+/// Builds the phases at key `path`.
+fn build_phases(
+    phases: &[spec::Phase],
+    context: &JobContext<'_>,
+    path: &str,
+) -> Result<Vec<Phase>, SpecError> {
+    let phases = phases.iter().enumerate().map(|(position, phase)| {
+        let path = format!("{path}[{position}]");
+        Ok(match phase {
+            spec::Phase::ComputePs(time) => Phase::Compute(Picoseconds(*time)),
+            spec::Phase::Motif(motif) => {
+                let matrix = match motif.kind {
+                    MotifKind::Matrix { .. } => read_recording(motif, Some(context.ranks), &path)?,
+                    _ => None,
+                };
+                Phase::Script(build_script(motif, matrix, context, &path)?)
+            }
+            spec::Phase::Repeat { times: 0, .. } => {
+                let allowed = "1 or more";
+                return Err(SpecError::value(format!("{path}.repeat"), 0, allowed));
+            }
+            spec::Phase::Repeat { times, phases } => {
+                let path = format!("{path}.phases");
+                Phase::Repeat(*times, build_phases(phases, context, &path)?)
+            }
+        })
+    });
+    phases.collect()
 }
 
 fn grid_of(extents: &[u32], periodic: bool, ranks: u32) -> Result<Grid, LoadError> {
@@ -330,7 +402,7 @@ fn load_error(error: &LoadError, table: &str) -> SpecError {
         LoadError::GridSize { .. } | LoadError::GridShape { .. } => "grid",
         LoadError::Fraction { .. } => "fraction",
         LoadError::NoHotRanks | LoadError::RepeatedRank { .. } => "hot_ranks",
-        LoadError::UnknownRank { .. } if table.ends_with("motif") => "root",
+        LoadError::UnknownRank { .. } if !table.ends_with("traffic") => "root",
         LoadError::UnknownRank { .. } => "hot_ranks",
         LoadError::BlockShift { load: "shift", .. } => "offset",
         LoadError::BlockShift { .. } => "k",
@@ -340,6 +412,8 @@ fn load_error(error: &LoadError, table: &str) -> SpecError {
         LoadError::NoWindow => "window",
         LoadError::Scale { .. } => "scale",
         LoadError::NoMessageCounts => "recorded",
+        LoadError::Parameter { parameter, .. } => parameter,
+        LoadError::NoPhases | LoadError::TooManyPhases => "phases",
         _ => return SpecError::new(table, error.to_string()),
     };
     SpecError::new(format!("{table}.{key}"), error.to_string())

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use odonata_load::application::{Application, Pace};
 use serde::{Deserialize, Serialize};
 
 /// A parallel application.
@@ -202,6 +203,19 @@ pub enum MotifKind {
         #[serde(default)]
         repeat_rank: Option<RepeatRank>,
     },
+    /// The skeleton of an application. [`Motif::compute_ps`] has to be 0.
+    Application {
+        /// Which, with its parameters.
+        application: Application,
+        /// How fast its ranks compute; `None`: its own default.
+        #[serde(default)]
+        pace: Option<Pace>,
+    },
+    /// Motifs one after another. [`Motif::compute_ps`] has to be 0.
+    Phases {
+        /// What each iteration runs through.
+        phases: Vec<Phase>,
+    },
 }
 
 /// Whom a rank talks to where one rank's trace stands for all.
@@ -212,6 +226,23 @@ pub enum RepeatRank {
     Offset,
     /// The rank that differs from it in the same bits.
     Xor,
+}
+
+/// A part of an application of several.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Phase {
+    /// All iterations of a motif.
+    Motif(Motif),
+    /// Every rank computes so long.
+    ComputePs(u64),
+    /// Phases several times over.
+    Repeat {
+        /// How often.
+        times: u32,
+        /// The phases.
+        phases: Vec<Phase>,
+    },
 }
 
 fn yes() -> bool {

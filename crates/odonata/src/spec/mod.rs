@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::SpecError;
 
 pub use job::{
-    Job, Load, Mapping, Motif, MotifKind, Offered, Pattern, Placement, Process, RepeatRank,
+    Job, Load, Mapping, Motif, MotifKind, Offered, Pattern, Phase, Placement, Process, RepeatRank,
     Traffic, Tree,
 };
 pub use mpi::Mpi;

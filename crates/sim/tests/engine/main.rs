@@ -3,6 +3,7 @@
 //! measured with another simulator. One binary, so that the tests link once and
 //! share the processor.
 
+mod applications;
 mod booksim;
 mod checkpoint;
 mod dragonfly;
