@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from datetime import timedelta
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import (
@@ -21,6 +23,9 @@ from typing_extensions import Self
 
 from odonata import display
 from odonata.simulate import Progress
+
+if TYPE_CHECKING:
+    from odonata.study.run import StudyProgress
 
 #: The rate shown is that of the last so many seconds.
 RATE_WINDOW_S = 3.0
@@ -90,6 +95,43 @@ class StudyBar(_OneBar):
     def __call__(self, share: float, done: int) -> None:
         """Takes over a report."""
         self._bar.update(self._task, completed=share, done=f"{done} simulations done")
+
+
+class SweepBar(Bar):
+    """Shows how far a study is, over all its points, and the time that remains.
+
+    A context manager; within it, call it with each :class:`odonata.study.run.StudyProgress`.
+
+    Args:
+        console: Where to draw; nothing is drawn if it is no terminal.
+        title: Of the study.
+    """
+
+    def __init__(self, console: Console, title: str) -> None:
+        super().__init__(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(bar_width=None),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[done]}"),
+            TextColumn("ETA {task.fields[remaining]}"),
+            console=console,
+            transient=True,
+            expand=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self.add_task(title, total=1.0, done="", remaining="–")
+
+    def __call__(self, now: StudyProgress) -> None:
+        """Takes over a report."""
+        # Points take very different times: the bar's own estimate, from the last seconds, jumps.
+        seconds = now.remaining_s
+        remaining = "–" if seconds is None else str(timedelta(seconds=round(seconds)))
+        self.update(
+            self._task,
+            completed=now.share,
+            done=f"{now.done} of {now.total} points",
+            remaining=remaining,
+        )
 
 
 class ProgressBar(_OneBar):

@@ -222,16 +222,7 @@ class Scenario(Table):
             ScenarioError: If it cannot be read, is no TOML, or is no scenario; the error names
                 every key that is wrong, what was found there and what is allowed.
         """
-        name = os.fspath(file)
-        try:
-            text = Path(file).read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            message = f"byte {error.start} is not UTF-8; a scenario is a UTF-8 text file"
-            raise ScenarioError([Problem("", message)], name) from None
-        except OSError as error:
-            message = f"cannot be read: {error.strerror or error}"
-            raise ScenarioError([Problem("", message)], name) from None
-        return cls.from_toml(text, file=name)
+        return cls.from_toml(read_text(file), file=os.fspath(file))
 
     @classmethod
     def from_toml(cls, text: str, *, file: str = "") -> Self:
@@ -244,11 +235,7 @@ class Scenario(Table):
         Raises:
             ScenarioError: If it is no TOML or no scenario.
         """
-        try:
-            data = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise ScenarioError([_syntax_problem(str(error), text)], file) from None
-        return cls.from_dict(data, file=file)
+        return cls.from_dict(parse_toml(text, file), file=file)
 
     @classmethod
     def from_dict(
@@ -336,7 +323,7 @@ class Scenario(Table):
         Args:
             changes: Texts such as ``"network.p=4"`` or ``"job.0.motif.message=1 MB"``, their
                 values typed as in TOML (what is no TOML value is a text); or a mapping from such
-                keys to values. Jobs count from 0.
+                keys to values. Jobs count from 0; ``job.*.nodes`` is that of every job.
 
         Raises:
             ScenarioError: If a change names no key, or the changed scenario is not valid.
@@ -345,7 +332,7 @@ class Scenario(Table):
         pairs = changes.items() if isinstance(changes, Mapping) else map(self._change, changes)
         changed = []
         for key, value in pairs:
-            changed.append(self._assign(data, key, value))
+            changed += set_key(data, key, value, self._file)
         try:
             return self.from_dict(data, file=self._file, directory=self._directory)
         except ScenarioError as error:
@@ -374,38 +361,91 @@ class Scenario(Table):
         if not equals or not key.strip():
             message = f'found "{text}"; allowed: KEY=VALUE, such as network.p=4'
             raise ScenarioError([Problem("--set", message, f'"{text}"')], self._file)
-        return key.strip(), _value(value)
+        return key.strip(), typed_value(value)
 
-    def _assign(self, data: dict[str, Any], key: str, value: Any) -> str:
-        """Sets a dotted key in nested dicts and lists; returns its path."""
-        parts: list[int | str] = [
-            int(part) if part.isdecimal() else part
-            for part in re.sub(r"\[(\d+)\]", r".\1", key).split(".")
-        ]
-        here: Any = data
-        for position, part in enumerate(parts):
-            last = position == len(parts) - 1
-            path = key_path(parts[: position + 1])
-            if type(here) is list:
-                if not isinstance(part, int) or part >= len(here):
-                    allowed = f"an index from 0 to {len(here) - 1}" if here else "no index"
-                    message = f"found {part} for a list of {len(here)}; allowed: {allowed}"
-                    raise ScenarioError([Problem(path, message, str(part), allowed)], self._file)
-            else:
-                part = str(part)
-                if not last:
-                    here.setdefault(part, {})
-            if last:
-                break
-            inner = here[part]
-            if part == "routing" and isinstance(inner, str):
-                inner = here[part] = {"algorithm": inner}
-            if not isinstance(inner, (dict, list)):
-                message = f"found {describe(inner)}, which has no keys"
-                raise ScenarioError([Problem(path, message, describe(inner))], self._file)
-            here = inner
-        here[part] = value
-        return key_path(parts)
+
+def read_text(file: str | os.PathLike[str]) -> str:
+    """The text of a scenario or study file.
+
+    Raises:
+        ScenarioError: If it cannot be read or is no text.
+    """
+    name = os.fspath(file)
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        message = f"byte {error.start} is not UTF-8; a scenario is a UTF-8 text file"
+        raise ScenarioError([Problem("", message)], name) from None
+    except OSError as error:
+        message = f"cannot be read: {error.strerror or error}"
+        raise ScenarioError([Problem("", message)], name) from None
+
+
+def parse_toml(text: str, file: str = "") -> dict[str, Any]:
+    """The tables of a TOML text.
+
+    Raises:
+        ScenarioError: If it is no TOML; tells line and column.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError([_syntax_problem(str(error), text)], file) from None
+
+
+def set_key(data: dict[str, Any], key: str, value: Any, file: str = "") -> list[str]:
+    """Sets a dotted key of a scenario that is nested dicts and lists.
+
+    Args:
+        data: The scenario; changed in place.
+        key: Such as ``network.p``, ``job.0.nodes`` or, for every job, ``job.*.nodes``.
+        value: Its value.
+        file: Where the scenario comes from, for messages.
+
+    Returns:
+        Paths of what was set.
+
+    Raises:
+        ScenarioError: If there is no such place.
+    """
+    parts: list[int | str] = [
+        int(part) if part.isdecimal() else part
+        for part in re.sub(r"\[(\d+|\*)\]", r".\1", key).split(".")
+    ]
+    return _set_parts(data, parts, 0, value, file)
+
+
+def _set_parts(
+    here: Any, parts: list[int | str], position: int, value: Any, file: str
+) -> list[str]:
+    """Sets what lies at the parts from a position on, below `here`; returns the paths."""
+    part, last = parts[position], position == len(parts) - 1
+    path = key_path(parts[: position + 1])
+    if isinstance(here, list):
+        if part == "*":
+            found = []
+            for index in range(len(here)):
+                one = [*parts[:position], index, *parts[position + 1 :]]
+                found += _set_parts(here, one, position, value, file)
+            return found
+        if not isinstance(part, int) or part >= len(here):
+            allowed = f"an index from 0 to {len(here) - 1}, or *" if here else "no index"
+            message = f"found {part} for a list of {len(here)}; allowed: {allowed}"
+            raise ScenarioError([Problem(path, message, str(part), allowed)], file)
+        inner = here[part]
+    else:
+        part = str(part)
+        inner = here.get(part, {})
+        if part == "routing" and isinstance(inner, str):
+            inner = {"algorithm": inner}
+    if last:
+        here[part] = copy.deepcopy(value)
+        return [path]
+    if not isinstance(inner, (dict, list)):
+        message = f"found {describe(inner)}, which has no keys"
+        raise ScenarioError([Problem(path, message, describe(inner))], file)
+    here[part] = inner
+    return _set_parts(inner, parts, position + 1, value, file)
 
 
 def _blame_changes(error: ScenarioError, changed: Sequence[str]) -> ScenarioError:
@@ -422,7 +462,7 @@ def _blame_changes(error: ScenarioError, changed: Sequence[str]) -> ScenarioErro
     return ScenarioError(problems, error.file)
 
 
-def _value(text: str) -> Any:
+def typed_value(text: str) -> Any:
     """A value typed as in TOML; what is none is a text."""
     text = text.strip()
     if "\n" not in text:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
@@ -35,17 +36,31 @@ def scenario_schema() -> dict[str, Any]:
     Every key has a description. Quantities carry ``x-quantity`` (what they measure) and
     ``x-units`` (units that are accepted).
     """
-    schema = Scenario.model_json_schema(by_alias=True, schema_generator=_Generator)
+    return _schema_of(Scenario, "Odonata scenario", _CHOOSERS)
+
+
+def study_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a study file, as a TOML reader gives it.
+
+    The base scenario in it, and the values of axes, are checked when the study is read.
+    """
+    from odonata.study.file import StudyFile
+
+    return _schema_of(StudyFile, "Odonata study", ())
+
+
+def _schema_of(table: type[BaseModel], title: str, choosers: tuple[str, ...]) -> dict[str, Any]:
+    schema = table.model_json_schema(by_alias=True, schema_generator=_Generator)
     definitions = schema.pop("$defs")
     for definition in definitions.values():
         properties = definition.get("properties", {})
         required = definition.setdefault("required", [])
-        required += [key for key in _CHOOSERS if key in properties and key not in required]
+        required += [key for key in choosers if key in properties and key not in required]
         if not required:
             del definition["required"]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Odonata scenario",
+        "title": title,
         **_without_empty_titles({k: v for k, v in schema.items() if k != "title"}),
         "$defs": _without_empty_titles(definitions),
     }

@@ -14,6 +14,53 @@ from odonata.tables import SUMMARY
 ACCEPTED = "accepted_bytes_per_s"
 LATENCY_FIGURES = ("min", "p25", "median", "p75", "p99", "max", "mean")
 
+#: Numeric figures of the run, of every job and of every link class, as in ``summary.json``.
+RUN_FIGURES = (
+    "seed",
+    "nodes",
+    "routers",
+    "groups",
+    "simulated_ps",
+    "measured_ps",
+    "warmup_ps",
+    "packet_hops",
+    "created_bytes",
+    "delivered_bytes",
+    "backlog_bytes",
+    "in_flight_bytes",
+)
+JOB_FIGURES = (
+    "nodes",
+    "ranks",
+    "start_ps",
+    "end_ps",
+    "run_time_ps",
+    "messages_created",
+    "messages_delivered",
+    "bytes_created",
+    "bytes_delivered",
+    "offered_bytes_per_s",
+    "accepted_bytes_per_s",
+    "accepted_bytes_per_s_per_node",
+    "mean_routers_visited",
+    "compute_ps",
+    "wait_ps",
+    *(f"{q}_latency_{f}_ps" for q in ("message", "packet") for f in LATENCY_FIGURES),
+    "message_latency_mean_ps_ci95",
+    "accepted_bytes_per_s_ci95",
+    "steady_from_ps",
+)
+LINK_CLASS_FIGURES = (
+    "links",
+    "bandwidth_bytes_per_s",
+    "bytes",
+    "utilisation_mean",
+    "utilisation_p99",
+    "utilisation_max",
+    "stall_mean",
+    "stall_max",
+)
+
 
 class LinkName(TypedDict):
     """One of the most loaded links."""

@@ -11,7 +11,7 @@ import odonata
 from odonata import Rate, Scenario, ScenarioError, Size
 from odonata.load import Halo3d, Job, Matrix, Traffic
 from odonata.network import Crossbar, Dragonfly, DragonflyLinks, Link, Routing
-from odonata.scenario import Simulation, tomllib
+from odonata.scenario import Simulation, set_key, tomllib
 from odonata.schema import scenario_schema
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -299,7 +299,7 @@ def test_schema_and_models_refuse_the_same(change: dict[str, object]) -> None:
     scenario = Scenario.from_toml(TWO_STENCILS)
     data = scenario.to_dict()
     for key, value in change.items():
-        scenario._assign(data, key, value)
+        set_key(data, key, value)
     with pytest.raises(ScenarioError):
         Scenario.from_dict(data)
     with pytest.raises(jsonschema.ValidationError):

@@ -8,9 +8,10 @@ from odonata.cli.shared import debug_option, print_json
 
 
 @click.command()
+@click.argument("what", type=click.Choice(["scenario", "study"]), default="scenario")
 @debug_option
-def schema() -> None:
-    """Print the JSON Schema of scenario files, with which editors complete and check them."""
-    from odonata.schema import scenario_schema
+def schema(what: str) -> None:
+    """Print the JSON Schema of scenario or study files, with which editors complete and check."""
+    from odonata.schema import scenario_schema, study_schema
 
-    print_json(scenario_schema())
+    print_json(scenario_schema() if what == "scenario" else study_schema())

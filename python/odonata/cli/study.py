@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+from rich.table import Table
 
+from odonata import display
 from odonata.cli.shared import debug_option, progress_terminal, terminal
 
-#: Studies that exist; their modules take a while to import.
-NAMES = ("validation",)
+if TYPE_CHECKING:
+    from odonata.study.file import StudyFile
+    from odonata.study.run import Estimate
+    from odonata.study.sweep import SweepPoint
+    from odonata.study.task import Executor
+
+#: Studies that are programs; their modules take a while to import.
+PROGRAMS = ("validation",)
+#: Studies that are files of this package.
+LIBRARY = Path(__file__).resolve().parents[1] / "study" / "library"
+#: Points that ``--dry-run`` lists.
+_LISTED = 40
+
+
+def names() -> list[str]:
+    """Studies that exist by name."""
+    return sorted([*PROGRAMS, *(file.stem for file in LIBRARY.glob("*.toml"))])
 
 
 @click.command()
-@click.argument("name", type=click.Choice(NAMES))
+@click.argument("study", metavar="FILE|NAME")
 @click.option("--quick", is_flag=True, help="A coarse version, in a minute or two.")
+@click.option(
+    "--only",
+    metavar="CONDITION",
+    help="Simulate only some points, e.g. \"routing == 'minimal' and alpha >= 1\". The dataset "
+    "keeps those of earlier runs.",
+)
+@click.option(
+    "--dry-run", is_flag=True, help="List the points and estimate what is missing; run nothing."
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -26,14 +54,93 @@ NAMES = ("validation",)
     "--jobs",
     type=click.IntRange(1, 1024),
     metavar="K",
-    help="Simulations at a time, each with one thread. Default: one per processor.",
+    help="Simulations at a time, each a process with one thread. Default: one per processor. "
+    "With --slurm: batch jobs; default: 1.",
+)
+@click.option(
+    "--executor",
+    type=click.Choice(["local", "dask"]),
+    default="local",
+    show_default=True,
+    help="Where to simulate: here, or on the workers of a Dask cluster "
+    "(needs pip install 'odonata[dask]').",
+)
+@click.option(
+    "--scheduler", metavar="ADDRESS", help="With dask: an existing scheduler, e.g. tcp://host:8786."
+)
+@click.option(
+    "--slurm",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="With dask: a cluster of batch jobs on SLURM; parameters of dask_jobqueue.SLURMCluster, "
+    "e.g. cores=16 memory=32GB walltime=01:00:00. May be given several times.",
 )
 @debug_option
-def study(name: str, quick: bool, out: Path | None, jobs: int | None) -> None:
-    """Run a study: many simulations for one question, with tables, figures and a page.
+def study(
+    study: str,
+    quick: bool,
+    only: str | None,
+    dry_run: bool,
+    out: Path | None,
+    jobs: int | None,
+    executor: str,
+    scheduler: str | None,
+    slurm: tuple[str, ...],
+) -> None:
+    """Run a study: many simulations for one question, with one dataset, pictures and a page.
 
-    validation compares the packet engine with theory and with other simulators.
+    FILE is a study file (docs/studies.md). Studies by NAME: validation compares the packet engine
+    with theory and with other simulators.
     """
+    from odonata.study.file import StudyFile
+
+    where = _executor(executor, scheduler, slurm, jobs)
+    if study in PROGRAMS:
+        given = {"--only": only, "--dry-run": dry_run, "--executor dask": executor != "local"}
+        for option, value in given.items():
+            if value:
+                raise click.UsageError(f"{option} is for study files; {study} is none")
+        _run_program(study, quick, out, jobs)
+        return
+    library = LIBRARY / f"{study}.toml"
+    file = Path(study)
+    if library.exists() and not file.exists():
+        file = library
+    elif not file.suffix and not file.exists():
+        known = ", ".join(names())
+        raise click.UsageError(f"found {study}; allowed: a study file, or one of {known}")
+    _run_file(StudyFile.from_file(file), file, quick, only, dry_run, out, where)
+
+
+def _executor(
+    executor: str, scheduler: str | None, slurm: Sequence[str], jobs: int | None
+) -> Executor:
+    """Where to simulate, by the options."""
+    from odonata.scenario import typed_value
+    from odonata.study.local import LocalExecutor
+    from odonata.study.remote import DaskExecutor
+
+    if executor == "local":
+        for option, given in (("--scheduler", scheduler), ("--slurm", slurm)):
+            if given:
+                raise click.UsageError(f"{option} has a meaning with --executor dask only")
+        return LocalExecutor(jobs)
+    if (scheduler is None) == (not slurm):
+        raise click.UsageError("--executor dask needs either --scheduler or --slurm")
+    if scheduler is not None:
+        if jobs is not None:
+            raise click.UsageError("--jobs: with --scheduler its workers are as many as they are")
+        return DaskExecutor(scheduler)
+    parameters: dict[str, Any] = {}
+    for text in slurm:
+        key, equals, value = text.partition("=")
+        if not equals or not key.isidentifier():
+            raise click.UsageError(f'--slurm: found "{text}"; allowed: KEY=VALUE, e.g. cores=16')
+        parameters[key] = value if key == "walltime" else typed_value(value)
+    return DaskExecutor(slurm=parameters, jobs=jobs)
+
+
+def _run_program(name: str, quick: bool, out: Path | None, jobs: int | None) -> None:
     from odonata.progress import StudyBar
     from odonata.study import STUDIES, run_study
 
@@ -49,3 +156,81 @@ def study(name: str, quick: bool, out: Path | None, jobs: int | None) -> None:
     console.print(f"[bold]{chosen.title}[/]")
     for line in lines:
         console.print(line, markup=False, soft_wrap=True)
+
+
+def _run_file(
+    chosen: StudyFile,
+    file: Path,
+    quick: bool,
+    only: str | None,
+    dry_run: bool,
+    out: Path | None,
+    where: Executor,
+) -> None:
+    from odonata.progress import SweepBar
+    from odonata.study.findings import judge
+    from odonata.study.page import PAGE_FILE, write_page
+    from odonata.study.run import estimate, run_sweep
+    from odonata.study.sweep import Sweep
+
+    name = file.stem
+    directory = out or Path("results") / (f"{name}-quick" if quick else name)
+    sweep = Sweep(chosen, quick=quick)
+    points = sweep.points if only is None else sweep.select(only)
+    if dry_run:
+        _print_points(chosen, points, estimate(points, directory), directory)
+        return
+    if not points:
+        raise click.UsageError(f'--only: "{only}" is true of none of {len(sweep.points)} points')
+    # A finding or figure with a wrong condition is found out before anything is simulated.
+    judge(chosen, _empty(chosen))
+    with SweepBar(progress_terminal(), chosen.title) as bar:
+        try:
+            table = run_sweep(sweep, directory, points=points, executor=where, progress=bar)
+        except KeyboardInterrupt:
+            message = f"stopped; run the same command again to go on in {directory}"
+            raise KeyboardInterrupt(message) from None
+    named = file.stem if file.parent == LIBRARY else file.as_posix()
+    command = f"odonata study {named}" + (" --quick" if quick else "")
+    verdicts = write_page(chosen, table, directory, command=command)
+    console = terminal()
+    console.print(f"[bold]{chosen.title}[/]", soft_wrap=True)
+    for verdict in verdicts:
+        text = f"{verdict.text}: {verdict.finding.claim}; published {verdict.published}"
+        console.print(f"  {text}, ours {verdict.ours}", markup=False, soft_wrap=True)
+    done, total = len(table), len(sweep.points)
+    console.print(f"{done} of {total} points are done", highlight=False)
+    console.print(f"Results: {directory} ({PAGE_FILE}, dataset.parquet)", markup=False)
+
+
+def _empty(chosen: StudyFile) -> Any:
+    from odonata.study.dataset import build_dataset
+
+    return build_dataset(chosen, [], {})
+
+
+def _print_points(
+    chosen: StudyFile, points: Sequence[SweepPoint], cost: Estimate, directory: Path
+) -> None:
+    """The points and what is missing, for ``--dry-run``."""
+    console = terminal()
+    table = Table(title=chosen.title, title_justify="left", box=None)
+    for column in ("point", *(axis.column for axis in chosen.axis), "seed", "packet-hops"):
+        table.add_column(column, justify="right")
+    for point in points[:_LISTED]:
+        axes = ["–" if value is None else str(value) for value in point.axes.values()]
+        hops = "?" if point.packet_hops is None else display.count(point.packet_hops)
+        table.add_row(str(point.number), *axes, str(point.scenario.seed), hops)
+    console.print(table)
+    if len(points) > _LISTED:
+        console.print(f"… and {len(points) - _LISTED} more")
+    basis = "by those that are done" if cost.measured else "a rule of thumb"
+    console.print(
+        f"{cost.points} points, {cost.done} of them done in {directory}; the others take about "
+        f"{display.duration(int(cost.cpu_s * 1e12))} of processor time ({basis})",
+        soft_wrap=True,
+    )
+    if cost.unknown:
+        console.print(
+            f"The work of {cost.unknown} points is unknown; they count as the others on average."
+        )

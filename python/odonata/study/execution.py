@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Protocol, TextIO
 
 from odonata.errors import OutputError
 from odonata.results import Result
@@ -57,6 +58,17 @@ class Point:
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
 
 
+class Named(Protocol):
+    """What a store keeps records of."""
+
+    @property
+    def name(self) -> str:
+        """What it is, for people."""
+
+    def fingerprint(self) -> str:
+        """Changes with whatever changes the record."""
+
+
 class _StoppedError(Exception):
     """Raised in simulations that go on after the study was interrupted."""
 
@@ -65,40 +77,41 @@ class Store:
     """Records of finished simulations in a file, one line each.
 
     A line is written whole and synchronised before the next simulation counts as done; one that a
-    kill cut off is ignored when the file is read again.
+    kill cut off is ignored when the file is read again. Only one process at a time may hold a
+    store; the system releases it however that process ends.
 
     Args:
         file: May not exist yet.
 
     Raises:
-        OutputError: If it cannot be read or written.
+        OutputError: If it cannot be read or written, or another process holds it.
     """
 
     def __init__(self, file: Path) -> None:
         self._known: dict[str, Record] = {}
         whole = 0
         try:
-            if file.exists():
-                for line in file.read_bytes().splitlines(keepends=True):
-                    try:
-                        entry = json.loads(line)
-                        self._known[entry["fingerprint"]] = entry["record"]
-                    except (ValueError, KeyError, TypeError):
-                        break
-                    if not line.endswith(b"\n"):
-                        break
-                    whole += len(line)
             file.parent.mkdir(parents=True, exist_ok=True)
             self._file: TextIO = file.open("a", encoding="utf-8")
+            _hold(self._file, file)
+            for line in file.read_bytes().splitlines(keepends=True):
+                if not line.endswith(b"\n"):
+                    break
+                try:
+                    entry = json.loads(line)
+                    self._known[entry["fingerprint"]] = entry["record"]
+                except (ValueError, KeyError, TypeError):
+                    break
+                whole += len(line)
             self._file.truncate(whole)
         except OSError as error:
             raise OutputError(f"{file}: {error.strerror or error}") from error
 
-    def get(self, point: Point) -> Record | None:
+    def get(self, point: Named) -> Record | None:
         """The record of a point, if it is done."""
         return self._known.get(point.fingerprint())
 
-    def put(self, point: Point, record: Record) -> Record:
+    def put(self, point: Named, record: Record) -> Record:
         """Keeps a record; returns it as it would be read back."""
         fingerprint = point.fingerprint()
         entry = {"name": point.name, "fingerprint": fingerprint, "record": record}
@@ -113,6 +126,22 @@ class Store:
     def close(self) -> None:
         """Closes the file."""
         self._file.close()
+
+
+def _hold(opened: TextIO, file: Path) -> None:
+    """Keeps other processes from a file until this one closes it or ends.
+
+    Raises:
+        OutputError: If another one has it.
+    """
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        opened.close()
+        raise OutputError(
+            f"{file}: another process is running a study here; wait for it, or choose another "
+            "directory with --out"
+        ) from None
 
 
 def run_points(

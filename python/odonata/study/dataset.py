@@ -1,0 +1,145 @@
+"""The dataset of a study: one Parquet file, one row per point."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from odonata.errors import OutputError
+from odonata.study.file import StudyFile
+from odonata.study.sweep import SweepPoint
+
+DATASET_FILE = "dataset.parquet"
+#: Changes when columns that every dataset has change their name, type or meaning.
+DATASET_VERSION = 1
+
+
+def dataset_schema(study: StudyFile) -> pa.Schema:
+    """Columns of a study's dataset; they follow from the study file alone.
+
+    ``point`` (place of the point in the study), one column per axis, ``seed``, one per measure
+    (float64, unit in the name), ``fingerprint`` (of the scenario), ``version`` (of Odonata). An
+    axis is int64, float64, bool or text, whatever all of its values are; empty where it does not
+    apply. Every field carries its description, and its unit where it has one.
+    """
+    fields = [_field("point", pa.int32(), "place of the point in the study, from 0")]
+    for axis in study.axis:
+        keys = axis.key if axis.key is not None else "several keys"
+        text = f"axis: {keys if isinstance(keys, str) else ', '.join(keys)}"
+        fields.append(_field(axis.column, _axis_type([v for v, _ in axis.settings()]), text))
+    fields.append(_field("seed", pa.int64(), "seed of the repetition"))
+    for measure in study.measure:
+        fields.append(
+            _field(measure.column_name, pa.float64(), measure.label, unit=measure.unit_text)
+        )
+    fields.append(_field("fingerprint", pa.string(), "SHA-256 of all that the result depends on"))
+    fields.append(_field("version", pa.string(), "version of Odonata that simulated"))
+    return pa.schema(
+        fields, metadata={"title": study.title, "odonata_dataset": str(DATASET_VERSION)}
+    )
+
+
+def _field(name: str, kind: pa.DataType, description: str, unit: str = "") -> pa.Field:
+    metadata = {"description": description, **({"unit": unit} if unit else {})}
+    return pa.field(name, kind, metadata=metadata)
+
+
+def _axis_type(values: Sequence[Any]) -> pa.DataType:
+    kinds = {type(value) for value in values}
+    if kinds == {bool}:
+        return pa.bool_()
+    if kinds == {int}:
+        return pa.int64()
+    if kinds <= {int, float}:
+        return pa.float64()
+    return pa.string()
+
+
+def build_dataset(
+    study: StudyFile,
+    points: Iterable[SweepPoint],
+    records: Mapping[str, Mapping[str, Any]],
+) -> pa.Table:
+    """The dataset of all points that are done, in the study's order.
+
+    Args:
+        study: The study.
+        points: Of the study.
+        records: By the points' fingerprints.
+    """
+    schema = dataset_schema(study)
+    rows = []
+    for point in points:
+        record = records.get(point.fingerprint())
+        if record is None:
+            continue
+        axes = {
+            name: value if value is None or not pa.types.is_string(kind) else _text(value)
+            for name, value in point.axes.items()
+            for kind in (schema.field(name).type,)
+        }
+        rows.append(
+            {
+                "point": point.number,
+                **axes,
+                "seed": point.scenario.seed,
+                **record["values"],
+                "fingerprint": point.scenario_fingerprint,
+                "version": record["version"],
+            }
+        )
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def write_dataset(table: pa.Table, directory: Path) -> Path:
+    """Writes the dataset whole or not at all; equal datasets are equal files.
+
+    Returns:
+        The file.
+
+    Raises:
+        OutputError: If it cannot be written.
+    """
+    file = directory / DATASET_FILE
+    partial = directory / f".{DATASET_FILE}.partial"
+    try:
+        with partial.open("wb") as opened:
+            pq.write_table(
+                table,
+                opened,
+                compression="zstd",
+                compression_level=3,
+                version="2.6",
+                data_page_version="2.0",
+                row_group_size=1 << 20,
+            )
+            opened.flush()
+            os.fsync(opened.fileno())
+        partial.replace(file)
+    except OSError as error:
+        raise OutputError(f"{file}: cannot be written: {error.strerror or error}") from error
+    return file
+
+
+def read_dataset(directory: Path) -> pa.Table:
+    """The dataset in a study's directory.
+
+    Raises:
+        OutputError: If there is none, or it cannot be read.
+    """
+    file = directory / DATASET_FILE
+    try:
+        return pq.read_table(file, partitioning=None)
+    except FileNotFoundError:
+        raise OutputError(f"{directory}: holds no {DATASET_FILE}; run the study there") from None
+    except (OSError, pa.ArrowException) as error:
+        raise OutputError(f"{file}: cannot be read: {error}") from error

@@ -1,0 +1,297 @@
+"""Pictures of a study's dataset, as its file declares them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from odonata.errors import Problem, ScenarioError
+from odonata.plots.style import JOB_COLOURS, new_figure, save, say_empty, style
+from odonata.study.cells import Cell, Estimated, cells, grouped
+from odonata.study.expression import Condition, ConditionError
+from odonata.study.file import Figure, StudyFile
+
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
+
+
+def draw(study: StudyFile, table: pa.Table, directory: Path) -> list[Path]:
+    """Draws every figure of a study.
+
+    Args:
+        study: The study.
+        table: Its dataset; may lack points.
+        directory: For the pictures.
+
+    Returns:
+        Their files.
+
+    Raises:
+        ScenarioError: If a figure is wrong; names its key.
+    """
+    found = []
+    for position, figure in enumerate(study.figure):
+        path = directory / f"{figure.name}.png"
+        _Drawing(study, position, figure, table).save(path)
+        found.append(path)
+    return found
+
+
+class _Drawing:
+    """One picture."""
+
+    def __init__(self, study: StudyFile, position: int, figure: Figure, table: pa.Table) -> None:
+        self._study, self._figure, self._position = study, figure, position
+        self._axes = [axis.column for axis in study.axis]
+        only = self._condition("only", figure.only, [*self._axes, "seed"])
+        self._cells = cells(table, self._axes, figure.y, only)
+        if figure.relative_to is not None:
+            self._cells = self._related(figure.relative_to)
+        shown = [figure.x, *([figure.series] if figure.series else []), *figure.facets]
+        self._check_complete(shown)
+        self._order = {name: self._labels(name) for name in shown}
+        series = self._order.get(figure.series or "", [None])
+        self._colours = {value: JOB_COLOURS[n % len(JOB_COLOURS)] for n, value in enumerate(series)}
+        self._markers = {value: _MARKERS[n % len(_MARKERS)] for n, value in enumerate(series)}
+
+    def _condition(self, key: str, text: str | None, names: list[str]) -> Condition | None:
+        if text is None:
+            return None
+        try:
+            return Condition(text, names)
+        except ConditionError as error:
+            place = f"figure[{self._position}].{key}"
+            problem = Problem(place, str(error), error.found, error.allowed)
+            raise ScenarioError([problem], self._study.file) from None
+
+    def _related(self, text: str) -> list[Cell]:
+        """The cells divided by the one that the condition chooses among those like them."""
+        condition = self._condition("relative_to", text, self._axes)
+        assert condition is not None
+        found = []
+        for group in grouped(self._cells, self._axes, condition.names).values():
+            base = [cell for cell in group if condition.holds(cell.axes)]
+            if len(base) > 1:
+                message = (
+                    f'found "{text}", which holds for {len(base)} points that agree in all other '
+                    "axes; allowed: a condition for one of them"
+                )
+                problem = Problem(f"figure[{self._position}].relative_to", message)
+                raise ScenarioError([problem], self._study.file)
+            if not base:
+                continue
+            unit = base[0].figure(self._figure.statistic)
+            for cell in group:
+                values = {seed: value / unit for seed, value in cell.values.items()}
+                found.append(Cell(cell.axes, values))
+        return found
+
+    def _check_complete(self, shown: Sequence[str]) -> None:
+        """That every axis that varies is shown: else a place of the picture has several values."""
+        for group in grouped(
+            self._cells, self._axes, [a for a in self._axes if a not in shown]
+        ).values():
+            if len(group) > 1:
+                varies = [a for a in self._axes if len({c.axes[a] for c in group}) > 1]
+                message = (
+                    f"found several values for one place, as {' and '.join(varies)} vary; "
+                    "allowed: an axis is shown by `x`, `series` or `facets`, or fixed by `only`"
+                )
+                problem = Problem(f"figure[{self._position}]", message)
+                raise ScenarioError([problem], self._study.file)
+
+    def _labels(self, name: str) -> list[Any]:
+        """The values of an axis that occur, in the order of the study file."""
+        axis = next((a for a in self._study.axis if a.column == name), None)
+        there = {cell.axes[name] for cell in self._cells} if axis is not None else set()
+        listed = [] if axis is None else [label for label, _ in axis.settings()]
+        known = [v for v in listed if v in there] + [v for v in there if v not in listed]
+        return list(dict.fromkeys(known))
+
+    # --- Drawing ----------------------------------------------------------------------
+
+    def save(self, path: Path) -> None:
+        """Draws it."""
+        figure = self._figure
+        columns = self._order[figure.facets[0]] if figure.facets else [None]
+        rows = self._order[figure.facets[1]] if len(figure.facets) > 1 else [None]
+        with style():
+            if not self._cells:
+                canvas = new_figure(5.0, 3.2)
+                say_empty(canvas, figure.title or figure.name, "no point has been simulated yet")
+                save(canvas, path)
+                return
+            width = max(3.2 * len(columns) + 0.6, 4.8)
+            canvas = new_figure(width, 2.7 * len(rows) + 0.9)
+            grid = canvas.subplots(len(rows), len(columns), squeeze=False, sharey=True, sharex=True)
+            for row, panels in zip(rows, grid, strict=True):
+                for column, axes in zip(columns, panels, strict=True):
+                    self._panel(axes, column, row)
+            # The scale is shared, so it is fixed when all panels are full.
+            if figure.log_y:
+                grid[0][0].set_yscale("log")
+            elif figure.y_from_zero:
+                grid[0][0].set_ylim(bottom=0)
+            for panels in grid:
+                panels[0].set_ylabel(self._y_label())
+            for axes in grid[-1]:
+                axes.set_xlabel(figure.x_label or figure.x.replace("_", " "))
+            if figure.title:
+                canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=10.5, weight="bold")
+            if figure.series is not None:
+                self._legend(canvas)
+            save(canvas, path)
+
+    def _y_label(self) -> str:
+        figure = self._figure
+        if figure.y_label:
+            return figure.y_label
+        measure = next(m for m in self._study.measure if m.column_name == figure.y)
+        return f"{measure.label} (relative)" if figure.relative_to else measure.label
+
+    def _legend(self, canvas: Any) -> None:
+        handles = [
+            Line2D(
+                [],
+                [],
+                color=colour,
+                marker="s" if self._figure.kind != "line" else self._markers[value],
+                linestyle="-" if self._figure.kind == "line" else "none",
+                label=_text(value),
+            )
+            for value, colour in self._colours.items()
+        ]
+        canvas.legend(
+            handles=handles,
+            loc="outside lower center",
+            ncols=min(len(handles), 6),
+            title=(self._figure.series or "").replace("_", " "),
+        )
+
+    def _panel(self, axes: Axes, column: Any, row: Any) -> None:
+        figure = self._figure
+        facets = dict(zip(figure.facets, (column, row), strict=False))
+        here = [c for c in self._cells if all(c.axes[k] == v for k, v in facets.items())]
+        title = ", ".join(f"{k.replace('_', ' ')}: {_text(v)}" for k, v in facets.items())
+        axes.set_title(title, fontsize=9)
+        places = self._places(here)
+        for number, value in enumerate(self._colours):
+            chosen = {
+                cell.axes[figure.x]: cell
+                for cell in here
+                if figure.series is None or cell.axes[figure.series] == value
+            }
+            if chosen:
+                {"line": self._line, "bar": self._bars, "box": self._boxes}[figure.kind](
+                    axes, chosen, places, value, number
+                )
+        if figure.kind != "line" or not _numeric(places):
+            axes.set_xticks(range(len(places)), [_text(x) for x in places])
+            axes.grid(visible=False, axis="x")
+        if figure.log_x and figure.kind == "line" and _numeric(places):
+            axes.set_xscale("log")
+
+    def _places(self, here: Sequence[Cell]) -> dict[Any, float]:
+        """Where each value of x is drawn: at itself if all are numbers on a line."""
+        order = self._order[self._figure.x]
+        numbers = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in order)
+        if numbers and self._figure.kind == "line":
+            return {x: float(x) for x in order}
+        return {x: float(place) for place, x in enumerate(order)}
+
+    def _estimates(self, chosen: Mapping[Any, Cell], places: Mapping[Any, float]) -> Any:
+        """Places, figures and the lengths of their error bars, in the order of x."""
+        order = sorted(chosen, key=lambda x: places[x])
+        found = [self._estimate(chosen[x]) for x in order]
+        bars = [
+            (0.0, 0.0) if math.isnan(e.low) else (max(e.value - e.low, 0), max(e.high - e.value, 0))
+            for e in found
+        ]
+        return [places[x] for x in order], [e.value for e in found], np.array(bars).T
+
+    def _estimate(self, cell: Cell) -> Estimated:
+        if self._figure.statistic == "mean":
+            return cell.estimate("mean")
+        return Estimated(cell.figure(self._figure.statistic))
+
+    def _line(
+        self,
+        axes: Axes,
+        chosen: Mapping[Any, Cell],
+        places: Mapping[Any, float],
+        value: Any,
+        number: int,
+    ) -> None:
+        x, y, bars = self._estimates(chosen, places)
+        axes.errorbar(
+            x,
+            y,
+            yerr=bars if bars.any() else None,
+            color=self._colours[value],
+            marker=self._markers[value],
+            markersize=4.5,
+            markerfacecolor="white",
+            linewidth=1.2,
+            capsize=2,
+        )
+
+    def _shift(self, number: int) -> tuple[float, float]:
+        """Offset and width of what is drawn side by side."""
+        width = 0.8 / len(self._colours)
+        return (number - (len(self._colours) - 1) / 2) * width, width
+
+    def _bars(
+        self,
+        axes: Axes,
+        chosen: Mapping[Any, Cell],
+        places: Mapping[Any, float],
+        value: Any,
+        number: int,
+    ) -> None:
+        shift, width = self._shift(number)
+        x, y, bars = self._estimates(chosen, places)
+        axes.bar(
+            np.array(x) + shift,
+            y,
+            width * 0.92,
+            yerr=bars if bars.any() else None,
+            color=self._colours[value],
+            error_kw={"linewidth": 0.9, "capsize": 2},
+        )
+
+    def _boxes(
+        self,
+        axes: Axes,
+        chosen: Mapping[Any, Cell],
+        places: Mapping[Any, float],
+        value: Any,
+        number: int,
+    ) -> None:
+        shift, width = self._shift(number)
+        axes.boxplot(
+            [list(cell.values.values()) for cell in chosen.values()],
+            positions=[places[x] + shift for x in chosen],
+            widths=width * 0.75,
+            whis=(0, 100),
+            manage_ticks=False,
+            boxprops={"color": self._colours[value]},
+            whiskerprops={"color": self._colours[value]},
+            capprops={"color": self._colours[value]},
+            medianprops={"color": self._colours[value], "linewidth": 1.6},
+        )
+
+
+def _numeric(places: Mapping[Any, float]) -> bool:
+    return all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in places)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "–"
+    return f"{value:g}" if isinstance(value, float) else str(value)

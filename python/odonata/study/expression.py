@@ -1,0 +1,184 @@
+"""Conditions of study files and of ``--only``: ``routing == 'minimal' and alpha >= 1``.
+
+The syntax is a part of Python's: names, numbers, texts, lists, comparisons, ``in``, ``and``,
+``or``, ``not`` and parentheses. Nothing is executed: the text is parsed, and only these are
+understood.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from odonata.problem import nearest
+from odonata.units import Duration, Quantity, Rate, Size, UnitError
+
+ALLOWED = (
+    "names, numbers, texts in quotes, lists, ==, !=, <, <=, >, >=, in, not in, and, or, not, ( )"
+)
+
+_ORDER: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_CONSTANTS = {"none": None, "true": True, "false": False}
+
+
+class ConditionError(ValueError):
+    """A text that is no condition.
+
+    Attributes:
+        found: The part that is wrong.
+        allowed: What would be accepted there.
+    """
+
+    def __init__(self, found: str, allowed: str) -> None:
+        super().__init__(f"found {found}; allowed: {allowed}")
+        self.found = found
+        self.allowed = allowed
+
+
+class Condition:
+    """A condition on named values.
+
+    Args:
+        text: The condition.
+        names: Names that it may use.
+
+    Raises:
+        ConditionError: If it is none, or uses another name.
+    """
+
+    def __init__(self, text: str, names: Collection[str]) -> None:
+        self.text = text
+        try:
+            self._tree: ast.expr = ast.parse(text.strip(), mode="eval").body
+        except (SyntaxError, ValueError) as error:
+            where = f" at column {error.offset}" if isinstance(error, SyntaxError) else ""
+            raise ConditionError(f"{text!r}, no condition{where}", ALLOWED) from None
+        #: Names that it uses.
+        self.names: frozenset[str] = frozenset(_check(self._tree, frozenset(names)))
+
+    def holds(self, values: Mapping[str, Any]) -> bool:
+        """Whether it is true of single values; one that is absent equals only ``none``."""
+        return bool(_value(self._tree, values))
+
+    def mask(self, columns: Mapping[str, Any], rows: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Where it is true of columns.
+
+        Args:
+            columns: Arrays of one length, by name.
+            rows: That length.
+        """
+        return np.broadcast_to(np.asarray(_value(self._tree, columns), dtype=bool), rows)
+
+
+def _check(node: ast.expr, names: frozenset[str]) -> set[str]:
+    """The names that an expression uses.
+
+    Raises:
+        ConditionError: If some part of it is not allowed.
+    """
+    below: list[ast.expr] = []
+    match node:
+        case ast.Name(id=name):
+            if name in _CONSTANTS:
+                return set()
+            if name not in names:
+                near = nearest(name, sorted(names))
+                hint = f" (did you mean {near}?)" if near else ""
+                raise ConditionError(f"the name {name}", (", ".join(names) or "no name") + hint)
+            return {name}
+        case ast.Constant(value=value):
+            if not isinstance(value, (str, int, float)):
+                raise ConditionError(ast.unparse(node), ALLOWED)
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float())):
+            pass
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            below = [operand]
+        case ast.BoolOp(values=values):
+            below = values
+        case ast.List(elts=elements) | ast.Tuple(elts=elements):
+            below = elements
+        case ast.Compare(left=left, ops=operators, comparators=right):
+            for sign, operand in zip(operators, right, strict=True):
+                if isinstance(sign, (ast.Is, ast.IsNot)):
+                    raise ConditionError(ast.unparse(node), ALLOWED)
+                if isinstance(sign, (ast.In, ast.NotIn)) and not isinstance(
+                    operand, (ast.List, ast.Tuple)
+                ):
+                    raise ConditionError(ast.unparse(operand), "a list after `in`, such as [1, 2]")
+            below = [left, *right]
+        case _:
+            raise ConditionError(ast.unparse(node), ALLOWED)
+    return {name for part in below for name in _check(part, names)}
+
+
+def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
+    match node:
+        case ast.Name(id=name):
+            return _CONSTANTS[name] if name in _CONSTANTS else values[name]
+        case ast.Constant(value=value):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_value(operand, values)
+        case ast.UnaryOp(operand=operand):
+            return np.logical_not(_value(operand, values))
+        case ast.BoolOp(op=junction, values=parts):
+            both = np.logical_and if isinstance(junction, ast.And) else np.logical_or
+            return both.reduce(
+                np.broadcast_arrays(*(np.asarray(_value(p, values), dtype=bool) for p in parts))
+            )
+        case ast.List(elts=elements) | ast.Tuple(elts=elements):
+            return [_value(element, values) for element in elements]
+        case ast.Compare(left=left, ops=operators, comparators=right):
+            result: Any = True
+            here = _value(left, values)
+            for sign, operand in zip(operators, right, strict=True):
+                there = _value(operand, values)
+                result = np.logical_and(result, _compare(sign, here, there))
+                here = there
+            return result
+    raise AssertionError("an expression that was checked")
+
+
+def _compare(sign: ast.cmpop, left: Any, right: Any) -> Any:
+    if isinstance(sign, (ast.In, ast.NotIn)):
+        found: Any = False
+        for element in right:
+            found = np.logical_or(found, _equal(left, element))
+        return np.logical_not(found) if isinstance(sign, ast.NotIn) else found
+    if isinstance(sign, ast.Eq):
+        return _equal(left, right)
+    if isinstance(sign, ast.NotEq):
+        return np.logical_not(_equal(left, right))
+    if left is None or right is None:
+        return False
+    left, right = _alike(left, right)
+    if isinstance(left, str) != isinstance(right, str):
+        # Such as a name that is a text where it applies, compared with a number.
+        return False
+    return _ORDER[type(sign)](left, right)
+
+
+def _equal(left: Any, right: Any) -> Any:
+    left, right = _alike(left, right)
+    return left == right
+
+
+def _alike(left: Any, right: Any) -> tuple[Any, Any]:
+    """Two texts that are quantities of one kind become these quantities."""
+    if isinstance(left, str) and isinstance(right, str):
+        kinds: tuple[type[Quantity], ...] = (Duration, Size, Rate)
+        for kind in kinds:
+            try:
+                return kind(left), kind(right)
+            except UnitError:
+                continue
+    return left, right

@@ -1,0 +1,304 @@
+"""Published findings held against the study's own data; the verdict is computed."""
+
+from __future__ import annotations
+
+import csv
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from odonata.errors import Problem, ScenarioError
+from odonata.study.cells import Cell, Estimated, cells, grouped
+from odonata.study.expression import Condition, ConditionError
+from odonata.study.file import Finding, StudyFile
+
+HOLDS, OPEN, FAILS, NOTHING = "holds", "not excluded", "does not hold", "not measured"
+
+
+@dataclass(frozen=True)
+class Observation:
+    """Ours at one combination of the axes.
+
+    Attributes:
+        axes: The combination; only axes that the finding leaves open and that vary.
+        ours: What was measured, in per cent; of `best` and `worst`, how much the published choice
+            is behind ours.
+        choice: Of `best` and `worst`: our choice, in words.
+        verdict: It holds, it does not, or our interval leaves that open ("not excluded").
+    """
+
+    axes: Mapping[str, Any]
+    ours: Estimated
+    choice: str
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A finding and what our data say of it.
+
+    Attributes:
+        finding: What was published.
+        observations: Ours, combination by combination.
+    """
+
+    finding: Finding
+    observations: Sequence[Observation]
+
+    @property
+    def counted(self) -> Sequence[Observation]:
+        """The observations that the published figure is about: all, or the extreme one."""
+        if not self.observations or self.finding.extreme == "none":
+            return self.observations
+        pick = max if self.finding.extreme == "largest" else min
+        return [pick(self.observations, key=lambda one: one.ours.value)]
+
+    @property
+    def holds(self) -> bool:
+        """Whether every observation that counts agrees."""
+        return bool(self.counted) and all(one.verdict == HOLDS for one in self.counted)
+
+    @property
+    def text(self) -> str:
+        """The verdict in words."""
+        counted = self.counted
+        if not counted:
+            return NOTHING
+        agree = sum(one.verdict == HOLDS for one in counted)
+        undecided = sum(one.verdict == OPEN for one in counted)
+        if agree == len(counted):
+            return HOLDS
+        if undecided == len(counted):
+            return OPEN
+        if agree == undecided == 0:
+            return FAILS
+        also = f", {OPEN} in {undecided}" if undecided else ""
+        return f"holds in {agree} of {len(counted)}{also}"
+
+    @property
+    def published(self) -> str:
+        """What was published, in words."""
+        finding = self.finding
+        if finding.values is not None:
+            return ", ".join(str(value) for value in finding.values.values())
+        low, high = finding.at_least, finding.at_most
+        limit = {"none": "", "largest": "largest: ", "smallest": "smallest: "}[finding.extreme]
+        if low is None:
+            return f"{limit}at most {_percent(high)}"
+        if high is None:
+            return f"{limit}at least {_percent(low)}"
+        return limit + (_percent(low) if low == high else f"{low:+g} … {_percent(high)}")
+
+    @property
+    def ours(self) -> str:
+        """What was measured, in words."""
+        counted = self.counted
+        if not counted:
+            return "–"
+        if self.finding.values is not None:
+            return "; ".join(dict.fromkeys(one.choice for one in counted))
+        values = [one.ours.value for one in counted]
+        if len(counted) == 1:
+            return with_interval(counted[0].ours)
+        return f"{min(values):+.1f} … {max(values):+.1f} %"
+
+
+def _percent(value: float | None) -> str:
+    return "0 %" if not value else f"{value:+g} %"
+
+
+def with_interval(estimated: Estimated) -> str:
+    """A figure in per cent with its interval, where it has one."""
+    text = f"{estimated.value:+.1f} %"
+    if math.isfinite(estimated.low) and math.isfinite(estimated.high):
+        text += f" ({estimated.low:+.1f} … {estimated.high:+.1f})"
+    return text
+
+
+def judge(study: StudyFile, table: pa.Table) -> list[Verdict]:
+    """Every finding of a study with what the data say of it.
+
+    Args:
+        study: The study.
+        table: Its dataset; may lack points.
+
+    Raises:
+        ScenarioError: If a finding is wrong; names its key.
+    """
+    axes = [axis.column for axis in study.axis]
+    return [
+        Verdict(finding, _Judge(study, axes, table, position, finding).observations())
+        for position, finding in enumerate(study.finding)
+    ]
+
+
+class _Judge:
+    """Computes the observations of one finding."""
+
+    def __init__(
+        self, study: StudyFile, axes: list[str], table: pa.Table, position: int, finding: Finding
+    ) -> None:
+        self._study, self._axes, self._finding = study, axes, finding
+        self._place = f"finding[{position}]"
+        only = self._condition("only", finding.only, [*axes, "seed"])
+        self._cells = cells(table, axes, finding.y, only)
+
+    def _condition(self, key: str, text: str | None, names: list[str]) -> Condition | None:
+        if text is None:
+            return None
+        try:
+            return Condition(text, names)
+        except ConditionError as error:
+            problem = Problem(f"{self._place}.{key}", str(error), error.found, error.allowed)
+            raise ScenarioError([problem], self._study.file) from None
+
+    def observations(self) -> list[Observation]:
+        """Ours, combination by combination."""
+        kind = self._finding.quantity
+        if kind == "difference":
+            found = self._differences()
+        elif kind == "scatter":
+            found = [(c, self._scatter(c)) for c in self._cells if len(c.values) > 1]
+        elif kind == "range":
+            found = self._ranges()
+        else:
+            return self._choices()
+        return [
+            Observation(self._open_axes(cell), ours, "", self._verdict(ours))
+            for cell, ours in found
+            if math.isfinite(ours.value)
+        ]
+
+    def _differences(self) -> list[tuple[Cell, Estimated]]:
+        this = self._condition("this", self._finding.this, self._axes)
+        to = self._condition("to", self._finding.to, self._axes)
+        assert this is not None and to is not None
+        found = []
+        for group in grouped(self._cells, self._axes, this.names | to.names).values():
+            ones = [cell for cell in group if this.holds(cell.axes)]
+            others = [cell for cell in group if to.holds(cell.axes)]
+            for key, chosen in (("this", ones), ("to", others)):
+                if len(chosen) > 1:
+                    message = (
+                        f'found "{getattr(self._finding, key)}", which holds for {len(chosen)} '
+                        "points that agree in all other axes; allowed: a condition for one of them"
+                    )
+                    raise ScenarioError(
+                        [Problem(f"{self._place}.{key}", message)], self._study.file
+                    )
+            if ones and others:
+                ours = ones[0].difference(others[0], self._finding.statistic)
+                found.append((ones[0], _in_percent(ours)))
+        return found
+
+    def _ranges(self) -> list[tuple[Cell, Estimated]]:
+        found = []
+        over = self._finding.over or []
+        for group in grouped(self._cells, self._axes, over).values():
+            if len(group) < 2:
+                continue
+            least, most = self._ends(group)
+            ours = most.difference(least, self._finding.statistic)
+            found.append((group[0], _in_percent(ours)))
+        return found
+
+    def _ends(self, group: Sequence[Cell]) -> tuple[Cell, Cell]:
+        """The cells with the smallest and the largest figure."""
+
+        def figure(cell: Cell) -> float:
+            return cell.figure(self._finding.statistic)
+
+        return min(group, key=figure), max(group, key=figure)
+
+    def _scatter(self, cell: Cell) -> Estimated:
+        values = list(cell.values.values())
+        return Estimated(100 * (max(values) - min(values)) / statistics.median(values))
+
+    def _choices(self) -> list[Observation]:
+        over, values = self._finding.over or [], self._finding.values or {}
+        found = []
+        for group in grouped(self._cells, self._axes, over).values():
+            named = [c for c in group if all(c.axes[axis] == values[axis] for axis in over)]
+            if len(group) < 2 or not named:
+                continue
+            least, most = self._ends(group)
+            ours = least if self._finding.quantity == "best" else most
+            behind = _in_percent(named[0].difference(ours, self._finding.statistic))
+            if named[0] is ours:
+                verdict = HOLDS
+            else:
+                sure = not math.isfinite(behind.low) or not behind.low <= 0 <= behind.high
+                verdict = FAILS if sure else OPEN
+            choice = ", ".join(str(ours.axes[axis]) for axis in over)
+            found.append(Observation(self._open_axes(ours, over), behind, choice, verdict))
+        return found
+
+    def _verdict(self, ours: Estimated) -> str:
+        finding = self._finding
+        low = -math.inf if finding.at_least is None else finding.at_least - finding.slack
+        high = math.inf if finding.at_most is None else finding.at_most + finding.slack
+        if low <= ours.value <= high:
+            return HOLDS
+        if math.isfinite(ours.low) and ours.low <= high and ours.high >= low:
+            return OPEN
+        return FAILS
+
+    def _open_axes(self, cell: Cell, more: Sequence[str] = ()) -> dict[str, Any]:
+        """The axes of a cell that the finding does not compare and that vary in its data."""
+        compared = {*(self._finding.over or ()), *more}
+        for key in ("this", "to"):
+            condition = self._condition(key, getattr(self._finding, key), self._axes)
+            compared |= condition.names if condition is not None else frozenset()
+        return {
+            axis: value
+            for axis, value in cell.axes.items()
+            if axis not in compared and len({other.axes[axis] for other in self._cells}) > 1
+        }
+
+
+def _in_percent(share: Estimated) -> Estimated:
+    return Estimated(100 * share.value, 100 * share.low, 100 * share.high)
+
+
+def write_findings(verdicts: Sequence[Verdict], file: Path) -> None:
+    """Writes every observation as a row of a CSV file."""
+    with file.open("w", encoding="utf-8", newline="") as opened:
+        writer = csv.writer(opened, lineterminator="\n")
+        writer.writerow(
+            [
+                "finding",
+                "claim",
+                "source",
+                "published",
+                "at",
+                "ours_percent",
+                "ci95_low_percent",
+                "ci95_high_percent",
+                "our_choice",
+                "verdict",
+            ]
+        )
+        for number, verdict in enumerate(verdicts):
+            for one in verdict.observations:
+                at = ", ".join(f"{axis}={value}" for axis, value in one.axes.items())
+                ours = [
+                    "" if math.isnan(v) else f"{v:.4g}"
+                    for v in (one.ours.value, one.ours.low, one.ours.high)
+                ]
+                writer.writerow(
+                    [
+                        number,
+                        verdict.finding.claim,
+                        verdict.finding.source,
+                        verdict.published,
+                        at,
+                        *ours,
+                        one.choice,
+                        one.verdict,
+                    ]
+                )

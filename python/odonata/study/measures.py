@@ -1,0 +1,234 @@
+"""What a study keeps of every simulation: figures of the summary, or columns of result tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Annotated, Literal
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field, model_validator
+
+from odonata.columns import numbers
+from odonata.model import Table
+from odonata.problem import nearest, problem
+from odonata.results import Result
+from odonata.study.expression import Condition, ConditionError
+from odonata.summary import JOB_FIGURES, LINK_CLASS_FIGURES, RUN_FIGURES
+from odonata.tables import TABLES
+from odonata.units import Duration, Rate, Size, describe
+
+#: By the suffix of a source's name: units that it can be given in, each with the suffix of the
+#: column and how many of the source's units it has.
+_UNITS: Mapping[str, Mapping[str, tuple[str, Fraction]]] = {
+    "_ps": {unit: (f"_{unit}", Duration.units[unit]) for unit in ("ps", "ns", "us", "ms", "s")},
+    "_bytes_per_s": {
+        "B/s": ("_bytes_per_s", Fraction(1)),
+        **{
+            unit: (f"_{unit[:2].lower()}_per_s", Rate.units[unit])
+            for unit in ("kB/s", "MB/s", "GB/s", "TB/s")
+        },
+    },
+    "_bytes": {
+        "B": ("_bytes", Fraction(1)),
+        **{unit: (f"_{unit.lower()}", Size.units[unit]) for unit in ("kB", "MB", "GB", "TB")},
+    },
+}
+#: Figures of the summary by scope.
+_FIGURES = {"run": RUN_FIGURES, "job": JOB_FIGURES, "link_class": LINK_CLASS_FIGURES}
+#: Tables that hold rows of one run; the summary is asked for by `figure`.
+_TABLES = {name: schema for name, schema in TABLES.items() if name != "summary"}
+
+Reduction = Annotated[str, Field(pattern=r"^(minimum|maximum|mean|median|sum|count|p[1-9]\d?)$")]
+
+
+class Measure(Table):
+    """One column of the dataset: a figure of the summary, or of a column of a result table."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)] | None = None
+    """Name without its unit. Default: that of the quantity."""
+    figure: str | None = None
+    """A figure of the summary: `run.QUANTITY`, `job.NAME.QUANTITY` or `link_class.NAME.QUANTITY`;
+    `*` for NAME means all of them, one of which `reduce` makes."""
+    table: Literal[tuple(_TABLES)] | None = None  # type: ignore[valid-type]
+    """A result table, instead of `figure`."""
+    column: str | None = None
+    """Of a table: the numeric column."""
+    only: str | None = None
+    """Of a table: condition on its columns for the rows that count, such as
+    `kind == 'global'`."""
+    reduce: Reduction | None = None
+    """What is kept of several values: `minimum`, `maximum`, `mean`, `median`, `sum`, `count`,
+    or a percentile such as `p99`."""
+    unit: str | None = None
+    """Unit to convert to, such as `"us"` or `"GB/s"`. Default: that of the source."""
+    about: str = ""
+    """What it means, for people; a label of pictures."""
+
+    @model_validator(mode="after")
+    def _complete(self) -> Measure:
+        if (self.figure is None) == (self.table is None):
+            found = "neither" if self.figure is None else "both"
+            raise problem("figure", found, "exactly one of `figure` and `table`")
+        if self.figure is not None:
+            self._check_figure(self.figure)
+        else:
+            self._check_table(str(self.table))
+        units = self._units()
+        if self.unit is not None and self.unit not in units:
+            allowed = ", ".join(units) or f"no unit: {self.source} has none"
+            raise problem("unit", describe(self.unit), allowed)
+        return self
+
+    def _check_figure(self, figure: str) -> None:
+        for key in ("column", "only"):
+            if getattr(self, key) is not None:
+                raise problem(key, describe(getattr(self, key)), "only with `table`")
+        scope, name, quantity = _parts(figure)
+        if scope not in _FIGURES or (scope == "run") != (name == ""):
+            allowed = "run.QUANTITY, job.NAME.QUANTITY or link_class.NAME.QUANTITY"
+            raise problem("figure", describe(figure), allowed)
+        known = _FIGURES[scope]
+        if quantity not in known:
+            near = nearest(quantity, known)
+            hint = f" (did you mean {near}?)" if near else ""
+            raise problem("figure", f"the quantity {quantity}", ", ".join(known) + hint)
+        if (name == "*") != (self.reduce is not None):
+            allowed = "a value, as `figure` has several values" if name == "*" else "only with `*`"
+            raise problem("reduce", describe(self.reduce), allowed)
+
+    def _check_table(self, table: str) -> None:
+        columns = {column.name: column for column in _TABLES[table].columns}
+        numeric = [n for n, c in columns.items() if _is_number(c.type)]
+        if self.column not in numeric:
+            raise problem("column", describe(self.column), ", ".join(numeric))
+        if self.reduce is None:
+            raise problem("reduce", "nothing", "a value, as a table has several rows")
+        if self.only is not None:
+            try:
+                Condition(self.only, columns)
+            except ConditionError as error:
+                raise problem("only", error.found, error.allowed) from None
+
+    @property
+    def source(self) -> str:
+        """The quantity or column that it is taken from."""
+        return _parts(self.figure)[2] if self.figure is not None else str(self.column)
+
+    def _units(self) -> Mapping[str, tuple[str, Fraction]]:
+        if self.reduce == "count":
+            return {}
+        suffix = next((s for s in _UNITS if self.source.endswith(s)), None)
+        return {} if suffix is None else _UNITS[suffix]
+
+    def _suffix(self) -> str:
+        """The unit in the name of its source."""
+        return next((s for s in _UNITS if self.source.endswith(s)), "") if self._units() else ""
+
+    def _stem(self) -> str:
+        """The name of its source without the unit."""
+        return self.source.removesuffix(self._suffix())
+
+    @property
+    def column_name(self) -> str:
+        """Its name in the dataset, with its unit."""
+        units = self._units()
+        stem = self.name or self._stem()
+        if not units:
+            return stem
+        suffix = units[self.unit][0] if self.unit is not None else self._suffix()
+        return stem if stem.endswith(suffix) else stem + suffix
+
+    @property
+    def unit_text(self) -> str:
+        """Its unit, for people; empty if it has none."""
+        if self.unit is not None:
+            return "µs" if self.unit == "us" else self.unit
+        units = self._units()
+        return next((unit for unit, (_, factor) in units.items() if factor == 1), "")
+
+    @property
+    def label(self) -> str:
+        """What it is, with its unit, for pictures and tables."""
+        what = self.about or (self.name or self._stem()).replace("_", " ")
+        return f"{what}, {self.unit_text}" if self.unit_text else what
+
+    def value(self, result: Result) -> float | None:
+        """The figure of a run; ``None`` where there is none, such as the end of a job cut off.
+
+        Raises:
+            KeyError: If there is no job or link class of that name; lists those that exist.
+        """
+        if self.figure is not None:
+            found = _figures(result, self.figure)
+        else:
+            found = _column(result, str(self.table), str(self.column), self.only)
+        value = found[0] if self.reduce is None else _reduced(found, self.reduce)
+        if value is None or not math.isfinite(value):
+            return None
+        factor = self._units()[self.unit][1] if self.unit is not None else Fraction(1)
+        return float(Fraction(value) / factor)
+
+
+def measure_all(measures: Sequence[Measure], result: Result) -> dict[str, float | None]:
+    """Every measure of a run, by the name of its column."""
+    return {measure.column_name: measure.value(result) for measure in measures}
+
+
+def _parts(figure: str) -> tuple[str, str, str]:
+    """Scope, name (empty for the run) and quantity of a figure."""
+    scope, _, rest = figure.partition(".")
+    name, _, quantity = rest.rpartition(".")
+    return scope, name, quantity
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def _figures(result: Result, figure: str) -> list[float | None]:
+    scope, name, quantity = _parts(figure)
+    summary = result.summary_dict
+    if scope == "run":
+        return [summary["run"][quantity]]
+    rows, key = (summary["jobs"], "name") if scope == "job" else (summary["link_classes"], "class")
+    found = [row[quantity] for row in rows if name in ("*", row[key])]
+    if not found and name != "*":
+        raise KeyError(f"no {scope} {name}; there are {', '.join(row[key] for row in rows)}")
+    return found
+
+
+def _column(result: Result, table: str, column: str, only: str | None) -> list[float | None]:
+    rows = result.table(table)
+    values = numbers(rows, column)
+    there = rows[column].combine_chunks().is_valid().to_numpy(zero_copy_only=False)
+    if only is not None:
+        condition = Condition(only, rows.column_names)
+        columns = {
+            name: rows[name].to_pandas().to_numpy(dtype=object)
+            if not _is_number(rows.schema.field(name).type)
+            else numbers(rows, name)
+            for name in condition.names
+        }
+        there = there & condition.mask(columns, len(rows))
+    return [value.item() for value in values[there]]
+
+
+def _reduced(values: Sequence[float | None], reduction: str) -> float | None:
+    """One value of many; those that are absent make the whole absent."""
+    if reduction == "count":
+        return len(values)
+    if not values or any(value is None for value in values):
+        return None
+    # Exact for the integers of tables: sums of picoseconds and bytes stay below 2^63.
+    data = np.asarray(values)
+    if reduction in ("minimum", "maximum"):
+        return float(data.min() if reduction == "minimum" else data.max())
+    if reduction == "sum":
+        return float(data.sum())
+    if reduction == "mean":
+        return math.fsum(data) / len(data)
+    share = 0.5 if reduction == "median" else int(reduction[1:]) / 100
+    return float(np.quantile(data, share))

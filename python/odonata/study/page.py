@@ -1,0 +1,140 @@
+"""The page of a study: what was varied, the pictures, published findings beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from odonata.study.drawing import draw
+from odonata.study.file import StudyFile
+from odonata.study.findings import NOTHING, Verdict, judge, with_interval, write_findings
+
+PAGE_FILE = "study.md"
+FINDINGS_FILE = "findings.csv"
+#: Combinations that a finding's own table lists; `findings.csv` has all.
+_LISTED = 24
+
+
+def write_page(
+    study: StudyFile, table: pa.Table, directory: Path, *, command: str
+) -> list[Verdict]:
+    """Draws a study's pictures and writes its page.
+
+    Args:
+        study: The study.
+        table: Its dataset; may lack points.
+        directory: For the pictures, ``findings.csv`` and ``study.md``.
+        command: That makes them.
+
+    Returns:
+        What the data say of the findings.
+
+    Raises:
+        ScenarioError: If a figure or finding is wrong.
+    """
+    verdicts = judge(study, table)
+    pictures = draw(study, table, directory)
+    if verdicts:
+        write_findings(verdicts, directory / FINDINGS_FILE)
+    text = page(study, table, verdicts, [picture.name for picture in pictures], command=command)
+    (directory / PAGE_FILE).write_text(text, encoding="utf-8")
+    return verdicts
+
+
+def page(
+    study: StudyFile,
+    table: pa.Table,
+    verdicts: Sequence[Verdict],
+    pictures: Sequence[str],
+    *,
+    command: str,
+) -> str:
+    """The page as Markdown.
+
+    Args:
+        study: The study.
+        table: Its dataset.
+        verdicts: Of its findings.
+        pictures: Of its figures, relative to the page.
+        command: That writes the page.
+    """
+    parts = [f"# {study.title}\n"]
+    if study.text:
+        parts.append(study.text.strip() + "\n")
+    parts.append(f"Written by\n\n```sh\n{command}\n```\n")
+    parts.append(_setting(study, table))
+    if verdicts:
+        parts.append(_findings(verdicts))
+    if pictures:
+        parts.append("## Figures\n")
+        for figure, picture in zip(study.figure, pictures, strict=True):
+            title = figure.title or figure.name
+            parts.append(f"![{title}]({picture})\n")
+    return "\n".join(parts)
+
+
+def _setting(study: StudyFile, table: pa.Table) -> str:
+    lines = ["| axis | keys | values simulated |", "|---|---|---|"]
+    for axis in study.axis:
+        there = {value for value in table[axis.column].to_pylist() if value is not None}
+        values = ", ".join(_value(v) for v, _ in axis.settings() if v in there or str(v) in there)
+        keys = [axis.key] if isinstance(axis.key, str) else list(axis.key or ())
+        if axis.setting is not None:
+            keys = list(dict.fromkeys(key for one in axis.setting for key in one.set))
+        shown = ", ".join(f"`{key}`" for key in keys)
+        lines.append(f"| {axis.column} | {shown} | {values} |")
+    points, runs = len(table.group_by(_axes(study)).aggregate([])), len(table)
+    lines.append(f"\n{runs} simulations of {points} points.\n")
+    return "\n".join(lines)
+
+
+def _axes(study: StudyFile) -> list[str]:
+    return [axis.column for axis in study.axis] or ["version"]
+
+
+def _findings(verdicts: Sequence[Verdict]) -> str:
+    lines = [
+        "## Published findings beside ours\n",
+        "*Holds*: every combination of the axes lies in the published range. *Not "
+        "excluded*: ours lies outside, but its 95 % interval reaches the range.\n",
+        "| # | finding | source | published | ours | verdict |",
+        "|--:|---|---|---|---|---|",
+    ]
+    for number, verdict in enumerate(verdicts, start=1):
+        finding = verdict.finding
+        lines.append(
+            f"| {number} | {finding.claim} | {finding.source} | {verdict.published} "
+            f"| {verdict.ours} | **{verdict.text}** |"
+        )
+    for number, verdict in enumerate(verdicts, start=1):
+        if verdict.text == NOTHING:
+            continue
+        lines.append(f"\n### {number}. {verdict.finding.claim}\n")
+        if verdict.finding.explanation and not verdict.holds:
+            lines.append(verdict.finding.explanation.strip() + "\n")
+        lines += _observations(verdict)
+    return "\n".join(lines) + "\n"
+
+
+def _observations(verdict: Verdict) -> list[str]:
+    names = list(dict.fromkeys(name for one in verdict.observations for name in one.axes))
+    choice = verdict.finding.values is not None
+    columns = [*names, "ours", *(["published is behind by"] if choice else []), "verdict"]
+    lines = [f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
+    shown = sorted(verdict.observations, key=lambda one: one not in verdict.counted)
+    for one in shown[:_LISTED]:
+        places = [_value(one.axes.get(name)) for name in names]
+        ours = [one.choice, with_interval(one.ours)] if choice else [with_interval(one.ours)]
+        counts = one.verdict if one in verdict.counted else "does not count"
+        lines.append(f"| {' | '.join([*places, *ours, counts])} |")
+    if len(shown) > _LISTED:
+        lines.append(f"\nand {len(shown) - _LISTED} more in `{FINDINGS_FILE}`.")
+    return lines
+
+
+def _value(value: object) -> str:
+    if value is None:
+        return "–"
+    return f"{value:g}" if isinstance(value, float) else str(value)

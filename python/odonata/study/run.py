@@ -1,0 +1,231 @@
+"""Runs a study file: what is missing of it, anywhere, and writes what it shows."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from odonata import _engine
+from odonata.errors import OutputError
+from odonata.study.cost import HOPS_PER_S
+from odonata.study.dataset import build_dataset, write_dataset
+from odonata.study.execution import Record, Store
+from odonata.study.file import StudyFile
+from odonata.study.local import LocalExecutor
+from odonata.study.sweep import Sweep, SweepPoint
+from odonata.study.task import Executor, Task
+
+#: Records of finished points in a study's directory.
+STORE_FILE = "points.jsonl"
+#: Copies of the study file and of its base scenario there.
+STUDY_FILE = "study.toml"
+BASE_FILE = "base.toml"
+
+
+@dataclass(frozen=True)
+class StudyProgress:
+    """How far a study is.
+
+    Attributes:
+        share: Of the estimated work of all points asked for, in 0..=1.
+        done: Points that are done.
+        total: Points asked for.
+        remaining_s: Estimate of the time that it still takes; ``None`` while nothing is known.
+    """
+
+    share: float
+    done: int
+    total: int
+    remaining_s: float | None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a study, or the rest of it, is likely to cost.
+
+    Attributes:
+        points: Asked for.
+        done: Of these, in the directory already.
+        cpu_s: Processor time of the others.
+        measured: Whether that follows from points that are done, and not from a rule of thumb.
+        unknown: Points of whose work nothing is known; they count as the others do on average.
+    """
+
+    points: int
+    done: int
+    cpu_s: float
+    measured: bool
+    unknown: int
+
+
+def work_of(points: Sequence[SweepPoint]) -> list[float]:
+    """Estimated packet-hops of each; where nothing is known, those of the others on average."""
+    known = [p.packet_hops for p in points if p.packet_hops is not None]
+    usual = statistics.fmean(known) if known else HOPS_PER_S
+    return [usual if p.packet_hops is None else p.packet_hops for p in points]
+
+
+def estimate(points: Sequence[SweepPoint], directory: Path) -> Estimate:
+    """What is missing and what it is likely to cost; writes nothing.
+
+    Args:
+        points: Asked for.
+        directory: Where an earlier run may have left points that are done.
+
+    Raises:
+        OutputError: If the directory cannot be read.
+    """
+    records: list[Record | None] = [None] * len(points)
+    if (directory / STORE_FILE).exists():
+        store = Store(directory / STORE_FILE)
+        records = [store.get(point) for point in points]
+        store.close()
+    work = work_of(points)
+    spent = [(r["cpu_s"], w) for r, w in zip(records, work, strict=True) if r is not None]
+    missing = sum(w for r, w in zip(records, work, strict=True) if r is None)
+    rate = _rate(spent)
+    return Estimate(
+        points=len(points),
+        done=len(spent),
+        cpu_s=missing / (rate or HOPS_PER_S),
+        measured=rate is not None,
+        unknown=sum(point.packet_hops is None for point in points),
+    )
+
+
+def _rate(spent: Sequence[tuple[float, float]]) -> float | None:
+    """Estimated packet-hops per second of processor time, of points that are done."""
+    seconds = sum(cpu_s for cpu_s, _ in spent)
+    return sum(hops for _, hops in spent) / seconds if seconds > 0 else None
+
+
+def run_sweep(
+    sweep: Sweep,
+    directory: Path,
+    *,
+    points: Sequence[SweepPoint] | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[StudyProgress], object] | None = None,
+) -> pa.Table:
+    """Simulates what is missing of a study and writes its dataset.
+
+    Every point that ends is kept at once. Killed at any moment, the same call goes on; it ends
+    with the same dataset, byte for byte.
+
+    Args:
+        sweep: The study.
+        directory: For its results; if it holds those of an earlier run, points that are done and
+            have not changed are not simulated again.
+        points: Those to simulate. Default: all.
+        executor: Where. Default: on all processors of this machine.
+        progress: Is told about five times a second.
+
+    Returns:
+        The dataset: all points of the study that are done, those of earlier runs included.
+
+    Raises:
+        OutputError: If the directory cannot be written.
+        TaskError: If a point fails; what was done by then is kept.
+        KeyboardInterrupt: If it was interrupted; what was done by then is kept.
+    """
+    wanted = sweep.points if points is None else points
+    store = Store(directory / STORE_FILE)
+    try:
+        _run_missing(wanted, store, executor or LocalExecutor(), progress)
+        records = {}
+        for point in sweep.points:
+            record = store.get(point)
+            if record is not None:
+                records[point.fingerprint()] = record
+    finally:
+        store.close()
+    _keep_sources(sweep.study, directory)
+    table = build_dataset(sweep.study, sweep.points, records)
+    write_dataset(table, directory)
+    return table
+
+
+def _keep_sources(study: StudyFile, directory: Path) -> None:
+    """Copies the study file, and the base scenario if it is another file, into the directory.
+
+    Raises:
+        OutputError: If that cannot be done.
+    """
+    sources = {STUDY_FILE: study.file, BASE_FILE: study.base and str(study.directory / study.base)}
+    for name, file in sources.items():
+        if file:
+            try:
+                shutil.copyfile(file, directory / name)
+            except OSError as error:
+                raise OutputError(f"{directory / name}: {error.strerror or error}") from error
+
+
+def _run_missing(
+    wanted: Sequence[SweepPoint],
+    store: Store,
+    executor: Executor,
+    progress: Callable[[StudyProgress], object] | None,
+) -> None:
+    work = dict(zip((p.fingerprint() for p in wanted), work_of(wanted), strict=True))
+    alike = Counter(p.fingerprint() for p in wanted)
+    # Points that differ in what no result depends on, such as a title, are one simulation.
+    missing = {p.fingerprint(): p for p in wanted if store.get(p) is None}
+    tasks = [_task(key, point) for key, point in missing.items()]
+    # The longest first, so that at the end no processor waits for one that began late.
+    tasks.sort(key=lambda task: -work[task.key])
+    total = sum(work.values()) or 1.0
+    begun_with = done = total - sum(work[key] for key in missing)
+    still = sum(alike[key] for key in missing)
+    shares: dict[str, float] = {}
+    started = time.monotonic()
+
+    def tell() -> None:
+        if progress is None:
+            return
+        share = min((done + sum(work[k] * s for k, s in shares.items())) / total, 1.0)
+        gained = share - begun_with / total
+        elapsed = time.monotonic() - started
+        remaining = elapsed * (1 - share) / gained if gained > 0.005 else None
+        finished = len(wanted) - still
+        progress(StudyProgress(share, finished, len(wanted), remaining))
+
+    def report(key: str, share: float) -> None:
+        if key:
+            shares[key] = share
+        else:
+            tell()
+
+    running = executor.run(tasks, report)
+    try:
+        for task, outcome in running:
+            record: dict[str, Any] = {
+                "values": dict(outcome.values),
+                "cpu_s": outcome.cpu_s,
+                "version": _engine.VERSION,
+            }
+            store.put(missing.pop(task.key), record)
+            still -= alike[task.key]
+            shares.pop(task.key, None)
+            done += work[task.key]
+            tell()
+    finally:
+        running.close()
+    tell()
+
+
+def _task(key: str, point: SweepPoint) -> Task:
+    return Task(
+        key=key,
+        name=point.name,
+        scenario=point.scenario.to_dict(),
+        directory=str(point.scenario.directory.resolve()),
+        measures=point.measures,
+    )

@@ -1,0 +1,347 @@
+"""The points of a study file: every combination of its axes, every repetition."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import hashlib
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from odonata.errors import Problem, ScenarioError
+from odonata.scenario import Scenario, set_key
+from odonata.study.cost import packet_hops
+from odonata.study.expression import Condition, ConditionError
+from odonata.study.file import Label, StudyFile
+from odonata.tables import SCHEMA_VERSION
+
+#: Keys of the engine's form that name files; what they hold counts, not where they lie.
+_FILE_KEYS = ("file", "arrangement_file")
+#: Keys of the engine's form on which no result depends.
+_IDLE_KEYS = ("title", "threads")
+#: Points of a study at most; more is a mistake in an axis.
+MOST_POINTS = 1_000_000
+
+
+@dataclass(frozen=True)
+class SweepPoint:
+    """One simulation of a study.
+
+    Attributes:
+        number: Its place among all points of the study, from 0.
+        axes: Its value on every axis, by name; ``None`` where the axis does not apply.
+        scenario: What is simulated.
+        scenario_fingerprint: SHA-256 of all that its result depends on: the engine's form of the
+            scenario, and the contents of the files that it names.
+        measures: What is kept, as in the study file.
+        packet_hops: Estimate of the work; ``None`` if unknown.
+    """
+
+    number: int
+    axes: Mapping[str, Label | None]
+    scenario: Scenario
+    scenario_fingerprint: str
+    measures: Sequence[Mapping[str, Any]]
+    packet_hops: float | None
+
+    @property
+    def name(self) -> str:
+        """What it is, for people."""
+        parts = [f"{name}={value}" for name, value in self.axes.items() if value is not None]
+        return ", ".join([*parts, f"seed={self.scenario.seed}"])
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        from odonata import _engine
+
+        what = [self.scenario_fingerprint, self.measures, _engine.VERSION, SCHEMA_VERSION]
+        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+
+    def fingerprint(self) -> str:
+        """Changes with whatever changes its record: scenario, measures, version."""
+        return self._fingerprint
+
+
+class Sweep:
+    """All points of a study.
+
+    Args:
+        study: The study.
+        quick: Whether its ``[quick]`` table applies.
+
+    Raises:
+        ScenarioError: If an axis, a condition or a point is wrong; of a point, the error names
+            the axis and the value that made it so.
+    """
+
+    def __init__(self, study: StudyFile, *, quick: bool = False) -> None:
+        self.study = study
+        self.quick = quick
+        #: Names of the axes, in the order of the file.
+        self.axes: tuple[str, ...] = tuple(axis.column for axis in study.axis)
+        if quick and study.quick is None:
+            allowed = "a table [quick] that says what is less"
+            raise ScenarioError(
+                [Problem("quick", f"found nothing; allowed: {allowed}", "nothing", allowed)],
+                study.file,
+            )
+        self._base, self._directory, self._base_file = study.base_scenario()
+        self._blocks = _blocks(study)
+        self._when = [
+            self._condition(f"axis[{n}].when", axis.when, self.axes[:n])
+            for n, axis in enumerate(study.axis)
+        ]
+        self.points = self._points()
+
+    def _condition(
+        self, key: str, text: str | None, names: Sequence[str] | None = None
+    ) -> Condition | None:
+        if text is None:
+            return None
+        try:
+            return Condition(text, self.axes if names is None else names)
+        except ConditionError as error:
+            found = Problem(key, str(error), error.found, error.allowed)
+            raise ScenarioError([found], self.study.file) from None
+
+    def select(self, text: str) -> list[SweepPoint]:
+        """The points for which a condition on the axes and ``seed`` is true.
+
+        Raises:
+            ScenarioError: If it is no condition.
+        """
+        condition = self._condition("--only", text, (*self.axes, "seed"))
+        assert condition is not None
+        return [p for p in self.points if condition.holds({**p.axes, "seed": p.scenario.seed})]
+
+    # --- Points -----------------------------------------------------------------------
+
+    def _points(self) -> list[SweepPoint]:
+        study = self.study
+        wanted = [self._condition("where", study.where)]
+        most = None
+        if self.quick and study.quick is not None:
+            wanted.append(self._condition("quick.only", study.quick.only))
+            most = study.quick.repetitions
+        counts = self._counts()
+        measures = [m.model_dump(exclude_none=True) for m in study.measure]
+        points: list[SweepPoint] = []
+        seen: dict[tuple[Any, ...], None] = {}
+        for choice in self._choices():
+            axes = {
+                name: None if position is None else axis.settings()[position][0]
+                for name, axis, position in zip(self.axes, study.axis, choice, strict=True)
+            }
+            # An axis that does not apply makes combinations alike.
+            if choice in seen or not all(c is None or c.holds(axes) for c in wanted):
+                continue
+            seen[choice] = None
+            data, origin = self._changed(choice, axes)
+            repetitions = next(
+                (
+                    count
+                    for condition, count in counts
+                    if condition is None or condition.holds(axes)
+                ),
+                1,
+            )
+            scenario = self._checked(data, origin, axes)
+            for seed in self._seeds(scenario.seed, min(repetitions, most or repetitions)):
+                repeated = scenario if seed == scenario.seed else scenario.with_set({"seed": seed})
+                points.append(
+                    SweepPoint(
+                        len(points),
+                        axes,
+                        repeated,
+                        fingerprint_of(repeated),
+                        measures,
+                        packet_hops(repeated),
+                    )
+                )
+        if not points:
+            message = "leaves no point; allowed: conditions that are true of some combination"
+            raise ScenarioError([Problem("where", message)], study.file)
+        return points
+
+    def _choices(self) -> Iterator[tuple[int | None, ...]]:
+        """For every combination the position of each axis' value; none where it is absent."""
+        total = 1
+        for block in self._blocks:
+            total *= len(self.study.axis[block[0]].settings())
+        if total > MOST_POINTS:
+            message = f"found {total} combinations; allowed: at most {MOST_POINTS}"
+            raise ScenarioError([Problem("axis", message)], self.study.file)
+        lengths = [range(len(self.study.axis[block[0]].settings())) for block in self._blocks]
+        for positions in itertools.product(*lengths):
+            taken: dict[int, int] = {
+                axis: position
+                for block, position in zip(self._blocks, positions, strict=True)
+                for axis in block
+            }
+            choice: list[int | None] = []
+            axes: dict[str, Label | None] = {}
+            for number, axis in enumerate(self.study.axis):
+                condition = self._when[number]
+                applies = condition is None or condition.holds(axes)
+                choice.append(taken[number] if applies else None)
+                label = axis.settings()[taken[number]][0] if applies else None
+                axes[axis.column] = label
+            yield tuple(choice)
+
+    def _changed(
+        self, choice: Sequence[int | None], axes: Mapping[str, Label | None]
+    ) -> tuple[dict[str, Any], dict[str, str]]:
+        """The base scenario with the keys set, and for each path that was set what set it."""
+        data = copy.deepcopy(self._base)
+        origin: dict[str, str] = {}
+        for number, (axis, position) in enumerate(zip(self.study.axis, choice, strict=True)):
+            if position is None:
+                continue
+            part = "setting" if axis.setting is not None else "values"
+            place = f"axis[{number}].{part}[{position}]"
+            for key, value in axis.settings()[position][1].items():
+                self._set(data, key, value, place, axes, origin)
+        if self.quick and self.study.quick is not None:
+            for key, value in self.study.quick.set.items():
+                self._set(data, key, value, "quick.set", axes, origin)
+        return data, origin
+
+    def _set(
+        self,
+        data: dict[str, Any],
+        key: str,
+        value: Any,
+        place: str,
+        axes: Mapping[str, Label | None],
+        origin: dict[str, str],
+    ) -> None:
+        try:
+            for path in set_key(data, key, value):
+                origin[path] = place
+        except ScenarioError as error:
+            raise ScenarioError(
+                [_blamed(p, place, axes) for p in error.problems], self.study.file
+            ) from None
+
+    def _checked(
+        self, data: Mapping[str, Any], origin: Mapping[str, str], axes: Mapping[str, Label | None]
+    ) -> Scenario:
+        """The scenario of a point, or an error that names the axis."""
+        try:
+            scenario = Scenario.from_dict(data, file=self._base_file, directory=self._directory)
+        except ScenarioError as error:
+            found = []
+            for one in error.problems:
+                place = next(
+                    (origin[p] for p in reversed(list(origin)) if _covers(p, one.path)), ""
+                )
+                if not place and self.study.scenario is not None:
+                    place = "scenario"
+                found.append(_blamed(one, place or f"base ({self.study.base})", axes))
+            raise ScenarioError(found, self.study.file) from None
+        return scenario
+
+    def _counts(self) -> list[tuple[Condition | None, int]]:
+        if isinstance(self.study.repetitions, int):
+            return [(None, self.study.repetitions)]
+        counts = [
+            (self._condition(f"repetitions[{n}].when", entry.when), entry.count)
+            for n, entry in enumerate(self.study.repetitions)
+        ]
+        given = len(self.study.seeds or ())
+        most = max(count for _, count in counts)
+        if self.study.seeds is not None and given < most:
+            self._too_few_seeds(given, most)
+        return counts
+
+    def _seeds(self, first: int, count: int) -> Sequence[int]:
+        seeds = self.study.seeds
+        if seeds is None:
+            return range(first, first + count)
+        if len(seeds) < count:
+            self._too_few_seeds(len(seeds), count)
+        return seeds[:count]
+
+    def _too_few_seeds(self, given: int, wanted: int) -> None:
+        message = f"found {given} seeds; allowed: one for each of {wanted} repetitions"
+        raise ScenarioError([Problem("seeds", message)], self.study.file)
+
+
+def _blocks(study: StudyFile) -> list[list[int]]:
+    """Axes that advance together, as positions in the file.
+
+    Raises:
+        ScenarioError: If zipped axes have different numbers of values.
+    """
+    blocks: dict[Any, list[int]] = {}
+    for number, axis in enumerate(study.axis):
+        blocks.setdefault(("zip", axis.zip) if axis.zip else number, []).append(number)
+    for block in blocks.values():
+        first = len(study.axis[block[0]].settings())
+        for number in block[1:]:
+            found = len(study.axis[number].settings())
+            if found != first:
+                allowed = f"{first}, as axis[{block[0]}] has, with which it is zipped"
+                message = f"found {found} values; allowed: {allowed}"
+                problem = Problem(f"axis[{number}].values", message, str(found), allowed)
+                raise ScenarioError([problem], study.file)
+    return list(blocks.values())
+
+
+def _covers(set_path: str, path: str) -> bool:
+    """Whether a problem at a path lies in what was set."""
+    if not path:
+        return False
+    return path == set_path or path.startswith((f"{set_path}.", f"{set_path}["))
+
+
+def _blamed(problem: Problem, place: str, axes: Mapping[str, Label | None]) -> Problem:
+    """The problem, said of the place in the study file that made it."""
+    point = ", ".join(f"{name}={value}" for name, value in axes.items() if value is not None)
+    key = f"{problem.path}: " if problem.path else ""
+    where = f" (at the point {point})" if point else ""
+    return replace(problem, path=place, message=f"{key}{problem.message}{where}")
+
+
+def fingerprint_of(scenario: Scenario) -> str:
+    """SHA-256 of all that a run's result depends on, whatever machine and directory it is in."""
+    text = json.dumps(_essence(scenario.normalised()), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _essence(form: Any) -> Any:
+    if isinstance(form, Mapping):
+        return {
+            key: _digest(value) if key in _FILE_KEYS and isinstance(value, str) else _essence(value)
+            for key, value in form.items()
+            if key not in _IDLE_KEYS
+        }
+    if isinstance(form, (list, tuple)):
+        return [_essence(value) for value in form]
+    return form
+
+
+def _digest(path: str) -> str:
+    """Of a file's content; of its name where there is none, as the engine will say."""
+    file = Path(path)
+    try:
+        stamp = file.stat()
+    except OSError:
+        return f"absent {file.name}"
+    return _content_digest(path, stamp.st_size, stamp.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=256)
+def _content_digest(path: str, size: int, changed_ns: int) -> str:
+    if Path(path).is_dir():
+        return f"directory {Path(path).name}"
+    digest = hashlib.sha256()
+    with Path(path).open("rb") as file:
+        while part := file.read(1 << 20):
+            digest.update(part)
+    return digest.hexdigest()

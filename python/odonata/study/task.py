@@ -1,0 +1,108 @@
+"""One simulation as plain data: what goes to a worker, and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from odonata.errors import OdonataError, SimulationError
+from odonata.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker needs, as plain data that every process of the same version can read.
+
+    Attributes:
+        key: Fingerprint of the point.
+        name: Of the point, for people.
+        scenario: As nested dicts and lists.
+        directory: What its paths are relative to, absolute.
+        measures: What is kept, as in the study file.
+    """
+
+    key: str
+    name: str
+    scenario: Mapping[str, Any]
+    directory: str
+    measures: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a worker found.
+
+    Attributes:
+        values: Every measure by its column; ``None`` where there is no value.
+        cpu_s: Processor time of the simulation.
+        version: Of the worker's Odonata.
+    """
+
+    values: Mapping[str, float | None]
+    cpu_s: float
+    version: str
+
+
+class Executor(Protocol):
+    """Runs tasks somewhere."""
+
+    def run(
+        self, tasks: Sequence[Task], report: Callable[[str, float], object]
+    ) -> Generator[tuple[Task, Outcome]]:
+        """Runs tasks, in their order where it can.
+
+        Args:
+            tasks: Of different keys.
+            report: Is told, now and then, the key of a running task and the share of it that is
+                done; with an empty key, that time has passed.
+
+        Yields:
+            Each task with its outcome as it ends. Closing the generator stops those that run.
+
+        Raises:
+            TaskError: If a task fails.
+        """
+
+
+class TaskError(SimulationError):
+    """A task that failed, or whose worker died."""
+
+
+def simulate_task(task: Task, report: Callable[[float], object] | None = None) -> Outcome:
+    """Simulates with one thread.
+
+    Args:
+        task: What.
+        report: Is told the share that is done about five times a second; what it raises stops
+            the simulation.
+
+    Raises:
+        OdonataError: If it fails.
+    """
+    from odonata import _engine
+    from odonata.simulate import Progress
+    from odonata.simulate import run as simulate
+    from odonata.study.measures import Measure, measure_all
+
+    scenario = Scenario.from_dict(task.scenario, directory=Path(task.directory))
+
+    def told(now: Progress) -> None:
+        if report is not None:
+            report(now.fraction)
+
+    result = simulate(scenario, threads=1, progress=told)
+    measures = [Measure.model_validate(measure) for measure in task.measures]
+    try:
+        values = measure_all(measures, result)
+    except KeyError as error:
+        raise SimulationError(f"{task.name}: {error.args[0]}") from None
+    return Outcome(values, float(result.timing["cpu_seconds"]), _engine.VERSION)
+
+
+def failure(task: Task, error: BaseException) -> BaseException:
+    """The error of a task as the study reports it: an expected one says which point it was."""
+    if isinstance(error, OdonataError) and error.exit_code.value != 1:
+        return TaskError(f"at the point {task.name}: {error}")
+    return error

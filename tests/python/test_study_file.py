@@ -1,0 +1,618 @@
+"""Study files: what they declare, what is wrong with bad ones, and what comes out of a sweep."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import jsonschema
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from odonata import ScenarioError
+from odonata.cli.main import odonata
+from odonata.cli.study import LIBRARY
+from odonata.errors import OutputError
+from odonata.schema import study_schema
+from odonata.study.dataset import DATASET_FILE, dataset_schema, read_dataset
+from odonata.study.expression import Condition, ConditionError
+from odonata.study.file import StudyFile
+from odonata.study.findings import judge
+from odonata.study.local import LocalExecutor
+from odonata.study.measures import Measure
+from odonata.study.remote import DaskExecutor, slurm_cluster
+from odonata.study.run import STORE_FILE, estimate, run_sweep
+from odonata.study.sweep import Sweep, fingerprint_of
+from odonata.study.task import Outcome, Task, TaskError
+from odonata.summary import JOB_FIGURES, LINK_CLASS_FIGURES, RUN_FIGURES
+
+#: 2 arrangements × (minimal, valiant with 2 alphas) × 2 seeds.
+STUDY = """
+title = "Small"
+repetitions = 2
+
+[scenario]
+network = { family = "dragonfly", p = 1, a = 2, h = 1 }
+[[scenario.job]]
+nodes = 6
+mapping = "random"
+motif = { kind = "all-to-all", message = "64 KiB", iterations = 4 }
+
+[[axis]]
+key = "network.arrangement"
+values = ["absolute", "relative"]
+
+[[axis]]
+key = "network.routing"
+values = ["minimal", "valiant"]
+
+[[axis]]
+name = "alpha"
+key = "network.links.global.bandwidth"
+values = [0.5, 2]
+format = "{} GB/s"
+when = "routing == 'valiant'"
+
+[[measure]]
+figure = "job.*.run_time_ps"
+reduce = "maximum"
+unit = "us"
+
+[[measure]]
+name = "busiest_global"
+table = "links"
+column = "utilisation"
+only = "kind == 'global'"
+reduce = "maximum"
+
+[[figure]]
+name = "run-time"
+x = "alpha"
+y = "run_time_us"
+series = "arrangement"
+only = "routing == 'valiant'"
+relative_to = "arrangement == 'absolute' and alpha == 0.5"
+
+[[finding]]
+claim = "More bandwidth helps"
+source = "nobody, table 0"
+quantity = "difference"
+y = "run_time_us"
+this = "alpha == 2"
+to = "alpha == 0.5"
+at_most = -1
+
+[quick]
+only = "arrangement == 'absolute'"
+repetitions = 1
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(STUDY, encoding="utf-8")
+    return path
+
+
+def changed(file: Path, old: str, new: str) -> Path:
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), encoding="utf-8")
+    return file
+
+
+# --- Points ---------------------------------------------------------------------------
+
+
+def test_axes_combine_and_conditional_ones_only_where_they_apply(file: Path) -> None:
+    sweep = Sweep(StudyFile.from_file(file))
+    combinations = [tuple(p.axes.values()) for p in sweep.points if p.scenario.seed == 1]
+    assert combinations == [
+        (arrangement, routing, alpha)
+        for arrangement in ("absolute", "relative")
+        for routing, alpha in (("minimal", None), ("valiant", 0.5), ("valiant", 2))
+    ]
+    assert [p.scenario.seed for p in sweep.points] == [1, 2] * 6
+    assert [p.number for p in sweep.points] == list(range(12))
+    last = sweep.points[-1].scenario.to_dict()
+    assert last["network"]["links"]["global"]["bandwidth"] == "2 GB/s"
+    # 6 · 5 messages of 16 packets, 4 times; 6.5 links each for Valiant.
+    assert sweep.points[-1].packet_hops == 6 * 5 * 16 * 4 * 6.5
+    quick = Sweep(StudyFile.from_file(file), quick=True)
+    assert len(quick.points) == 3
+    # What --quick leaves the same is the same point: a full study reuses it.
+    assert {p.fingerprint() for p in quick.points} < {p.fingerprint() for p in sweep.points}
+    assert [p.number for p in sweep.select("alpha == 2 and seed == 1")] == [4, 10]
+
+
+def test_zipped_axes_and_settings_and_all_jobs(file: Path) -> None:
+    text = """
+[[axis]]
+name = "size"
+setting = [
+    { label = "small", set = { "network.p" = 1, "job.0.nodes" = 6 } },
+    { label = "large", set = { "network.p" = 2, "job.*.nodes" = 12 } },
+]
+zip = "machine"
+
+[[axis]]
+key = ["job.*.motif.message", "simulation.packet"]
+name = "message"
+values = ["1 KiB", "2 KiB"]
+zip = "machine"
+
+[[measure]]
+figure = "job.*"""
+    study = StudyFile.from_file(changed(file, '\n[[measure]]\nfigure = "job.*', text))
+    points = Sweep(study).select("arrangement == 'absolute' and routing == 'minimal' and seed == 1")
+    assert [(p.axes["size"], p.axes["message"]) for p in points] == [
+        ("small", "1 KiB"),
+        ("large", "2 KiB"),
+    ]
+    large = points[1].scenario
+    assert (large.job[0].nodes, str(large.simulation.packet)) == (12, "2 KiB")
+
+
+def test_repetitions_by_condition_and_seeds(file: Path) -> None:
+    new = """seeds = [7, 9, 11]
+repetitions = [{ when = "routing == 'minimal'", count = 1 }, { count = 3 }]"""
+    sweep = Sweep(StudyFile.from_file(changed(file, "repetitions = 2\n", new + "\n")))
+    seeds = [p.scenario.seed for p in sweep.select("arrangement == 'absolute'")]
+    assert seeds == [7] + [7, 9, 11] * 2
+
+
+@pytest.mark.parametrize(
+    ("condition", "values", "holds"),
+    [
+        ("a == 1 and b in ['x', 'y']", {"a": 1, "b": "y"}, True),
+        ("not a >= 2 or b != 'x'", {"a": 2, "b": "x"}, False),
+        ("0 < a < 2", {"a": 1.5, "b": ""}, True),
+        ("b == '1000 kB'", {"a": 0, "b": "1 MB"}, True),
+        ("b < '1 MB'", {"a": 0, "b": "100 kB"}, True),
+        ("a > 1", {"a": None, "b": ""}, False),
+        ("a == none", {"a": None, "b": ""}, True),
+        ("a != 1", {"a": None, "b": ""}, True),
+        ("a == -1", {"a": -1, "b": ""}, True),
+    ],
+)
+def test_conditions(condition: str, values: dict[str, object], holds: bool) -> None:
+    assert Condition(condition, values).holds(values) is holds
+
+
+@pytest.mark.parametrize(
+    "text", ["a +", "a + 1 == 2", "__import__('os')", "a.b == 1", "c == 1", "a is 1", "a in b", ""]
+)
+def test_no_conditions(text: str) -> None:
+    with pytest.raises(ConditionError, match="allowed"):
+        Condition(text, ["a", "b"])
+
+
+# --- Bad files ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "path", "message"),
+    [
+        ("repetitions = 2", "repetition = 2", "repetition", "did you mean `repetitions`"),
+        ("repetitions = 2", "repetitions = 0", "repetitions", "at least 1"),
+        ('"relative"]', '"relativ"]', "axis[0].values[1]", 'network.arrangement: found "relativ"'),
+        ('"relative"]', "[1]]", "axis[0].values[1]", "give the others `labels`"),
+        (
+            'key = "network.arr',
+            'name = "arrangement"\nkey = "network.ar',
+            "axis[0].values[0]",
+            "unknown key",
+        ),
+        (
+            '"network.arrangement"',
+            '"job.3.x"\nname = "arrangement"',
+            "axis[0].values[0]",
+            "an index from 0 to 0",
+        ),
+        ('when = "routing ==', 'when = "routin ==', "axis[2].when", "did you mean routing"),
+        ("values = [0.5, 2]", 'values = [0.5, "fast"]', "axis[2].values[1]", "bandwidth"),
+        ('name = "alpha"', 'name = "routing"', "axis[2].name", "differs from that of axis[1]"),
+        ('name = "alpha"', 'name = "seed"', "axis[2].name", "a column of every dataset"),
+        ("run_time_ps", "run_tim_ps", "measure[0].figure", "did you mean run_time_ps"),
+        ('unit = "us"', 'unit = "MB"', "measure[0].unit", "ps, ns, us, ms, s"),
+        ('column = "utilisation"', 'column = "class"', "measure[1].column", "utilisation"),
+        ("kind == 'global'", "kin == 'global'", "measure[1].only", "did you mean kind"),
+        ('x = "alpha"', 'x = "beta"', "figure[0].x", "an axis: arrangement, routing, alpha"),
+        ("at_most = -1", "", "finding[0].at_most", "or `at_least`"),
+        ("p = 1, ", 'p = "1", ', "scenario", "network.p: found"),
+        ("[scenario]\n", 'base = "x.toml"\n[scenario]\n', "base", "exactly one of"),
+        ("repetitions = 2", "repetitions = 2\nseeds = [1]", "seeds", "found 1 seeds"),
+        ("[quick]\n", "[quick]\nset = { seed = -1 }\n", "quick.set", "seed: found -1"),
+    ],
+)
+def test_bad_files(file: Path, old: str, new: str, path: str, message: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        Sweep(StudyFile.from_file(changed(file, old, new)), quick="[quick]" in new)
+    assert str(caught.value).startswith(f"{file}: {path}: ")
+    assert message in str(caught.value)
+
+
+def test_figures_and_findings_must_be_of_one_place(file: Path, tmp_path: Path) -> None:
+    study = StudyFile.from_file(changed(file, 'this = "alpha == 2"', 'this = "alpha >= 0"'))
+    table = run_sweep(Sweep(study), tmp_path / "out", executor=Instant())
+    with pytest.raises(ScenarioError, match=r"finding\[0\]\.this: .* holds for 2 points"):
+        judge(study, table)
+    changed(file, 'series = "arrangement"\n', "")
+    from odonata.study.drawing import draw
+
+    with pytest.raises(ScenarioError, match=r"figure\[0\]: found several .* arrangement vary"):
+        draw(StudyFile.from_file(file), table, tmp_path)
+
+
+def test_schema_accepts_what_the_models_accept(file: Path) -> None:
+    from odonata.scenario import tomllib
+
+    check = jsonschema.Draft202012Validator(study_schema())
+    for path in (file, *LIBRARY.glob("*.toml")):
+        check.validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        StudyFile.from_file(path)
+    with pytest.raises(jsonschema.ValidationError):
+        check.validate({"title": "no measures"})
+
+
+# --- Running --------------------------------------------------------------------------
+
+
+class Instant:
+    """Makes outcomes up at once: the run time is 10 µs for alpha 2, else 20 µs plus the seed."""
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+
+    def run(self, tasks: list[Task], report: object) -> Iterator[tuple[Task, Outcome]]:
+        from odonata import _engine
+
+        for task in tasks:
+            self.ran.append(task.name)
+            seed = task.scenario.get("seed", 1)
+            time_us = 10.0 if "alpha=2" in task.name else 20.0 + seed
+            values = {"run_time_us": time_us, "busiest_global": None}
+            yield task, Outcome(values, 1.0, _engine.VERSION)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
+    """A study file, and the dataset of a run of it that nothing disturbed."""
+    directory = tmp_path_factory.mktemp("undisturbed")
+    file = directory / "small.toml"
+    file.write_text(STUDY, encoding="utf-8")
+    table = run_sweep(Sweep(StudyFile.from_file(file)), directory / "out")
+    assert len(table) == 12
+    assert all(value > 0 for value in table["run_time_us"].to_pylist())
+    return file, (directory / "out" / DATASET_FILE).read_bytes()
+
+
+def test_dataset_has_its_documented_columns(undisturbed: tuple[Path, bytes]) -> None:
+    file, _ = undisturbed
+    table = read_dataset(file.parent / "out")
+    study = StudyFile.from_file(file)
+    assert table.schema.equals(dataset_schema(study), check_metadata=True)
+    assert [(field.name, str(field.type)) for field in table.schema] == [
+        ("point", "int32"),
+        ("arrangement", "string"),
+        ("routing", "string"),
+        ("alpha", "double"),
+        ("seed", "int64"),
+        ("run_time_us", "double"),
+        ("busiest_global", "double"),
+        ("fingerprint", "string"),
+        ("version", "string"),
+    ]
+    assert table.schema.field("run_time_us").metadata[b"unit"] == "µs".encode()
+    row = table.to_pylist()[4]
+    point = Sweep(study).points[4]
+    import odonata
+
+    result = odonata.run(point.scenario)
+    assert row["run_time_us"] == result.jobs["end_ps"][0].as_py() / 1e6
+    links = result.to_pandas("links")
+    assert row["busiest_global"] == links[links.kind == "global"].utilisation.max()
+    assert row["fingerprint"] == fingerprint_of(point.scenario)
+
+
+def test_killed_ten_times_it_ends_with_the_same_bytes(
+    undisturbed: tuple[Path, bytes], tmp_path: Path
+) -> None:
+    file, expected = undisturbed
+    out = tmp_path / "out"
+    command = [sys.executable, "-c", "from odonata.cli import main; main()", "study", str(file)]
+    command += ["--out", str(out), "--jobs", "2"]
+    chance = random.Random(1)
+    kills = 0
+    grown: set[int] = set()
+    while kills < 10:
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        # Up to the moment when it has begun to keep points, then a little further.
+        store = out / STORE_FILE
+        before = store.stat().st_size if store.exists() else 0
+        until = time.monotonic() + 20
+        while time.monotonic() < until and process.poll() is None:
+            if store.exists() and store.stat().st_size > before:
+                break
+            time.sleep(0.002)
+        time.sleep(chance.random() * 0.03)
+        process.kill()
+        process.wait()
+        kills += 1
+        grown.add(store.stat().st_size if store.exists() else 0)
+        if (out / DATASET_FILE).exists():
+            # It was done before the last kills: begin again with a part, the last line cut.
+            (out / DATASET_FILE).unlink()
+            lines = store.read_bytes().splitlines(keepends=True)
+            store.write_bytes(b"".join(lines[:2]) + lines[2][:40])
+    assert len(grown) > 2
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "12 of 12 points are done" in done.stdout
+    assert (out / DATASET_FILE).read_bytes() == expected
+    names = [json.loads(line)["name"] for line in store.read_text().splitlines()]
+    assert len(names) == len(set(names)) == 12, "points were repeated"
+
+
+def test_workers_end_with_the_study(tmp_path: Path, file: Path) -> None:
+    """A worker that outlived a killed study would compute on for nobody."""
+    changed(file, "iterations = 4", "iterations = 100000")
+    command = [sys.executable, "-c", "from odonata.cli import main; main()", "study", str(file)]
+    process = subprocess.Popen([*command, "--out", str(tmp_path / "out"), "--jobs", "2"])
+    children: list[int] = []
+    until = time.monotonic() + 20
+    tasks = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    if not tasks.exists():
+        process.kill()
+        pytest.skip("this system does not list a process' children")
+    while len(children) < 2 and time.monotonic() < until:
+        children = [int(pid) for pid in tasks.read_text().split()]
+        time.sleep(0.05)
+    time.sleep(1.0)
+    process.kill()
+    process.wait()
+    assert len(children) >= 2
+    until = time.monotonic() + 10
+    while time.monotonic() < until and any(_lives(pid) for pid in children):
+        time.sleep(0.05)
+    assert not [pid for pid in children if _lives(pid)]
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_only_what_is_missing_is_simulated(file: Path, tmp_path: Path) -> None:
+    sweep = Sweep(StudyFile.from_file(file))
+    out = tmp_path / "out"
+    first = Instant()
+    table = run_sweep(sweep, out, points=sweep.select("routing == 'minimal'"), executor=first)
+    assert (len(first.ran), len(table)) == (4, 4)
+    now = estimate(sweep.points, out)
+    assert (now.points, now.done, now.measured) == (12, 4, True)
+    # A second of processor time for each of 4; the others have 6.5 hops instead of 4.5.
+    assert now.cpu_s == pytest.approx(8 * 6.5 / 4.5)
+    second = Instant()
+    assert len(run_sweep(sweep, out, executor=second)) == 12
+    assert not set(first.ran) & set(second.ran)
+    # Another measure is another record.
+    changed(file, 'reduce = "maximum"\nunit', 'reduce = "minimum"\nunit')
+    third = Instant()
+    run_sweep(Sweep(StudyFile.from_file(file)), out, executor=third)
+    assert len(third.ran) == 12
+
+
+def test_findings_are_computed(file: Path, tmp_path: Path) -> None:
+    study = StudyFile.from_file(file)
+    table = run_sweep(Sweep(study), tmp_path / "out", executor=Instant())
+    (verdict,) = judge(study, table)
+    # Made up: 10 µs with alpha 2, 21 and 22 µs with alpha 0.5.
+    assert [one.ours.value for one in verdict.observations] == [
+        pytest.approx(100 * (10 / 21.5 - 1))
+    ] * 2
+    assert verdict.text == "holds"
+    other = StudyFile.from_file(changed(file, "at_most = -1", "at_least = 10"))
+    assert judge(other, table)[0].text == "does not hold"
+    part = table.filter([row["arrangement"] == "" for row in table.to_pylist()])
+    assert judge(other, part)[0].text == "not measured"
+
+
+def test_best_range_and_scatter(file: Path, tmp_path: Path) -> None:
+    text = """
+[[finding]]
+claim = "a"
+source = "b"
+quantity = "best"
+y = "run_time_us"
+only = "routing == 'valiant'"
+over = ["alpha"]
+values = { alpha = ALPHA }
+
+[[finding]]
+claim = "c"
+source = "d"
+quantity = "range"
+y = "run_time_us"
+over = ["arrangement"]
+at_most = 1
+
+[[finding]]
+claim = "e"
+source = "f"
+quantity = "scatter"
+y = "run_time_us"
+only = "alpha != 2"
+at_least = 4
+at_most = 5
+extreme = "largest"
+
+[quick]
+"""
+    changed(file, "\n[quick]\n", text)
+    original = file.read_text(encoding="utf-8")
+    found = []
+    for alpha in ("2", "0.5"):
+        file.write_text(original.replace("ALPHA", alpha), encoding="utf-8")
+        study = StudyFile.from_file(file)
+        table = run_sweep(Sweep(study), tmp_path / "out", executor=Instant())
+        found.append([verdict.text for verdict in judge(study, table)[1:]])
+    # (22 − 21) / 21.5 = 4.65 %; arrangements do not differ.
+    assert found == [["holds"] * 3, ["does not hold", "holds", "holds"]]
+
+
+def test_an_error_says_which_point_and_keeps_the_others(file: Path, tmp_path: Path) -> None:
+    changed(file, '"relative"]', '"relative"]\n[[axis]]\nkey = "job.0.nodes"\nvalues = [6, 7]')
+    sweep = Sweep(StudyFile.from_file(file))
+    with pytest.raises(TaskError, match=r"at the point arrangement=.*nodes=7.*job\[0\]\.nodes"):
+        run_sweep(sweep, tmp_path / "out", executor=LocalExecutor(1))
+    with pytest.raises(OutputError, match="another process"):
+        from odonata.study.execution import Store
+
+        held = Store(tmp_path / "out" / STORE_FILE)
+        try:
+            run_sweep(sweep, tmp_path / "out")
+        finally:
+            held.close()
+
+
+def test_command_line(file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+
+    def call(*options: str) -> tuple[int, str]:
+        result = CliRunner().invoke(odonata, ["study", str(file), "--out", str(out), *options])
+        return result.exit_code, result.output + str(result.exception or "")
+
+    code, text = call("--dry-run", "--only", "alpha == 2")
+    assert code == 0
+    assert "4 points, 0 of them done" in text
+    assert not out.exists()
+    code, text = call("--quick", "--jobs", "1")
+    assert code == 0, text
+    assert "3 of 3 points are done" in text
+    assert "holds: More bandwidth helps" in text
+    assert (out / "run-time.png").stat().st_size > 10_000
+    page = (out / "study.md").read_text(encoding="utf-8")
+    assert "| 1 | More bandwidth helps | nobody, table 0 | at most -1 % |" in page
+    assert (out / "study.toml").read_text(encoding="utf-8") == STUDY
+    assert pq.read_table(out / DATASET_FILE).num_rows == 3
+    for options, message in (
+        (("--only", "beta == 2"), "--only: found the name beta"),
+        (("--only", "alpha == 3"), "is true of none of 12 points"),
+        (("--scheduler", "tcp://x"), "--executor dask only"),
+        (("--executor", "dask"), "needs either --scheduler or --slurm"),
+        (("--executor", "dask", "--slurm", "cores"), "allowed: KEY=VALUE"),
+    ):
+        code, text = call(*options)
+        assert code != 0
+        assert message in text
+    result = CliRunner().invoke(odonata, ["study", "valdation"])
+    assert "allowed: a study file, or one of" in result.output + str(result.exception)
+
+
+def test_interrupted_it_says_how_to_go_on(file: Path, tmp_path: Path) -> None:
+    changed(file, "iterations = 4", "iterations = 100000")
+    command = [sys.executable, "-c", "from odonata.cli import main; main()", "study", str(file)]
+    process = subprocess.Popen(
+        [*command, "--out", str(tmp_path / "out")],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    until = time.monotonic() + 20
+    while not (tmp_path / "out" / STORE_FILE).exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    # As a terminal does: to the study and its workers.
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "run the same command again to go on" in said
+
+
+# --- Dask -----------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_dask_gives_the_same_dataset(undisturbed: tuple[Path, bytes], tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    file, expected = undisturbed
+    out = tmp_path / "out"
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
+        sweep = Sweep(StudyFile.from_file(file))
+        run_sweep(sweep, out, executor=DaskExecutor(cluster.scheduler_address))
+    assert (out / DATASET_FILE).read_bytes() == expected
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_slurm_parameters_reach_the_batch_script() -> None:
+    pytest.importorskip("dask_jobqueue")
+    parameters = {"cores": 4, "memory": "8GB", "walltime": "00:30:00", "queue": "batch"}
+    with slurm_cluster(parameters) as cluster:
+        script = cluster.job_script()
+    assert "#SBATCH -p batch" in script
+    assert "#SBATCH -t 00:30:00" in script
+    assert "--nworkers 4" in script
+    with pytest.raises(ScenarioError, match="--slurm"):
+        slurm_cluster({"walltime": "00:30:00"})
+
+
+def test_no_scheduler(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("odonata.study.remote.CONNECT_S", 0.5)
+    sweep = Sweep(StudyFile.from_file(file))
+    with pytest.raises(OutputError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1"):
+        run_sweep(sweep, tmp_path / "out", executor=DaskExecutor("tcp://127.0.0.1:1"))
+
+
+# --- Measures -------------------------------------------------------------------------
+
+
+def test_known_figures_are_those_of_a_summary() -> None:
+    import odonata as package
+    from odonata.study.sweep import Sweep as Points
+
+    study = StudyFile.from_dict({**_inline(), "measure": [{"figure": "run.nodes"}]})
+    summary = package.run(Points(study).points[0].scenario).summary_dict
+    assert set(RUN_FIGURES) <= set(summary["run"])
+    assert set(JOB_FIGURES) <= set(summary["jobs"][0])
+    assert set(LINK_CLASS_FIGURES) <= set(summary["link_classes"][0])
+
+
+def _inline() -> dict[str, object]:
+    from odonata.scenario import tomllib
+
+    data = tomllib.loads(STUDY)
+    return {key: data[key] for key in ("title", "scenario")}
+
+
+@pytest.mark.parametrize(
+    ("measure", "column"),
+    [
+        ({"figure": "job.left.run_time_ps"}, "run_time_ps"),
+        ({"figure": "job.left.run_time_ps", "unit": "ms"}, "run_time_ms"),
+        ({"figure": "job.left.run_time_ps", "unit": "ms", "name": "left"}, "left_ms"),
+        ({"figure": "run.created_bytes", "unit": "GB"}, "created_gb"),
+        (
+            {"figure": "link_class.global.bandwidth_bytes_per_s", "unit": "GB/s"},
+            "bandwidth_gb_per_s",
+        ),
+        ({"figure": "link_class.global.utilisation_max"}, "utilisation_max"),
+        ({"table": "links", "column": "busy_ps", "reduce": "p99", "unit": "us"}, "busy_us"),
+        ({"table": "links", "column": "busy_ps", "reduce": "count", "name": "links"}, "links"),
+    ],
+)
+def test_units_are_in_the_names_of_columns(measure: dict[str, str], column: str) -> None:
+    assert Measure.model_validate(measure).column_name == column
