@@ -206,7 +206,8 @@ class Finding(Table):
     """Whether the published range is only that of the largest or smallest value over all
     combinations ("up to"), not of every one."""
     slack: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.5
-    """Half the last digit of the published figures, by which ours may lie outside."""
+    """By how much ours may lie outside, in per cent points: half the last digit of the published
+    figures, or more where they are given as "about"."""
     explanation: str = ""
     """Why ours differs, where it does."""
 

@@ -87,12 +87,13 @@ class Verdict:
         if finding.values is not None:
             return ", ".join(str(value) for value in finding.values.values())
         low, high = finding.at_least, finding.at_most
+        about = f" ± {finding.slack:g}" if finding.slack > 0.5 else ""
         limit = {"none": "", "largest": "largest: ", "smallest": "smallest: "}[finding.extreme]
         if low is None:
-            return f"{limit}at most {_percent(high)}"
+            return f"{limit}at most {_percent(high)}{about}"
         if high is None:
-            return f"{limit}at least {_percent(low)}"
-        return limit + (_percent(low) if low == high else f"{low:+g} … {_percent(high)}")
+            return f"{limit}at least {_percent(low)}{about}"
+        return limit + (_percent(low) if low == high else f"{low:+g} … {_percent(high)}") + about
 
     @property
     def ours(self) -> str:

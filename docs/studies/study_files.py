@@ -1,0 +1,55 @@
+"""Studies that are study files, and whose pages are part of docs/.
+
+    .venv/bin/python docs/studies/study_files.py [NAME …]    # minutes
+
+Runs each study (or what is missing of it, in results/), draws its pictures into docs/figures and
+writes its page. Equal versions give equal files.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from odonata.cli.study import LIBRARY
+from odonata.study.file import StudyFile
+from odonata.study.page import FINDINGS_FILE, PAGE_FILE, write_page
+from odonata.study.run import run_sweep
+from odonata.study.sweep import Sweep
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+
+#: Study files by the name of their page.
+STUDIES = {
+    "study-two-stencils": ROOT / "examples" / "studies" / "two-stencils.toml",
+    **{f"study-{file.stem}": file for file in sorted(LIBRARY.glob("*.toml"))},
+}
+
+
+def main(names: list[str]) -> None:
+    """Runs the studies and keeps what they found."""
+    for name in names or STUDIES:
+        file = STUDIES[name]
+        study = StudyFile.from_file(file)
+        directory = ROOT / "results" / file.stem
+        table = run_sweep(Sweep(study), directory)
+        known = file.stem if file.parent == LIBRARY else file.relative_to(ROOT).as_posix()
+        write_page(study, table, directory, command=f"odonata study {known}")
+        text = (directory / PAGE_FILE).read_text(encoding="utf-8")
+        for figure in study.figure:
+            kept = f"{name}-{figure.name}.png"
+            shutil.copyfile(directory / f"{figure.name}.png", DOCS / "figures" / kept)
+            text = text.replace(f"({figure.name}.png)", f"(figures/{kept})")
+        if study.finding:
+            kept = f"{name.replace('-', '_')}_findings.csv"
+            shutil.copyfile(directory / FINDINGS_FILE, DOCS / "studies" / kept)
+            text = text.replace(f"`{FINDINGS_FILE}`", f"[{kept}](studies/{kept})")
+        page = DOCS / f"{name}.md"
+        page.write_text(text, encoding="utf-8")
+        print(page.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
