@@ -9,6 +9,7 @@
 mod all_to_all;
 mod bisection;
 mod broadcast;
+mod collective;
 mod exchange;
 mod halo;
 mod matrix_replay;
@@ -18,6 +19,7 @@ mod steps;
 pub use all_to_all::{AllToAll, AllToAllSteps};
 pub use bisection::{Bisection, BisectionSteps};
 pub use broadcast::{Broadcast, Tree};
+pub use collective::Collective;
 pub use exchange::{Exchange, ExchangeSteps};
 pub use halo::{Halo, HaloSteps};
 pub use matrix_replay::{MatrixReplay, MessageSize};

@@ -6,6 +6,7 @@
 mod applications;
 mod booksim;
 mod checkpoint;
+mod collectives;
 mod dragonfly;
 mod errors;
 mod properties;
