@@ -19,6 +19,8 @@ pub struct Done {
     pub compute: Vec<Picoseconds>,
     /// Collectives entered, by kind, all ranks together.
     pub collectives: BTreeMap<CollectiveKind, u64>,
+    /// What each rank began, but for computing; empty where only counted.
+    pub actions: Vec<Vec<Action>>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -28,7 +30,12 @@ pub enum Failed {
     Stuck(Vec<RankId>),
     /// Messages that nobody has received.
     Left(usize),
+    /// More steps than a test waits for.
+    TooLong,
 }
+
+/// Most steps of all ranks together.
+const MOST_STEPS: u64 = 20_000_000;
 
 #[derive(Default)]
 struct Mailbox {
@@ -38,6 +45,17 @@ struct Mailbox {
 
 /// Runs a program to its end.
 pub fn run(program: &dyn Program) -> Result<Done, Failed> {
+    run_in_pieces(program, u64::MAX)
+}
+
+/// Runs a program to its end. After so many steps of a rank each, its state is saved,
+/// and the rank made anew and given it.
+pub fn run_in_pieces(program: &dyn Program, steps: u64) -> Result<Done, Failed> {
+    execute(program, steps, true)
+}
+
+/// The same; what ranks begin is kept on request only.
+pub fn execute(program: &dyn Program, steps: u64, keep: bool) -> Result<Done, Failed> {
     let ranks = program.ranks();
     let mut programs: Vec<Box<dyn RankProgram + '_>> = Vec::new();
     for rank in 0..ranks {
@@ -49,14 +67,28 @@ pub fn run(program: &dyn Program) -> Result<Done, Failed> {
     let mut mailboxes: Vec<Mailbox> = (0..ranks).map(|_| Mailbox::default()).collect();
     let mut done = Done {
         compute: vec![Picoseconds::ZERO; ranks as usize],
+        actions: vec![Vec::new(); ranks as usize],
         ..Done::default()
     };
     let mut finished = vec![false; ranks as usize];
     // Things that were completed and whose ranks do not know yet.
     let mut complete: VecDeque<(RankId, RequestId)> = VecDeque::new();
     let mut ready: VecDeque<u32> = (0..ranks).collect();
+    let mut steps_left = MOST_STEPS;
+    let mut taken = vec![0u64; ranks as usize];
     while let Some(rank) = ready.pop_front() {
         loop {
+            steps_left = match steps_left.checked_sub(1) {
+                Some(left) => left,
+                None => return Err(Failed::TooLong),
+            };
+            taken[rank as usize] += 1;
+            if taken[rank as usize].is_multiple_of(steps) {
+                let saved = programs[rank as usize].save();
+                let mut again = program.start(RankId(rank)).map_err(Failed::Program)?;
+                again.restore(&saved).map_err(Failed::Program)?;
+                programs[rank as usize] = again;
+            }
             let step = programs[rank as usize]
                 .next(idle)
                 .map_err(Failed::Program)?;
@@ -75,6 +107,9 @@ pub fn run(program: &dyn Program) -> Result<Done, Failed> {
                 }
                 Step::Leave | Step::EndIteration => continue,
             };
+            if keep && !matches!(action, Action::Compute(_)) {
+                done.actions[rank as usize].push(action);
+            }
             match action {
                 Action::Compute(duration) => {
                     done.compute[rank as usize] += duration;

@@ -84,21 +84,21 @@ impl<'a> ScheduledRank<'a> {
     /// Takes note of everything that was done.
     fn release(&mut self) -> Result<(), TraceError> {
         while let Some(operation) = self.released.pop_front() {
-            let left = match self.waiting.get_mut(&operation) {
-                Some(left) => {
-                    *left = left.saturating_sub(1);
-                    *left
+            match self.waiting.get_mut(&operation) {
+                Some(left) if *left > 1 => *left -= 1,
+                Some(_) => {
+                    self.waiting.remove(&operation);
+                    let node = self.graph.node(operation)?;
+                    self.put_ready(operation, node);
                 }
                 None => {
-                    let left = self.graph.node(operation)?.dependencies.saturating_sub(1);
-                    self.waiting.insert(operation, left);
-                    left
+                    let node = self.graph.node(operation)?;
+                    if node.dependencies > 1 {
+                        self.waiting.insert(operation, node.dependencies - 1);
+                    } else {
+                        self.put_ready(operation, node);
+                    }
                 }
-            };
-            if left == 0 {
-                self.waiting.remove(&operation);
-                let node = self.graph.node(operation)?;
-                self.put_ready(operation, node);
             }
         }
         Ok(())
