@@ -5,6 +5,7 @@
 //! coming in the order in which they were sent.
 
 use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
 
 use odonata_load::{Context, RequestId};
@@ -80,72 +81,54 @@ impl Wanted {
 }
 
 /// One at least, first come first served.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Line<T> {
     /// With its place among all that were posted or arrived.
     first: (u64, T),
-    /// Rarely any.
-    others: VecDeque<(u64, T)>,
+    #[expect(
+        clippy::box_collection,
+        reason = "rarely there, and an empty deque is four times as large"
+    )]
+    others: Option<Box<VecDeque<(u64, T)>>>,
+}
+
+impl<T: Copy> Line<T> {
+    fn new(first: (u64, T)) -> Self {
+        Self {
+            first,
+            others: None,
+        }
+    }
+
+    fn push(&mut self, last: (u64, T)) {
+        self.others.get_or_insert_default().push_back(last);
+    }
+
+    /// Takes the first; whether that was the only one.
+    fn pop(&mut self) -> (T, bool) {
+        let (_, first) = self.first;
+        match self.others.as_mut().and_then(|others| others.pop_front()) {
+            Some(next) => {
+                self.first = next;
+                (first, false)
+            }
+            None => (first, true),
+        }
+    }
+
+    fn len(&self) -> u64 {
+        1 + self.others.as_ref().map_or(0, |others| others.len() as u64)
+    }
 }
 
 /// What waits for its counterpart under one envelope.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Unmatched {
     Posted(Line<Posted>),
     Arrived(Line<Arrived>),
 }
 
 type Lines = EntityMap<Envelope, Unmatched>;
-
-/// Takes the first of a line that is there; the line goes when it is empty.
-fn pop<T: Copy>(
-    lines: &mut Lines,
-    envelope: &Envelope,
-    line_of: fn(&mut Unmatched) -> Option<&mut Line<T>>,
-) -> Option<T> {
-    let line = line_of(lines.get_mut(envelope)?)?;
-    let (_, first) = line.first;
-    match line.others.pop_front() {
-        Some(next) => line.first = next,
-        None => {
-            lines.remove(envelope);
-        }
-    }
-    Some(first)
-}
-
-fn push<T>(
-    lines: &mut Lines,
-    envelope: Envelope,
-    entry: (u64, T),
-    line_of: fn(&mut Unmatched) -> Option<&mut Line<T>>,
-    wrap: fn(Line<T>) -> Unmatched,
-) {
-    match lines.get_mut(&envelope).and_then(line_of) {
-        Some(line) => line.others.push_back(entry),
-        None => {
-            let line = Line {
-                first: entry,
-                others: VecDeque::new(),
-            };
-            lines.insert(envelope, wrap(line));
-        }
-    }
-}
-
-fn posted(unmatched: &mut Unmatched) -> Option<&mut Line<Posted>> {
-    match unmatched {
-        Unmatched::Posted(line) => Some(line),
-        Unmatched::Arrived(_) => None,
-    }
-}
-
-fn arrived(unmatched: &mut Unmatched) -> Option<&mut Line<Arrived>> {
-    match unmatched {
-        Unmatched::Posted(_) => None,
-        Unmatched::Arrived(line) => Some(line),
-    }
-}
 
 /// The receives and messages of one rank that wait for each other.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -217,72 +200,89 @@ impl Matching {
 
     /// A message has come, in its turn: the receive that it gets.
     fn offer(&mut self, envelope: Envelope, what: Arrived) -> Option<Posted> {
-        let line = self.lines.get_mut(&envelope).and_then(posted);
-        let exact = line.map(|line| line.first.0);
         let mut wildcards = self.wildcards.iter();
         let wildcard = wildcards.position(|(_, wanted, _)| wanted.takes(&envelope));
-        if let Some(index) = wildcard
-            && exact.is_none_or(|exact| self.wildcards[index].0 < exact)
-        {
-            return Some(self.wildcards.remove(index).2);
+        let mut entry = match self.lines.entry(envelope) {
+            Entry::Occupied(entry) => entry,
+            Entry::Vacant(entry) => {
+                if let Some(index) = wildcard {
+                    return Some(self.wildcards.remove(index).2);
+                }
+                entry.insert(Unmatched::Arrived(Line::new((self.next, what))));
+                self.next += 1;
+                return None;
+            }
+        };
+        match entry.get_mut() {
+            Unmatched::Posted(line) => {
+                if let Some(index) = wildcard
+                    && self.wildcards[index].0 < line.first.0
+                {
+                    return Some(self.wildcards.remove(index).2);
+                }
+                let (posted, only) = line.pop();
+                if only {
+                    entry.remove();
+                }
+                Some(posted)
+            }
+            // A receive that takes it would have taken those before it.
+            Unmatched::Arrived(line) => {
+                line.push((self.next, what));
+                self.next += 1;
+                None
+            }
         }
-        if exact.is_some() {
-            return pop(&mut self.lines, &envelope, posted);
-        }
-        let entry = (self.next, what);
-        self.next += 1;
-        push(
-            &mut self.lines,
-            envelope,
-            entry,
-            arrived,
-            Unmatched::Arrived,
-        );
-        None
     }
 
     /// Posts a receive; the message that it gets at once, if any.
-    pub fn post(&mut self, wanted: Wanted, posting: Posted) -> Option<(Envelope, Arrived)> {
+    pub fn post(&mut self, wanted: Wanted, posted: Posted) -> Option<(Envelope, Arrived)> {
+        let (Some(source), Some(tag)) = (wanted.source, wanted.tag) else {
+            return self.post_wildcard(wanted, posted);
+        };
+        let envelope = Envelope {
+            context: wanted.context,
+            source,
+            tag,
+        };
         let order = self.next;
-        let exact = match wanted {
-            Wanted {
-                context,
-                source: Some(source),
-                tag: Some(tag),
-            } => Some(Envelope {
-                context,
-                source,
-                tag,
-            }),
-            _ => None,
-        };
-        let found = match exact {
-            Some(envelope) => Some(envelope),
-            None => self
-                .lines
-                .iter()
-                .filter_map(|(envelope, unmatched)| match unmatched {
-                    Unmatched::Arrived(line) if wanted.takes(envelope) => {
-                        Some((line.first.0, *envelope))
+        match self.lines.entry(envelope) {
+            Entry::Occupied(mut entry) => match entry.get_mut() {
+                Unmatched::Arrived(line) => {
+                    let (what, only) = line.pop();
+                    if only {
+                        entry.remove();
                     }
-                    _ => None,
-                })
-                .min()
-                .map(|(_, envelope)| envelope),
-        };
-        if let Some(envelope) = found
-            && let Some(what) = pop(&mut self.lines, &envelope, arrived)
-        {
-            return Some((envelope, what));
+                    return Some((envelope, what));
+                }
+                Unmatched::Posted(line) => line.push((order, posted)),
+            },
+            Entry::Vacant(entry) => {
+                entry.insert(Unmatched::Posted(Line::new((order, posted))));
+            }
         }
         self.next += 1;
-        match exact {
-            Some(envelope) => {
-                let entry = (order, posting);
-                push(&mut self.lines, envelope, entry, posted, Unmatched::Posted);
+        None
+    }
+
+    fn post_wildcard(&mut self, wanted: Wanted, posted: Posted) -> Option<(Envelope, Arrived)> {
+        let lines = self.lines.iter();
+        let come = lines.filter_map(|(envelope, unmatched)| match unmatched {
+            Unmatched::Arrived(line) if wanted.takes(envelope) => Some((line.first.0, *envelope)),
+            _ => None,
+        });
+        if let Some((_, envelope)) = come.min()
+            && let Entry::Occupied(mut entry) = self.lines.entry(envelope)
+            && let Unmatched::Arrived(line) = entry.get_mut()
+        {
+            let (what, only) = line.pop();
+            if only {
+                entry.remove();
             }
-            None => self.wildcards.push((order, wanted, posting)),
+            return Some((envelope, what));
         }
+        self.wildcards.push((self.next, wanted, posted));
+        self.next += 1;
         None
     }
 
@@ -310,7 +310,7 @@ impl Matching {
     /// Messages that have come, or asked to come, and found no receive.
     pub fn unreceived(&self) -> u64 {
         let lines = self.lines.values().map(|unmatched| match unmatched {
-            Unmatched::Arrived(line) => 1 + line.others.len() as u64,
+            Unmatched::Arrived(line) => line.len(),
             Unmatched::Posted(_) => 0,
         });
         lines.sum::<u64>() + self.ahead.len() as u64
