@@ -150,6 +150,35 @@ def trace_summary(path: str, records: int = 0) -> dict[str, Any]:
         InternalError: If the engine has a defect.
     """
 
+def replay_facts(
+    path: str, ranks: int | None = None, repeat_rank: str | None = None
+) -> dict[str, Any]:
+    """Checks that a trace can be replayed and tells what a replay does.
+
+    Args:
+        path: As for `trace_summary`.
+        ranks: Number of ranks that the trace must have, or for which one rank's is repeated.
+        repeat_rank: ``offset`` or ``xor``, to let one rank's trace stand for all.
+
+    Returns:
+        ``file``, ``format``, ``ranks``, and ``facts``, a list of names and values.
+
+    Raises:
+        SpecError: If the file is of no known format, damaged, or its ranks contradict each other.
+        InternalError: If the engine has a defect.
+    """
+
+def codes_jobs(workload: str, allocation: str) -> list[dict[str, Any]]:
+    """Jobs of a workload file of CODES with the nodes of an allocation file.
+
+    Returns:
+        ``name``, ``ranks``, ``nodes`` and ``synthetic`` of each.
+
+    Raises:
+        SpecError: If one of the files is damaged or they do not fit each other.
+        InternalError: If the engine has a defect.
+    """
+
 def default_scenario() -> str:
     """The engine's own defaults, as the normalised form of a dragonfly without jobs."""
 

@@ -60,7 +60,7 @@ pub use spec::Scenario;
 pub use steady::JobStatistics;
 pub use tables::{Column, Table};
 pub use topology::{build_topology, default_buffer};
-pub use traces::trace_summary;
+pub use traces::{codes_jobs, replay_facts, trace_summary};
 
 /// Version of this crate.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -104,10 +104,7 @@ pub(crate) fn read_recording(
                     Some(gap) => Compute::Fixed(Picoseconds(*gap)),
                     None => Compute::Scaled(compute_scale.unwrap_or(1.0)),
                 },
-                repeat_rank: repeat_rank.map(|partners| match partners {
-                    RepeatRank::Offset => Partners::Offset,
-                    RepeatRank::Xor => Partners::Xor,
-                }),
+                repeat_rank: repeat_rank.map(partners),
                 ranks,
                 ..replay::Options::default()
             };
@@ -116,6 +113,13 @@ pub(crate) fn read_recording(
             Ok(Some(Recording::Trace(Arc::new(trace))))
         }
         _ => Ok(None),
+    }
+}
+
+pub(crate) fn partners(of: RepeatRank) -> Partners {
+    match of {
+        RepeatRank::Offset => Partners::Offset,
+        RepeatRank::Xor => Partners::Xor,
     }
 }
 

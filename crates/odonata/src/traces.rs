@@ -2,10 +2,61 @@
 
 use std::path::Path;
 
-use odonata_traces::Summary;
+use odonata_load::Program;
+use odonata_load::replay::{Options, Trace};
+use odonata_traces::codes::read_jobs;
+use odonata_traces::{Summary, TraceError};
 use serde_json::{Value, json};
 
 use crate::error::{Error, SpecError};
+use crate::load::partners;
+use crate::spec::RepeatRank;
+
+fn refused(error: &TraceError) -> Error {
+    Error::Spec(SpecError::new("", error.to_string()))
+}
+
+/// Checks that a trace can be replayed and tells what a replay does: `file`,
+/// `format`, `ranks`, and `facts`, a list of names and values for people.
+///
+/// # Errors
+/// If the file is of no known format, damaged, or its ranks contradict each other.
+pub fn replay_facts(
+    path: &Path,
+    ranks: Option<u32>,
+    repeat_rank: Option<RepeatRank>,
+) -> Result<Value, Error> {
+    let options = Options {
+        ranks,
+        repeat_rank: repeat_rank.map(partners),
+        ..Options::default()
+    };
+    let trace = Trace::open(path, options).map_err(|error| refused(&error))?;
+    Ok(json!({
+        "file": path.display().to_string(),
+        "format": trace.format().name(),
+        "ranks": trace.ranks(),
+        "facts": trace.facts().lines(),
+    }))
+}
+
+/// Jobs of a workload file of CODES with the nodes of an allocation file: a list of
+/// `name`, `ranks`, `nodes`, and `synthetic`.
+///
+/// # Errors
+/// If one of the files is damaged or they do not fit each other.
+pub fn codes_jobs(workload: &Path, allocation: &Path) -> Result<Value, Error> {
+    let jobs = read_jobs(workload, allocation).map_err(|error| refused(&error))?;
+    let jobs = jobs.into_iter().map(|(job, nodes)| {
+        json!({
+            "name": job.name,
+            "ranks": job.ranks,
+            "nodes": nodes.iter().map(|node| node.0).collect::<Vec<_>>(),
+            "synthetic": job.is_synthetic(),
+        })
+    });
+    Ok(jobs.collect())
+}
 
 /// Reads a whole trace and tells what it holds: `format`, `ranks`, `records`,
 /// `facts` by name, `kinds` (list of `kind`, `records`, `bytes_sent`, most
@@ -14,8 +65,7 @@ use crate::error::{Error, SpecError};
 /// # Errors
 /// If the file is of no known format or damaged.
 pub fn trace_summary(path: &Path, samples: usize) -> Result<Value, Error> {
-    let summary = Summary::read(path, samples)
-        .map_err(|error| Error::Spec(SpecError::new("", error.to_string())))?;
+    let summary = Summary::read(path, samples).map_err(|error| refused(&error))?;
     let mut kinds: Vec<_> = summary.kinds.into_iter().collect();
     // Equally frequent ones stay in the order of their names.
     kinds.sort_by_key(|(_, count)| std::cmp::Reverse(count.records));

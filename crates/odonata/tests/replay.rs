@@ -275,7 +275,7 @@ fn one_rank_stands_for_all() {
     assert_eq!(error.path, "job[0].motif.file");
 }
 
-/// Two threads and a checkpoint on the way change nothing.
+/// Two threads change nothing.
 #[test]
 fn threads_change_nothing() {
     let Some(file) = data("dumpi-complete/testbgp/testbgp.meta") else {

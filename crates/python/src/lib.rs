@@ -190,6 +190,39 @@ mod _engine {
         to_python(py, &summary)
     }
 
+    /// Checks that a trace can be replayed and tells what a replay does.
+    #[pyfunction]
+    #[pyo3(signature = (path, ranks=None, repeat_rank=None))]
+    fn replay_facts<'py>(
+        py: Python<'py>,
+        path: PathBuf,
+        ranks: Option<u32>,
+        repeat_rank: Option<&str>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let repeat_rank = match repeat_rank {
+            None => None,
+            Some("offset") => Some(odonata::spec::RepeatRank::Offset),
+            Some("xor") => Some(odonata::spec::RepeatRank::Xor),
+            Some(other) => {
+                let message = format!("repeat_rank is \"{other}\"; allowed: offset, xor");
+                return Err(PyValueError::new_err(message));
+            }
+        };
+        let facts = computing(py, |_| odonata::replay_facts(&path, ranks, repeat_rank))?;
+        to_python(py, &facts)
+    }
+
+    /// Jobs of a workload file of CODES with the nodes of an allocation file.
+    #[pyfunction]
+    fn codes_jobs(
+        py: Python<'_>,
+        workload: PathBuf,
+        allocation: PathBuf,
+    ) -> PyResult<Bound<'_, PyAny>> {
+        let jobs = computing(py, |_| odonata::codes_jobs(&workload, &allocation))?;
+        to_python(py, &jobs)
+    }
+
     /// The defaults of the engine for a dragonfly: a normalised scenario in JSON.
     #[pyfunction]
     fn default_scenario() -> String {

@@ -12,6 +12,7 @@ from rich.markup import escape
 from odonata.checkpoint import Terminated
 from odonata.cli.bench import bench
 from odonata.cli.ranks import ranks
+from odonata.cli.replay import replay
 from odonata.cli.run import run
 from odonata.cli.saturation import saturation
 from odonata.cli.schema import schema
@@ -34,7 +35,8 @@ def odonata() -> None:
     """Simulates a supercomputer's network packet by packet, with its jobs and their placement."""
 
 
-for command in (run, show, ranks, saturation, study, verify, topology, trace, schema, bench):
+COMMANDS = (run, replay, show, ranks, saturation, study, verify, topology, trace, schema, bench)
+for command in COMMANDS:
     odonata.add_command(command)
 
 

@@ -25,8 +25,10 @@ mod requests;
 mod schedule;
 mod survey;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use odonata_traces::dumpi::DumpiJob;
+use odonata_traces::otf2::Archive;
 use odonata_traces::{Format, Position, TraceError};
 use odonata_units::{Picoseconds, RankId};
 
@@ -147,6 +149,31 @@ impl Trace {
             Kind::Scheduled(trace) => trace.facts(),
         }
     }
+}
+
+/// All files of a trace, the one by which it is opened first. Of a trace that cannot
+/// be opened only that one; opening it says what is wrong.
+pub fn files(path: &Path) -> Vec<PathBuf> {
+    let mut files = vec![path.to_owned()];
+    match Format::of(path) {
+        Ok(Format::DumpiJob) => {
+            if let Ok(job) = DumpiJob::open(path) {
+                files.extend((0..job.ranks()).map(|rank| job.path(RankId(rank))));
+            }
+        }
+        Ok(Format::Otf2) => {
+            if let Ok(archive) = Archive::open(path) {
+                files.push(path.with_extension("def"));
+                let folder = path.with_extension("");
+                for location in archive.definitions().locations().keys() {
+                    let of = ["evt", "def"].map(|end| folder.join(format!("{}.{end}", location.0)));
+                    files.extend(of.into_iter().filter(|file| file.exists()));
+                }
+            }
+        }
+        _ => {}
+    }
+    files
 }
 
 impl Program for Trace {

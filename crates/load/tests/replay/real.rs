@@ -114,6 +114,10 @@ fn dumpi_jobs_finish_with_every_message_received() {
         }
         assert_eq!(ten.messages, done.messages);
         assert_eq!(none.bytes, done.bytes);
+        // The description and a file of each rank.
+        let files = odonata_load::replay::files(&path);
+        assert_eq!(files.len() as u32, 1 + ranks);
+        assert!(files.iter().all(|file| file.exists()));
     }
 }
 

@@ -1,0 +1,185 @@
+"""``odonata replay``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+from rich.console import Console
+
+from odonata.cli.shared import (
+    debug_option,
+    json_option,
+    print_json,
+    progress_terminal,
+    read_scenario,
+    terminal,
+    threads_option,
+)
+from odonata.replay import ReplayedTrace, check_trace, codes_traces, replay_scenario
+
+
+@click.command()
+@click.argument("files", metavar="FILE...", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--network",
+    type=click.Path(path_type=Path),
+    metavar="SCENARIO",
+    help="Replay on the network of this scenario, whose jobs give way. Default: the smallest "
+    "balanced dragonfly with enough nodes.",
+)
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a key of the scenario, e.g. network.routing=ugal-l or job.0.placement=spread. "
+    "May be given several times.",
+)
+@click.option(
+    "--compute-scale",
+    type=click.FloatRange(min=0),
+    metavar="X",
+    help="Factor for the time between calls: 0 replays the communication alone.  [default: 1]",
+)
+@click.option(
+    "--gap",
+    metavar="TIME",
+    help="Replaces every time between two calls, e.g. 1us.",
+)
+@click.option(
+    "--ranks-per-node",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="N",
+    help="Ranks on each node.",
+)
+@click.option(
+    "--repeat-rank",
+    type=click.Choice(["offset", "xor"]),
+    help="Let the DUMPI trace of one rank (.bin) stand for all: peers as far away as the recorded "
+    "ones, or differing in the same bits.",
+)
+@click.option(
+    "--ranks",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="With --repeat-rank: number of ranks.  [default: as the trace says]",
+)
+@click.option(
+    "--workload",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Replay the jobs of a workload file of CODES, instead of FILE...",
+)
+@click.option(
+    "--allocation",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With --workload: the allocation file, which says on which nodes.",
+)
+@click.option("--check", is_flag=True, help="Only check the traces and print what they hold.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Directory for the results. Default: results/NAME-1, results/NAME-2 …",
+)
+@threads_option
+@json_option
+@click.option("--no-plots", is_flag=True, help="Draw no pictures.")
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@debug_option
+def replay(
+    files: tuple[Path, ...],
+    network: Path | None,
+    changes: tuple[str, ...],
+    compute_scale: float | None,
+    gap: str | None,
+    ranks_per_node: int,
+    repeat_rank: Literal["offset", "xor"] | None,
+    ranks: int | None,
+    workload: Path | None,
+    allocation: Path | None,
+    check: bool,
+    out: Path | None,
+    threads: int | None,
+    as_json: bool,
+    no_plots: bool,
+    quiet: bool,
+) -> None:
+    """Replay traces of real applications, each as a job, side by side.
+
+    FILE is the description of a DUMPI job (.meta), the anchor file of an OTF2 archive (.otf2), a
+    GOAL schedule, an htsim connection matrix (.cm) or a packet trace. Every trace is first read
+    once, to check that whatever is sent is received.
+    """
+    if compute_scale is not None and gap is not None:
+        raise click.UsageError("--gap replaces what --compute-scale scales; leave one of them out")
+    if (workload is None) != (allocation is None):
+        raise click.UsageError("--workload and --allocation go together")
+    if (workload is None) == (not files):
+        raise click.UsageError("name traces, or a workload of CODES with --workload")
+    if ranks is not None and repeat_rank is None:
+        raise click.UsageError("--ranks has a meaning with --repeat-rank only")
+    console = progress_terminal()
+    if quiet:
+        console.quiet = True
+    with console.status("Reading traces"):
+        if workload is not None and allocation is not None:
+            traces = codes_traces(workload, allocation)
+        else:
+            traces = [check_trace(file, ranks=ranks, repeat_rank=repeat_rank) for file in files]
+    if check:
+        if as_json:
+            print_json({"traces": [_as_json(trace) for trace in traces]})
+        else:
+            _print(terminal(), traces)
+        return
+    scenario = replay_scenario(
+        traces,
+        network=None if network is None else read_scenario(network, ()),
+        compute_scale=compute_scale,
+        gap=gap,
+        ranks_per_node=ranks_per_node,
+        repeat_rank=repeat_rank,
+    )
+    if changes:
+        scenario = scenario.with_set(changes)
+
+    from odonata.progress import ProgressBar
+    from odonata.report import print_summary
+    from odonata.results import check_output_directory, unused_directory
+    from odonata.simulate import run as simulate
+
+    directory = out or unused_directory(scenario.job_names()[0])
+    check_output_directory(directory)
+    if not quiet and not as_json:
+        _print(terminal(), traces)
+    with ProgressBar(console) as bar:
+        result = simulate(scenario, threads=threads, progress=bar)
+    with console.status("Writing results"):
+        result.save(directory, plots=not no_plots)
+    if as_json:
+        print_json({"directory": str(directory), **result.summary_dict, "timing": result.timing})
+    elif not quiet:
+        print_summary(terminal(), result, directory)
+
+
+def _as_json(trace: ReplayedTrace) -> dict[str, object]:
+    return {
+        "file": str(trace.file),
+        "format": trace.format,
+        "ranks": trace.ranks,
+        "facts": dict(trace.facts),
+    }
+
+
+def _print(console: Console, traces: list[ReplayedTrace]) -> None:
+    """Prints what traces hold, for people."""
+    from odonata.report import print_figures
+
+    for trace in traces:
+        print_figures(console, f"{trace.file}: {trace.format}", dict(trace.facts))
+        console.print()

@@ -1,0 +1,141 @@
+"""``odonata replay``; what a replay does is tested in Rust."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import odonata
+from odonata.cli import main
+from odonata.errors import ExitCode, ScenarioError, TraceError
+from odonata.replay import check_trace, dragonfly_for, replay_scenario
+from odonata.results import Result
+
+SCHEDULE = """\
+num_ranks 3
+
+rank 0 {
+l1: calc 5000
+l2: send 4096b to 1 tag 5
+l2 requires l1
+}
+
+rank 1 {
+l1: recv 4096b from 0 tag 5
+l2: send 100b to 2 tag 6
+l2 requires l1
+}
+
+rank 2 {
+l1: recv 100b from 1 tag 6
+}
+"""
+
+
+def command(*arguments: str) -> ExitCode:
+    with pytest.raises(SystemExit) as stopped:
+        main(["replay", *arguments])
+    return ExitCode(stopped.value.code)
+
+
+@pytest.fixture
+def schedule(tmp_path: Path) -> Path:
+    file = tmp_path / "a.goal"
+    file.write_text(SCHEDULE)
+    return file
+
+
+def simulated(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert command(*arguments, "--json", "--no-plots") == ExitCode.OK
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_a_trace_runs_on_a_network_of_its_size(
+    schedule: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = simulated(capsys, str(schedule), "--out", str(tmp_path / "one"))
+    (job,) = Result.load(tmp_path / "one").jobs.to_pylist()
+    assert (job["messages_delivered"], job["bytes_delivered"]) == (2, 4196)
+    assert found["directory"] == str(tmp_path / "one")
+    # 5 us of computing, and ten times as much.
+    simulated(capsys, str(schedule), "--compute-scale", "10", "--out", str(tmp_path / "ten"))
+    (slow,) = Result.load(tmp_path / "ten").jobs.to_pylist()
+    assert slow["end_ps"] - job["end_ps"] == 45_000_000
+
+
+def test_several_traces_run_side_by_side(schedule: Path) -> None:
+    trace = check_trace(schedule)
+    scenario = replay_scenario([trace, trace], gap="0 s", ranks_per_node=2)
+    assert scenario.job_names() == ["a", "a-2"]
+    result = odonata.run(scenario)
+    assert [job["messages_delivered"] for job in result.jobs.to_pylist()] == [2, 2]
+
+
+def test_check_prints_what_a_trace_holds(
+    schedule: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(str(schedule), "--check", "--json") == ExitCode.OK
+    (trace,) = json.loads(capsys.readouterr().out)["traces"]
+    assert (trace["format"], trace["ranks"]) == ("GOAL schedule (text)", 3)
+    assert trace["facts"]["messages"] == "2"
+    assert command(str(schedule), "--check") == ExitCode.OK
+    assert "message bytes" in capsys.readouterr().out
+
+
+def test_the_network_of_a_scenario_serves(schedule: Path, tmp_path: Path) -> None:
+    file = tmp_path / "net.toml"
+    file.write_text(
+        '[network]\nfamily = "crossbar"\nnodes = 3\n\n'
+        '[[job]]\nnodes = 2\nmotif = { kind = "all-to-all", message = "1 kB" }\n'
+    )
+    network = odonata.Scenario.from_file(file)
+    scenario = replay_scenario([check_trace(schedule)], network=network)
+    assert scenario.network.family == "crossbar"
+    assert scenario.job_names() == ["a"]
+    odonata.run(scenario)
+    with pytest.raises(ScenarioError, match="nodes"):
+        odonata.run(replay_scenario([check_trace(schedule)] * 2, network=network))
+
+
+def test_codes_workloads_say_where_ranks_sit(
+    schedule: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workload, allocation = tmp_path / "jobs.conf", tmp_path / "alloc.conf"
+    workload.write_text("3 a.goal\n3 a.goal\n")
+    allocation.write_text("10 20 30\n5 6 7\n")
+    out = tmp_path / "out"
+    codes = ("--workload", str(workload), "--allocation", str(allocation))
+    simulated(capsys, *codes, "--out", str(out))
+    nodes = Result.load(out).scenario.job[0].placement
+    assert nodes == [10, 20, 30]
+    workload.write_text("3 synthetic1\n3 a.goal\n")
+    assert command(*codes) == ExitCode.USAGE
+    assert "synthetic pattern" in capsys.readouterr().err
+    workload.write_text("3 a.goal\n3 missing\n")
+    assert command(*codes) == ExitCode.USAGE
+    assert "no trace of job missing" in " ".join(capsys.readouterr().err.split())
+
+
+def test_what_does_not_fit_is_refused(
+    schedule: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for wrong in (
+        ("--compute-scale", "1", "--gap", "1us"),
+        ("--ranks", "4"),
+        ("--workload", "x"),
+        ("--repeat-rank", "xor"),
+    ):
+        assert command(str(schedule), *wrong) == ExitCode.USAGE
+    schedule.write_text(SCHEDULE.replace("tag 6\n}\n\nrank 2", "tag 7\n}\n\nrank 2", 1))
+    with pytest.raises(TraceError, match="would not come to an end"):
+        check_trace(schedule.rename(tmp_path / "b.goal"))
+
+
+@pytest.mark.parametrize(("nodes", "p"), [(1, 1), (6, 1), (7, 2), (72, 2), (73, 3), (1056, 4)])
+def test_dragonflies_are_as_small_as_can_be(nodes: int, p: int) -> None:
+    # p nodes, a = 2p routers, g = a·p + 1 groups: 6, 72, 342 and 1,056 nodes.
+    assert dragonfly_for(nodes) == {"family": "dragonfly", "p": p, "a": 2 * p, "h": p}
