@@ -1,0 +1,186 @@
+//! Two parts with little between them.
+
+use odonata_units::random::Stream;
+
+use crate::graph::Graph;
+use crate::multilevel::propose;
+use crate::refine::{Balance, Refinement};
+
+/// How hard to try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// Starts from what METIS proposes, each with another seed.
+    pub proposals: u32,
+    /// Starts from a random order of the vertices, besides.
+    pub random: u32,
+}
+
+impl Effort {
+    /// For the many small cuts of a recursion.
+    pub const QUICK: Self = Self {
+        proposals: 4,
+        random: 4,
+    };
+}
+
+/// Two parts of a graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Halves {
+    /// Whether each vertex is in the second. Shape: vertices.
+    pub second: Vec<bool>,
+    /// Weight between them.
+    pub cut: u64,
+    /// Size of the first.
+    pub first_size: u64,
+}
+
+/// The best of several attempts at two parts of `graph` with the sizes of
+/// `balance` and little weight between them. If all vertices have size 1, any
+/// size up to the whole is met; otherwise, sizes may be impossible to meet, and
+/// the parts come as near as moving single vertices brings them.
+///
+/// Ties go to the earlier attempt, so that the result depends on the arguments
+/// and the state of `random` alone.
+pub fn bisect(graph: &Graph, balance: Balance, effort: Effort, random: &mut Stream) -> Halves {
+    let mut search = Refinement::new(graph, balance);
+    let mut order: Vec<usize> = (0..graph.vertices()).collect();
+    let mut best: Option<(bool, Halves)> = None;
+    let attempts = effort.proposals + effort.random;
+    for attempt in 0..attempts.max(1) {
+        let proposed = match attempt < effort.proposals {
+            true => propose(graph, balance, random.below(1 << 31)),
+            false => None,
+        };
+        match proposed {
+            Some(second) => {
+                search.start_from(&second);
+                search.rebalance();
+            }
+            None => {
+                // The first attempt of all takes the vertices as they come.
+                if attempt > 0 {
+                    random.shuffle(&mut order);
+                }
+                search.start_in_order(&order);
+                search.rebalance();
+            }
+        }
+        if search.is_balanced() {
+            search.refine();
+        }
+        let found = Halves {
+            cut: graph.cut(search.second()),
+            first_size: search.first_size(),
+            second: search.second().to_vec(),
+        };
+        let balanced = search.is_balanced();
+        let better = best
+            .as_ref()
+            .is_none_or(|(was_balanced, best)| (!balanced, found.cut) < (!was_balanced, best.cut));
+        if better {
+            best = Some((balanced, found));
+        }
+    }
+    match best {
+        Some((_, halves)) => halves,
+        // There is at least one attempt.
+        None => Halves {
+            second: search.second().to_vec(),
+            cut: 0,
+            first_size: search.first_size(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use odonata_units::random::{Purpose, StreamKey};
+    use proptest::prelude::*;
+
+    fn stream(seed: u64) -> Stream {
+        StreamKey::new(seed, Purpose::Mapping).stream(0)
+    }
+
+    /// A grid of `width` × `height` vertices, edges of weight 1.
+    fn grid(width: u32, height: u32) -> Graph {
+        let at = |x: u32, y: u32| y * width + x;
+        let across = (0..height).flat_map(|y| (1..width).map(move |x| (at(x - 1, y), at(x, y), 1)));
+        let down = (1..height).flat_map(|y| (0..width).map(move |x| (at(x, y - 1), at(x, y), 1)));
+        Graph::new(vec![1; (width * height) as usize], across.chain(down))
+    }
+
+    #[test]
+    fn a_grid_is_cut_across_its_short_side() {
+        // 20 × 8: the halves of 80 vertices with least between them are 10 × 8
+        // each, with 8 edges between.
+        let graph = grid(20, 8);
+        let found = bisect(
+            &graph,
+            Balance::halves(&graph),
+            Effort::QUICK,
+            &mut stream(1),
+        );
+        assert_eq!((found.cut, found.first_size), (8, 80));
+        // A fifth of it: 4 × 8 at one end, again 8 edges.
+        let found = bisect(&graph, Balance::exactly(32), Effort::QUICK, &mut stream(1));
+        assert_eq!((found.cut, found.first_size), (8, 32));
+    }
+
+    #[test]
+    fn metis_takes_large_weights() {
+        // Two triangles of weight 2^40 joined by an edge of weight 2^30.
+        let heavy = 1u64 << 40;
+        let inside = [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)];
+        let edges = inside.map(|(a, b)| (a, b, heavy));
+        let graph = Graph::new(vec![1; 6], edges.into_iter().chain([(0, 5, 1 << 30)]));
+        let proposed = propose(&graph, Balance::exactly(3), 1).expect("a proposal");
+        assert_eq!(graph.cut(&proposed), 1 << 30);
+    }
+
+    #[test]
+    fn threads_do_not_disturb_each_other() {
+        let graph = grid(30, 30);
+        let once = |seed| {
+            bisect(
+                &graph,
+                Balance::halves(&graph),
+                Effort::QUICK,
+                &mut stream(seed),
+            )
+        };
+        let alone: Vec<Halves> = (0..4).map(once).collect();
+        let together: Vec<Halves> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|seed| scope.spawn(move || once(seed))).collect();
+            threads
+                .into_iter()
+                .map(|t| t.join().expect("no panic"))
+                .collect()
+        });
+        assert_eq!(alone, together);
+    }
+
+    proptest! {
+        #[test]
+        fn sizes_are_met_and_the_cut_is_that_of_the_parts(
+            edges in prop::collection::vec((0u32..24, 0u32..24, 1u64..1000), 0..80),
+            first in 0u64..=24,
+            seed: u64,
+        ) {
+            let graph = Graph::new(vec![1; 24], edges);
+            let found = bisect(&graph, Balance::exactly(first), Effort::QUICK, &mut stream(seed));
+            let size = found.second.iter().filter(|&&second| !second).count() as u64;
+            prop_assert_eq!(size, first);
+            prop_assert_eq!(found.first_size, first);
+            let mut cut = 0;
+            for vertex in 0..24 {
+                for (other, weight) in graph.edges(vertex) {
+                    if vertex < other && found.second[vertex] != found.second[other] {
+                        cut += weight;
+                    }
+                }
+            }
+            prop_assert_eq!(found.cut, cut);
+        }
+    }
+}
