@@ -10,6 +10,7 @@
 
 pub mod application;
 pub mod collective;
+mod communication;
 mod communicator;
 mod error;
 mod grid;
@@ -23,6 +24,7 @@ mod program;
 pub mod replay;
 mod script;
 
+pub use communication::{WalkError, communication, offered_communication};
 pub use communicator::{Communicator, Member, Members};
 pub use error::LoadError;
 pub use grid::{Grid, Offset};

@@ -62,6 +62,17 @@ impl Graph {
         graph
     }
 
+    /// The same graph with other sizes. Shape: vertices.
+    ///
+    /// # Panics
+    /// If the shape differs.
+    #[must_use]
+    pub fn with_sizes(mut self, sizes: Vec<u32>) -> Self {
+        assert_eq!(sizes.len(), self.size.len(), "a size for every vertex");
+        self.size = sizes;
+        self
+    }
+
     /// Number of vertices.
     pub fn vertices(&self) -> usize {
         self.size.len()

@@ -1,7 +1,9 @@
 //! The placement room: which nodes a job gets ([`place`]) and which of its ranks
-//! sits on which of them ([`map_ranks`]). Knows nothing of traffic or time, and
-//! of the network only which router a node hangs on and which group a router
-//! belongs to ([`Machine`]).
+//! sits on which of them ([`map_ranks`], and [`optimise_mapping`] where it is
+//! known who sends how much to whom). Knows nothing of traffic or time, and of the
+//! network only which router a node hangs on and which group a router belongs to
+//! ([`Machine`]), and what bandwidth and distance lie between routers
+//! ([`JobNetwork`]).
 //!
 //! Both decisions are pure functions of what they are given and of a random
 //! stream, so that the simulator and a live cluster take the same ones.
@@ -12,6 +14,9 @@ mod policy;
 mod state;
 
 pub use machine::{Machine, MachineError};
-pub use mapping::{Mapping, MappingError, MappingPolicy, map_ranks, nodes_needed};
+pub use mapping::{
+    Distances, JobNetwork, Mapping, MappingError, MappingPolicy, Objective, Optimisation, Places,
+    Routes, Start, map_ranks, nodes_needed, optimise_mapping,
+};
 pub use policy::{Policy, Refusal, Request, place};
 pub use state::{ClaimError, MachineState, ReleaseError};

@@ -20,6 +20,7 @@ mod shortest_path;
 #[cfg(test)]
 pub(crate) mod testing;
 mod ugal;
+mod usage;
 mod valiant;
 
 use odonata_units::{PortId, RouterId};
@@ -33,6 +34,7 @@ pub use nonminimal::Via;
 pub use par::Par;
 pub use shortest_path::ShortestPath;
 pub use ugal::Ugal;
+pub use usage::{expected_use, minimal_routing};
 pub use valiant::Valiant;
 
 /// No waypoint or intermediate chosen.

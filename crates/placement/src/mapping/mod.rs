@@ -1,10 +1,23 @@
 //! Task mapping: which rank of a job sits on which of its nodes.
 
+mod graph_bisection;
+mod greedy;
+mod network;
+mod swap;
+
 use std::collections::HashMap;
+
+use odonata_partition::Graph;
 
 use odonata_units::random::Stream;
 use odonata_units::{NodeId, RankId};
 use thiserror::Error;
+
+use graph_bisection::graph_bisection;
+use greedy::greedy;
+pub use network::{Distances, JobNetwork, Places, Routes};
+pub use swap::Objective;
+use swap::{HopBytes, LinkLoad, swap};
 
 /// How ranks are laid out over the job's nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +82,12 @@ pub enum MappingError {
         /// Nodes needed.
         needed: u32,
     },
+    /// What is wanted needs distances between routers.
+    #[error("this mapping needs distances between the job's routers")]
+    NoDistances,
+    /// What is wanted needs routes between routers.
+    #[error("spreading load over links needs routes between the job's routers")]
+    NoRoutes,
     /// An explicit list of another length.
     #[error(
         "the mapping lists {listed} nodes, but the job has {ranks} ranks; list one node per rank"
@@ -101,6 +120,29 @@ pub enum MappingError {
     },
 }
 
+/// Where an optimised mapping starts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// As [`MappingPolicy::Linear`].
+    Linear,
+    /// As [`MappingPolicy::Random`].
+    Random,
+    /// The heaviest communicators first, each where it is nearest to those that
+    /// it talks to. Wants distances.
+    Greedy,
+    /// Recursive bisection of application and network together.
+    GraphBisection,
+}
+
+/// How to find a mapping for an application that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Optimisation {
+    /// Where it starts from.
+    pub start: Start,
+    /// What is then lowered by swapping ranks, if anything.
+    pub refine: Option<Objective>,
+}
+
 /// Nodes that `ranks` ranks need with `per_node` on each; `per_node` > 0.
 pub fn nodes_needed(ranks: u32, per_node: u32) -> u32 {
     ranks.div_ceil(per_node)
@@ -118,18 +160,7 @@ pub fn map_ranks(
     policy: &MappingPolicy,
     stream: &mut Stream,
 ) -> Result<Mapping, MappingError> {
-    if ranks == 0 || per_node == 0 {
-        return Err(MappingError::Nothing { ranks, per_node });
-    }
-    let needed = nodes_needed(ranks, per_node);
-    if needed as usize > nodes.len() {
-        return Err(MappingError::TooFewNodes {
-            ranks,
-            per_node,
-            nodes: nodes.len(),
-            needed,
-        });
-    }
+    check_room(ranks, nodes, per_node)?;
     let linear = || (0..ranks).map(|rank| nodes[(rank / per_node) as usize]);
     let node_of_rank = match policy {
         MappingPolicy::Linear => linear().collect(),
@@ -144,6 +175,83 @@ pub fn map_ranks(
         }
     };
     Ok(Mapping { node_of_rank })
+}
+
+/// Lays the ranks of an application out over `nodes`, `per_node` on each at most.
+/// The vertices of `application` are its ranks, the weights of its edges the bytes
+/// that two ranks exchange; node `i` of `network` is `nodes[i]`. The nodes that a linear
+/// mapping uses are used, and all but one are full. The same input and stream give
+/// the same mapping.
+///
+/// # Errors
+/// If the nodes do not hold the ranks, or `network` lacks the distances or routes
+/// that `how` wants.
+///
+/// # Panics
+/// If `network` has another number of nodes than `nodes`.
+pub fn optimise_mapping(
+    application: &Graph,
+    network: &JobNetwork,
+    nodes: &[NodeId],
+    per_node: u32,
+    how: Optimisation,
+    stream: &mut Stream,
+) -> Result<Mapping, MappingError> {
+    let ranks = application.vertices() as u32;
+    assert_eq!(
+        network.router_of_node().len(),
+        nodes.len(),
+        "a router for every node"
+    );
+    check_room(ranks, nodes, per_node)?;
+    let slots = || (0..ranks).map(|rank| rank / per_node);
+    let mut room = vec![0u32; nodes.len()];
+    for node in slots() {
+        room[node as usize] += 1;
+    }
+    let distances = || network.distances().ok_or(MappingError::NoDistances);
+    let mut place: Vec<u32> = match how.start {
+        Start::Linear => slots().collect(),
+        Start::Random => {
+            let mut slots: Vec<u32> = slots().collect();
+            stream.shuffle(&mut slots);
+            slots
+        }
+        Start::Greedy => greedy(application, network, distances()?, &room),
+        Start::GraphBisection => graph_bisection(application, network, &room, stream),
+    };
+    match how.refine {
+        None => {}
+        Some(Objective::HopBytes) => {
+            let mut measure = HopBytes::new(application, network, distances()?);
+            swap(application, network, &mut measure, &mut place, stream);
+        }
+        Some(Objective::LinkLoad) => {
+            let terminal_ns = distances()?.terminals() / 2.0;
+            let routes = network.routes().ok_or(MappingError::NoRoutes)?;
+            let mut measure = LinkLoad::new(application, network, routes, terminal_ns, &place);
+            swap(application, network, &mut measure, &mut place, stream);
+        }
+    }
+    let node_of_rank = place.iter().map(|&node| nodes[node as usize]).collect();
+    Ok(Mapping { node_of_rank })
+}
+
+/// Whether the nodes hold the ranks.
+fn check_room(ranks: u32, nodes: &[NodeId], per_node: u32) -> Result<(), MappingError> {
+    if ranks == 0 || per_node == 0 {
+        return Err(MappingError::Nothing { ranks, per_node });
+    }
+    let needed = nodes_needed(ranks, per_node);
+    if needed as usize > nodes.len() {
+        return Err(MappingError::TooFewNodes {
+            ranks,
+            per_node,
+            nodes: nodes.len(),
+            needed,
+        });
+    }
+    Ok(())
 }
 
 fn check_list(
@@ -175,6 +283,9 @@ fn check_list(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod optimised_tests;
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,229 @@
+//! Who sends how much to whom, found without a network: by walking through what
+//! every rank does as if each step took no time.
+
+use odonata_units::random::{Purpose, StreamKey};
+use odonata_units::{Bytes, RankId};
+
+use crate::matrix::{CommunicationMatrix, MatrixBuilder};
+use crate::open_loop::OpenLoop;
+use crate::program::{Action, Idle, ProcessorId, Program, ProgramError, Step};
+
+/// Messages of an open-loop source that are drawn for each rank.
+const DRAWN: u32 = 64;
+
+/// Why a walk gives no matrix.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WalkError {
+    /// A rank does more than the walk may take.
+    #[error(
+        "finding out who sends how much to whom takes more than {limit} steps; \
+         give a communication matrix instead"
+    )]
+    TooLong {
+        /// Steps of all ranks together that were allowed.
+        limit: u64,
+    },
+    /// A rank waits though all that it began is complete.
+    #[error("rank {rank} waits for nothing that it began")]
+    Stuck {
+        /// The rank.
+        rank: RankId,
+    },
+    /// More bytes than 64 bits count.
+    #[error("the job sends more bytes than 64 bits count")]
+    TooMuch,
+    /// The program cannot be read.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+}
+
+/// What the ranks of `program` send to each other, over as many whole iterations
+/// as fit into about `limit` steps, the same for all ranks: at least one, or all
+/// of a program whose number of iterations is not known beforehand. What is
+/// written or read in another rank's memory counts for the rank that the bytes
+/// leave.
+///
+/// Every action is complete as soon as it begins, so that this holds for
+/// programs that do not choose by what arrives first.
+///
+/// # Errors
+/// If even that takes more than `limit` steps, or a program cannot be walked.
+pub fn communication(program: &dyn Program, limit: u64) -> Result<CommunicationMatrix, WalkError> {
+    let ranks = program.ranks();
+    let share = limit / u64::from(ranks).max(1);
+    let mut sends = Sends::default();
+    // How many iterations there is time for, by what the first rank does in one.
+    let iterations = match program.iterations() {
+        0 => u32::MAX,
+        _ if ranks == 0 => 1,
+        all => {
+            let steps = walk(program, RankId(0), 1, limit, &mut sends)?;
+            u32::try_from(share / steps.max(1)).map_or(all, |fit| fit.clamp(1, all))
+        }
+    };
+    let mut builder = MatrixBuilder::new();
+    let mut left = limit;
+    for rank in (0..ranks).map(RankId) {
+        sends.list.clear();
+        let steps = walk(program, rank, iterations, left, &mut sends)
+            .map_err(|error| error.of_limit(limit))?;
+        left -= steps;
+        sends.list.sort_unstable_by_key(|send| (send.0, send.1));
+        for same in sends.list.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+            let bytes = same
+                .iter()
+                .try_fold(0u64, |sum, send| sum.checked_add(send.2))
+                .ok_or(WalkError::TooMuch)?;
+            let messages = same.len() as u64;
+            builder.add(same[0].0, same[0].1, Bytes(bytes), Some(messages));
+        }
+    }
+    builder
+        .build(ranks)
+        .map(|(matrix, _)| matrix)
+        .ok_or(WalkError::TooMuch)
+}
+
+/// What the ranks of an open-loop source send to each other, by drawing some
+/// messages of each. `seed` chooses them.
+pub fn offered_communication(source: &OpenLoop, ranks: u32, seed: u64) -> CommunicationMatrix {
+    let key = StreamKey::new(seed, Purpose::Mapping);
+    let mut builder = MatrixBuilder::new();
+    for rank in (0..ranks).map(RankId) {
+        let draws = if source.pattern.is_fixed() { 1 } else { DRAWN };
+        let bytes = Bytes(source.message.0.saturating_mul(u64::from(DRAWN / draws)));
+        for n in 0..draws {
+            let to = source
+                .pattern
+                .destination(key, u64::from(rank.0), n, rank, ranks);
+            if let Some(to) = to {
+                builder.add(rank, to, bytes, Some(u64::from(DRAWN / draws)));
+            }
+        }
+    }
+    let built = builder.build(ranks).map(|(matrix, _)| matrix);
+    // Ranks × 64 messages exceed 64 bits only where nobody could send them.
+    built.unwrap_or_else(|| {
+        MatrixBuilder::new()
+            .build(ranks)
+            .map(|(matrix, _)| matrix)
+            .expect("nothing has no bytes")
+    })
+}
+
+/// Sender, receiver and bytes of messages.
+#[derive(Default)]
+struct Sends {
+    list: Vec<(RankId, RankId, u64)>,
+}
+
+impl WalkError {
+    /// The limit of the whole walk where that of a part of it was too low.
+    fn of_limit(self, limit: u64) -> Self {
+        match self {
+            Self::TooLong { .. } => Self::TooLong { limit },
+            other => other,
+        }
+    }
+}
+
+/// Walks through the first `iterations` iterations of a rank; the steps it took.
+fn walk(
+    program: &dyn Program,
+    rank: RankId,
+    iterations: u32,
+    limit: u64,
+    sends: &mut Sends,
+) -> Result<u64, WalkError> {
+    let mut idle = Idle::NONE;
+    for processor in 0..program.processors() {
+        idle = idle.and(ProcessorId(processor));
+    }
+    let mut running = program.start(rank)?;
+    let mut ended = 0;
+    let mut steps = 0u64;
+    let mut begun = None;
+    loop {
+        if steps >= limit {
+            return Err(WalkError::TooLong { limit });
+        }
+        steps += 1;
+        match running.next(idle)? {
+            Step::Begin {
+                action, request, ..
+            } => {
+                match action {
+                    Action::Send { to, bytes, .. } | Action::Put { to, bytes } => {
+                        sends.list.push((rank, to, bytes.0));
+                    }
+                    Action::Get { from, bytes } => sends.list.push((from, rank, bytes.0)),
+                    Action::Compute(_) | Action::Receive { .. } => {}
+                }
+                running.complete(request);
+                begun = Some(request);
+            }
+            Step::Wait(_) => {
+                // All that it began is complete, so it may only ask once more.
+                if begun.take().is_none() {
+                    return Err(WalkError::Stuck { rank });
+                }
+            }
+            Step::Enter(_) | Step::Leave => {}
+            Step::EndIteration => {
+                ended += 1;
+                if ended >= iterations {
+                    return Ok(steps);
+                }
+            }
+            Step::Finish => return Ok(steps),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::Grid;
+    use crate::motif::{AllToAll, Broadcast, Halo, Repeat, Tree};
+
+    fn entries(matrix: &CommunicationMatrix) -> Vec<(u32, u32, u64, u64)> {
+        matrix
+            .entries()
+            .map(|(from, entry)| (from.0, entry.to.0, entry.bytes, entry.messages))
+            .collect()
+    }
+
+    #[test]
+    fn a_tree_of_messages_is_found_without_running_it() {
+        let repeat = Repeat::times(3);
+        let tree = Broadcast::new(5, RankId(0), Tree::Linear, Bytes(7), repeat).unwrap();
+        let matrix = communication(&tree, 1_000).unwrap();
+        assert_eq!(
+            entries(&matrix),
+            [(0, 1, 21, 3), (0, 2, 21, 3), (0, 3, 21, 3), (0, 4, 21, 3)]
+        );
+    }
+
+    #[test]
+    fn long_jobs_are_walked_for_some_iterations() {
+        let grid = Grid::new(&[4, 4, 4], true).unwrap();
+        let halo = Halo::new(grid, Bytes(10), Repeat::times(1_000_000)).unwrap();
+        let matrix = communication(&halo, 10_000).unwrap();
+        let (_, first) = matrix.entries().next().unwrap();
+        assert!((2..20).contains(&first.messages), "{first:?}");
+        // Everybody for as many, so that all entries are the same.
+        assert!(
+            matrix
+                .entries()
+                .all(|(_, entry)| entry.bytes == first.bytes)
+        );
+        assert_eq!(matrix.entries().count(), 64 * 6);
+    }
+
+    #[test]
+    fn what_takes_too_long_even_once_is_refused() {
+        let all = AllToAll::new(100, Bytes(1), 1, Repeat::ONCE).unwrap();
+        let found = communication(&all, 5_000);
+        assert_eq!(found, Err(WalkError::TooLong { limit: 5_000 }));
+    }
+}
