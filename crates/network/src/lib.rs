@@ -4,6 +4,7 @@
 pub mod routing;
 pub mod topology;
 pub mod verify;
+pub mod width;
 
 pub use routing::{Hop, PacketRoute, RouterView, Routing};
 pub use topology::{LinkClass, LinkClassId, LinkKind, Peer, Topology};

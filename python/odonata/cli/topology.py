@@ -1,4 +1,4 @@
-"""``odonata topology``: describe, draw, export."""
+"""``odonata topology``: describe, bisection, draw, export."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.table import Table
 
 from odonata.cli.shared import (
     Command,
@@ -20,6 +24,9 @@ from odonata.cli.shared import (
     terminal,
 )
 from odonata.errors import OutputError
+
+if TYPE_CHECKING:
+    from odonata.bisection import Width
 
 #: Formats of ``export`` and how their files' names end.
 FORMATS = {"graphml": ".graphml", "edge-list": ".edges"}
@@ -66,6 +73,161 @@ def describe(scenario: Path, changes: tuple[str, ...], as_json: bool) -> None:
         if isinstance(value, dict):
             print_figures(console, name.replace("_", " ").capitalize(), value)
     console.print(link_class_table(described["link_classes"]))
+
+
+def _alphas(context: click.Context, parameter: click.Parameter, text: str | None) -> list[float]:
+    """Reads ``FIRST:LAST:STEP`` or a list of numbers."""
+    if text is None:
+        return []
+    try:
+        if ":" in text:
+            first, last, step = (float(part) for part in text.split(":"))
+            if step <= 0 or last < first or (last - first) / step > 1000:
+                raise ValueError
+            count = int((last - first) / step + 1e-9) + 1
+            values = [round(first + place * step, 9) for place in range(count)]
+        else:
+            values = [float(part) for part in text.split(",")]
+        if not all(0 < value < 1000 for value in values):
+            raise ValueError
+    except ValueError:
+        raise click.BadParameter(
+            f'found "{text}"; allowed: FIRST:LAST:STEP such as 0.5:4:0.5, or numbers separated by '
+            "commas, all above 0",
+            context,
+            parameter,
+        ) from None
+    return values
+
+
+@topology.command()
+@scenario_argument
+@click.option(
+    "--alpha",
+    "alphas",
+    callback=_alphas,
+    metavar="FIRST:LAST:STEP",
+    help="Sweep the bandwidth of global links by that of local ones, e.g. 0.5:4:0.5 or 1,2,4, for "
+    "several arrangements.",
+)
+@click.option(
+    "--arrangement",
+    "arrangements",
+    multiple=True,
+    type=click.Choice(["absolute", "relative", "circulant"]),
+    help="With --alpha: only this one. May be given several times.",
+)
+@click.option(
+    "--steps",
+    type=click.IntRange(0, 10**12),
+    default=2_000_000,
+    show_default=True,
+    metavar="N",
+    help="Partial assignments at which the search for the exact width gives up; a million take "
+    "some seconds.",
+)
+@out_option("none; with --alpha, a PNG of the widths")
+@json_option
+@debug_option
+def bisection(
+    scenario: Path,
+    changes: tuple[str, ...],
+    alphas: list[float],
+    arrangements: tuple[str, ...],
+    steps: int,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Tell how much bandwidth lies between two halves of the machine at least.
+
+    The width is exact where the search finishes, as it does for machines of some dozens of
+    routers; otherwise it lies between the best cut found and a lower bound. It is that of one
+    direction.
+    """
+    from odonata.bisection import ARRANGEMENTS, bisection_sweep, bisection_width
+
+    what = read_scenario(scenario, changes)
+    if not alphas and (arrangements or out):
+        option = "--arrangement" if arrangements else "--out"
+        raise click.UsageError(f"{option} goes with --alpha")
+    path = None if out is None else new_file(out)
+    if alphas:
+        chosen = arrangements or ARRANGEMENTS
+        widths = list(bisection_sweep(what, alphas, chosen, steps))
+    else:
+        widths = [bisection_width(what, steps)]
+    if path is not None:
+        _draw_widths(widths, path)
+    if as_json:
+        print_json({"widths": [vars(width) for width in widths]})
+        return
+    if alphas:
+        _print_sweep(widths)
+    else:
+        _print_width(widths[0])
+    if path is not None:
+        _say_written(path, as_json)
+
+
+def _draw_widths(widths: list[Width], path: Path) -> None:
+    """Writes the picture of a sweep."""
+    from odonata.plots import new_figure, save, style
+    from odonata.plots.bisection import draw_bisection
+
+    with style():
+        figure = new_figure(6.4, 4.2)
+        draw_bisection(figure, widths, widths[0].network.split(" (")[0])
+    try:
+        save(figure, path)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _print_width(width: Width) -> None:
+    """Prints one width."""
+    from odonata import display
+
+    console = terminal()
+    console.print(f"[bold]{escape(width.network)}[/]")
+    found = display.rate(width.bandwidth_bytes_per_s)
+    if width.is_exact:
+        console.print(f"  bisection width  {found}, exactly: no halves have less between them")
+    else:
+        low = display.rate(width.lower_bound_bytes_per_s)
+        console.print(
+            f"  bisection width  at most {found} (best cut found), at least {low} (bound)"
+        )
+    cut = ", ".join(f"{entry['links']:,} {entry['class']}" for entry in width.cut_links)
+    console.print(f"  links cut        {cut or 'none'}")
+    if width.imbalance_nodes:
+        console.print(f"  halves differ    by {width.imbalance_nodes} nodes")
+    shares = " ".join(str(routers) for routers in width.routers_of_groups_in_second_half[:40])
+    more = " …" if len(width.routers_of_groups_in_second_half) > 40 else ""
+    balanced = "; every group is halved" if width.halves_every_group else ""
+    console.print(f"  second half      {shares}{more} routers of the groups{balanced}")
+
+
+def _print_sweep(widths: list[Width]) -> None:
+    """Prints a table of widths: a line for each α, a column for each arrangement."""
+    console = terminal()
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("α", justify="right")
+    arrangements = list(dict.fromkeys(width.arrangement for width in widths))
+    for arrangement in arrangements:
+        table.add_column(str(arrangement), justify="right")
+    for alpha in dict.fromkeys(width.alpha for width in widths):
+        row = [f"{alpha:g}"]
+        for arrangement in arrangements:
+            (width,) = (w for w in widths if (w.arrangement, w.alpha) == (arrangement, alpha))
+            if width.is_exact:
+                text = f"{width.local_links:.4g}"
+            else:
+                text = f"{width.lower_bound_local_links:.4g} to {width.local_links:.4g}"
+            row.append(text + (" =" if width.halves_every_group else "  "))
+        table.add_row(*row)
+    console.print(f"[bold]{escape(widths[0].network.split(' (')[0])}[/]")
+    console.print("Bisection width in local links; = where the cut halves every group")
+    console.print(table)
 
 
 @topology.command()

@@ -89,7 +89,7 @@ impl Topology {
         let distances = Distances::of(&graph);
         let ports = || (0..self.routers()).map(|r| self.ports_of(RouterId::from_index(r)).len());
         let injection = self.injection_bandwidth();
-        let found = Bisection::of(&graph, &self.group_of_router);
+        let found = Bisection::of(&self.router_weights(), &self.group_of_router);
         let bisection = match self.routers() {
             1 => injection / 2,
             _ => found.bandwidth_bytes_per_s,

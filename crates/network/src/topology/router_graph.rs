@@ -1,6 +1,7 @@
 //! The routers of a topology as a weighted graph, parallel links merged.
 
 use super::{Peer, Topology};
+use odonata_partition::Graph;
 use odonata_units::RouterId;
 
 /// Routers and the bandwidth between them, as compressed sparse rows.
@@ -53,11 +54,6 @@ impl RouterGraph {
         self.nodes.len()
     }
 
-    /// Entries: twice the number of linked pairs of routers.
-    pub fn entries(&self) -> usize {
-        self.neighbour.len()
-    }
-
     /// Routers linked to `router`.
     pub fn neighbours(&self, router: usize) -> &[u32] {
         &self.neighbour[self.first[router]..self.first[router + 1]]
@@ -71,5 +67,20 @@ impl RouterGraph {
             .iter()
             .zip(bandwidth)
             .map(|(&neighbour, &bandwidth)| (neighbour as usize, bandwidth))
+    }
+}
+
+impl Topology {
+    /// Routers as a graph: sizes are their nodes, weights of edges the bandwidth
+    /// between them, one direction, all parallel links.
+    pub(crate) fn router_weights(&self) -> Graph {
+        let graph = RouterGraph::new(self);
+        let links: Vec<(u32, u32, u64)> = (0..graph.routers())
+            .flat_map(|router| {
+                let later = graph.links(router).filter(move |link| link.0 > router);
+                later.map(move |(other, bandwidth)| (router as u32, other as u32, bandwidth))
+            })
+            .collect();
+        Graph::new(graph.nodes, links)
     }
 }

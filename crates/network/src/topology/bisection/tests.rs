@@ -19,22 +19,22 @@ fn dragonfly(a: u32, h: u32, g: u32, arrangement: Arrangement) -> Topology {
 }
 
 /// The least cut of all halvings that are as balanced as the estimate may be.
-fn exact(graph: &RouterGraph) -> u64 {
-    let routers = graph.routers();
-    let tolerance = Search::new(graph).tolerance;
+fn exact(graph: &Graph) -> u64 {
+    let routers = graph.vertices();
+    let balance = Balance::halves(graph);
     let mut least = u64::MAX;
     // The last router stays in the first half: the others need not be mirrored.
     for halves in 0u32..1 << (routers - 1) {
         let second = |router: usize| halves >> router & 1 == 1;
         let surplus: i64 = (0..routers)
-            .map(|r| i64::from(graph.nodes[r]) * if second(r) { -1 } else { 1 })
+            .map(|r| i64::from(graph.sizes()[r]) * if second(r) { -1 } else { 1 })
             .sum();
-        if surplus.abs() > tolerance {
+        if surplus.unsigned_abs() > balance.tolerance() {
             continue;
         }
         let cut = (0..routers)
             .filter(|&router| !second(router))
-            .flat_map(|router| graph.links(router))
+            .flat_map(|router| graph.edges(router))
             .filter(|&(other, _)| second(other))
             .map(|(_, bandwidth)| bandwidth)
             .sum();
@@ -44,15 +44,15 @@ fn exact(graph: &RouterGraph) -> u64 {
 }
 
 /// Checks that the halves of an estimate are what it says.
-fn check_consistent(graph: &RouterGraph, found: &Bisection) {
-    let surplus: i64 = (0..graph.routers())
-        .map(|r| i64::from(graph.nodes[r]) * if found.second_half[r] { -1 } else { 1 })
+fn check_consistent(graph: &Graph, found: &Bisection) {
+    let surplus: i64 = (0..graph.vertices())
+        .map(|r| i64::from(graph.sizes()[r]) * if found.second_half[r] { -1 } else { 1 })
         .sum();
     assert_eq!(surplus.unsigned_abs(), found.imbalance_nodes);
-    assert!(surplus.abs() <= Search::new(graph).tolerance);
-    let cut: u64 = (0..graph.routers())
+    assert!(surplus.unsigned_abs() <= Balance::halves(graph).tolerance());
+    let cut: u64 = (0..graph.vertices())
         .filter(|&router| found.second_half[router])
-        .flat_map(|router| graph.links(router))
+        .flat_map(|router| graph.edges(router))
         .filter(|&(other, _)| !found.second_half[other])
         .map(|(_, bandwidth)| bandwidth)
         .sum();
@@ -88,7 +88,7 @@ fn improvement_finds_the_exact_minimum_of_small_dragonflies() {
             for global in [500_000_000, 1_000_000_000, 4_000_000_000] {
                 let mut topology = dragonfly(a, h, g, arrangement.clone());
                 topology.link_classes[2].bandwidth = Bandwidth::new(global).unwrap();
-                let graph = RouterGraph::new(&topology);
+                let graph = topology.router_weights();
                 let found = Bisection::by_improvement(&graph, &topology.group_of_router);
                 check_consistent(&graph, &found);
                 assert_eq!(
@@ -138,7 +138,7 @@ fn routers_without_nodes_go_where_they_cut_least() {
 proptest! {
     #[test]
     fn small_networks_get_the_exact_minimum(topology in any_topology()) {
-        let graph = RouterGraph::new(&topology);
+        let graph = topology.router_weights();
         let found = Bisection::estimate(&topology);
         check_consistent(&graph, &found);
         let least = exact(&graph);

@@ -1,0 +1,227 @@
+//! The bisection width of a machine: the least bandwidth between two halves,
+//! exactly where that can be had, otherwise between bounds.
+//!
+//! The upper bound is the best halving found; [`topology::bisection`](crate::topology::bisection)
+//! tells how it is looked for. A branch and bound
+//! ([`odonata_partition::least_cut`]) then tries to show that there is none with
+//! less between the halves. Where it does not finish, the lower bound is the
+//! largest of
+//!
+//! - **routes**: let every node send 1 byte to every other one over minimal routes,
+//!   and let `t` be the longest that one direction of a link is occupied by that.
+//!   Of two halves with `n₁` and `n₂` nodes the first sends the second `n₁·n₂`
+//!   bytes, which take `t` at most; so `n₁·n₂ / t` bytes per second fit through
+//!   the cut. (A multicommodity flow bounds a cut: Leighton and Rao, J. ACM 1999.)
+//! - **spectrum**: with λ₂, the second least eigenvalue of the Laplacian of the
+//!   routers weighted by bandwidth, a cut into halves of `r/2` of `r` routers has
+//!   λ₂·r/4 at least (Fiedler, Czech. Math. J. 1973; Donath and Hoffman, IBM J.
+//!   Res. Dev. 1973). Where all routers have equally many nodes.
+
+use odonata_partition::{Balance, Halves, least_cut};
+use odonata_units::{GroupId, PortId, RouterId};
+
+use crate::routing::{expected_use, minimal_routing};
+use crate::topology::{Bisection, LinkClassId, Peer, Topology};
+
+/// Most routers for which the spectrum is computed; it takes their third power.
+const SPECTRAL_ROUTERS: usize = 400;
+/// Most routers between which routes are followed; it takes their square.
+const ROUTED_ROUTERS: usize = 3_000;
+
+/// The bisection width of a machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BisectionWidth {
+    /// The halving with the least bandwidth between the halves that was found, an
+    /// upper bound of the width; `is_exact` if none has less.
+    pub halves: Bisection,
+    /// No halving has less than this, in bytes per second.
+    pub lower_bound_bytes_per_s: u64,
+    /// Links between the halves, by class. Shape: link classes.
+    pub cut_links: Vec<u64>,
+    /// Routers of each group in the second half, and all of its routers. Shape: groups.
+    pub groups: Vec<(u32, u32)>,
+    /// Partial assignments that the branch and bound looked at.
+    pub steps: u64,
+}
+
+impl BisectionWidth {
+    /// Looks for the width of `topology`, at `limit` partial assignments at most: a
+    /// million take some seconds.
+    pub fn of(topology: &Topology, limit: u64) -> Self {
+        let graph = topology.router_weights();
+        let mut halves = Bisection::estimate(topology);
+        let mut steps = 0;
+        if !halves.is_exact && limit > 0 {
+            let blocks: Vec<u32> = topology.group_of_router.iter().map(|g| g.0).collect();
+            let first = (0..graph.vertices()).filter(|&router| !halves.second_half[router]);
+            let known = Halves {
+                cut: halves.bandwidth_bytes_per_s,
+                first_size: first.map(|router| u64::from(graph.sizes()[router])).sum(),
+                second: halves.second_half.clone(),
+            };
+            let found = least_cut(&graph, &blocks, Balance::halves(&graph), known, limit);
+            steps = found.steps;
+            halves = Bisection {
+                is_exact: found.is_proven,
+                ..Bisection::from_halves(&graph, found.halves.second)
+            };
+        }
+        let lower_bound_bytes_per_s = if halves.is_exact {
+            halves.bandwidth_bytes_per_s
+        } else {
+            let bound = routed_bound(topology).max(spectral_bound(topology));
+            // Rounding must not lift a bound above what was found.
+            bound.min(halves.bandwidth_bytes_per_s)
+        };
+        Self {
+            lower_bound_bytes_per_s,
+            cut_links: cut_links(topology, &halves.second_half),
+            groups: groups(topology, &halves.second_half),
+            halves,
+            steps,
+        }
+    }
+
+    /// Whether every group has as many routers in one half as in the other.
+    pub fn is_balanced_in_groups(&self) -> bool {
+        self.groups.iter().all(|&(second, all)| 2 * second == all)
+    }
+}
+
+/// Links between the halves, by class.
+fn cut_links(topology: &Topology, second_half: &[bool]) -> Vec<u64> {
+    let owner = topology.router_of_every_port();
+    let mut cut = vec![0; topology.link_classes.len()];
+    for (port, peer) in topology.peer.iter().enumerate() {
+        if let Peer::Port(other) = peer
+            && port < other.index()
+            && second_half[owner[port].index()] != second_half[owner[other.index()].index()]
+        {
+            let LinkClassId(class) = topology.class_of_port[port];
+            cut[usize::from(class)] += 1;
+        }
+    }
+    cut
+}
+
+fn groups(topology: &Topology, second_half: &[bool]) -> Vec<(u32, u32)> {
+    let mut groups = vec![(0, 0); topology.groups as usize];
+    for (&GroupId(group), &second) in topology.group_of_router.iter().zip(second_half) {
+        let group = &mut groups[group as usize];
+        group.0 += u32::from(second);
+        group.1 += 1;
+    }
+    groups
+}
+
+/// The bound by routes; 0 if the machine is too large or cannot be routed.
+fn routed_bound(topology: &Topology) -> u64 {
+    let graph = topology.router_weights();
+    let nodes = graph.sizes();
+    let with_nodes: Vec<usize> = (0..graph.vertices()).filter(|&r| nodes[r] > 0).collect();
+    if with_nodes.len() > ROUTED_ROUTERS {
+        return 0;
+    }
+    let Ok(routing) = minimal_routing(topology) else {
+        return 0;
+    };
+    let mut occupied = vec![0f64; topology.ports()];
+    // Source after source, so that the list of pairs stays short.
+    for &from in &with_nodes {
+        let pairs: Vec<(RouterId, RouterId)> = with_nodes
+            .iter()
+            .filter(|&&to| to != from)
+            .map(|&to| (RouterId::from_index(from), RouterId::from_index(to)))
+            .collect();
+        expected_use(topology, &routing, &pairs, &mut |pair, port, share| {
+            let to = pairs[pair].1.index();
+            let bytes = f64::from(nodes[from]) * f64::from(nodes[to]);
+            occupied[port.index()] += bytes * share;
+        });
+    }
+    let longest = occupied
+        .iter()
+        .enumerate()
+        .map(|(port, bytes)| {
+            let class = topology.link_class(PortId::from_index(port));
+            bytes / class.bandwidth.bytes_per_second() as f64
+        })
+        .fold(0.0, f64::max);
+    if longest == 0.0 {
+        return 0;
+    }
+    let total = graph.total_size();
+    let most = u64::from(nodes.iter().copied().max().unwrap_or(0));
+    // The halves may differ by the nodes of one router.
+    let differ = if Balance::halves(&graph).tolerance() == 0 {
+        0
+    } else {
+        most
+    };
+    let product = (total * total - differ * differ) as f64 / 4.0;
+    (product / longest * (1.0 - 1e-9)) as u64
+}
+
+/// The bound by the spectrum; 0 where it does not apply.
+fn spectral_bound(topology: &Topology) -> u64 {
+    let graph = topology.router_weights();
+    let routers = graph.vertices();
+    let nodes = graph.sizes();
+    let uniform = nodes.iter().all(|&n| n == nodes[0]) && nodes[0] > 0;
+    if !uniform || !routers.is_multiple_of(2) || routers > SPECTRAL_ROUTERS {
+        return 0;
+    }
+    let mut laplacian = vec![0f64; routers * routers];
+    for router in 0..routers {
+        laplacian[router * routers + router] = graph.degree(router) as f64;
+        for (other, weight) in graph.edges(router) {
+            laplacian[router * routers + other] = -(weight as f64);
+        }
+    }
+    let mut eigenvalues = eigenvalues(laplacian, routers);
+    eigenvalues.sort_by(f64::total_cmp);
+    let second = eigenvalues.get(1).copied().unwrap_or(0.0).max(0.0);
+    (second * routers as f64 / 4.0 * (1.0 - 1e-9)) as u64
+}
+
+/// Eigenvalues of a symmetric matrix, by Jacobi's rotations: row after row until
+/// what is off the diagonal is nothing beside the rest. Shape: n × n.
+fn eigenvalues(mut matrix: Vec<f64>, n: usize) -> Vec<f64> {
+    let norm: f64 = matrix.iter().map(|x| x * x).sum();
+    for _ in 0..64 {
+        let off: f64 = (0..n)
+            .flat_map(|row| (0..row).map(move |column| row * n + column))
+            .map(|place| matrix[place] * matrix[place])
+            .sum();
+        if off <= norm * 1e-26 {
+            break;
+        }
+        for p in 0..n {
+            for q in p + 1..n {
+                let apq = matrix[p * n + q];
+                if apq == 0.0 {
+                    continue;
+                }
+                let (app, aqq) = (matrix[p * n + p], matrix[q * n + q]);
+                let theta = (aqq - app) / (2.0 * apq);
+                let t = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());
+                let c = 1.0 / (t * t + 1.0).sqrt();
+                let s = t * c;
+                for k in 0..n {
+                    let (akp, akq) = (matrix[k * n + p], matrix[k * n + q]);
+                    matrix[k * n + p] = c * akp - s * akq;
+                    matrix[k * n + q] = s * akp + c * akq;
+                }
+                for k in 0..n {
+                    let (apk, aqk) = (matrix[p * n + k], matrix[q * n + k]);
+                    matrix[p * n + k] = c * apk - s * aqk;
+                    matrix[q * n + k] = s * apk + c * aqk;
+                }
+            }
+        }
+    }
+    (0..n).map(|i| matrix[i * n + i]).collect()
+}
+
+#[cfg(test)]
+mod tests;
