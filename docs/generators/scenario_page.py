@@ -45,7 +45,7 @@ HEADINGS = {
     "Mpi": "Message protocol",
     "Record": "Record",
     "Job": "Jobs",
-    "MappingFile": "Mapping from a file",
+    "MappingTable": "Mapping",
     "DragonflyLinks": "Link classes",
     "CrayXcLinks": "Link classes",
     "Links": "Link classes",
@@ -100,7 +100,7 @@ def scenario_page(root: Path) -> str:
         job["traffic"],
         "Traffic",
     )
-    page.definition("MappingFile", "###", "`mapping = { file = … }`")
+    page.definition("MappingTable", "###", "`mapping = { … }`")
     return page.finish()
 
 

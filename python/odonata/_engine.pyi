@@ -100,6 +100,32 @@ def topology(spec_json: str) -> dict[str, Any]:
         ``link_a``, ``link_b`` (routers), ``link_kind`` (1 local, 2 global), ``link_class``.
     """
 
+def bisection(spec_json: str, steps: int = 2_000_000) -> dict[str, Any]:
+    """Looks for the bisection width of a scenario's network.
+
+    Args:
+        spec_json: The scenario in normalised form.
+        steps: Partial assignments at which the search for the exact width gives up.
+
+    Returns:
+        The attributes of ``odonata.bisection.Width`` that are not of a sweep, ``nodes`` and
+        ``routers``.
+    """
+
+def mapping(spec_json: str) -> dict[str, Any]:
+    """Tells what the mappings of a scenario's jobs cost.
+
+    Args:
+        spec_json: The scenario in normalised form.
+
+    Returns:
+        ``network``, and ``jobs``: of each ``job``, ``ranks``, ``nodes``, ``per_iteration``,
+        ``bytes``, ``share_in_node``, ``share_in_router``, ``share_in_group``, ``hop_bytes``,
+        ``mean_hops``, ``link_time_ns``; the longest time for which a link of each kind is occupied
+        (``busiest_terminal_ns``, ``busiest_local_ns``, ``busiest_global_ns``) and which it is
+        (without ``_ns``); ``node_of_rank``. ``None`` where nothing is sent.
+    """
+
 def verify(
     spec_json: str,
     progress: Callable[[int, int], object] | None = None,

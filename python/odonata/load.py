@@ -452,11 +452,52 @@ AnyTraffic = Annotated[
 # --- Jobs ---------------------------------------------------------------------
 
 
-class MappingFile(Table):
-    """A mapping of ranks to nodes from a file."""
+class MappingTable(Table):
+    """A mapping of ranks to nodes in full: from a file, or by a policy."""
 
-    file: str
-    """One line per rank: index of its node among the job's nodes; relative to the scenario."""
+    file: str | None = None
+    """One line per rank: index of its node among the job's nodes; relative to the scenario. All
+    other keys are for policies."""
+    policy: Literal["linear", "random", "greedy", "graph-bisection"] | None = None
+    """Where the mapping starts from, as its name alone would."""
+    refine: Literal["swap"] | None = None
+    """`swap`: ranks swap places in pairs for as long as that lowers the objective. Default: they
+    stay where the policy put them."""
+    objective: Literal["hop-bytes", "link-load"] | None = None
+    """With `refine`: what swaps lower, bytes times the time for which each occupies links on its
+    way (`hop-bytes`), or the load of the busiest links (`link-load`). Default: hop-bytes."""
+    matrix: str | None = None
+    """Communication matrix that says who sends how much to whom, relative to the scenario.
+    Default: what the job's own motif or traffic sends."""
+
+    @model_validator(mode="after")
+    def _one_source(self) -> MappingTable:
+        if (self.file is None) == (self.policy is None):
+            found = "neither" if self.file is None else "both"
+            raise problem("", found, "exactly one of `file` and `policy`")
+        for key in ("refine", "matrix"):
+            if self.file is not None and getattr(self, key) is not None:
+                raise problem(key, describe(getattr(self, key)), "only with `policy`")
+        if self.objective is not None and self.refine is None:
+            raise problem("objective", describe(self.objective), 'only with refine = "swap"')
+        fitted = self.policy in ("greedy", "graph-bisection") or self.refine
+        if self.matrix is not None and not fitted:
+            allowed = "only with greedy or graph-bisection, or with `refine`"
+            raise problem("matrix", describe(self.matrix), allowed)
+        return self
+
+    def normalised(self, directory: Path) -> dict[str, Any]:
+        """The engine's form; files are found relative to `directory`."""
+        if self.file is not None:
+            return {"policy": "file", "file": str(directory / self.file)}
+        if self.policy in ("linear", "random") and self.refine is None:
+            return {"policy": self.policy}
+        return {
+            "policy": "fitted",
+            "start": self.policy,
+            "refine": None if self.refine is None else self.objective or "hop-bytes",
+            "matrix": None if self.matrix is None else str(directory / self.matrix),
+        }
 
 
 class Job(Table):
@@ -484,13 +525,18 @@ class Job(Table):
     """Which free nodes the job gets: the first ones, one of each group in turn, random nodes,
     all of random routers or groups, or a list of nodes."""
     mapping: Annotated[
-        Annotated[Literal["linear", "random"], Tag(tag("a name"))]
+        Annotated[
+            Literal["linear", "random", "greedy", "graph-bisection"],
+            Tag(tag("a name")),
+        ]
         | Annotated[list[Index], Field(min_length=1), Tag(tag("a list"))]
-        | Annotated[MappingFile, Tag(tag("a table with `file`"))],
-        by_form({"a name": is_text, "a list": is_list, "a table with `file`": is_table}),
+        | Annotated[MappingTable, Tag(tag("a table"))],
+        by_form({"a name": is_text, "a list": is_list, "a table": is_table}),
     ] = "linear"
-    """Which rank sits on which of them: node after node, at random, or explicitly: the index of
-    each rank's node among the job's nodes, as a list or in a file."""
+    """Which rank sits on which of them: node after node, at random, or near to those that it
+    talks to ([mapping](mapping.md)): the heaviest communicators first (`greedy`), or by cutting
+    application and network in two again and again (`graph-bisection`). Or explicitly: the index
+    of each rank's node among the job's nodes, as a list or in a file."""
     motif: Motif | None = None
     """What its ranks do, waiting for what they receive."""
     traffic: AnyTraffic | None = None
@@ -514,10 +560,10 @@ class Job(Table):
             placement = {"policy": self.placement}
         if isinstance(self.mapping, list):
             mapping: dict[str, Any] = {"policy": "explicit", "node_of_rank": self.mapping}
-        elif isinstance(self.mapping, MappingFile):
-            mapping = {"policy": "file", "file": str(directory / self.mapping.file)}
+        elif isinstance(self.mapping, MappingTable):
+            mapping = self.mapping.normalised(directory)
         else:
-            mapping = {"policy": self.mapping}
+            mapping = MappingTable(policy=self.mapping).normalised(directory)
         return {
             "name": self.name or f"job{position + 1}",
             "nodes": self.nodes,

@@ -37,6 +37,15 @@ pub enum WalkError {
     Program(#[from] ProgramError),
 }
 
+/// What a walk found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Walked {
+    /// What ranks send to each other.
+    pub matrix: CommunicationMatrix,
+    /// Over how many iterations; `None`: over all that the program does.
+    pub iterations: Option<u32>,
+}
+
 /// What the ranks of `program` send to each other, over as many whole iterations
 /// as fit into about `limit` steps, the same for all ranks: at least one, or all
 /// of a program whose number of iterations is not known beforehand. What is
@@ -48,7 +57,7 @@ pub enum WalkError {
 ///
 /// # Errors
 /// If even that takes more than `limit` steps, or a program cannot be walked.
-pub fn communication(program: &dyn Program, limit: u64) -> Result<CommunicationMatrix, WalkError> {
+pub fn communication(program: &dyn Program, limit: u64) -> Result<Walked, WalkError> {
     let ranks = program.ranks();
     let share = limit / u64::from(ranks).max(1);
     let mut sends = Sends::default();
@@ -78,10 +87,11 @@ pub fn communication(program: &dyn Program, limit: u64) -> Result<CommunicationM
             builder.add(same[0].0, same[0].1, Bytes(bytes), Some(messages));
         }
     }
-    builder
-        .build(ranks)
-        .map(|(matrix, _)| matrix)
-        .ok_or(WalkError::TooMuch)
+    let (matrix, _) = builder.build(ranks).ok_or(WalkError::TooMuch)?;
+    Ok(Walked {
+        matrix,
+        iterations: (iterations != u32::MAX).then_some(iterations),
+    })
 }
 
 /// What the ranks of an open-loop source send to each other, by drawing some
@@ -197,7 +207,8 @@ mod tests {
     fn a_tree_of_messages_is_found_without_running_it() {
         let repeat = Repeat::times(3);
         let tree = Broadcast::new(5, RankId(0), Tree::Linear, Bytes(7), repeat).unwrap();
-        let matrix = communication(&tree, 1_000).unwrap();
+        let Walked { matrix, iterations } = communication(&tree, 1_000).unwrap();
+        assert_eq!(iterations, Some(3));
         assert_eq!(
             entries(&matrix),
             [(0, 1, 21, 3), (0, 2, 21, 3), (0, 3, 21, 3), (0, 4, 21, 3)]
@@ -208,7 +219,7 @@ mod tests {
     fn long_jobs_are_walked_for_some_iterations() {
         let grid = Grid::new(&[4, 4, 4], true).unwrap();
         let halo = Halo::new(grid, Bytes(10), Repeat::times(1_000_000)).unwrap();
-        let matrix = communication(&halo, 10_000).unwrap();
+        let matrix = communication(&halo, 10_000).unwrap().matrix;
         let (_, first) = matrix.entries().next().unwrap();
         assert!((2..20).contains(&first.messages), "{first:?}");
         // Everybody for as many, so that all entries are the same.

@@ -24,7 +24,7 @@ mod program;
 pub mod replay;
 mod script;
 
-pub use communication::{WalkError, communication, offered_communication};
+pub use communication::{WalkError, Walked, communication, offered_communication};
 pub use communicator::{Communicator, Member, Members};
 pub use error::LoadError;
 pub use grid::{Grid, Offset};

@@ -13,6 +13,7 @@ use odonata_units::{Bandwidth, Bytes, GroupId, NodeId, Picoseconds, RouterId};
 
 use crate::error::SpecError;
 use crate::load::{self, JobContext};
+use crate::mapping::{self, Fitted};
 use crate::spec::{self, Job, Load, Mapping, Placement, Scenario};
 use crate::topology::{in_file, read_file};
 
@@ -131,36 +132,49 @@ fn plan_job(
         .claim(&allocated)
         .map_err(|error| SpecError::new(path("placement"), error.to_string()))?;
 
-    let (mapping, mapping_key) = mapping_policy(&job.mapping, &allocated, &path)?;
-    let mapping = map_ranks(
-        ranks,
-        &allocated,
-        per_node,
-        &mapping,
-        &mut stream(Purpose::Mapping),
-    )
-    .map_err(|error| match error {
-        MappingError::Nothing { .. } | MappingError::TooFewNodes { .. } => {
-            SpecError::new(path("ranks"), error.to_string())
+    let build = |node_of_rank: &[NodeId], recording| {
+        let group_of_rank: Vec<GroupId> = node_of_rank
+            .iter()
+            .map(|&node| topology.group_of_node(node))
+            .collect();
+        let context = JobContext {
+            seed: scenario.seed,
+            position,
+            ranks,
+            ranks_per_node: per_node,
+            group_of_rank: &group_of_rank,
+            node_of_rank,
+            topology,
+        };
+        load::build_load(&job.load, recording, &context)
+    };
+    let listed = |policy: &MappingPolicy, key: &str| {
+        let stream = &mut stream(Purpose::Mapping);
+        map_ranks(ranks, &allocated, per_node, policy, stream).map_err(|error| match error {
+            MappingError::Nothing { .. } | MappingError::TooFewNodes { .. } => {
+                SpecError::new(path("ranks"), error.to_string())
+            }
+            _ => SpecError::new(key, error.to_string()),
+        })
+    };
+    let mapping = match fitted(&job.mapping) {
+        None => {
+            let (policy, key) = mapping_policy(&job.mapping, &allocated, &path)?;
+            listed(&policy, &key)?
         }
-        _ => SpecError::new(&mapping_key, error.to_string()),
-    })?;
+        Some(how) => {
+            // What it sends does not depend on where ranks sit, or it cannot be fitted to.
+            let load = || {
+                let linear = listed(&MappingPolicy::Linear, "")?;
+                build(linear.nodes(), recording.clone())
+            };
+            let stream = &mut stream(Purpose::Mapping);
+            mapping::fit(how, job, ranks, &allocated, topology, load, &path, stream)?
+        }
+    };
 
     let node_of_rank = mapping.nodes().to_vec();
-    let group_of_rank: Vec<GroupId> = node_of_rank
-        .iter()
-        .map(|&node| topology.group_of_node(node))
-        .collect();
-    let context = JobContext {
-        seed: scenario.seed,
-        position,
-        ranks,
-        ranks_per_node: per_node,
-        group_of_rank: &group_of_rank,
-        node_of_rank: &node_of_rank,
-        topology,
-    };
-    let load = load::build_load(&job.load, recording, &context)?;
+    let load = build(&node_of_rank, recording)?;
     Ok(PlannedJob {
         plan: JobPlan {
             name: job.name.clone(),
@@ -219,7 +233,23 @@ fn refused(refusal: &Refusal, scenario: &Scenario, position: usize, key: &str) -
     }
 }
 
-/// The mapping with the key that it comes from.
+/// How a mapping is to be fitted to what the job sends, if it is.
+fn fitted(mapping: &Mapping) -> Option<Fitted<'_>> {
+    match mapping {
+        Mapping::Fitted {
+            start,
+            refine,
+            matrix,
+        } => Some(Fitted {
+            start: *start,
+            refine: *refine,
+            matrix: matrix.as_deref(),
+        }),
+        _ => None,
+    }
+}
+
+/// A mapping that is not fitted, with the key that it comes from.
 fn mapping_policy(
     mapping: &Mapping,
     nodes: &[NodeId],
@@ -242,7 +272,7 @@ fn mapping_policy(
         listed.map(|nodes| (MappingPolicy::Explicit(nodes), path(key)))
     };
     match mapping {
-        Mapping::Linear => Ok((MappingPolicy::Linear, path("mapping"))),
+        Mapping::Linear | Mapping::Fitted { .. } => Ok((MappingPolicy::Linear, path("mapping"))),
         Mapping::Random => Ok((MappingPolicy::Random, path("mapping"))),
         Mapping::Explicit { node_of_rank } => of_indices(node_of_rank, "mapping"),
         Mapping::File { file } => {

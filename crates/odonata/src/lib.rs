@@ -27,12 +27,14 @@
 //! ```
 
 mod bench;
+mod bisection;
 pub mod checkpoint;
 mod cost;
 mod error;
 mod inspect;
 mod jobs;
 mod load;
+mod mapping;
 mod meta;
 mod routing;
 mod run;
@@ -46,10 +48,12 @@ mod topology;
 mod traces;
 
 pub use bench::{BenchOptions, BenchResult, bench, bench_scenario};
+pub use bisection::{BISECTION_STEPS, bisection_width};
 pub use cost::{Cost, peak_rss_bytes};
 pub use error::{Error, SpecError};
 pub use inspect::{EXPORT_FORMATS, Proof, describe, export, verify, wiring};
 pub use jobs::{PlannedJob, plan_jobs};
+pub use mapping::{MappingCost, MappingCosts, mapping_costs};
 pub use odonata_network::routing::AnyRouting;
 pub use odonata_network::verify::{Options as VerifyOptions, Sample, Verdict, VerifyError};
 pub use odonata_sim::{Observer, Outcome, PausedRun, Progress, SimError, Wish};

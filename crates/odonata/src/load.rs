@@ -48,6 +48,7 @@ impl JobContext<'_> {
 }
 
 /// What a motif replays.
+#[derive(Clone)]
 pub(crate) enum Recording {
     /// A communication matrix with the factor for its entries.
     Matrix(CommunicationMatrix, f64),
@@ -123,7 +124,7 @@ pub(crate) fn partners(of: RepeatRank) -> Partners {
     }
 }
 
-fn matrix_error(error: &MatrixError, file: &Path, path: &str) -> SpecError {
+pub(crate) fn matrix_error(error: &MatrixError, file: &Path, path: &str) -> SpecError {
     match error {
         MatrixError::Io { reason, .. } => SpecError::value(
             format!("{path}.file"),

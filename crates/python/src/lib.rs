@@ -140,6 +140,27 @@ mod _engine {
         Ok(result)
     }
 
+    /// The bisection width of a scenario's network, exactly or between bounds.
+    #[pyfunction]
+    #[pyo3(signature = (spec_json, steps=odonata::BISECTION_STEPS))]
+    fn bisection<'py>(py: Python<'py>, spec_json: &str, steps: u64) -> PyResult<Bound<'py, PyAny>> {
+        let found = computing(py, |_| {
+            let scenario = Scenario::from_json(spec_json)?;
+            Ok(odonata::bisection_width(&scenario, steps)?)
+        })?;
+        to_python(py, &found)
+    }
+
+    /// What the mappings of a scenario's jobs cost.
+    #[pyfunction]
+    fn mapping<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyAny>> {
+        let costs = computing(py, |_| {
+            let scenario = Scenario::from_json(spec_json)?;
+            Ok(odonata::mapping_costs(&scenario)?)
+        })?;
+        to_python(py, &costs.to_json())
+    }
+
     /// Proves that no packets of a scenario's network can wait for each other
     /// forever, or shows how they could. `progress` is called with the number of
     /// destinations done and of all.

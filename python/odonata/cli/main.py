@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from odonata.checkpoint import Terminated
 from odonata.cli.bench import bench
+from odonata.cli.mapping import mapping
 from odonata.cli.ranks import ranks
 from odonata.cli.replay import replay
 from odonata.cli.run import run
@@ -35,7 +36,9 @@ def odonata() -> None:
     """Simulates a supercomputer's network packet by packet, with its jobs and their placement."""
 
 
-COMMANDS = (run, replay, show, ranks, saturation, study, verify, topology, trace, schema, bench)
+COMMANDS = (
+    *(run, replay, show, ranks, saturation, study, verify, topology, mapping, trace, schema, bench),
+)
 for command in COMMANDS:
     odonata.add_command(command)
 

@@ -89,11 +89,46 @@ pub enum Mapping {
         /// Index of each rank's node among the job's nodes.
         node_of_rank: Vec<u32>,
     },
+    /// Fitted to who sends how much to whom.
+    Fitted {
+        /// Where it starts from.
+        start: MappingStart,
+        /// What swaps of ranks then lower, if anything.
+        #[serde(default)]
+        refine: Option<MappingObjective>,
+        /// Communication matrix; `None`: what the job's own load sends.
+        #[serde(default)]
+        matrix: Option<PathBuf>,
+    },
     /// As listed in a file, one index per line.
     File {
         /// The file.
         file: PathBuf,
     },
+}
+
+/// Where a fitted mapping starts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MappingStart {
+    /// Node after node.
+    Linear,
+    /// At random.
+    Random,
+    /// The heaviest communicators first, each as near to its partners as can be.
+    Greedy,
+    /// Application and network cut in two again and again, together.
+    GraphBisection,
+}
+
+/// What swaps of ranks lower.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MappingObjective {
+    /// Bytes times the time for which each occupies links.
+    HopBytes,
+    /// The load of the busiest links.
+    LinkLoad,
 }
 
 /// What the ranks of a job do.

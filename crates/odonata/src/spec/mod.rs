@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::SpecError;
 
 pub use job::{
-    Job, Load, Mapping, Motif, MotifKind, Offered, Pattern, Phase, Placement, Process, RepeatRank,
-    Traffic, Tree,
+    Job, Load, Mapping, MappingObjective, MappingStart, Motif, MotifKind, Offered, Pattern, Phase,
+    Placement, Process, RepeatRank, Traffic, Tree,
 };
 pub use mpi::Mpi;
 pub use network::{

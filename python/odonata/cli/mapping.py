@@ -1,0 +1,136 @@
+"""``odonata mapping``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.table import Table
+
+from odonata import display
+from odonata.cli.shared import (
+    debug_option,
+    json_option,
+    new_file,
+    print_json,
+    progress_terminal,
+    read_scenario,
+    scenario_argument,
+    terminal,
+)
+from odonata.errors import OutputError
+
+
+@click.command()
+@scenario_argument
+@click.option(
+    "--compare",
+    is_flag=True,
+    help="Set the mappings that Odonata knows beside each other, instead of the scenario's.",
+)
+@click.option(
+    "--job",
+    "name",
+    metavar="NAME",
+    help="Only the job of this name.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the mapping of the job as a file that mapping = { file = … } reads; must not "
+    "exist yet.",
+)
+@json_option
+@debug_option
+def mapping(
+    scenario: Path,
+    changes: tuple[str, ...],
+    compare: bool,
+    name: str | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Tell what the jobs' mappings of ranks to nodes cost, without simulating.
+
+    Who sends how much to whom is taken from what each job does. Routes are minimal, every
+    decision on them taken with the same probability; jobs do not see each other. Hop-bytes are
+    bytes times links between routers; the last columns show for how long the busiest link of each
+    kind is occupied, which is how long the exchange takes at least.
+    """
+    from odonata.mapping import compare_mappings, mapping_costs
+
+    what = read_scenario(scenario, changes)
+    if compare and out is not None:
+        raise click.UsageError("--out writes the scenario's own mapping; leave --compare out")
+    found: list[dict[str, Any]] = []
+    if compare:
+        for compared, costs, why in compare_mappings(what):
+            if costs is None:
+                message = f"{compared}: {why.splitlines()[0] if why else why}"
+                progress_terminal().print(f"[yellow]Left out:[/] {escape(message)}")
+            found += costs or []
+    else:
+        found = mapping_costs(what)
+    if name is not None:
+        known = list(dict.fromkeys(job["job"] for job in found))
+        found = [job for job in found if job["job"] == name]
+        if not found:
+            raise click.UsageError(f"--job: there is no job {name}; there are: {', '.join(known)}")
+    if out is not None:
+        _write(found, new_file(out))
+    if as_json:
+        print_json({"jobs": found})
+        return
+    console = terminal()
+    for job in dict.fromkeys(row["job"] for row in found):
+        rows = [row for row in found if row["job"] == job]
+        first = rows[0]
+        sent = display.size(first["bytes"])
+        period = "an iteration" if first["per_iteration"] else "in all"
+        console.print(
+            f"[bold]{escape(job)}[/]: {first['ranks']:,} ranks on {first['nodes']:,} nodes "
+            f"send {sent} {period}"
+        )
+        console.print(_table(rows))
+    if out is not None:
+        console.print(f"Written: [bold]{out}[/]", soft_wrap=True)
+
+
+def _table(rows: list[dict[str, Any]]) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("Mapping")
+    columns = ("within\na node", "a router", "a group", "hop-bytes", "mean\nhops")
+    for column in (*columns, "busiest\nterminal", "\nlocal", "\nglobal"):
+        table.add_column(column, justify="right")
+    for row in rows:
+        shares = [row[f"share_in_{where}"] for where in ("node", "router", "group")]
+        busiest = [row[f"busiest_{kind}_ns"] for kind in ("terminal", "local", "global")]
+        table.add_row(
+            escape(row["mapping"]),
+            *(display.percent(share) for share in shares),
+            display.size(row["hop_bytes"]),
+            display.decimal(row["mean_hops"]),
+            *(display.duration(None if ns is None else ns * 1e3) for ns in busiest),
+        )
+    return table
+
+
+def _write(found: list[dict[str, Any]], path: Path) -> None:
+    """Writes the mapping of the only job."""
+    if len(found) != 1:
+        names = ", ".join(job["job"] for job in found)
+        raise click.UsageError(f"--out writes one job's mapping; choose it with --job: {names}")
+    job = found[0]
+    text = (
+        f"# {job['job']}: {job['ranks']} ranks, {job['mapping']}\n"
+        "# Index of each rank's node among the job's nodes, rank after rank.\n"
+    )
+    text += "".join(f"{node}\n" for node in job["node_of_rank"])
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error

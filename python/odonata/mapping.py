@@ -1,0 +1,89 @@
+"""What a mapping of ranks to nodes costs before anything is simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from odonata.errors import ScenarioError
+from odonata.scenario import Scenario
+
+#: Mappings that ``compare`` sets beside each other, by what a scenario calls them.
+COMPARED: dict[str, Any] = {
+    "linear": "linear",
+    "random": "random",
+    "greedy": "greedy",
+    "graph-bisection": "graph-bisection",
+    "graph-bisection, swapped for hop-bytes": {"policy": "graph-bisection", "refine": "swap"},
+    "graph-bisection, swapped for link load": {
+        "policy": "graph-bisection",
+        "refine": "swap",
+        "objective": "link-load",
+    },
+}
+
+
+def mapping_costs(scenario: Scenario) -> list[dict[str, Any]]:
+    """What the mapping of each job costs, as `odonata mapping` prints it.
+
+    The figures are of one iteration of a motif that has iterations, of all that the job does
+    otherwise, and of a made-up amount of messages for traffic. Routes are minimal, every decision
+    on them taken with the same probability; jobs do not see each other.
+
+    Args:
+        scenario: Its jobs' placements and mappings count.
+
+    Returns:
+        Per job, in their order: ``job``, ``mapping``, ``ranks``, ``nodes``, ``per_iteration``,
+        ``bytes``, ``share_in_node``, ``share_in_router``, ``share_in_group``, ``hop_bytes``,
+        ``mean_hops``, ``link_time_ns``, ``busiest_KIND_ns`` and ``busiest_KIND`` for the kinds
+        terminal, local and global, and ``node_of_rank`` (index among the job's nodes).
+
+    Raises:
+        ScenarioError: If the jobs do not fit, or it cannot be found out what they send.
+    """
+    from odonata import _engine
+    from odonata.simulate import ask_engine
+
+    jobs: list[dict[str, Any]] = ask_engine(_engine.mapping, scenario)["jobs"]
+    for found, job in zip(jobs, scenario.job, strict=True):
+        found["mapping"] = _words(job.mapping)
+    return jobs
+
+
+def compare_mappings(
+    scenario: Scenario, compared: Sequence[str] = tuple(COMPARED)
+) -> Iterator[tuple[str, list[dict[str, Any]] | None, str]]:
+    """What other mappings of the same jobs on the same nodes would cost.
+
+    Args:
+        scenario: Its jobs' mappings do not count.
+        compared: Names in ``COMPARED``.
+
+    Yields:
+        Name, ``mapping_costs``, and an empty text; or name, ``None``, and why there are none.
+    """
+    for name in compared:
+        changes = {f"job.{place}.mapping": COMPARED[name] for place in range(len(scenario.job))}
+        try:
+            costs = mapping_costs(scenario.with_set(changes))
+        except ScenarioError as error:
+            yield name, None, str(error)
+            continue
+        for found in costs:
+            found["mapping"] = name
+        yield name, costs, ""
+
+
+def _words(mapping: Any) -> str:
+    """A job's mapping in a few words."""
+    if isinstance(mapping, str):
+        return mapping
+    if isinstance(mapping, list):
+        return "a list"
+    if mapping.file is not None:
+        return str(mapping.file)
+    if mapping.refine is None:
+        return str(mapping.policy)
+    objective = (mapping.objective or "hop-bytes").replace("link-load", "link load")
+    return f"{mapping.policy}, swapped for {objective}"
