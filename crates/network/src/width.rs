@@ -17,7 +17,7 @@
 //!   λ₂·r/4 at least (Fiedler, Czech. Math. J. 1973; Donath and Hoffman, IBM J.
 //!   Res. Dev. 1973). Where all routers have equally many nodes.
 
-use odonata_partition::{Balance, Halves, least_cut};
+use odonata_partition::Balance;
 use odonata_units::{GroupId, PortId, RouterId};
 
 use crate::routing::{expected_use, minimal_routing};
@@ -49,23 +49,12 @@ impl BisectionWidth {
     /// million take some seconds.
     pub fn of(topology: &Topology, limit: u64) -> Self {
         let graph = topology.router_weights();
-        let mut halves = Bisection::estimate(topology);
-        let mut steps = 0;
-        if !halves.is_exact && limit > 0 {
-            let blocks: Vec<u32> = topology.group_of_router.iter().map(|g| g.0).collect();
-            let first = (0..graph.vertices()).filter(|&router| !halves.second_half[router]);
-            let known = Halves {
-                cut: halves.bandwidth_bytes_per_s,
-                first_size: first.map(|router| u64::from(graph.sizes()[router])).sum(),
-                second: halves.second_half.clone(),
-            };
-            let found = least_cut(&graph, &blocks, Balance::halves(&graph), known, limit);
-            steps = found.steps;
-            halves = Bisection {
-                is_exact: found.is_proven,
-                ..Bisection::from_halves(&graph, found.halves.second)
-            };
-        }
+        let attempt = Bisection::attempt(&graph, &topology.group_of_router);
+        let (halves, steps) = if attempt.is_exact || limit == 0 {
+            (attempt, 0)
+        } else {
+            attempt.searched(&graph, &topology.group_of_router, limit)
+        };
         let lower_bound_bytes_per_s = if halves.is_exact {
             halves.bandwidth_bytes_per_s
         } else {

@@ -20,7 +20,9 @@ use serde_json::{Value, json};
 use crate::error::SpecError;
 use crate::jobs::{PlannedJob, plan_jobs};
 use crate::load::matrix_error;
-use crate::spec::{self, Load, MappingObjective, MappingStart, MotifKind, Pattern, Scenario};
+use crate::spec::{
+    self, Load, MappingObjective, MappingStart, Motif, MotifKind, Pattern, Phase, Scenario,
+};
 use crate::topology::build_topology;
 
 /// Steps of all ranks together that the search for who sends to whom may take.
@@ -104,23 +106,40 @@ pub(crate) fn fit(
 
 /// Patterns between groups say who sends to whom by where ranks sit.
 fn refuse_group_patterns(load: &Load, path: &dyn Fn(&str) -> String) -> Result<(), SpecError> {
-    let pattern = match load {
-        Load::Motif(motif) => match &motif.kind {
-            MotifKind::Exchange { pattern, .. } => Some(pattern),
-            _ => None,
-        },
-        Load::Traffic(traffic) => Some(&traffic.pattern),
+    let found = match load {
+        Load::Motif(motif) => motif_is_between_groups(motif),
+        Load::Traffic(traffic) => is_between_groups(&traffic.pattern),
     };
-    match pattern {
-        Some(Pattern::Adversarial { .. } | Pattern::GroupShift { .. } | Pattern::GroupTornado) => {
-            Err(SpecError::new(
-                path("mapping"),
-                "a mapping cannot be fitted to a pattern between groups, where who sends to whom \
+    if !found {
+        return Ok(());
+    }
+    Err(SpecError::new(
+        path("mapping"),
+        "a mapping cannot be fitted to a pattern between groups, where who sends to whom \
                  follows from the mapping; use linear or random, or give a communication matrix: \
                  mapping = { policy = …, matrix = … }",
-            ))
-        }
-        _ => Ok(()),
+    ))
+}
+
+fn is_between_groups(pattern: &Pattern) -> bool {
+    matches!(
+        pattern,
+        Pattern::Adversarial { .. } | Pattern::GroupShift { .. } | Pattern::GroupTornado
+    )
+}
+
+fn motif_is_between_groups(motif: &Motif) -> bool {
+    fn any(phases: &[Phase]) -> bool {
+        phases.iter().any(|phase| match phase {
+            Phase::Motif(motif) => motif_is_between_groups(motif),
+            Phase::ComputePs(_) => false,
+            Phase::Repeat { phases, .. } => any(phases),
+        })
+    }
+    match &motif.kind {
+        MotifKind::Exchange { pattern, .. } => is_between_groups(pattern),
+        MotifKind::Phases { phases } => any(phases),
+        _ => false,
     }
 }
 

@@ -71,26 +71,43 @@ impl Bisection {
     }
 
     pub(super) fn of(graph: &Graph, group_of_router: &[GroupId]) -> Self {
-        let balance = Balance::halves(graph);
+        let attempt = Self::attempt(graph, group_of_router);
+        if attempt.is_exact || graph.vertices() > SEARCHED_ROUTERS {
+            return attempt;
+        }
+        attempt.searched(graph, group_of_router, SEARCH_STEPS).0
+    }
+
+    /// Without a search for the minimum, except where all halves can be tried.
+    pub(crate) fn attempt(graph: &Graph, group_of_router: &[GroupId]) -> Self {
         if graph.vertices() <= EXACT_ROUTERS {
-            return exhaust(graph, balance);
+            exhaust(graph, Balance::halves(graph))
+        } else {
+            Self::by_improvement(graph, group_of_router)
         }
-        let found = Self::by_improvement(graph, group_of_router);
-        if graph.vertices() > SEARCHED_ROUTERS {
-            return found;
-        }
-        let first = (0..graph.vertices()).filter(|&router| !found.second_half[router]);
+    }
+
+    /// The best halves that a branch and bound finds which looks at `limit` partial
+    /// assignments at most, and at how many it looked.
+    pub(crate) fn searched(
+        self,
+        graph: &Graph,
+        group_of_router: &[GroupId],
+        limit: u64,
+    ) -> (Self, u64) {
+        let first = (0..graph.vertices()).filter(|&router| !self.second_half[router]);
         let known = Halves {
-            cut: found.bandwidth_bytes_per_s,
+            cut: self.bandwidth_bytes_per_s,
             first_size: first.map(|router| u64::from(graph.sizes()[router])).sum(),
-            second: found.second_half,
+            second: self.second_half,
         };
         let blocks: Vec<u32> = group_of_router.iter().map(|group| group.0).collect();
-        let searched = least_cut(graph, &blocks, balance, known, SEARCH_STEPS);
-        Self {
+        let searched = least_cut(graph, &blocks, Balance::halves(graph), known, limit);
+        let found = Self {
             is_exact: searched.is_proven,
             ..Self::from_halves(graph, searched.halves.second)
-        }
+        };
+        (found, searched.steps)
     }
 
     /// The halves by themselves, not known to be the best.
