@@ -43,6 +43,7 @@ HEADINGS = {
     "Nic": "Network interfaces",
     "Simulation": "Simulation",
     "Mpi": "Message protocol",
+    "Collectives": "Collectives",
     "Record": "Record",
     "Job": "Jobs",
     "MappingTable": "Mapping",
@@ -83,6 +84,7 @@ def scenario_page(root: Path) -> str:
     page.definition("Nic", "###", "`[network.nic]`")
     page.definition("Simulation", "##", "`[simulation]`")
     page.definition("Mpi", "##", "`[mpi]`")
+    page.definition("Collectives", "###", "`[mpi.collectives]`; see [collectives](collectives.md)")
     page.definition("Record", "##", "`[record]`")
     page.definition("Job", "##", "`[[job]]`, once for each job")
     job = schema["$defs"]["Job"]["properties"]

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, Tag, model_validator
 
+from odonata.collectives import ALGORITHMS, ROOTED, Operation
 from odonata.model import (
     Bandwidth,
     Count,
@@ -208,6 +209,47 @@ class Broadcast(MessageMotif):
         return {**super().form(directory), "root": self.root, "tree": self.tree}
 
 
+class Collective(MotifBase):
+    """All ranks take part in a collective of MPI, carried out by messages."""
+
+    kind: Literal["collective"] = "collective"
+    """The motif."""
+    operation: Operation
+    """Which: `barrier`, `broadcast`, …"""
+    message: PositiveSize | None = None
+    """Size, of all but barriers. Broadcasts, reductions and scans: of the whole vector. Gathers
+    and all-gathers: what each rank has. Scatters and reduce-scatters: what each rank gets.
+    All-to-alls: what each rank has for each."""
+    root: Index | None = None
+    """Rank that sends or gets, of broadcasts, reductions, gathers and scatters. Default: 0."""
+    algorithm: str = "auto"
+    """Name of an algorithm of the operation, as in `mpi.collectives`. Default: as that says."""
+
+    @model_validator(mode="after")
+    def _fits_operation(self) -> Collective:
+        if self.operation == "barrier":
+            if self.message is not None:
+                raise problem("message", f'"{self.message}"', "nothing, as a barrier has no data")
+        elif self.message is None:
+            raise problem("message", "nothing", "a size, as all collectives but barriers have")
+        if self.root is not None and self.operation not in ROOTED:
+            raise problem("root", str(self.root), f"only with {', '.join(ROOTED)}")
+        allowed = ALGORITHMS[self.operation]
+        if self.algorithm not in allowed:
+            raise problem("algorithm", f'"{self.algorithm}"', ", ".join(allowed))
+        return self
+
+    def form(self, directory: Path) -> dict[str, Any]:
+        """The engine's form."""
+        return {
+            **super().form(directory),
+            "operation": self.operation,
+            "message_bytes": 0 if self.message is None else int(self.message),
+            "root": self.root or 0,
+            "algorithm": None if self.algorithm == "auto" else self.algorithm,
+        }
+
+
 class Matrix(MotifBase):
     """Replays a communication matrix: bytes from rank to rank, as measured in an application."""
 
@@ -296,12 +338,13 @@ Motif = Annotated[
     | Annotated[ShiftExchange, Tag(tag("shift"))]
     | Annotated[GroupShiftExchange, Tag(tag("group-shift"))]
     | Annotated[Broadcast, Tag(tag("broadcast"))]
+    | Annotated[Collective, Tag(tag("collective"))]
     | Annotated[Matrix, Tag(tag("matrix"))]
     | Annotated[Trace, Tag(tag("trace"))],
     chosen_by(
         "kind",
         *("all-to-all", "bisection", "halo2d", "halo3d", "halo4d"),
-        *(_EXCHANGES, "shift", "group-shift", "broadcast", "matrix", "trace"),
+        *(_EXCHANGES, "shift", "group-shift", "broadcast", "collective", "matrix", "trace"),
     ),
 ]
 

@@ -31,6 +31,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PrivateAttr, Tag, ValidationError, model_validator
 from typing_extensions import Self
 
+from odonata.collectives import Collectives, Family
 from odonata.errors import Problem, ScenarioError
 from odonata.load import Job
 from odonata.model import (
@@ -43,6 +44,7 @@ from odonata.model import (
     Table,
     by_form,
     is_number,
+    is_table,
     is_text,
     tag,
 )
@@ -131,10 +133,18 @@ class Mpi(Table):
     copy_bandwidth: Bandwidth | None = None
     """Rate at which ranks copy the messages that they send and receive, besides. Default: copying
     takes no time."""
+    collectives: Annotated[
+        Annotated[Family, Tag(tag("a family"))] | Annotated[Collectives, Tag(tag("a table"))],
+        by_form({"a family": is_text, "a table": is_table}),
+    ] = "mpich"
+    """By which algorithms they carry out collectives: as the rules of a library say, or a table."""
 
     def normalised(self) -> dict[str, Any]:
         """The engine's form."""
         limit, copy = self.eager_limit, self.copy_bandwidth
+        collectives = self.collectives
+        if isinstance(collectives, str):
+            collectives = Collectives(family=collectives)
         return {
             "eager_limit_bytes": None if limit is None else int(limit),
             "control_message_bytes": int(self.control_message),
@@ -142,6 +152,7 @@ class Mpi(Table):
             "receive_overhead_ps": int(self.receive_overhead),
             "gap_ps": int(self.gap),
             "copy_bandwidth_bytes_per_s": None if copy is None else int(copy),
+            "collectives": collectives.normalised(),
         }
 
 

@@ -11,6 +11,7 @@ use odonata_sim::{JobPlan, Protocol};
 use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bandwidth, Bytes, GroupId, NodeId, Picoseconds, RouterId};
 
+use crate::collectives;
 use crate::error::SpecError;
 use crate::load::{self, JobContext};
 use crate::mapping::{self, Fitted};
@@ -69,7 +70,10 @@ fn plan_job(
 ) -> Result<PlannedJob, SpecError> {
     let path = |key: &str| format!("job[{position}].{key}");
     let recording = match &job.load {
-        Load::Motif(motif) => load::read_recording(motif, job.ranks, &path("motif"))?,
+        Load::Motif(motif) => {
+            let algorithms = collectives::algorithms(&scenario.mpi.collectives, &[])?;
+            load::read_recording(motif, job.ranks, &algorithms, &path("motif"))?
+        }
         Load::Traffic(_) => None,
     };
     let per_node = job.ranks_per_node;
@@ -145,6 +149,7 @@ fn plan_job(
             group_of_rank: &group_of_rank,
             node_of_rank,
             topology,
+            algorithms: collectives::algorithms(&scenario.mpi.collectives, &group_of_rank)?,
         };
         load::build_load(&job.load, recording, &context)
     };

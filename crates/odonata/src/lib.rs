@@ -29,6 +29,7 @@
 mod bench;
 mod bisection;
 pub mod checkpoint;
+mod collectives;
 mod cost;
 mod error;
 mod inspect;

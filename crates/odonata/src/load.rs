@@ -7,7 +7,8 @@ use odonata_load::application::Setting;
 use odonata_load::collective::Algorithms;
 use odonata_load::matrix::{CommunicationMatrix, MatrixError, ReadOptions, read_matrix};
 use odonata_load::motif::{
-    AllToAll, Bisection, Broadcast, Exchange, Halo, MatrixReplay, MessageSize, Repeat, Tree,
+    AllToAll, Bisection, Broadcast, Collective, Exchange, Halo, MatrixReplay, MessageSize, Repeat,
+    Tree,
 };
 use odonata_load::replay::{self, Compute, Partners, Trace};
 use odonata_load::{
@@ -19,6 +20,7 @@ use odonata_sim::JobLoad;
 use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bandwidth, Bytes, GroupId, JobId, NodeId, Picoseconds, RankId};
 
+use crate::collectives;
 use crate::error::SpecError;
 use crate::spec::{self, Load, Motif, MotifKind, Offered, RepeatRank, Traffic};
 
@@ -33,6 +35,8 @@ pub(crate) struct JobContext<'a> {
     /// Shape: ranks.
     pub node_of_rank: &'a [NodeId],
     pub topology: &'a Topology,
+    /// How the job carries out collectives.
+    pub algorithms: Algorithms,
 }
 
 impl JobContext<'_> {
@@ -77,6 +81,7 @@ impl Recording {
 pub(crate) fn read_recording(
     motif: &Motif,
     ranks: Option<u32>,
+    algorithms: &Algorithms,
     path: &str,
 ) -> Result<Option<Recording>, SpecError> {
     match &motif.kind {
@@ -107,7 +112,7 @@ pub(crate) fn read_recording(
                 },
                 repeat_rank: repeat_rank.map(partners),
                 ranks,
-                ..replay::Options::default()
+                algorithms: algorithms.clone(),
             };
             let trace = Trace::open(file, options)
                 .map_err(|error| SpecError::new(format!("{path}.file"), error.to_string()))?;
@@ -227,6 +232,17 @@ pub(crate) fn build_script(
             let broadcast = Broadcast::new(ranks, RankId(*root), tree, message, repeat);
             Arc::new(broadcast.map_err(fail)?)
         }
+        MotifKind::Collective {
+            operation,
+            message_bytes,
+            root,
+            algorithm,
+        } => {
+            let (message, algorithm) = (Bytes(*message_bytes), algorithm.as_deref());
+            let algorithms = &context.algorithms;
+            let call = collectives::call(*operation, message, *root, algorithm, algorithms, ranks);
+            Arc::new(Collective::new(ranks, call.map_err(fail)?, repeat).map_err(fail)?)
+        }
         MotifKind::Matrix {
             message_bytes,
             recorded,
@@ -255,7 +271,7 @@ pub(crate) fn build_script(
             let setting = Setting {
                 ranks,
                 pace: *pace,
-                algorithms: Algorithms::default(),
+                algorithms: context.algorithms.clone(),
             };
             let script = application.script(&setting, motif.iterations);
             script.map_err(fail)?
@@ -290,7 +306,9 @@ fn build_phases(
             spec::Phase::ComputePs(time) => Phase::Compute(Picoseconds(*time)),
             spec::Phase::Motif(motif) => {
                 let matrix = match motif.kind {
-                    MotifKind::Matrix { .. } => read_recording(motif, Some(context.ranks), &path)?,
+                    MotifKind::Matrix { .. } => {
+                        read_recording(motif, Some(context.ranks), &context.algorithms, &path)?
+                    }
                     _ => None,
                 };
                 Phase::Script(build_script(motif, matrix, context, &path)?)
@@ -418,6 +436,7 @@ fn load_error(error: &LoadError, table: &str) -> SpecError {
         LoadError::Scale { .. } => "scale",
         LoadError::NoMessageCounts => "recorded",
         LoadError::Parameter { parameter, .. } => parameter,
+        LoadError::UnknownAlgorithm { .. } => "algorithm",
         LoadError::NoPhases | LoadError::TooManyPhases => "phases",
         _ => return SpecError::new(table, error.to_string()),
     };

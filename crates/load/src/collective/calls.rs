@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use odonata_units::Bytes;
 
-use super::CollectiveCall;
 use super::algorithms::{
     Algorithms, AllgatherAlgorithm, AllreduceAlgorithm, AlltoallAlgorithm, AlltoallvAlgorithm,
     BarrierAlgorithm, BroadcastAlgorithm, GatherAlgorithm, ReduceAlgorithm, ReduceScatterAlgorithm,
@@ -12,12 +11,16 @@ use super::algorithms::{
 };
 use super::data::{Blocks, Data};
 use super::phase::{Folding, Pattern, Phase, Tree};
+use super::{CollectiveCall, PHASE_TAGS};
 use crate::communicator::Member;
 use crate::program::CollectiveKind;
 
 /// Members with which a scattered all-to-all talks at once
 /// (`MPIR_CVAR_ALLTOALL_THROTTLE` of MPICH).
 const BATCH: u32 = 32;
+
+/// Phases that tags can tell apart.
+const MOST_PHASES: usize = (1 << 16) / PHASE_TAGS as usize;
 
 /// Largest power of two up to `size`.
 fn power_of_two(size: u32) -> u32 {
@@ -151,6 +154,7 @@ impl Phases {
 
 impl Algorithms {
     fn call(&self, kind: CollectiveKind, phases: Phases) -> CollectiveCall {
+        debug_assert!(phases.phases.len() <= MOST_PHASES);
         CollectiveCall {
             kind,
             combine: self.combine,

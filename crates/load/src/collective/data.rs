@@ -90,8 +90,8 @@ impl Data {
             }
             (Self::Listed(sizes), Blocks::All) => sizes.iter().copied().sum(),
             (Self::Listed(sizes), Blocks::Range { first, count }) => {
-                let cycle = sizes.iter().cycle().skip(first as usize);
-                cycle.take(count as usize).copied().sum()
+                let block = |at: u32| (first as usize + at as usize) % sizes.len();
+                (0..count).map(|at| sizes[block(at)]).sum()
             }
             (Self::Split { .. } | Self::Listed(_), Blocks::Ways { .. } | Blocks::Pair { .. }) => {
                 unreachable!("only equal blocks and a member's own go from each to each")

@@ -78,8 +78,9 @@ pub struct CollectiveCall {
     phases: Box<[Phase]>,
 }
 
-/// Tags of a phase: what a tag holds beside the number of the phase. Two members
-/// never have messages under way whose tags are that far apart.
+/// Tags of a phase: what a tag holds beside the number of the phase. Of messages
+/// of two members whose tags are that far apart it does not matter which is which:
+/// they are segments of the same size but for a byte.
 const PHASE_TAGS: u32 = 1 << 13;
 
 /// A [`Move`], and what it means for the data.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use odonata_load::CollectiveKind;
 use odonata_load::application::{Application, Pace};
 use serde::{Deserialize, Serialize};
 
@@ -205,6 +206,21 @@ pub enum MotifKind {
         /// Who passes it on to whom.
         #[serde(default)]
         tree: Tree,
+    },
+    /// A collective of all ranks.
+    Collective {
+        /// Which.
+        operation: CollectiveKind,
+        /// Of vectors and broadcasts: all of it; of gathers, scatters, all-to-alls
+        /// and reduce-scatters: what a rank has for each or gets from each.
+        #[serde(default)]
+        message_bytes: u64,
+        /// Rank that sends or gets, of operations that have one.
+        #[serde(default)]
+        root: u32,
+        /// Name of the algorithm; `None`: as the scenario's `mpi` says.
+        #[serde(default)]
+        algorithm: Option<String>,
     },
     /// Replays a communication matrix.
     Matrix {

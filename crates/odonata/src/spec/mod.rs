@@ -15,7 +15,7 @@ pub use job::{
     Job, Load, Mapping, MappingObjective, MappingStart, Motif, MotifKind, Offered, Pattern, Phase,
     Placement, Process, RepeatRank, Traffic, Tree,
 };
-pub use mpi::Mpi;
+pub use mpi::{Collectives, Mpi};
 pub use network::{
     Algorithm, Arbitration, Arrangement, Choice, CrayXcFile, CreditUse, Crossbar, Dragonfly,
     Family, FileNetwork, GroupWiring, HopsWord, Injection, Kind, Link, MinimalLinks, Network, Nic,

@@ -1,5 +1,8 @@
 //! How ranks send and receive.
 
+use std::collections::BTreeMap;
+
+use odonata_load::collective::Family;
 use serde::{Deserialize, Serialize};
 
 /// The parameters of LogGPS that are not the network's; see
@@ -19,6 +22,8 @@ pub struct Mpi {
     pub gap_ps: u64,
     /// Rate at which ranks copy messages; absent: in no time.
     pub copy_bandwidth_bytes_per_s: Option<u64>,
+    /// How collectives are carried out.
+    pub collectives: Collectives,
 }
 
 impl Default for Mpi {
@@ -31,6 +36,32 @@ impl Default for Mpi {
             receive_overhead_ps: 0,
             gap_ps: 0,
             copy_bandwidth_bytes_per_s: None,
+            collectives: Collectives::default(),
+        }
+    }
+}
+
+/// How collectives are carried out; see [`odonata_load::collective::Algorithms`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Collectives {
+    /// Whose rules choose where no algorithm is named.
+    pub family: Family,
+    /// Rate at which ranks combine data; absent: in no time.
+    pub combine_bandwidth_bytes_per_s: Option<u64>,
+    /// Size of segments where an algorithm with segments is named.
+    pub segment_bytes: u64,
+    /// Names of algorithms, by operation.
+    pub algorithms: BTreeMap<String, String>,
+}
+
+impl Default for Collectives {
+    fn default() -> Self {
+        Self {
+            family: Family::Mpich,
+            combine_bandwidth_bytes_per_s: None,
+            segment_bytes: 32 * 1024,
+            algorithms: BTreeMap::new(),
         }
     }
 }

@@ -1,0 +1,150 @@
+//! How the collectives of a job are carried out.
+
+use odonata_load::collective::{Algorithms, CollectiveCall, Groups};
+use odonata_load::{CollectiveKind, LoadError, Member};
+use odonata_units::{Bandwidth, Bytes, GroupId};
+
+use crate::error::SpecError;
+use crate::spec;
+
+/// The settings of a scenario, for a job whose ranks are in these groups of the
+/// network.
+pub(crate) fn algorithms(
+    settings: &spec::Collectives,
+    group_of_rank: &[GroupId],
+) -> Result<Algorithms, SpecError> {
+    let path = |key: &str| format!("mpi.collectives.{key}");
+    let combine = settings
+        .combine_bandwidth_bytes_per_s
+        .map(Bandwidth::new)
+        .transpose()
+        .map_err(|error| SpecError::new(path("combine_bandwidth"), error.to_string()))?;
+    if settings.segment_bytes == 0 {
+        return Err(SpecError::value(path("segment"), "0 B", "1 B or more"));
+    }
+    let groups: Vec<u32> = group_of_rank.iter().map(|group| group.0).collect();
+    let mut algorithms = Algorithms {
+        family: settings.family,
+        combine,
+        segment: Bytes(settings.segment_bytes),
+        groups: Some(Groups::new(&groups)),
+        ..Algorithms::default()
+    };
+    for (operation, name) in &settings.algorithms {
+        let set = algorithms.set(operation, name);
+        set.map_err(|error| SpecError::new(path(&operation.replace('-', "_")), error.to_string()))?;
+    }
+    Ok(algorithms)
+}
+
+/// The operation whose algorithms one has: those of exclusive scans are those of
+/// scans.
+fn setting_of(operation: CollectiveKind) -> &'static str {
+    match operation {
+        CollectiveKind::Barrier => "barrier",
+        CollectiveKind::Broadcast => "broadcast",
+        CollectiveKind::Reduce => "reduce",
+        CollectiveKind::Allreduce => "allreduce",
+        CollectiveKind::Gather => "gather",
+        CollectiveKind::Scatter => "scatter",
+        CollectiveKind::Allgather => "allgather",
+        CollectiveKind::Alltoall => "alltoall",
+        CollectiveKind::ReduceScatter => "reduce-scatter",
+        CollectiveKind::Scan | CollectiveKind::ExclusiveScan => "scan",
+    }
+}
+
+/// The call of a collective of all `ranks` ranks of a job, by `algorithm` or as
+/// `algorithms` say.
+pub(crate) fn call(
+    operation: CollectiveKind,
+    bytes: Bytes,
+    root: u32,
+    algorithm: Option<&str>,
+    algorithms: &Algorithms,
+    ranks: u32,
+) -> Result<CollectiveCall, LoadError> {
+    let mut algorithms = algorithms.clone();
+    if let Some(name) = algorithm {
+        algorithms.set(setting_of(operation), name)?;
+    }
+    if root >= ranks {
+        return Err(LoadError::UnknownRank {
+            list: "the root of the collective",
+            rank: root,
+            last: ranks.saturating_sub(1),
+        });
+    }
+    let root = Member(root);
+    Ok(match operation {
+        CollectiveKind::Barrier => algorithms.barrier(ranks),
+        CollectiveKind::Broadcast => algorithms.broadcast(root, bytes, ranks),
+        CollectiveKind::Reduce => algorithms.reduce(root, bytes, ranks),
+        CollectiveKind::Allreduce => algorithms.allreduce(bytes, ranks),
+        CollectiveKind::Gather => algorithms.gather(root, bytes, ranks),
+        CollectiveKind::Scatter => algorithms.scatter(root, bytes, ranks),
+        CollectiveKind::Allgather => algorithms.allgather(bytes, ranks),
+        CollectiveKind::Alltoall => algorithms.alltoall(bytes, ranks),
+        CollectiveKind::ReduceScatter => algorithms.reduce_scatter_block(bytes, ranks),
+        CollectiveKind::Scan => algorithms.scan(bytes, ranks),
+        CollectiveKind::ExclusiveScan => algorithms.exclusive_scan(bytes, ranks),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(operation: &str, name: &str) -> Result<Algorithms, SpecError> {
+        let settings = spec::Collectives {
+            algorithms: [(operation.to_owned(), name.to_owned())].into(),
+            ..spec::Collectives::default()
+        };
+        algorithms(&settings, &[GroupId(0), GroupId(1)])
+    }
+
+    #[test]
+    fn flaws_name_their_key_and_what_is_allowed() {
+        let error = set("reduce-scatter", "bruck").unwrap_err();
+        assert_eq!(error.path, "mpi.collectives.reduce_scatter");
+        let allowed = "auto, recursive-halving, pairwise, ring";
+        assert!(error.message.contains(allowed), "{error}");
+        let slow = spec::Collectives {
+            combine_bandwidth_bytes_per_s: Some(1),
+            ..spec::Collectives::default()
+        };
+        let error = algorithms(&slow, &[]).unwrap_err();
+        assert_eq!(error.path, "mpi.collectives.combine_bandwidth");
+        let empty = spec::Collectives {
+            segment_bytes: 0,
+            ..spec::Collectives::default()
+        };
+        assert_eq!(
+            algorithms(&empty, &[]).unwrap_err().path,
+            "mpi.collectives.segment"
+        );
+    }
+
+    #[test]
+    fn a_motif_goes_before_the_settings() {
+        let settings = set("allreduce", "ring").unwrap();
+        let call = |name| {
+            let kind = CollectiveKind::Allreduce;
+            call(kind, Bytes(64), 0, name, &settings, 4).unwrap()
+        };
+        let sent = |name| call(name).sent(Member(1), 4).messages;
+        // Twice three blocks around the ring; two exchanges between partners.
+        assert_eq!(sent(None), 6);
+        assert_eq!(sent(Some("recursive-doubling")), 2);
+        let kind = CollectiveKind::Broadcast;
+        let error = super::call(kind, Bytes(64), 4, None, &settings, 4).unwrap_err();
+        assert!(matches!(
+            error,
+            LoadError::UnknownRank {
+                rank: 4,
+                last: 3,
+                ..
+            }
+        ));
+    }
+}
