@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 from odonata.model import Bandwidth, PositiveSize, Table
 from odonata.units import Size
 
-Family = Literal["mpich", "open-mpi"]
+Library = Literal["mpich", "open-mpi"]
 """Libraries whose rules can choose."""
 
 Barrier = Literal["auto", "dissemination", "recursive-doubling", "tree", "linear"]
@@ -69,10 +69,10 @@ ROOTED = ("broadcast", "reduce", "gather", "scatter")
 class Collectives(Table):
     """By which algorithms ranks carry out collectives.
 
-    `auto` leaves the choice to the family, by size and number of ranks.
+    `auto` leaves the choice to the rules of the library, by size and number of ranks.
     """
 
-    family: Family = "mpich"
+    library: Library = "mpich"
     """Whose rules choose where no algorithm is named: those of MPICH 4 or of Open MPI 1.3 to
     4.0."""
     combine_bandwidth: Bandwidth | None = None
@@ -80,7 +80,7 @@ class Collectives(Table):
     Default: combining takes no time."""
     segment: PositiveSize = Size("32 KiB")
     """Size of the segments in which `chain`, `binary` and `split-binary` send, where they are
-    named; a family that chooses them chooses the size, too."""
+    named; a library that chooses them chooses the size, too."""
     barrier: Barrier = "auto"
     """Algorithm of barriers."""
     broadcast: Broadcast = "auto"
@@ -97,7 +97,7 @@ class Collectives(Table):
     """Algorithm of all-gathers."""
     alltoall: Alltoall = "auto"
     """Algorithm of all-to-alls; `hierarchical` follows the groups of the network where all ranks
-    of a job take part, and leaves the choice to the family where only some do and in traces."""
+    of a job take part, and leaves the choice to the library where only some do and in traces."""
     alltoallv: Alltoallv = "auto"
     """Algorithm of all-to-alls with sizes of their own."""
     reduce_scatter: ReduceScatter = "auto"
@@ -115,10 +115,8 @@ class Collectives(Table):
             if operation != "exclusive-scan"
         }
         return {
-            "family": self.family,
+            "family": self.library,
             "combine_bandwidth_bytes_per_s": None if combine is None else int(combine),
             "segment_bytes": int(self.segment),
-            "algorithms": {
-                operation: name for operation, name in named.items() if name != "auto"
-            },
+            "algorithms": {operation: name for operation, name in named.items() if name != "auto"},
         }

@@ -31,7 +31,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PrivateAttr, Tag, ValidationError, model_validator
 from typing_extensions import Self
 
-from odonata.collectives import Collectives, Family
+from odonata.collectives import Collectives, Library
 from odonata.errors import Problem, ScenarioError
 from odonata.load import Job
 from odonata.model import (
@@ -134,8 +134,8 @@ class Mpi(Table):
     """Rate at which ranks copy the messages that they send and receive, besides. Default: copying
     takes no time."""
     collectives: Annotated[
-        Annotated[Family, Tag(tag("a family"))] | Annotated[Collectives, Tag(tag("a table"))],
-        by_form({"a family": is_text, "a table": is_table}),
+        Annotated[Library, Tag(tag("a library"))] | Annotated[Collectives, Tag(tag("a table"))],
+        by_form({"a library": is_text, "a table": is_table}),
     ] = "mpich"
     """By which algorithms they carry out collectives: as the rules of a library say, or a table."""
 
@@ -144,7 +144,7 @@ class Mpi(Table):
         limit, copy = self.eager_limit, self.copy_bandwidth
         collectives = self.collectives
         if isinstance(collectives, str):
-            collectives = Collectives(family=collectives)
+            collectives = Collectives(library=collectives)
         return {
             "eager_limit_bytes": None if limit is None else int(limit),
             "control_message_bytes": int(self.control_message),

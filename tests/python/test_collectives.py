@@ -40,7 +40,7 @@ def test_settings_reach_the_engine(operation: str) -> None:
         return
     key = operation.replace("-", "_")
     for name in ALGORITHMS.get(operation, ("auto", "pairwise", "linear", "scattered")):
-        settings = {"collectives": {key: name}}
+        settings: dict[str, object] = {"collectives": {key: name}}
         assert messages(scenario("allreduce", settings)) > 0
     unknown = json.loads(scenario("allreduce").normalised_json())
     unknown["mpi"]["collectives"]["algorithms"][operation] = "none"
@@ -63,7 +63,7 @@ def test_what_is_named_is_carried_out() -> None:
     assert messages(scenario("alltoall", algorithm="bruck", iterations=3)) == 54
 
 
-def test_families_choose() -> None:
+def test_libraries_choose() -> None:
     # Of six: MPICH's gather is a tree of six, Open MPI's linear. Both send five
     # messages; those of the tree carry what was gathered.
     def sent(mpi: dict[str, object]) -> int:
@@ -103,9 +103,7 @@ def test_combining_takes_time() -> None:
         ),
     ],
 )
-def test_errors_say_what_is_allowed(
-    motif: dict[str, object], path: str, words: list[str]
-) -> None:
+def test_errors_say_what_is_allowed(motif: dict[str, object], path: str, words: list[str]) -> None:
     job = {"nodes": 6, "motif": {"kind": "collective", **motif}}
     with pytest.raises(ScenarioError) as caught:
         Scenario.from_dict({"network": NETWORK, "job": [job]})
