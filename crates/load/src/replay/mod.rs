@@ -12,12 +12,15 @@
 //! computes in between. What it does not keep: how long calls took, for that is
 //! what the simulated network decides.
 
+mod balance;
 mod call;
 mod clock;
 mod collective;
 mod communicators;
 mod dumpi;
+mod facts;
 mod groups;
+mod memberships;
 mod mpi;
 mod operations;
 mod otf2;
@@ -34,7 +37,7 @@ use odonata_units::{Picoseconds, RankId};
 
 pub use clock::Compute;
 pub use dumpi::Partners;
-pub use survey::TraceFacts;
+pub use facts::TraceFacts;
 
 use self::dumpi::DumpiSource;
 use self::mpi::MpiTrace;

@@ -5,10 +5,11 @@ use odonata_units::RankId;
 
 use super::Options;
 use super::call::Source;
-use super::communicators::Communicators;
+use super::facts::TraceFacts;
+use super::memberships::Communicators;
 use super::operations::Replay;
 use super::requests::Effects;
-use super::survey::{Surveyed, TraceFacts, survey};
+use super::survey::{Surveyed, survey};
 use crate::interpreter::Interpreter;
 use crate::program::{ProgramError, RankProgram, Totals};
 

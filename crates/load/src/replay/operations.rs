@@ -10,7 +10,7 @@ use super::Options;
 use super::call::{Direction, Message, Slot};
 use super::clock::Gaps;
 use super::collective::call_of;
-use super::communicators::Communicators;
+use super::memberships::Communicators;
 use super::requests::{Effect, Effects};
 use crate::communicator::{Communicator, Member};
 use crate::program::{Action, ProgramError};

@@ -6,143 +6,14 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use odonata_traces::{Position, TraceError};
 use odonata_units::{Bytes, Picoseconds};
 
+use super::balance::{Balance, hash, mix};
 use super::call::{Message, Shape, Slot, Source};
 use super::clock::Gaps;
-use super::communicators::{Collector, Communicators, Which};
+use super::communicators::{Collector, Which};
+use super::facts::TraceFacts;
+use super::memberships::Communicators;
 use super::requests::{Effect, Effects};
 use crate::communicator::{Communicator, Member};
-
-/// What a trace holds, as far as a replay cares.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TraceFacts {
-    /// Number of ranks.
-    pub ranks: u32,
-    /// Records of all ranks.
-    pub records: u64,
-    /// Messages that ranks send to each other outside of collectives.
-    pub messages: u64,
-    /// Their bytes; empty messages count as 1 byte.
-    pub bytes: Bytes,
-    /// Receives that take a message of any sender or tag, because the trace does not
-    /// tell which came.
-    pub open_receives: u64,
-    /// One-sided transfers.
-    pub transfers: u64,
-    /// Their bytes.
-    pub transfer_bytes: Bytes,
-    /// Communicators besides the world and each rank alone.
-    pub communicators: u64,
-    /// Calls of collectives by operation, each rank's call counted.
-    pub collectives: BTreeMap<&'static str, u64>,
-    /// Time between calls, all ranks together, unscaled.
-    pub compute: Picoseconds,
-    /// The same of the rank that computes longest.
-    pub longest_compute: Picoseconds,
-    /// Times between calls that would be negative; taken as 0.
-    pub negative_gaps: u64,
-    /// Records without wall time, before which nothing is computed.
-    pub untimed: u64,
-    /// Waits for requests that no recorded call has made; passed over.
-    pub unknown_requests: u64,
-    /// Calls that are passed over, by name.
-    pub not_replayed: BTreeMap<&'static str, u64>,
-}
-
-impl TraceFacts {
-    /// Takes in what a rank computes.
-    pub(super) fn computes(&mut self, duration: Picoseconds) {
-        self.compute = Picoseconds(self.compute.0.saturating_add(duration.0));
-        self.longest_compute = self.longest_compute.max(duration);
-    }
-
-    /// Name and value of each, for people.
-    pub fn lines(&self) -> Vec<(String, String)> {
-        let mut lines = Vec::new();
-        let mut line = |name: &str, value: String| lines.push((name.to_owned(), value));
-        line("ranks", self.ranks.to_string());
-        line("records", self.records.to_string());
-        line("messages", self.messages.to_string());
-        line("message bytes", self.bytes.0.to_string());
-        line("communicators", self.communicators.to_string());
-        line("compute, all ranks", self.compute.to_string());
-        line("compute, longest rank", self.longest_compute.to_string());
-        for (name, count) in &self.collectives {
-            line(&format!("{name} calls"), count.to_string());
-        }
-        let counts = [
-            ("one-sided transfers", self.transfers),
-            ("one-sided bytes", self.transfer_bytes.0),
-            ("receives from any", self.open_receives),
-            ("negative times between calls", self.negative_gaps),
-            ("records without time", self.untimed),
-            ("waits for unknown requests", self.unknown_requests),
-        ];
-        for (name, count) in counts {
-            if count > 0 {
-                line(name, count.to_string());
-            }
-        }
-        for (name, count) in &self.not_replayed {
-            line(&format!("not replayed: {name}"), count.to_string());
-        }
-        lines
-    }
-}
-
-/// Mixes a number into a hash (the finaliser of SplitMix64; Steele, Lea and Flood
-/// 2014).
-fn mix(state: u64, number: u64) -> u64 {
-    let mut z =
-        state.wrapping_add(0x9e37_79b9_7f4a_7c15) ^ number.wrapping_mul(0xd6e8_feb8_6659_fd93);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-fn hash(numbers: &[u64]) -> u64 {
-    numbers.iter().fold(0, |state, &number| mix(state, number))
-}
-
-/// The messages for one rank: counts, and sums of hashes, which are equal exactly
-/// if the same messages are sent as received (but for one case in 2^64).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Balance {
-    sent: u64,
-    received: u64,
-    /// Of communicator, sender and tag: sent less received.
-    exact: u64,
-    /// Of communicators.
-    communicators: u64,
-    /// Receives of any sender or any tag.
-    open: u64,
-}
-
-impl Balance {
-    pub fn send(&mut self, comm: u64, from: u32, tag: u32) {
-        self.sent += 1;
-        self.exact = self
-            .exact
-            .wrapping_add(hash(&[comm, from.into(), tag.into()]));
-        self.communicators = self.communicators.wrapping_add(hash(&[comm]));
-    }
-
-    pub fn receive(&mut self, comm: u64, from: Option<u32>, tag: Option<u32>) {
-        self.received += 1;
-        self.communicators = self.communicators.wrapping_sub(hash(&[comm]));
-        match (from, tag) {
-            (Some(from), Some(tag)) => {
-                self.exact = self
-                    .exact
-                    .wrapping_sub(hash(&[comm, from.into(), tag.into()]));
-            }
-            _ => self.open += 1,
-        }
-    }
-
-    pub fn is_even(&self) -> bool {
-        self.sent == self.received && self.communicators == 0 && (self.open > 0 || self.exact == 0)
-    }
-}
 
 /// The collectives of a communicator that one member called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

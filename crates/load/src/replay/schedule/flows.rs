@@ -16,7 +16,7 @@ use odonata_units::{Bytes, Picoseconds, RankId};
 
 use super::{Graph, Schedule, Scheduled};
 use crate::replay::Compute;
-use crate::replay::survey::TraceFacts;
+use crate::replay::facts::TraceFacts;
 
 /// Most flows of a matrix: three kinds of messages need tags of their own.
 const MAX_FLOWS: usize = 1 << 30;

@@ -13,7 +13,8 @@ use odonata_units::{Bytes, Picoseconds, RankId};
 
 use super::{Graph, Schedule, Scheduled, calculation, check_processor};
 use crate::replay::Compute;
-use crate::replay::survey::{Balance, TraceFacts};
+use crate::replay::balance::Balance;
+use crate::replay::facts::TraceFacts;
 
 /// Unit of durations, as LogGOPSim takes them.
 const NANOSECOND: Picoseconds = Picoseconds(1_000);

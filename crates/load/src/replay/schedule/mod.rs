@@ -16,7 +16,7 @@ pub(super) use packets::Packets;
 
 use self::rank::ScheduledRank;
 use super::Compute;
-use super::survey::TraceFacts;
+use super::facts::TraceFacts;
 use crate::program::{MOST_PROCESSORS, ProgramError, RankProgram, Totals};
 
 /// The graph of one rank: operations by number.

@@ -9,7 +9,7 @@ use odonata_units::{Bytes, Picoseconds, RankId};
 
 use super::{Graph, Schedule, Scheduled};
 use crate::replay::Compute;
-use crate::replay::survey::TraceFacts;
+use crate::replay::facts::TraceFacts;
 
 /// Most end points of a trace.
 const MAX_RANKS: u32 = 1 << 24;
