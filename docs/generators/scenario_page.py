@@ -46,6 +46,9 @@ HEADINGS = {
     "Collectives": "Collectives",
     "Record": "Record",
     "Job": "Jobs",
+    "Phases": "Phases",
+    "ComputePhase": "Computing between phases",
+    "RepeatPhase": "Repeated phases",
     "MappingTable": "Mapping",
     "DragonflyLinks": "Link classes",
     "CrayXcLinks": "Link classes",
@@ -88,13 +91,25 @@ def scenario_page(root: Path) -> str:
     page.definition("Record", "##", "`[record]`")
     page.definition("Job", "##", "`[[job]]`, once for each job")
     job = schema["$defs"]["Job"]["properties"]
+    applications, motifs = page.split(job["motif"], "flop_rate")
+    motifs = {"oneOf": [kind for kind in motifs["oneOf"] if kind["$ref"] != "#/$defs/Phases"]}
     page.choice(
         "### Motifs",
         "`motif = { kind = …, … }`: what the ranks of a job do, waiting for what they receive; "
         "the job ends when all are done.",
-        job["motif"],
+        motifs,
         "Motif",
     )
+    page.choice(
+        "### Applications",
+        "`motif = { kind = …, … }` with the skeleton of an application; [applications]"
+        "(applications.md) says what each one models and where its defaults are from.",
+        applications,
+        "Application",
+    )
+    page.definition("Phases", "###", '`motif = { kind = "phases", … }`')
+    page.definition("ComputePhase", "####", "In a list of phases: `{ compute = … }`")
+    page.definition("RepeatPhase", "####", "In a list of phases: `{ repeat = …, phases = [ … ] }`")
     page.choice(
         "### Traffic",
         "`traffic = { pattern = …, … }`: what the ranks of a job send whatever the network does, "
@@ -128,6 +143,14 @@ class _Page:
             definition["properties"],
             definition.get("required", ()),
         )
+
+    def split(self, value: Schema, key: str) -> tuple[Schema, Schema]:
+        """The kinds of a table that have a key, and those that do not."""
+        having, others = [], []
+        for choice in value["oneOf"]:
+            definition = self._definitions[choice["$ref"].rsplit("/", 1)[1]]
+            (having if key in definition["properties"] else others).append(choice)
+        return {"oneOf": having}, {"oneOf": others}
 
     def choice(self, heading: str, text: str, value: Schema, word: str) -> None:
         """Adds the sections of a table of several kinds: what they share, then each."""
@@ -238,6 +261,7 @@ class _Page:
             yield ", ".join(f'`"{constant}"`' for constant in _constants(value))
         elif "x-quantity" in value:
             words = {"duration": "duration", "size": "size", "rate": "bandwidth", "share": "share"}
+            words["floprate"] = "computing rate"
             quantity = words[value["x-quantity"]]
             yield f'{quantity}, e.g. `"{value["examples"][0]}"`'
         elif value.get("type") == "array":

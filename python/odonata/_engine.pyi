@@ -33,6 +33,9 @@ class ProgressReport(TypedDict):
     packet_hops: int
     fraction: float
 
+def application_defaults() -> str:
+    """Parameters of every application by default, by its name, as JSON."""
+
 def run(
     spec_json: str,
     progress: Callable[[ProgressReport], object] | None = None,

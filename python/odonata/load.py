@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, Tag, model_validator
+from pydantic import Field, Tag, ValidationError, model_validator
 
+from odonata.application import (
+    Amg,
+    Fft,
+    Gtc,
+    Hacc,
+    Halo3d26,
+    Lulesh,
+    Milc,
+    MiniAmr,
+    Nekbone,
+    Sweep3d,
+    Training,
+)
 from odonata.collectives import ALGORITHMS, ROOTED, Operation
+from odonata.errors import ScenarioError
 from odonata.model import (
-    Bandwidth,
     Count,
     Delay,
     Index,
@@ -23,7 +37,9 @@ from odonata.model import (
     is_text,
     tag,
 )
-from odonata.problem import problem
+from odonata.problem import problem, problems
+from odonata.toml_source import parse_toml, read_text
+from odonata.traffic import AnyTraffic
 from odonata.units import Duration, describe
 
 # --- Motifs: closed loop, each rank waits for what it receives ----------------
@@ -327,6 +343,99 @@ class Trace(Table):
         }
 
 
+class ComputePhase(Table):
+    """A phase in which every rank computes."""
+
+    compute: PositiveDuration
+    """How long."""
+
+    def normalised(self, directory: Path) -> dict[str, Any]:
+        """The engine's form of the phase."""
+        return {"compute-ps": int(self.compute)}
+
+
+class RepeatPhase(Table):
+    """Phases several times over."""
+
+    repeat: Count
+    """How often."""
+    phases: Annotated[list[Phase], Field(min_length=1)]
+    """Motifs, computing and repeats, one after another."""
+
+    def normalised(self, directory: Path) -> dict[str, Any]:
+        """The engine's form of the phase; files are found relative to `directory`."""
+        phases = [phase_form(phase, directory) for phase in self.phases]
+        return {"repeat": {"times": self.repeat, "phases": phases}}
+
+
+class PhaseFile(Table):
+    """A file of phases."""
+
+    phases: Annotated[list[Phase], Field(min_length=1)]
+    """Motifs, computing and repeats, one after another."""
+
+
+class Phases(Table):
+    """An application of several phases: motifs one after another, with repeats.
+
+    Each phase is a motif, `{ compute = … }`, or `{ repeat = …, phases = [ … ] }`. Ranks go from
+    phase to phase without waiting for others.
+    """
+
+    kind: Literal["phases"] = "phases"
+    """The motif."""
+    iterations: Count = 1
+    """How often each rank runs through all phases."""
+    phases: Annotated[list[Phase], Field(min_length=1)] | None = None
+    """Motifs, computing and repeats, one after another."""
+    file: str | None = None
+    """File that has `phases`, instead; relative to the scenario."""
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Phases:
+        if (self.phases is None) == (self.file is None):
+            found = "neither" if self.file is None else "both"
+            raise problem("phases", found, "either `phases` or `file`")
+        return self
+
+    def normalised(self, directory: Path) -> dict[str, Any]:
+        """The engine's form of the motif; files are found relative to `directory`.
+
+        Raises:
+            ScenarioError: If a file of phases cannot be read or is none.
+        """
+        phases = self.phases
+        if phases is None:
+            file = directory / str(self.file)
+            phases, directory = _read_phases(file), file.parent
+        forms = [phase_form(phase, directory) for phase in phases]
+        return {"kind": {"name": self.kind, "phases": forms}, "iterations": self.iterations}
+
+
+def phase_form(phase: Phase, directory: Path) -> dict[str, Any]:
+    """The engine's form of a phase; files are found relative to `directory`."""
+    form = phase.normalised(directory)
+    return form if isinstance(phase, ComputePhase | RepeatPhase) else {"motif": form}
+
+
+def _read_phases(file: Path) -> list[Phase]:
+    """The phases of a file."""
+    data = parse_toml(read_text(file), str(file))
+    try:
+        return PhaseFile.model_validate(data).phases
+    except ValidationError as error:
+        raise ScenarioError(problems(error, PhaseFile), str(file)) from None
+
+
+def _has(key: str) -> Callable[[Any], bool]:
+    """Whether a value is a table that has `key`."""
+
+    def has(value: Any) -> bool:
+        return key in value if isinstance(value, dict) else hasattr(value, key)
+
+    return has
+
+
 _EXCHANGES = "uniform-random|permutation|transpose|tornado|bisection-pairs|neighbour|group-tornado"
 Motif = Annotated[
     Annotated[AllToAll, Tag(tag("all-to-all"))]
@@ -340,157 +449,41 @@ Motif = Annotated[
     | Annotated[Broadcast, Tag(tag("broadcast"))]
     | Annotated[Collective, Tag(tag("collective"))]
     | Annotated[Matrix, Tag(tag("matrix"))]
-    | Annotated[Trace, Tag(tag("trace"))],
+    | Annotated[Trace, Tag(tag("trace"))]
+    | Annotated[Halo3d26, Tag(tag("halo3d-26"))]
+    | Annotated[Sweep3d, Tag(tag("sweep3d"))]
+    | Annotated[Fft, Tag(tag("fft"))]
+    | Annotated[Lulesh, Tag(tag("lulesh"))]
+    | Annotated[Amg, Tag(tag("amg"))]
+    | Annotated[Milc, Tag(tag("milc"))]
+    | Annotated[Nekbone, Tag(tag("nekbone"))]
+    | Annotated[MiniAmr, Tag(tag("mini-amr"))]
+    | Annotated[Hacc, Tag(tag("hacc"))]
+    | Annotated[Gtc, Tag(tag("gtc"))]
+    | Annotated[Training, Tag(tag("training"))]
+    | Annotated[Phases, Tag(tag("phases"))],
     chosen_by(
         "kind",
         *("all-to-all", "bisection", "halo2d", "halo3d", "halo4d"),
         *(_EXCHANGES, "shift", "group-shift", "broadcast", "collective", "matrix", "trace"),
+        *("halo3d-26", "sweep3d", "fft", "lulesh", "amg", "milc", "nekbone", "mini-amr", "hacc"),
+        *("gtc", "training", "phases"),
     ),
 ]
 
-# --- Traffic: open loop, offered whatever the network does --------------------
-
-
-class TrafficBase(Table):
-    """What all open-loop traffic has."""
-
-    message: PositiveSize
-    """Size of each message."""
-    process: Literal["poisson", "periodic", "bernoulli"] = "poisson"
-    """When a rank starts its messages: exponential gaps, fixed gaps, or with a fixed probability
-    in every slot."""
-    load: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    """Offered load of a node, as a fraction of the bandwidth of its terminal link; its ranks
-    share it."""
-    rate: Bandwidth | None = None
-    """Offered load of a rank."""
-    interval: PositiveDuration | None = None
-    """Mean time between two messages of a rank."""
-    slot: PositiveDuration | None = None
-    """With `process = "bernoulli"`: length of a slot. Default: the time that a message takes on
-    the terminal link."""
-
-    @model_validator(mode="after")
-    def _one_rate(self) -> TrafficBase:
-        given = [k for k in ("load", "rate", "interval") if getattr(self, k) is not None]
-        if len(given) != 1:
-            found = " and ".join(f"`{key}`" for key in given) or "none of them"
-            raise problem(given[-1] if given else "load", found, "one of load, rate and interval")
-        if self.slot is not None and self.process != "bernoulli":
-            raise problem("slot", describe(self.slot), 'only with process = "bernoulli"')
-        return self
-
-    def normalised(self) -> dict[str, Any]:
-        """The engine's form."""
-        if self.load is not None:
-            offered = {"load": self.load}
-        elif self.rate is not None:
-            offered = {"rate_bytes_per_s": int(self.rate)}
-        else:
-            offered = {"interval_ps": int(self.interval or 0)}
-        return {
-            "pattern": self.pattern_form(),
-            "message_bytes": int(self.message),
-            "process": self.process,
-            "slot_ps": None if self.slot is None else int(self.slot),
-            "offered": offered,
-        }
-
-    def pattern_form(self) -> dict[str, Any]:
-        """The engine's form of the pattern."""
-        return {"name": self.pattern}  # type: ignore[attr-defined]
-
-
-class Traffic(TrafficBase):
-    """Traffic by a pattern that needs no parameter."""
-
-    pattern: Literal[
-        "uniform-random",
-        "uniform-or-self",
-        "permutation",
-        "tornado",
-        "transpose",
-        "bisection",
-        "bisection-pairs",
-        "neighbour",
-        "group-tornado",
-    ]
-    """Whom a rank sends to: any other rank (`uniform-random`), any rank and itself, the partner
-    in a random permutation, r + ⌈n/2⌉ − 1 (`tornado`), the mirror place in a square matrix
-    (`transpose`), a random rank or the partner in the other half, either neighbour, or the rank
-    at the same place of the group half-way round (`group-tornado`)."""
-
-
-class GroupShift(TrafficBase):
-    """Traffic to another group: ADV+k, the worst case of minimal routing on a dragonfly."""
-
-    pattern: Literal["adversarial", "group-shift"]
-    """To a random rank (`adversarial`) or to the rank at the same place (`group-shift`) of the
-    group k groups further."""
-    k: int = 1
-    """Distance in groups, among those where the job has ranks."""
-
-    def pattern_form(self) -> dict[str, Any]:
-        """The engine's form of the pattern."""
-        return {"name": self.pattern, "k": self.k}
-
-
-class Shift(TrafficBase):
-    """Traffic to the rank a fixed distance further."""
-
-    pattern: Literal["shift"] = "shift"
-    """The pattern."""
-    offset: Count
-    """Rank r sends to r + offset (modulo the number of ranks)."""
-
-    def pattern_form(self) -> dict[str, Any]:
-        """The engine's form of the pattern."""
-        return {"name": self.pattern, "offset": self.offset}
-
-
-class Stencil(TrafficBase):
-    """Traffic to the neighbours in a grid of ranks."""
-
-    pattern: Literal["stencil"] = "stencil"
-    """The pattern."""
-    grid: Annotated[list[Count], Field(min_length=1, max_length=4)]
-    """Ranks along each dimension; their product is the number of ranks."""
-    periodic: bool = True
-    """Whether the grid wraps around."""
-
-    def pattern_form(self) -> dict[str, Any]:
-        """The engine's form of the pattern."""
-        return {"name": self.pattern, "grid": self.grid, "periodic": self.periodic}
-
-
-class HotSpot(TrafficBase):
-    """Traffic of which a share goes to a few ranks, the rest to any rank."""
-
-    pattern: Literal["hot-spot"] = "hot-spot"
-    """The pattern."""
-    hot_ranks: Annotated[list[Index], Field(min_length=1)]
-    """Ranks that draw more traffic."""
-    fraction: Annotated[float, Field(ge=0, le=1)]
-    """Share of the messages that goes to them."""
-
-    def pattern_form(self) -> dict[str, Any]:
-        """The engine's form of the pattern."""
-        return {"name": self.pattern, "hot_ranks": self.hot_ranks, "fraction": self.fraction}
-
-
-_PLAIN = (
-    "uniform-random|uniform-or-self|permutation|tornado|transpose|bisection|bisection-pairs"
-    "|neighbour|group-tornado"
-)
-_GROUPED = "adversarial|group-shift"
-AnyTraffic = Annotated[
-    Annotated[Traffic, Tag(tag(_PLAIN))]
-    | Annotated[GroupShift, Tag(tag(_GROUPED))]
-    | Annotated[Shift, Tag(tag("shift"))]
-    | Annotated[Stencil, Tag(tag("stencil"))]
-    | Annotated[HotSpot, Tag(tag("hot-spot"))],
-    chosen_by("pattern", _PLAIN, _GROUPED, "shift", "stencil", "hot-spot"),
+_PHASE_FORMS = {
+    "a motif (a table with `kind`)": _has("kind"),
+    "a table with `compute`": _has("compute"),
+    "a table with `repeat` and `phases`": _has("repeat"),
+}
+Phase = Annotated[
+    Annotated[Motif, Tag(tag("a motif (a table with `kind`)"))]
+    | Annotated[ComputePhase, Tag(tag("a table with `compute`"))]
+    | Annotated[RepeatPhase, Tag(tag("a table with `repeat` and `phases`"))],
+    by_form(_PHASE_FORMS),
 ]
+for _table in (RepeatPhase, PhaseFile, Phases):
+    _table.model_rebuild()
 
 # --- Jobs ---------------------------------------------------------------------
 

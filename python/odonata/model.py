@@ -16,7 +16,7 @@ from pydantic import (
 
 from odonata.errors import ScenarioError
 from odonata.problem import problems
-from odonata.units import Duration, Quantity, Rate, Share, Size, UnitError, quantity_error
+from odonata.units import Duration, FlopRate, Quantity, Rate, Share, Size, UnitError, quantity_error
 
 
 class Table(BaseModel):
@@ -67,6 +67,8 @@ PositiveDuration = Annotated[Duration, _between(Duration(1))]
 PositiveSize = Annotated[Size, _between(Size(1))]
 #: The rate of a link or source.
 Bandwidth = Annotated[Rate, _between(Rate("1 kB/s"), Rate("1000 TB/s"))]
+#: How fast something computes.
+Computing = Annotated[FlopRate, _between(FlopRate(1))]
 #: Precision of a mean.
 Precision = Annotated[Share, _between(Share("0.01 %"), Share("50 %"))]
 #: A number of things, at least one.

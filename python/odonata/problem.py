@@ -66,7 +66,8 @@ def _members(annotation: Any, name: str = "") -> list[tuple[Any, str]]:
     if get_origin(annotation) is Annotated:
         inner, *metadata = get_args(annotation)
         tags = [item.tag for item in metadata if isinstance(item, Tag)]
-        return _members(inner, tags[0] if tags else name)
+        # A union with a tag is one member of the union around it.
+        return [(inner, tags[0])] if tags else _members(inner, name)
     if get_origin(annotation) in (Union, UnionType):
         return [member for part in get_args(annotation) for member in _members(part, name)]
     return [(annotation, name)]

@@ -33,7 +33,7 @@ from typing_extensions import Self
 
 from odonata.collectives import Collectives, Library
 from odonata.errors import Problem, ScenarioError
-from odonata.load import Job
+from odonata.load import Job, Motif, Phase, Phases, RepeatPhase
 from odonata.model import (
     Bandwidth,
     Count,
@@ -50,6 +50,7 @@ from odonata.model import (
 )
 from odonata.network import Network
 from odonata.problem import key_path, problem, problems
+from odonata.toml_source import parse_toml, read_text
 from odonata.toml_text import toml_text
 from odonata.units import Duration, Size, describe
 
@@ -308,7 +309,7 @@ class Scenario(Table):
             network["links"] = {k: v for k, v in network["links"].items() if k in used}
         for job, table in zip(self.job, data.get("job", []), strict=True):
             if job.motif is not None:
-                table["motif"] = {"kind": job.motif.kind, **table["motif"]}
+                table["motif"] = _with_kinds(job.motif, table["motif"])
             if job.traffic is not None:
                 table["traffic"] = {"pattern": job.traffic.pattern, **table["traffic"]}
         return data
@@ -373,35 +374,6 @@ class Scenario(Table):
             message = f'found "{text}"; allowed: KEY=VALUE, such as network.p=4'
             raise ScenarioError([Problem("--set", message, f'"{text}"')], self._file)
         return key.strip(), typed_value(value)
-
-
-def read_text(file: str | os.PathLike[str]) -> str:
-    """The text of a scenario or study file.
-
-    Raises:
-        ScenarioError: If it cannot be read or is no text.
-    """
-    name = os.fspath(file)
-    try:
-        return Path(file).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        message = f"byte {error.start} is not UTF-8; a scenario is a UTF-8 text file"
-        raise ScenarioError([Problem("", message)], name) from None
-    except OSError as error:
-        message = f"cannot be read: {error.strerror or error}"
-        raise ScenarioError([Problem("", message)], name) from None
-
-
-def parse_toml(text: str, file: str = "") -> dict[str, Any]:
-    """The tables of a TOML text.
-
-    Raises:
-        ScenarioError: If it is no TOML; tells line and column.
-    """
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError([_syntax_problem(str(error), text)], file) from None
 
 
 def set_key(data: dict[str, Any], key: str, value: Any, file: str = "") -> list[str]:
@@ -484,24 +456,20 @@ def typed_value(text: str) -> Any:
     return text
 
 
-#: A number with a unit where TOML wants a text in quotes.
-_BARE_QUANTITY = re.compile(r"=\s*([\d._]+\s*[A-Za-zµμ][A-Za-z/]*)\s*(#.*|[,}].*)?$")
+def _with_kinds(phase: Motif | Phase, data: dict[str, Any]) -> dict[str, Any]:
+    """The form of a motif or phase with its kind first, also of those in it."""
+    if isinstance(phase, (Phases, RepeatPhase)) and phase.phases is not None:
+        inner = zip(phase.phases, data["phases"], strict=True)
+        data = {**data, "phases": [_with_kinds(part, table) for part, table in inner]}
+    kind = getattr(phase, "kind", None)
+    return data if kind is None else {"kind": kind, **data}
 
 
-def _syntax_problem(error: str, text: str) -> Problem:
-    """What is wrong with a text that is no TOML."""
-    match = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", error, re.S)
-    if match is None:
-        return Problem("", f"is no valid TOML: {error}")
-    lines = text.splitlines() or [""]
-    line = int(match[2]) if match[2] else len(lines)
-    column = int(match[3]) if match[3] else len(lines[-1]) + 1
-    source = lines[min(line, len(lines)) - 1]
-    bare = _BARE_QUANTITY.search(source)
-    message = f"line {line}, column {column}: {match[1]}: {source.strip()}"
-    if bare:
-        message += f' (quantities are texts in quotes: "{bare[1].strip()}")'
-    return Problem("", message, source.strip(), "valid TOML")
+def _with_phases(motif: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """A motif and all that it has in its phases."""
+    if motif is None:
+        return []
+    return [motif, *(part for phase in motif.get("phases", []) for part in _with_phases(phase))]
 
 
 def _move_paths(data: dict[str, Any], old: Path, new: Path) -> None:
@@ -509,9 +477,8 @@ def _move_paths(data: dict[str, Any], old: Path, new: Path) -> None:
     network = data["network"]
     tables = [(network, "file"), (network, "arrangement_file")]
     for job in data.get("job", []):
-        tables += [
-            (table, "file") for table in (job.get("motif"), job.get("mapping")) if table is not None
-        ]
+        motifs = _with_phases(job.get("motif"))
+        tables += [(table, "file") for table in (*motifs, job.get("mapping")) if table is not None]
     for table, key in tables:
         if isinstance(table, dict) and key in table and not Path(table[key]).is_absolute():
             table[key] = Path(os.path.relpath(old / table[key], new)).as_posix()

@@ -250,6 +250,24 @@ class Rate(Quantity):
         return super()._hint(unit)
 
 
+class FlopRate(Quantity):
+    """Floating-point operations per second, rounded to a whole number."""
+
+    kind = "a computing rate"
+    base_unit = "FLOP/s"
+    example = "10 GFLOP/s"
+    rounds = True
+    units: ClassVar[Mapping[str, Fraction]] = {
+        "FLOP/s": Fraction(1),
+        "kFLOP/s": Fraction(10**3),
+        "MFLOP/s": Fraction(10**6),
+        "GFLOP/s": Fraction(10**9),
+        "TFLOP/s": Fraction(10**12),
+        "PFLOP/s": Fraction(10**15),
+    }
+    printed_units = tuple(units)
+
+
 class Share(Quantity):
     """A part of a whole, in millionths."""
 

@@ -9,10 +9,11 @@ import pytest
 
 import odonata
 from odonata import Rate, Scenario, ScenarioError, Size
-from odonata.load import Halo3d, Job, Matrix, Traffic
+from odonata.load import Halo3d, Job, Matrix
 from odonata.network import Crossbar, Dragonfly, DragonflyLinks, Link, Routing
 from odonata.scenario import Simulation, set_key, tomllib
 from odonata.schema import scenario_schema
+from odonata.traffic import Traffic
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").rglob("*.toml"))

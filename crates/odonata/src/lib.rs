@@ -54,6 +54,7 @@ pub use cost::{Cost, peak_rss_bytes};
 pub use error::{Error, SpecError};
 pub use inspect::{EXPORT_FORMATS, Proof, describe, export, verify, wiring};
 pub use jobs::{PlannedJob, plan_jobs};
+pub use load::application_defaults;
 pub use mapping::{MappingCost, MappingCosts, mapping_costs};
 pub use odonata_network::routing::AnyRouting;
 pub use odonata_network::verify::{Options as VerifyOptions, Sample, Verdict, VerifyError};

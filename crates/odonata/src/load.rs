@@ -1,9 +1,10 @@
 //! From a job's motif or traffic to what its ranks do.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use odonata_load::application::Setting;
+use odonata_load::application::{Application, Pace, Setting};
 use odonata_load::collective::Algorithms;
 use odonata_load::matrix::{CommunicationMatrix, MatrixError, ReadOptions, read_matrix};
 use odonata_load::motif::{
@@ -23,6 +24,17 @@ use odonata_units::{Bandwidth, Bytes, GroupId, JobId, NodeId, Picoseconds, RankI
 use crate::collectives;
 use crate::error::SpecError;
 use crate::spec::{self, Load, Motif, MotifKind, Offered, RepeatRank, Traffic};
+
+/// Parameters of every application by default, by its name: a
+/// [`MotifKind::Application`] each.
+pub fn application_defaults() -> BTreeMap<&'static str, MotifKind> {
+    let applications = Application::NAMES.iter().filter_map(|name| {
+        let application = Application::by_name(name)?;
+        let pace = Some(Pace::FlopPerS(application.flop_per_s()));
+        Some((*name, MotifKind::Application { application, pace }))
+    });
+    applications.collect()
+}
 
 /// What a load may depend on.
 pub(crate) struct JobContext<'a> {

@@ -30,6 +30,14 @@ mod _engine {
     #[pymodule_export]
     const VERSION: &str = odonata::VERSION;
 
+    /// Parameters of every application by default, by its name, as JSON: what a
+    /// scenario's motif has as its kind.
+    #[pyfunction]
+    fn application_defaults() -> PyResult<String> {
+        let defaults = odonata::application_defaults();
+        serde_json::to_string(&defaults).map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
     /// Simulates a scenario.
     ///
     /// Returns a dict: "meta" holds scalars, every other entry is a table, a

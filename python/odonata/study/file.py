@@ -13,8 +13,8 @@ from typing_extensions import Self
 from odonata.errors import Problem, ScenarioError
 from odonata.model import Count, Index, Table, by_form, is_list, is_number, is_text, tag
 from odonata.problem import problem, problems
-from odonata.scenario import parse_toml, read_text
 from odonata.study.measures import Measure
+from odonata.toml_source import parse_toml, read_text
 from odonata.units import describe
 
 #: A name that becomes a column of the dataset.

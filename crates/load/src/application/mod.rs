@@ -158,6 +158,13 @@ macro_rules! applications {
                 }
             }
 
+            /// Floating-point operations per second of a rank, if nothing else is said.
+            pub fn flop_per_s(&self) -> f64 {
+                match self {
+                    $(Self::$skeleton(_) => $skeleton::FLOP_PER_S,)*
+                }
+            }
+
             /// The application of this name with all parameters as by default.
             pub fn by_name(name: &str) -> Option<Self> {
                 match name {

@@ -1,0 +1,65 @@
+"""Reads the TOML of scenarios, phases and studies."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from odonata.errors import Problem, ScenarioError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:  # pragma: no cover
+    import tomli as tomllib
+
+
+def read_text(file: str | os.PathLike[str]) -> str:
+    """The text of a scenario or study file.
+
+    Raises:
+        ScenarioError: If it cannot be read or is no text.
+    """
+    name = os.fspath(file)
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        message = f"byte {error.start} is not UTF-8; allowed: a UTF-8 text file"
+        raise ScenarioError([Problem("", message)], name) from None
+    except OSError as error:
+        message = f"cannot be read: {error.strerror or error}"
+        raise ScenarioError([Problem("", message)], name) from None
+
+
+def parse_toml(text: str, file: str = "") -> dict[str, Any]:
+    """The tables of a TOML text.
+
+    Raises:
+        ScenarioError: If it is no TOML; tells line and column.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError([_syntax_problem(str(error), text)], file) from None
+
+
+#: A number with a unit where TOML wants a text in quotes.
+_BARE_QUANTITY = re.compile(r"=\s*([\d._]+\s*[A-Za-zµμ][A-Za-z/]*)\s*(#.*|[,}].*)?$")
+
+
+def _syntax_problem(error: str, text: str) -> Problem:
+    """What is wrong with a text that is no TOML."""
+    match = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", error, re.S)
+    if match is None:
+        return Problem("", f"is no valid TOML: {error}")
+    lines = text.splitlines() or [""]
+    line = int(match[2]) if match[2] else len(lines)
+    column = int(match[3]) if match[3] else len(lines[-1]) + 1
+    source = lines[min(line, len(lines)) - 1]
+    bare = _BARE_QUANTITY.search(source)
+    message = f"line {line}, column {column}: {match[1]}: {source.strip()}"
+    if bare:
+        message += f' (quantities are texts in quotes: "{bare[1].strip()}")'
+    return Problem("", message, source.strip(), "valid TOML")
