@@ -16,7 +16,7 @@ from odonata.schema import scenario_schema
 from odonata.traffic import Traffic
 
 ROOT = Path(__file__).resolve().parents[2]
-EXAMPLES = sorted((ROOT / "examples").rglob("*.toml"))
+EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 
 TWO_STENCILS = """
 title = "Two stencil jobs share a small dragonfly"
