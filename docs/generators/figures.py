@@ -5,7 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import odonata
+from odonata.bisection import bisection_sweep
+from odonata.plots import new_figure, save, style
+from odonata.plots.bisection import draw_bisection
 from odonata.results import Result
+from odonata.scenario import Scenario
 
 
 def demo_figures(root: Path) -> None:
@@ -14,3 +18,14 @@ def demo_figures(root: Path) -> None:
     figures = root / "docs" / "figures"
     figures.mkdir(exist_ok=True)
     result.plot.overview(figures / "demo-overview.png")
+
+
+def bisection_figure(root: Path) -> None:
+    """Bisection width over α of the machine of Kaplan et al. 2017, figure 2."""
+    machine = {"family": "dragonfly", "p": 2, "a": 4, "h": 2}
+    alphas = [0.5 + step / 8 for step in range(31)]
+    widths = list(bisection_sweep(Scenario.from_dict({"network": machine}), alphas))
+    with style():
+        figure = new_figure(6.4, 3.8)
+        draw_bisection(figure, widths, "Dragonfly of 9 groups of 4 routers, 2 global links each")
+    save(figure, root / "docs" / "figures" / "bisection.png")

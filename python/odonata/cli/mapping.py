@@ -91,26 +91,32 @@ def mapping(
         first = rows[0]
         sent = display.size(first["bytes"])
         period = "an iteration" if first["per_iteration"] else "in all"
+        own = "" if compare else f", mapping {escape(first['mapping'])}"
         console.print(
             f"[bold]{escape(job)}[/]: {first['ranks']:,} ranks on {first['nodes']:,} nodes "
-            f"send {sent} {period}"
+            f"send {sent} {period}{own}",
+            soft_wrap=True,
         )
-        console.print(_table(rows))
+        console.print(_table(rows, compare))
     if out is not None:
         console.print(f"Written: [bold]{out}[/]", soft_wrap=True)
 
 
-def _table(rows: list[dict[str, Any]]) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("Mapping")
-    columns = ("within\na node", "a router", "a group", "hop-bytes", "mean\nhops")
+def _table(rows: list[dict[str, Any]], compare: bool) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=0)
+    if compare:
+        table.add_column("\nMapping", no_wrap=True)
+    columns = ("within\nnode", "\nrouter", "\ngroup", "hop-\nbytes", "mean\nhops")
     for column in (*columns, "busiest\nterminal", "\nlocal", "\nglobal"):
-        table.add_column(column, justify="right")
+        table.add_column(column, justify="right", no_wrap=True)
     for row in rows:
         shares = [row[f"share_in_{where}"] for where in ("node", "router", "group")]
         busiest = [row[f"busiest_{kind}_ns"] for kind in ("terminal", "local", "global")]
+        # The rows of swaps follow the mapping from which they start.
+        name = row["mapping"].replace("graph-bisection, swapped for ", " + swap, ")
+        name = name.replace("hop-bytes", "bytes").replace("link load", "load")
         table.add_row(
-            escape(row["mapping"]),
+            *([escape(name)] if compare else []),
             *(display.percent(share) for share in shares),
             display.size(row["hop_bytes"]),
             display.decimal(row["mean_hops"]),
