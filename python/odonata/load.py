@@ -562,17 +562,18 @@ class Job(Table):
     all of random routers or groups, or a list of nodes."""
     mapping: Annotated[
         Annotated[
-            Literal["linear", "random", "greedy", "graph-bisection"],
+            Literal["linear", "random", "random-halves", "greedy", "graph-bisection"],
             Tag(tag("a name")),
         ]
         | Annotated[list[Index], Field(min_length=1), Tag(tag("a list"))]
         | Annotated[MappingTable, Tag(tag("a table"))],
         by_form({"a name": is_text, "a list": is_list, "a table": is_table}),
     ] = "linear"
-    """Which rank sits on which of them: node after node, at random, or near to those that it
-    talks to ([mapping](mapping.md)): the heaviest communicators first (`greedy`), or by cutting
-    application and network in two again and again (`graph-bisection`). Or explicitly: the index
-    of each rank's node among the job's nodes, as a list or in a file."""
+    """Which rank sits on which of them: node after node, at random, at random within each half of
+    the job (`random-halves`: no rank leaves its half, as for `bisection` over a given cut), or
+    near to those that it talks to ([mapping](mapping.md)): the heaviest communicators first
+    (`greedy`), or by cutting application and network in two again and again (`graph-bisection`).
+    Or explicitly: the index of each rank's node among the job's nodes, as a list or in a file."""
     motif: Motif | None = None
     """What its ranks do, waiting for what they receive."""
     traffic: AnyTraffic | None = None
@@ -598,6 +599,8 @@ class Job(Table):
             mapping: dict[str, Any] = {"policy": "explicit", "node_of_rank": self.mapping}
         elif isinstance(self.mapping, MappingTable):
             mapping = self.mapping.normalised(directory)
+        elif self.mapping == "random-halves":
+            mapping = {"policy": self.mapping}
         else:
             mapping = MappingTable(policy=self.mapping).normalised(directory)
         return {

@@ -279,6 +279,7 @@ fn mapping_policy(
     match mapping {
         Mapping::Linear | Mapping::Fitted { .. } => Ok((MappingPolicy::Linear, path("mapping"))),
         Mapping::Random => Ok((MappingPolicy::Random, path("mapping"))),
+        Mapping::RandomHalves => Ok((MappingPolicy::RandomHalves, path("mapping"))),
         Mapping::Explicit { node_of_rank } => of_indices(node_of_rank, "mapping"),
         Mapping::File { file } => {
             let key = path("mapping.file");

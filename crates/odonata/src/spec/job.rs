@@ -85,6 +85,8 @@ pub enum Mapping {
     Linear,
     /// At random.
     Random,
+    /// At random, each half of the job by itself.
+    RandomHalves,
     /// As listed.
     Explicit {
         /// Index of each rank's node among the job's nodes.

@@ -29,6 +29,9 @@ pub enum MappingPolicy {
     /// The slots that a linear mapping fills, in random order: every node has as
     /// many ranks as there, but which ones is left to chance.
     Random,
+    /// As `Random`, but each half of the job by itself: the first ⌊n/2⌋ ranks
+    /// share the slots that a linear mapping gives them, the others theirs.
+    RandomHalves,
     /// The node of each rank.
     Explicit(Vec<NodeId>),
 }
@@ -167,6 +170,13 @@ pub fn map_ranks(
         MappingPolicy::Random => {
             let mut slots: Vec<NodeId> = linear().collect();
             stream.shuffle(&mut slots);
+            slots
+        }
+        MappingPolicy::RandomHalves => {
+            let mut slots: Vec<NodeId> = linear().collect();
+            let (first, second) = slots.split_at_mut(ranks as usize / 2);
+            stream.shuffle(first);
+            stream.shuffle(second);
             slots
         }
         MappingPolicy::Explicit(listed) => {
@@ -323,6 +333,21 @@ mod tests {
         }
         // 5! / (2! 2! 1!) = 30 different orders of the slots.
         assert_eq!(orders.len(), 30);
+    }
+
+    #[test]
+    fn random_halves_keep_their_slots() {
+        let mut orders = std::collections::BTreeSet::new();
+        for seed in 0..400 {
+            let nodes = mapped(5, 2, MappingPolicy::RandomHalves, seed).unwrap();
+            // Linear: 9 9 | 4 4 7. Ranks 0 and 1 are the first half.
+            assert_eq!(nodes[..2], [9, 9]);
+            let mut second = nodes[2..].to_vec();
+            second.sort_unstable();
+            assert_eq!(second, [4, 4, 7]);
+            orders.insert(nodes);
+        }
+        assert_eq!(orders.len(), 3);
     }
 
     #[test]
