@@ -160,6 +160,30 @@ figure = "job.*"""
     assert (large.job[0].nodes, str(large.simulation.packet)) == (12, "2 KiB")
 
 
+def test_rules_set_what_follows_from_the_axes(file: Path) -> None:
+    rule = """
+[[rule]]
+when = "alpha == 2"
+set = { "job.0.motif.iterations" = 8, "network.routing.via" = "router" }
+
+[quick]
+"""
+    sweep = Sweep(StudyFile.from_file(changed(file, "\n[quick]\n", rule)))
+    found = {
+        (p.axes["alpha"], p.scenario.to_dict()["job"][0]["motif"]["iterations"])
+        for p in sweep.points
+    }
+    assert found == {(None, 4), (0.5, 4), (2, 8)}
+    with pytest.raises(
+        ScenarioError, match=r"rule\[0\]\.set: job\[0\]\.motif\.iterations: found 0"
+    ):
+        Sweep(
+            StudyFile.from_file(
+                changed(file, '"job.0.motif.iterations" = 8', '"job.0.motif.iterations" = 0')
+            )
+        )
+
+
 def test_repetitions_by_condition_and_seeds(file: Path) -> None:
     new = """seeds = [7, 9, 11]
 repetitions = [{ when = "routing == 'minimal'", count = 1 }, { count = 3 }]"""

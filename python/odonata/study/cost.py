@@ -9,7 +9,7 @@ from typing import Any
 from odonata.scenario import Scenario
 
 #: Packet-hops that one core simulates in a second, where nothing has been measured yet.
-HOPS_PER_S = 1.0e6
+HOPS_PER_S = 2.0e6
 #: Links that a packet crosses, the node's two included.
 _HOPS = {"minimal": 4.5, "shortest-path": 4.0}
 _DETOURED_HOPS = 6.5

@@ -125,6 +125,15 @@ class Axis(Table):
         return found
 
 
+class Rule(Table):
+    """Keys that follow from the values of the axes, without being an axis."""
+
+    when: str
+    """Condition on the axes."""
+    set: dict[str, Any]
+    """Keys of the scenario and their values, where it is true."""
+
+
 class Repetitions(Table):
     """How often the points are simulated for which a condition is true."""
 
@@ -261,6 +270,9 @@ class StudyFile(Table):
     """The base scenario itself, instead of `base`."""
     axis: list[Axis] = Field(default_factory=list)
     """What changes. All values of one axis are combined with all of the next."""
+    rule: list[Rule] = Field(default_factory=list)
+    """What else is set under some condition, after the axes; all rules whose condition is true,
+    in the order of the file."""
     where: str | None = None
     """Condition on the axes: combinations that are simulated. Default: all."""
     repetitions: Annotated[

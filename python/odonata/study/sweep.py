@@ -96,6 +96,10 @@ class Sweep:
             self._condition(f"axis[{n}].when", axis.when, self.axes[:n])
             for n, axis in enumerate(study.axis)
         ]
+        self._rules = [
+            (self._condition(f"rule[{n}].when", rule.when), rule)
+            for n, rule in enumerate(study.rule)
+        ]
         self.points = self._points()
 
     def _condition(
@@ -206,6 +210,10 @@ class Sweep:
             place = f"axis[{number}].{part}[{position}]"
             for key, value in axis.settings()[position][1].items():
                 self._set(data, key, value, place, axes, origin)
+        for number, (condition, rule) in enumerate(self._rules):
+            if condition is None or condition.holds(axes):
+                for key, value in rule.set.items():
+                    self._set(data, key, value, f"rule[{number}].set", axes, origin)
         if self.quick and self.study.quick is not None:
             for key, value in self.study.quick.set.items():
                 self._set(data, key, value, "quick.set", axes, origin)
