@@ -1,9 +1,10 @@
 """Studies that are study files, and whose pages are part of docs/.
 
-    .venv/bin/python docs/studies/study_files.py [NAME …]    # minutes
+    .venv/bin/python docs/studies/study_files.py [--as-is] [NAME …]    # half an hour
 
 Runs each study (or what is missing of it, in results/), draws its pictures into docs/figures and
-writes its page. Equal versions give equal files.
+writes its page. Equal versions give equal files. With ``--as-is`` nothing is simulated: the page
+shows the points that are there, and says how many are missing.
 """
 
 from __future__ import annotations
@@ -30,13 +31,16 @@ STUDIES = {
 
 def main(names: list[str]) -> None:
     """Runs the studies and keeps what they found."""
-    for name in names or STUDIES:
+    as_is = "--as-is" in names
+    for name in [name for name in names if name != "--as-is"] or STUDIES:
         file = STUDIES[name]
-        study = StudyFile.from_file(file)
+        sweep = Sweep(StudyFile.from_file(file))
+        study = sweep.study
         directory = ROOT / "results" / file.stem
-        table = run_sweep(Sweep(study), directory)
+        table = run_sweep(sweep, directory, points=[] if as_is else None)
         known = file.stem if file.parent == LIBRARY else file.relative_to(ROOT).as_posix()
-        write_page(study, table, directory, command=f"odonata study {known}")
+        command = f"odonata study {known}"
+        write_page(study, table, directory, command=command, total=len(sweep.points))
         text = (directory / PAGE_FILE).read_text(encoding="utf-8")
         for figure in study.figure:
             kept = f"{name}-{figure.name}.png"

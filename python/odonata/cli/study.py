@@ -192,14 +192,14 @@ def _run_file(
             raise KeyboardInterrupt(message) from None
     named = file.stem if file.parent == LIBRARY else file.as_posix()
     command = f"odonata study {named}" + (" --quick" if quick else "")
-    verdicts = write_page(chosen, table, directory, command=command)
+    total = len(sweep.points)
+    verdicts = write_page(chosen, table, directory, command=command, total=total)
     console = terminal()
     console.print(f"[bold]{chosen.title}[/]", soft_wrap=True)
     for verdict in verdicts:
         text = f"{verdict.text}: {verdict.finding.claim}; published {verdict.published}"
         console.print(f"  {text}, ours {verdict.ours}", markup=False, soft_wrap=True)
-    done, total = len(table), len(sweep.points)
-    console.print(f"{done} of {total} points are done", highlight=False)
+    console.print(f"{len(table)} of {total} points are done", highlight=False)
     console.print(f"Results: {directory} ({PAGE_FILE}, dataset.parquet)", markup=False)
 
 

@@ -153,7 +153,7 @@ class _Drawing:
         if figure.y_label:
             return figure.y_label
         measure = next(m for m in self._study.measure if m.column_name == figure.y)
-        return f"{measure.label} (relative)" if figure.relative_to else measure.label
+        return f"{measure.what} (relative)" if figure.relative_to else measure.label
 
     def _legend(self, canvas: Any) -> None:
         handles = [

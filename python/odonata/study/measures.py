@@ -150,10 +150,14 @@ class Measure(Table):
         return next((unit for unit, (_, factor) in units.items() if factor == 1), "")
 
     @property
+    def what(self) -> str:
+        """What it is, without its unit."""
+        return self.about or (self.name or self._stem()).replace("_", " ")
+
+    @property
     def label(self) -> str:
         """What it is, with its unit, for pictures and tables."""
-        what = self.about or (self.name or self._stem()).replace("_", " ")
-        return f"{what}, {self.unit_text}" if self.unit_text else what
+        return f"{self.what}, {self.unit_text}" if self.unit_text else self.what
 
     def value(self, result: Result) -> float | None:
         """The figure of a run; ``None`` where there is none, such as the end of a job cut off.

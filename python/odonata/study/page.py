@@ -18,7 +18,7 @@ _LISTED = 24
 
 
 def write_page(
-    study: StudyFile, table: pa.Table, directory: Path, *, command: str
+    study: StudyFile, table: pa.Table, directory: Path, *, command: str, total: int
 ) -> list[Verdict]:
     """Draws a study's pictures and writes its page.
 
@@ -27,6 +27,7 @@ def write_page(
         table: Its dataset; may lack points.
         directory: For the pictures, ``findings.csv`` and ``study.md``.
         command: That makes them.
+        total: Simulations that belong to the study.
 
     Returns:
         What the data say of the findings.
@@ -38,7 +39,8 @@ def write_page(
     pictures = draw(study, table, directory)
     if verdicts:
         write_findings(verdicts, directory / FINDINGS_FILE)
-    text = page(study, table, verdicts, [picture.name for picture in pictures], command=command)
+    names = [picture.name for picture in pictures]
+    text = page(study, table, verdicts, names, command=command, total=total)
     (directory / PAGE_FILE).write_text(text, encoding="utf-8")
     return verdicts
 
@@ -50,6 +52,7 @@ def page(
     pictures: Sequence[str],
     *,
     command: str,
+    total: int,
 ) -> str:
     """The page as Markdown.
 
@@ -59,12 +62,13 @@ def page(
         verdicts: Of its findings.
         pictures: Of its figures, relative to the page.
         command: That writes the page.
+        total: Simulations that belong to the study; the page says if some are missing.
     """
     parts = [f"# {study.title}\n"]
     if study.text:
         parts.append(study.text.strip() + "\n")
     parts.append(f"Written by\n\n```sh\n{command}\n```\n")
-    parts.append(_setting(study, table))
+    parts.append(_setting(study, table, total))
     if verdicts:
         parts.append(_findings(verdicts))
     if pictures:
@@ -75,7 +79,7 @@ def page(
     return "\n".join(parts)
 
 
-def _setting(study: StudyFile, table: pa.Table) -> str:
+def _setting(study: StudyFile, table: pa.Table, total: int) -> str:
     lines = ["| axis | keys | values simulated |", "|---|---|---|"]
     for axis in study.axis:
         there = {value for value in table[axis.column].to_pylist() if value is not None}
@@ -86,7 +90,9 @@ def _setting(study: StudyFile, table: pa.Table) -> str:
         shown = ", ".join(f"`{key}`" for key in keys)
         lines.append(f"| {axis.column} | {shown} | {values} |")
     points, runs = len(table.group_by(_axes(study)).aggregate([])), len(table)
-    lines.append(f"\n{runs} simulations of {points} points.\n")
+    lines.append(f"\n{runs} simulations of {points} combinations.\n")
+    if runs < total:
+        lines.append(f"**Not complete**: the study has {total} simulations.\n")
     return "\n".join(lines)
 
 
