@@ -279,7 +279,9 @@ def test_schema_accepts_what_the_models_accept(file: Path) -> None:
     from odonata.scenario import tomllib
 
     check = jsonschema.Draft202012Validator(study_schema())
-    for path in (file, *LIBRARY.glob("*.toml")):
+    examples = Path(__file__).resolve().parents[2] / "examples" / "studies"
+    assert list(examples.glob("*.toml"))
+    for path in (file, *LIBRARY.glob("*.toml"), *examples.glob("*.toml")):
         check.validate(tomllib.loads(path.read_text(encoding="utf-8")))
         StudyFile.from_file(path)
     with pytest.raises(jsonschema.ValidationError):
