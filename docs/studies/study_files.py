@@ -13,6 +13,8 @@ import shutil
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+
 from odonata.cli.study import LIBRARY
 from odonata.study.file import StudyFile
 from odonata.study.page import FINDINGS_FILE, PAGE_FILE, write_page
@@ -33,26 +35,37 @@ def main(names: list[str]) -> None:
     """Runs the studies and keeps what they found."""
     as_is = "--as-is" in names
     for name in [name for name in names if name != "--as-is"] or STUDIES:
-        file = STUDIES[name]
-        sweep = Sweep(StudyFile.from_file(file))
-        study = sweep.study
-        directory = ROOT / "results" / file.stem
+        sweep = Sweep(StudyFile.from_file(STUDIES[name]))
+        directory = ROOT / "results" / STUDIES[name].stem
         table = run_sweep(sweep, directory, points=[] if as_is else None)
-        known = file.stem if file.parent == LIBRARY else file.relative_to(ROOT).as_posix()
-        command = f"odonata study {known}"
-        write_page(study, table, directory, command=command, total=len(sweep.points))
-        text = (directory / PAGE_FILE).read_text(encoding="utf-8")
-        for figure in study.figure:
-            kept = f"{name}-{figure.name}.png"
-            shutil.copyfile(directory / f"{figure.name}.png", DOCS / "figures" / kept)
-            text = text.replace(f"({figure.name}.png)", f"(figures/{kept})")
-        if study.finding:
-            kept = f"{name.replace('-', '_')}_findings.csv"
-            shutil.copyfile(directory / FINDINGS_FILE, DOCS / "studies" / kept)
-            text = text.replace(f"`{FINDINGS_FILE}`", f"[{kept}](studies/{kept})")
-        page = DOCS / f"{name}.md"
-        page.write_text(text, encoding="utf-8")
-        print(page.relative_to(ROOT))
+        keep(name, sweep, table, directory)
+
+
+def keep(name: str, sweep: Sweep, table: pa.Table, directory: Path) -> None:
+    """Writes a study's page, and its pictures and findings where the page links to them.
+
+    Args:
+        name: Of the page.
+        sweep: The study.
+        table: Its dataset.
+        directory: Of its results.
+    """
+    file, study = STUDIES[name], sweep.study
+    known = file.stem if file.parent == LIBRARY else file.relative_to(ROOT).as_posix()
+    command = f"odonata study {known}"
+    write_page(study, table, directory, command=command, total=len(sweep.points))
+    text = (directory / PAGE_FILE).read_text(encoding="utf-8")
+    for figure in study.figure:
+        kept = f"{name}-{figure.name}.png"
+        shutil.copyfile(directory / f"{figure.name}.png", DOCS / "figures" / kept)
+        text = text.replace(f"({figure.name}.png)", f"(figures/{kept})")
+    if study.finding:
+        kept = f"{name.replace('-', '_')}_findings.csv"
+        shutil.copyfile(directory / FINDINGS_FILE, DOCS / "studies" / kept)
+        text = text.replace(f"`{FINDINGS_FILE}`", f"[{kept}](studies/{kept})")
+    page = DOCS / f"{name}.md"
+    page.write_text(text, encoding="utf-8")
+    print(page.relative_to(ROOT))
 
 
 if __name__ == "__main__":

@@ -127,7 +127,8 @@ class _Drawing:
                 say_empty(canvas, figure.title or figure.name, "no point has been simulated yet")
                 save(canvas, path)
                 return
-            width = max(3.2 * len(columns) + 0.6, 4.8)
+            # Wide enough for the panels and for the title.
+            width = max(3.2 * len(columns) + 0.6, 4.8, 0.09 * len(figure.title))
             canvas = new_figure(width, 2.7 * len(rows) + 0.9)
             grid = canvas.subplots(len(rows), len(columns), squeeze=False, sharey=True, sharex=True)
             for row, panels in zip(rows, grid, strict=True):
