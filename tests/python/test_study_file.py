@@ -1,5 +1,6 @@
 """Study files: what they declare, what is wrong with bad ones, and what comes out of a sweep."""
 
+import importlib.util
 import json
 import os
 import random
@@ -584,11 +585,15 @@ def test_dask_gives_the_same_dataset(undisturbed: tuple[Path, bytes], tmp_path: 
 
 @pytest.mark.filterwarnings("ignore")
 def test_slurm_parameters_reach_the_batch_script() -> None:
-    pytest.importorskip("dask_jobqueue")
+    if importlib.util.find_spec("dask_jobqueue") is None:
+        pytest.skip("dask-jobqueue is not installed")
+    handler = signal.getsignal(signal.SIGINT)
     parameters = {"cores": 4, "memory": "8GB", "walltime": "00:30:00", "queue": "batch"}
     with slurm_cluster(parameters) as cluster:
         script = cluster.job_script()
     assert "#SBATCH -p batch" in script
+    # Ctrl-C is still the study's.
+    assert signal.getsignal(signal.SIGINT) is handler
     assert "#SBATCH -t 00:30:00" in script
     assert "--nworkers 4" in script
     with pytest.raises(ScenarioError, match="--slurm"):

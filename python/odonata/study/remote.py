@@ -5,6 +5,7 @@ Dask (`distributed`) and dask-jobqueue are optional: ``pip install odonata[dask]
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -111,10 +112,13 @@ def slurm_cluster(parameters: Mapping[str, Any]) -> SLURMCluster:
         OutputError: If dask-jobqueue is not installed.
         ScenarioError: If there is no such parameter.
     """
+    # The import lets Ctrl-C end the process at once; a study wants to keep what is done.
+    handler = signal.getsignal(signal.SIGINT)
     try:
         from dask_jobqueue import SLURMCluster
     except ModuleNotFoundError:
         raise _not_installed("dask-jobqueue") from None
+    signal.signal(signal.SIGINT, handler)
     from odonata.errors import Problem
 
     given = dict(parameters)
