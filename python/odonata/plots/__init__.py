@@ -75,7 +75,9 @@ class Plots:
 
     def ranks(self, path: str | Path | None = None) -> Figure:
         """Time of every rank of closed-loop jobs, by what it did."""
-        return self._draw(path, 8.4, 4.3, lambda figure: draw_ranks(figure, self._result))
+        jobs = set(self._result.table("ranks")["job"].to_pylist())
+        width = 5.6 + 2.8 * min(max(len(jobs), 1), 4)
+        return self._draw(path, width, 4.3, lambda figure: draw_ranks(figure, self._result))
 
     def communication(self, path: str | Path | None = None) -> Figure:
         """Who of a closed-loop job sent how much to whom."""

@@ -54,7 +54,7 @@ def draw_ranks(figure: Figure | SubFigure, result: Result) -> None:
         scale, unit = display.scale_for(largest, "duration")
         parts = np.stack([numbers(table, column)[chosen] for column, _ in PARTS]) / scale
         _draw_job(axes, parts)
-        axes.set_title(f"{TITLE}: {names[job]}" if job == jobs[0] else names[job])
+        axes.set_title(names[job] if len(jobs) > 1 else f"{TITLE}: {names[job]}")
         axes.set_ylabel(f"time of a rank ({unit})" if job == jobs[0] else unit)
         axes.set_ylim(0, 1.02 * max(largest / scale, 1e-9))
     handles, words = all_axes[0].get_legend_handles_labels()
