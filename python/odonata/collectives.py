@@ -45,7 +45,7 @@ Operation = Literal[
     "scan",
     "exclusive-scan",
 ]
-"""Collectives that a motif can consist of."""
+"""Collectives that a motif can consist of, in the order of the engine's codes."""
 
 ALGORITHMS: dict[str, tuple[str, ...]] = {
     "barrier": get_args(Barrier),

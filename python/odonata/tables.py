@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
+
+from odonata.collectives import Operation
 
 #: Raised when a column changes its name, type or meaning.
 SCHEMA_VERSION = 1
@@ -26,19 +28,7 @@ HISTOGRAM_QUANTITIES = ("message_latency", "packet_latency")
 RANK_ACTIVITIES = ("compute", "send", "receive", "wait-to-send", "wait-to-receive")
 
 #: Collective operations; index: the engine's code.
-COLLECTIVES = (
-    "barrier",
-    "broadcast",
-    "reduce",
-    "allreduce",
-    "gather",
-    "scatter",
-    "allgather",
-    "alltoall",
-    "reduce-scatter",
-    "scan",
-    "exclusive-scan",
-)
+COLLECTIVES: tuple[str, ...] = get_args(Operation)
 
 #: What a row of ``statistics`` is about; index: the engine's code.
 STATISTICS_QUANTITIES = ("message_latency", "accepted")
