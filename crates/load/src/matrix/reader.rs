@@ -143,8 +143,9 @@ pub enum MatrixError {
 const EXPECTED: &str = "a header `src,dst,bytes[,messages]` (directed), `a,b,bytes` (undirected) or \
                         `src,dst,pdf_num_bytes` (shares), or a square matrix of numbers without header";
 
-/// Most ranks: ranks are 32-bit, and rows are kept for every one.
-const MOST_RANKS: u32 = 1 << 26;
+/// Most ranks that a file by itself may have: more than any machine has cores, and few
+/// enough that a mistyped rank does not take a gigabyte, as a row is kept for every one.
+const MOST_RANKS: u32 = 1 << 24;
 
 /// Reads the communication matrix in `path`. The [`Format`] is told from the
 /// first line; fields are separated by commas, semicolons or tabs; empty lines
