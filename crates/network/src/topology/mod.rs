@@ -1,7 +1,7 @@
 //! Topology as plain data: routers, groups, ports, what each port is wired to,
 //! and the physical class of every link.
 //!
-//! Families ([`dragonfly`], [`crossbar`]) and imports ([`cray_xc`], [`edge_list`],
+//! Families ([`dragonfly`], [`dragonfly_plus`], [`crossbar`]) and imports ([`cray_xc`], [`edge_list`],
 //! [`graphml`]) all end in
 //! [`Topology::new`], which checks every invariant, so whoever holds a
 //! [`Topology`] need not check anything again.
@@ -13,6 +13,7 @@ pub mod crossbar;
 pub mod describe;
 mod distances;
 pub mod dragonfly;
+pub mod dragonfly_plus;
 pub mod edge_list;
 pub mod graphml;
 mod router_graph;
@@ -27,6 +28,9 @@ pub use cray_xc::{CrayXcError, CrayXcLinks, CrayXcSpec};
 pub use crossbar::CrossbarSpec;
 pub use describe::{ClassDescription, Description};
 pub use dragonfly::{DragonflyError, DragonflyLinks, DragonflySpec, GroupWiring};
+pub use dragonfly_plus::{
+    DragonflyPlusError, DragonflyPlusLinks, DragonflyPlusSpec, SpineArrangement,
+};
 pub use validation::{MAX_PORTS_PER_ROUTER, TopologyError, Wiring};
 pub use wiring_file::WiringFileError;
 
