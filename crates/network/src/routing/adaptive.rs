@@ -279,6 +279,9 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
         let via = self.options.via;
         let intermediate = via.draw(&self.legs.routes, view, here, there)?;
         let target = self.legs.intermediate_target(intermediate);
+        if !self.can_divert(here, target.group) {
+            return None;
+        }
         let mut path = Path::start(here);
         let index = self.legs.choose_exit_index(view, here, target);
         path.leave(self, view, target.group, index);
@@ -295,6 +298,13 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
         Some(path.candidate(self, intermediate, false))
     }
 
+    /// Whether a packet at `here` may take a non-minimal route over a link to
+    /// `group`: a spine diverts packets over its own links only.
+    fn can_divert(&self, here: Place, group: u32) -> bool {
+        let routes = &self.legs.routes;
+        !routes.is_spine(here) || routes.has_exit(here, group)
+    }
+
     /// The first hop of a packet to a router of the same group.
     fn depart_inside<V: RouterView>(
         &self,
@@ -304,7 +314,7 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
         route: &mut PacketRoute,
     ) -> Hop {
         route.phase = FINAL;
-        let others = self.legs.routes.group_size(here.group) - 2;
+        let others = self.legs.routes.stopovers(here.group) - 2;
         if !self.options.detours_in_group || others == 0 {
             return self.legs.local_hop(view, here, there.local, FINAL);
         }
@@ -357,7 +367,7 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
         };
         self.legs.possible_steps(at, &direct, out);
         if self.options.detours_in_group {
-            for local in (0..routes.group_size(here.group))
+            for local in (0..routes.stopovers(here.group))
                 .filter(|local| ![here.local, there.local].contains(local))
             {
                 let detour = PacketRoute {
@@ -382,6 +392,10 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
         let at = odonata_units::RouterId(routes.router(here));
         let there = routes.place(route.destination_router);
         for intermediate in self.options.via.possible(routes, here, there).0 {
+            let target = self.legs.intermediate_target(intermediate);
+            if !self.can_divert(here, target.group) {
+                continue;
+            }
             let diverted = PacketRoute {
                 phase: OUTWARD,
                 intermediate,

@@ -5,11 +5,11 @@ use super::adaptive::AdaptiveOptions;
 use super::choice::{Choice, MinimalLinks};
 use super::grouped::GroupedRoutes;
 use super::nonminimal::Via;
-use super::{Minimal, Par, Routing, RoutingError, ShortestPath, Ugal, Valiant};
+use super::{Fpar, Minimal, Par, Routing, RoutingError, ShortestPath, Ugal, Valiant};
 use crate::topology::Topology;
 
 /// A routing algorithm by name, with the parameters of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Algorithm {
     /// [`Minimal`].
     Minimal,
@@ -24,18 +24,24 @@ pub enum Algorithm {
     UgalGlobal(AdaptiveOptions),
     /// [`Par`].
     Par(AdaptiveOptions),
+    /// [`Fpar`], for groups of leaves and spines.
+    Fpar {
+        /// Share of a port's queue, 0 to 1, up to which a path counts as free.
+        threshold: f64,
+    },
     /// [`ShortestPath`], for networks of any form.
     ShortestPath,
 }
 
 impl Algorithm {
     /// The names in scenarios.
-    pub const NAMES: [&'static str; 6] = [
+    pub const NAMES: [&'static str; 7] = [
         "minimal",
         "valiant",
         "ugal-l",
         "ugal-g",
         "par",
+        "fpar",
         "shortest-path",
     ];
 
@@ -47,13 +53,14 @@ impl Algorithm {
             Self::UgalLocal(_) => "ugal-l",
             Self::UgalGlobal(_) => "ugal-g",
             Self::Par(_) => "par",
+            Self::Fpar { .. } => "fpar",
             Self::ShortestPath => "shortest-path",
         }
     }
 }
 
 /// A routing algorithm and everything there is to choose about it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoutingSpec {
     /// The algorithm.
     pub algorithm: Algorithm,
@@ -95,6 +102,8 @@ pub enum AnyRouting {
     UgalGlobal(Ugal<true>),
     /// Progressive adaptive.
     Par(Par),
+    /// Fully progressive adaptive.
+    Fpar(Fpar),
     /// Shortest paths.
     ShortestPath(ShortestPath),
 }
@@ -136,6 +145,7 @@ impl AnyRouting {
             Algorithm::Par(options) => {
                 Self::Par(Par::new(grouped()?, links, choice, options, merged)?)
             }
+            Algorithm::Fpar { threshold } => Self::Fpar(Fpar::new(topology, threshold, merged)?),
             Algorithm::ShortestPath => {
                 Self::ShortestPath(ShortestPath::new(topology, choice, merged)?)
             }
@@ -150,6 +160,7 @@ impl AnyRouting {
             Self::UgalLocal(routing) => task.run(routing),
             Self::UgalGlobal(routing) => task.run(routing),
             Self::Par(routing) => task.run(routing),
+            Self::Fpar(routing) => task.run(routing),
             Self::ShortestPath(routing) => task.run(routing),
         }
     }

@@ -19,6 +19,16 @@
 //! with every hop. So the channel dependency graph has no cycle, and the
 //! network cannot deadlock (Dally and Seitz 1987). `verify` checks the same
 //! for a given network without relying on this argument.
+//!
+//! # Leaves and spines
+//! Where groups consist of leaves and spines, every hop goes up (from a leaf to a
+//! spine), across (between spines of two groups) or down (from a spine to a
+//! leaf). A route that goes up, across and down, once each and in this order,
+//! needs a single channel; it takes the next channel when it comes to a hop that
+//! is not later in this order than the one before. So the channels of routes
+//! ascend in the order `up 0 < across 0 < down 0 < up 1 < across 1 < down 1`. The
+//! first layer brings a packet to its intermediate, inclusive of the way down to
+//! a leaf from which it goes on; the second brings it to its destination.
 
 use super::RoutingError;
 use super::grouped::GroupedRoutes;
@@ -43,6 +53,9 @@ const MOST_CHANNELS: u32 = 255;
 pub(super) struct Channels {
     /// First channel on local links, by phase; with `depth` 1 the only one.
     local: [u8; PHASES],
+    /// Channel on the way down from a spine to a leaf, by phase; `local` is then
+    /// that of the way up.
+    down: [u8; PHASES],
     /// Channel on global links, by phase.
     global: [u8; PHASES],
     /// Channels per class of local channels.
@@ -63,6 +76,10 @@ impl Channels {
         global: &[&[u8]],
         merged: Option<u8>,
     ) -> Result<Self, RoutingError> {
+        if routes.leaves().is_some() {
+            let stopovers = local.concat().contains(&OUTWARD);
+            return Self::up_across_down(algorithm, stopovers, merged);
+        }
         let depth = u32::from(routes.local_depth());
         let needed = (local.len() as u32 * depth).max(global.len() as u32).max(1);
         let count = channel_count(algorithm, needed, depth, merged)?;
@@ -77,10 +94,38 @@ impl Channels {
             channels
         };
         let clamp = |channels: [u8; PHASES]| channels.map(|c| c.min(count - 1));
+        let local = clamp(number(local, depth));
         Ok(Self {
-            local: clamp(number(local, depth)),
+            local,
+            down: local,
             global: clamp(number(global, 1)),
             depth: depth.min(MOST_CHANNELS) as u8,
+            count,
+        })
+    }
+
+    /// The channels of an algorithm on leaves and spines; `stopovers`: whether it
+    /// has routes by way of an intermediate, which need two layers.
+    fn up_across_down(
+        algorithm: &'static str,
+        stopovers: bool,
+        merged: Option<u8>,
+    ) -> Result<Self, RoutingError> {
+        let count = channel_count(algorithm, 1 + u32::from(stopovers), 2, merged)?;
+        let second_layer = |phases: &[u8]| {
+            let mut channels = [0; PHASES];
+            for &phase in phases {
+                channels[usize::from(phase)] = count - 1;
+            }
+            channels
+        };
+        Ok(Self {
+            local: second_layer(&[HOMEWARD, FINAL]),
+            // Homeward from an intermediate spine without a link to the
+            // destination's group: down to a leaf first.
+            down: second_layer(&[FINAL]),
+            global: second_layer(&[PROGRESSIVE, HOMEWARD]),
+            depth: 1,
             count,
         })
     }
@@ -100,6 +145,12 @@ impl Channels {
     #[inline(always)]
     pub(super) fn local(&self, phase: u8) -> u8 {
         self.local[usize::from(phase)]
+    }
+
+    /// The channel of a hop from a spine to a leaf in `phase`.
+    #[inline(always)]
+    pub(super) fn down(&self, phase: u8) -> u8 {
+        self.down[usize::from(phase)]
     }
 
     /// Whether a class of local channels has more than one.

@@ -6,7 +6,8 @@ use super::RouterView;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum MinimalLinks {
     /// Every one of them: each crosses one global link, but the number of
-    /// local hops before and after it differs.
+    /// local hops before and after it differs. In groups of leaves and spines it is
+    /// the same from every leaf; a spine uses links of its own if it has any.
     #[default]
     All,
     /// Only those that give the fewest router-router hops from the router that

@@ -2,6 +2,8 @@
 
 use odonata_units::{GroupId, RouterId};
 
+use crate::topology::NotLeafSpine;
+
 /// A routing algorithm that does not fit the network, or options that do not
 /// fit the algorithm. Each message says what was found and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -73,6 +75,17 @@ pub enum RoutingError {
         limit: u32,
         /// Hops across a group, or the network.
         diameter: u32,
+    },
+    /// An algorithm for groups of leaves and spines, on other groups.
+    #[error(
+        "{algorithm} routing needs groups of leaf and spine routers, as a dragonfly+ has them: \
+         {reason}. Use `par` or another algorithm for this network"
+    )]
+    NotLeafSpine {
+        /// The algorithm.
+        algorithm: &'static str,
+        /// What contradicts that.
+        reason: NotLeafSpine,
     },
     /// An option has a value that makes no sense.
     #[error("`{option}` is {found}, but {allowed}")]

@@ -259,6 +259,8 @@ impl Legs {
         if self.channels.is_deep() {
             let remaining = self.routes.local_distance(here.group, here.local, to);
             self.channels.deep(phase, remaining)
+        } else if self.routes.is_spine(here) {
+            self.channels.down(phase)
         } else {
             self.channels.local(phase)
         }
@@ -297,6 +299,18 @@ impl Legs {
         }
     }
 
+    /// Which global links a leg from `here` may leave its group through. Where
+    /// groups consist of leaves and spines, all are as near from a leaf, and a
+    /// spine with links of its own to the group never goes to another's.
+    #[inline]
+    fn links_from(&self, here: Place) -> MinimalLinks {
+        match self.routes.leaves() {
+            None => self.links,
+            Some(leaves) if here.local < leaves => MinimalLinks::All,
+            Some(_) => MinimalLinks::Shortest,
+        }
+    }
+
     /// Chooses the global link of a leg that starts at `here`, as an index into
     /// the links between the two groups.
     #[inline]
@@ -322,7 +336,7 @@ impl Legs {
     ) -> usize {
         match self.routes.exits(here.group, target.group) {
             [_] => 0,
-            exits => match self.links {
+            exits => match self.links_from(here) {
                 MinimalLinks::All => view.random_below(exits.len() as u32) as usize,
                 MinimalLinks::Shortest => {
                     let entries = self.routes.exits(target.group, here.group);
@@ -342,7 +356,7 @@ impl Legs {
         exits: &[Exit],
     ) -> u32 {
         let count = exits.len() as u32;
-        match (self.links, self.choice) {
+        match (self.links_from(here), self.choice) {
             (MinimalLinks::All, Choice::Random) => view.random_below(count),
             (MinimalLinks::All, Choice::ByLoad) => least_loaded(view, count, |view, i| {
                 self.exit_load(view, here, exits[i as usize])
@@ -456,7 +470,7 @@ impl Legs {
             return u32::MAX;
         }
         let there = self.routes.place(route.destination_router).group;
-        let to_any_router = self.links == MinimalLinks::All;
+        let to_any_router = self.links == MinimalLinks::All || self.routes.leaves().is_some();
         if to_any_router && there != self.routes.place(at.0).group {
             self.routes.routers() + there
         } else {
@@ -469,7 +483,7 @@ impl Legs {
         let exits = self.routes.exits(here.group, target.group);
         let entries = self.routes.exits(target.group, here.group);
         let hops = move |i: usize| self.hops_through(here, exits[i], entries[i], target);
-        let fewest = match self.links {
+        let fewest = match self.links_from(here) {
             MinimalLinks::All => None,
             MinimalLinks::Shortest => (0..exits.len()).map(hops).min(),
         };

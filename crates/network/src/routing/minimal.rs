@@ -20,8 +20,9 @@ use super::{Hop, PacketRoute, RouterView, Routing, RoutingError};
 /// | to the destination group | 0 | 0 |
 /// | inside the destination group | 1 | |
 ///
-/// Two virtual channels in all-to-all and 2-D groups. Traffic inside one group
-/// uses channel 1, where it does not wait behind packets that leave the group.
+/// One virtual channel in groups of leaves and spines, where routes go up, across
+/// and down; two in all-to-all and 2-D groups, where traffic inside one group
+/// uses channel 1 and does not wait behind packets that leave the group.
 #[derive(Clone, Debug)]
 pub struct Minimal {
     legs: Legs,

@@ -13,7 +13,8 @@ pub enum Via {
     #[default]
     Group,
     /// A random router of a random group other than the source's and the
-    /// destination's; the route goes all the way to that router.
+    /// destination's; the route goes all the way to that router. Where groups
+    /// consist of leaves and spines, a leaf.
     Router,
     /// The router of a random node of the whole machine, as in BookSim's
     /// dragonfly: if it lies in the source group the route is minimal, and it
@@ -78,6 +79,17 @@ impl Via {
                 })
             }
             Self::Router => {
+                if let Some(leaves) = routes.leaves() {
+                    let choices = routes.groups() - 2;
+                    return (choices > 0).then(|| {
+                        let index = view.random_below(choices * leaves);
+                        let mut group = index / leaves;
+                        group += u32::from(group >= low);
+                        group += u32::from(group >= high);
+                        let local = index % leaves;
+                        routes.router(Place { group, local })
+                    });
+                }
                 let (first, second) = (routes.group_size(low), routes.group_size(high));
                 let choices = routes.routers() - first - second;
                 (choices > 0).then(|| {
@@ -114,7 +126,10 @@ impl Via {
         let possible: Vec<u32> = match self {
             Self::Group => (0..routes.groups()).filter(|g| !ends.contains(g)).collect(),
             Self::Router => (0..routes.routers())
-                .filter(|&r| !ends.contains(&routes.place(r).group))
+                .filter(|&r| {
+                    let place = routes.place(r);
+                    !ends.contains(&place.group) && !routes.is_spine(place)
+                })
                 .collect(),
             Self::Node => {
                 let away = |r: &&u32| routes.place(**r).group != here.group;

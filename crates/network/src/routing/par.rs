@@ -24,6 +24,10 @@ use super::{Hop, PacketRoute, RouterView, Routing, RoutingError};
 /// | from there to the destination group | 2, 1 | 3, 1 |
 /// | inside the destination group | 3 | 4 |
 ///
+/// In groups of leaves and spines, the spine that a packet comes to reconsiders,
+/// over the global links of its own; two virtual channels are enough, as the
+/// diverted packet is on its way up still.
+///
 /// Four virtual channels via a group and five via a router, in all-to-all and
 /// 2-D groups: a diverted packet starts a new local leg, which needs a class of
 /// its own. Every route ascends in one total order (via a group: local 0,

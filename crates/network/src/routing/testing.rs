@@ -6,7 +6,10 @@ use odonata_units::{NodeId, PortId, RouterId};
 
 use super::{Hop, PacketRoute, RouterView, Routing};
 use crate::topology::testing::dragonfly_links;
-use crate::topology::{Arrangement, DragonflySpec, GroupWiring, LinkKind, Peer, Topology};
+use crate::topology::{
+    Arrangement, DragonflyPlusLinks, DragonflyPlusSpec, DragonflySpec, GroupWiring, LinkKind, Peer,
+    SpineArrangement, Topology,
+};
 
 /// A dragonfly with all-to-all groups and the absolute arrangement.
 pub fn dragonfly(p: u32, a: u32, h: u32, g: u32) -> Topology {
@@ -23,6 +26,26 @@ pub fn arranged(p: u32, a: u32, h: u32, g: u32, arrangement: Arrangement) -> Top
         arrangement,
         group: GroupWiring::AllToAll,
         links: dragonfly_links(),
+    }
+    .build()
+    .unwrap()
+}
+
+/// A dragonfly+ with balanced global links.
+pub fn dragonfly_plus(leaves: u32, spines: u32, p: u32, h: u32, g: u32) -> Topology {
+    let links = dragonfly_links();
+    DragonflyPlusSpec {
+        leaves,
+        spines,
+        p,
+        h,
+        g,
+        arrangement: SpineArrangement::Balanced,
+        links: DragonflyPlusLinks {
+            terminal: links.terminal,
+            local: links.local,
+            global: links.global,
+        },
     }
     .build()
     .unwrap()

@@ -29,6 +29,9 @@ use super::{Hop, PacketRoute, RouterView, Routing, RoutingError};
 /// | to the destination group | 1, 1 | 2, 1 |
 /// | inside the destination group | 2 | 3 |
 ///
+/// In groups of leaves and spines two virtual channels, the second from where a
+/// route turns to its destination group.
+///
 /// A minimal route consists of the last two, so it uses other channels than
 /// the first leg of non-minimal ones (Kim et al. 2008, figure 7). Every route
 /// ascends in one total order of the channels, as for

@@ -27,7 +27,8 @@ use super::{Hop, PacketRoute, RouterView, Routing, RoutingError};
 /// | inside the destination group | 2 | 3 |
 ///
 /// Three virtual channels via a group and four via a router, in all-to-all and
-/// 2-D groups. Local and global channels alternate in one total order (via a
+/// 2-D groups; two in groups of leaves and spines, where intermediate routers are
+/// leaves. Local and global channels alternate in one total order (via a
 /// router: local 0, global 0, local 1, local 2, global 1, local 3), in which
 /// every route ascends, so the channel dependency graph has no cycle.
 #[derive(Clone, Debug)]
@@ -74,7 +75,7 @@ impl Valiant {
         }
         route.phase = FINAL;
         if self.via != Via::Node {
-            let choices = routes.group_size(here.group) - 1;
+            let choices = routes.stopovers(here.group) - 1;
             let other = view.random_below(choices);
             let local = other + u32::from(other >= here.local);
             if local != there.local {
@@ -150,7 +151,7 @@ impl Routing for Valiant {
         }
         set_out(FINAL, super::NONE);
         if self.via != Via::Node {
-            for local in (0..routes.group_size(here.group))
+            for local in (0..routes.stopovers(here.group))
                 .filter(|local| ![here.local, there.local].contains(local))
             {
                 set_out(DETOUR, routes.router(Place { local, ..here }));

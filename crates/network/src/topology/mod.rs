@@ -16,6 +16,7 @@ pub mod dragonfly;
 pub mod dragonfly_plus;
 pub mod edge_list;
 pub mod graphml;
+pub mod leaf_spine;
 mod router_graph;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -31,6 +32,7 @@ pub use dragonfly::{DragonflyError, DragonflyLinks, DragonflySpec, GroupWiring};
 pub use dragonfly_plus::{
     DragonflyPlusError, DragonflyPlusLinks, DragonflyPlusSpec, SpineArrangement,
 };
+pub use leaf_spine::{LeafSpine, NotLeafSpine};
 pub use validation::{MAX_PORTS_PER_ROUTER, TopologyError, Wiring};
 pub use wiring_file::WiringFileError;
 

@@ -34,13 +34,16 @@ impl GroupedRoutes {
         }
         let (pairs, lists) = global_links(topology, &router_of_port, &places)?;
         let (local, local_depth) = local_routes(topology, &members)?;
+        let leaves = topology.leaf_spine().ok().map(|shape| shape.leaves);
         let (endpoints, router_of_node) = endpoints(topology, &router_of_port);
         let places = compact_places(places, &members);
-        let regular = match (&places, &local) {
-            (&Places::Regular(group_size), &Local::Direct { base: local_base }) => Some(Regular {
-                group_size,
-                local_base,
-            }),
+        let regular = match (&places, &local, leaves) {
+            (&Places::Regular(group_size), &Local::Direct { base: local_base }, None) => {
+                Some(Regular {
+                    group_size,
+                    local_base,
+                })
+            }
             _ => None,
         };
         Ok(Self {
@@ -53,7 +56,9 @@ impl GroupedRoutes {
             lists,
             endpoints,
             router_of_node,
-            local_depth,
+            // Leaves and spines number their channels by the way up and down.
+            local_depth: if leaves.is_some() { 1 } else { local_depth },
+            leaves,
             regular,
         })
     }

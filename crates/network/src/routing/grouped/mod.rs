@@ -143,6 +143,8 @@ pub struct GroupedRoutes {
     /// Router of each node, or empty where every router has as many nodes.
     router_of_node: Vec<u32>,
     local_depth: u16,
+    /// Leaves per group, where the groups consist of leaves and spines.
+    leaves: Option<u32>,
     regular: Option<Regular>,
 }
 
@@ -302,6 +304,32 @@ impl GroupedRoutes {
     /// one in all-to-all groups and in 2-D groups under dimension order.
     pub(super) fn local_depth(&self) -> u16 {
         self.local_depth
+    }
+
+    /// Leaves of every group, if the groups consist of leaves and spines: the
+    /// routers that are numbered below this in their group. The others are spines.
+    #[inline(always)]
+    pub(super) fn leaves(&self) -> Option<u32> {
+        self.leaves
+    }
+
+    /// Whether `place` is a spine.
+    #[inline]
+    pub(super) fn is_spine(&self, place: Place) -> bool {
+        self.leaves.is_some_and(|leaves| place.local >= leaves)
+    }
+
+    /// Routers of `group` that a route may go by way of, the first ones: all of
+    /// them, or the leaves.
+    #[inline]
+    pub(super) fn stopovers(&self, group: u32) -> u32 {
+        self.leaves.unwrap_or_else(|| self.group_size(group))
+    }
+
+    /// Whether `here` can be left for another group over a link of its own.
+    pub(super) fn has_exit(&self, here: Place, group: u32) -> bool {
+        let mut exits = self.exits(here.group, group).iter();
+        exits.any(|exit| exit.owner() == here.local)
     }
 
     /// Routers that have nodes, in order.

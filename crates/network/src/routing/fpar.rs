@@ -1,0 +1,378 @@
+//! Fully progressive adaptive routing on groups of leaves and spines.
+
+mod links;
+
+use odonata_units::RouterId;
+
+use super::channels::channel_count;
+use super::grouped::{GroupedRoutes, LocalWays, Place};
+use super::legs::{eject, possible_eject};
+use super::{Hop, PacketRoute, RouterView, Routing, RoutingError};
+use crate::topology::Topology;
+use links::SpineLinks;
+
+/// In the source group, on lane 0; or on a minimal path.
+const OUT: u8 = 0;
+/// In an intermediate group, on lane 0.
+const BETWEEN: u8 = 1;
+/// On lane 1: minimal from here on.
+const HOME: u8 = 2;
+
+/// The three kinds of paths, the shortest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    /// Up, across, down: directly to the destination's group.
+    Minimal,
+    /// Across twice, by way of a spine of an intermediate group.
+    Spine,
+    /// Across twice, and down to a leaf of the intermediate group and up again.
+    Leaf,
+}
+
+/// Fully progressive adaptive routing, FPAR (Shpiner et al., "Dragonfly+: Low
+/// Cost Topology for Scaling Datacenters", HiPINEB 2017), as Kang et al. 2019,
+/// section 3.1.2 and figure 3, describe it, for groups of leaves and spines.
+///
+/// Between two groups there are three kinds of paths: minimal; by way of a spine
+/// of an intermediate group; by way of a leaf of an intermediate group. Every
+/// router that a packet comes to on virtual lane 0 chooses among the paths that
+/// start there by the *score* of their output ports, the occupancy of the port's
+/// queue divided by its length: the first kind whose best port has a score not
+/// above the threshold `T`; a longer kind needs a score below `T`, and is only
+/// looked at if the scores of all ports of all shorter kinds are above `T`.
+/// If there is none, the port of least score of the shortest kind. A packet
+/// moves to lane 1 where an intermediate spine or leaf sends it towards its
+/// destination's group, and is routed minimally from there on.
+///
+/// What the description leaves open is resolved so:
+///
+/// - *Queue and length.* The occupancy is what every adaptive algorithm here
+///   sees: bytes that wait for the port, and bytes sent through it whose credits
+///   have not come back, of all lanes together. The length is the buffer that
+///   the other end of the link has for the lanes of this algorithm together. A
+///   score can exceed 1, since bytes may wait here while the buffer there is
+///   full.
+/// - *Candidates.* All ports of all kinds, as "all shorter paths" must be above
+///   the threshold. Ties go to a random one of the ports of least score.
+/// - *Source leaf.* Every spine is a candidate, of the shortest kind that it can
+///   continue with: minimal if it has a link to the destination's group. What
+///   was intended does not bind the spine, which decides anew; the decision of
+///   the leaf is only that for a port.
+/// - *Source spine.* Its own global links: those to the destination's group are
+///   minimal; those to a spine that has a link to the destination's group go by
+///   way of a spine; the others go by way of a leaf.
+/// - *Intermediate spine.* Its own links to the destination's group (by way of
+///   a spine, lane 1), or down to any leaf (by way of a leaf, lane 0). It
+///   never starts for a third group.
+/// - *Intermediate leaf.* Up, on lane 1, to a spine with a link to the
+///   destination's group. Whoever sends a packet on minimally takes the port of
+///   least score of those that serve.
+/// - *Inside a group* traffic goes up to the spine with the least score and down.
+///
+/// Two lanes. Routes ascend in the order up 0, across 0, down 0, up 1, across 1,
+/// down 1, so that channel dependencies close no cycle. Routes have six hops at
+/// most.
+#[derive(Clone, Debug)]
+pub struct Fpar {
+    routes: GroupedRoutes,
+    leaves: u32,
+    spines: SpineLinks,
+    /// Link class of each port. Shape: ports.
+    class_of_port: Vec<u8>,
+    /// Queue length of a port of each class, in bytes.
+    length: Vec<u64>,
+    /// The threshold times the length, in bytes.
+    limit: Vec<f64>,
+    /// Virtual channels in use: 2, or 1 if merged.
+    lanes: u8,
+}
+
+/// An output port that a packet could take.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    kind: Kind,
+    port: u16,
+    lane: u8,
+    /// Phase of the packet behind it.
+    phase: u8,
+}
+
+/// The ports of one kind that have the least score.
+#[derive(Clone, Copy)]
+struct Best {
+    occupancy: u64,
+    class: usize,
+    ties: u32,
+}
+
+impl Fpar {
+    /// FPAR on `topology` with the threshold `T`; with `virtual_channels`, lane
+    /// `i` is merged into `min(i, virtual_channels - 1)`.
+    ///
+    /// # Errors
+    /// If `threshold` is not between 0 and 1, or the network does not consist of
+    /// groups of leaves and spines, every two of which are joined.
+    pub fn new(
+        topology: &Topology,
+        threshold: f64,
+        virtual_channels: Option<u8>,
+    ) -> Result<Self, RoutingError> {
+        if !(0.0..=1.0).contains(&threshold) {
+            return Err(RoutingError::BadOption {
+                option: "threshold",
+                found: threshold.to_string(),
+                allowed: "it is the share of a port's queue up to which a path counts as free, \
+                          from 0 to 1",
+            });
+        }
+        let shape = topology
+            .leaf_spine()
+            .map_err(|reason| RoutingError::NotLeafSpine {
+                algorithm: "fpar",
+                reason,
+            })?;
+        let routes = GroupedRoutes::new(topology)?;
+        let lanes = channel_count("fpar", 2, 2, virtual_channels)?;
+        let length: Vec<u64> = (topology.link_classes.iter())
+            .map(|class| class.buffer.0.saturating_mul(u64::from(lanes)))
+            .collect();
+        Ok(Self {
+            spines: SpineLinks::new(topology, &routes, shape)?,
+            routes,
+            leaves: shape.leaves,
+            class_of_port: topology.class_of_port.iter().map(|class| class.0).collect(),
+            limit: length.iter().map(|&l| threshold * l as f64).collect(),
+            length,
+            lanes,
+        })
+    }
+
+    /// Number of a spine among all spines.
+    #[inline]
+    fn spine(&self, here: Place) -> usize {
+        self.spines.number(here.group, here.local - self.leaves)
+    }
+
+    /// Tells `visit` every port that a packet at `here` for `there`, which is not
+    /// the router itself, may take.
+    #[inline]
+    fn candidates(&self, here: Place, there: Place, phase: u8, visit: &mut impl FnMut(Candidate)) {
+        let is_leaf = here.local < self.leaves;
+        let home = Candidate {
+            kind: Kind::Minimal,
+            port: 0,
+            lane: self.lanes - 1,
+            phase: HOME,
+        };
+        let out = Candidate {
+            lane: 0,
+            phase: OUT,
+            ..home
+        };
+        if here.group == there.group {
+            // Down to the destination, or up to any spine on the way there.
+            let lane = if phase == HOME { home } else { out };
+            return self.towards(here, there.local, |port| visit(Candidate { port, ..lane }));
+        }
+        match (is_leaf, phase) {
+            (true, OUT) => {
+                for spine in self.leaves..self.routes.group_size(here.group) {
+                    let number = self.spines.number(here.group, spine - self.leaves);
+                    if let Some(kind) = self.spines.kind(number, there.group) {
+                        let up = Candidate { kind, ..out };
+                        self.towards(here, spine, |port| visit(Candidate { port, ..up }));
+                    }
+                }
+            }
+            (true, _) => {
+                for spine in self.leaves..self.routes.group_size(here.group) {
+                    let number = self.spines.number(here.group, spine - self.leaves);
+                    if self.spines.has(number, there.group) {
+                        self.towards(here, spine, |port| visit(Candidate { port, ..home }));
+                    }
+                }
+            }
+            (false, OUT) => {
+                for link in self.spines.all(self.spine(here)) {
+                    let (kind, phase) = if link.group == there.group {
+                        (Kind::Minimal, OUT)
+                    } else if self.spines.has(link.spine as usize, there.group) {
+                        (Kind::Spine, BETWEEN)
+                    } else {
+                        (Kind::Leaf, BETWEEN)
+                    };
+                    visit(Candidate {
+                        kind,
+                        port: link.port,
+                        lane: 0,
+                        phase,
+                    });
+                }
+            }
+            (false, phase) => {
+                for link in self.spines.to(self.spine(here), there.group) {
+                    visit(Candidate {
+                        kind: Kind::Spine,
+                        port: link.port,
+                        ..home
+                    });
+                }
+                if phase == BETWEEN {
+                    let down = Candidate {
+                        kind: Kind::Leaf,
+                        phase: BETWEEN,
+                        ..out
+                    };
+                    for leaf in 0..self.leaves {
+                        self.towards(here, leaf, |port| visit(Candidate { port, ..down }));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The ports on the way to router number `to` of the same group.
+    #[inline]
+    fn towards(&self, here: Place, to: u32, mut visit: impl FnMut(u16)) {
+        match self.routes.local_ways(here.group, here.local, to) {
+            LocalWays::Only(port) => visit(port),
+            LocalWays::AnyOf(ways) => ways.iter().for_each(|way| visit(way.port)),
+        }
+    }
+
+    /// Whether the first score is lower than the second; both are a number of
+    /// bytes and the link class whose queue length it is measured by.
+    #[inline]
+    fn lower(&self, a: (u64, usize), b: (u64, usize)) -> bool {
+        if a.1 == b.1 {
+            return a.0 < b.0;
+        }
+        let times =
+            |occupancy: u64, class: usize| u128::from(occupancy) * u128::from(self.length[class]);
+        times(a.0, b.1) < times(b.0, a.1)
+    }
+
+    /// The kind of path to take, given the least score of each.
+    fn decide(&self, best: [Option<Best>; 3]) -> Option<(usize, Best)> {
+        let mut shorter_are_above = true;
+        let mut shortest = None;
+        for (kind, best) in best.into_iter().enumerate() {
+            let Some(best) = best else { continue };
+            let (score, limit) = (best.occupancy as f64, self.limit[best.class]);
+            let free = match shortest {
+                None => score <= limit,
+                Some(_) => shorter_are_above && score < limit,
+            };
+            if free {
+                return Some((kind, best));
+            }
+            shorter_are_above &= score > limit;
+            shortest = shortest.or(Some((kind, best)));
+        }
+        shortest
+    }
+}
+
+impl Routing for Fpar {
+    fn virtual_channels(&self) -> u8 {
+        self.lanes
+    }
+
+    #[inline]
+    fn next_hop<V: RouterView>(
+        &self,
+        view: &mut V,
+        at: RouterId,
+        _injected: bool,
+        route: &mut PacketRoute,
+    ) -> Hop {
+        if at.0 == route.destination_router {
+            return eject(route);
+        }
+        let here = self.routes.place(at.0);
+        let there = self.routes.place(route.destination_router);
+        let first = self.routes.first_port(at.0) as usize;
+        let class = |port: u16| usize::from(self.class_of_port[first + usize::from(port)]);
+        let mut best: [Option<Best>; 3] = [None; 3];
+        self.candidates(here, there, route.phase, &mut |candidate| {
+            let score = (view.occupancy_bytes(candidate.port), class(candidate.port));
+            let best = &mut best[candidate.kind as usize];
+            let new = match *best {
+                Some(b) if self.lower((b.occupancy, b.class), score) => return,
+                Some(b) if !self.lower(score, (b.occupancy, b.class)) => b.ties + 1,
+                _ => 1,
+            };
+            *best = Some(Best {
+                occupancy: score.0,
+                class: score.1,
+                ties: new,
+            });
+        });
+        let Some((kind, best)) = self.decide(best) else {
+            unreachable!("every two groups are joined, so a packet has a way on");
+        };
+        let mut skip = match best.ties {
+            1 => 0,
+            ties => view.random_below(ties),
+        };
+        let mut chosen = None;
+        self.candidates(here, there, route.phase, &mut |candidate| {
+            if chosen.is_some() || candidate.kind as usize != kind {
+                return;
+            }
+            let score = (view.occupancy_bytes(candidate.port), class(candidate.port));
+            if self.lower((best.occupancy, best.class), score) {
+                return;
+            }
+            match skip {
+                0 => chosen = Some(candidate),
+                _ => skip -= 1,
+            }
+        });
+        let Some(Candidate {
+            port, lane, phase, ..
+        }) = chosen
+        else {
+            unreachable!("one of the ports has the least score");
+        };
+        route.phase = phase;
+        Hop { port, vc: lane }
+    }
+
+    fn possible_hops(
+        &self,
+        at: RouterId,
+        _injected: bool,
+        route: &PacketRoute,
+        out: &mut Vec<(Hop, PacketRoute)>,
+    ) {
+        if at.0 == route.destination_router {
+            return out.push(possible_eject(route));
+        }
+        let here = self.routes.place(at.0);
+        let there = self.routes.place(route.destination_router);
+        self.candidates(here, there, route.phase, &mut |candidate| {
+            let Candidate {
+                port, lane, phase, ..
+            } = candidate;
+            let route = PacketRoute {
+                phase,
+                vc: lane,
+                ..*route
+            };
+            out.push((Hop { port, vc: lane }, route));
+        });
+    }
+
+    fn relevant_destination(&self, at: RouterId, _injected: bool, route: &PacketRoute) -> u32 {
+        let there = self.routes.place(route.destination_router).group;
+        if there == self.routes.place(at.0).group {
+            route.destination_router
+        } else {
+            self.routes.routers() + there
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

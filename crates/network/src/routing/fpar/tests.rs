@@ -1,0 +1,172 @@
+use super::*;
+use crate::routing::testing::{LoadedRouter, MockRouter, dragonfly, dragonfly_plus, random_walks};
+use crate::topology::LinkKind;
+use crate::verify::{Verdict, verify};
+
+const FREE: u64 = 0;
+/// The queue of a port is 2 lanes of 4,096 bytes (the tests' links).
+const LENGTH: u64 = 8192;
+
+/// 2 leaves, 2 spines, 2 nodes per leaf, 4 global links per spine, 3 groups: two
+/// links from every spine to every other group. Ports of a leaf: 2 nodes, 2
+/// spines; of a spine: 2 leaves, then the global ports, which lead to the next
+/// group, the one after, the next, the one after.
+fn machine() -> Topology {
+    dragonfly_plus(2, 2, 2, 4, 3)
+}
+
+fn route(destination_router: u32, phase: u8) -> PacketRoute {
+    PacketRoute {
+        phase,
+        ..PacketRoute::injected(RouterId(destination_router), 0)
+    }
+}
+
+/// The hop of a packet at router `at` whose ports have the queues `own`.
+fn hop(fpar: &Fpar, at: u32, mut route: PacketRoute, own: &dyn Fn(u16) -> u64) -> (Hop, u8) {
+    let mut view = LoadedRouter {
+        own,
+        remote: &|_| 0,
+        random: MockRouter::new(3),
+    };
+    let injected = false;
+    let hop = fpar.next_hop(&mut view, RouterId(at), injected, &mut route);
+    (hop, route.phase)
+}
+
+#[test]
+fn a_longer_path_is_taken_only_if_all_shorter_ones_are_above_the_threshold() {
+    let fpar = Fpar::new(&machine(), 0.5, None).unwrap();
+    // Router 2 is spine 0 of group 0; router 4 is leaf 0 of group 1. Global
+    // ports 2 and 4 lead to group 1 (minimal), 3 and 5 to group 2 (by way of a
+    // spine there, since every spine has links to every group).
+    let half = LENGTH / 2;
+    let decide = |two: u64, three: u64, four: u64, five: u64| {
+        let own = move |port: u16| [FREE, FREE, two, three, four, five][usize::from(port)];
+        hop(&fpar, 2, route(4, OUT), &own)
+    };
+    let minimal = |port| (Hop { port, vc: 0 }, OUT);
+    let detour = |port| (Hop { port, vc: 0 }, BETWEEN);
+    // At the threshold a minimal path still counts as free, whatever is empty.
+    assert_eq!(decide(half, 0, half + 1, 0), minimal(2));
+    // Both minimal ports above: the longer path of least score, if below T.
+    assert_eq!(decide(half + 1, half - 1, half + 1, half), detour(3));
+    // A longer path at the threshold is not below it.
+    assert_eq!(decide(half + 2, half, half + 1, half), minimal(4));
+    // All above: the least score of the shorter, though a longer one has less.
+    assert_eq!(decide(LENGTH, half + 1, LENGTH - 1, half + 1), minimal(4));
+}
+
+#[test]
+fn an_intermediate_spine_goes_on_or_down_and_turns_to_lane_1_when_it_goes_on() {
+    let fpar = Fpar::new(&machine(), 0.5, None).unwrap();
+    // Router 10 is spine 0 of group 2; ports 2 and 4 lead to group 0, 3 and 5 to
+    // group 1, where router 4 is. Ports 0 and 1 lead to the leaves.
+    let decide = |global: u64, leaves: u64| {
+        let own = move |port: u16| if port < 2 { leaves } else { global };
+        hop(&fpar, 10, route(4, BETWEEN), &own)
+    };
+    let (hop_on, phase) = decide(FREE, FREE);
+    assert!([3, 5].contains(&hop_on.port));
+    assert_eq!((hop_on.vc, phase), (1, HOME));
+    let (down, phase) = decide(LENGTH, FREE);
+    assert!([0, 1].contains(&down.port));
+    assert_eq!((down.vc, phase), (0, BETWEEN));
+    assert_eq!(decide(LENGTH, LENGTH).1, HOME);
+    // On lane 1, nothing but minimal is considered.
+    let busy_links = |port: u16| if port < 2 { FREE } else { LENGTH };
+    let (on, phase) = hop(&fpar, 10, route(4, HOME), &busy_links);
+    assert!([3, 5].contains(&on.port));
+    assert_eq!((on.vc, phase), (1, HOME));
+}
+
+#[test]
+fn leaves_go_up_on_lane_0_from_the_source_and_on_lane_1_from_between() {
+    let fpar = Fpar::new(&machine(), 0.5, None).unwrap();
+    // Leaf 1 of group 0; ports 2 and 3 lead to its spines.
+    let own = |port: u16| if port == 2 { 100 } else { 99 };
+    assert_eq!(
+        hop(&fpar, 1, route(4, OUT), &own),
+        (Hop { port: 3, vc: 0 }, OUT)
+    );
+    assert_eq!(
+        hop(&fpar, 1, route(4, BETWEEN), &own),
+        (Hop { port: 3, vc: 1 }, HOME)
+    );
+    // To the other leaf of the same group.
+    assert_eq!(
+        hop(&fpar, 1, route(0, OUT), &own),
+        (Hop { port: 3, vc: 0 }, OUT)
+    );
+}
+
+#[test]
+fn ties_are_broken_over_all_ports_of_the_kind() {
+    let fpar = Fpar::new(&machine(), 0.5, None).unwrap();
+    let mut view = MockRouter::new(1);
+    view.busiest = 1;
+    let mut taken = [0u32; 6];
+    for _ in 0..2000 {
+        let mut route = route(4, OUT);
+        taken[usize::from(
+            fpar.next_hop(&mut view, RouterId(2), false, &mut route)
+                .port,
+        )] += 1;
+    }
+    // Half each, within 5 standard deviations of 22.
+    assert_eq!(taken[2] + taken[4], 2000);
+    assert!(taken[2].abs_diff(1000) < 112, "{taken:?}");
+}
+
+#[test]
+fn spines_without_a_link_to_the_destination_group_start_longer_paths() {
+    // 2 links per pair of groups: spines 0 and 2 of group 0 reach groups 1 and
+    // 2, spines 1 and 3 the groups 3 and 4.
+    let topology = dragonfly_plus(2, 4, 1, 2, 5);
+    let fpar = Fpar::new(&topology, 0.5, None).unwrap();
+    // Router 6 is leaf 0 of group 1; ports 1 to 4 of leaf 0 of group 0 lead to
+    // its spines.
+    for (busy, possible) in [(FREE, [1, 3]), (LENGTH, [2, 4])] {
+        let own = move |port: u16| if [1, 3].contains(&port) { busy } else { FREE };
+        let (hop, _) = hop(&fpar, 0, route(6, OUT), &own);
+        assert!(possible.contains(&hop.port), "{hop:?}");
+    }
+    let Verdict::DeadlockFree { longest_route, .. } = verify(&topology, &fpar).unwrap() else {
+        panic!("no proof");
+    };
+    assert_eq!(longest_route, 6);
+}
+
+#[test]
+fn routes_take_two_lanes_and_at_most_six_hops() {
+    let topology = machine();
+    let fpar = Fpar::new(&topology, 0.5, None).unwrap();
+    assert_eq!(fpar.virtual_channels(), 2);
+    for steps in random_walks(&topology, &fpar, 5, 2000) {
+        let across = steps.iter().filter(|s| s.kind == LinkKind::Global).count();
+        assert!(steps.len() <= 6 && across <= 2, "{steps:?}");
+    }
+}
+
+#[test]
+fn one_lane_can_deadlock() {
+    let topology = machine();
+    let fpar = Fpar::new(&topology, 0.5, Some(1)).unwrap();
+    let verdict = verify(&topology, &fpar).unwrap();
+    assert!(matches!(verdict, Verdict::Cycle(_)), "{verdict}");
+}
+
+#[test]
+fn wrong_thresholds_and_networks_are_refused() {
+    for threshold in [-0.1, 1.1, f64::NAN] {
+        let error = Fpar::new(&machine(), threshold, None).unwrap_err();
+        assert!(error.to_string().contains("from 0 to 1"), "{error}");
+    }
+    let error = Fpar::new(&dragonfly(2, 4, 2, 9), 0.5, None).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "fpar routing needs groups of leaf and spine routers, as a dragonfly+ has them: all routers \
+         of group 0 have nodes, so that it has no spines. Use `par` or another algorithm for this \
+         network"
+    );
+}
