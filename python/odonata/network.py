@@ -25,7 +25,12 @@ from odonata.model import (
 from odonata.problem import problem, requires
 from odonata.units import Duration, Rate, Size
 
-Algorithm = Literal["minimal", "valiant", "ugal-l", "ugal-g", "par", "shortest-path"]
+Algorithm = Literal["minimal", "valiant", "ugal-l", "ugal-g", "par", "fpar", "shortest-path"]
+
+
+def is_size(value: Any) -> bool:
+    """Whether a value is the text of a size, or one that has been read."""
+    return is_text(value) or isinstance(value, Size)
 
 
 class Link(Table):
@@ -119,7 +124,9 @@ class Routing(Table):
     algorithm: Algorithm
     """`minimal`, `valiant` (by way of a random intermediate), `ugal-l` and `ugal-g` (minimal or
     Valiant, whichever has the shorter queue, seen locally or globally), `par` (UGAL-L that may
-    change its mind within the source group), or `shortest-path` (any network)."""
+    change its mind within the source group), `fpar` (fully progressive adaptive: minimal or by way
+    of a spine or a leaf of another group, decided at every router; needs groups of leaves and
+    spines), or `shortest-path` (any network)."""
     minimal_links: Literal["all", "shortest"] = "all"
     """Which global links to the destination's group minimal routes use: all of them, or those
     on a shortest path."""
@@ -130,9 +137,21 @@ class Routing(Table):
     the router of a random node. Default: `group`."""
     candidates: Count | None = None
     """Routes of each sort that an adaptive algorithm draws and compares. Default: 1."""
-    threshold: Size | None = None
-    """Advantage of minimal routes: an adaptive algorithm takes the minimal route unless its
-    weighted queue is longer than that of the other by more than this. Default: 0 B."""
+    threshold: (
+        Annotated[
+            Annotated[Size, Tag(tag("a size"))]
+            | Annotated[
+                Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)],
+                Tag(tag("a number from 0 to 1")),
+            ],
+            by_form({"a size": is_size, "a number from 0 to 1": is_number}),
+        ]
+        | None
+    ) = None
+    """Advantage of minimal routes, a size: an adaptive algorithm takes the minimal route unless its
+    weighted queue is longer than that of the other by more than this. Default: 0 B. With `fpar` a
+    number from 0 to 1: the share of a port's queue up to which a path counts as free. Default:
+    0.5."""
     weights: Annotated[
         Annotated[Literal["hops"], Tag(tag('"hops"'))]
         | Annotated[
@@ -158,7 +177,8 @@ class Routing(Table):
             "choice": self.choice,
             "via": self.via,
             "candidates": self.candidates,
-            "threshold_bytes": None if self.threshold is None else int(self.threshold),
+            "threshold_bytes": int(self.threshold) if isinstance(self.threshold, Size) else None,
+            "threshold_share": self.threshold if isinstance(self.threshold, float) else None,
             "weights": self.weights,
             "detours_in_group": self.detours_in_group,
             "virtual_channels": self.virtual_channels,
@@ -347,6 +367,51 @@ class Dragonfly(NetworkBase):
         return {k: v for k, v in self.links.normalised().items() if k not in unused}
 
 
+class DragonflyPlusLinks(Links):
+    """Link classes of a dragonfly+."""
+
+    local: Link = Field(default_factory=Link)
+    """Between leaves and spines."""
+    global_: GlobalLink = Field(default_factory=GlobalLink, alias="global")
+    """Between spines of different groups."""
+
+
+class DragonflyPlus(NetworkBase):
+    """A dragonfly+, or megafly: groups of leaf routers, which have nodes, and spine routers, which
+    have global links; every leaf of a group is linked to every spine of it (Shpiner et al. 2017)."""
+
+    family: Literal["dragonfly+"] = "dragonfly+"
+    """The family."""
+    leaves: Count
+    """Leaf routers per group."""
+    spines: Count
+    """Spine routers per group."""
+    p: Count
+    """Nodes per leaf."""
+    h: Count
+    """Global links per spine."""
+    g: Count | None = None
+    """Groups; g − 1 must divide spines·h, so that as many links join every two groups. Default:
+    spines·h + 1, one link between every two groups."""
+    arrangement: Literal["balanced", "unbalanced"] = "balanced"
+    """Which spines of two groups are joined: the links of a spine to another group are spread over
+    its spines, or all end at one of them (Kang et al. 2019)."""
+    links: DragonflyPlusLinks = Field(default_factory=DragonflyPlusLinks)
+    """Link classes."""
+
+    def topology(self, directory: Path) -> dict[str, Any]:
+        """The engine's form of what is wired."""
+        return {
+            "family": self.family,
+            "leaves": self.leaves,
+            "spines": self.spines,
+            "p": self.p,
+            "h": self.h,
+            "g": self.g,
+            "arrangement": self.arrangement,
+        }
+
+
 class Crossbar(NetworkBase):
     """All nodes on one router: an ideal network to compare real ones with."""
 
@@ -421,9 +486,12 @@ class Graphml(FileNetwork):
 
 Network = Annotated[
     Annotated[Dragonfly, Tag(tag("dragonfly"))]
+    | Annotated[DragonflyPlus, Tag(tag("dragonfly+"))]
     | Annotated[Crossbar, Tag(tag("crossbar"))]
     | Annotated[CrayXcFile, Tag(tag("cray-xc-file"))]
     | Annotated[EdgeList, Tag(tag("edge-list"))]
     | Annotated[Graphml, Tag(tag("graphml"))],
-    chosen_by("family", "dragonfly", "crossbar", "cray-xc-file", "edge-list", "graphml"),
+    chosen_by(
+        "family", "dragonfly", "dragonfly+", "crossbar", "cray-xc-file", "edge-list", "graphml"
+    ),
 ]

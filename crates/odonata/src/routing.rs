@@ -8,6 +8,10 @@ use odonata_network::routing::{
 use crate::error::SpecError;
 use crate::spec::{self, Algorithm, Scenario};
 
+/// Threshold of FPAR where a scenario gives none: that of Kang et al. 2019,
+/// section 3.1.2, as non-minimal paths cross twice as many global links.
+const DEFAULT_SHARE: f64 = 0.5;
+
 /// Builds the routing algorithm of a scenario for its network.
 ///
 /// # Errors
@@ -49,6 +53,9 @@ fn routing_spec(spec: &spec::Routing) -> Result<RoutingSpec, SpecError> {
             Algorithm::UgalL => routing::Algorithm::UgalLocal(options),
             Algorithm::UgalG => routing::Algorithm::UgalGlobal(options),
             Algorithm::Par => routing::Algorithm::Par(options),
+            Algorithm::Fpar => routing::Algorithm::Fpar {
+                threshold: spec.threshold_share.unwrap_or(DEFAULT_SHARE),
+            },
             Algorithm::ShortestPath => routing::Algorithm::ShortestPath,
         },
         links: match spec.minimal_links {
@@ -70,12 +77,36 @@ fn check_options(spec: &spec::Routing) -> Result<(), SpecError> {
         algorithm,
         Algorithm::UgalL | Algorithm::UgalG | Algorithm::Par
     );
+    let fully = algorithm == Algorithm::Fpar;
+    if fully && spec.threshold_bytes.is_some() {
+        let allowed = "a number from 0 to 1, the share of a port's queue, as algorithm = \"fpar\"";
+        return Err(SpecError::value(
+            "network.routing.threshold",
+            "a size",
+            allowed,
+        ));
+    }
+    if adaptive && spec.threshold_share.is_some() {
+        let allowed = format!(
+            "a size, such as \"1 KiB\", as algorithm = \"{}\"",
+            algorithm.name()
+        );
+        return Err(SpecError::value(
+            "network.routing.threshold",
+            "a number",
+            allowed,
+        ));
+    }
     let detours = adaptive || algorithm == Algorithm::Valiant;
     let fixed = matches!(spec.weights, spec::Weights::Fixed(_));
     let rules = [
         ("via", spec.via.is_some(), detours),
         ("candidates", spec.candidates.is_some(), adaptive),
-        ("threshold", spec.threshold_bytes.is_some(), adaptive),
+        (
+            "threshold",
+            spec.threshold_bytes.is_some() || spec.threshold_share.is_some(),
+            adaptive || fully,
+        ),
         ("weights", fixed, adaptive),
         (
             "detours_in_group",
@@ -88,6 +119,7 @@ fn check_options(spec: &spec::Routing) -> Result<(), SpecError> {
         Some((key, ..)) => {
             let owners = match key {
                 "via" => "valiant, ugal-l, ugal-g and par",
+                "threshold" => "ugal-l, ugal-g, par and fpar",
                 _ => "ugal-l, ugal-g and par",
             };
             Err(SpecError::new(

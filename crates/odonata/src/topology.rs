@@ -1,5 +1,7 @@
 //! From the scenario's `[network]` to a [`Topology`].
 
+mod dragonfly_plus;
+
 use std::path::Path;
 
 use odonata_network::topology::{
@@ -21,6 +23,7 @@ pub fn build_topology(scenario: &Scenario) -> Result<Topology, SpecError> {
     let classes = Classes { scenario };
     match &scenario.network.topology {
         Family::Dragonfly(dragonfly) => build_dragonfly(dragonfly, &classes),
+        Family::DragonflyPlus(dragonfly) => dragonfly_plus::build(dragonfly, &classes),
         Family::Crossbar(crossbar) => {
             classes.check_names(&["terminal"])?;
             let spec = CrossbarSpec {

@@ -29,7 +29,9 @@ impl Network {
     /// The network of a topology, with defaults for the rest.
     pub fn new(topology: Family) -> Self {
         let algorithm = match topology {
-            Family::Dragonfly(_) | Family::CrayXcFile(_) => Algorithm::Minimal,
+            Family::Dragonfly(_) | Family::DragonflyPlus(_) | Family::CrayXcFile(_) => {
+                Algorithm::Minimal
+            }
             Family::Crossbar(_) | Family::EdgeList(_) | Family::Graphml(_) => {
                 Algorithm::ShortestPath
             }
@@ -53,6 +55,9 @@ impl Network {
 pub enum Family {
     /// Groups of routers, connected to each other directly.
     Dragonfly(Dragonfly),
+    /// Groups of leaf and spine routers, connected to each other directly.
+    #[serde(rename = "dragonfly+")]
+    DragonflyPlus(DragonflyPlus),
     /// All nodes on one router.
     Crossbar(Crossbar),
     /// A real Cray XC, from its link list.
@@ -116,6 +121,37 @@ impl Dragonfly {
             ..Self::default()
         }
     }
+}
+
+/// A dragonfly+ (Shpiner et al. 2017), or megafly.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DragonflyPlus {
+    /// Leaf routers per group.
+    pub leaves: u32,
+    /// Spine routers per group.
+    pub spines: u32,
+    /// Nodes per leaf.
+    pub p: u32,
+    /// Global links per spine.
+    pub h: u32,
+    /// Groups; `None`: spines·h + 1.
+    #[serde(default)]
+    pub g: Option<u32>,
+    /// Which spines of two groups are joined.
+    #[serde(default)]
+    pub arrangement: SpineArrangement,
+}
+
+/// Which spines of two groups of a dragonfly+ are joined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SpineArrangement {
+    /// The links of a spine are spread over the spines of the other group.
+    #[default]
+    Balanced,
+    /// The links of a spine end at one spine of the other group.
+    Unbalanced,
 }
 
 /// Global link arrangement (Hastings et al. 2015).
@@ -236,6 +272,9 @@ pub struct Routing {
     pub candidates: Option<u32>,
     /// Queue that an adaptive algorithm ignores.
     pub threshold_bytes: Option<u64>,
+    /// Share of a port's queue, 0 to 1, up to which a path counts as free for
+    /// `fpar`; `None`: 0.5.
+    pub threshold_share: Option<f64>,
     /// How queues on routes of the two sorts count.
     pub weights: Weights,
     /// Whether traffic inside a group may take a detour inside it.
@@ -259,6 +298,9 @@ pub enum Algorithm {
     UgalG,
     /// UGAL-L that may change its mind within the source group.
     Par,
+    /// Minimal or by way of an intermediate spine or leaf, decided at every
+    /// router, in groups of leaves and spines.
+    Fpar,
     /// Shortest paths in any network.
     ShortestPath,
 }
@@ -272,6 +314,7 @@ impl Algorithm {
             Self::UgalL => "ugal-l",
             Self::UgalG => "ugal-g",
             Self::Par => "par",
+            Self::Fpar => "fpar",
             Self::ShortestPath => "shortest-path",
         }
     }
@@ -287,6 +330,7 @@ impl std::str::FromStr for Algorithm {
             Self::UgalL,
             Self::UgalG,
             Self::Par,
+            Self::Fpar,
             Self::ShortestPath,
         ];
         all.into_iter().find(|a| a.name() == name).ok_or_else(|| {

@@ -1,0 +1,110 @@
+//! From the scenario's dragonfly+ to a [`Topology`].
+
+use odonata_network::topology::{
+    DragonflyPlusError, DragonflyPlusLinks, DragonflyPlusSpec, SpineArrangement,
+};
+use odonata_network::{LinkKind, Topology};
+
+use super::{Classes, topology_error};
+use crate::error::SpecError;
+use crate::spec;
+
+/// Builds a dragonfly+.
+///
+/// # Errors
+/// If its numbers do not close or a link class is unknown or makes no sense; the
+/// path names the key.
+pub(super) fn build(
+    dragonfly: &spec::DragonflyPlus,
+    classes: &Classes<'_>,
+) -> Result<Topology, SpecError> {
+    classes.check_names(&["terminal", "local", "global"])?;
+    let spec::DragonflyPlus {
+        leaves,
+        spines,
+        p,
+        h,
+        ..
+    } = *dragonfly;
+    let closing = u64::from(spines) * u64::from(h) + 1;
+    let g = match dragonfly.g {
+        Some(g) => g,
+        None => u32::try_from(closing).map_err(|_| {
+            SpecError::value("network.spines", spines, "spines·h + 1 groups below 2^32")
+        })?,
+    };
+    let spec = DragonflyPlusSpec {
+        leaves,
+        spines,
+        p,
+        h,
+        g,
+        arrangement: match dragonfly.arrangement {
+            spec::SpineArrangement::Balanced => SpineArrangement::Balanced,
+            spec::SpineArrangement::Unbalanced => SpineArrangement::Unbalanced,
+        },
+        links: DragonflyPlusLinks {
+            terminal: classes.class("terminal", LinkKind::Terminal)?,
+            local: classes.class("local", LinkKind::Local)?,
+            global: classes.class("global", LinkKind::Global)?,
+        },
+    };
+    spec.build().map_err(|error| {
+        let key = match &error {
+            DragonflyPlusError::Zero { name } => format!("network.{name}"),
+            DragonflyPlusError::TooManyGroups { .. } | DragonflyPlusError::Uneven { .. } => {
+                "network.g".to_owned()
+            }
+            DragonflyPlusError::TooManyPorts { role, .. } => {
+                let key = if *role == "leaf" { "p" } else { "h" };
+                format!("network.{key}")
+            }
+            DragonflyPlusError::TooLarge { .. } => "network".to_owned(),
+            DragonflyPlusError::Topology(inner) => return topology_error(inner.clone(), ""),
+        };
+        SpecError::new(key, error.to_string())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::build_topology;
+    use crate::spec::{DragonflyPlus, Family, Network, Scenario, SpineArrangement};
+
+    fn scenario(g: Option<u32>) -> Scenario {
+        Scenario::new(Network::new(Family::DragonflyPlus(DragonflyPlus {
+            leaves: 4,
+            spines: 4,
+            p: 2,
+            h: 2,
+            g,
+            arrangement: SpineArrangement::Balanced,
+        })))
+    }
+
+    #[test]
+    fn without_g_one_link_joins_every_two_groups() {
+        let topology = build_topology(&scenario(None)).unwrap();
+        assert_eq!((topology.groups, topology.nodes()), (9, 72));
+    }
+
+    #[test]
+    fn numbers_that_do_not_close_name_their_key() {
+        for (g, path, words) in [
+            (Some(0), "network.g", "`g` is 0"),
+            (Some(4), "network.g", "use g = 3 or 5"),
+            (Some(10), "network.g", "use g from 1 to 9"),
+        ] {
+            let error = build_topology(&scenario(g)).unwrap_err();
+            assert_eq!(error.path, path, "{error}");
+            assert!(error.message.contains(words), "{error}");
+        }
+        let mut unknown = scenario(None);
+        let link = crate::spec::Link::default_for("green");
+        unknown.network.links.insert("green".into(), link);
+        assert_eq!(
+            build_topology(&unknown).unwrap_err().path,
+            "network.links.green"
+        );
+    }
+}
