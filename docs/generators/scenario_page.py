@@ -51,6 +51,7 @@ HEADINGS = {
     "RepeatPhase": "Repeated phases",
     "MappingTable": "Mapping",
     "DragonflyLinks": "Link classes",
+    "DragonflyPlusLinks": "Link classes",
     "CrayXcLinks": "Link classes",
     "Links": "Link classes",
     "NamedLink": "Link classes of a wiring file",

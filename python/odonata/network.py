@@ -377,8 +377,11 @@ class DragonflyPlusLinks(Links):
 
 
 class DragonflyPlus(NetworkBase):
-    """A dragonfly+, or megafly: groups of leaf routers, which have nodes, and spine routers, which
-    have global links; every leaf of a group is linked to every spine of it (Shpiner et al. 2017)."""
+    """A dragonfly+, or megafly: groups of leaf and spine routers (Shpiner et al. 2017).
+
+    Leaves have nodes, spines have global links, and every leaf of a group is linked to every spine
+    of it.
+    """
 
     family: Literal["dragonfly+"] = "dragonfly+"
     """The family."""

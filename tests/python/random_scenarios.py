@@ -11,8 +11,9 @@ import odonata._engine as _engine
 from odonata import Scenario
 
 #: Every family that needs no data from outside, dragonflies in both forms.
-FAMILIES = ("dragonfly", "cray-xc", "crossbar", "edge-list", "graphml")
+FAMILIES = ("dragonfly", "cray-xc", "dragonfly+", "crossbar", "edge-list", "graphml")
 GROUPED_ROUTINGS = ("minimal", "valiant", "ugal-l", "ugal-g", "par")
+LEAF_SPINE_ROUTINGS = ("fpar", *GROUPED_ROUTINGS)
 
 
 def scenarios(count: int, directory: Path, seed: int = 1) -> Iterator[dict[str, Any]]:
@@ -43,10 +44,12 @@ def _network(
 ) -> tuple[dict[str, Any], int]:
     """The network and how many nodes it has."""
     dragonfly, nodes = _dragonfly(family == "cray-xc", draw)
-    routing: dict[str, Any] = {"algorithm": GROUPED_ROUTINGS[number % len(GROUPED_ROUTINGS)]}
+    routings = LEAF_SPINE_ROUTINGS if family == "dragonfly+" else GROUPED_ROUTINGS
     # Turn by turn with the families, so that all pairs come up.
-    routing["algorithm"] = GROUPED_ROUTINGS[(number // len(FAMILIES)) % len(GROUPED_ROUTINGS)]
-    if routing["algorithm"] != "minimal":
+    routing: dict[str, Any] = {"algorithm": routings[number // len(FAMILIES) % len(routings)]}
+    if routing["algorithm"] == "fpar":
+        routing["threshold"] = draw.choice([0, 0.25, 0.5, 1.0])
+    elif routing["algorithm"] != "minimal":
         routing["via"] = draw.choice(["group", "router", "node"])
         if routing["algorithm"] != "valiant":
             routing["candidates"] = draw.randint(1, 3)
@@ -55,6 +58,11 @@ def _network(
     if family == "crossbar":
         nodes = draw.randint(2, 40)
         network = {"family": "crossbar", "nodes": nodes, "links": {"terminal": _link(draw, 20)}}
+    elif family == "dragonfly+":
+        network, nodes = _dragonfly_plus(draw)
+        network["routing"] = routing
+        network["links"] = {"terminal": _link(draw, 20)}
+        network["links"] |= {kind: _link(draw, 400) for kind in ("local", "global")}
     elif family in ("edge-list", "graphml"):
         file = directory / f"{number}.{family}"
         spec = Scenario.from_dict({"network": dragonfly}).normalised_json()
@@ -80,6 +88,15 @@ def _dragonfly(grid: bool, draw: random.Random) -> tuple[dict[str, Any], int]:
         network |= {"group": "cray-xc", "rows": 2, "columns": a // 2}
         network |= {"row_links": draw.randint(1, 2), "column_links": draw.randint(1, 2)}
     return network, p * a * g
+
+
+def _dragonfly_plus(draw: random.Random) -> tuple[dict[str, Any], int]:
+    leaves, spines, p, h, g = draw.choice(
+        [(2, 2, 2, 4, 5), (3, 4, 1, 2, 5), (4, 2, 1, 3, 7), (1, 3, 4, 2, 7), (2, 3, 3, 4, 5)]
+    )
+    numbers = {"leaves": leaves, "spines": spines, "p": p, "h": h, "g": g}
+    arrangement = draw.choice(["balanced", "unbalanced"])
+    return {"family": "dragonfly+", **numbers, "arrangement": arrangement}, leaves * p * g
 
 
 def _link(draw: random.Random, latency_ns: int) -> dict[str, Any]:

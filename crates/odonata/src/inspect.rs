@@ -3,7 +3,9 @@
 use std::ops::ControlFlow;
 
 use odonata_network::routing::RoutingTask;
-use odonata_network::topology::{edge_list, graphml};
+use odonata_network::topology::{
+    LeafSpine, edge_list, graphml, largest_dragonfly, largest_dragonfly_plus,
+};
 use odonata_network::verify::{Options, Verdict, VerifyError, verify_with};
 use odonata_network::{Peer, Routing, Topology};
 use serde_json::{Value, json};
@@ -51,7 +53,7 @@ pub fn describe(topology: &Topology) -> Value {
             })
         })
         .collect();
-    json!({
+    let mut described = json!({
         "network": found.title,
         "nodes": found.nodes,
         "routers": found.routers,
@@ -73,7 +75,22 @@ pub fn describe(topology: &Topology) -> Value {
         "bisection_imbalance_nodes": found.bisection_imbalance_nodes,
         "bisection_is_exact": found.bisection_is_exact,
         "link_classes": classes,
-    })
+    });
+    if let Some(LeafSpine { leaves, spines }) = found.leaf_spine {
+        let plus = largest_dragonfly_plus(found.radix_max);
+        let all_to_all = largest_dragonfly(found.radix_max);
+        described["leaves_and_spines"] = json!({
+            "leaves_per_group": leaves,
+            "spines_per_group": spines,
+        });
+        described["largest_networks_of_this_radix"] = json!({
+            "radix": found.radix_max,
+            "dragonfly_plus_nodes": plus,
+            "dragonfly_nodes": all_to_all,
+            "ratio": plus as f64 / all_to_all as f64,
+        });
+    }
+    described
 }
 
 /// The wiring as tables: `routers` (group, and row and column where groups are

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +34,9 @@ MOST_NODES = 3_000
 
 LOCAL, GLOBAL = 1, 2
 
+#: Colours of routers, and of those that are spines.
+ROUTER, SPINE = "#444444", "#CC79A7"
+
 
 @dataclass(frozen=True)
 class Wiring:
@@ -56,6 +60,21 @@ class Wiring:
     kind: Ints
     load: Floats | None = None
     job_of_node: Ints | None = None
+
+    @cached_property
+    def is_spine(self) -> npt.NDArray[np.bool_] | None:
+        """Whether each router is a spine, or ``None`` if groups are not leaves and spines.
+
+        Leaves have nodes and spines have none, every group has both, and a link within a group
+        joins one of each. Shape: routers.
+        """
+        spine = np.bincount(self.router_of_node, minlength=len(self.group_of_router)) == 0
+        groups = int(self.group_of_router.max()) + 1
+        for part in (spine, ~spine):
+            if len(np.unique(self.group_of_router[part])) < groups:
+                return None
+        local = self.ends[self.kind == LOCAL]
+        return spine if (spine[local[:, 0]] != spine[local[:, 1]]).all() else None
 
     @classmethod
     def of_result(cls, result: Result) -> Wiring:
@@ -134,8 +153,8 @@ class Layout:
 def lay_out(wiring: Wiring) -> Layout:
     """Places groups on a circle, clockwise from the top, and nodes outside their routers.
 
-    The routers of a group stand on a ring, or on a grid where they have rows and columns, with
-    rows counted outwards.
+    The routers of a group stand on a ring, on a grid where they have rows and columns, with
+    rows counted outwards, or in two rows where they are leaves and spines, the leaves outside.
     """
     groups = int(wiring.group_of_router.max()) + 1
     sizes = np.bincount(wiring.group_of_router, minlength=groups)
@@ -155,6 +174,16 @@ def lay_out(wiring: Wiring) -> Layout:
         cells = (2 * wiring.cell_of_router - [rows, columns]) / width
         unit = np.stack([1.6 * cells[:, 0], -cells[:, 1]], axis=1)
         room = min(0.24, 0.9 / width) * radius
+    elif wiring.is_spine is not None:
+        most = 1
+        for group in np.arange(groups):
+            for row, part in ((-0.62, wiring.is_spine), (0.62, ~wiring.is_spine)):
+                members = np.flatnonzero((wiring.group_of_router == group) & part)
+                count = len(members)
+                along = np.linspace(1, -1, count) if count > 1 else np.zeros(1)
+                unit[members] = np.stack([np.full(count, row), 1.15 * along], axis=1)
+                most = max(most, count)
+        room = min(0.24, 1.7 / most) * radius
     else:
         for group in np.flatnonzero(sizes > 1):
             members = np.flatnonzero(wiring.group_of_router == group)
@@ -240,11 +269,18 @@ def _shows_local_links(wiring: Wiring) -> bool:
     return 0 < int((wiring.kind == LOCAL).sum()) <= MOST_LOCAL_LINES
 
 
+def _line_width(wiring: Wiring, lines: int, few: int, thin: float) -> float:
+    """Thinner where there are more lines than a few; rows of leaves and spines stand close."""
+    if lines < few:
+        return 0.9
+    return thin if wiring.is_spine is None or lines < 1_500 else 0.15
+
+
 def _local_links(axes: Axes, wiring: Wiring, layout: Layout, shades: ScalarMappable | None) -> None:
     chosen = wiring.kind == LOCAL
     if not _shows_local_links(wiring):
         return
-    width = 0.9 if chosen.sum() < 400 else 0.45
+    width = _line_width(wiring, int(chosen.sum()), few=400, thin=0.45)
     lines = LineCollection(
         list(layout.router[wiring.ends[chosen]]),
         colors=_colours(wiring, chosen, shades),
@@ -263,7 +299,7 @@ def _global_links(
     if chosen.sum() <= MOST_CURVES:
         start, end = layout.router[wiring.ends[chosen, 0]], layout.router[wiring.ends[chosen, 1]]
         colours = _colours(wiring, chosen, shades)
-        widths: Any = 0.9 if chosen.sum() < 150 else 0.5
+        widths: Any = _line_width(wiring, int(chosen.sum()), few=150, thin=0.5)
     else:
         groups = len(layout.group)
         ends = np.sort(wiring.group_of_router[wiring.ends[chosen]], axis=1)
@@ -323,13 +359,13 @@ def _routers_and_nodes(axes: Axes, wiring: Wiring, layout: Layout) -> None:
             layout.router[:, 0],
             layout.router[:, 1],
             s=area * 0.62,
-            c="#444444",
+            c=_plain_colours(wiring),
             linewidths=0.5,
             edgecolors="white",
             zorder=4,
         )
         return
-    colours = ["#444444"] * len(layout.router) if jobs is None else _router_colours(wiring, jobs)
+    colours = _plain_colours(wiring) if jobs is None else _router_colours(wiring, jobs)
     axes.scatter(
         layout.router[:, 0],
         layout.router[:, 1],
@@ -339,6 +375,14 @@ def _routers_and_nodes(axes: Axes, wiring: Wiring, layout: Layout) -> None:
         edgecolors="white",
         zorder=4,
     )
+
+
+def _plain_colours(wiring: Wiring) -> list[str]:
+    """The colours of routers where nothing is told of their nodes."""
+    spine = wiring.is_spine
+    if spine is None:
+        return [ROUTER] * len(wiring.group_of_router)
+    return [SPINE if is_spine else ROUTER for is_spine in spine]
 
 
 def _router_colours(wiring: Wiring, jobs: Ints) -> Any:
@@ -359,7 +403,10 @@ def _legend(wiring: Wiring, job_names: list[str] | None) -> list[Line2D]:
         return Line2D([], [], linestyle="", marker="o", markersize=5, color=colour, label=label)
 
     if job_names is None:
-        handles = [dot("#444444", "router")]
+        if wiring.is_spine is None:
+            handles = [dot(ROUTER, "router")]
+        else:
+            handles = [dot(ROUTER, "leaf router"), dot(SPINE, "spine router")]
         drawn = {"local": _shows_local_links(wiring), "global": (wiring.kind == GLOBAL).any()}
         for name in (name for name, shown in drawn.items() if shown):
             handles.append(Line2D([], [], color=CLASS_COLOURS[name], label=f"{name} link"))

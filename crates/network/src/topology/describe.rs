@@ -3,7 +3,7 @@
 use super::bisection::Bisection;
 use super::distances::Distances;
 use super::router_graph::RouterGraph;
-use super::{LinkKind, Peer, Topology};
+use super::{LeafSpine, LinkKind, Peer, Topology};
 use odonata_units::{Bandwidth, Bytes, Picoseconds, RouterId};
 
 /// The links of one class.
@@ -36,6 +36,8 @@ pub struct Description {
     pub routers: u64,
     /// Groups.
     pub groups: u64,
+    /// Leaves and spines per group, where groups consist of those.
+    pub leaf_spine: Option<LeafSpine>,
     /// Links per class, in the order of the topology's classes.
     pub classes: Vec<ClassDescription>,
     /// Fewest ports of a router, unconnected ones included.
@@ -101,6 +103,7 @@ impl Topology {
             nodes: self.nodes() as u64,
             routers: self.routers() as u64,
             groups: u64::from(self.groups),
+            leaf_spine: self.leaf_spine().ok(),
             classes: self.describe_classes(),
             radix_min: smallest(&mut ports().map(|n| n as u32)),
             radix_max: ports().max().unwrap_or(0) as u32,

@@ -180,6 +180,27 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
+/// Nodes of the largest dragonfly+ of routers with `radix` ports: `n·(n + 1)` with
+/// `n = (r/2)·(r/2)` nodes per group, rounded down, as half of the ports of a leaf
+/// lead to nodes and half of those of a spine to other groups (Kang et al. 2019,
+/// equation 1). A radix above [`MAX_PORTS_PER_ROUTER`] counts as that.
+pub fn largest_dragonfly_plus(radix: u32) -> u64 {
+    let radix = u64::from(radix.min(MAX_PORTS_PER_ROUTER as u32));
+    let nodes = radix * radix / 4;
+    nodes * (nodes + 1)
+}
+
+/// Nodes of the largest dragonfly with all-to-all groups of routers with `radix`
+/// ports: `n·(n + 1)` with `n = r/4·(r/2 + 1)` nodes per group, rounded down, as a
+/// quarter of the ports lead to nodes, a quarter to other groups and half within
+/// the group (Kang et al. 2019, equation 2). A radix above
+/// [`MAX_PORTS_PER_ROUTER`] counts as that.
+pub fn largest_dragonfly(radix: u32) -> u64 {
+    let radix = u64::from(radix.min(MAX_PORTS_PER_ROUTER as u32));
+    let nodes = radix * (radix + 2) / 8;
+    nodes * (nodes + 1)
+}
+
 /// Link classes in the order in which the topology lists them.
 const TERMINAL: LinkClassId = LinkClassId(0);
 const LOCAL: LinkClassId = LinkClassId(1);

@@ -30,7 +30,8 @@ pub use crossbar::CrossbarSpec;
 pub use describe::{ClassDescription, Description};
 pub use dragonfly::{DragonflyError, DragonflyLinks, DragonflySpec, GroupWiring};
 pub use dragonfly_plus::{
-    DragonflyPlusError, DragonflyPlusLinks, DragonflyPlusSpec, SpineArrangement,
+    DragonflyPlusError, DragonflyPlusLinks, DragonflyPlusSpec, SpineArrangement, largest_dragonfly,
+    largest_dragonfly_plus,
 };
 pub use leaf_spine::{LeafSpine, NotLeafSpine};
 pub use validation::{MAX_PORTS_PER_ROUTER, TopologyError, Wiring};

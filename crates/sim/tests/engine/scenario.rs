@@ -9,7 +9,10 @@ use odonata_load::{Blocks, Grid, Operation, Pattern, Process};
 use odonata_network::routing::{
     AdaptiveOptions, Algorithm, Choice, MinimalLinks, RoutingSpec, Via,
 };
-use odonata_network::topology::{Arrangement, DragonflyLinks, DragonflySpec, GroupWiring};
+use odonata_network::topology::{
+    Arrangement, DragonflyLinks, DragonflyPlusLinks, DragonflyPlusSpec, DragonflySpec, GroupWiring,
+    SpineArrangement,
+};
 use odonata_network::{LinkKind, Topology};
 use odonata_sim::{
     Arbitration, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobLoad, JobPlan, Measurement,
@@ -40,6 +43,14 @@ pub enum Family {
         columns: u32,
         h: u32,
         g: u32,
+    },
+    DragonflyPlus {
+        leaves: u32,
+        spines: u32,
+        p: u32,
+        h: u32,
+        g: u32,
+        balanced: bool,
     },
 }
 
@@ -155,6 +166,32 @@ impl Scenario {
                 };
                 build(p, rows * columns, h, g, Arrangement::Absolute, group)
             }
+            Family::DragonflyPlus {
+                leaves,
+                spines,
+                p,
+                h,
+                g,
+                balanced,
+            } => DragonflyPlusSpec {
+                leaves,
+                spines,
+                p,
+                h,
+                g,
+                arrangement: if balanced {
+                    SpineArrangement::Balanced
+                } else {
+                    SpineArrangement::Unbalanced
+                },
+                links: DragonflyPlusLinks {
+                    terminal: links.terminal,
+                    local: links.local,
+                    global: links.global,
+                },
+            }
+            .build()
+            .expect("a dragonfly+"),
         }
     }
 
@@ -366,6 +403,15 @@ fn family() -> impl Strategy<Value = Family> {
                 let most = (rows * columns * h + 1).min(6);
                 (1u32..=most).prop_map(move |g| Family::Grid { p, rows, columns, h, g })
             }),
+        3 => (1u32..4, 1u32..4, 1u32..3, 1u32..5, 0usize..60, any::<bool>())
+            .prop_map(|(leaves, spines, p, h, closing, balanced)| {
+                // Groups among which the global links can be shared evenly.
+                let numbers: Vec<u32> = (2..=(spines * h + 1).min(6))
+                    .filter(|g| (spines * h).is_multiple_of(g - 1))
+                    .collect();
+                let g = numbers[closing % numbers.len()];
+                Family::DragonflyPlus { leaves, spines, p, h, g, balanced }
+            }),
     ]
     .prop_filter("two nodes or more", |family| match *family {
         Family::Crossbar { nodes } => nodes > 1,
@@ -377,10 +423,11 @@ fn family() -> impl Strategy<Value = Family> {
             g,
             ..
         } => p * rows * columns * g > 1,
+        Family::DragonflyPlus { .. } => true,
     })
 }
 
-/// All algorithms with the channels that they need.
+/// All algorithms with the channels that they need; FPAR fits one family only.
 pub fn routing() -> impl Strategy<Value = RoutingSpec> {
     let via = prop_oneof![Just(Via::Group), Just(Via::Router), Just(Via::Node)];
     let options = (via.clone(), 1u32..3, -600i64..600, any::<bool>()).prop_map(
@@ -398,6 +445,9 @@ pub fn routing() -> impl Strategy<Value = RoutingSpec> {
         2 => options.clone().prop_map(Algorithm::UgalLocal),
         2 => options.clone().prop_map(Algorithm::UgalGlobal),
         2 => options.prop_map(Algorithm::Par),
+        3 => (0u32..=10).prop_map(|tenths| Algorithm::Fpar {
+            threshold: f64::from(tenths) / 10.0,
+        }),
         1 => Just(Algorithm::ShortestPath),
     ];
     let links = prop_oneof![Just(MinimalLinks::All), Just(MinimalLinks::Shortest)];
@@ -552,7 +602,11 @@ pub fn scenario(slow: bool) -> impl Strategy<Value = Scenario> {
         0u64..1 << 40,
     )
         .prop_map(
-            |(family, routing, physical, models, (jobs, duration), measured, seed)| {
+            |(family, mut routing, physical, models, (jobs, duration), measured, seed)| {
+                let spines = matches!(family, Family::DragonflyPlus { .. });
+                if !spines && matches!(routing.algorithm, Algorithm::Fpar { .. }) {
+                    routing.algorithm = Algorithm::Minimal;
+                }
                 let (rates, latencies, buffer, packet, credit, delay) = physical;
                 let (switching, (crossbar, credit_use), arbitration, injection) = models;
                 let (warmup, timeline_bin, every_nth) = measured;

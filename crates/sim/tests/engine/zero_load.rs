@@ -24,7 +24,8 @@ use odonata_network::routing::{
     Via,
 };
 use odonata_network::topology::{
-    Arrangement, CrayXcLinks, CrayXcSpec, DragonflyLinks, DragonflySpec, GroupWiring,
+    Arrangement, CrayXcLinks, CrayXcSpec, DragonflyLinks, DragonflyPlusLinks, DragonflyPlusSpec,
+    DragonflySpec, GroupWiring, SpineArrangement,
 };
 use odonata_network::{LinkClass, LinkKind, Peer, Routing, Topology};
 use odonata_sim::{
@@ -381,6 +382,7 @@ fn routings() -> Vec<RoutingSpec> {
         Algorithm::UgalLocal(adaptive(Via::Node)),
         Algorithm::UgalGlobal(adaptive(Via::Group)),
         Algorithm::Par(adaptive(Via::Router)),
+        Algorithm::Fpar { threshold: 0.5 },
         Algorithm::ShortestPath,
     ]
     .map(RoutingSpec::new)
@@ -424,7 +426,27 @@ fn families(links: &DragonflyLinks) -> Vec<Topology> {
             links.clone(),
         ),
         build(1, 6, 1, 4, Arrangement::Relative, grid, with_columns),
+        dragonfly_plus(links),
     ]
+}
+
+/// 3 leaves, 4 spines, half a global link per spine and other group.
+fn dragonfly_plus(links: &DragonflyLinks) -> Topology {
+    DragonflyPlusSpec {
+        leaves: 3,
+        spines: 4,
+        p: 2,
+        h: 2,
+        g: 5,
+        arrangement: SpineArrangement::Balanced,
+        links: DragonflyPlusLinks {
+            terminal: links.terminal.clone(),
+            local: links.local.clone(),
+            global: links.global.clone(),
+        },
+    }
+    .build()
+    .unwrap()
 }
 
 /// Every family × link speeds × switching × crossbar, under each routing in
@@ -447,6 +469,10 @@ fn latency_is_the_closed_form() {
                     config.seed = seed;
                     let messages = random_messages(&topology, 20, &sizes, seed);
                     let routing = &routings[seed as usize % routings.len()];
+                    let needs_spines = matches!(routing.algorithm, Algorithm::Fpar { .. });
+                    if needs_spines && topology.leaf_spine().is_err() {
+                        continue;
+                    }
                     check(&topology, routing, &config, &messages);
                 }
             }

@@ -115,6 +115,20 @@ fn numbers_that_do_not_close_are_refused_with_those_that_do() {
     assert!(message(spec(4000, 4000, 90, 90, 361)).contains("ports"));
 }
 
+#[test]
+fn the_largest_sizes_are_those_of_kang_2019() {
+    // Equations 1 and 2 for the 48-port routers of section 2.1: 24·24 = 576 and
+    // 12·25 = 300 nodes per group.
+    assert_eq!(largest_dragonfly_plus(48), 576 * 577);
+    assert_eq!(largest_dragonfly(48), 300 * 301);
+    // Equation 3: the ratio tends to 4 from below.
+    let ratio = |radix| largest_dragonfly_plus(radix) as f64 / largest_dragonfly(radix) as f64;
+    assert!(ratio(48) < ratio(480) && ratio(480) < 4.0 && ratio(4096) > 3.99);
+    // The machine of half of the ports each reaches equation 1.
+    let largest = spec(4, 4, 4, 4, 17).build().unwrap();
+    assert_eq!(largest.nodes() as u64, largest_dragonfly_plus(8));
+}
+
 proptest! {
     #[test]
     fn leaves_and_spines_are_what_they_should_be(
