@@ -21,6 +21,8 @@ pub enum Purpose {
     Mapping = 5,
     /// Random wirings and other network construction.
     Wiring = 6,
+    /// Jobs of a synthetic log.
+    Workload = 20,
 }
 
 /// Bits scrambled by the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).

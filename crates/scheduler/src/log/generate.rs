@@ -1,0 +1,492 @@
+//! Synthetic logs: the workload model of Lublin and Feitelson ("The workload on
+//! parallel supercomputers: modeling the characteristics of rigid jobs", JPDC
+//! 63(11), 2003), with the parameters that its authors publish for all jobs, batch
+//! jobs and interactive ones (Parallel Workloads Archive).
+
+use odonata_units::random::{Purpose, Stream, StreamKey};
+use thiserror::Error;
+
+use super::job::{Job, JobLog, Status};
+use super::rules::Report;
+use crate::Seconds;
+
+/// Which jobs the parameters describe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Batch and interactive jobs together.
+    All,
+    /// Batch jobs.
+    Batch,
+    /// Interactive jobs.
+    Interactive,
+}
+
+impl Kind {
+    /// The kind of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "all" => Some(Self::All),
+            "batch" => Some(Self::Batch),
+            "interactive" => Some(Self::Interactive),
+            _ => None,
+        }
+    }
+}
+
+/// The model for a machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LublinFeitelson {
+    /// Which jobs.
+    pub kind: Kind,
+    /// Nodes of the machine, at least 2.
+    pub nodes: u32,
+    /// Number of jobs.
+    pub jobs: u32,
+    /// Factor of the times between submissions: below 1 raises the load.
+    pub arrivals: f64,
+    /// Requested time as a multiple of the run time, at least 1; `None` for logs
+    /// without requested times. The model itself has none; a constant factor is the
+    /// *f-model* of Mu'alem and Feitelson (2001, IV.B).
+    pub request: Option<f64>,
+    /// Seed.
+    pub seed: u64,
+}
+
+/// A model that cannot be used.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum ModelError {
+    /// Too small a machine.
+    #[error("the model needs a machine of at least 2 nodes, not {0}")]
+    Nodes(u32),
+    /// A factor out of range.
+    #[error("the factor of times between submissions is {0}; allowed: numbers above 0, up to 10⁶")]
+    Arrivals(f64),
+    /// A factor out of range.
+    #[error("requested times are {0} run times; allowed: numbers from 1 to 10⁶")]
+    Request(f64),
+}
+
+/// The numbers of the model.
+struct Parameters {
+    serial: f64,
+    power_of_two: f64,
+    /// Least log₂ of a parallel job's size; the weight of the lower sizes.
+    low: f64,
+    low_share: f64,
+    /// The two gamma distributions of ln(run time), and the share of the first as
+    /// `slope · nodes + base`.
+    short: (f64, f64),
+    long: (f64, f64),
+    slope: f64,
+    base: f64,
+    /// ln of the time between arrivals in rush hours, and over the whole day.
+    gap: (f64, f64),
+    whole_day: f64,
+    /// Half hours of the day.
+    daily: (f64, f64),
+}
+
+const ALL: Parameters = Parameters {
+    serial: 0.244,
+    power_of_two: 0.576,
+    low: 0.8,
+    low_share: 0.86,
+    short: (4.2, 0.94),
+    long: (312.0, 0.03),
+    slope: -0.0054,
+    base: 0.78,
+    gap: (10.2303, 0.4871),
+    whole_day: 1.0225,
+    daily: (8.1737, 3.9631),
+};
+
+const BATCH: Parameters = Parameters {
+    serial: 0.2927,
+    power_of_two: 0.6686,
+    low: 1.2,
+    low_share: 0.875,
+    short: (6.57, 0.823),
+    long: (639.1, 0.0156),
+    slope: -0.003,
+    base: 0.6986,
+    gap: (6.0415, 0.8531),
+    whole_day: 1.0519,
+    daily: (6.1271, 5.2740),
+};
+
+const INTERACTIVE: Parameters = Parameters {
+    serial: 0.1541,
+    power_of_two: 0.625,
+    low: 1.0,
+    low_share: 0.705,
+    short: (3.8351, 0.6605),
+    long: (7.073, 0.6856),
+    slope: -0.0118,
+    base: 0.9156,
+    gap: (6.5510, 0.6621),
+    whole_day: 0.9797,
+    daily: (8.9186, 3.6680),
+};
+
+/// Half hours in a day.
+const SLOTS: usize = 48;
+/// Seconds in one of them.
+const SLOT_SECONDS: f64 = 1800.0;
+/// Half hour at which the model's day begins: the least busy time.
+const DAY_BEGINS: usize = 11;
+/// Run times beyond e¹² s (45 h) and gaps beyond e¹³ s (5 days) are drawn again.
+const LONGEST_RUN: f64 = 12.0;
+const LONGEST_GAP: f64 = 13.0;
+
+impl LublinFeitelson {
+    /// Draws a log. Equal parameters and seeds give equal logs, and a log of more
+    /// jobs begins with the jobs of the shorter one.
+    ///
+    /// # Errors
+    /// If a parameter is out of range.
+    pub fn generate(&self) -> Result<(JobLog, Report), ModelError> {
+        if self.nodes < 2 {
+            return Err(ModelError::Nodes(self.nodes));
+        }
+        if !(self.arrivals > 0.0 && self.arrivals <= 1e6) {
+            return Err(ModelError::Arrivals(self.arrivals));
+        }
+        if let Some(factor) = self.request
+            && !(1.0..=1e6).contains(&factor)
+        {
+            return Err(ModelError::Request(factor));
+        }
+        let model = match self.kind {
+            Kind::All => &ALL,
+            Kind::Batch => &BATCH,
+            Kind::Interactive => &INTERACTIVE,
+        };
+        let key = StreamKey::new(self.seed, Purpose::Workload);
+        let mut arrivals = Arrivals::new(model);
+        let mut gaps = key.stream(0);
+        let mut log = JobLog {
+            machine_nodes: Some(self.nodes),
+            machine_processors: Some(self.nodes),
+            ..JobLog::default()
+        };
+        let mut report = Report {
+            file: "generated".to_owned(),
+            format: "lublin-feitelson",
+            ..Report::default()
+        };
+        log.header.push(("Version".to_owned(), "2.2".to_owned()));
+        let note = format!(
+            "Lublin-Feitelson 2003, {:?} jobs, seed {}, times between submissions x {}",
+            self.kind, self.seed, self.arrivals
+        );
+        log.header.push(("Note".to_owned(), note));
+        for index in 0..self.jobs {
+            let mut draws = key.stream(u64::from(index) + 1);
+            let submit = arrivals.next(&mut gaps) * self.arrivals;
+            let nodes = size(model, self.nodes, &mut draws);
+            let run = Seconds(run_time(model, nodes, &mut draws).round() as i64);
+            let number = index + 1;
+            let mut job = Job::new(
+                number.to_string(),
+                Seconds(submit.round() as i64),
+                run,
+                nodes,
+            );
+            job.requested = self.request.map(|factor| {
+                // Users ask for whole minutes.
+                Seconds(((run.0.max(1) as f64 * factor / 60.0).ceil() * 60.0) as i64)
+            });
+            job.processors = Some(nodes);
+            job.requested_processors = Some(nodes);
+            job.status = Status::Completed;
+            log.jobs.push(job);
+        }
+        report.records = u64::from(self.jobs);
+        report.jobs = report.records;
+        Ok((log, report))
+    }
+}
+
+/// Nodes of a job: 1, a power of two, or any number; log₂ uniform in two stages.
+fn size(model: &Parameters, machine: u32, draws: &mut Stream) -> u32 {
+    let kind = draws.unit();
+    if kind <= model.serial {
+        return 1;
+    }
+    let high = f64::from(machine).log2();
+    // The authors place the border between the stages 1.5 to 3.5 below the top.
+    let low = model.low.min(high);
+    let middle = (high - 2.5).max(low);
+    let (from, to) = if draws.unit() <= model.low_share {
+        (low, middle)
+    } else {
+        (middle, high)
+    };
+    let mut exponent = from + (to - from) * draws.unit();
+    if kind <= model.serial + model.power_of_two {
+        exponent = exponent.round();
+    }
+    (exponent.exp2().round() as u32).clamp(2, machine)
+}
+
+/// Run time in seconds: its logarithm is of one of two gamma distributions, the
+/// longer one the more often the larger the job.
+fn run_time(model: &Parameters, nodes: u32, draws: &mut Stream) -> f64 {
+    let short = (model.slope * f64::from(nodes) + model.base).clamp(0.0, 1.0);
+    loop {
+        let (shape, scale) = if draws.unit() <= short {
+            model.short
+        } else {
+            model.long
+        };
+        let logarithm = gamma(shape, scale, draws);
+        if logarithm <= LONGEST_RUN {
+            return logarithm.exp();
+        }
+    }
+}
+
+/// Times of submission with the daily cycle: the gaps drawn are those of an
+/// average half hour, and busier half hours take more of them.
+struct Arrivals {
+    gap: (f64, f64),
+    /// Jobs of each half hour of the day relative to the mean.
+    weights: [f64; SLOTS],
+    slot: usize,
+    /// Start of the slot, seconds.
+    slot_start: f64,
+    /// Mean half hours of work already used up in this slot.
+    used: f64,
+}
+
+impl Arrivals {
+    fn new(model: &Parameters) -> Self {
+        let (shape, scale) = model.daily;
+        let mut weights = [0.0; SLOTS];
+        for slot in DAY_BEGINS..DAY_BEGINS + SLOTS {
+            let upto = |at: f64| regularized_gamma(shape, at / scale);
+            let at = slot as f64;
+            weights[(slot - 1) % SLOTS] = upto(at + 0.5) - upto(at - 0.5);
+        }
+        let mean = weights.iter().sum::<f64>() / SLOTS as f64;
+        weights.iter_mut().for_each(|weight| *weight /= mean);
+        Self {
+            gap: (model.gap.0 * model.whole_day, model.gap.1),
+            weights,
+            slot: 0,
+            slot_start: 0.0,
+            used: 0.0,
+        }
+    }
+
+    /// The next time of submission, seconds after midnight of the first day.
+    fn next(&mut self, draws: &mut Stream) -> f64 {
+        let gap = loop {
+            let logarithm = gamma(self.gap.0, self.gap.1, draws);
+            if logarithm <= LONGEST_GAP {
+                break logarithm.exp();
+            }
+        };
+        self.used += gap / SLOT_SECONDS;
+        while self.used > self.weights[self.slot] {
+            self.used -= self.weights[self.slot];
+            self.slot = (self.slot + 1) % SLOTS;
+            self.slot_start += SLOT_SECONDS;
+        }
+        self.slot_start + SLOT_SECONDS * self.used / self.weights[self.slot]
+    }
+}
+
+/// A draw from the normal distribution (Box and Muller).
+fn normal(draws: &mut Stream) -> f64 {
+    let radius = (-2.0 * draws.unit().ln()).sqrt();
+    radius * (std::f64::consts::TAU * draws.unit()).cos()
+}
+
+/// A draw from a gamma distribution of `shape` ≥ 1 (Marsaglia and Tsang 2000).
+fn gamma(shape: f64, scale: f64, draws: &mut Stream) -> f64 {
+    let d = shape - 1.0 / 3.0;
+    let c = 1.0 / (9.0 * d).sqrt();
+    loop {
+        let x = normal(draws);
+        let v = (1.0 + c * x).powi(3);
+        if v > 0.0 && draws.unit().ln() < 0.5 * x * x + d - d * v + d * v.ln() {
+            return d * v * scale;
+        }
+    }
+}
+
+/// ln Γ(x) for x > 0: Stirling's series after shifting x above 10.
+fn ln_gamma(mut x: f64) -> f64 {
+    let mut shift = 0.0;
+    while x < 10.0 {
+        shift -= x.ln();
+        x += 1.0;
+    }
+    let inverse = 1.0 / x;
+    let series = inverse / 12.0 - inverse.powi(3) / 360.0 + inverse.powi(5) / 1260.0;
+    shift + (x - 0.5) * x.ln() - x + 0.5 * std::f64::consts::TAU.ln() + series
+}
+
+/// The share of a gamma distribution of this shape and scale 1 that lies below x:
+/// the power series of the lower incomplete gamma function.
+fn regularized_gamma(shape: f64, x: f64) -> f64 {
+    if x <= 0.0 {
+        return 0.0;
+    }
+    let mut term = 1.0 / shape;
+    let mut sum = term;
+    for k in 1..10_000 {
+        term *= x / (shape + f64::from(k));
+        sum += term;
+        if term < sum * 1e-15 {
+            break;
+        }
+    }
+    (sum.ln() + shape * x.ln() - x - ln_gamma(shape))
+        .exp()
+        .min(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model(kind: Kind) -> LublinFeitelson {
+        LublinFeitelson {
+            kind,
+            nodes: 128,
+            jobs: 20_000,
+            arrivals: 1.0,
+            request: None,
+            seed: 1,
+        }
+    }
+
+    #[test]
+    fn the_gamma_function_has_its_known_values() {
+        // Γ(5) = 24, Γ(1/2) = √π; P(1, x) = 1 − e⁻ˣ; P(2, x) = 1 − (1 + x) e⁻ˣ.
+        assert!((ln_gamma(5.0) - 24f64.ln()).abs() < 1e-9);
+        assert!((ln_gamma(0.5) - std::f64::consts::PI.sqrt().ln()).abs() < 1e-9);
+        for x in [0.1, 1.0, 3.0, 12.0] {
+            assert!((regularized_gamma(1.0, x) - (1.0 - (-x).exp())).abs() < 1e-9);
+            assert!((regularized_gamma(2.0, x) - (1.0 - (1.0 + x) * (-x).exp())).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn gamma_draws_have_their_mean_and_variance() {
+        // Mean kθ, variance kθ²; the standard errors of 40,000 draws are below 1 %
+        // and 2 % of them.
+        let mut draws = StreamKey::new(1, Purpose::Workload).stream(0);
+        for (shape, scale) in [(4.2, 0.94), (312.0, 0.03)] {
+            let sample: Vec<f64> = (0..40_000)
+                .map(|_| gamma(shape, scale, &mut draws))
+                .collect();
+            let mean = sample.iter().sum::<f64>() / sample.len() as f64;
+            let variance =
+                sample.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / sample.len() as f64;
+            assert!((mean / (shape * scale) - 1.0).abs() < 0.02, "{mean}");
+            assert!(
+                (variance / (shape * scale * scale) - 1.0).abs() < 0.05,
+                "{variance}"
+            );
+        }
+    }
+
+    #[test]
+    fn shares_of_sizes_are_the_models() {
+        for (kind, serial, power) in [(Kind::All, 0.244, 0.576), (Kind::Batch, 0.2927, 0.6686)] {
+            let (log, _) = model(kind).generate().unwrap();
+            let of = |is: &dyn Fn(u32) -> bool| {
+                log.jobs.iter().filter(|job| is(job.nodes)).count() as f64 / log.jobs.len() as f64
+            };
+            // Three standard errors of 20,000 draws: 0.0105 at most.
+            assert!((of(&|nodes| nodes == 1) - serial).abs() < 0.0105);
+            // Other parallel sizes may round to a power of two, so at least this share.
+            let powers = of(&|nodes| nodes > 1 && nodes.is_power_of_two());
+            assert!(powers > power - 0.0105 && powers < power + 0.12, "{powers}");
+            assert_eq!(of(&|nodes| nodes == 0 || nodes > 128), 0.0);
+        }
+    }
+
+    #[test]
+    fn days_have_a_cycle_and_gaps_their_scale() {
+        let (log, _) = model(Kind::All).generate().unwrap();
+        let mut by_half_hour = [0u32; SLOTS];
+        for job in &log.jobs {
+            by_half_hour[(job.submit.0 / 1800) as usize % SLOTS] += 1;
+        }
+        // The gamma distribution of the hours has its mode at (k − 1)θ = 28.4 half
+        // hours (about 14:00) and its least weight at the day's start, 05:30.
+        let (busy, quiet): (u32, u32) = (
+            by_half_hour[26..31].iter().sum(),
+            by_half_hour[8..13].iter().sum(),
+        );
+        assert!(busy > 3 * quiet, "{by_half_hour:?}");
+        // The mean of exp(gamma(k, θ)) is (1 − θ)⁻ᵏ = 1,085 s for k = 10.46, θ = 0.4871;
+        // its tail is cut at e¹³ s, which lowers it by at most a few percent.
+        let mean = log.span().0 as f64 / log.jobs.len() as f64;
+        let exact = (1.0f64 - 0.4871).powf(-10.2303 * 1.0225);
+        assert!(mean > 0.8 * exact && mean < 1.1 * exact, "{mean} {exact}");
+    }
+
+    #[test]
+    fn seeds_decide_and_longer_logs_begin_alike() {
+        let (a, _) = model(Kind::Batch).generate().unwrap();
+        let (b, _) = model(Kind::Batch).generate().unwrap();
+        assert_eq!(a.jobs, b.jobs);
+        let (c, _) = LublinFeitelson {
+            seed: 2,
+            ..model(Kind::Batch)
+        }
+        .generate()
+        .unwrap();
+        assert_ne!(a.jobs, c.jobs);
+        let (short, _) = LublinFeitelson {
+            jobs: 100,
+            ..model(Kind::Batch)
+        }
+        .generate()
+        .unwrap();
+        assert_eq!(short.jobs[..], a.jobs[..100]);
+        assert!(
+            a.jobs
+                .windows(2)
+                .all(|pair| pair[0].submit <= pair[1].submit)
+        );
+    }
+
+    #[test]
+    fn requests_cover_the_run_time() {
+        let (log, _) = LublinFeitelson {
+            request: Some(1.5),
+            ..model(Kind::All)
+        }
+        .generate()
+        .unwrap();
+        for job in &log.jobs {
+            let requested = job.requested.unwrap().0;
+            assert_eq!(requested % 60, 0);
+            assert!(
+                requested >= job.run.0 && requested as f64 <= job.run.0.max(1) as f64 * 1.5 + 60.0
+            );
+        }
+        assert!(
+            LublinFeitelson {
+                request: Some(0.5),
+                ..model(Kind::All)
+            }
+            .generate()
+            .is_err()
+        );
+        assert!(
+            LublinFeitelson {
+                nodes: 1,
+                ..model(Kind::All)
+            }
+            .generate()
+            .is_err()
+        );
+    }
+}

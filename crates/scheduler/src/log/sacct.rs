@@ -1,0 +1,394 @@
+//! Dumps of Slurm's accounting, `sacct --parsable2` (`--parsable` works as well):
+//! a header line, then one line per job and per step, columns in any order.
+//! Columns that are not listed below are ignored.
+
+use std::io::BufRead;
+
+use super::error::LogError;
+use super::job::{Job, JobLog, Status};
+use super::lines::{Lines, MAX_LINE_BYTES};
+use super::rules::{Found, Rule, Sink};
+use super::slurm_time::{duration, time};
+use super::{ReadOptions, hostlist, nodes_of_processors, shortened};
+use crate::Seconds;
+
+/// Which column of a file holds what.
+#[derive(Debug, Default)]
+struct Columns {
+    count: usize,
+    names: Vec<String>,
+}
+
+impl Columns {
+    fn new(names: impl Iterator<Item = String>) -> Self {
+        let names: Vec<String> = names.map(|name| name.trim().to_ascii_lowercase()).collect();
+        Self {
+            count: names.len(),
+            names,
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.names.iter().any(|known| known == name)
+    }
+
+    /// What a reader cannot do without, if it is missing.
+    fn missing(&self) -> Option<&'static str> {
+        let run = ["elapsedraw", "elapsed"].iter().any(|name| self.has(name))
+            || (self.has("start") && self.has("end"));
+        let nodes = [
+            "allocnodes",
+            "nnodes",
+            "reqnodes",
+            "nodelist",
+            "alloctres",
+            "reqtres",
+        ]
+        .iter()
+        .any(|name| self.has(name));
+        match () {
+            () if !self.has("jobid") => Some("JobID"),
+            () if !self.has("submit") => Some("Submit"),
+            () if !run => Some("ElapsedRaw (or Elapsed, or Start and End)"),
+            () if !nodes => Some("NNodes (or AllocNodes, ReqNodes, NodeList)"),
+            () => None,
+        }
+    }
+}
+
+/// One record: its fields by column name.
+struct Record<'a> {
+    columns: &'a Columns,
+    fields: Vec<&'a str>,
+}
+
+impl<'a> Record<'a> {
+    /// The field of the first of these columns that has a value.
+    fn field(&self, names: &[&str]) -> Option<&'a str> {
+        names.iter().find_map(|name| {
+            let column = self.columns.names.iter().position(|known| known == name)?;
+            let text = self.fields[column].trim();
+            let empty = ["", "Unknown", "None", "None assigned", "N/A", "INVALID"];
+            (!empty.contains(&text)).then_some(text)
+        })
+    }
+
+    /// The amount of a trackable resource, such as `node` in `cpu=4,node=2`.
+    fn resource(&self, names: &[&str], resource: &str) -> Option<i64> {
+        let list = self.field(names)?;
+        let found = list.split(',').find_map(|item| {
+            let (name, amount) = item.split_once('=')?;
+            (name == resource).then_some(amount)
+        });
+        found?.parse().ok()
+    }
+}
+
+/// The characters between the first two names of a header.
+fn separator_of(header: &str) -> Option<&str> {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let start = header.find(|c| !is_name(c))?;
+    let length = header[start..]
+        .find(is_name)
+        .unwrap_or(header.len() - start);
+    Some(&header[start..start + length])
+}
+
+/// Whether a line is the header of such a dump.
+pub(super) fn is_header(text: &str) -> bool {
+    let Some(separator) = separator_of(text) else {
+        return false;
+    };
+    let names: Vec<&str> = text.split(separator).collect();
+    let is = |wanted: &str| names.iter().any(|name| name.eq_ignore_ascii_case(wanted));
+    is("JobID") && (is("State") || is("Submit") || is("Start"))
+}
+
+pub(super) fn read(
+    lines: &mut Lines<impl BufRead>,
+    sink: &mut Sink,
+    log: &mut JobLog,
+    options: &ReadOptions,
+) -> Result<(), LogError> {
+    let mut separator = options.separator.clone();
+    let mut columns = options
+        .columns
+        .as_ref()
+        .map(|names| Columns::new(names.iter().cloned()));
+    if let Some(columns) = &columns {
+        check_columns(columns, &sink.report.file, None)?;
+        separator.get_or_insert_with(|| "|".to_owned());
+    }
+    let mut header = String::new();
+    // A record whose end has not come yet, its first line and its number of lines.
+    let mut pending = String::new();
+    let mut pending_at = 0;
+    let mut pending_lines = 0;
+    while lines.advance(sink)? {
+        let line = lines.number();
+        let text = lines.text();
+        let Some(columns) = &columns else {
+            let text = text.trim_start_matches('\u{feff}');
+            if text.trim().is_empty() {
+                sink.report.blank += 1;
+                continue;
+            }
+            let found = separator
+                .take()
+                .or_else(|| separator_of(text).map(str::to_owned));
+            let found = found.unwrap_or_else(|| "|".to_owned());
+            let named = Columns::new(text.split(&found).map(str::to_owned));
+            check_columns(&named, &sink.report.file, Some(line))?;
+            separator = Some(found);
+            columns = Some(named);
+            text.clone_into(&mut header);
+            sink.report.comments += 1;
+            continue;
+        };
+        let separator = separator.as_deref().unwrap_or("|");
+        if pending.is_empty() && text.trim().is_empty() {
+            sink.report.blank += 1;
+            continue;
+        }
+        if text == header {
+            sink.report.comments += 1;
+            continue;
+        }
+        let fields = text.split(separator).count();
+        if fields >= columns.count || pending.is_empty() {
+            drop_pending(&mut pending, pending_at, columns, separator, sink)?;
+            sink.report.records += 1;
+            if fields > columns.count {
+                wrong_count(sink, line, fields, columns.count)?;
+            } else if fields == columns.count {
+                record(
+                    columns,
+                    text.split(separator).collect(),
+                    line,
+                    sink,
+                    log,
+                    options,
+                )?;
+            } else {
+                text.clone_into(&mut pending);
+                (pending_at, pending_lines) = (line, 1);
+            }
+            continue;
+        }
+        let joined = pending.split(separator).count() + fields - 1;
+        if joined > columns.count || pending.len() + text.len() > MAX_LINE_BYTES {
+            // The piece above belongs to no record; this one may begin another.
+            drop_pending(&mut pending, pending_at, columns, separator, sink)?;
+            sink.report.records += 1;
+            text.clone_into(&mut pending);
+            (pending_at, pending_lines) = (line, 1);
+            continue;
+        }
+        pending.push('\n');
+        pending.push_str(text);
+        pending_lines += 1;
+        sink.report.continued += 1;
+        if joined == columns.count {
+            let whole = std::mem::take(&mut pending);
+            sink.note(Rule::LineBreak, pending_at, || {
+                format!("{pending_lines} lines")
+            })?;
+            record(
+                columns,
+                whole.split(separator).collect(),
+                pending_at,
+                sink,
+                log,
+                options,
+            )?;
+        }
+    }
+    if let Some(columns) = &columns {
+        let separator = separator.as_deref().unwrap_or("|");
+        drop_pending(&mut pending, pending_at, columns, separator, sink)?;
+    }
+    log.epoch = Some(0);
+    Ok(())
+}
+
+fn check_columns(columns: &Columns, file: &str, line: Option<u64>) -> Result<(), LogError> {
+    let Some(missing) = columns.missing() else {
+        return Ok(());
+    };
+    let found = columns.names.join(", ");
+    Err(LogError::new(
+        file,
+        line,
+        format!(
+            "no column {missing}; found: {}. Dump with `sacct --allusers --parsable2 \
+             --format=JobID,User,Account,Partition,QOS,State,Submit,Eligible,Start,End,ElapsedRaw,\
+             TimelimitRaw,NNodes,NCPUS,NodeList`, or name the columns of a dump without header",
+            shortened(&found)
+        ),
+    ))
+}
+
+/// Counts a record that never became whole.
+fn drop_pending(
+    pending: &mut String,
+    at: u64,
+    columns: &Columns,
+    separator: &str,
+    sink: &mut Sink,
+) -> Result<(), LogError> {
+    if pending.is_empty() {
+        return Ok(());
+    }
+    let piece = std::mem::take(pending);
+    wrong_count(sink, at, piece.split(separator).count(), columns.count)
+}
+
+fn wrong_count(sink: &mut Sink, line: u64, found: usize, wanted: usize) -> Result<(), LogError> {
+    sink.note(Rule::ColumnCount, line, || {
+        format!("{found} columns instead of {wanted}")
+    })
+}
+
+/// What Slurm calls the end of a job; `None` if it has not ended.
+fn status_of(state: &str) -> Option<Status> {
+    let word = state.split_ascii_whitespace().next().unwrap_or("");
+    Some(
+        match word.trim_end_matches('+').to_ascii_uppercase().as_str() {
+            "COMPLETED" | "CD" => Status::Completed,
+            "FAILED" | "F" | "BOOT_FAIL" | "BF" | "LAUNCH_FAILED" => Status::Failed,
+            "CANCELLED" | "CA" | "REVOKED" => Status::Cancelled,
+            "TIMEOUT" | "TO" | "DEADLINE" | "DL" => Status::Timeout,
+            "OUT_OF_MEMORY" | "OUT_OF_ME" | "OOM" => Status::OutOfMemory,
+            "NODE_FAIL" | "NF" => Status::NodeFail,
+            "PREEMPTED" | "PR" => Status::Preempted,
+            "REQUEUED" | "RQ" => Status::Requeued,
+            "PENDING" | "PD" | "RUNNING" | "R" | "SUSPENDED" | "S" | "CONFIGURING" | "CF"
+            | "COMPLETING" | "CG" | "RESIZING" | "RS" | "REQUEUE_HOLD" | "REQUEUE_FED"
+            | "SPECIAL_EXIT" | "STAGE_OUT" | "STOPPED" | "SIGNALING" => return None,
+            _ => Status::Unknown,
+        },
+    )
+}
+
+fn record<'a>(
+    columns: &'a Columns,
+    fields: Vec<&'a str>,
+    line: u64,
+    sink: &mut Sink,
+    log: &mut JobLog,
+    options: &ReadOptions,
+) -> Result<(), LogError> {
+    let record = Record { columns, fields };
+    let Some(id) = record.field(&["jobid"]) else {
+        return sink.note(Rule::BadValue, line, || "no JobID".to_owned());
+    };
+    // 123.batch, 123.extern, 123.0: steps of the job 123.
+    if id.contains('.') {
+        return sink.note(Rule::JobStep, line, || shortened(id));
+    }
+    let state = record.field(&["state"]);
+    let Some(status) = state.map_or(Some(Status::Unknown), status_of) else {
+        return sink.note(Rule::Unfinished, line, || format!("job {}", shortened(id)));
+    };
+    // A field that has a value which does not read as one.
+    let mut damaged: Option<String> = None;
+    let mut read = |names: &[&str], reader: &dyn Fn(&str) -> Option<i64>| {
+        let text = record.field(names)?;
+        let value = reader(text);
+        if value.is_none() {
+            damaged.get_or_insert_with(|| format!("{} is \"{}\"", names[0], shortened(text)));
+        }
+        value
+    };
+    let count = |text: &str| text.parse::<i64>().ok();
+    let submit = read(&["submit"], &time);
+    let eligible = read(&["eligible"], &time);
+    let start = read(&["start"], &time);
+    let end = read(&["end"], &time);
+    let elapsed = read(&["elapsedraw"], &count).or_else(|| read(&["elapsed"], &duration));
+    let unlimited = |text: &str| matches!(text, "UNLIMITED" | "Partition_Limit");
+    let minutes = |text: &str| {
+        if unlimited(text) {
+            Some(-1)
+        } else {
+            Some(count(text)? * 60)
+        }
+    };
+    let limit = |text: &str| {
+        if unlimited(text) {
+            Some(-1)
+        } else {
+            duration(text)
+        }
+    };
+    let requested = read(&["timelimitraw"], &minutes).or_else(|| read(&["timelimit"], &limit));
+    let processors = read(&["alloccpus"], &count).or_else(|| read(&["ncpus"], &count));
+    let requested_processors = read(&["reqcpus"], &count);
+    let positive = |value: Option<i64>| value.filter(|&value| value > 0);
+    let nodes = positive(read(&["allocnodes"], &count))
+        .or_else(|| positive(read(&["nnodes"], &count)))
+        .or_else(|| positive(record.resource(&["alloctres"], "node")));
+    let requested_nodes = positive(read(&["reqnodes"], &nodes_requested))
+        .or_else(|| positive(record.resource(&["reqtres"], "node")));
+    if let Some(found) = damaged {
+        return sink.note(Rule::BadValue, line, || {
+            format!("job {}: {found}", shortened(id))
+        });
+    }
+    let list = record.field(&["nodelist"]);
+    let listed = list.and_then(hostlist::count);
+    let per_node = options.processors_per_node;
+    let nodes = nodes
+        .or(listed.and_then(|count| i64::try_from(count).ok()))
+        .or(requested_nodes)
+        .or_else(|| {
+            processors
+                .filter(|_| per_node.is_some())
+                .map(|count| nodes_of_processors(count, per_node))
+        });
+    let never_started = status == Status::Cancelled
+        && (start.is_none() || (list.is_none() && elapsed.is_none_or(|time| time == 0)));
+
+    let mut job = Job::new(id, Seconds::ZERO, Seconds::ZERO, 0);
+    job.status = status;
+    job.eligible = eligible.map(Seconds);
+    let small = |value: Option<i64>| value.and_then(|value| u32::try_from(value).ok());
+    job.processors = small(processors);
+    job.requested_processors = small(requested_processors);
+    job.node_list = list.map(Into::into);
+    let mut label = |names: &[&str]| {
+        record
+            .field(names)
+            .map_or(super::Label::NONE, |text| log.names.label(text))
+    };
+    job.user = label(&["user", "uid"]);
+    job.group = label(&["group", "gid"]);
+    job.account = label(&["account"]);
+    job.application = label(&["jobname"]);
+    job.queue = label(&["qos"]);
+    job.partition = label(&["partition"]);
+    if let (Some(listed), Some(nodes)) = (listed, nodes)
+        && !never_started
+        && i64::try_from(listed) != Ok(nodes)
+    {
+        sink.note(Rule::NodeListMismatch, line, || {
+            format!("job {}: {nodes} nodes, {listed} listed", shortened(id))
+        })?;
+    }
+    let run = elapsed.or_else(|| Some(end? - start?));
+    sink.job(Found {
+        job,
+        line,
+        submit,
+        run,
+        start,
+        requested: positive(requested),
+        nodes,
+        never_started,
+    })
+}
+
+/// The least of a range of nodes such as `4-8`, or one number.
+fn nodes_requested(text: &str) -> Option<i64> {
+    text.split('-').next()?.parse().ok()
+}
