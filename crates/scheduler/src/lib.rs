@@ -1,7 +1,8 @@
-//! The scheduler room: [job logs](log) and the batch simulation that decides when
-//! their jobs start. Knows nothing of packets; of a machine only how many nodes it
-//! has, or what the placement room says of it.
+//! The scheduler room: [job logs](log) and the [batch simulation](batch) that
+//! decides when their jobs start. Knows nothing of packets; of a machine only how
+//! many nodes it has, or where the placement room finds a place on it.
 
+pub mod batch;
 pub mod log;
 mod seconds;
 

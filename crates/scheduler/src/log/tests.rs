@@ -117,7 +117,7 @@ fn swf_survives_being_written_and_read() {
 fn every_fault_of_swf_is_counted_under_its_rule() {
     let mut text = "; MaxNodes: 10\n".to_owned();
     // id submit wait run processors cpu memory requested-processors requested-time …
-    text += &"1 5 0 10 1 -1 -1 1 20 -1 1 -1 -1 -1 -1 -1 -1 -1\n";
+    text += "1 5 0 10 1 -1 -1 1 20 -1 1 -1 -1 -1 -1 -1 -1 -1\n";
     for line in [
         "2 3 0 10 1 -1 -1 1 20",   // before job 1
         "3 6 0 -7 1 -1 -1 1 20",   // ran for −7 s

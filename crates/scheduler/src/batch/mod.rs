@@ -1,0 +1,19 @@
+//! Batch simulation: a job log on a machine under a policy.
+
+mod machine;
+mod metrics;
+mod options;
+mod order;
+mod schedule;
+mod simulate;
+mod timeline;
+
+pub use machine::{Ask, Machine, PlacedMachine, Pool, Withheld};
+pub use metrics::{Class, Occupancy, Spread, Summary, occupancy, size_classes, summarise};
+pub use options::{Arrival, Estimate, Larger, OptionError, Options, Passes, Policy, Share, Window};
+pub use order::{Multifactor, Order};
+pub use schedule::{Fate, Row, Schedule, Started};
+pub use simulate::{SimulationError, simulate};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! What a batch simulation found: when every job started and ended.
+
+use odonata_units::NodeId;
+
+use crate::Seconds;
+
+/// What became of a job in the simulation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It ran to its end.
+    Finished,
+    /// It was killed when its requested time was over.
+    Killed,
+    /// It never ran: why.
+    Refused(String),
+}
+
+/// How a job came to start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Started {
+    /// As the first of the queue.
+    InOrder,
+    /// While a job before it in the queue waited.
+    Backfilled,
+    /// On nodes reserved for its user.
+    InReservation,
+}
+
+/// One job of a schedule.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Which job of the log.
+    pub job: u32,
+    /// When it came to the queue.
+    pub arrival: Seconds,
+    /// Nodes (or processors, where the machine is shared by them) it was scheduled
+    /// with.
+    pub nodes: u32,
+    /// When it started; `None` if it was refused.
+    pub start: Option<Seconds>,
+    /// When it ended.
+    pub end: Option<Seconds>,
+    /// What became of it.
+    pub fate: Fate,
+    /// How it started.
+    pub started: Option<Started>,
+    /// The start that the first reservation it got promised, where it got one.
+    pub promised: Option<Seconds>,
+    /// Its nodes, where the machine tells them apart.
+    pub placed: Option<Vec<NodeId>>,
+}
+
+impl Row {
+    /// How long it waited.
+    pub fn wait(&self) -> Option<Seconds> {
+        self.start.map(|start| start - self.arrival)
+    }
+
+    /// How long it ran.
+    pub fn run(&self) -> Option<Seconds> {
+        Some(self.end? - self.start?)
+    }
+}
+
+/// A simulated schedule.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Schedule {
+    /// One row per job of the log, in its order.
+    pub rows: Vec<Row>,
+    /// Nodes (or processors) of the machine.
+    pub machine: u32,
+    /// Times that the scheduler looked at the queue.
+    pub passes: u64,
+    /// Reservations that could not be kept because jobs outlived their estimates.
+    pub broken_promises: u64,
+}

@@ -1,0 +1,670 @@
+//! The batch simulation: jobs come, wait, run and end; event by event.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
+
+use thiserror::Error;
+
+use super::machine::{Ask, Machine};
+use super::options::{
+    Arrival, Estimate, Larger, OptionError, Options, Passes, Policy, Share, Window,
+};
+use super::order::{Candidate, Multifactor, Order, Usage, priority};
+use super::schedule::{Fate, Row, Schedule, Started};
+use super::timeline::Timeline;
+use crate::Seconds;
+use crate::log::{JobLog, Label};
+
+/// Why there is no schedule.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum SimulationError {
+    /// The options are wrong.
+    #[error(transparent)]
+    Options(#[from] OptionError),
+    /// The caller wanted it to end.
+    #[error("interrupted after {done} of {of} jobs")]
+    Interrupted {
+        /// Jobs that had ended.
+        done: u64,
+        /// Jobs of the log.
+        of: u64,
+    },
+}
+
+/// A job as the simulation sees it.
+#[derive(Clone, Copy, Debug)]
+struct Task {
+    arrival: Seconds,
+    /// How long it will run, limits enforced.
+    run: Seconds,
+    killed: bool,
+    /// Believed run time while it waits, and while it runs; at least 1 s.
+    waiting: Seconds,
+    running: Seconds,
+    nodes: u32,
+    user: Label,
+}
+
+/// Where a running job is.
+#[derive(Clone, Debug)]
+struct Running<H> {
+    held: H,
+    /// Key of its estimated end in `by_estimate`.
+    estimated: Seconds,
+    /// The reservation in which it runs.
+    inside: Option<usize>,
+}
+
+/// Simulates a log on a machine.
+///
+/// `progress` is told the jobs that have ended and all jobs, some hundred times;
+/// what it returns can end the simulation. Equal inputs give equal schedules.
+///
+/// # Errors
+/// If the options are wrong, or `progress` breaks off.
+pub fn simulate<M: Machine>(
+    log: &JobLog,
+    machine: &M,
+    options: &Options,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<Schedule, SimulationError> {
+    options.check(machine.size())?;
+    Simulation::new(log, machine, options).run(progress)
+}
+
+struct Simulation<'a, M: Machine> {
+    options: &'a Options,
+    tasks: Vec<Task>,
+    rows: Vec<Row>,
+    /// Tasks by arrival.
+    arrivals: Vec<u32>,
+    arrived: usize,
+    /// Waiting tasks; in order of arrival unless the order says otherwise.
+    queue: Vec<u32>,
+    /// The machine with its jobs, without windows.
+    state: M,
+    running: HashMap<u32, Running<M::Held>>,
+    by_estimate: BTreeMap<(Seconds, u32), M::Held>,
+    /// Ends to come: time, number of the start, task.
+    ends: BTreeMap<(Seconds, u64), u32>,
+    starts: u64,
+    /// Times at which a window starts or ends, ascending, and how many are over.
+    edges: Vec<Seconds>,
+    edges_over: usize,
+    /// Nodes that jobs hold inside each window, and labels of its users.
+    used: Vec<u32>,
+    users: Vec<Vec<Label>>,
+    usage: Usage,
+    /// Conservative backfill: what each waiting task is promised.
+    promises: HashMap<u32, Seconds>,
+    /// The earliest of these promises, at which there may be no other event.
+    wake: Option<Seconds>,
+    /// Whether nodes became free before they were expected to.
+    freed_early: bool,
+    passes: u64,
+    broken_promises: u64,
+}
+
+/// A start that a pass decided on.
+struct Start<H> {
+    task: u32,
+    held: H,
+    how: Started,
+    inside: Option<usize>,
+}
+
+impl<'a, M: Machine> Simulation<'a, M> {
+    fn new(log: &JobLog, machine: &M, options: &'a Options) -> Self {
+        let idle = machine.idle();
+        let size = machine.size();
+        let mut tasks = Vec::with_capacity(log.jobs.len());
+        let mut rows = Vec::with_capacity(log.jobs.len());
+        for (index, job) in log.jobs.iter().enumerate() {
+            let asked = match options.share {
+                Share::Nodes => job.nodes,
+                Share::Processors(per_node) => job
+                    .requested_processors
+                    .or(job.processors)
+                    .filter(|&count| count > 0)
+                    .unwrap_or_else(|| job.nodes.saturating_mul(per_node)),
+            };
+            let nodes = match options.larger {
+                Larger::Cut => asked.min(size),
+                Larger::Refuse => asked,
+            };
+            let limit = job.requested.filter(|_| options.enforce_limits);
+            let killed = limit.is_some_and(|limit| job.run > limit);
+            let run = limit.map_or(job.run, |limit| job.run.min(limit));
+            let estimate = |estimate: Estimate| {
+                let believed = match estimate {
+                    Estimate::Requested => job.requested.unwrap_or(run),
+                    Estimate::Perfect => run,
+                    Estimate::Factor(factor) => Seconds((run.0 as f64 * factor).ceil() as i64),
+                };
+                believed.max(Seconds(1))
+            };
+            let arrival = match options.arrival {
+                Arrival::Submit => job.submit,
+                Arrival::Eligible => job.eligible.unwrap_or(job.submit).max(job.submit),
+            };
+            let ask = Ask {
+                job: index as u32,
+                nodes,
+            };
+            let refusal = idle.place(&ask).err().map(|refusal| refusal.to_string());
+            tasks.push(Task {
+                arrival,
+                run,
+                killed,
+                waiting: estimate(options.waiting_estimate),
+                running: estimate(options.running_estimate),
+                nodes,
+                user: job.user,
+            });
+            rows.push(Row {
+                job: index as u32,
+                arrival,
+                nodes,
+                start: None,
+                end: None,
+                fate: refusal.map_or(Fate::Finished, Fate::Refused),
+                started: None,
+                promised: None,
+                placed: None,
+            });
+        }
+        let refused = |row: &Row| matches!(row.fate, Fate::Refused(_));
+        let mut arrivals: Vec<u32> = (0..tasks.len() as u32)
+            .filter(|&task| !refused(&rows[task as usize]))
+            .collect();
+        arrivals.sort_by_key(|&task| tasks[task as usize].arrival);
+        let mut edges: Vec<Seconds> = Vec::new();
+        for window in &options.windows {
+            edges.extend([window.start, window.end]);
+        }
+        edges.sort_unstable();
+        edges.dedup();
+        let labels = |window: &Window| -> Vec<Label> {
+            window
+                .users
+                .iter()
+                .filter_map(|user| log.names.find(user))
+                .collect()
+        };
+        let mut users: Vec<Label> = log.jobs.iter().map(|job| job.user).collect();
+        users.sort_unstable();
+        users.dedup();
+        Self {
+            options,
+            tasks,
+            rows,
+            arrivals,
+            arrived: 0,
+            queue: Vec::new(),
+            state: idle,
+            running: HashMap::new(),
+            by_estimate: BTreeMap::new(),
+            ends: BTreeMap::new(),
+            starts: 0,
+            edges,
+            edges_over: 0,
+            used: vec![0; options.windows.len()],
+            users: options.windows.iter().map(labels).collect(),
+            usage: Usage::new(log.names.texts().len(), users.len()),
+            promises: HashMap::new(),
+            wake: None,
+            freed_early: false,
+            passes: 0,
+            broken_promises: 0,
+        }
+    }
+
+    fn run(
+        mut self,
+        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<Schedule, SimulationError> {
+        let of = self.rows.len() as u64;
+        let first = self
+            .arrivals
+            .first()
+            .map(|&task| self.tasks[task as usize].arrival);
+        let first = first.unwrap_or(Seconds::ZERO);
+        // Windows that are over before anything comes are no events.
+        self.edges_over = self.edges.partition_point(|&edge| edge <= first);
+        let mut due: Option<Seconds> = None;
+        let mut told = 0;
+        let mut ended = 0u64;
+        loop {
+            let next_end = self.ends.keys().next().map(|key| key.0);
+            let next_arrival = self.arrivals.get(self.arrived);
+            let next_arrival = next_arrival.map(|&task| self.tasks[task as usize].arrival);
+            let next_edge = self.edges.get(self.edges_over).copied();
+            let next_edge = next_edge
+                .filter(|_| !self.queue.is_empty() || next_end.is_some() || next_arrival.is_some());
+            let next = [next_end, next_arrival, next_edge, due, self.wake];
+            let Some(now) = next.into_iter().flatten().min() else {
+                break;
+            };
+            let single = self.options.passes == Passes::PerEvent;
+            let mut any = false;
+            if self.wake.is_some_and(|wake| wake <= now) {
+                self.wake = None;
+                any = true;
+            }
+            // Ends come before submissions of the same second.
+            while let Some((&(at, number), &task)) = self.ends.first_key_value()
+                && at <= now
+                && !(single && any)
+            {
+                self.ends.remove(&(at, number));
+                self.end(task, now);
+                ended += 1;
+                any = true;
+            }
+            while self
+                .edges
+                .get(self.edges_over)
+                .is_some_and(|&edge| edge <= now)
+            {
+                self.edges_over += 1;
+                self.freed_early = true;
+                any = true;
+            }
+            while let Some(&task) = self.arrivals.get(self.arrived)
+                && self.tasks[task as usize].arrival <= now
+                && !(single && any)
+            {
+                self.arrived += 1;
+                self.queue.push(task);
+                any = true;
+            }
+            if let Passes::Every(interval) = self.options.passes {
+                if any && due.is_none() {
+                    let late = (now - first).0.rem_euclid(interval.0);
+                    due = Some(if late == 0 {
+                        now
+                    } else {
+                        now + Seconds(interval.0 - late)
+                    });
+                }
+                if due.is_none_or(|due| due > now) {
+                    continue;
+                }
+                due = None;
+            }
+            self.pass(now);
+            if self.passes.is_multiple_of(256) && ended >= told {
+                told = ended + of / 500;
+                if progress(ended, of).is_break() {
+                    return Err(SimulationError::Interrupted { done: ended, of });
+                }
+            }
+        }
+        for &task in &self.queue {
+            let reason = "it never found a place on the machine";
+            self.rows[task as usize].fate = Fate::Refused(reason.to_owned());
+        }
+        Ok(Schedule {
+            rows: self.rows,
+            machine: self.state.size(),
+            passes: self.passes,
+            broken_promises: self.broken_promises,
+        })
+    }
+
+    /// A job ends.
+    fn end(&mut self, task: u32, now: Seconds) {
+        let Some(job) = self.running.remove(&task) else {
+            return;
+        };
+        self.by_estimate.remove(&(job.estimated, task));
+        self.state.give_back(&job.held);
+        self.freed_early |= now < job.estimated;
+        if let Some(window) = job.inside {
+            self.used[window] -= self.tasks[task as usize].nodes;
+        }
+        if let Order::Multifactor(Multifactor { half_life, .. }) = self.options.order {
+            let Task { user, nodes, .. } = self.tasks[task as usize];
+            self.usage.change(now, user, -f64::from(nodes), half_life);
+        }
+    }
+
+    /// Carries a start out.
+    fn start(&mut self, start: Start<M::Held>, now: Seconds) {
+        let Start {
+            task,
+            held,
+            how,
+            inside,
+        } = start;
+        let job = self.tasks[task as usize];
+        self.state.take(&held);
+        let mut estimated = now + job.running;
+        if let Some(window) = inside {
+            self.used[window] += job.nodes;
+            // What it holds stays with the reservation until that ends.
+            estimated = estimated.max(self.options.windows[window].end);
+        }
+        let row = &mut self.rows[task as usize];
+        row.start = Some(now);
+        row.end = Some(now + job.run);
+        row.fate = if job.killed {
+            Fate::Killed
+        } else {
+            Fate::Finished
+        };
+        row.started = Some(how);
+        row.placed = M::nodes(&held).map(<[_]>::to_vec);
+        self.by_estimate.insert((estimated, task), held.clone());
+        self.running.insert(
+            task,
+            Running {
+                held,
+                estimated,
+                inside,
+            },
+        );
+        self.ends.insert((now + job.run, self.starts), task);
+        self.starts += 1;
+        self.promises.remove(&task);
+        if let Order::Multifactor(Multifactor { half_life, .. }) = self.options.order {
+            self.usage
+                .change(now, job.user, f64::from(job.nodes), half_life);
+        }
+    }
+
+    fn ask(&self, task: u32) -> Ask {
+        Ask {
+            job: task,
+            nodes: self.tasks[task as usize].nodes,
+        }
+    }
+
+    /// The machine's future as it is believed now.
+    fn timeline(&self, now: Seconds) -> Timeline<'_, M, impl Iterator<Item = (Seconds, M::Held)>> {
+        let running = self.by_estimate.iter();
+        let running = running.map(|(&(end, _), held)| (end, held.clone()));
+        Timeline::new(now, &self.state, running, &self.options.windows, &self.used)
+    }
+
+    /// Looks at the queue and starts what can start.
+    fn pass(&mut self, now: Seconds) {
+        self.passes += 1;
+        if self.queue.is_empty() {
+            self.freed_early = false;
+            return;
+        }
+        self.sort(now);
+        self.start_in_reservations(now);
+        let starts = match self.options.policy {
+            Policy::InOrder => self.in_order(now),
+            Policy::Backfill { depth } => self.backfill(now, depth),
+            Policy::Conservative => self.conservative(now),
+        };
+        self.freed_early = false;
+        self.carry_out(starts, now);
+    }
+
+    fn carry_out(&mut self, starts: Vec<Start<M::Held>>, now: Seconds) {
+        if starts.is_empty() {
+            return;
+        }
+        for start in starts {
+            self.start(start, now);
+        }
+        let rows = &self.rows;
+        self.queue
+            .retain(|&task| rows[task as usize].start.is_none());
+    }
+
+    /// Puts the queue into its order.
+    fn sort(&mut self, now: Seconds) {
+        let order = &self.options.order;
+        if *order == Order::Fcfs {
+            return;
+        }
+        if let Order::Multifactor(weights) = order {
+            self.usage.advance(now, weights.half_life);
+        }
+        let size = self.state.size();
+        let mut keyed: Vec<(f64, u32)> = Vec::with_capacity(self.queue.len());
+        for &task in &self.queue {
+            let job = &self.tasks[task as usize];
+            let candidate = Candidate {
+                submit: job.arrival,
+                estimate: job.waiting,
+                nodes: job.nodes,
+                user: job.user,
+            };
+            keyed.push((priority(order, &candidate, now, size, &self.usage), task));
+        }
+        let arrival = |task: u32| (self.tasks[task as usize].arrival, task);
+        keyed.sort_unstable_by(|a, b| {
+            b.0.total_cmp(&a.0)
+                .then_with(|| arrival(a.1).cmp(&arrival(b.1)))
+        });
+        self.queue.clear();
+        self.queue.extend(keyed.into_iter().map(|(_, task)| task));
+    }
+
+    /// Starts jobs of a reservation's users on its nodes.
+    fn start_in_reservations(&mut self, now: Seconds) {
+        for (index, window) in self.options.windows.iter().enumerate() {
+            let active = window.start <= now && now < window.end;
+            if !active || self.users[index].is_empty() {
+                continue;
+            }
+            for position in 0..self.queue.len() {
+                let task = self.queue[position];
+                let job = self.tasks[task as usize];
+                if !self.users[index].contains(&job.user) || now + job.waiting > window.end {
+                    continue;
+                }
+                let within = self.state.within(&window.nodes, self.used[index]);
+                if let Ok(held) = within.place(&self.ask(task)) {
+                    let (how, inside) = (Started::InReservation, Some(index));
+                    self.start(
+                        Start {
+                            task,
+                            held,
+                            how,
+                            inside,
+                        },
+                        now,
+                    );
+                }
+            }
+            let rows = &self.rows;
+            self.queue
+                .retain(|&task| rows[task as usize].start.is_none());
+        }
+    }
+
+    /// Whether no window withholds anything now or later.
+    fn no_windows(&self, now: Seconds) -> bool {
+        self.options.windows.iter().all(|window| window.end <= now)
+    }
+
+    /// Starts of the queue's first jobs as long as they fit.
+    fn in_order(&self, now: Seconds) -> Vec<Start<M::Held>> {
+        let mut starts = Vec::new();
+        let how = Started::InOrder;
+        if self.no_windows(now) {
+            let mut state = self.state.clone();
+            for &task in &self.queue {
+                let Ok(held) = state.place(&self.ask(task)) else {
+                    break;
+                };
+                state.take(&held);
+                starts.push(Start {
+                    task,
+                    held,
+                    how,
+                    inside: None,
+                });
+            }
+            return starts;
+        }
+        let mut timeline = self.timeline(now);
+        for &task in &self.queue {
+            let duration = self.tasks[task as usize].waiting;
+            let Some(held) = timeline.place_now(&self.ask(task), duration) else {
+                break;
+            };
+            timeline.hold(now, duration, &held);
+            starts.push(Start {
+                task,
+                held,
+                how,
+                inside: None,
+            });
+        }
+        starts
+    }
+
+    /// Backfill around reservations of the first `depth` jobs that cannot start.
+    fn backfill(&mut self, now: Seconds, depth: u32) -> Vec<Start<M::Held>> {
+        if self.no_windows(now) {
+            let starts = self.in_order(now);
+            self.carry_out(starts, now);
+            // Most passes end here: the head waits, and nothing behind it is small
+            // enough for what is free.
+            let free = self.state.free();
+            let behind = self.queue.get(1..).unwrap_or(&[]);
+            let fits = |&task: &u32| self.tasks[task as usize].nodes <= free;
+            let promised = self
+                .queue
+                .first()
+                .is_some_and(|&head| depth > 1 || self.rows[head as usize].promised.is_some());
+            if promised && !behind.iter().any(fits) {
+                return Vec::new();
+            }
+        }
+        let mut starts = Vec::new();
+        let mut promised = Vec::new();
+        let mut reserved = 0;
+        let mut timeline = self.timeline(now);
+        for &task in &self.queue {
+            let free = timeline.now().free();
+            if free == 0 && reserved > 0 {
+                break;
+            }
+            let (ask, duration) = (self.ask(task), self.tasks[task as usize].waiting);
+            let how = if reserved == 0 {
+                Started::InOrder
+            } else {
+                Started::Backfilled
+            };
+            if reserved < depth {
+                let Some((at, held)) = timeline.earliest(&ask, duration) else {
+                    continue;
+                };
+                timeline.hold(at, duration, &held);
+                if at == now {
+                    starts.push(Start {
+                        task,
+                        held,
+                        how,
+                        inside: None,
+                    });
+                } else {
+                    reserved += 1;
+                    promised.push((task, at));
+                }
+            } else if ask.nodes <= free
+                && let Some(held) = timeline.place_now(&ask, duration)
+            {
+                timeline.hold(now, duration, &held);
+                starts.push(Start {
+                    task,
+                    held,
+                    how,
+                    inside: None,
+                });
+            }
+        }
+        drop(timeline);
+        for (task, at) in promised {
+            self.rows[task as usize].promised.get_or_insert(at);
+        }
+        starts
+    }
+
+    /// Conservative backfill with kept reservations.
+    fn conservative(&mut self, now: Seconds) -> Vec<Start<M::Held>> {
+        let mut kept = std::mem::take(&mut self.promises);
+        let mut held_at: HashMap<u32, (Seconds, M::Held)> = HashMap::new();
+        let mut broken = 0;
+        let mut timeline = self.timeline(now);
+        // Earlier promises first, so that those who hold the nearest keep it if
+        // jobs have outlived their estimates.
+        let mut promised: Vec<(Seconds, u32)> =
+            kept.iter().map(|(&task, &at)| (at, task)).collect();
+        promised.sort_unstable();
+        for (at, task) in promised {
+            let (ask, duration) = (self.ask(task), self.tasks[task as usize].waiting);
+            let place = (at >= now)
+                .then(|| timeline.place_at(at, &ask, duration))
+                .flatten();
+            match place {
+                Some(held) => {
+                    timeline.hold(at, duration, &held);
+                    held_at.insert(task, (at, held));
+                }
+                None => {
+                    kept.remove(&task);
+                    broken += 1;
+                }
+            }
+        }
+        let mut starts = Vec::new();
+        let mut waiting = false;
+        for &task in &self.queue {
+            let (ask, duration) = (self.ask(task), self.tasks[task as usize].waiting);
+            let mut found = held_at.remove(&task);
+            let moves = found.is_none() || self.freed_early;
+            if moves && let Some((at, held)) = found.take() {
+                if at == now {
+                    found = Some((at, held));
+                } else {
+                    timeline.extend_to(at + duration);
+                    timeline.let_go(at, duration, &held);
+                }
+            }
+            if found.is_none() {
+                found = timeline.earliest(&ask, duration);
+                if let Some((at, held)) = &found {
+                    timeline.hold(*at, duration, held);
+                }
+            }
+            let Some((at, held)) = found else {
+                continue;
+            };
+            if at == now {
+                let how = if waiting {
+                    Started::Backfilled
+                } else {
+                    Started::InOrder
+                };
+                starts.push(Start {
+                    task,
+                    held,
+                    how,
+                    inside: None,
+                });
+                kept.remove(&task);
+            } else {
+                waiting = true;
+                kept.insert(task, at);
+            }
+        }
+        drop(timeline);
+        for (&task, &at) in &kept {
+            self.rows[task as usize].promised.get_or_insert(at);
+        }
+        self.wake = kept.values().min().copied();
+        self.promises = kept;
+        self.broken_promises += broken;
+        starts
+    }
+}

@@ -1,0 +1,268 @@
+//! The machine's future as the scheduler expects it: running jobs end when they are
+//! estimated to, windows withhold nodes, reservations hold places.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::machine::{Ask, Machine};
+use super::options::Window;
+use crate::Seconds;
+
+/// From a point in time on, until the next step's.
+#[derive(Clone, Debug)]
+struct Step<M> {
+    at: Seconds,
+    state: M,
+}
+
+/// What happens beyond the last step that was laid out.
+#[derive(Clone, Debug)]
+struct Release<H> {
+    at: Seconds,
+    number: u64,
+    held: Option<H>,
+}
+
+impl<H> PartialEq for Release<H> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.at, self.number) == (other.at, other.number)
+    }
+}
+impl<H> Eq for Release<H> {}
+impl<H> PartialOrd for Release<H> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl<H> Ord for Release<H> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.number).cmp(&(other.at, other.number))
+    }
+}
+
+/// States of the machine from now on, laid out only as far as somebody asked.
+///
+/// Every step but those with windows or reservations has more free than the one
+/// before; a place for a job over a duration is a place in all steps of it
+/// together ([`Machine::overlay`]).
+pub(super) struct Timeline<'a, M: Machine, R: Iterator<Item = (Seconds, M::Held)>> {
+    steps: Vec<Step<M>>,
+    /// Jobs and reservations at the last step, without windows.
+    base: M,
+    /// Running jobs that end after the last step, soonest first.
+    running: std::iter::Peekable<R>,
+    /// Ends of reservations after the last step, and edges of windows.
+    later: BinaryHeap<Reverse<Release<M::Held>>>,
+    windows: &'a [Window],
+    /// Nodes that jobs inside each window hold.
+    used: &'a [u32],
+    number: u64,
+    /// Whether free nodes only become more: no windows ahead, no reservations.
+    grows: bool,
+}
+
+impl<'a, M, R> Timeline<'a, M, R>
+where
+    M: Machine,
+    R: Iterator<Item = (Seconds, M::Held)>,
+{
+    /// The future of `jobs`, the machine with its running jobs, from `now` on.
+    /// `running` are their places by estimated end, soonest first; estimates that
+    /// are over count as ending in a second.
+    pub fn new(now: Seconds, jobs: &M, running: R, windows: &'a [Window], used: &'a [u32]) -> Self {
+        let mut later = BinaryHeap::new();
+        let mut number = 0;
+        let mut grows = true;
+        for window in windows {
+            for at in [window.start, window.end] {
+                if at > now {
+                    later.push(Reverse(Release {
+                        at,
+                        number,
+                        held: None,
+                    }));
+                    number += 1;
+                    grows &= at != window.start;
+                }
+            }
+        }
+        let mut timeline = Self {
+            steps: Vec::with_capacity(32),
+            base: jobs.clone(),
+            running: running.peekable(),
+            later,
+            windows,
+            used,
+            number,
+            grows,
+        };
+        timeline.lay(now);
+        timeline
+    }
+
+    /// The state now, with windows and reservations.
+    pub fn now(&self) -> &M {
+        &self.steps[0].state
+    }
+
+    /// Adds the step at `at` from the base.
+    fn lay(&mut self, at: Seconds) {
+        let mut state = self.base.clone();
+        for (window, &used) in self.windows.iter().zip(self.used) {
+            if window.start <= at && at < window.end {
+                state.withhold(&window.nodes, used);
+            }
+        }
+        self.steps.push(Step { at, state });
+    }
+
+    /// Lays out one more step; `false` if nothing happens after the last one.
+    fn extend(&mut self) -> bool {
+        let last = self.steps[self.steps.len() - 1].at;
+        let soonest = last + Seconds(1);
+        let of_jobs = self.running.peek().map(|(end, _)| (*end).max(soonest));
+        let of_others = self.later.peek().map(|Reverse(release)| release.at);
+        let Some(at) = of_jobs.into_iter().chain(of_others).min() else {
+            return false;
+        };
+        while self.running.peek().is_some_and(|(end, _)| *end <= at) {
+            if let Some((_, held)) = self.running.next() {
+                self.base.give_back(&held);
+            }
+        }
+        while self
+            .later
+            .peek()
+            .is_some_and(|Reverse(release)| release.at <= at)
+        {
+            if let Some(Reverse(Release {
+                held: Some(held), ..
+            })) = self.later.pop()
+            {
+                self.base.give_back(&held);
+            }
+        }
+        self.lay(at);
+        true
+    }
+
+    /// Lays out everything up to `until`.
+    pub fn extend_to(&mut self, until: Seconds) {
+        while self.steps[self.steps.len() - 1].at < until && self.extend() {}
+    }
+
+    /// Whether there is a step `index`, laid out if need be.
+    fn reach(&mut self, index: usize) -> bool {
+        while index >= self.steps.len() {
+            if !self.extend() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// A place for the job from step `from` on for `duration`, or the next step
+    /// from which to try.
+    fn place_from(&mut self, from: usize, ask: &Ask, duration: Seconds) -> Result<M::Held, usize> {
+        let state = &self.steps[from].state;
+        if state.free() < ask.nodes {
+            return Err(from + 1);
+        }
+        if self.grows {
+            return state.place(ask).map_err(|_| from + 1);
+        }
+        let end = self.steps[from].at + duration;
+        let mut all = state.clone();
+        let mut next = from + 1;
+        while self.reach(next) && self.steps[next].at < end {
+            let state = &self.steps[next].state;
+            if state.free() < ask.nodes {
+                return Err(next + 1);
+            }
+            all.overlay(state);
+            if all.free() < ask.nodes {
+                return Err(from + 1);
+            }
+            next += 1;
+        }
+        all.place(ask).map_err(|_| from + 1)
+    }
+
+    /// A place for the job if it starts now.
+    pub fn place_now(&mut self, ask: &Ask, duration: Seconds) -> Option<M::Held> {
+        self.place_from(0, ask, duration).ok()
+    }
+
+    /// The earliest start and a place for the job; `None` if it never fits.
+    pub fn earliest(&mut self, ask: &Ask, duration: Seconds) -> Option<(Seconds, M::Held)> {
+        let mut from = 0;
+        while self.reach(from) {
+            match self.place_from(from, ask, duration) {
+                Ok(held) => return Some((self.steps[from].at, held)),
+                Err(next) => from = next,
+            }
+        }
+        None
+    }
+
+    /// A place for the job at a time that was promised to it.
+    pub fn place_at(&mut self, at: Seconds, ask: &Ask, duration: Seconds) -> Option<M::Held> {
+        self.extend_to(at);
+        if self.steps[self.steps.len() - 1].at < at {
+            // Nothing happens any more; the last state lasts.
+            self.lay(at);
+        }
+        self.split(at);
+        let from = self.steps.partition_point(|step| step.at < at);
+        self.place_from(from, ask, duration).ok()
+    }
+
+    /// Makes `at` the beginning of a step, unless it lies beyond the last one.
+    fn split(&mut self, at: Seconds) {
+        let next = self.steps.partition_point(|step| step.at < at);
+        let exists = self.steps.get(next).is_some_and(|step| step.at == at);
+        let beyond = next == self.steps.len();
+        if !exists && !beyond && next > 0 {
+            let state = self.steps[next - 1].state.clone();
+            self.steps.insert(next, Step { at, state });
+        }
+    }
+
+    /// Holds a place that was found from `start`, which begins a step, for
+    /// `duration`.
+    pub fn hold(&mut self, start: Seconds, duration: Seconds, held: &M::Held) {
+        let end = start + duration;
+        self.split(end);
+        let first = self.steps.partition_point(|step| step.at < start);
+        let mut open = true;
+        for step in &mut self.steps[first..] {
+            if step.at >= end {
+                open = false;
+                break;
+            }
+            step.state.take(held);
+        }
+        if open {
+            self.base.take(held);
+            self.number += 1;
+            let (number, held) = (self.number, Some(held.clone()));
+            self.later.push(Reverse(Release {
+                at: end,
+                number,
+                held,
+            }));
+        }
+        self.grows = false;
+    }
+
+    /// Gives up a place held before. Its end must have been laid out.
+    pub fn let_go(&mut self, start: Seconds, duration: Seconds, held: &M::Held) {
+        let end = start + duration;
+        debug_assert!(self.steps[self.steps.len() - 1].at >= end);
+        for step in &mut self.steps {
+            if step.at >= start && step.at < end {
+                step.state.give_back(held);
+            }
+        }
+    }
+}
