@@ -8,6 +8,7 @@ understood.
 from __future__ import annotations
 
 import ast
+import functools
 import operator
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -132,13 +133,19 @@ def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
             return np.logical_not(_value(operand, values))
         case ast.BoolOp(op=junction, values=parts):
             both = np.logical_and if isinstance(junction, ast.And) else np.logical_or
-            return both.reduce(
-                np.broadcast_arrays(*(np.asarray(_value(p, values), dtype=bool) for p in parts))
-            )
+            decided = isinstance(junction, ast.Or)
+            result: Any = not decided
+            for part in parts:
+                value = _value(part, values)
+                # Most of many combinations fail at the first of many parts.
+                if isinstance(value, (bool, np.bool_)) and bool(value) is decided:
+                    return decided
+                result = both(result, value)
+            return result
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
             return [_value(element, values) for element in elements]
         case ast.Compare(left=left, ops=operators, comparators=right):
-            result: Any = True
+            result = True
             here = _value(left, values)
             for sign, operand in zip(operators, right, strict=True):
                 there = _value(operand, values)
@@ -175,10 +182,17 @@ def _equal(left: Any, right: Any) -> Any:
 def _alike(left: Any, right: Any) -> tuple[Any, Any]:
     """Two texts that are quantities of one kind become these quantities."""
     if isinstance(left, str) and isinstance(right, str):
-        kinds: tuple[type[Quantity], ...] = (Duration, Size, Rate)
-        for kind in kinds:
-            try:
-                return kind(left), kind(right)
-            except UnitError:
-                continue
+        return _texts_alike(left, right)
+    return left, right
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _texts_alike(left: str, right: str) -> tuple[Any, Any]:
+    """As `_alike`. Kept, as a study compares the few values of its axes for every combination."""
+    kinds: tuple[type[Quantity], ...] = (Duration, Size, Rate)
+    for kind in kinds:
+        try:
+            return kind(left), kind(right)
+        except UnitError:
+            continue
     return left, right

@@ -31,6 +31,13 @@ _UNITS: Mapping[str, Mapping[str, tuple[str, Fraction]]] = {
             for unit in ("kB/s", "MB/s", "GB/s", "TB/s")
         },
     },
+    "_bytes_per_s_per_node": {
+        "B/s": ("_bytes_per_s_per_node", Fraction(1)),
+        **{
+            unit: (f"_{unit[:2].lower()}_per_s_per_node", Rate.units[unit])
+            for unit in ("kB/s", "MB/s", "GB/s", "TB/s")
+        },
+    },
     "_bytes": {
         "B": ("_bytes", Fraction(1)),
         **{unit: (f"_{unit.lower()}", Size.units[unit]) for unit in ("kB", "MB", "GB", "TB")},
