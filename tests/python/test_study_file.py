@@ -498,6 +498,63 @@ extreme = "largest"
     assert found == [["holds"] * 3, ["does not hold", "holds", "holds"]]
 
 
+def test_values_and_ratios(file: Path, tmp_path: Path) -> None:
+    """Made up: 10 µs with alpha 2, 21 and 22 µs with alpha 0.5. Slack is a share of what is
+    published: 25 µs less 14 % are 21.5 µs, the mean."""
+    text = """
+[[finding]]
+claim = "a"
+source = "b"
+quantity = "value"
+y = "run_time_us"
+only = "alpha != 2 and arrangement == ''"
+at_least = 25
+at_most = 25
+slack = SLACK
+
+[[finding]]
+claim = "c"
+source = "d"
+quantity = "ratio"
+y = "run_time_us"
+only = "arrangement == ''"
+this = "alpha != 2"
+to = "alpha == 2"
+at_least = 2.1
+at_most = 2.2
+"""
+    whole = file.read_text()
+    for slack, word in ((14.1, "holds"), (13.9, "not excluded")):
+        file.write_text(whole + text.replace("SLACK", str(slack)).replace("''", "'absolute'"))
+        study = StudyFile.from_file(file)
+        table = run_sweep(Sweep(study), tmp_path / "out", executor=Instant())
+        value, ratio = judge(study, table)[1:]
+        assert (value.unit, ratio.unit) == ("µs", "×")
+        assert [one.ours.value for one in value.observations] == [pytest.approx(21.5)] * 2
+        assert [one.ours.value for one in ratio.observations] == [pytest.approx(2.15)]
+        # An interval of two repetitions is wide: what lies outside may still not be excluded.
+        wide = {one.ours.high - one.ours.low for one in value.observations}
+        assert min(wide) > 5
+        assert value.text == word
+        assert ratio.text == "holds"
+        assert value.published == f"25 µs ± {slack} %"
+        assert value.ours.startswith("21.5")
+
+
+def test_boxes_of_quantiles(file: Path, tmp_path: Path) -> None:
+    """A box that is drawn from five measures; here all of them the same, so that it is flat."""
+    from odonata.study.drawing import draw
+
+    changed(file, "relative_to = \"arrangement == 'absolute' and alpha == 0.5\"\n", "")
+    boxes = f'kind = "box"\nshare_y = false\nquantiles = {["run_time_us"] * 5}\n'
+    study = StudyFile.from_file(changed(file, 'x = "alpha"\n', f'x = "alpha"\n{boxes}'))
+    table = run_sweep(Sweep(study), tmp_path / "out", executor=Instant())
+    drawn = draw(study, table, tmp_path)
+    assert all(path.stat().st_size > 5_000 for path in drawn)
+    with pytest.raises(ScenarioError, match=r"quantiles: .*allowed: no value, but with kind"):
+        StudyFile.from_file(changed(file, 'kind = "box"', 'kind = "bar"'))
+
+
 def test_an_error_says_which_point_and_keeps_the_others(file: Path, tmp_path: Path) -> None:
     changed(file, '"relative"]', '"relative"]\n[[axis]]\nkey = "job.0.nodes"\nvalues = [6, 7]')
     sweep = Sweep(StudyFile.from_file(file))

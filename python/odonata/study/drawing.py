@@ -51,6 +51,13 @@ class _Drawing:
         self._axes = [axis.column for axis in study.axis]
         only = self._condition("only", figure.only, [*self._axes, "seed"])
         self._cells = cells(table, self._axes, figure.y, only)
+        #: By combination of the axes: the five figures of its box.
+        self._quantiles: dict[tuple[Any, ...], list[float]] = {}
+        for measure in figure.quantiles or ():
+            for cell in cells(table, self._axes, measure, only):
+                self._quantiles.setdefault(tuple(cell.axes.values()), []).append(
+                    cell.figure(figure.statistic)
+                )
         if figure.relative_to is not None:
             self._cells = self._related(figure.relative_to)
         shown = [figure.x, *([figure.series] if figure.series else []), *figure.facets]
@@ -130,15 +137,19 @@ class _Drawing:
             # Wide enough for the panels and for the title.
             width = max(3.2 * len(columns) + 0.6, 4.8, 0.09 * len(figure.title))
             canvas = new_figure(width, 2.7 * len(rows) + 0.9)
-            grid = canvas.subplots(len(rows), len(columns), squeeze=False, sharey=True, sharex=True)
+            shape = (len(rows), len(columns))
+            share = figure.share_y
+            # Where scales differ, so may the values of x that occur.
+            grid = canvas.subplots(*shape, squeeze=False, sharey=share, sharex=share)
             for row, panels in zip(rows, grid, strict=True):
                 for column, axes in zip(columns, panels, strict=True):
                     self._panel(axes, column, row)
-            # The scale is shared, so it is fixed when all panels are full.
-            if figure.log_y:
-                grid[0][0].set_yscale("log")
-            elif figure.y_from_zero:
-                grid[0][0].set_ylim(bottom=0)
+            # A shared scale is fixed when all panels are full.
+            for axes in [grid[0][0]] if share else grid.flat:
+                if figure.log_y:
+                    axes.set_yscale("log")
+                elif figure.y_from_zero:
+                    axes.set_ylim(bottom=0)
             for panels in grid:
                 panels[0].set_ylabel(self._y_label())
             for axes in grid[-1]:
@@ -181,7 +192,7 @@ class _Drawing:
         here = [c for c in self._cells if all(c.axes[k] == v for k, v in facets.items())]
         title = ", ".join(f"{k.replace('_', ' ')}: {_text(v)}" for k, v in facets.items())
         axes.set_title(title, fontsize=9)
-        places = self._places(here)
+        places = self._places(here if not figure.share_y else self._cells)
         for number, value in enumerate(self._colours):
             chosen = {
                 cell.axes[figure.x]: cell
@@ -200,7 +211,8 @@ class _Drawing:
 
     def _places(self, here: Sequence[Cell]) -> dict[Any, float]:
         """Where each value of x is drawn: at itself if all are numbers on a line."""
-        order = self._order[self._figure.x]
+        there = {cell.axes[self._figure.x] for cell in here}
+        order = [x for x in self._order[self._figure.x] if x in there]
         numbers = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in order)
         if numbers and self._figure.kind == "line":
             return {x: float(x) for x in order}
@@ -275,16 +287,36 @@ class _Drawing:
         number: int,
     ) -> None:
         shift, width = self._shift(number)
-        axes.boxplot(
-            [list(cell.values.values()) for cell in chosen.values()],
-            positions=[places[x] + shift for x in chosen],
-            widths=width * 0.75,
-            whis=(0, 100),
-            manage_ticks=False,
-            boxprops={"color": self._colours[value]},
-            whiskerprops={"color": self._colours[value]},
-            capprops={"color": self._colours[value]},
-            medianprops={"color": self._colours[value], "linewidth": 1.6},
+        colour = self._colours[value]
+        positions = [places[x] + shift for x in chosen]
+        look: dict[str, Any] = {
+            "positions": positions,
+            "widths": width * 0.75,
+            "manage_ticks": False,
+            "boxprops": {"color": colour},
+            "whiskerprops": {"color": colour},
+            "capprops": {"color": colour},
+            "medianprops": {"color": colour, "linewidth": 1.6},
+        }
+        if self._figure.quantiles is None:
+            found = [list(cell.values.values()) for cell in chosen.values()]
+            axes.boxplot(found, whis=(0, 100), **look)
+            return
+        keys = ("whislo", "q1", "med", "q3", "whishi")
+        boxes = [
+            dict(zip(keys, self._quantiles[tuple(cell.axes.values())], strict=True))
+            for cell in chosen.values()
+        ]
+        axes.bxp(boxes, showfliers=False, **look)
+        means = [cell.figure(self._figure.statistic) for cell in chosen.values()]
+        axes.plot(
+            positions,
+            means,
+            color=colour,
+            marker="o",
+            markersize=3.5,
+            markerfacecolor="white",
+            linestyle="none",
         )
 
 

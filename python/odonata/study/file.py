@@ -21,12 +21,18 @@ from odonata.units import describe
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
 #: A name that becomes a file.
 FileName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=60)]
+#: Numbers that are whole are integers too; exactly one form of a label may fit.
+_FRACTIONAL: Any = {"not": {"type": "integer"}}
 #: A value by which people know a point.
 Label = Annotated[
     Annotated[str, Tag(tag("a text"))]
     | Annotated[bool, Tag(tag("true or false"))]
     | Annotated[int, Tag(tag("a whole number"))]
-    | Annotated[float, Field(allow_inf_nan=False), Tag(tag("a number"))],
+    | Annotated[
+        float,
+        Field(allow_inf_nan=False, json_schema_extra=_FRACTIONAL),
+        Tag(tag("a number")),
+    ],
     by_form(
         {
             "a text": is_text,
@@ -151,12 +157,16 @@ class Figure(Table):
     title: str = ""
     """What it shows."""
     kind: Literal["line", "bar", "box"] = "line"
-    """Lines with markers, bars side by side, or boxes of the repetitions (median, quartiles,
-    whiskers to the extremes)."""
+    """Lines with markers, bars side by side, or boxes (median, quartiles, whiskers to the
+    extremes) of the repetitions, or of what each of them found (`quantiles`)."""
     x: Name
     """Axis along the picture."""
     y: Name
     """What is measured."""
+    quantiles: Annotated[list[Name], Field(min_length=5, max_length=5)] | None = None
+    """Of boxes: measures that are the minimum, lower quartile, median, upper quartile and maximum
+    within one run, such as those of message latencies; `y` is then drawn as a mark. Of several
+    repetitions the `statistic` of each."""
     series: Name | None = None
     """Axis whose values are the lines, or the bars of a group."""
     facets: Annotated[list[Name], Field(max_length=2)] = Field(default_factory=list)
@@ -178,6 +188,17 @@ class Figure(Table):
     """Logarithmic scale."""
     y_from_zero: bool = True
     """Whether the vertical scale begins at 0."""
+    share_y: bool = True
+    """Whether all panels have one vertical scale."""
+
+    @model_validator(mode="after")
+    def _boxes_of_one_kind(self) -> Figure:
+        if self.quantiles is not None:
+            if self.kind != "box":
+                raise problem("quantiles", "a value", 'no value, but with kind = "box"')
+            if self.relative_to is not None:
+                raise problem("relative_to", describe(self.relative_to), "no value with quantiles")
+        return self
 
 
 class Finding(Table):
@@ -187,9 +208,10 @@ class Finding(Table):
     """What they found, in words."""
     source: str
     """Where: publication, figure or table."""
-    quantity: Literal["difference", "range", "scatter", "best", "worst"]
-    """What is computed of `y`, for every combination of the other axes: the `difference` of the
-    points where `this` holds to those where `to` holds, in per cent of the latter; the `range`
+    quantity: Literal["value", "difference", "ratio", "range", "scatter", "best", "worst"]
+    """What is computed of `y`, for every combination of the other axes: its `value` itself; the
+    `difference` of the points where `this` holds to those where `to` holds, in per cent of the
+    latter, or their `ratio`; the `range`
     over the values of the axis `over`, largest less smallest in per cent of the smallest; the
     `scatter` over the repetitions, largest less smallest in per cent of the median; or the
     values of the axes `over` that have the smallest (`best`) or largest (`worst`) figure."""
@@ -200,30 +222,34 @@ class Finding(Table):
     statistic: Literal["mean", "median", "minimum", "maximum"] = "mean"
     """What of the repetitions counts."""
     this: str | None = None
-    """Of a difference: condition that chooses what is compared."""
+    """Of a difference or ratio: condition that chooses what is compared."""
     to: str | None = None
-    """Of a difference: condition that chooses what it is compared with."""
+    """Of a difference or ratio: condition that chooses what it is compared with."""
     over: Annotated[list[Name], Field(min_length=1)] | None = None
     """Of a range, `best` or `worst`: the axes whose values are compared."""
     at_least: Annotated[float, Field(allow_inf_nan=False)] | None = None
-    """Smallest value published, in per cent."""
+    """Smallest value published: in per cent; of a `value` in the unit of `y`, of a `ratio` as a
+    multiple."""
     at_most: Annotated[float, Field(allow_inf_nan=False)] | None = None
-    """Largest value published, in per cent."""
+    """Largest value published, likewise."""
     values: dict[Name, Label] | None = None
     """Of `best` or `worst`: the values of the axes `over` that were published."""
     extreme: Literal["none", "largest", "smallest"] = "none"
     """Whether the published range is only that of the largest or smallest value over all
     combinations ("up to"), not of every one."""
     slack: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.5
-    """By how much ours may lie outside, in per cent points: half the last digit of the published
-    figures, or more where they are given as "about"."""
+    """By how much ours may lie outside: half the last digit of the published figures, or more
+    where they are given as "about" or are said to be met so closely. In per cent points; of a
+    `value` or `ratio` in per cent of what is published."""
     explanation: str = ""
     """Why ours differs, where it does."""
 
     @model_validator(mode="after")
     def _complete(self) -> Finding:
         needs = {
+            "value": (),
             "difference": ("this", "to"),
+            "ratio": ("this", "to"),
             "range": ("over",),
             "scatter": (),
             "best": ("over", "values"),
@@ -325,6 +351,8 @@ class StudyFile(Table):
                 if name is not None and name not in axes:
                     raise problem(f"figure[{position}].{key}", f'"{name}"', _axes(axes))
             _known(f"figure[{position}].y", figure.y, measures)
+            for number, name in enumerate(figure.quantiles or ()):
+                _known(f"figure[{position}].quantiles[{number}]", name, measures)
         for position, finding in enumerate(self.finding):
             _known(f"finding[{position}].y", finding.y, measures)
             for number, name in enumerate(finding.over or ()):

@@ -26,8 +26,8 @@ class Observation:
 
     Attributes:
         axes: The combination; only axes that the finding leaves open and that vary.
-        ours: What was measured, in per cent; of `best` and `worst`, how much the published choice
-            is behind ours.
+        ours: What was measured, in the unit of the finding; of `best` and `worst`, how much the
+            published choice is behind ours, in per cent.
         choice: Of `best` and `worst`: our choice, in words.
         verdict: It holds, it does not, or our interval leaves that open ("not excluded").
     """
@@ -45,10 +45,12 @@ class Verdict:
     Attributes:
         finding: What was published.
         observations: Ours, combination by combination.
+        unit: Of figures: `%`, `×` for multiples, or that of what is measured.
     """
 
     finding: Finding
     observations: Sequence[Observation]
+    unit: str = "%"
 
     @property
     def counted(self) -> Sequence[Observation]:
@@ -87,13 +89,17 @@ class Verdict:
         if finding.values is not None:
             return ", ".join(str(value) for value in finding.values.values())
         low, high = finding.at_least, finding.at_most
-        about = f" ± {finding.slack:g}" if finding.slack > 0.5 else ""
+        slack = f"{finding.slack:g}{'' if self.unit == '%' else ' %'}"
+        about = f" ± {slack}" if finding.slack > 0.5 else ""
         limit = {"none": "", "largest": "largest: ", "smallest": "smallest: "}[finding.extreme]
         if low is None:
-            return f"{limit}at most {_percent(high)}{about}"
+            return f"{limit}at most {self.published_figure(high)}{about}"
         if high is None:
-            return f"{limit}at least {_percent(low)}{about}"
-        return limit + (_percent(low) if low == high else f"{low:+g} … {_percent(high)}") + about
+            return f"{limit}at least {self.published_figure(low)}{about}"
+        if low == high:
+            return f"{limit}{self.published_figure(low)}{about}"
+        first = f"{low:+g}" if self.unit == "%" else f"{low:g}"
+        return f"{limit}{first} … {self.published_figure(high)}{about}"
 
     @property
     def ours(self) -> str:
@@ -105,20 +111,28 @@ class Verdict:
             return "; ".join(dict.fromkeys(one.choice for one in counted))
         values = [one.ours.value for one in counted]
         if len(counted) == 1:
-            return with_interval(counted[0].ours)
-        return f"{min(values):+.1f} … {max(values):+.1f} %"
+            return self.with_interval(counted[0].ours)
+        return f"{self._figure(min(values))} … {self._figure(max(values))} {self.unit}"
 
+    def published_figure(self, value: float | None) -> str:
+        """A published figure with its unit."""
+        if self.unit == "%":
+            return "0 %" if not value else f"{value:+g} %"
+        return f"{value or 0:g} {self.unit}"
 
-def _percent(value: float | None) -> str:
-    return "0 %" if not value else f"{value:+g} %"
+    def with_interval(self, estimated: Estimated) -> str:
+        """A figure with its unit and its interval, where it has one."""
+        text = f"{self._figure(estimated.value)} {self.unit}"
+        if math.isfinite(estimated.low) and math.isfinite(estimated.high):
+            text += f" ({self._figure(estimated.low)} … {self._figure(estimated.high)})"
+        return text
 
-
-def with_interval(estimated: Estimated) -> str:
-    """A figure in per cent with its interval, where it has one."""
-    text = f"{estimated.value:+.1f} %"
-    if math.isfinite(estimated.low) and math.isfinite(estimated.high):
-        text += f" ({estimated.low:+.1f} … {estimated.high:+.1f})"
-    return text
+    def _figure(self, value: float) -> str:
+        if self.unit == "%":
+            return f"{value:+.1f}"
+        # Three digits that count, without an exponent.
+        digits = 2 - math.floor(math.log10(abs(value))) if value else 0
+        return f"{value:.{min(max(digits, 0), 9)}f}"
 
 
 def judge(study: StudyFile, table: pa.Table) -> list[Verdict]:
@@ -132,10 +146,13 @@ def judge(study: StudyFile, table: pa.Table) -> list[Verdict]:
         ScenarioError: If a finding is wrong; names its key.
     """
     axes = [axis.column for axis in study.axis]
-    return [
-        Verdict(finding, _Judge(study, axes, table, position, finding).observations())
-        for position, finding in enumerate(study.finding)
-    ]
+    units = {measure.column_name: measure.unit_text for measure in study.measure}
+    found = []
+    for position, finding in enumerate(study.finding):
+        observations = _Judge(study, axes, table, position, finding).observations()
+        unit = {"value": units[finding.y], "ratio": "×"}.get(finding.quantity, "%")
+        found.append(Verdict(finding, observations, unit))
+    return found
 
 
 class _Judge:
@@ -161,7 +178,10 @@ class _Judge:
     def observations(self) -> list[Observation]:
         """Ours, combination by combination."""
         kind = self._finding.quantity
-        if kind == "difference":
+        if kind == "value":
+            statistic = self._finding.statistic
+            found = [(cell, cell.estimate(statistic)) for cell in self._cells]
+        elif kind in ("difference", "ratio"):
             found = self._differences()
         elif kind == "scatter":
             found = [(c, self._scatter(c)) for c in self._cells if len(c.values) > 1]
@@ -194,7 +214,8 @@ class _Judge:
                     )
             if ones and others:
                 ours = ones[0].difference(others[0], self._finding.statistic)
-                found.append((ones[0], _in_percent(ours)))
+                ratio = self._finding.quantity == "ratio"
+                found.append((ones[0], _multiple(ours) if ratio else _in_percent(ours)))
         return found
 
     def _ranges(self) -> list[tuple[Cell, Estimated]]:
@@ -241,8 +262,13 @@ class _Judge:
 
     def _verdict(self, ours: Estimated) -> str:
         finding = self._finding
-        low = -math.inf if finding.at_least is None else finding.at_least - finding.slack
-        high = math.inf if finding.at_most is None else finding.at_most + finding.slack
+        low = -math.inf if finding.at_least is None else finding.at_least
+        high = math.inf if finding.at_most is None else finding.at_most
+        if finding.quantity in ("value", "ratio"):
+            low *= 1 - math.copysign(finding.slack / 100, low)
+            high *= 1 + math.copysign(finding.slack / 100, high)
+        else:
+            low, high = low - finding.slack, high + finding.slack
         if low <= ours.value <= high:
             return HOLDS
         if math.isfinite(ours.low) and ours.low <= high and ours.high >= low:
@@ -266,6 +292,10 @@ def _in_percent(share: Estimated) -> Estimated:
     return Estimated(100 * share.value, 100 * share.low, 100 * share.high)
 
 
+def _multiple(share: Estimated) -> Estimated:
+    return Estimated(1 + share.value, 1 + share.low, 1 + share.high)
+
+
 def write_findings(verdicts: Sequence[Verdict], file: Path) -> None:
     """Writes every observation as a row of a CSV file."""
     with file.open("w", encoding="utf-8", newline="") as opened:
@@ -277,9 +307,10 @@ def write_findings(verdicts: Sequence[Verdict], file: Path) -> None:
                 "source",
                 "published",
                 "at",
-                "ours_percent",
-                "ci95_low_percent",
-                "ci95_high_percent",
+                "unit",
+                "ours",
+                "ci95_low",
+                "ci95_high",
                 "our_choice",
                 "verdict",
             ]
@@ -298,6 +329,7 @@ def write_findings(verdicts: Sequence[Verdict], file: Path) -> None:
                         verdict.finding.source,
                         verdict.published,
                         at,
+                        verdict.unit,
                         *ours,
                         one.choice,
                         one.verdict,

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from odonata.study.drawing import draw
 from odonata.study.file import StudyFile
-from odonata.study.findings import NOTHING, Verdict, judge, with_interval, write_findings
+from odonata.study.findings import NOTHING, Verdict, judge, write_findings
 
 PAGE_FILE = "study.md"
 FINDINGS_FILE = "findings.csv"
@@ -132,7 +132,7 @@ def _observations(verdict: Verdict) -> list[str]:
     shown = sorted(verdict.observations, key=lambda one: one not in verdict.counted)
     for one in shown[:_LISTED]:
         places = [_value(one.axes.get(name)) for name in names]
-        ours = [one.choice, with_interval(one.ours)] if choice else [with_interval(one.ours)]
+        ours = [*([one.choice] if choice else []), verdict.with_interval(one.ours)]
         counts = one.verdict if one in verdict.counted else "does not count"
         lines.append(f"| {' | '.join([*places, *ours, counts])} |")
     if len(shown) > _LISTED:
