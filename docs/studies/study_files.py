@@ -26,15 +26,23 @@ DOCS = ROOT / "docs"
 
 #: Study files by the name of their page.
 STUDIES = {
-    "study-two-stencils": ROOT / "examples" / "studies" / "two-stencils.toml",
+    **{
+        f"study-{name}": ROOT / "examples" / "studies" / f"{name}.toml"
+        for name in ("two-stencils", "measured-applications")
+    },
     **{f"study-{file.stem}": file for file in sorted(LIBRARY.glob("*.toml"))},
 }
+#: Data beside the checkout that a study needs.
+NEEDS = {"study-measured-applications": ROOT.parent / "shared" / "data" / "comm-matrices"}
 
 
 def main(names: list[str]) -> None:
     """Runs the studies and keeps what they found."""
     as_is = "--as-is" in names
     for name in [name for name in names if name != "--as-is"] or STUDIES:
+        if name in NEEDS and not NEEDS[name].is_dir():
+            print(f"{name}: left as it is, as {NEEDS[name].relative_to(ROOT.parent)} is absent")
+            continue
         sweep = Sweep(StudyFile.from_file(STUDIES[name]))
         directory = ROOT / "results" / STUDIES[name].stem
         table = run_sweep(sweep, directory, points=[] if as_is else None)
