@@ -50,6 +50,7 @@ HEADINGS = {
     "ComputePhase": "Computing between phases",
     "RepeatPhase": "Repeated phases",
     "MappingTable": "Mapping",
+    "PlacementTable": "Placement within groups",
     "DragonflyLinks": "Link classes",
     "DragonflyPlusLinks": "Link classes",
     "CrayXcLinks": "Link classes",
@@ -114,10 +115,13 @@ def scenario_page(root: Path) -> str:
     page.choice(
         "### Traffic",
         "`traffic = { pattern = …, … }`: what the ranks of a job send whatever the network does, "
-        "until the end of the run. Exactly one of `load`, `rate` and `interval` says how much.",
+        "until the end of the run or for a number of `messages`. One of `load`, `rate` and "
+        "`interval` says how much, with the size of a `message`; or `load` or `rate` with "
+        "`interval`, from which the size follows.",
         job["traffic"],
         "Traffic",
     )
+    page.definition("PlacementTable", "###", "`placement = { … }`")
     page.definition("MappingTable", "###", "`mapping = { … }`")
     return page.finish()
 
@@ -263,6 +267,7 @@ class _Page:
         elif "x-quantity" in value:
             words = {"duration": "duration", "size": "size", "rate": "bandwidth", "share": "share"}
             words["floprate"] = "computing rate"
+            words["globalload"] = "theoretical global link load"
             quantity = words[value["x-quantity"]]
             yield f'{quantity}, e.g. `"{value["examples"][0]}"`'
         elif value.get("type") == "array":

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, Tag, ValidationError, model_validator
+from pydantic import AfterValidator, Field, Tag, ValidationError, model_validator
 
 from odonata.application import (
     Amg,
@@ -536,6 +536,51 @@ class MappingTable(Table):
         }
 
 
+Policy = Literal[
+    "contiguous", "spread", "even", "isolated", "random-node", "random-router", "random-group"
+]
+_MOST_GROUPS = 1 << 20
+
+
+def _group_numbers(text: str) -> list[int]:
+    """The numbers of a text such as ``0, 3-8``.
+
+    Raises:
+        PydanticCustomError: If it is none.
+    """
+    numbers: list[int] = []
+    for part in text.split(","):
+        first, dash, last = (word.strip() for word in part.partition("-"))
+        ends = [first, last] if dash else [first]
+        low, high = ends[0], ends[-1]
+        if not all(end.isdecimal() for end in ends) or not int(low) <= int(high) < _MOST_GROUPS:
+            raise problem("", f'"{text}"', 'groups such as "3-8" or "0, 2, 5-7"')
+        numbers.extend(range(int(low), int(high) + 1))
+    return numbers
+
+
+def _checked_groups(text: str) -> str:
+    _group_numbers(text)
+    return text
+
+
+class PlacementTable(Table):
+    """A placement within some of the groups."""
+
+    policy: Policy = "contiguous"
+    """Which of their free nodes the job gets, as its name alone would say of all groups."""
+    groups: Annotated[
+        Annotated[list[Index], Field(min_length=1), Tag(tag("a list of groups"))]
+        | Annotated[str, AfterValidator(_checked_groups), Tag(tag('a text such as "3-8"'))],
+        by_form({"a list of groups": is_list, 'a text such as "3-8"': is_text}),
+    ]
+    """Groups whose nodes it may get: numbers from 0, as a list or a text such as `"0, 3-8"`."""
+
+    def group_numbers(self) -> list[int]:
+        """The groups, as numbers."""
+        return self.groups if isinstance(self.groups, list) else _group_numbers(self.groups)
+
+
 class Job(Table):
     """A parallel application: ranks on nodes, and what they send."""
 
@@ -551,15 +596,15 @@ class Job(Table):
     start: Delay = Duration(0)
     """When its ranks start."""
     placement: Annotated[
-        Annotated[
-            Literal["contiguous", "spread", "random-node", "random-router", "random-group"],
-            Tag(tag("a name")),
-        ]
-        | Annotated[list[Index], Field(min_length=1), Tag(tag("a list of nodes"))],
-        by_form({"a name": is_text, "a list of nodes": is_list}),
+        Annotated[Policy, Tag(tag("a name"))]
+        | Annotated[list[Index], Field(min_length=1), Tag(tag("a list of nodes"))]
+        | Annotated[PlacementTable, Tag(tag("a table"))],
+        by_form({"a name": is_text, "a list of nodes": is_list, "a table": is_table}),
     ] = "contiguous"
-    """Which free nodes the job gets: the first ones, one of each group in turn, random nodes,
-    all of random routers or groups, or a list of nodes."""
+    """Which free nodes the job gets: the first ones (`contiguous`), the nodes of one router of
+    each group in turn (`spread`), one node of each router in turn (`even`), whole groups that it
+    shares with no other job (`isolated`), random nodes, all of random routers or groups, or a list
+    of nodes. As a table within some groups: `{ policy = "even", groups = "0-2" }`."""
     mapping: Annotated[
         Annotated[
             Literal["linear", "random", "random-halves", "greedy", "graph-bisection"],
@@ -591,8 +636,12 @@ class Job(Table):
 
     def normalised(self, position: int, directory: Path) -> dict[str, Any]:
         """The engine's form of the job at a position of the scenario (from 0)."""
+        groups = None
         if isinstance(self.placement, list):
             placement: dict[str, Any] = {"policy": "explicit", "nodes": self.placement}
+        elif isinstance(self.placement, PlacementTable):
+            placement = {"policy": self.placement.policy}
+            groups = self.placement.group_numbers()
         else:
             placement = {"policy": self.placement}
         if isinstance(self.mapping, list):
@@ -610,6 +659,7 @@ class Job(Table):
             "ranks_per_node": self.ranks_per_node,
             "start_ps": int(self.start),
             "placement": placement,
+            "groups": groups,
             "mapping": mapping,
             "load": {"motif": self.motif.normalised(directory)}
             if self.motif

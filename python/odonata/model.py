@@ -16,7 +16,17 @@ from pydantic import (
 
 from odonata.errors import ScenarioError
 from odonata.problem import problems
-from odonata.units import Duration, FlopRate, Quantity, Rate, Share, Size, UnitError, quantity_error
+from odonata.units import (
+    Duration,
+    FlopRate,
+    GlobalLoad,
+    Quantity,
+    Rate,
+    Share,
+    Size,
+    UnitError,
+    quantity_error,
+)
 
 
 class Table(BaseModel):
@@ -71,6 +81,10 @@ Bandwidth = Annotated[Rate, _between(Rate("1 kB/s"), Rate("1000 TB/s"))]
 Computing = Annotated[FlopRate, _between(FlopRate(1))]
 #: Precision of a mean.
 Precision = Annotated[Share, _between(Share("0.01 %"), Share("50 %"))]
+#: A part that is not nothing.
+PositiveShare = Annotated[Share, _between(Share(1))]
+#: A theoretical global link load that is not nothing.
+PositiveGlobalLoad = Annotated[GlobalLoad, _between(GlobalLoad(1))]
 #: A number of things, at least one.
 Count = Annotated[int, Field(ge=1, le=2**32 - 1)]
 #: An index, from zero.

@@ -70,7 +70,8 @@ class Simulation(Table):
     packet: PositiveSize = Size("4 KiB")
     """Largest packet; messages are cut into packets of this size and a rest."""
     duration: PositiveDuration | None = None
-    """Simulated time at which the run stops. Default: when every job with a motif has finished."""
+    """Simulated time at which the run stops. Default: when every job with a motif or a number of
+    messages has finished."""
     warmup: Annotated[
         Annotated[Literal["auto"], Tag(tag('"auto"'))] | Annotated[Delay, Tag(tag("a duration"))],
         by_form({'"auto"': _is_auto, "a duration": lambda value: True}),
@@ -214,10 +215,10 @@ class Scenario(Table):
 
     @model_validator(mode="after")
     def _consistent(self) -> Scenario:
-        if self.job and self.simulation.duration is None and not any(j.motif for j in self.job):
-            raise problem(
-                "simulation.duration", "nothing", "a duration, as traffic is offered without end"
-            )
+        ends = any(job.motif or (job.traffic and job.traffic.messages) for job in self.job)
+        if self.job and self.simulation.duration is None and not ends:
+            allowed = "a duration, as traffic without a number of `messages` has no end"
+            raise problem("simulation.duration", "nothing", allowed)
         names: dict[str, int] = {}
         for position, name in enumerate(self.job_names()):
             first = names.setdefault(name, position)

@@ -146,8 +146,9 @@ JOBS = TableSchema(
         Column(
             "end_ps",
             pa.int64(),
-            "simulated time at which its last rank finished; none for open-loop traffic and for "
-            "jobs that the end of the run cut off",
+            "simulated time at which its last rank finished, or the last byte of traffic with a "
+            "number of messages arrived; none for traffic without end and for jobs that the end of "
+            "the run cut off",
             nullable=True,
         ),
         Column("messages_created", pa.int64(), "messages handed to a network interface"),

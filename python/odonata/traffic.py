@@ -11,30 +11,73 @@ from odonata.model import (
     Count,
     Index,
     PositiveDuration,
+    PositiveGlobalLoad,
+    PositiveShare,
     PositiveSize,
     Table,
+    by_form,
     chosen_by,
+    is_number,
+    is_text,
     tag,
 )
 from odonata.problem import problem
-from odonata.units import describe
+from odonata.units import GlobalLoad, Quantity, Share, describe
+
+
+def _is_global_load(value: Any) -> bool:
+    return isinstance(value, GlobalLoad) or (is_text(value) and "tgll" in value.lower())
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, Share) or (is_text(value) and "%" in value)
+
+
+def _is_fraction(value: Any) -> bool:
+    return is_number(value) and not isinstance(value, Quantity)
+
+
+_LOADS = {
+    "a number": _is_fraction,
+    'a theoretical global link load such as "90 % TGLL"': _is_global_load,
+    'a share such as "50 %"': _is_share,
+}
+_NUMBER, _GLOBAL, _SHARE = _LOADS
+
+#: Which of its partners a rank sends to.
+Turn = Literal["random", "next", "all"]
 
 
 class TrafficBase(Table):
     """What all open-loop traffic has."""
 
-    message: PositiveSize
-    """Size of each message."""
-    process: Literal["poisson", "periodic", "bernoulli"] = "poisson"
-    """When a rank starts its messages: exponential gaps, fixed gaps, or with a fixed probability
-    in every slot."""
-    load: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    message: PositiveSize | None = None
+    """Size of each message. May be left out with `interval` and either `load` or `rate`, from
+    which it then follows."""
+    process: Literal["poisson", "periodic", "aligned", "bernoulli"] = "poisson"
+    """When a rank starts its messages: exponential gaps, fixed gaps after a random fraction of
+    one (`periodic`) or with all ranks at once (`aligned`), or with a fixed probability in every
+    slot."""
+    load: (
+        Annotated[
+            Annotated[float, Field(gt=0, allow_inf_nan=False), Tag(tag(_NUMBER))]
+            | Annotated[PositiveGlobalLoad, Tag(tag(_GLOBAL))]
+            | Annotated[PositiveShare, Tag(tag(_SHARE))],
+            by_form(_LOADS),
+        ]
+        | None
+    ) = None
     """Offered load of a node, as a fraction of the bandwidth of its terminal link; its ranks
-    share it."""
+    share it. Or a theoretical global link load such as `"90 % TGLL"` (Kang et al. 2019, equation
+    4): size of a message over the time between two of a rank, as a part of the bandwidth of a
+    global link; of messages that a rank sends at once (`to = "all"`) one counts."""
     rate: Bandwidth | None = None
-    """Offered load of a rank."""
+    """Offered load of a rank; with `to = "all"` of all that the rank with most partners sends."""
     interval: PositiveDuration | None = None
-    """Mean time between two messages of a rank."""
+    """Mean time between two messages of a rank, whether the last one has arrived or not; with
+    `to = "all"` between two times at which it sends."""
+    messages: Count | None = None
+    """How often each rank sends; then it is done. Default: without end."""
     slot: PositiveDuration | None = None
     """With `process = "bernoulli"`: length of a slot. Default: the time that a message takes on
     the terminal link."""
@@ -42,8 +85,15 @@ class TrafficBase(Table):
     @model_validator(mode="after")
     def _one_rate(self) -> TrafficBase:
         given = [k for k in ("load", "rate", "interval") if getattr(self, k) is not None]
-        if len(given) != 1:
-            found = " and ".join(f"`{key}`" for key in given) or "none of them"
+        found = " and ".join(f"`{key}`" for key in given) or "none of them"
+        if self.message is None:
+            if len(given) != 2 or "interval" not in given:
+                allowed = "a size, or `interval` together with `load` or `rate`"
+                raise problem("message", f"nothing with {found}", allowed)
+        elif len(given) == 2 and "interval" in given:
+            allowed = f"only without `message`, which then follows from {found}"
+            raise problem("interval", f"{found} and `message`", allowed)
+        elif len(given) != 1:
             raise problem(given[-1] if given else "load", found, "one of load, rate and interval")
         if self.slot is not None and self.process != "bernoulli":
             raise problem("slot", describe(self.slot), 'only with process = "bernoulli"')
@@ -51,15 +101,22 @@ class TrafficBase(Table):
 
     def normalised(self) -> dict[str, Any]:
         """The engine's form."""
-        if self.load is not None:
-            offered = {"load": self.load}
+        offered: dict[str, Any]
+        if isinstance(self.load, GlobalLoad):
+            offered = {"tgll": self.load.fraction}
+        elif self.load is not None:
+            share = self.load
+            offered = {"load": share.fraction if isinstance(share, Share) else share}
         elif self.rate is not None:
             offered = {"rate_bytes_per_s": int(self.rate)}
         else:
             offered = {"interval_ps": int(self.interval or 0)}
+        derived = self.message is None and self.interval is not None
         return {
             "pattern": self.pattern_form(),
-            "message_bytes": int(self.message),
+            "message_bytes": None if self.message is None else int(self.message),
+            "interval_ps": int(self.interval) if derived and self.interval else None,
+            "messages": self.messages,
             "process": self.process,
             "slot_ps": None if self.slot is None else int(self.slot),
             "offered": offered,
@@ -122,14 +179,52 @@ class Stencil(TrafficBase):
 
     pattern: Literal["stencil"] = "stencil"
     """The pattern."""
-    grid: Annotated[list[Count], Field(min_length=1, max_length=4)]
-    """Ranks along each dimension; their product is the number of ranks."""
+    grid: Annotated[list[Count], Field(min_length=1, max_length=4)] | None = None
+    """Ranks along each dimension; their product is the number of ranks. Default: as nearly equal
+    as the number of ranks allows."""
+    dimensions: Annotated[int, Field(ge=1, le=4)] | None = None
+    """Dimensions of the grid, where it is not given. Default: 3."""
     periodic: bool = True
     """Whether the grid wraps around."""
+    to: Turn = "random"
+    """Which neighbours get a message: a random one, the next in turn, or all, one each."""
+
+    @model_validator(mode="after")
+    def _one_grid(self) -> Stencil:
+        if self.grid is not None and self.dimensions is not None:
+            raise problem("dimensions", describe(self.dimensions), "either `grid` or `dimensions`")
+        return self
 
     def pattern_form(self) -> dict[str, Any]:
         """The engine's form of the pattern."""
-        return {"name": self.pattern, "grid": self.grid, "periodic": self.periodic}
+        form = {"name": self.pattern, "grid": self.grid, "periodic": self.periodic, "to": self.to}
+        return {**form, "dimensions": self.dimensions}
+
+
+class GroupPeers(TrafficBase):
+    """Traffic to the ranks at the same place of all other groups where the job has ranks."""
+
+    pattern: Literal["group-peers"] = "group-peers"
+    """The pattern."""
+    to: Turn = "random"
+    """Which of them get a message: a random one, the next in turn, or all, one each."""
+
+    def pattern_form(self) -> dict[str, Any]:
+        """The engine's form of the pattern."""
+        return {"name": self.pattern, "to": self.to}
+
+
+class BroadcastTraffic(TrafficBase):
+    """Traffic of one rank to all others, a message to each every time."""
+
+    pattern: Literal["broadcast"] = "broadcast"
+    """The pattern."""
+    root: Index = 0
+    """The rank that sends."""
+
+    def pattern_form(self) -> dict[str, Any]:
+        """The engine's form of the pattern."""
+        return {"name": self.pattern, "root": self.root}
 
 
 class HotSpot(TrafficBase):
@@ -157,6 +252,11 @@ AnyTraffic = Annotated[
     | Annotated[GroupShift, Tag(tag(_GROUPED))]
     | Annotated[Shift, Tag(tag("shift"))]
     | Annotated[Stencil, Tag(tag("stencil"))]
+    | Annotated[GroupPeers, Tag(tag("group-peers"))]
+    | Annotated[BroadcastTraffic, Tag(tag("broadcast"))]
     | Annotated[HotSpot, Tag(tag("hot-spot"))],
-    chosen_by("pattern", _PLAIN, _GROUPED, "shift", "stencil", "hot-spot"),
+    chosen_by(
+        "pattern",
+        *(_PLAIN, _GROUPED, "shift", "stencil", "group-peers", "broadcast", "hot-spot"),
+    ),
 ]

@@ -283,6 +283,40 @@ class Share(Quantity):
         return int(self) / 1e6
 
 
+class GlobalLoad(Quantity):
+    """A theoretical global link load (Kang et al. 2019, equation 4), in millionths.
+
+    The size of a message over the time between two messages of a rank, as a part of the bandwidth
+    of a global link.
+    """
+
+    kind = "a theoretical global link load"
+    base_unit = "ppm TGLL"
+    example = "90 % TGLL"
+    units: ClassVar[Mapping[str, Fraction]] = {
+        "% TGLL": Fraction(10**4),
+        "TGLL": Fraction(10**6),
+        "ppm TGLL": Fraction(1),
+    }
+    printed_units = ("% TGLL",)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Reads a load such as ``"90 % TGLL"`` or ``"0.9 TGLL"``."""
+        compact = re.sub(r"(%|ppm)\s*TGLL\s*$", r"\1_TGLL", text)
+        match = _QUANTITY.fullmatch(compact)
+        unit = match[4].replace("_", " ") if match else ""
+        if match is None or unit not in cls.units or match[1] == "-":
+            raise UnitError(f'"{text}"', cls.allowed())
+        number = Fraction(match[2].replace("_", "")) * Fraction(10) ** int(match[3] or 0)
+        return cls._checked(number * cls.units[unit], f'"{text}"')
+
+    @property
+    def fraction(self) -> float:
+        """As a fraction of the bandwidth of a global link."""
+        return int(self) / 1e6
+
+
 def quantity_error(error: UnitError) -> PydanticCustomError:
     """The pydantic form of a unit error; keeps what was found and what is allowed."""
     return PydanticCustomError(

@@ -110,7 +110,7 @@ def test_the_search_needs_a_load(file: Path) -> None:
     scenario = Scenario.from_file(file)
     assert at_load(scenario, 0.25).job[0].traffic.load == 0.25  # type: ignore[union-attr]
     text = TEXT.replace("load = 0.05", 'rate = "1 GB/s"')
-    with pytest.raises(ScenarioError, match="a rate or an interval"):
+    with pytest.raises(ScenarioError, match="a rate, an interval or a TGLL"):
         at_load(Scenario.from_toml(text), 0.25)
     motif = TEXT.split("traffic = ")[0] + 'motif = { kind = "all-to-all", message = "1 kB" }'
     with pytest.raises(ScenarioError, match="no job with traffic"):

@@ -64,7 +64,14 @@ fn main() -> Result<(), LoadError> {
         let source = black_box(source);
         let mut previous = Picoseconds::ZERO;
         time(&format!("{arrivals:?}")[..9], |n| {
-            previous = source.arrival(key, u64::from(n % 64), n / 64, Picoseconds::ZERO, previous);
+            previous = source.arrival(
+                key,
+                u64::from(n % 64),
+                n / 64,
+                RankId(n % 64),
+                Picoseconds::ZERO,
+                previous,
+            );
             previous.0
         });
     }

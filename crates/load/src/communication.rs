@@ -6,6 +6,7 @@ use odonata_units::{Bytes, RankId};
 
 use crate::matrix::{CommunicationMatrix, MatrixBuilder};
 use crate::open_loop::OpenLoop;
+use crate::pattern::{Pattern, Turn};
 use crate::program::{Action, Idle, ProcessorId, Program, ProgramError, Step};
 
 /// Messages of an open-loop source that are drawn for each rank.
@@ -100,14 +101,25 @@ pub fn offered_communication(source: &OpenLoop, ranks: u32, seed: u64) -> Commun
     let key = StreamKey::new(seed, Purpose::Mapping);
     let mut builder = MatrixBuilder::new();
     for rank in (0..ranks).map(RankId) {
-        let draws = if source.pattern.is_fixed() { 1 } else { DRAWN };
-        let bytes = Bytes(source.message.0.saturating_mul(u64::from(DRAWN / draws)));
+        // A draw of each partner where all of them get a message, or all in turn.
+        let (draws, weight) = match &source.pattern {
+            Pattern::Partners(partners) if partners.turn() == Turn::All => {
+                (partners.at_once(rank), DRAWN)
+            }
+            Pattern::Partners(partners) if partners.turn() == Turn::Next => {
+                let count = partners.of(rank).len() as u32;
+                (count, (DRAWN / count.max(1)).max(1))
+            }
+            pattern if pattern.is_fixed() => (1, DRAWN),
+            _ => (DRAWN, 1),
+        };
+        let bytes = Bytes(source.message.0.saturating_mul(u64::from(weight)));
         for n in 0..draws {
             let to = source
                 .pattern
                 .destination(key, u64::from(rank.0), n, rank, ranks);
             if let Some(to) = to {
-                builder.add(rank, to, bytes, Some(u64::from(DRAWN / draws)));
+                builder.add(rank, to, bytes, Some(u64::from(weight)));
             }
         }
     }

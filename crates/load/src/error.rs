@@ -35,6 +35,32 @@ pub enum LoadError {
         /// Names that exist.
         allowed: &'static [&'static str],
     },
+    /// A pattern between groups of a job that is in one.
+    #[error(
+        "{load} sends to other groups, but all ranks of the job are in one group; give it nodes of \
+         several groups"
+    )]
+    OneBlock {
+        /// Pattern.
+        load: &'static str,
+    },
+    /// More partners of ranks than are kept.
+    #[error("the ranks have 2^32 partners or more in all")]
+    TooManyPartners,
+    /// More messages of a rank than are counted.
+    #[error(
+        "a rank sends {messages} times to {at_once} partners, which exceeds 2^32 - 1 messages; \
+         lower `messages`"
+    )]
+    TooManyTimes {
+        /// How often.
+        messages: u32,
+        /// Partners at a time.
+        at_once: u32,
+    },
+    /// No messages at all.
+    #[error("a rank sends 0 messages; give a number of at least 1, or none for no end")]
+    NoMessages,
     /// A transpose of a number of ranks that is no square.
     #[error(
         "transpose needs a square number of ranks, but the job has {ranks}; \

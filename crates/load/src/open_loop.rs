@@ -1,6 +1,6 @@
 //! Open-loop sources: traffic offered at a given rate, whatever the network does.
 
-use odonata_units::random::StreamKey;
+use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bytes, Picoseconds, RankId};
 
 use crate::error::LoadError;
@@ -16,6 +16,11 @@ pub enum Arrivals {
     },
     /// Fixed gaps, the first after a random fraction of one gap.
     Periodic {
+        /// Gap, in picoseconds.
+        gap_ps: f64,
+    },
+    /// Fixed gaps, the first at the start: all sources at once.
+    Aligned {
         /// Gap, in picoseconds.
         gap_ps: f64,
     },
@@ -36,6 +41,8 @@ pub enum Process {
     Poisson,
     /// Fixed gaps, a random phase per source.
     Periodic,
+    /// Fixed gaps, all sources at once.
+    Aligned,
     /// A coin per slot.
     Bernoulli {
         /// Length of a slot: usually the time of one flit or packet.
@@ -74,6 +81,7 @@ impl Arrivals {
                 mean_gap_ps: gap_ps,
             },
             Process::Periodic => Self::Periodic { gap_ps },
+            Process::Aligned => Self::Aligned { gap_ps },
             Process::Bernoulli { slot } => Self::Bernoulli {
                 slot,
                 probability: match slot.0 as f64 / gap_ps {
@@ -90,7 +98,7 @@ impl Arrivals {
     pub fn mean_gap_ps(&self) -> f64 {
         match *self {
             Self::Poisson { mean_gap_ps } => mean_gap_ps,
-            Self::Periodic { gap_ps } => gap_ps,
+            Self::Periodic { gap_ps } | Self::Aligned { gap_ps } => gap_ps,
             Self::Bernoulli { slot, probability } => slot.0 as f64 / probability,
         }
     }
@@ -132,10 +140,14 @@ pub struct OpenLoop {
     pub message: Bytes,
     /// Number of sending ranks.
     pub ranks: u32,
+    /// How often each rank sends, if that has an end.
+    messages: Option<u32>,
+    /// Whether messages are other than one at a time without end.
+    uneven: bool,
 }
 
 impl OpenLoop {
-    /// A source on each of `ranks` ranks.
+    /// A source without end on each of `ranks` ranks.
     ///
     /// # Errors
     /// If the message is empty, the arrivals are no process, or the pattern does
@@ -152,20 +164,66 @@ impl OpenLoop {
             return Err(LoadError::EmptyMessage);
         }
         Ok(Self {
-            pattern,
             arrivals,
             message,
             ranks,
+            messages: None,
+            uneven: matches!(pattern, Pattern::Partners(_)),
+            pattern,
         })
     }
 
-    /// Offered rate of one source that sends at all, in bytes per second.
-    pub fn bytes_per_second(&self) -> f64 {
-        self.message.0 as f64 * Picoseconds::SECOND.0 as f64 / self.arrivals.mean_gap_ps()
+    /// The same source, which ends when every rank has sent `messages` times.
+    ///
+    /// # Errors
+    /// If that is 0, or makes more messages of a rank than 32 bits count.
+    pub fn ending_after(mut self, messages: u32) -> Result<Self, LoadError> {
+        let at_once = self.pattern.most_at_once();
+        if messages == 0 {
+            return Err(LoadError::NoMessages);
+        }
+        if messages.checked_mul(at_once.max(1)).is_none() {
+            return Err(LoadError::TooManyTimes { messages, at_once });
+        }
+        self.messages = Some(messages);
+        self.uneven = true;
+        Ok(self)
     }
 
-    /// When `rank` starts its message number `n` (from 0), given when it started
-    /// the one before (`start` of the job for n = 0). Never before `previous`.
+    /// How often each rank sends; `None`: without end.
+    pub fn times(&self) -> Option<u32> {
+        self.messages
+    }
+
+    /// Messages that a rank sends in all; `None`: without end.
+    pub fn messages_of(&self, rank: RankId) -> Option<u64> {
+        let sends = |rank| {
+            let key = StreamKey::new(0, Purpose::Destination);
+            self.destination(key, 0, 0, rank).is_some()
+        };
+        let times = u64::from(self.messages?);
+        Some(match &self.pattern {
+            Pattern::Partners(partners) => times * u64::from(partners.at_once(rank)),
+            _ => times * u64::from(sends(rank)),
+        })
+    }
+
+    /// Messages that all ranks send together; `None`: without end.
+    pub fn total_messages(&self) -> Option<u64> {
+        (0..self.ranks)
+            .map(|rank| self.messages_of(RankId(rank)))
+            .sum()
+    }
+
+    /// Offered rate of the source that sends most, in bytes per second.
+    pub fn bytes_per_second(&self) -> f64 {
+        let at_once = f64::from(self.pattern.most_at_once());
+        at_once * self.message.0 as f64 * Picoseconds::SECOND.0 as f64 / self.arrivals.mean_gap_ps()
+    }
+
+    /// When `source` starts its message number `n` (from 0), given when it started
+    /// the one before (`start` of the job for n = 0). Never before `previous`; the end of
+    /// time if there is no such message.
     ///
     /// Gaps are rounded to whole picoseconds each, so that the mean of
     /// exponential gaps is off by less than (1 ps / mean gap)² / 24 of itself;
@@ -176,9 +234,18 @@ impl OpenLoop {
         key: StreamKey,
         entity: u64,
         n: u32,
+        source: RankId,
         start: Picoseconds,
         previous: Picoseconds,
     ) -> Picoseconds {
+        let n = match self.uneven {
+            false => n,
+            true => match self.time_of(n, source) {
+                Time::Again => return previous,
+                Time::Number(n) => n,
+                Time::Never => return Picoseconds(u64::MAX),
+            },
+        };
         match self.arrivals {
             Arrivals::Poisson { mean_gap_ps } => {
                 let gap = -libm::log(key.unit(entity, n)) * mean_gap_ps;
@@ -188,6 +255,9 @@ impl OpenLoop {
                 let phase = key.unit(entity, 0);
                 start + Picoseconds(((phase + f64::from(n)) * gap_ps).round() as u64)
             }
+            Arrivals::Aligned { gap_ps } => {
+                start + Picoseconds((f64::from(n) * gap_ps).round() as u64)
+            }
             Arrivals::Bernoulli { slot, probability } => {
                 // The number of slots without a message before the next one is
                 // geometric. ln(1 - p) by log1p keeps tiny probabilities exact;
@@ -196,6 +266,20 @@ impl OpenLoop {
                 let first = u64::from(n != 0);
                 previous + Picoseconds((empty as u64 + first) * slot.0)
             }
+        }
+    }
+
+    /// At which of the times at which `source` sends it starts message `n`.
+    #[inline(never)]
+    fn time_of(&self, n: u32, source: RankId) -> Time {
+        // Ranks without partners are found out when they are asked for the first.
+        let at_once = self.pattern.at_once(source).max(1);
+        if !n.is_multiple_of(at_once) {
+            return Time::Again;
+        }
+        match self.messages {
+            Some(messages) if n / at_once >= messages => Time::Never,
+            _ => Time::Number(n / at_once),
         }
     }
 
@@ -213,10 +297,22 @@ impl OpenLoop {
     }
 }
 
+/// When a message of a source starts that sends several at a time, or comes to an end.
+enum Time {
+    /// At the same time as the one before.
+    Again,
+    /// At the time of this number.
+    Number(u32),
+    /// There is no such message.
+    Never,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use odonata_units::random::Purpose;
+    use crate::Grid;
+    use crate::pattern::{Partners, Turn};
+    use std::sync::Arc;
 
     const START: Picoseconds = Picoseconds(5_000_000);
 
@@ -230,7 +326,7 @@ mod tests {
         let mut previous = START;
         (0..count)
             .map(|n| {
-                let at = source.arrival(key, entity, n, START, previous);
+                let at = source.arrival(key, entity, n, RankId(0), START, previous);
                 assert!(at >= previous);
                 previous = at;
                 at
@@ -343,6 +439,54 @@ mod tests {
             / n;
         assert!((mean - 10.0).abs() < 0.12, "mean {mean}");
         assert!((variance - 10.0).abs() < 0.6, "variance {variance}");
+    }
+
+    #[test]
+    fn messages_to_all_partners_start_together() {
+        let grid = Grid::new(&[4], false).unwrap();
+        let partners = Partners::neighbours(&grid, Turn::All).unwrap();
+        let pattern = Pattern::Partners(Arc::new(partners));
+        let arrivals = Arrivals::Aligned { gap_ps: 1_000.0 };
+        let source = OpenLoop::new(pattern, arrivals, Bytes(64), 4).unwrap();
+        let source = source.ending_after(2).unwrap();
+        let key = StreamKey::new(3, Purpose::Arrival);
+        let times = |rank| {
+            let mut previous = START;
+            (0..5u32)
+                .map(|n| {
+                    previous = source.arrival(key, 0, n, RankId(rank), START, previous);
+                    previous.0.wrapping_sub(START.0)
+                })
+                .collect::<Vec<_>>()
+        };
+        let never = u64::MAX - START.0;
+        // Rank 1 has two neighbours, rank 0 one.
+        assert_eq!(times(1), [0, 0, 1_000, 1_000, never]);
+        assert_eq!(times(0)[..3], [0, 1_000, never]);
+        assert_eq!(source.messages_of(RankId(1)), Some(4));
+        assert_eq!(source.total_messages(), Some(2 * (1 + 2 + 2 + 1)));
+        // Two messages of 64 B in 1 ns.
+        assert!((source.bytes_per_second() - 128e9).abs() < 1.0);
+        assert_eq!(
+            source.clone().ending_after(0).unwrap_err(),
+            LoadError::NoMessages
+        );
+        let many = LoadError::TooManyTimes {
+            messages: 1 << 31,
+            at_once: 2,
+        };
+        assert_eq!(source.ending_after(1 << 31).unwrap_err(), many);
+    }
+
+    #[test]
+    fn ranks_that_a_pattern_leaves_out_send_nothing() {
+        let arrivals = Arrivals::Periodic { gap_ps: 1e3 };
+        let transpose = Pattern::transpose(9).unwrap();
+        let source = OpenLoop::new(transpose, arrivals, Bytes(1), 9).unwrap();
+        assert_eq!(source.total_messages(), None);
+        // The three of the diagonal.
+        let total = source.ending_after(10).unwrap().total_messages();
+        assert_eq!(total, Some(60));
     }
 
     #[test]

@@ -6,8 +6,8 @@ use serde::Serialize;
 use crate::error::{Error, SpecError};
 use crate::run::run;
 use crate::spec::{
-    Algorithm, Dragonfly, Family, Job, Link, Load, Network, Offered, Pattern, Process, Router,
-    Scenario, Traffic,
+    Algorithm, Dragonfly, Family, Job, Link, Load, Network, Offered, Pattern, Router, Scenario,
+    Traffic,
 };
 
 /// Parameters of the reference benchmark.
@@ -133,13 +133,8 @@ pub fn bench_scenario(options: &BenchOptions) -> Result<Scenario, SpecError> {
     for (class, latency_ps) in [("terminal", 10_000), ("local", 10_000), ("global", 100_000)] {
         network.links.insert(class.to_owned(), link(latency_ps));
     }
-    let traffic = Traffic {
-        pattern: Pattern::UniformRandom,
-        message_bytes: 8 * FLIT,
-        process: Process::Poisson,
-        slot_ps: None,
-        offered: Offered::Load(options.load),
-    };
+    let offered = Offered::Load(options.load);
+    let traffic = Traffic::new(Pattern::UniformRandom, 8 * FLIT, offered);
     let mut scenario = Scenario::new(network);
     scenario.title = format!("benchmark of {} nodes", options.nodes);
     scenario.seed = options.seed;

@@ -124,6 +124,10 @@ fn plan_job(
     let request = Request {
         nodes,
         policy: policy(&job.placement),
+        groups: job
+            .groups
+            .as_ref()
+            .map(|groups| groups.iter().copied().map(GroupId).collect()),
     };
     let key = if job.nodes.is_some() {
         "nodes"
@@ -132,9 +136,11 @@ fn plan_job(
     };
     let allocated = place(&request, state, &mut stream(Purpose::Placement))
         .map_err(|refusal| refused(&refusal, scenario, position, key))?;
-    state
-        .claim(&allocated)
-        .map_err(|error| SpecError::new(path("placement"), error.to_string()))?;
+    let claimed = match job.placement {
+        Placement::Isolated => state.claim_groups(&allocated),
+        _ => state.claim(&allocated),
+    };
+    claimed.map_err(|error| SpecError::new(path("placement"), error.to_string()))?;
 
     let build = |node_of_rank: &[NodeId], recording| {
         let group_of_rank: Vec<GroupId> = node_of_rank
@@ -199,6 +205,8 @@ fn policy(placement: &Placement) -> Policy {
         Placement::RandomNode => Policy::RandomNode,
         Placement::RandomRouter => Policy::RandomRouter,
         Placement::RandomGroup => Policy::RandomGroup,
+        Placement::Even => Policy::Even,
+        Placement::Isolated => Policy::Isolated,
         Placement::Explicit { nodes } => {
             Policy::Explicit(nodes.iter().copied().map(NodeId).collect())
         }
@@ -208,7 +216,43 @@ fn policy(placement: &Placement) -> Policy {
 /// Why a job gets no nodes, in terms of the scenario.
 fn refused(refusal: &Refusal, scenario: &Scenario, position: usize, key: &str) -> SpecError {
     let path = |key: &str| format!("job[{position}].{key}");
+    let before: Vec<&str> = scenario.jobs[..position]
+        .iter()
+        .map(|job| job.name.as_str())
+        .collect();
+    let others = match &before[..] {
+        [] => String::new(),
+        names => format!(" (jobs before it: {})", names.join(", ")),
+    };
     match refusal {
+        Refusal::NotEnoughInGroups {
+            asked,
+            groups,
+            nodes,
+            free,
+        } => SpecError::value(
+            path("placement.groups"),
+            format!("{groups} groups for a job of {asked} nodes"),
+            format!("groups with as many free nodes; these have {free} free of {nodes}{others}"),
+        ),
+        Refusal::UnknownGroup { group, known } => SpecError::value(
+            path("placement.groups"),
+            format!("group {group}"),
+            format!("groups that have nodes: {known}"),
+        ),
+        Refusal::NotEnoughIdleGroups {
+            asked,
+            groups,
+            idle,
+            free,
+        } => SpecError::value(
+            path("placement"),
+            format!("\"isolated\" for a job of {asked} nodes"),
+            format!(
+                "at most {free} nodes, those of the {idle} of {groups} groups in which no other \
+                 job is{others}; lower the number of nodes, or list the job before others"
+            ),
+        ),
         Refusal::NoNodes => SpecError::value(path(key), 0, "at least 1"),
         Refusal::LargerThanMachine { asked, machine } => SpecError::value(
             path(key),
@@ -219,21 +263,15 @@ fn refused(refusal: &Refusal, scenario: &Scenario, position: usize, key: &str) -
             asked,
             machine,
             free,
-        } => {
-            let before: Vec<&str> = scenario.jobs[..position]
-                .iter()
-                .map(|job| job.name.as_str())
-                .collect();
-            SpecError::value(
-                path(key),
-                format!("a job of {asked} nodes"),
-                format!(
-                    "at most {free}, the nodes that the jobs before it ({}) leave free of the \
-                     machine's {machine}",
-                    before.join(", ")
-                ),
-            )
-        }
+        } => SpecError::value(
+            path(key),
+            format!("a job of {asked} nodes"),
+            format!(
+                "at most {free}, the nodes that the jobs before it ({}) leave free of the \
+                 machine's {machine}",
+                before.join(", ")
+            ),
+        ),
         _ => SpecError::new(path("placement"), refusal.to_string()),
     }
 }
@@ -458,6 +496,134 @@ mod tests {
     }
 
     #[test]
+    fn isolated_jobs_keep_others_out_of_their_groups() {
+        // Groups of 8 nodes; 12 nodes take 2 of them.
+        let placed = |name: &str, nodes, placement| Job {
+            placement,
+            ..Job::new(name, nodes, all_to_all())
+        };
+        let jobs = [
+            placed("alone", 12, Placement::Isolated),
+            placed("others", 56, Placement::Contiguous),
+        ];
+        let planned = plan(&with_jobs(jobs.clone())).unwrap();
+        assert_eq!(planned[0].nodes, (0..12).map(NodeId).collect::<Vec<_>>());
+        assert_eq!(planned[1].nodes, (16..72).map(NodeId).collect::<Vec<_>>());
+        let [alone, others] = jobs;
+        let error = error_of([placed("others", 57, Placement::Contiguous), alone]);
+        assert_eq!(error.path, "job[1].placement");
+        assert!(error.message.contains("the 1 of 9 groups"), "{error}");
+        assert!(error.message.contains("jobs before it: others"), "{error}");
+        let listed = Job {
+            placement: Placement::Explicit {
+                nodes: vec![15, 20],
+            },
+            ..others
+        };
+        let first = placed("alone", 12, Placement::Isolated);
+        let error = error_of([
+            first,
+            Job {
+                nodes: Some(2),
+                ..listed
+            },
+        ]);
+        assert!(error.message.contains("node 15 lies in group 1"), "{error}");
+    }
+
+    #[test]
+    fn placements_stay_in_the_groups_that_they_are_given() {
+        let job = |groups: &[u32], nodes| Job {
+            placement: Placement::Even,
+            groups: Some(groups.to_vec()),
+            ..Job::new("job", nodes, all_to_all())
+        };
+        // Two nodes per router: the first of each of the 4 routers of groups 0 and 2.
+        let planned = &plan(&with_jobs([job(&[0, 2], 8)])).unwrap()[0];
+        let expected = [0, 2, 4, 6, 16, 18, 20, 22].map(NodeId);
+        assert_eq!(planned.nodes, expected);
+        for (wrong, words) in [
+            (job(&[0, 9], 8), "groups that have nodes: 0-8"),
+            (job(&[0, 2], 17), "these have 16 free of 16"),
+        ] {
+            let error = error_of([wrong]);
+            assert_eq!(error.path, "job[0].placement.groups");
+            assert!(error.message.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_theoretical_global_link_load_gives_interval_or_message() {
+        // 90 % of 4.25 GB/s in messages of 3,825 B: one each microsecond.
+        let of = |message_bytes, interval_ps, offered, pattern| {
+            let traffic = spec::Traffic {
+                message_bytes,
+                interval_ps,
+                messages: Some(7),
+                ..spec::Traffic::new(pattern, 1, offered)
+            };
+            let mut scenario = with_jobs([Job::new("job", 16, Load::Traffic(traffic))]);
+            let global = spec::Link {
+                bandwidth_bytes_per_s: 4_250_000_000,
+                latency_ps: 100_000,
+                buffer_bytes: None,
+                kind: None,
+            };
+            scenario.network.links.insert("global".to_owned(), global);
+            plan(&scenario).map(|jobs| open_loop(&jobs[0]).clone())
+        };
+        let tgll = Offered::Tgll(0.9);
+        let uniform = || Pattern::UniformRandom;
+        let gap = |source: &odonata_load::OpenLoop| source.arrivals.mean_gap_ps();
+        let source = of(Some(3_825), None, tgll, uniform()).unwrap();
+        assert!((gap(&source) - 1e6).abs() < 1e-6, "{source:?}");
+        assert_eq!(source.total_messages(), Some(16 * 7));
+        let source = of(None, Some(2_000_000), tgll, uniform()).unwrap();
+        assert_eq!((source.message, gap(&source)), (Bytes(7_650), 2e6));
+        // Equation 4 counts one message of an interval, however many ranks get one.
+        let to = spec::Turn::All;
+        let source = of(Some(3_825), None, tgll, Pattern::GroupPeers { to }).unwrap();
+        assert!((gap(&source) - 1e6).abs() < 1e-6, "{source:?}");
+        // A rate is all that a rank offers: here to the 15 others.
+        let rate = Offered::RateBytesPerS(15_000_000_000);
+        let source = of(Some(1_000), None, rate, Pattern::Broadcast { root: 3 }).unwrap();
+        assert!((gap(&source) - 1e6).abs() < 1e-6, "{source:?}");
+        for (message, interval, offered, path) in [
+            (Some(1), Some(1_000), tgll, "job[0].traffic.interval"),
+            (None, None, tgll, "job[0].traffic.message"),
+            (None, None, Offered::IntervalPs(5), "job[0].traffic.message"),
+            (
+                None,
+                Some(1),
+                Offered::Tgll(1e-9),
+                "job[0].traffic.interval",
+            ),
+        ] {
+            let error = of(message, interval, offered, uniform()).unwrap_err();
+            assert_eq!(error.path, path, "{error}");
+        }
+        let error = of(Some(1), None, tgll, Pattern::Broadcast { root: 16 }).unwrap_err();
+        assert_eq!(error.path, "job[0].traffic.root", "{error}");
+        // The nodes of one group have no counterparts.
+        let peers = traffic(Pattern::GroupPeers { to }, Offered::Load(0.1));
+        let error = error_of([Job::new("job", 8, peers)]);
+        assert_eq!(error.path, "job[0].traffic.pattern", "{error}");
+    }
+
+    #[test]
+    fn a_network_of_one_group_has_no_global_link_load() {
+        let load = traffic(Pattern::UniformRandom, Offered::Tgll(0.5));
+        let network = crate::spec::Network::new(crate::spec::Family::Dragonfly(
+            crate::spec::Dragonfly::new(2, 4, 2, 1),
+        ));
+        let mut scenario = Scenario::new(network);
+        scenario.jobs.push(Job::new("job", 4, load));
+        let error = plan(&scenario).map(|_| ()).unwrap_err();
+        assert_eq!(error.path, "job[0].traffic.load");
+        assert!(error.message.contains("has no global link"), "{error}");
+    }
+
+    #[test]
     fn flaws_of_loads_name_their_key() {
         let job = |load| Job::new("job", 8, load);
         let halo = |grid: Option<Vec<u32>>| {
@@ -540,7 +706,7 @@ mod tests {
         #[test]
         fn jobs_never_share_nodes(
             sizes in prop::collection::vec(1u32..30, 1..6),
-            policies in prop::collection::vec(0usize..5, 6),
+            policies in prop::collection::vec(0usize..6, 6),
             seed: u64,
         ) {
             let placements = [
@@ -549,6 +715,7 @@ mod tests {
                 Placement::RandomNode,
                 Placement::RandomRouter,
                 Placement::RandomGroup,
+                Placement::Even,
             ];
             let mut scenario = with_jobs(sizes.iter().zip(&policies).map(|(&nodes, &policy)| Job {
                 placement: placements[policy].clone(),

@@ -11,12 +11,12 @@ use odonata_load::motif::{
     AllToAll, Bisection, Broadcast, Collective, Exchange, Halo, MatrixReplay, MessageSize, Repeat,
     Tree,
 };
-use odonata_load::replay::{self, Compute, Partners, Trace};
+use odonata_load::replay::{self, Compute, Trace};
 use odonata_load::{
-    Arrivals, Blocks, Grid, LoadError, OpenLoop, Pattern, Permutation, Phase, Phases, Process,
-    Program, Script,
+    Arrivals, Blocks, Grid, LoadError, OpenLoop, Partners, Pattern, Permutation, Phase, Phases,
+    Process, Program, Script, Turn,
 };
-use odonata_network::Topology;
+use odonata_network::{LinkKind, Peer, Topology};
 use odonata_sim::JobLoad;
 use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bandwidth, Bytes, GroupId, JobId, NodeId, Picoseconds, RankId};
@@ -134,10 +134,10 @@ pub(crate) fn read_recording(
     }
 }
 
-pub(crate) fn partners(of: RepeatRank) -> Partners {
+pub(crate) fn partners(of: RepeatRank) -> replay::Partners {
     match of {
-        RepeatRank::Offset => Partners::Offset,
-        RepeatRank::Xor => Partners::Xor,
+        RepeatRank::Offset => replay::Partners::Offset,
+        RepeatRank::Xor => replay::Partners::Xor,
     }
 }
 
@@ -347,10 +347,43 @@ fn grid_of(extents: &[u32], periodic: bool, ranks: u32) -> Result<Grid, LoadErro
 fn build_traffic(traffic: &Traffic, context: &JobContext<'_>) -> Result<OpenLoop, SpecError> {
     let fail = |error: LoadError| load_error(&error, &context.path("traffic"));
     let pattern = build_pattern(&traffic.pattern, context).map_err(fail)?;
-    let message = Bytes(traffic.message_bytes);
+    let at_once = f64::from(pattern.most_at_once().max(1));
+    // Bytes per second of one message per interval.
+    let of_one_message = match traffic.offered {
+        Offered::Load(load) => {
+            let terminal = terminal_bandwidth(context)?.bytes_per_second() as f64;
+            Some(load * terminal / f64::from(context.ranks_per_node) / at_once)
+        }
+        Offered::Tgll(load) => Some(load * tgll_bandwidth(context)?.bytes_per_second() as f64),
+        Offered::RateBytesPerS(rate) => Some(rate as f64 / at_once),
+        Offered::IntervalPs(_) => None,
+    };
+    let second = Picoseconds::SECOND.0 as f64;
+    let message = match (traffic.message_bytes, traffic.interval_ps, of_one_message) {
+        (Some(bytes), None, _) => Bytes(bytes),
+        (None, Some(interval), Some(rate)) => derived_message(rate, interval, context)?,
+        (Some(_), Some(_), _) => {
+            let allowed = "only without `message`, which then follows from the load";
+            let found = "both an interval and a message";
+            return Err(SpecError::value(
+                context.path("traffic.interval"),
+                found,
+                allowed,
+            ));
+        }
+        (None, ..) => {
+            let allowed = "a size, or a `load` or `rate` together with an `interval`";
+            return Err(SpecError::value(
+                context.path("traffic.message"),
+                "nothing",
+                allowed,
+            ));
+        }
+    };
     let process = match traffic.process {
         spec::Process::Poisson => Process::Poisson,
         spec::Process::Periodic => Process::Periodic,
+        spec::Process::Aligned => Process::Aligned,
         spec::Process::Bernoulli => Process::Bernoulli {
             slot: match traffic.slot_ps {
                 Some(slot) => Picoseconds(slot),
@@ -358,18 +391,88 @@ fn build_traffic(traffic: &Traffic, context: &JobContext<'_>) -> Result<OpenLoop
             },
         },
     };
-    let bytes_per_second = match traffic.offered {
-        Offered::Load(load) => {
-            let terminal = terminal_bandwidth(context)?.bytes_per_second() as f64;
-            load * terminal / f64::from(context.ranks_per_node)
-        }
-        Offered::RateBytesPerS(rate) => rate as f64,
-        Offered::IntervalPs(interval) => {
-            message.0 as f64 * Picoseconds::SECOND.0 as f64 / interval as f64
-        }
+    let interval = match traffic.offered {
+        Offered::IntervalPs(interval) => Some(interval),
+        _ => traffic.interval_ps,
+    };
+    let bytes_per_second = match (interval, of_one_message) {
+        (Some(interval), _) => message.0 as f64 * second / interval as f64,
+        (None, rate) => rate.unwrap_or(0.0),
     };
     let arrivals = Arrivals::from_rate(message, bytes_per_second, process).map_err(fail)?;
-    OpenLoop::new(pattern, arrivals, message, context.ranks).map_err(fail)
+    let source = OpenLoop::new(pattern, arrivals, message, context.ranks).map_err(fail)?;
+    match traffic.messages {
+        Some(messages) => source.ending_after(messages).map_err(fail),
+        None => Ok(source),
+    }
+}
+
+/// The message that, once in every interval, makes a rate; to the nearest byte.
+fn derived_message(
+    bytes_per_second: f64,
+    interval_ps: u64,
+    context: &JobContext<'_>,
+) -> Result<Bytes, SpecError> {
+    let bytes = bytes_per_second * interval_ps as f64 / Picoseconds::SECOND.0 as f64;
+    // Any larger one takes years.
+    if !(0.5..1e15).contains(&bytes) {
+        let found = format!("{bytes:.3e} B in {}", Picoseconds(interval_ps));
+        let allowed = "an interval in which the load makes a message of 1 B to 1 PB";
+        return Err(SpecError::value(
+            context.path("traffic.interval"),
+            found,
+            allowed,
+        ));
+    }
+    Ok(Bytes(bytes.round() as u64))
+}
+
+/// Why a theoretical global link load means nothing.
+pub(crate) enum NoGlobalBandwidth {
+    /// There is no global link.
+    None,
+    /// Two classes differ.
+    Differs(String, String),
+}
+
+/// Bandwidth of the global links.
+pub(crate) fn global_bandwidth(topology: &Topology) -> Result<Bandwidth, NoGlobalBandwidth> {
+    let mut used = vec![false; topology.link_classes.len()];
+    for (class, peer) in topology.class_of_port.iter().zip(&topology.peer) {
+        used[class.index()] |= matches!(peer, Peer::Port(_));
+    }
+    let classes = topology.link_classes.iter().zip(used);
+    let mut global = classes
+        .filter(|(class, used)| *used && class.kind == LinkKind::Global)
+        .map(|(class, _)| class);
+    let first = global.next().ok_or(NoGlobalBandwidth::None)?;
+    match global.find(|class| class.bandwidth != first.bandwidth) {
+        None => Ok(first.bandwidth),
+        Some(other) => Err(NoGlobalBandwidth::Differs(
+            first.name.clone(),
+            other.name.clone(),
+        )),
+    }
+}
+
+/// Bandwidth of the global links, which the theoretical global link load is a fraction of.
+fn tgll_bandwidth(context: &JobContext<'_>) -> Result<Bandwidth, SpecError> {
+    let path = context.path("traffic.load");
+    global_bandwidth(context.topology).map_err(|flaw| match flaw {
+        NoGlobalBandwidth::None => SpecError::value(
+            path,
+            "a theoretical global link load (TGLL)",
+            "a fraction of the terminal bandwidth such as 0.5, `rate` or `interval`, as the network \
+             has no global link",
+        ),
+        NoGlobalBandwidth::Differs(one, other) => SpecError::new(
+            path,
+            format!(
+                "the global links differ in bandwidth ({one} and {other}), so that a theoretical \
+                 global link load (TGLL) has no single meaning; give `rate` or `interval`"
+            ),
+        ),
+    })
 }
 
 /// Bandwidth of the terminal links of a job's nodes, which `load` is a fraction of.
@@ -413,8 +516,27 @@ fn build_pattern(pattern: &spec::Pattern, context: &JobContext<'_>) -> Result<Pa
         spec::Pattern::Bisection => Pattern::Bisection,
         spec::Pattern::BisectionPairs => Pattern::BisectionPairs,
         spec::Pattern::Neighbour => Pattern::Neighbour,
-        spec::Pattern::Stencil { grid, periodic } => {
-            Pattern::Stencil(grid_of(grid, *periodic, ranks)?)
+        spec::Pattern::Stencil {
+            grid,
+            dimensions,
+            periodic,
+            to,
+        } => {
+            let grid = match grid {
+                Some(extents) => grid_of(extents, *periodic, ranks)?,
+                None => Grid::near_cubic(ranks, dimensions.unwrap_or(3), *periodic)?,
+            };
+            match to {
+                spec::Turn::Random => Pattern::Stencil(grid),
+                to => Pattern::Partners(Arc::new(Partners::neighbours(&grid, turn(*to))?)),
+            }
+        }
+        spec::Pattern::GroupPeers { to } => {
+            let partners = Partners::counterparts(&context.blocks(), turn(*to))?;
+            Pattern::Partners(Arc::new(partners))
+        }
+        spec::Pattern::Broadcast { root } => {
+            Pattern::Partners(Arc::new(Partners::all_of_one(ranks, RankId(*root))?))
         }
         spec::Pattern::Adversarial { k } => Pattern::adversarial(context.blocks(), *k)?,
         spec::Pattern::GroupShift { k } => Pattern::block_shift(context.blocks(), *k)?,
@@ -431,13 +553,27 @@ fn build_pattern(pattern: &spec::Pattern, context: &JobContext<'_>) -> Result<Pa
     Ok(pattern)
 }
 
+fn turn(of: spec::Turn) -> Turn {
+    match of {
+        spec::Turn::Random => Turn::Random,
+        spec::Turn::Next => Turn::Next,
+        spec::Turn::All => Turn::All,
+    }
+}
+
 /// The key of `table` that a flaw of the load comes from.
 fn load_error(error: &LoadError, table: &str) -> SpecError {
     let key = match error {
         LoadError::GridSize { .. } | LoadError::GridShape { .. } => "grid",
         LoadError::Fraction { .. } => "fraction",
         LoadError::NoHotRanks | LoadError::RepeatedRank { .. } => "hot_ranks",
-        LoadError::UnknownRank { .. } if !table.ends_with("traffic") => "root",
+        LoadError::UnknownRank { list, .. }
+            if *list == "the root" || !table.ends_with("traffic") =>
+        {
+            "root"
+        }
+        LoadError::NoMessages | LoadError::TooManyTimes { .. } => "messages",
+        LoadError::OneBlock { .. } => "pattern",
         LoadError::UnknownRank { .. } => "hot_ranks",
         LoadError::BlockShift { load: "shift", .. } => "offset",
         LoadError::BlockShift { .. } => "k",

@@ -1,7 +1,9 @@
 //! What a run was and what it cost, as named scalars.
 
+use odonata_sim::JobLoad;
 use serde_json::{Value, json};
 
+use crate::load::global_bandwidth;
 use crate::run::Run;
 
 /// The scalars of a run: the scenario's, the network's, where every byte is, and
@@ -28,6 +30,7 @@ pub(crate) fn meta(run: &Run) -> Value {
         "ports": topology.ports(),
         "link_classes": classes,
         "packet_bytes": scenario.simulation.packet_bytes,
+        "traffic": traffic(run),
         "warmup_ps": outcome.warmup.0,
         "end_ps": outcome.end.0,
         "warmup_found": run.warmup_found,
@@ -48,4 +51,28 @@ pub(crate) fn meta(run: &Run) -> Value {
         "bytes_per_packet": outcome.bytes_per_packet,
         "bytes_per_port": outcome.bytes_per_port,
     })
+}
+
+/// What jobs with traffic send, whichever of it was given: size of a message, mean time
+/// between two (with `to = "all"` of one rank to one partner), and the theoretical global
+/// link load (Kang et al. 2019, equation 4) where all global links are alike.
+fn traffic(run: &Run) -> Vec<Value> {
+    let global = global_bandwidth(&run.topology).ok();
+    let jobs = run.jobs.iter().map(|job| &job.plan);
+    let open = jobs.filter_map(|plan| match &plan.load {
+        JobLoad::Open(source) => Some((plan, source)),
+        JobLoad::Closed(_) => None,
+    });
+    open.map(|(plan, source)| {
+        let (bytes, interval_ps) = (source.message.0, source.arrivals.mean_gap_ps());
+        let tgll = global
+            .map(|global| bytes as f64 * 1e12 / interval_ps / global.bytes_per_second() as f64);
+        json!({
+            "job": plan.name,
+            "message_bytes": bytes,
+            "interval_ps": interval_ps,
+            "tgll": tgll,
+        })
+    })
+    .collect()
 }

@@ -215,9 +215,12 @@ fn check(scenario: &Scenario) -> Result<(), SpecError> {
     check_steady(scenario)?;
     match simulation.duration_ps {
         None => {
-            let ends = |job: &spec::Job| matches!(job.load, spec::Load::Motif(_));
+            let ends = |job: &spec::Job| match &job.load {
+                spec::Load::Motif(_) => true,
+                spec::Load::Traffic(traffic) => traffic.messages.is_some(),
+            };
             if !scenario.jobs.iter().any(ends) {
-                let allowed = "a duration, as traffic is offered without end";
+                let allowed = "a duration, as traffic without a number of `messages` has no end";
                 return Err(SpecError::value("simulation.duration", "nothing", allowed));
             }
         }
@@ -255,6 +258,15 @@ fn check_steady(scenario: &Scenario) -> Result<(), SpecError> {
         if let Some(job) = scenario.jobs.iter().position(|job| !is_traffic(job)) {
             let found = format!("job[{job}] with a motif");
             let allowed = "only if all jobs have traffic; the motif would be cut off";
+            return Err(SpecError::value(path, found, allowed));
+        }
+        let has_end = |job: &spec::Job| match &job.load {
+            spec::Load::Motif(_) => false,
+            spec::Load::Traffic(traffic) => traffic.messages.is_some(),
+        };
+        if let Some(job) = scenario.jobs.iter().position(has_end) {
+            let found = format!("job[{job}] with a number of `messages`");
+            let allowed = "only if all traffic is without end; a job that ends is not steady";
             return Err(SpecError::value(path, found, allowed));
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::Scenario;
 use crate::spec::{
-    Dragonfly, Family, Job, Load, Motif, MotifKind, Network, Offered, Pattern, Process, Traffic,
+    Dragonfly, Family, Job, Load, Motif, MotifKind, Network, Offered, Pattern, Traffic,
 };
 
 /// 72 nodes: 9 groups of 4 routers with 2 nodes.
@@ -36,11 +36,5 @@ pub fn all_to_all() -> Load {
 
 /// Poisson traffic of 64-byte messages.
 pub fn traffic(pattern: Pattern, offered: Offered) -> Load {
-    Load::Traffic(Traffic {
-        pattern,
-        message_bytes: 64,
-        process: Process::Poisson,
-        slot_ps: None,
-        offered,
-    })
+    Load::Traffic(Traffic::new(pattern, 64, offered))
 }

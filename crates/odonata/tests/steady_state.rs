@@ -3,8 +3,7 @@
 use std::ops::ControlFlow;
 
 use odonata::spec::{
-    Dragonfly, Family, Job, Link, Load, Motif, MotifKind, Network, Offered, Pattern, Process,
-    Traffic,
+    Dragonfly, Family, Job, Link, Load, Motif, MotifKind, Network, Offered, Pattern, Traffic,
 };
 use odonata::{Error, Progress, Run, Scenario, SpecError, run};
 
@@ -27,13 +26,7 @@ fn scenario(dragonfly: Dragonfly, nodes: u32, load: f64, duration_us: u64) -> Sc
     scenario.network.router.flit_bytes = 8;
     scenario.simulation.packet_bytes = 256;
     scenario.simulation.duration_ps = Some(duration_us * 1_000_000);
-    let traffic = Traffic {
-        pattern: Pattern::UniformRandom,
-        message_bytes: 256,
-        process: Process::Poisson,
-        slot_ps: None,
-        offered: Offered::Load(load),
-    };
+    let traffic = Traffic::new(Pattern::UniformRandom, 256, Offered::Load(load));
     let job = Job::new("load", nodes, Load::Traffic(traffic));
     scenario.jobs.push(job);
     scenario

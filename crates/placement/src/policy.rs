@@ -1,7 +1,7 @@
 //! Allocation policies: which free nodes a job gets.
 
 use odonata_units::random::Stream;
-use odonata_units::{NodeId, RouterId};
+use odonata_units::{GroupId, NodeId, RouterId};
 use thiserror::Error;
 
 use crate::machine::Machine;
@@ -9,10 +9,11 @@ use crate::state::{ClaimError, MachineState};
 
 /// How nodes are chosen.
 ///
-/// A policy is an order in which the machine's nodes are taken as far as they
-/// are free, so that it succeeds whenever enough nodes are free at all. A further
-/// policy is one more variant and one more such order, or, where it weighs the
-/// machine's state, a function of its own beside [`place`]'s `match`.
+/// A policy is an order in which the nodes of the groups that a job may use are
+/// taken as far as they are free, so that it succeeds whenever enough of them are
+/// free at all; all but [`Policy::Isolated`], which wants groups without other jobs.
+/// A further policy is one more variant and one more such order, or, where it weighs
+/// the machine's state, a function of its own beside [`place`]'s `match`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Policy {
@@ -31,6 +32,14 @@ pub enum Policy {
     /// Groups drawn one by one, the free nodes of each in order: first among the
     /// groups that are entirely free, then among the others.
     RandomGroup,
+    /// One free node of every router in turn, routers in order of their groups: as
+    /// many from each as from any other, where they have as many.
+    Even,
+    /// Whole groups in which no other job is, filled one after the other, and kept free
+    /// of later jobs by [`MachineState::claim_groups`] (*contiguous placement without
+    /// group overlapping* of Kang et al. 2019, 3.4.2). Nodes of the last group may stay
+    /// empty.
+    Isolated,
     /// These nodes, in this order.
     Explicit(Vec<NodeId>),
 }
@@ -42,6 +51,9 @@ pub struct Request {
     pub nodes: u32,
     /// How they are chosen.
     pub policy: Policy,
+    /// Groups whose nodes it may get, with every policy but [`Policy::Explicit`];
+    /// `None`: any.
+    pub groups: Option<Vec<GroupId>>,
 }
 
 /// Why a job gets no nodes.
@@ -67,6 +79,43 @@ pub enum Refusal {
         /// Nodes of the machine.
         machine: u32,
         /// Free ones.
+        free: u32,
+    },
+    /// Too few nodes are free in the groups that the job may use.
+    #[error(
+        "the job asks for {asked} nodes of {groups} groups, which have {nodes}, of them {free} free"
+    )]
+    NotEnoughInGroups {
+        /// Nodes asked for.
+        asked: u32,
+        /// Groups that it may use.
+        groups: usize,
+        /// Their nodes.
+        nodes: u32,
+        /// Free ones.
+        free: u32,
+    },
+    /// A group that has no nodes, or does not exist.
+    #[error("there are no nodes in group {group}; groups with nodes: {known}")]
+    UnknownGroup {
+        /// Group asked for.
+        group: GroupId,
+        /// Groups that have nodes, for people.
+        known: String,
+    },
+    /// Too few groups are without other jobs.
+    #[error(
+        "the job asks for {asked} nodes in groups that it shares with no other job; {idle} of \
+         {groups} groups are free of jobs, with {free} nodes"
+    )]
+    NotEnoughIdleGroups {
+        /// Nodes asked for.
+        asked: u32,
+        /// Groups that it may use.
+        groups: usize,
+        /// Those without jobs.
+        idle: usize,
+        /// Their nodes.
         free: u32,
     },
     /// An explicit list of another length than the job.
@@ -115,20 +164,34 @@ pub fn place(
         state.check_claim(listed)?;
         return Ok(listed.clone());
     }
-    if asked > state.free() {
-        return Err(Refusal::NotEnoughFree {
-            asked,
-            machine: machine.nodes(),
-            free: state.free(),
+    let place = Place::new(state, request.groups.as_deref())?;
+    let free = place.free();
+    if request.policy == Policy::Isolated {
+        return place.idle_groups(asked);
+    }
+    if asked > free {
+        return Err(match &request.groups {
+            Some(_) => Refusal::NotEnoughInGroups {
+                asked,
+                groups: place.groups.len(),
+                nodes: place.nodes().count() as u32,
+                free,
+            },
+            None => Refusal::NotEnoughFree {
+                asked,
+                machine: machine.nodes(),
+                free,
+            },
         });
     }
     let routers = match request.policy {
-        Policy::Contiguous => by_group(machine),
-        Policy::Spread => round_robin(machine),
-        Policy::RandomRouter => random_routers(state, stream),
-        Policy::RandomGroup => random_groups(state, stream),
-        Policy::RandomNode => return Ok(random_nodes(state, asked, stream)),
-        Policy::Explicit(_) => unreachable!("handled above"),
+        Policy::Contiguous => place.by_group(),
+        Policy::Spread => place.round_robin(),
+        Policy::RandomRouter => place.random_routers(stream),
+        Policy::RandomGroup => place.random_groups(stream),
+        Policy::RandomNode => return Ok(place.random_nodes(asked, stream)),
+        Policy::Even => return Ok(place.one_of_each_in_turn(asked)),
+        Policy::Isolated | Policy::Explicit(_) => unreachable!("handled above"),
     };
     Ok(routers
         .into_iter()
@@ -139,61 +202,161 @@ pub fn place(
         .collect())
 }
 
-/// Routers in order of group, then number.
-fn by_group(machine: &Machine) -> Vec<RouterId> {
-    machine
-        .groups()
-        .flat_map(|(_, routers)| routers)
-        .copied()
-        .collect()
+/// The part of the machine in which a job may be.
+struct Place<'a> {
+    state: &'a MachineState,
+    machine: &'a Machine,
+    /// Groups that have nodes, each with those of its routers that have.
+    groups: Vec<(GroupId, &'a [RouterId])>,
 }
 
-/// The first router of every group, then the second of every group, …
-fn round_robin(machine: &Machine) -> Vec<RouterId> {
-    let most = machine.groups().map(|(_, routers)| routers.len()).max();
-    (0..most.unwrap_or(0))
-        .flat_map(|index| {
-            machine
-                .groups()
-                .filter_map(move |(_, routers)| routers.get(index))
+impl<'a> Place<'a> {
+    fn new(state: &'a MachineState, only: Option<&[GroupId]>) -> Result<Self, Refusal> {
+        let machine = state.machine();
+        let mut groups: Vec<_> = machine.groups().collect();
+        if let Some(only) = only {
+            let unknown = |group: &&GroupId| groups.iter().all(|(known, _)| known != *group);
+            if let Some(&group) = only.iter().find(unknown) {
+                let numbers = groups.iter().map(|(known, _)| known.0);
+                let known = ranges(numbers);
+                return Err(Refusal::UnknownGroup { group, known });
+            }
+            groups.retain(|(group, _)| only.contains(group));
+        }
+        Ok(Self {
+            state,
+            machine,
+            groups,
         })
-        .copied()
-        .collect()
-}
-
-/// `asked` of the free nodes in random order: the start of a Fisher–Yates shuffle.
-fn random_nodes(state: &MachineState, asked: u32, stream: &mut Stream) -> Vec<NodeId> {
-    let all = (0..state.machine().nodes()).map(NodeId);
-    let mut nodes: Vec<NodeId> = all.filter(|&node| state.is_free(node)).collect();
-    for taken in 0..asked {
-        let left = nodes.len() as u32 - taken;
-        let drawn = taken + stream.below(left);
-        nodes.swap(taken as usize, drawn as usize);
     }
-    nodes.truncate(asked as usize);
-    nodes
+
+    /// All nodes, in order of group, router and number.
+    fn nodes(&self) -> impl Iterator<Item = NodeId> {
+        let routers = self.groups.iter().flat_map(|(_, routers)| *routers);
+        routers.flat_map(|&router| self.machine.nodes_of(router).iter().copied())
+    }
+
+    /// Number of free nodes.
+    fn free(&self) -> u32 {
+        self.nodes()
+            .filter(|&node| self.state.is_free(node))
+            .count() as u32
+    }
+
+    /// Routers in order of group, then number.
+    fn by_group(&self) -> Vec<RouterId> {
+        self.groups
+            .iter()
+            .flat_map(|(_, routers)| *routers)
+            .copied()
+            .collect()
+    }
+
+    /// The first router of every group, then the second of every group, …
+    fn round_robin(&self) -> Vec<RouterId> {
+        let most = self.groups.iter().map(|(_, routers)| routers.len()).max();
+        (0..most.unwrap_or(0))
+            .flat_map(|index| {
+                self.groups
+                    .iter()
+                    .filter_map(move |(_, routers)| routers.get(index))
+            })
+            .copied()
+            .collect()
+    }
+
+    /// The first free node of every router, then the second of every router, …
+    fn one_of_each_in_turn(&self, asked: u32) -> Vec<NodeId> {
+        let free = |router: &RouterId| -> Vec<NodeId> {
+            let nodes = self.machine.nodes_of(*router).iter().copied();
+            nodes.filter(|&node| self.state.is_free(node)).collect()
+        };
+        let of_router: Vec<Vec<NodeId>> = self.by_group().iter().map(free).collect();
+        let most = of_router.iter().map(Vec::len).max().unwrap_or(0);
+        (0..most)
+            .flat_map(|turn| of_router.iter().filter_map(move |nodes| nodes.get(turn)))
+            .copied()
+            .take(asked as usize)
+            .collect()
+    }
+
+    /// `asked` of the free nodes in random order: the start of a Fisher–Yates shuffle.
+    fn random_nodes(&self, asked: u32, stream: &mut Stream) -> Vec<NodeId> {
+        let mut nodes: Vec<NodeId> = self
+            .nodes()
+            .filter(|&node| self.state.is_free(node))
+            .collect();
+        // In order of number, however nodes hang on routers.
+        nodes.sort_unstable();
+        for taken in 0..asked {
+            let left = nodes.len() as u32 - taken;
+            let drawn = taken + stream.below(left);
+            nodes.swap(taken as usize, drawn as usize);
+        }
+        nodes.truncate(asked as usize);
+        nodes
+    }
+
+    fn is_idle(&self, router: RouterId) -> bool {
+        let mut nodes = self.machine.nodes_of(router).iter();
+        nodes.all(|&node| self.state.is_free(node))
+    }
+
+    /// Idle routers in random order, then the others in random order.
+    fn random_routers(&self, stream: &mut Stream) -> Vec<RouterId> {
+        let mut routers = self.by_group();
+        stream.shuffle(&mut routers);
+        // A stable sort: false (idle) comes first.
+        routers.sort_by_key(|&router| !self.is_idle(router));
+        routers
+    }
+
+    /// The routers of idle groups in random order of groups, then those of the others.
+    fn random_groups(&self, stream: &mut Stream) -> Vec<RouterId> {
+        let mut groups: Vec<&[RouterId]> = self.groups.iter().map(|(_, r)| *r).collect();
+        stream.shuffle(&mut groups);
+        groups.sort_by_key(|routers| !routers.iter().all(|&router| self.is_idle(router)));
+        groups.into_iter().flatten().copied().collect()
+    }
+
+    /// The first `asked` nodes of groups without jobs.
+    fn idle_groups(&self, asked: u32) -> Result<Vec<NodeId>, Refusal> {
+        let idle: Vec<&[RouterId]> = self
+            .groups
+            .iter()
+            .map(|(_, routers)| *routers)
+            .filter(|routers| routers.iter().all(|&router| self.is_idle(router)))
+            .collect();
+        let routers = idle.iter().copied().flatten();
+        let mut nodes: Vec<NodeId> = routers
+            .flat_map(|&router| self.machine.nodes_of(router))
+            .copied()
+            .collect();
+        if nodes.len() < asked as usize {
+            return Err(Refusal::NotEnoughIdleGroups {
+                asked,
+                groups: self.groups.len(),
+                idle: idle.len(),
+                free: nodes.len() as u32,
+            });
+        }
+        nodes.truncate(asked as usize);
+        Ok(nodes)
+    }
 }
 
-fn is_idle(state: &MachineState, router: RouterId) -> bool {
-    let mut nodes = state.machine().nodes_of(router).iter();
-    nodes.all(|&node| state.is_free(node))
-}
-
-/// Idle routers in random order, then the others in random order.
-fn random_routers(state: &MachineState, stream: &mut Stream) -> Vec<RouterId> {
-    let mut routers = by_group(state.machine());
-    stream.shuffle(&mut routers);
-    // A stable sort: false (idle) comes first.
-    routers.sort_by_key(|&router| !is_idle(state, router));
-    routers
-}
-
-/// The routers of idle groups in random order of groups, then those of the others.
-fn random_groups(state: &MachineState, stream: &mut Stream) -> Vec<RouterId> {
-    let mut groups: Vec<&[RouterId]> = state.machine().groups().map(|(_, r)| r).collect();
-    stream.shuffle(&mut groups);
-    groups.sort_by_key(|routers| !routers.iter().all(|&router| is_idle(state, router)));
-    groups.into_iter().flatten().copied().collect()
+/// Ascending numbers for people: `0-3, 5`.
+fn ranges(numbers: impl Iterator<Item = u32>) -> String {
+    let numbers: Vec<u32> = numbers.collect();
+    let runs = numbers.chunk_by(|a, b| a + 1 == *b);
+    let texts: Vec<String> = runs
+        .map(|run| match run {
+            [one] => one.to_string(),
+            [first, .., last] => format!("{first}-{last}"),
+            [] => String::new(),
+        })
+        .collect();
+    texts.join(", ")
 }
 
 #[cfg(test)]
@@ -216,7 +379,12 @@ mod tests {
 
     fn placed(policy: Policy, nodes: u32, state: &MachineState, seed: u64) -> Vec<u32> {
         let mut stream = StreamKey::new(seed, Purpose::Placement).stream(0);
-        let chosen = place(&Request { nodes, policy }, state, &mut stream).unwrap();
+        let request = Request {
+            nodes,
+            policy,
+            groups: None,
+        };
+        let chosen = place(&request, state, &mut stream).unwrap();
         chosen.into_iter().map(|node| node.0).collect()
     }
 
@@ -300,7 +468,12 @@ mod tests {
         let state = busy(&[0, 1, 2]);
         let says = |nodes, policy| {
             let mut stream = StreamKey::new(0, Purpose::Placement).stream(0);
-            let refusal = place(&Request { nodes, policy }, &state, &mut stream);
+            let request = Request {
+                nodes,
+                policy,
+                groups: None,
+            };
+            let refusal = place(&request, &state, &mut stream);
             refusal.unwrap_err().to_string()
         };
         let list = |nodes: &[u32]| Policy::Explicit(nodes.iter().copied().map(NodeId).collect());
@@ -326,5 +499,78 @@ mod tests {
             says(1, list(&[12])).ends_with("there is no node 12; the machine's nodes are 0 to 11")
         );
         assert_eq!(placed(list(&[9, 4]), 2, &state, 0), [9, 4]);
+    }
+
+    fn placed_in(
+        policy: Policy,
+        nodes: u32,
+        groups: &[u32],
+        state: &MachineState,
+    ) -> Result<Vec<u32>, String> {
+        let request = Request {
+            nodes,
+            policy,
+            groups: Some(groups.iter().copied().map(GroupId).collect()),
+        };
+        let mut stream = StreamKey::new(7, Purpose::Placement).stream(0);
+        let placed = place(&request, state, &mut stream).map_err(|refusal| refusal.to_string())?;
+        Ok(placed.into_iter().map(|node| node.0).collect())
+    }
+
+    #[test]
+    fn even_takes_a_node_of_every_router_in_turn() {
+        let expected = [0, 2, 4, 6, 8, 10, 1, 3];
+        assert_eq!(placed(Policy::Even, 8, &idle(), 0), expected);
+        // Of router 0 only node 1 is free, of router 1 none.
+        let expected = [1, 4, 6, 8, 10, 5];
+        assert_eq!(placed(Policy::Even, 6, &busy(&[0, 2, 3]), 0), expected);
+    }
+
+    #[test]
+    fn policies_stay_in_the_groups_that_they_are_given() {
+        let state = idle();
+        let even = placed_in(Policy::Even, 6, &[2, 0], &state).unwrap();
+        assert_eq!(even, [0, 2, 8, 10, 1, 3]);
+        let spread = placed_in(Policy::Spread, 6, &[1, 2], &state).unwrap();
+        assert_eq!(spread, [4, 5, 8, 9, 6, 7]);
+        let contiguous = placed_in(Policy::Contiguous, 5, &[1, 2], &busy(&[4])).unwrap();
+        assert_eq!(contiguous, [5, 6, 7, 8, 9]);
+        for policy in [
+            Policy::RandomNode,
+            Policy::RandomRouter,
+            Policy::RandomGroup,
+        ] {
+            let mut random = placed_in(policy, 8, &[0, 2], &state).unwrap();
+            random.sort_unstable();
+            assert_eq!(random, [0, 1, 2, 3, 8, 9, 10, 11]);
+        }
+        assert_eq!(
+            placed_in(Policy::Spread, 8, &[0, 1], &busy(&[4])).unwrap_err(),
+            "the job asks for 8 nodes of 2 groups, which have 8, of them 7 free"
+        );
+        assert_eq!(
+            placed_in(Policy::Spread, 1, &[0, 3], &state).unwrap_err(),
+            "there are no nodes in group 3; groups with nodes: 0-2"
+        );
+    }
+
+    #[test]
+    fn isolated_jobs_take_groups_without_others() {
+        let state = busy(&[1]);
+        assert_eq!(placed(Policy::Isolated, 5, &state, 0), [4, 5, 6, 7, 8]);
+        let only = placed_in(Policy::Isolated, 3, &[0, 2], &state).unwrap();
+        assert_eq!(only, [8, 9, 10]);
+        assert_eq!(
+            placed_in(Policy::Isolated, 5, &[0, 2], &state).unwrap_err(),
+            "the job asks for 5 nodes in groups that it shares with no other job; 1 of 2 groups \
+             are free of jobs, with 4 nodes"
+        );
+    }
+
+    #[test]
+    fn numbers_are_named_in_ranges() {
+        let text = |numbers: &[u32]| ranges(numbers.iter().copied());
+        assert_eq!(text(&[0, 1, 2, 5, 7, 8]), "0-2, 5, 7-8");
+        assert_eq!(text(&[]), "");
     }
 }

@@ -1,8 +1,9 @@
 //! Which nodes are free.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use odonata_units::NodeId;
+use odonata_units::{GroupId, NodeId};
 use thiserror::Error;
 
 use crate::machine::Machine;
@@ -14,6 +15,8 @@ pub struct MachineState {
     machine: Arc<Machine>,
     busy: Vec<bool>,
     free: u32,
+    /// Groups that a job has for itself, with the number of its nodes there.
+    kept: BTreeMap<GroupId, u32>,
 }
 
 /// Why nodes cannot be claimed.
@@ -32,6 +35,14 @@ pub enum ClaimError {
     Busy {
         /// Node asked for.
         node: NodeId,
+    },
+    /// A node lies in a group that a job has for itself.
+    #[error("node {node} lies in group {group}, which another job has for itself")]
+    Kept {
+        /// Node asked for.
+        node: NodeId,
+        /// Its group.
+        group: GroupId,
     },
     /// A node is listed twice.
     #[error("node {node} is listed twice")]
@@ -60,6 +71,7 @@ impl MachineState {
             busy: vec![false; free as usize],
             machine,
             free,
+            kept: BTreeMap::new(),
         }
     }
 
@@ -68,9 +80,25 @@ impl MachineState {
         &self.machine
     }
 
-    /// Whether `node` is free. A node that does not exist is not.
+    /// Whether `node` is free. A node that does not exist is not, nor is one in a group
+    /// that a job has for itself.
     pub fn is_free(&self, node: NodeId) -> bool {
         self.busy.get(node.index()).is_some_and(|busy| !busy)
+            && (self.kept.is_empty() || !self.kept.contains_key(&self.group_of(node)))
+    }
+
+    fn group_of(&self, node: NodeId) -> GroupId {
+        self.machine.group_of(self.machine.router_of(node))
+    }
+
+    /// Nodes of `group` that no job is on.
+    fn unused(&self, group: GroupId) -> u32 {
+        let routers = self.machine.groups().find(|(of, _)| *of == group);
+        let routers = routers.map_or(&[][..], |(_, routers)| routers);
+        let nodes = routers
+            .iter()
+            .flat_map(|&router| self.machine.nodes_of(router));
+        nodes.filter(|node| !self.busy[node.index()]).count() as u32
     }
 
     /// Number of free nodes.
@@ -97,6 +125,10 @@ impl MachineState {
             if self.busy[node.index()] {
                 return Err(ClaimError::Busy { node });
             }
+            if !self.is_free(node) {
+                let group = self.group_of(node);
+                return Err(ClaimError::Kept { node, group });
+            }
         }
         Ok(())
     }
@@ -121,6 +153,35 @@ impl MachineState {
         Ok(())
     }
 
+    /// Takes `nodes`, and with them the groups that they lie in: no other node there is
+    /// free until all of these are given back.
+    ///
+    /// # Errors
+    /// As [`MachineState::claim`], and if another job is in one of the groups.
+    pub fn claim_groups(&mut self, nodes: &[NodeId]) -> Result<(), ClaimError> {
+        self.check_claim(nodes)?;
+        let mut of_group: BTreeMap<GroupId, u32> = BTreeMap::new();
+        for &node in nodes {
+            *of_group.entry(self.group_of(node)).or_default() += 1;
+        }
+        for &group in of_group.keys() {
+            let routers = self.machine.groups().find(|(of, _)| *of == group);
+            let routers = routers.map_or(&[][..], |(_, routers)| routers);
+            let mut all = routers
+                .iter()
+                .flat_map(|&router| self.machine.nodes_of(router));
+            if let Some(&node) = all.find(|node| self.busy[node.index()]) {
+                return Err(ClaimError::Busy { node });
+            }
+        }
+        self.claim(nodes)?;
+        for (group, nodes) in of_group {
+            self.free -= self.unused(group);
+            self.kept.insert(group, nodes);
+        }
+        Ok(())
+    }
+
     /// Gives `nodes` back, all of them or none.
     ///
     /// # Errors
@@ -137,6 +198,19 @@ impl MachineState {
             self.busy[node.index()] = false;
         }
         self.free += nodes.len() as u32;
+        for &node in nodes {
+            let group = self.group_of(node);
+            let Some(left) = self.kept.get_mut(&group) else {
+                continue;
+            };
+            // Of a group that is still kept nothing becomes free.
+            *left -= 1;
+            self.free -= 1;
+            if *left == 0 {
+                self.kept.remove(&group);
+                self.free += self.unused(group);
+            }
+        }
         Ok(())
     }
 }
@@ -171,5 +245,28 @@ mod tests {
         assert_eq!(state.free(), 2);
         state.release(&[b, a]).unwrap();
         assert_eq!(state.free(), 4);
+    }
+
+    #[test]
+    fn kept_groups_are_free_again_with_the_last_of_their_nodes() {
+        // Groups of 3 nodes: 0 to 2, 3 to 5, 6 to 8.
+        let mut state = MachineState::new(Arc::new(Machine::uniform(3, 1, 3).unwrap()));
+        let [a, b, c, d, e] = [0, 3, 4, 5, 6].map(NodeId);
+        state.claim(&[a]).unwrap();
+        let shared = state.claim_groups(&[b, NodeId(1)]);
+        assert_eq!(shared, Err(ClaimError::Busy { node: a }));
+        assert_eq!(state.free(), 8);
+        state.claim_groups(&[b, c, e]).unwrap();
+        // Nodes 1 and 2 are left.
+        assert_eq!(state.free(), 2);
+        assert!(!state.is_free(d));
+        let group = GroupId(1);
+        assert_eq!(state.claim(&[d]), Err(ClaimError::Kept { node: d, group }));
+        state.release(&[b, e]).unwrap();
+        assert_eq!(state.free(), 5);
+        assert!(!state.is_free(b) && state.is_free(e));
+        state.release(&[c]).unwrap();
+        assert_eq!(state.free(), 8);
+        state.claim(&[d, b, c]).unwrap();
     }
 }

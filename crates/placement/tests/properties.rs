@@ -30,6 +30,8 @@ fn policies() -> impl Strategy<Value = Policy> {
         Just(Policy::RandomNode),
         Just(Policy::RandomRouter),
         Just(Policy::RandomGroup),
+        Just(Policy::Even),
+        Just(Policy::Isolated),
     ]
 }
 
@@ -39,8 +41,8 @@ fn stream(seed: u64, purpose: Purpose) -> Stream {
 
 proptest! {
     /// Jobs come and go; nobody ever gets a node that another one has, everybody
-    /// gets exactly what was asked for, and who is refused was asking for more
-    /// than was free.
+    /// gets exactly what was asked for, nobody comes into a group that a job has for
+    /// itself, and who is refused was asking for more than was free.
     #[test]
     fn nodes_are_never_booked_twice(
         machine in machines(),
@@ -49,28 +51,52 @@ proptest! {
         let total = machine.nodes();
         let mut state = MachineState::new(Arc::new(machine));
         let mut running: Vec<Vec<NodeId>> = Vec::new();
+        // Groups that a job has for itself.
+        let mut alone = HashSet::new();
         for (nodes, policy, seed, end_one) in requests {
-            let request = Request { nodes, policy };
+            let isolated = policy == Policy::Isolated;
+            let request = Request { nodes, policy, groups: None };
             let answer = place(&request, &state, &mut stream(seed, Purpose::Placement));
             let again = place(&request, &state, &mut stream(seed, Purpose::Placement));
             prop_assert_eq!(&answer, &again);
             match answer {
                 Ok(chosen) => {
                     prop_assert_eq!(chosen.len(), nodes as usize);
-                    prop_assert!(state.claim(&chosen).is_ok());
+                    let claimed = match isolated {
+                        true => state.claim_groups(&chosen),
+                        false => state.claim(&chosen),
+                    };
+                    prop_assert!(claimed.is_ok());
+                    let group = |node: &NodeId| state.machine().group_of(state.machine().router_of(*node));
+                    if isolated {
+                        alone.extend(chosen.iter().map(group));
+                    } else {
+                        prop_assert!(!chosen.iter().any(|node| alone.contains(&group(node))));
+                    }
                     running.push(chosen);
                 }
                 Err(Refusal::LargerThanMachine { .. }) => prop_assert!(nodes > total),
                 Err(Refusal::NotEnoughFree { .. }) => prop_assert!(nodes > state.free()),
+                Err(Refusal::NotEnoughIdleGroups { free, .. }) => {
+                    prop_assert!(isolated && nodes > free);
+                }
                 Err(other) => prop_assert!(false, "{other}"),
             }
             if end_one && !running.is_empty() {
                 let ended = running.swap_remove(seed as usize % running.len());
                 prop_assert!(state.release(&ended).is_ok());
+                let group = |node: &NodeId| state.machine().group_of(state.machine().router_of(*node));
+                for ended in ended.iter().map(group) {
+                    alone.remove(&ended);
+                }
             }
             let held: HashSet<_> = running.iter().flatten().collect();
             prop_assert_eq!(held.len(), running.iter().map(Vec::len).sum::<usize>());
-            prop_assert_eq!(state.free() as usize, total as usize - held.len());
+            let free = (0..total).filter(|&node| state.is_free(NodeId(node))).count();
+            prop_assert_eq!(state.free() as usize, free);
+            if alone.is_empty() {
+                prop_assert_eq!(free, total as usize - held.len());
+            }
         }
     }
 

@@ -89,14 +89,17 @@ fn main() {
         name: "uniform".to_owned(),
         start: Picoseconds(0),
         node_of_rank: (0..ranks).map(NodeId).collect(),
-        load: JobLoad::Open(OpenLoop {
-            pattern: Pattern::UniformRandom,
-            arrivals: Arrivals::Poisson {
-                mean_gap_ps: 256.0 / (rate as f64 * load) * 1e12,
-            },
-            message: Bytes(256),
-            ranks,
-        }),
+        load: JobLoad::Open(
+            OpenLoop::new(
+                Pattern::UniformRandom,
+                Arrivals::Poisson {
+                    mean_gap_ps: 256.0 / (rate as f64 * load) * 1e12,
+                },
+                Bytes(256),
+                ranks,
+            )
+            .expect("a load"),
+        ),
         protocol: Protocol::default(),
     };
     let measurement = Measurement {

@@ -114,7 +114,7 @@ pub struct EngineConfig {
 /// What the ranks of a job do.
 #[derive(Clone)]
 pub enum JobLoad {
-    /// Offer traffic at a rate until the simulation ends (or for `messages` each).
+    /// Offer traffic at a rate until the simulation ends, or a number of messages.
     Open(OpenLoop),
     /// Run a program to its end.
     Closed(Arc<dyn Program>),
@@ -207,8 +207,8 @@ pub struct Measurement {
     /// Statistics count what is created (latencies) or happens (throughput,
     /// link load) from here on.
     pub warmup: Picoseconds,
-    /// Simulated time at which the run stops; `None` runs until every
-    /// closed-loop job has finished (an error if there is none).
+    /// Simulated time at which the run stops; `None` runs until every job with an end
+    /// has finished (an error if there is none).
     pub duration: Option<Picoseconds>,
     /// Width of a timeline bin; `None` chooses: the bins double in width
     /// whenever there are more than 1,024.

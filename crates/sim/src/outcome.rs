@@ -26,8 +26,9 @@ pub struct Progress {
 pub struct JobOutcome {
     /// Start time.
     pub start: Picoseconds,
-    /// When the last rank of a closed-loop job finished; `None` for open-loop
-    /// jobs and for jobs cut off by the end of the run.
+    /// When the last rank of a closed-loop job finished, or the last byte of an open-loop
+    /// job with an end arrived; `None` for jobs without end and for those cut off by the
+    /// end of the run.
     pub end: Option<Picoseconds>,
     /// Messages that were created, and delivered whole.
     pub messages_created: u64,

@@ -48,19 +48,25 @@ def _job_packets(
     if ranks is None or duration_ps is None or "traffic" not in load:
         return None
     traffic = load["traffic"]
-    message = traffic["message_bytes"]
-    each = math.ceil(message / packet)
-    offered = traffic["offered"]
+    offered, interval_ps = traffic["offered"], traffic["interval_ps"]
     seconds = duration_ps / PS_PER_S
+    nodes = ranks / job["ranks_per_node"]
     if "load" in offered:
         terminal = network["links"]["terminal"]["bandwidth_bytes_per_s"]
-        nodes = ranks / job["ranks_per_node"]
-        messages = offered["load"] * terminal * nodes * seconds / message
+        rate = offered["load"] * terminal * nodes / ranks
+    elif "tgll" in offered:
+        if "global" not in network["links"]:
+            return None
+        rate = offered["tgll"] * network["links"]["global"]["bandwidth_bytes_per_s"]
     elif "rate_bytes_per_s" in offered:
-        messages = offered["rate_bytes_per_s"] * ranks * seconds / message
+        rate = offered["rate_bytes_per_s"]
     else:
-        messages = ranks * duration_ps / max(offered["interval_ps"], 1)
-    return float(messages * each)
+        rate, interval_ps = 0.0, max(offered["interval_ps"], 1)
+    message = traffic["message_bytes"] or max(rate * (interval_ps or 0) / PS_PER_S, 1)
+    messages = duration_ps / interval_ps if interval_ps else rate * seconds / message
+    if traffic["messages"] is not None:
+        messages = min(messages, traffic["messages"])
+    return float(ranks * messages * math.ceil(message / packet))
 
 
 def _motif_packets(motif: Mapping[str, Any], ranks: int | None, packet: int) -> float | None:

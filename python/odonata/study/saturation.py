@@ -21,6 +21,7 @@ from odonata.results import Result
 from odonata.scenario import Scenario
 from odonata.study.execution import Point, Record, Store, run_points
 from odonata.study.study import STORE_FILE
+from odonata.units import GlobalLoad
 
 #: A network is saturated if it falls behind what is offered by more than this share of it.
 SHORTFALL = 0.01
@@ -90,8 +91,11 @@ def at_load(scenario: Scenario, load: float) -> Scenario:
         if job.traffic is None:
             continue
         path = f"job.{position}.traffic.load"
-        if job.traffic.load is None:
-            message = "found a rate or an interval; allowed: `load`, which the search changes"
+        if job.traffic.load is None or isinstance(job.traffic.load, GlobalLoad):
+            message = (
+                "found a rate, an interval or a TGLL; allowed: `load` as a fraction, which the "
+                "search changes"
+            )
             raise ScenarioError([Problem(f"job[{position}].traffic", message)], scenario.file)
         changes[path] = load
     if not changes:

@@ -1,6 +1,7 @@
 //! Traffic patterns: who sends to whom.
 
 mod blocks;
+mod partners;
 mod permutation;
 
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use odonata_units::RankId;
 use odonata_units::random::{Stream, StreamKey};
 
 pub use blocks::Blocks;
+pub use partners::{Partners, Turn};
 pub use permutation::Permutation;
 
 use crate::error::LoadError;
@@ -84,6 +86,8 @@ pub enum Pattern {
     /// A share of the messages goes to a few hot ranks, the rest to any rank
     /// but the sender.
     HotSpot(Arc<HotSpot>),
+    /// Every rank has several fixed partners.
+    Partners(Arc<Partners>),
 }
 
 /// A few ranks that draw more traffic than the others.
@@ -221,6 +225,7 @@ impl Pattern {
             Self::Adversarial { .. } => "adversarial",
             Self::BlockShift { .. } => "block shift",
             Self::HotSpot(_) => "hot-spot",
+            Self::Partners(partners) => partners.name(),
         }
     }
 
@@ -277,6 +282,11 @@ impl Pattern {
                 }
                 blocks.reduce(self.name(), i64::from(*shift)).map(|_| ())
             }
+            Self::Partners(partners) if partners.ranks() != ranks => Err(LoadError::ListLength {
+                list: "the list of partners",
+                entries: partners.ranks() as usize,
+                ranks,
+            }),
             Self::HotSpot(spot) => match spot.ranks.last() {
                 Some(&rank) if rank >= ranks => Err(LoadError::UnknownRank {
                     list: "the hot spot",
@@ -304,7 +314,25 @@ impl Pattern {
             | Self::Neighbour
             | Self::Stencil(_)
             | Self::Adversarial { .. }
-            | Self::HotSpot(_) => false,
+            | Self::HotSpot(_)
+            | Self::Partners(_) => false,
+        }
+    }
+
+    /// Messages that `source` sends at a time.
+    #[inline]
+    pub fn at_once(&self, source: RankId) -> u32 {
+        match self {
+            Self::Partners(partners) => partners.at_once(source),
+            _ => 1,
+        }
+    }
+
+    /// The most messages that any rank sends at a time.
+    pub fn most_at_once(&self) -> u32 {
+        match self {
+            Self::Partners(partners) => partners.most_at_once(),
+            _ => 1,
         }
     }
 
@@ -390,6 +418,7 @@ impl Pattern {
                 }
                 (ranks >= 2).then(|| skip(source, below(draw, ranks - 1)))
             }
+            Self::Partners(partners) => partners.destination(key, entity, n, source),
         }
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::spec::{Job, Mapping, Offered, Placement};
+use crate::spec::{self, Job, Mapping, Offered, Placement};
 use crate::testing::{all_to_all, motif, traffic, with_jobs};
 
 fn halo(grid: &[u32]) -> Load {
@@ -123,8 +123,10 @@ fn seeds_decide_and_nothing_else() {
 fn traffic_is_drawn() {
     let load = traffic(
         Pattern::Stencil {
-            grid: vec![6, 12],
+            grid: Some(vec![6, 12]),
+            dimensions: None,
             periodic: true,
+            to: spec::Turn::Random,
         },
         Offered::Load(0.1),
     );

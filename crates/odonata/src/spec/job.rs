@@ -27,6 +27,9 @@ pub struct Job {
     /// Which nodes it gets.
     #[serde(default)]
     pub placement: Placement,
+    /// Groups whose nodes it may get, unless they are listed; `None`: any.
+    #[serde(default)]
+    pub groups: Option<Vec<u32>>,
     /// Which rank sits on which of them.
     #[serde(default)]
     pub mapping: Mapping,
@@ -44,6 +47,7 @@ impl Job {
             ranks_per_node: 1,
             start_ps: 0,
             placement: Placement::default(),
+            groups: None,
             mapping: Mapping::default(),
             load,
         }
@@ -69,6 +73,10 @@ pub enum Placement {
     RandomRouter,
     /// All free nodes of random groups.
     RandomGroup,
+    /// One free node of every router in turn.
+    Even,
+    /// Whole groups that it shares with no other job.
+    Isolated,
     /// Exactly these.
     Explicit {
         /// Node numbers.
@@ -319,8 +327,15 @@ pub enum Tree {
 pub struct Traffic {
     /// Whom a rank sends to.
     pub pattern: Pattern,
-    /// Size of each message.
-    pub message_bytes: u64,
+    /// Size of each message; `None`: what `offered` makes with `interval_ps`.
+    #[serde(default)]
+    pub message_bytes: Option<u64>,
+    /// Mean time between two messages of a rank, where the size is not given.
+    #[serde(default)]
+    pub interval_ps: Option<u64>,
+    /// How often each rank sends; `None`: without end.
+    #[serde(default)]
+    pub messages: Option<u32>,
     /// When a rank starts its messages.
     #[serde(default)]
     pub process: Process,
@@ -332,6 +347,21 @@ pub struct Traffic {
     pub offered: Offered,
 }
 
+impl Traffic {
+    /// Messages without end at random times.
+    pub fn new(pattern: Pattern, message_bytes: u64, offered: Offered) -> Self {
+        Self {
+            pattern,
+            message_bytes: Some(message_bytes),
+            interval_ps: None,
+            messages: None,
+            process: Process::default(),
+            slot_ps: None,
+            offered,
+        }
+    }
+}
+
 /// When a rank starts its messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -341,6 +371,8 @@ pub enum Process {
     Poisson,
     /// Fixed gaps, the first after a random fraction of one.
     Periodic,
+    /// Fixed gaps, all ranks at once.
+    Aligned,
     /// With a fixed probability in every slot.
     Bernoulli,
 }
@@ -352,10 +384,26 @@ pub enum Offered {
     /// By a full node, as a fraction of the bandwidth of its terminal link; its
     /// ranks share it.
     Load(f64),
+    /// Theoretical global link load (Kang et al. 2019, equation 4): size of a message over
+    /// the time between two of a rank, as a fraction of the bandwidth of a global link.
+    Tgll(f64),
     /// By each rank.
     RateBytesPerS(u64),
     /// Mean time between two messages of a rank.
     IntervalPs(u64),
+}
+
+/// Which of its partners a rank sends to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Turn {
+    /// A random one.
+    #[default]
+    Random,
+    /// One after the other.
+    Next,
+    /// All, a message each.
+    All,
 }
 
 /// Whom a rank sends to. The load room defines each.
@@ -385,11 +433,30 @@ pub enum Pattern {
     Neighbour,
     /// A neighbour in a grid of ranks.
     Stencil {
-        /// Ranks along each dimension.
-        grid: Vec<u32>,
+        /// Ranks along each dimension; `None`: `dimensions` as nearly equal as can be.
+        #[serde(default)]
+        grid: Option<Vec<u32>>,
+        /// Dimensions of the grid, where it is not given.
+        #[serde(default)]
+        dimensions: Option<usize>,
         /// Whether the grid wraps around.
         #[serde(default = "yes")]
         periodic: bool,
+        /// Which neighbours.
+        #[serde(default)]
+        to: Turn,
+    },
+    /// The ranks at the same place of all other groups.
+    GroupPeers {
+        /// Which of them.
+        #[serde(default)]
+        to: Turn,
+    },
+    /// One rank sends to all others.
+    Broadcast {
+        /// That rank.
+        #[serde(default)]
+        root: u32,
     },
     /// ADV+k: a random rank of the group k groups further.
     Adversarial {

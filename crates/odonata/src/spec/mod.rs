@@ -13,7 +13,7 @@ use crate::error::SpecError;
 
 pub use job::{
     Job, Load, Mapping, MappingObjective, MappingStart, Motif, MotifKind, Offered, Pattern, Phase,
-    Placement, Process, RepeatRank, Traffic, Tree,
+    Placement, Process, RepeatRank, Traffic, Tree, Turn,
 };
 pub use mpi::{Collectives, Mpi};
 pub use network::{

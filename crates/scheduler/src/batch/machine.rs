@@ -212,6 +212,7 @@ impl Machine for PlacedMachine {
 
     fn place(&self, ask: &Ask) -> Result<Arc<[NodeId]>, Refusal> {
         let request = Request {
+            groups: None,
             nodes: ask.nodes,
             policy: self.policy.clone(),
         };

@@ -177,9 +177,12 @@ impl Barrier {
 struct Bulletin {
     /// Start of its next window with events, or [`NEVER`].
     next: AtomicU64,
+    /// See [`Partition::pending`].
     unfinished: AtomicU64,
     /// Whether the program of a rank could not go on.
     failed: AtomicBool,
+    /// See [`Partition::last_delivery`].
+    last_delivery: AtomicU64,
     /// Two's complement.
     stimuli: AtomicU64,
     now: AtomicU64,
@@ -191,7 +194,7 @@ struct Bulletin {
 /// Why the partitions have stopped.
 pub(super) enum End {
     /// No event is left before the end of the run; or, at the given time, all
-    /// closed-loop jobs were done and only endless ones went on.
+    /// jobs with an end were done and only endless ones went on.
     Complete(Option<u64>),
     /// The observer wanted to stop. All events before this time have happened.
     Interrupted(Picoseconds),
@@ -218,11 +221,11 @@ struct Exchange<'s> {
     boundary: Option<u64>,
     /// All stop at this time; the start of a window, or [`NEVER`].
     pause: u64,
-    /// Whether open-loop jobs would go on for ever after the closed-loop ones.
+    /// Whether open-loop jobs would go on for ever after the others.
     background: bool,
-    /// Boundary at which the latter were found to be done.
+    /// Boundary at which the others were found to be done.
     done_at: AtomicU64,
-    /// Bytes that all closed-loop jobs will send; `None` if that is not known.
+    /// Bytes that all jobs with an end will send; `None` if that is not known.
     total_bytes: Option<u64>,
     /// Ranks of closed-loop jobs.
     ranks: u64,
@@ -243,7 +246,7 @@ pub(super) fn drive<R: Routing>(
         && shared
             .jobs
             .iter()
-            .any(|job| matches!(job.load, JobLoad::Open(_)));
+            .any(|job| matches!(&job.load, JobLoad::Open(source) if source.times().is_none()));
     let between = lookahead(shared, &partitions[0].bounds);
     let pause = pause.map_or(NEVER, |at| {
         at.0.checked_next_multiple_of(window).unwrap_or(NEVER)
@@ -265,7 +268,10 @@ pub(super) fn drive<R: Routing>(
             .iter()
             .map(|job| match &job.load {
                 JobLoad::Closed(program) => program.totals().map(|all| all.bytes.0),
-                JobLoad::Open(_) => Some(0),
+                JobLoad::Open(source) => {
+                    let messages = source.total_messages().unwrap_or(0);
+                    Some(messages.saturating_mul(source.message.0))
+                }
             })
             .sum(),
         ranks: shared
@@ -345,11 +351,11 @@ impl Exchange<'_> {
                 .map(|b| b.next.load(Ordering::Relaxed))
                 .min()
                 .unwrap_or(NEVER);
-            let unfinished: u64 = self
+            let unfinished = self
                 .bulletins
                 .iter()
                 .map(|b| b.unfinished.load(Ordering::Relaxed))
-                .sum();
+                .fold(0, u64::wrapping_add);
             let stimuli = self
                 .bulletins
                 .iter()
@@ -368,9 +374,13 @@ impl Exchange<'_> {
                 if latest != Some(number) {
                     // Only here has everybody come equally far. Without stimuli,
                     // ranks that have not finished never will.
-                    if self.background && (unfinished == 0 || stimuli == 0) {
-                        let last = latest.map_or(0, |latest: u64| latest + 1);
-                        self.done_at.store(last * boundary, Ordering::Relaxed);
+                    let at = latest.map_or(0, |latest: u64| latest + 1) * boundary;
+                    let arrived = || {
+                        let mut bulletins = self.bulletins.iter();
+                        bulletins.all(|b| b.last_delivery.load(Ordering::Relaxed) <= at)
+                    };
+                    if self.background && (unfinished == 0 || stimuli == 0) && arrived() {
+                        self.done_at.store(at, Ordering::Relaxed);
                         return;
                     }
                     partition.latest_boundary = Some(number);
@@ -419,11 +429,16 @@ impl Exchange<'_> {
             .next_window()
             .map_or(NEVER, |window| window << self.shared.window_shift());
         let failed = partition.failure.is_some();
+        // Messages of open-loop jobs with an end wait for nobody: they count as stimuli.
+        let pending = partition.pending();
+        let to_come = pending.wrapping_sub(partition.unfinished);
+        let stimuli = (partition.stimuli as u64).wrapping_add(to_come);
         bulletin.failed.store(failed, Ordering::Relaxed);
         for (cell, value) in [
             (&bulletin.next, next),
-            (&bulletin.unfinished, partition.unfinished),
-            (&bulletin.stimuli, partition.stimuli as u64),
+            (&bulletin.last_delivery, partition.last_delivery()),
+            (&bulletin.unfinished, pending),
+            (&bulletin.stimuli, stimuli),
             (&bulletin.now, partition.now),
             (&bulletin.packets, partition.packets_delivered),
             (&bulletin.bytes, partition.delivered_bytes),
@@ -438,7 +453,7 @@ impl Exchange<'_> {
             self.bulletins
                 .iter()
                 .map(|b| of(b).load(Ordering::Relaxed))
-                .sum()
+                .fold(0, u64::wrapping_add)
         };
         let now = self
             .bulletins
@@ -450,7 +465,10 @@ impl Exchange<'_> {
         let fraction = if self.shared.stop == NEVER {
             match self.total_bytes {
                 Some(total) => bytes_delivered as f64 / total.max(1) as f64,
-                None => 1.0 - sum(|b| &b.unfinished) as f64 / self.ranks.max(1) as f64,
+                None => {
+                    let pending = sum(|b| &b.unfinished) as f64 / self.ranks.max(1) as f64;
+                    (1.0 - pending).max(0.0)
+                }
             }
         } else {
             now as f64 / self.shared.stop as f64

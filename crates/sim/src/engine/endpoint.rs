@@ -384,7 +384,14 @@ impl<R: Routing> Partition<'_, R> {
             let next = &mut self.sources[at];
             next.next_message = n + 1;
             next.next_time = load
-                .arrival(shared.arrival_key, entity, n + 1, plan.start, created)
+                .arrival(
+                    shared.arrival_key,
+                    entity,
+                    n + 1,
+                    RankId(source.rank),
+                    plan.start,
+                    created,
+                )
                 .0;
             self.count_created(source.job, load.message, created.0);
             let draft = Draft {
@@ -579,6 +586,7 @@ impl<R: Routing> Partition<'_, R> {
     fn count_delivered(&mut self, job: u32, time: u64, bytes: u64) {
         let collector = &mut self.jobs[job as usize];
         collector.bytes_delivered += bytes;
+        collector.last_delivery = collector.last_delivery.max(time);
         if time >= self.warmup {
             collector.bytes_delivered_measured += bytes;
         }
@@ -683,7 +691,14 @@ impl<R: Routing> Partition<'_, R> {
                 }
                 n += 1;
                 time = load
-                    .arrival(shared.arrival_key, entity, n, plan.start, Picoseconds(time))
+                    .arrival(
+                        shared.arrival_key,
+                        entity,
+                        n,
+                        RankId(source.rank),
+                        plan.start,
+                        Picoseconds(time),
+                    )
                     .0;
             }
         }

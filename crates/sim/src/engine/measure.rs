@@ -29,6 +29,14 @@ pub(super) struct JobCollector {
     pub message_bytes: Histogram,
     /// When the last of this partition's ranks finished.
     pub last_finish: u64,
+    /// When a byte last arrived.
+    pub last_delivery: u64,
+    /// Of an open-loop job with an end: messages that this partition's ranks send in all.
+    #[serde(skip)]
+    pub messages_to_come: u64,
+    /// Whether it is an open-loop job with an end.
+    #[serde(skip)]
+    pub has_end: bool,
     /// Ranks of this partition that have not finished.
     pub unfinished: u64,
 }
@@ -40,6 +48,7 @@ impl JobCollector {
             JobLoad::Closed(program) => program.iterations() as usize,
         };
         Self {
+            has_end: matches!(&plan.load, JobLoad::Open(source) if source.times().is_some()),
             iteration_end: vec![0; iterations],
             // Allocated here, so that they lie in this thread's part of the heap
             // (see `driver`).
@@ -99,7 +108,24 @@ impl JobCollector {
         }
         self.message_bytes.merge(&other.message_bytes);
         self.last_finish = self.last_finish.max(other.last_finish);
+        self.last_delivery = self.last_delivery.max(other.last_delivery);
+        self.messages_to_come += other.messages_to_come;
         self.unfinished += other.unfinished;
+    }
+
+    /// When the whole job was done, if it was by `now`; of the sum of all shares.
+    fn end(&self, plan: &JobPlan, now: u64) -> Option<u64> {
+        let (done, at) = match plan.load {
+            JobLoad::Closed(_) => (self.unfinished == 0, self.last_finish),
+            JobLoad::Open(_) => (
+                // The last may have left its last router, but not arrived.
+                self.has_end
+                    && self.messages_delivered == self.messages_to_come
+                    && self.last_delivery <= now,
+                self.last_delivery,
+            ),
+        };
+        done.then_some(at)
     }
 
     /// The job's outcome from all partitions' shares, and what its ranks did.
@@ -108,12 +134,12 @@ impl JobCollector {
         shares: impl Iterator<Item = &'c Self>,
         ranks: Vec<RankTimes>,
         unreceived_messages: u64,
+        now: u64,
     ) -> JobOutcome {
         let all = Self::sum(plan, shares);
-        let closed = matches!(plan.load, JobLoad::Closed(_));
         JobOutcome {
             start: plan.start,
-            end: (closed && all.unfinished == 0).then_some(Picoseconds(all.last_finish)),
+            end: all.end(plan, now).map(Picoseconds),
             messages_created: all.messages_created,
             messages_delivered: all.messages_delivered,
             bytes_created: all.bytes_created,

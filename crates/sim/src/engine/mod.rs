@@ -192,7 +192,7 @@ fn job_outcomes<R: Routing>(
     plans
         .map(|((job, plan), (ranks, unreceived))| {
             let shares = partitions.iter().map(|p| &p.jobs[job]);
-            JobCollector::outcome(plan, shares, ranks, unreceived)
+            JobCollector::outcome(plan, shares, ranks, unreceived, now)
         })
         .collect()
 }
@@ -232,7 +232,11 @@ fn finish<R: Routing>(
         Some(at) => at,
         None if shared.stop == u64::MAX => partitions
             .iter()
-            .flat_map(|p| p.jobs.iter().map(|job| job.last_finish))
+            .flat_map(|p| &p.jobs)
+            .map(|job| match job.has_end {
+                true => job.last_finish.max(job.last_delivery),
+                false => job.last_finish,
+            })
             .max()
             .unwrap_or(0),
         None => shared.stop,

@@ -5,7 +5,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use odonata_network::{Peer, Routing};
 use odonata_units::random::StreamKey;
-use odonata_units::{PortId, RouterId};
+use odonata_units::{PortId, RankId, RouterId};
 
 use serde::{Deserialize, Serialize};
 
@@ -484,8 +484,17 @@ impl<'a, R: Routing> Partition<'a, R> {
                     JobLoad::Open(load) => {
                         let entity = u64::from(shared.rank(job, rank));
                         let first = load
-                            .arrival(shared.arrival_key, entity, 0, plan.start, plan.start)
+                            .arrival(
+                                shared.arrival_key,
+                                entity,
+                                0,
+                                RankId(rank),
+                                plan.start,
+                                plan.start,
+                            )
                             .0;
+                        let messages = load.messages_of(RankId(rank)).unwrap_or(0);
+                        self.jobs[job as usize].messages_to_come += messages;
                         let source = OpenSource {
                             interface,
                             job,
@@ -529,6 +538,24 @@ impl<'a, R: Routing> Partition<'a, R> {
         for index in 0..self.interfaces.len() {
             self.arm_interface(index, 0);
         }
+    }
+
+    /// Ranks of closed-loop jobs that have not finished, and messages of open-loop jobs
+    /// with an end that have not arrived. Only the (wrapping) sum over all partitions has
+    /// a meaning, as messages are to come where they are sent from and arrive elsewhere.
+    pub fn pending(&self) -> u64 {
+        let jobs = self.jobs.iter().filter(|job| job.has_end);
+        jobs.fold(self.unfinished, |sum, job| {
+            sum.wrapping_add(job.messages_to_come)
+                .wrapping_sub(job.messages_delivered)
+        })
+    }
+
+    /// When the last byte arrives of what open-loop jobs with an end have sent so far
+    /// through their last routers.
+    pub fn last_delivery(&self) -> u64 {
+        let jobs = self.jobs.iter().filter(|job| job.has_end);
+        jobs.map(|job| job.last_delivery).max().unwrap_or(0)
     }
 
     /// The earliest window that has events, if any.

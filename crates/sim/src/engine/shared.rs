@@ -251,14 +251,14 @@ impl<'a> Shared<'a> {
         }
         let stop = measurement.duration.map_or(u64::MAX, |duration| duration.0);
         if stop == u64::MAX
-            && !jobs
+            && jobs
                 .iter()
-                .any(|job| matches!(job.load, JobLoad::Closed(_)))
+                .all(|job| matches!(&job.load, JobLoad::Open(source) if source.times().is_none()))
         {
             return Err(parameter(
                 "simulation.duration",
                 "none, and no job that ends by itself",
-                "give a duration such as \"100 us\", or a job with a motif",
+                "give a duration such as \"100 us\", or a job with a motif or a number of messages",
             ));
         }
         if measurement.warmup.0 >= stop {

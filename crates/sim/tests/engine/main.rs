@@ -9,6 +9,7 @@ mod checkpoint;
 mod collectives;
 mod dragonfly;
 mod errors;
+mod paced;
 mod properties;
 mod protocol;
 mod queueing;

@@ -115,6 +115,16 @@ fn check_books(scenario: &Scenario, outcome: &Outcome) {
         let visits: u64 = job.routers_visited.iter().sum();
         assert_eq!(visits, job.packet_latency_ps.count());
         assert_eq!(job.routers_visited.first().copied().unwrap_or(0), 0);
+        if let JobLoad::Open(source) = &plan.load
+            && let Some(messages) = source.total_messages()
+        {
+            assert!(job.messages_created <= messages);
+            let all_arrived = job.messages_delivered == messages;
+            assert_eq!(job.end.is_some(), all_arrived);
+            // Without a duration a run goes on until they have.
+            assert!(all_arrived || scenario.duration.is_some());
+            assert!(job.end.is_none_or(|end| end <= outcome.end));
+        }
         if let JobLoad::Closed(program) = &plan.load {
             let totals = program.totals().expect("motifs know what they send");
             assert!(job.bytes_created <= totals.bytes.0);
@@ -157,7 +167,7 @@ fn check_books(scenario: &Scenario, outcome: &Outcome) {
         && scenario
             .jobs
             .iter()
-            .all(|job| !matches!(job.kind, Kind::Open { .. }))
+            .all(|job| !matches!(job.kind, Kind::Open { times: None, .. }))
     {
         // Every job ended by itself: everything has arrived.
         assert_eq!(

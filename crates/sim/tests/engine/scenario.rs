@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use odonata_load::motif::{AllToAll, Broadcast, Exchange, Halo, Repeat, Tree};
-use odonata_load::{Blocks, Grid, Operation, Pattern, Process};
+use odonata_load::{Blocks, Grid, Operation, Partners, Pattern, Process, Turn};
 use odonata_network::routing::{
     AdaptiveOptions, Algorithm, Choice, MinimalLinks, RoutingSpec, Via,
 };
@@ -57,11 +57,13 @@ pub enum Family {
 /// What the ranks of a job do.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
-    /// Pattern, process, percent of the terminal links' bandwidth per node.
+    /// Pattern, process, percent of the terminal links' bandwidth per node, and how often
+    /// each rank sends, if that has an end.
     Open {
         pattern: u8,
         process: u8,
         percent: u32,
+        times: Option<u32>,
     },
     AllToAll {
         window: u32,
@@ -257,6 +259,7 @@ impl Scenario {
                 pattern,
                 process,
                 percent,
+                times,
             } => {
                 let adversarial = || Pattern::adversarial(Arc::new(Blocks::new(&groups)), 1);
                 let pattern = match pattern {
@@ -266,11 +269,26 @@ impl Scenario {
                     3 => Pattern::hot_spot(&[RankId(0)], 0.3).expect("a share"),
                     4 => Pattern::random_permutation(ranks, &mut stream).ok()?,
                     5 => Pattern::Bisection,
-                    _ => Pattern::Neighbour,
+                    6 => Pattern::Neighbour,
+                    7 => {
+                        let grid = Grid::near_cubic(ranks, 2, false).expect("a grid");
+                        let partners = Partners::neighbours(&grid, Turn::All).expect("a few");
+                        Pattern::Partners(Arc::new(partners))
+                    }
+                    8 => {
+                        let root = RankId(ranks - 1);
+                        Pattern::Partners(Arc::new(Partners::all_of_one(ranks, root).ok()?))
+                    }
+                    _ => {
+                        let blocks = Blocks::new(&groups);
+                        let partners = Partners::counterparts(&blocks, Turn::Next);
+                        Pattern::Partners(Arc::new(partners.ok()?))
+                    }
                 };
                 let process = match process {
                     0 => Process::Poisson,
                     1 => Process::Periodic,
+                    2 => Process::Aligned,
                     _ => Process::Bernoulli {
                         slot: bandwidth(16 * self.rates[0]).duration_of(job.message),
                     },
@@ -279,7 +297,12 @@ impl Scenario {
                 let rate = self.rates[0] as f64 * f64::from(percent)
                     / 100.0
                     / f64::from(job.ranks_per_node);
-                open(pattern, job.message, rate, process, ranks)
+                match (open(pattern, job.message, rate, process, ranks), times) {
+                    (JobLoad::Open(source), Some(times)) => {
+                        JobLoad::Open(source.ending_after(times).expect("a few"))
+                    }
+                    (load, _) => load,
+                }
             }
             Kind::AllToAll { window } => JobLoad::Closed(Arc::new(
                 AllToAll::new(ranks, message, window, repeat).ok()?,
@@ -342,7 +365,10 @@ impl Scenario {
     ) -> Option<Result<Outcome, SimError>> {
         let topology = self.topology();
         let plans = self.plans(&topology);
-        let ends = |plan: &JobPlan| matches!(plan.load, JobLoad::Closed(_));
+        let ends = |plan: &JobPlan| match &plan.load {
+            JobLoad::Closed(_) => true,
+            JobLoad::Open(source) => source.times().is_some(),
+        };
         if plans.is_empty() || (self.duration.is_none() && !plans.iter().any(ends)) {
             return None;
         }
@@ -461,8 +487,15 @@ pub fn routing() -> impl Strategy<Value = RoutingSpec> {
 
 fn kind() -> impl Strategy<Value = Kind> {
     prop_oneof![
-        5 => (0u8..7, 0u8..3, prop_oneof![Just(10u32), Just(40), Just(80), Just(150)])
-            .prop_map(|(pattern, process, percent)| Kind::Open { pattern, process, percent }),
+        6 => (
+            0u8..10,
+            0u8..4,
+            prop_oneof![Just(10u32), Just(40), Just(80), Just(150)],
+            prop_oneof![2 => Just(None), 1 => (1u32..12).prop_map(Some)],
+        )
+            .prop_map(|(pattern, process, percent, times)| {
+                Kind::Open { pattern, process, percent, times }
+            }),
         1 => (1u32..4).prop_map(|window| Kind::AllToAll { window }),
         1 => Just(Kind::Halo),
         1 => Just(Kind::Exchange),
@@ -473,7 +506,7 @@ fn kind() -> impl Strategy<Value = Kind> {
 
 fn closed_kind() -> impl Strategy<Value = Kind> {
     kind().prop_map(|kind| match kind {
-        Kind::Open { .. } => Kind::Script,
+        Kind::Open { times: None, .. } => Kind::Script,
         other => other,
     })
 }

@@ -12,6 +12,7 @@ use super::{
     occupancies, ports_of,
 };
 use crate::engine::calendar::{Event, Kind};
+use crate::engine::measure::JobCollector;
 use crate::engine::packets::{NIL, Packet, UNROUTED};
 use crate::engine::partition::{Incomplete, Partition};
 use crate::engine::shared::Shared;
@@ -124,7 +125,12 @@ fn restore_whole<R: Routing>(
         if saved.iteration_end.len() != collector.iteration_end.len() {
             return Err(misfit("one of its jobs has other iterations"));
         }
-        *collector = saved;
+        // These follow from the jobs.
+        *collector = JobCollector {
+            messages_to_come: collector.messages_to_come,
+            has_end: collector.has_end,
+            ..saved
+        };
     }
     first.timeline =
         TimelineCollector::resumed(jobs, shared.measurement.timeline_bin, whole.timeline);
