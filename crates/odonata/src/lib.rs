@@ -26,6 +26,7 @@
 //! # Ok::<(), odonata::Error>(())
 //! ```
 
+pub mod batch;
 mod bench;
 mod bisection;
 pub mod checkpoint;

@@ -2,6 +2,7 @@
 //! as normalised JSON, tables go out as numpy arrays that take over the memory
 //! of the Rust vectors. The interpreter is free while the engine computes.
 
+mod batch;
 mod convert;
 mod errors;
 mod guard;
@@ -21,6 +22,8 @@ mod _engine {
     use pyo3::prelude::*;
     use pyo3::types::PyDict;
 
+    #[pymodule_export]
+    use crate::batch::JobLog;
     use crate::convert::{columns, to_python};
     #[pymodule_export]
     use crate::errors::{CheckpointError, InternalError, SimulationError, SpecError};

@@ -3,6 +3,7 @@
 use odonata_units::NodeId;
 
 use crate::Seconds;
+use crate::log::{JobLog, Status};
 
 /// What became of a job in the simulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,4 +74,34 @@ pub struct Schedule {
     pub passes: u64,
     /// Reservations that could not be kept because jobs outlived their estimates.
     pub broken_promises: u64,
+}
+
+impl Schedule {
+    /// The schedule that a log recorded on a machine of `machine` nodes: what jobs
+    /// really did, to be compared with a simulated one.
+    pub fn recorded(log: &JobLog, machine: u32) -> Self {
+        let row = |(index, job): (usize, &crate::log::Job)| {
+            let unknown = || Fate::Refused("the log does not say when it started".to_owned());
+            Row {
+                job: index as u32,
+                arrival: job.submit,
+                nodes: job.nodes,
+                start: job.start,
+                end: job.start.map(|start| start + job.run),
+                fate: job.start.map_or_else(unknown, |_| match job.status {
+                    Status::Timeout => Fate::Killed,
+                    _ => Fate::Finished,
+                }),
+                started: None,
+                promised: None,
+                placed: None,
+            }
+        };
+        Self {
+            rows: log.jobs.iter().enumerate().map(row).collect(),
+            machine,
+            passes: 0,
+            broken_promises: 0,
+        }
+    }
 }

@@ -1,0 +1,144 @@
+//! Job logs and batch schedules as plain columns and JSON: the face of the
+//! scheduler room for the Python package.
+
+mod columns;
+mod report;
+mod spec;
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use odonata_scheduler::Seconds;
+use odonata_scheduler::batch::{
+    Pool, Schedule, Share, SimulationError, occupancy, simulate, size_classes, summarise,
+};
+pub use odonata_scheduler::log::{JobLog, Report};
+use odonata_scheduler::log::{Scaling, read_log, scale, write_swf};
+use serde_json::{Value, json};
+
+pub use columns::{LogColumns, log_from_columns, log_table};
+pub use report::{log_meta, report_json};
+pub use spec::{GenerateSpec, ReadSpec, ScaleSpec, ScheduleSpec};
+
+use crate::error::{Error, SpecError};
+use crate::tables::Table;
+
+/// A log cannot be read, made or scheduled as asked.
+fn refused(error: impl std::fmt::Display) -> Error {
+    Error::Spec(SpecError::new("", error.to_string()))
+}
+
+/// Reads a job log.
+///
+/// # Errors
+/// If the file is no job log, or the first fault if it is read strictly.
+pub fn read_job_log(path: &Path, spec: &ReadSpec) -> Result<(JobLog, Report), Error> {
+    read_log(path, &spec.options()?).map_err(refused)
+}
+
+/// Draws a synthetic log.
+///
+/// # Errors
+/// If a parameter is out of range.
+pub fn generate_job_log(spec: &GenerateSpec) -> Result<(JobLog, Report), Error> {
+    spec.model()?.generate().map_err(refused)
+}
+
+/// A log with its sizes and times scaled.
+///
+/// # Errors
+/// If a factor is not above 0.
+pub fn scale_job_log(log: &JobLog, spec: &ScaleSpec) -> Result<JobLog, Error> {
+    let mut scaled = log.clone();
+    let scaling = Scaling {
+        nodes: spec.nodes_factor,
+        machine_nodes: spec.machine_nodes,
+        arrivals: spec.arrivals_factor,
+        run_times: spec.run_times_factor,
+    };
+    scale(&mut scaled, &scaling).map_err(refused)?;
+    Ok(scaled)
+}
+
+/// A log in the Standard Workload Format.
+pub fn job_log_as_swf(log: &JobLog) -> Vec<u8> {
+    let mut text = Vec::new();
+    if let Err(error) = write_swf(log, &mut text) {
+        unreachable!("memory takes everything: {error}");
+    }
+    text
+}
+
+/// A schedule with everything that is reported of it.
+pub struct Scheduled {
+    /// Table `jobs`: a row per job of the log; table `occupancy`: a row per interval.
+    pub tables: Vec<Table>,
+    /// Figures: `summary`, and `cost` (passes, CPU seconds).
+    pub meta: Value,
+}
+
+/// Simulates a log on a machine that counts nodes.
+///
+/// # Errors
+/// If the options are wrong, or `progress` (jobs that ended, of all) breaks off.
+pub fn schedule_jobs(
+    log: &JobLog,
+    spec: &ScheduleSpec,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<Scheduled, Error> {
+    let options = spec.options()?;
+    let capacity = match options.share {
+        Share::Nodes => spec.nodes,
+        Share::Processors(per_node) => spec.nodes.checked_mul(per_node).ok_or_else(|| {
+            refused(format!(
+                "{} nodes of {per_node} processors are too many",
+                spec.nodes
+            ))
+        })?,
+    };
+    let started = cpu_time::ThreadTime::now();
+    let schedule = simulate(log, &Pool::new(capacity), &options, progress);
+    let schedule = schedule.map_err(|error| match error {
+        SimulationError::Interrupted { .. } => {
+            Error::Simulation(odonata_sim::SimError::Interrupted {
+                at: odonata_units::Picoseconds::ZERO,
+            })
+        }
+        error => refused(error),
+    })?;
+    let cpu_seconds = started.elapsed().as_secs_f64();
+    let mut reported = report_schedule(log, &schedule, spec);
+    if let Value::Object(meta) = &mut reported.meta {
+        let cost = json!({"cpu_seconds": cpu_seconds, "passes": schedule.passes});
+        meta.insert("cost".to_owned(), cost);
+    }
+    Ok(reported)
+}
+
+/// The schedule that a log recorded, with the same figures as a simulated one. Jobs
+/// without a recorded start count as refused.
+///
+/// # Errors
+/// If the log has no recorded starts.
+pub fn recorded_schedule(log: &JobLog, spec: &ScheduleSpec) -> Result<Scheduled, Error> {
+    let schedule = Schedule::recorded(log, spec.nodes);
+    if schedule.rows.iter().all(|row| row.start.is_none()) {
+        return Err(refused(
+            "the log records no starts or waits to compare with; compare with another policy",
+        ));
+    }
+    Ok(report_schedule(log, &schedule, spec))
+}
+
+fn report_schedule(log: &JobLog, schedule: &Schedule, spec: &ScheduleSpec) -> Scheduled {
+    let classes = size_classes(schedule.machine);
+    let summary = summarise(schedule, Seconds(spec.tau_s), &classes);
+    let full = occupancy(schedule, Seconds(spec.interval_s));
+    Scheduled {
+        tables: vec![
+            columns::schedule_table(log, schedule),
+            columns::occupancy_table(&full),
+        ],
+        meta: json!({"summary": report::summary_json(&summary, schedule)}),
+    }
+}
