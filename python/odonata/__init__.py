@@ -17,6 +17,7 @@ from odonata.checkpoint import Checkpoint
 from odonata.errors import (
     CheckpointError,
     InternalError,
+    JobLogError,
     OdonataError,
     OutputError,
     ScenarioError,
@@ -26,6 +27,7 @@ from odonata.scenario import Scenario
 from odonata.units import Duration, Rate, Size
 
 if TYPE_CHECKING:
+    from odonata.batch import generate_job_log, read_job_log, schedule
     from odonata.results import Result
     from odonata.simulate import run
 
@@ -34,6 +36,7 @@ __all__ = [
     "CheckpointError",
     "Duration",
     "InternalError",
+    "JobLogError",
     "OdonataError",
     "OutputError",
     "Rate",
@@ -42,11 +45,20 @@ __all__ = [
     "ScenarioError",
     "SimulationError",
     "Size",
+    "generate_job_log",
+    "read_job_log",
     "run",
+    "schedule",
 ]
 
 #: Names that are loaded on first use: tables and plots take half a second to import.
-_LAZY = {"Result": "odonata.results", "run": "odonata.simulate"}
+_LAZY = {
+    "Result": "odonata.results",
+    "generate_job_log": "odonata.batch",
+    "read_job_log": "odonata.batch",
+    "run": "odonata.simulate",
+    "schedule": "odonata.batch",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -33,6 +33,53 @@ class ProgressReport(TypedDict):
     packet_hops: int
     fraction: float
 
+class JobLog:
+    """A job log that the engine holds."""
+
+    @staticmethod
+    def read(path: str, spec_json: str) -> JobLog:
+        """Reads a log; options as JSON."""
+
+    @staticmethod
+    def generate(spec_json: str) -> JobLog:
+        """Draws a synthetic log; parameters as JSON."""
+
+    @staticmethod
+    def from_columns(
+        given: dict[str, Any],
+        epoch: int | None = None,
+        machine_nodes: int | None = None,
+        machine_processors: int | None = None,
+        header: list[tuple[str, str]] = ...,
+    ) -> JobLog:
+        """A log from columns: int64 and float64 arrays, lists of texts."""
+
+    def scaled(self, spec_json: str) -> JobLog:
+        """The log scaled; factors as JSON."""
+
+    def __len__(self) -> int:
+        """Number of jobs."""
+
+    def columns(self) -> dict[str, Any]:
+        """The columns by name; ``names`` lists the texts of labels."""
+
+    def meta(self) -> dict[str, Any]:
+        """What the log says of itself."""
+
+    def report(self) -> dict[str, Any] | None:
+        """What the reader counted; ``None`` for a log that was not read."""
+
+    def swf(self) -> bytes:
+        """The log in the Standard Workload Format."""
+
+    def schedule(
+        self, spec_json: str, progress: Callable[[int, int], object] | None = None
+    ) -> dict[str, Any]:
+        """Simulates the log; options as JSON. Returns tables and ``meta``."""
+
+    def recorded(self, spec_json: str) -> dict[str, Any]:
+        """The schedule that the log recorded, with the figures of a simulated one."""
+
 def application_defaults() -> str:
     """Parameters of every application by default, by its name, as JSON."""
 

@@ -101,6 +101,12 @@ class TraceError(OdonataError, ValueError):
     exit_code = ExitCode.USAGE
 
 
+class JobLogError(OdonataError, ValueError):
+    """A job log that cannot be read, or not be scheduled as asked; says what is allowed."""
+
+    exit_code = ExitCode.USAGE
+
+
 class NotRecordedError(OdonataError, ValueError):
     """A question about a result that its run did not record; says what to set."""
 

@@ -232,7 +232,7 @@ class Result:
                 raise OutputError(message) from error
             return directory
         check_output_directory(directory)
-        with _appearing_at_once(directory) as partial:
+        with appearing_at_once(directory) as partial:
             self._write(partial, directory, plots)
         if claim is not None:
             claim.end()
@@ -261,9 +261,9 @@ class Result:
                 data_page_version="2.0",
                 row_group_size=1 << 20,
             )
-        _write_json(directory / RESULT_FILE, {"schema": SCHEMA_VERSION, **self.meta})
-        _write_json(directory / SUMMARY_FILE, self.summary_dict)
-        _write_json(directory / TIMING_FILE, self.timing)
+        write_json(directory / RESULT_FILE, {"schema": SCHEMA_VERSION, **self.meta})
+        write_json(directory / SUMMARY_FILE, self.summary_dict)
+        write_json(directory / TIMING_FILE, self.timing)
 
     @classmethod
     def load(cls, directory: str | os.PathLike[str]) -> Result:
@@ -346,7 +346,7 @@ def unused_directory(stem: str, parent: Path = Path("results")) -> Path:
 
 
 @contextlib.contextmanager
-def _appearing_at_once(directory: Path) -> Iterator[Path]:
+def appearing_at_once(directory: Path) -> Iterator[Path]:
     """A temporary sibling of ``directory`` that takes its name when the block ends well."""
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
@@ -377,6 +377,7 @@ def _reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
-def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Writes a JSON object for people and programs."""
     text = json.dumps(content, indent=2, ensure_ascii=False)
     path.write_text(text + "\n", encoding="utf-8")

@@ -11,11 +11,13 @@ from rich.markup import escape
 
 from odonata.checkpoint import Terminated
 from odonata.cli.bench import bench
+from odonata.cli.log import log
 from odonata.cli.mapping import mapping
 from odonata.cli.ranks import ranks
 from odonata.cli.replay import replay
 from odonata.cli.run import run
 from odonata.cli.saturation import saturation
+from odonata.cli.schedule import schedule
 from odonata.cli.schema import schema
 from odonata.cli.shared import debug_option, progress_terminal
 from odonata.cli.show import show
@@ -37,7 +39,8 @@ def odonata() -> None:
 
 
 COMMANDS = (
-    *(run, replay, show, ranks, saturation, study, verify, topology, mapping, trace, schema, bench),
+    *(run, replay, show, ranks, saturation, study, verify, topology, mapping, trace),
+    *(schedule, log, schema, bench),
 )
 for command in COMMANDS:
     odonata.add_command(command)

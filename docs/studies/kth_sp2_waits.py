@@ -1,0 +1,33 @@
+"""Waits of KTH SP2, recorded and simulated: the figure of docs/scheduling.md.
+
+    .venv/bin/python docs/studies/kth_sp2_waits.py    # seconds; needs ../shared/data
+
+Leaves docs/figures/kth-sp2-waits.png. Where the log is absent it says so and changes nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import odonata
+from odonata.batch import recorded_schedule
+from odonata.batch.plots import SchedulePlots
+
+DOCS = Path(__file__).resolve().parents[1]
+LOG = "shared/data/kth-sp2-jobs/KTH-SP2-1996-2.1-cln.swf"
+
+
+def main() -> None:
+    """Draws the figure."""
+    found = next((above / LOG for above in DOCS.parents if (above / LOG).exists()), None)
+    if found is None:
+        print(f"skipped: there is no ../{LOG}", file=sys.stderr)
+        return
+    log = odonata.read_job_log(found)
+    simulated = [odonata.schedule(log, policy=policy) for policy in ("easy", "conservative")]
+    SchedulePlots([recorded_schedule(log), *simulated]).waits(DOCS / "figures/kth-sp2-waits.png")
+
+
+if __name__ == "__main__":
+    main()

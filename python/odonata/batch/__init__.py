@@ -1,0 +1,19 @@
+"""Job logs and batch schedules: which job of a machine's log starts when, under which policy."""
+
+from __future__ import annotations
+
+from odonata.batch.joblog import JobLog, generate_job_log, read_job_log
+from odonata.batch.options import Multifactor, Window
+from odonata.batch.schedules import Schedule, recorded_schedule, save_schedules, schedule
+
+__all__ = [
+    "JobLog",
+    "Multifactor",
+    "Schedule",
+    "Window",
+    "generate_job_log",
+    "read_job_log",
+    "recorded_schedule",
+    "save_schedules",
+    "schedule",
+]

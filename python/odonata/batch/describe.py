@@ -1,0 +1,87 @@
+"""Job logs in figures."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Any
+
+import numpy as np
+
+from odonata.batch.joblog import STATUSES, JobLog
+from odonata.columns import numbers
+from odonata.display import NO_VALUE
+
+
+def describe_log(log: JobLog) -> dict[str, Any]:
+    """What a log holds: machine, time span, sizes, run times, waits, users, ends."""
+    table, meta = log.jobs, log.meta
+    submit, run, nodes = (numbers(table, name) for name in ("submit_s", "run_s", "nodes"))
+    span_s = int(submit[-1] - submit[0]) if len(submit) else 0
+    machine = meta["machine_nodes"]
+    start = numbers(table, "start_s")
+    columns = {
+        "nodes": nodes,
+        "run time": run,
+        "requested": _known(numbers(table, "requested_s")),
+        "wait": (start - submit)[start >= 0],
+    }
+    counts = np.bincount(table["status"].combine_chunks().indices.to_numpy(), minlength=9)
+    return {
+        "report": log.report,
+        "jobs": len(log),
+        "machine_nodes": machine,
+        "span_s": span_s,
+        "submitted": _submitted(submit, meta["epoch"], span_s),
+        "node_seconds": float((nodes * run.astype(float)).sum()),
+        "offered_load": _load(nodes, run, machine, span_s),
+        "figures": {name: _figures(values) for name, values in columns.items() if len(values)},
+        "users": int(table["user"].combine_chunks().dictionary.__len__()),
+        "statuses": {
+            name: int(count)
+            for name, count in zip(STATUSES, counts, strict=False)
+            if count and name != "unknown"
+        },
+        "header": meta["header"],
+    }
+
+
+def _known(values: Any) -> Any:
+    return values[values >= 0]
+
+
+def _figures(values: Any) -> dict[str, float]:
+    return {
+        "mean": float(values.mean()),
+        "median": float(np.median(values)),
+        "p90": float(np.quantile(values, 0.9, method="inverted_cdf")),
+        "max": float(values.max()),
+    }
+
+
+def _load(nodes: Any, run: Any, machine: int | None, span_s: int) -> str | None:
+    if not machine or not span_s:
+        return None
+    share = float((nodes * run.astype(float)).sum()) / (machine * span_s)
+    return f"{share:.1%} of the machine over that time"
+
+
+def _submitted(submit: Any, epoch: int | None, span_s: int) -> str:
+    if not len(submit):
+        return NO_VALUE
+    if epoch is None:
+        return f"over {span(span_s)}"
+    ends = (datetime.fromtimestamp(epoch + int(at), timezone.utc) for at in submit[[0, -1]])
+    first, last = (end.strftime("%Y-%m-%d %H:%M") for end in ends)
+    return f"{first} to {last} UTC, {span(span_s)}"
+
+
+def span(seconds: float | None) -> str:
+    """A duration as people read it: ``45 s``, ``12.5 min``, ``3.2 h``, ``333 d``."""
+    if seconds is None:
+        return NO_VALUE
+    for length, unit in ((2 * 86400, "d"), (2 * 3600, "h"), (120, "min")):
+        if seconds >= length:
+            divisor = {"d": 86400, "h": 3600, "min": 60}[unit]
+            value = seconds / divisor
+            return f"{value:.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
+    return f"{seconds:.0f} s" if seconds == int(seconds) else f"{seconds:.1f} s"

@@ -1,0 +1,366 @@
+"""Job logs: reading, looking at, changing and writing them."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from odonata import _engine
+from odonata.batch.engine import ask
+from odonata.errors import JobLogError, OutputError
+
+#: What became of a job, by the engine's code.
+STATUSES = (
+    "unknown",
+    "completed",
+    "failed",
+    "cancelled",
+    "timeout",
+    "out-of-memory",
+    "node-fail",
+    "preempted",
+    "requeued",
+)
+
+_LABELS = ("user", "group", "account", "application", "queue", "partition")
+_TEXTS = ("id", "preceding", "node_list")
+_INTEGERS = (
+    "submit_s",
+    "eligible_s",
+    "start_s",
+    "run_s",
+    "requested_s",
+    "nodes",
+    "processors",
+    "requested_processors",
+    "think_s",
+)
+_REALS = ("cpu_s", "memory_kb", "requested_memory_kb", "communication_share")
+
+#: Key of the metadata of a Parquet file of ours.
+_METADATA = b"odonata.job_log"
+
+
+class JobLog:
+    """A job log: jobs in order of submission.
+
+    Attributes:
+        report: What the reader counted: lines, records, jobs, and every rule that applied with
+            its first cases; ``None`` for a log that was not read from a file.
+    """
+
+    def __init__(self, handle: _engine.JobLog) -> None:
+        self._handle = handle
+        self.report: dict[str, Any] | None = handle.report()
+        self._jobs: pa.Table | None = None
+
+    def __len__(self) -> int:
+        return len(self._handle)
+
+    def __repr__(self) -> str:
+        machine = f", {self.machine_nodes:,} nodes" if self.machine_nodes else ""
+        return f"<JobLog of {len(self):,} jobs{machine}>"
+
+    @property
+    def engine(self) -> _engine.JobLog:
+        """The log as the engine holds it."""
+        return self._handle
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What the log says of itself, such as ``epoch``, ``machine_nodes``, ``header``."""
+        return dict(self._handle.meta())
+
+    @property
+    def machine_nodes(self) -> int | None:
+        """Nodes of the machine, where the log says so."""
+        nodes: int | None = self.meta["machine_nodes"]
+        return nodes
+
+    @property
+    def jobs(self) -> pa.Table:
+        """One row per job; ``docs/job-logs.md`` describes the columns."""
+        if self._jobs is None:
+            self._jobs = _table(self._handle.columns())
+        return self._jobs
+
+    @classmethod
+    def from_table(cls, table: Any, *, machine_nodes: int | None = None) -> JobLog:
+        """A log from a table of your own.
+
+        Args:
+            table: An Arrow table, a pandas or a polars data frame. Needs the columns
+                ``submit_s``, ``run_s`` and ``nodes``; understands those of :attr:`jobs`.
+            machine_nodes: Nodes of the machine.
+
+        Raises:
+            JobLogError: If a column is missing or a value makes no sense.
+        """
+        if hasattr(table, "to_arrow"):
+            table = table.to_arrow()
+        if not isinstance(table, pa.Table):
+            table = pa.Table.from_pandas(table, preserve_index=False)
+        meta = {"machine_nodes": machine_nodes} if machine_nodes else {}
+        return cls(_from_arrow(table, meta))
+
+    def scaled(
+        self,
+        *,
+        nodes_factor: float = 1.0,
+        machine_nodes: int | None = None,
+        arrivals_factor: float = 1.0,
+        run_times_factor: float = 1.0,
+    ) -> JobLog:
+        """The log made larger, smaller, denser.
+
+        Args:
+            nodes_factor: Factor of every job's nodes, rounded up.
+            machine_nodes: Nodes of the machine it is made for; larger jobs are cut down to it.
+            arrivals_factor: Factor of the times between submissions; below 1 raises the load.
+            run_times_factor: Factor of run times and requested times.
+
+        Raises:
+            JobLogError: If a factor is not above 0.
+        """
+        spec = {
+            "nodes_factor": nodes_factor,
+            "machine_nodes": machine_nodes,
+            "arrivals_factor": arrivals_factor,
+            "run_times_factor": run_times_factor,
+        }
+        return JobLog(ask(self._handle.scaled, json.dumps(spec)))
+
+    def selected(
+        self, *, first: int | None = None, from_s: int | None = None, until_s: int | None = None
+    ) -> JobLog:
+        """A part of the log.
+
+        Args:
+            first: So many jobs at most.
+            from_s: Submitted at this time of the log or later.
+            until_s: Submitted before this time of the log.
+        """
+        table = self.jobs
+        if from_s is not None:
+            table = table.filter(pc.greater_equal(table["submit_s"], from_s))
+        if until_s is not None:
+            table = table.filter(pc.less(table["submit_s"], until_s))
+        if first is not None:
+            table = table.slice(0, first)
+        part = JobLog(_from_arrow(table, self.meta))
+        part.report = self.report
+        return part
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the log as ``.swf`` (Standard Workload Format) or ``.parquet`` (everything).
+
+        Raises:
+            OutputError: If there is such a file already, it cannot be written, or its name
+                ends in neither.
+        """
+        path = Path(path)
+        if path.exists():
+            raise OutputError(f"{path}: exists already; choose another name, or remove it")
+        if path.suffix not in (".swf", ".parquet"):
+            raise OutputError(f'{path}: found the ending "{path.suffix}"; allowed: .swf, .parquet')
+        try:
+            handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+            partial = Path(name)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    if path.suffix == ".swf":
+                        file.write(self._handle.swf())
+                    else:
+                        metadata = {_METADATA: json.dumps(self.meta).encode()}
+                        table = self.jobs.replace_schema_metadata(metadata)
+                        pq.write_table(
+                            table, file, compression="zstd", compression_level=3, version="2.6"
+                        )
+                mask = os.umask(0)
+                os.umask(mask)
+                partial.chmod(0o666 & ~mask)
+                partial.rename(path)
+            except BaseException:
+                partial.unlink(missing_ok=True)
+                raise
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise OutputError(f"{path}: cannot be written: {reason}") from error
+        return path
+
+
+def read_job_log(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    strict: bool = False,
+    processors_per_node: int | None = None,
+    machine_nodes: int | None = None,
+    columns: Sequence[str] | None = None,
+    separator: str | None = None,
+) -> JobLog:
+    """Reads a job log.
+
+    Args:
+        path: A file in the Standard Workload Format, a dump of ``sacct --parsable2``, a table
+            with a line of names, results of CQSim, or a Parquet file of :meth:`JobLog.save`.
+        format: ``swf``, ``sacct``, ``table``, ``cqsim`` or ``parquet``; found out by default.
+        strict: End at the first fault instead of counting it.
+        processors_per_node: For logs that count processors; by default as the header says.
+        machine_nodes: Nodes of the machine; by default as the header says.
+        columns: Names of the columns of a ``sacct`` dump without header.
+        separator: What stands between its columns.
+
+    Raises:
+        JobLogError: If it is no job log; if ``strict``, also for its first fault.
+    """
+    path = Path(path)
+    if format == "parquet" or (format is None and _is_parquet(path)):
+        return _read_parquet(path, machine_nodes)
+    spec = {
+        "format": format,
+        "strict": strict,
+        "processors_per_node": processors_per_node,
+        "machine_nodes": machine_nodes,
+        "columns": None if columns is None else list(columns),
+        "separator": separator,
+    }
+    return JobLog(ask(_engine.JobLog.read, str(path), json.dumps(spec)))
+
+
+def generate_job_log(
+    *,
+    nodes: int,
+    jobs: int,
+    kind: str = "all",
+    arrivals_factor: float = 1.0,
+    request_factor: float | None = None,
+    seed: int = 1,
+) -> JobLog:
+    """Draws a synthetic log: the model of Lublin and Feitelson (2003).
+
+    Args:
+        nodes: Nodes of the machine, at least 2.
+        jobs: Number of jobs.
+        kind: Parameters of ``all`` jobs, ``batch`` jobs or ``interactive`` ones.
+        arrivals_factor: Factor of the times between submissions; below 1 raises the load.
+        request_factor: Requested time in run times; by default nothing is requested.
+        seed: Equal seeds give equal logs.
+
+    Raises:
+        JobLogError: If a parameter is out of range.
+    """
+    spec = {
+        "kind": kind,
+        "nodes": nodes,
+        "jobs": jobs,
+        "arrivals_factor": arrivals_factor,
+        "request_factor": request_factor,
+        "seed": seed,
+    }
+    return JobLog(ask(_engine.JobLog.generate, json.dumps(spec)))
+
+
+def _is_parquet(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == b"PAR1"
+    except OSError:
+        return False
+
+
+def _read_parquet(path: Path, machine_nodes: int | None) -> JobLog:
+    try:
+        table = pq.read_table(path, partitioning=None)
+    except (OSError, pa.ArrowException) as error:
+        raise JobLogError(f"{path}: cannot be read: {error}") from error
+    if "schedule" in table.column_names:
+        raise JobLogError(
+            f"{path}: holds schedules, not a job log; their log is named in result.json beside it"
+        )
+    meta = json.loads((table.schema.metadata or {}).get(_METADATA, b"{}"))
+    if machine_nodes is not None:
+        meta["machine_nodes"] = machine_nodes
+    try:
+        log = JobLog(_from_arrow(table, meta))
+    except JobLogError as error:
+        raise JobLogError(f"{path}: {error}") from None
+    count = len(log)
+    log.report = {
+        "file": str(path),
+        "format": "parquet",
+        "lines": count,
+        "comments": 0,
+        "blank": 0,
+        "continued": 0,
+        "records": count,
+        "jobs": count,
+        "dropped": 0,
+        "rules": [],
+    }
+    return log
+
+
+def _table(columns: Mapping[str, Any]) -> pa.Table:
+    """The engine's columns as an Arrow table: absent values are null, labels texts."""
+    names = columns["names"]
+    arrays: dict[str, pa.Array] = {}
+    for name, values in columns.items():
+        if name == "names":
+            continue
+        if name in _LABELS:
+            # Each column keeps only the texts it uses.
+            used, codes = np.unique(values, return_inverse=True)
+            texts = [names[code] for code in used if code >= 0]
+            shift = 1 if len(used) and used[0] < 0 else 0
+            indices = pa.array(codes - shift, pa.int32(), mask=values < 0)
+            arrays[name] = pa.DictionaryArray.from_arrays(indices, pa.array(texts, pa.string()))
+        elif name == "status":
+            arrays[name] = pa.DictionaryArray.from_arrays(
+                pa.array(values, pa.int8()), pa.array(STATUSES)
+            )
+        elif name in _TEXTS:
+            arrays[name] = pa.array([text or None for text in values], pa.string())
+        elif name in _REALS:
+            arrays[name] = pa.array(values, pa.float64(), mask=np.isnan(values))
+        elif name in ("submit_s", "run_s", "nodes"):
+            arrays[name] = pa.array(values, pa.int64())
+        else:
+            arrays[name] = pa.array(values, pa.int64(), mask=values < 0)
+    return pa.table(arrays)
+
+
+def _from_arrow(table: pa.Table, meta: Mapping[str, Any]) -> _engine.JobLog:
+    """The engine's log of an Arrow table."""
+    columns: dict[str, Any] = {}
+    for name in table.column_names:
+        column = table[name]
+        try:
+            if name in _INTEGERS:
+                filled = pc.fill_null(column.cast(pa.int64()), -1)
+                columns[name] = np.ascontiguousarray(filled.to_numpy(), dtype=np.int64)
+            elif name in _REALS:
+                filled = pc.fill_null(column.cast(pa.float64()), float("nan"))
+                columns[name] = np.ascontiguousarray(filled.to_numpy(), dtype=np.float64)
+            elif name in _LABELS or name in _TEXTS or name == "status":
+                columns[name] = [text or "" for text in column.cast(pa.string()).to_pylist()]
+        except pa.ArrowException as error:
+            raise JobLogError(f"column {name}: {error}") from None
+    header = [(str(key), str(value)) for key, value in meta.get("header", [])]
+    return ask(
+        _engine.JobLog.from_columns,
+        columns,
+        meta.get("epoch"),
+        meta.get("machine_nodes"),
+        meta.get("machine_processors"),
+        header,
+    )

@@ -1,0 +1,236 @@
+"""What a schedule can be told, checked and in the engine's form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from odonata.errors import JobLogError
+from odonata.units import Quantity, UnitError
+
+#: Names of the queue orders, and what the engine calls them.
+ORDERS = {
+    "fcfs": "fcfs",
+    "sjf": "shortest",
+    "ljf": "longest",
+    "smallest": "smallest",
+    "largest": "largest",
+    "wfp": "wfp",
+    "multifactor": "multifactor",
+}
+
+POLICIES = ("fcfs", "easy", "conservative", "conservative-replanned")
+
+
+class Span(Quantity):
+    """A duration of job logs, in whole seconds."""
+
+    kind = "a duration"
+    base_unit = "s"
+    example = "30 min"
+    units: ClassVar[Mapping[str, Fraction]] = {
+        "s": Fraction(1),
+        "min": Fraction(60),
+        "h": Fraction(3600),
+        "d": Fraction(86400),
+        "w": Fraction(7 * 86400),
+    }
+    printed_units = ("s", "min", "h", "d")
+
+
+def seconds(what: str, value: str | int) -> int:
+    """A duration such as ``"30 min"``, or a number of seconds.
+
+    Raises:
+        JobLogError: If it is none.
+    """
+    try:
+        return int(Span(value))
+    except UnitError as error:
+        raise JobLogError(f"{what}: {error}") from None
+
+
+@dataclass(frozen=True)
+class Multifactor:
+    """Slurm's multifactor priority: weights and times.
+
+    Attributes:
+        age: Weight of the wait, in units of ``max_age``, at most 1.
+        size: Weight of the share of the machine.
+        fair_share: Weight of 2^(−usage / share); all users have equal shares.
+        max_age: Wait that counts as age 1.
+        half_life: Time after which usage counts half; 0 for never.
+        favour_small: Whether small jobs, not large ones, are favoured.
+    """
+
+    age: float = 1000.0
+    size: float = 1000.0
+    fair_share: float = 1000.0
+    max_age: str | int = "7 d"
+    half_life: str | int = "7 d"
+    favour_small: bool = False
+
+    def for_engine(self) -> dict[str, Any]:
+        """In the engine's form."""
+        return {
+            "kind": "multifactor",
+            "age": self.age,
+            "size": self.size,
+            "fair_share": self.fair_share,
+            "max_age_s": seconds("max_age", self.max_age),
+            "half_life_s": seconds("half_life", self.half_life),
+            "favour_small": self.favour_small,
+        }
+
+
+@dataclass(frozen=True)
+class Window:
+    """Nodes that are withheld for a time: maintenance, or a reservation for users.
+
+    Attributes:
+        start: First second, in the log's time.
+        end: The second after the last.
+        nodes: How many; ``None`` for the whole machine.
+        users: Whose jobs may run on them within the window; none for maintenance.
+        name: For messages.
+    """
+
+    start: int
+    end: int
+    nodes: int | None = None
+    users: tuple[str, ...] = ()
+    name: str = "window"
+
+    def for_engine(self) -> dict[str, Any]:
+        """In the engine's form."""
+        return {
+            "name": self.name,
+            "start_s": self.start,
+            "end_s": self.end,
+            "nodes": self.nodes,
+            "users": list(self.users),
+        }
+
+
+def moment(text: str, first: int, epoch: int | None) -> int:
+    """A point in a log's time.
+
+    Args:
+        text: ``2022-03-01T08:00`` (UTC), or a duration after the first submission: ``12 h``.
+        first: The first submission.
+        epoch: Unix time of the log's second 0, where known.
+
+    Raises:
+        JobLogError: If it is neither, or a date and the log has none.
+    """
+    try:
+        date = datetime.fromisoformat(text.strip())
+    except ValueError:
+        try:
+            return first + int(Span(text))
+        except UnitError:
+            raise JobLogError(
+                f'found "{text}"; allowed: a date such as 2022-03-01T08:00 (UTC), or a duration '
+                'after the first submission such as "12 h" '
+            ) from None
+    if epoch is None:
+        raise JobLogError(
+            f'found the date "{text}", but the log does not say when its second 0 is; give a '
+            "duration after the first submission, such as 12 h"
+        )
+    if date.tzinfo is None:
+        date = date.replace(tzinfo=timezone.utc)
+    return int(date.timestamp()) - epoch
+
+
+def window(text: str, name: str, first: int, epoch: int | None) -> Window:
+    """Reads ``START..END``, ``START..END,NODES`` or ``START..END,NODES,USER,USER…``.
+
+    Raises:
+        JobLogError: If it is none of them.
+    """
+    times, *more = text.split(",")
+    start, dots, end = times.partition("..")
+    if not dots:
+        raise JobLogError(
+            f'{name}: found "{text}"; allowed: START..END, START..END,NODES or '
+            "START..END,NODES,USER,USER"
+        )
+    try:
+        nodes = int(more[0]) if more and more[0].strip() else None
+    except ValueError:
+        raise JobLogError(f'{name}: found "{more[0]}" nodes; allowed: a whole number') from None
+    try:
+        begin, stop = moment(start, first, epoch), moment(end, first, epoch)
+    except JobLogError as error:
+        raise JobLogError(f"{name}: {error}") from None
+    users = tuple(user.strip() for user in more[1:])
+    return Window(begin, stop, nodes, users, name)
+
+
+def policy_for_engine(policy: str) -> Any:
+    """A policy's name in the engine's form.
+
+    Raises:
+        JobLogError: If there is no such policy.
+    """
+    if policy in POLICIES:
+        return policy
+    kind, colon, depth = policy.partition(":")
+    if kind == "depth" and colon and depth.isdigit():
+        return {"depth": int(depth)}
+    allowed = ", ".join((*POLICIES, "depth:N (reservations for the first N)"))
+    raise JobLogError(f'policy: found "{policy}"; allowed: {allowed}')
+
+
+def order_for_engine(order: str | Multifactor) -> dict[str, Any]:
+    """An order in the engine's form.
+
+    Raises:
+        JobLogError: If there is no such order.
+    """
+    if isinstance(order, Multifactor):
+        return order.for_engine()
+    if order == "multifactor":
+        return Multifactor().for_engine()
+    if order not in ORDERS:
+        raise JobLogError(f'order: found "{order}"; allowed: {", ".join(ORDERS)}')
+    return {"kind": ORDERS[order]}
+
+
+def estimate_for_engine(what: str, estimate: str | float) -> Any:
+    """``requested``, ``perfect``, or a multiple of the run time, in the engine's form.
+
+    Raises:
+        JobLogError: If it is none of them.
+    """
+    if estimate in ("requested", "perfect"):
+        return estimate
+    try:
+        return {"factor": float(estimate)}
+    except ValueError:
+        raise JobLogError(
+            f'{what}: found "{estimate}"; allowed: requested, perfect, or a multiple of the run '
+            "time such as 2"
+        ) from None
+
+
+def passes_for_engine(every: str | int | None, per_event: bool) -> Any:
+    """When the scheduler works, in the engine's form.
+
+    Raises:
+        JobLogError: If the interval is none, or both are given.
+    """
+    if every is not None and per_event:
+        raise JobLogError("every, per_event: the scheduler works at intervals or after every event")
+    if every is not None:
+        return {"every-s": seconds("every", every)}
+    return "event" if per_event else "instant"
+
+
+def windows_for_engine(windows: Sequence[Window]) -> list[dict[str, Any]]:
+    """Windows in the engine's form."""
+    return [window.for_engine() for window in windows]

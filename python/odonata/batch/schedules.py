@@ -1,0 +1,264 @@
+"""Schedules: simulated ones, and the one that a log recorded."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from odonata.batch.engine import ask
+from odonata.batch.joblog import JobLog, read_job_log
+from odonata.batch.options import (
+    Multifactor,
+    Window,
+    estimate_for_engine,
+    order_for_engine,
+    passes_for_engine,
+    policy_for_engine,
+    seconds,
+    windows_for_engine,
+)
+from odonata.errors import JobLogError
+from odonata.results import appearing_at_once, check_output_directory, write_json
+
+if TYPE_CHECKING:
+    from odonata.batch.plots import SchedulePlots
+
+#: What became of a job, and how it came to start, by the engine's codes.
+FATES = ("finished", "killed", "refused")
+STARTED = ("in-order", "backfilled", "reservation")
+
+
+class Schedule:
+    """When every job of a log started and ended.
+
+    Attributes:
+        name: What it is called in comparisons, such as ``easy``.
+        machine_nodes: Nodes of the machine.
+        options: How it was made, in the engine's form.
+        jobs: One row per job of the log (``docs/scheduling.md`` describes the columns).
+        occupancy: Nodes in use and jobs waiting, a row per interval.
+        summary: Its figures.
+        cost: CPU seconds and passes of the scheduler; empty for a recorded schedule.
+    """
+
+    def __init__(
+        self, name: str, machine_nodes: int, options: Mapping[str, Any], raw: Mapping[str, Any]
+    ) -> None:
+        self.name = name
+        self.machine_nodes = machine_nodes
+        self.options = dict(options)
+        self.jobs = _jobs(raw["jobs"])
+        self.occupancy = pa.table(
+            {
+                name: pa.array(values, pa.int64() if name == "time_s" else pa.float64())
+                for name, values in raw["occupancy"].items()
+            }
+        )
+        self.summary: dict[str, Any] = raw["meta"]["summary"]
+        self.cost: dict[str, Any] = raw["meta"].get("cost", {})
+
+    def __repr__(self) -> str:
+        return f"<Schedule {self.name} of {self.jobs.num_rows:,} jobs>"
+
+    @property
+    def plot(self) -> SchedulePlots:
+        """Pictures of it."""
+        from odonata.batch.plots import SchedulePlots
+
+        return SchedulePlots([self])
+
+
+def schedule(
+    log: JobLog | str | os.PathLike[str],
+    *,
+    nodes: int | None = None,
+    policy: str = "easy",
+    order: str | Multifactor = "fcfs",
+    estimates: str | float = "requested",
+    running_estimates: str | float | None = None,
+    enforce_limits: bool = True,
+    every: str | int | None = None,
+    per_event: bool = False,
+    eligible: bool = False,
+    cut_larger: bool = False,
+    share_processors: int | None = None,
+    windows: Sequence[Window] = (),
+    tau: str | int = "10 s",
+    interval: str | int = "1 min",
+    name: str | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Schedule:
+    """Simulates when the jobs of a log start.
+
+    Args:
+        log: The log, or its file.
+        nodes: Nodes of the machine; by default as the log says.
+        policy: ``fcfs`` (nobody overtakes), ``easy``, ``conservative``,
+            ``conservative-replanned``, or ``depth:N`` (reservations for the first N jobs).
+        order: Order of the queue: ``fcfs``, ``sjf``, ``ljf``, ``smallest``, ``largest``,
+            ``wfp``, ``multifactor``, or a :class:`Multifactor`.
+        estimates: What the scheduler believes of run times: ``requested``, ``perfect``, or a
+            multiple of the run time.
+        running_estimates: The same of running jobs, if it differs.
+        enforce_limits: Whether jobs are killed when their requested time is over.
+        every: The scheduler works at multiples of this time, e.g. ``"30 s"``; by default
+            whenever something happens.
+        per_event: It works after every single event, also within a second.
+        eligible: Jobs come when they become eligible, where the log knows that.
+        cut_larger: Jobs larger than the machine are cut down to it, not refused.
+        share_processors: Jobs share nodes of so many processors.
+        windows: Maintenance and reservations.
+        tau: Least run time in the bounded slowdown.
+        interval: Of the rows of :attr:`Schedule.occupancy`.
+        name: What to call it; by default after policy and order.
+        progress: Is called with the number of jobs that have ended and of all.
+
+    Raises:
+        JobLogError: If the log cannot be read, or an option makes no sense.
+        KeyboardInterrupt: If it was interrupted.
+    """
+    if not isinstance(log, JobLog):
+        log = read_job_log(log)
+    spec: dict[str, Any] = {
+        "nodes": _nodes(log, nodes),
+        "policy": policy_for_engine(policy),
+        "order": order_for_engine(order),
+        "waiting_estimate": estimate_for_engine("estimates", estimates),
+        "running_estimate": estimate_for_engine(
+            "running_estimates", estimates if running_estimates is None else running_estimates
+        ),
+        "enforce_limits": enforce_limits,
+        "passes": passes_for_engine(every, per_event),
+        "eligible": eligible,
+        "cut_larger": cut_larger,
+        "share_processors": share_processors,
+        "windows": windows_for_engine(windows),
+        "tau_s": seconds("tau", tau),
+        "interval_s": seconds("interval", interval),
+    }
+    order_name = order if isinstance(order, str) else "multifactor"
+    default = policy if order_name == "fcfs" else f"{policy}/{order_name}"
+    raw = ask(log.engine.schedule, json.dumps(spec), progress)
+    return Schedule(name or default, spec["nodes"], spec, raw)
+
+
+def recorded_schedule(
+    log: JobLog,
+    *,
+    nodes: int | None = None,
+    tau: str | int = "10 s",
+    interval: str | int = "1 min",
+) -> Schedule:
+    """The schedule that a log recorded, with the same tables and figures as a simulated one.
+
+    Raises:
+        JobLogError: If the log records no starts.
+    """
+    spec: dict[str, Any] = {
+        "nodes": _nodes(log, nodes),
+        "policy": "fcfs",
+        "order": {"kind": "fcfs"},
+        "waiting_estimate": "requested",
+        "running_estimate": "requested",
+        "enforce_limits": True,
+        "passes": "instant",
+        "eligible": False,
+        "cut_larger": False,
+        "share_processors": None,
+        "windows": [],
+        "tau_s": seconds("tau", tau),
+        "interval_s": seconds("interval", interval),
+    }
+    raw = ask(log.engine.recorded, json.dumps(spec))
+    return Schedule("recorded", spec["nodes"], {}, raw)
+
+
+def save_schedules(
+    schedules: Sequence[Schedule],
+    directory: str | os.PathLike[str],
+    *,
+    source: Mapping[str, Any] | None = None,
+    plots: bool = False,
+) -> Path:
+    """Writes schedules of one log to a directory that appears complete or not at all.
+
+    Args:
+        schedules: With different names; the first is what the others are compared with.
+        directory: Must not exist yet, or be empty.
+        source: What to keep of where they come from, such as the log's file and report.
+        plots: Whether to draw the pictures too.
+
+    Returns:
+        The directory.
+
+    Raises:
+        OutputError: If the directory holds something already or cannot be written.
+    """
+    from odonata import _engine
+
+    directory = Path(directory)
+    check_output_directory(directory)
+    with appearing_at_once(directory) as partial:
+        for table in ("jobs", "occupancy"):
+            parts = [_named(getattr(one, table), one.name, schedules) for one in schedules]
+            pq.write_table(
+                pa.concat_tables(parts, promote_options="permissive").unify_dictionaries(),
+                partial / f"{table}.parquet",
+                compression="zstd",
+                compression_level=3,
+                version="2.6",
+                data_page_version="2.0",
+                row_group_size=1 << 20,
+            )
+        write_json(partial / "summary.json", {one.name: one.summary for one in schedules})
+        content = {
+            "version": _engine.VERSION,
+            "machine_nodes": schedules[0].machine_nodes,
+            "log": dict(source or {}),
+            "schedules": {one.name: one.options for one in schedules},
+        }
+        write_json(partial / "result.json", content)
+        write_json(partial / "timing.json", {one.name: one.cost for one in schedules})
+        if plots:
+            from odonata.batch.plots import SchedulePlots
+
+            SchedulePlots(schedules).save_all(partial)
+    return directory
+
+
+def _named(table: pa.Table, name: str, schedules: Sequence[Schedule]) -> pa.Table:
+    """A table with the schedule's name as its first column."""
+    names = [one.name for one in schedules]
+    codes = pa.array(np.full(table.num_rows, names.index(name), np.int8))
+    column = pa.DictionaryArray.from_arrays(codes, pa.array(names))
+    return table.add_column(0, "schedule", column)
+
+
+def _nodes(log: JobLog, nodes: int | None) -> int:
+    found = log.machine_nodes if nodes is None else nodes
+    if found is None:
+        raise JobLogError("nodes: the log does not say how many nodes the machine has; name them")
+    return found
+
+
+def _jobs(columns: Mapping[str, Any]) -> pa.Table:
+    arrays: dict[str, pa.Array] = {}
+    for name, values in columns.items():
+        if name in ("fate", "started"):
+            labels = pa.array(FATES if name == "fate" else STARTED)
+            indices = pa.array(values, pa.int8(), mask=values < 0)
+            arrays[name] = pa.DictionaryArray.from_arrays(indices, labels)
+        elif name in ("id", "user", "reason"):
+            arrays[name] = pa.array([text or None for text in values], pa.string())
+        elif name in ("nodes", "submit_s"):
+            arrays[name] = pa.array(values, pa.int64())
+        else:
+            arrays[name] = pa.array(values, pa.int64(), mask=values < 0)
+    return pa.table(arrays)

@@ -1,0 +1,321 @@
+"""``odonata log``: job logs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from odonata.cli.shared import Command, debug_option, json_option, new_file, print_json, terminal
+
+if TYPE_CHECKING:
+    from odonata.batch import JobLog
+
+
+def log_options(command: Command) -> Command:
+    """Adds the argument LOG and how to read it."""
+    options: list[Callable[[Command], Command]] = [
+        click.argument("log", type=click.Path(path_type=Path)),
+        click.option(
+            "--format",
+            "format_",
+            type=click.Choice(["swf", "sacct", "table", "cqsim", "parquet"]),
+            help="Format of LOG.  [default: found out]",
+        ),
+        click.option(
+            "--strict",
+            is_flag=True,
+            help="End at the log's first fault, with its line, instead of counting it.",
+        ),
+        click.option(
+            "--processors-per-node",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="For logs that count processors.  [default: as the header says, or 1]",
+        ),
+        click.option(
+            "--columns",
+            metavar="NAME,NAME…",
+            help="Names of the columns of a sacct dump without header.",
+        ),
+        click.option(
+            "--separator",
+            metavar="TEXT",
+            help="What stands between the columns of a sacct dump.  [default: as in its header]",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def read_log(
+    log: Path,
+    format_: str | None,
+    strict: bool,
+    processors_per_node: int | None,
+    columns: str | None,
+    separator: str | None,
+    machine_nodes: int | None = None,
+) -> JobLog:
+    """Reads a log as the options say.
+
+    Raises:
+        JobLogError: If it is none, or the first fault of it if reading is strict.
+    """
+    from odonata.batch import read_job_log
+
+    return read_job_log(
+        log,
+        format=format_,
+        strict=strict,
+        processors_per_node=processors_per_node,
+        machine_nodes=machine_nodes,
+        columns=None if columns is None else [name.strip() for name in columns.split(",")],
+        separator=separator,
+    )
+
+
+@click.group()
+@debug_option
+def log() -> None:
+    """Look at job logs, convert them, draw synthetic ones."""
+
+
+@log.command()
+@log_options
+@click.option(
+    "--nodes",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Nodes of the machine, to count jobs that are larger.  [default: as the log says]",
+)
+@json_option
+@debug_option
+def describe(log: Path, nodes: int | None, as_json: bool, **how: Any) -> None:
+    """Print what a job log holds, and what is wrong with it.
+
+    LOG is a file in the Standard Workload Format, a dump of `sacct --parsable2`, a table with a
+    line of names (Submit, Runtime, Nodes …), results of CQSim, or a Parquet file of `odonata log
+    convert`.
+    """
+    from odonata.batch.describe import describe_log
+
+    read = read_log(log, machine_nodes=nodes, **how)
+    described = describe_log(read)
+    if as_json:
+        print_json(described)
+        return
+    console = terminal()
+    print_report(console, described["report"], examples=True)
+    _print_described(console, described)
+
+
+@log.command()
+@log_options
+@click.argument("output", type=click.Path(path_type=Path))
+@click.option(
+    "--nodes-factor",
+    type=float,
+    default=1.0,
+    metavar="X",
+    help="Factor of every job's nodes, rounded up.",
+)
+@click.option(
+    "--machine-nodes",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Nodes of the machine that the new log is for; larger jobs are cut down to it.",
+)
+@click.option(
+    "--arrivals-factor",
+    type=float,
+    default=1.0,
+    metavar="X",
+    help="Factor of the times between submissions; below 1 raises the load.",
+)
+@click.option(
+    "--run-times-factor",
+    type=float,
+    default=1.0,
+    metavar="X",
+    help="Factor of run times and requested times.",
+)
+@click.option(
+    "--first", type=click.IntRange(min=1), metavar="N", help="Keep the first N jobs only."
+)
+@click.option(
+    "--from",
+    "from_",
+    metavar="TIME",
+    help="Keep jobs submitted from here on: a date such as 2022-03-01T08:00 (UTC), or a duration "
+    "after the first submission such as 12h.",
+)
+@click.option("--until", metavar="TIME", help="Keep jobs submitted before this.")
+@json_option
+@debug_option
+def convert(
+    log: Path,
+    output: Path,
+    nodes_factor: float,
+    machine_nodes: int | None,
+    arrivals_factor: float,
+    run_times_factor: float,
+    first: int | None,
+    from_: str | None,
+    until: str | None,
+    as_json: bool,
+    **how: Any,
+) -> None:
+    """Write a job log as another file: .swf, or .parquet, which keeps everything.
+
+    Cuts and scales it on the way: --nodes-factor 2 --machine-nodes 82944 is how Feng et al.
+    (2023) enlarge the log of Mira.
+    """
+    from odonata.batch.options import moment
+
+    new_file(output)
+    read = read_log(log, **how)
+    if first is not None or from_ is not None or until is not None:
+        begin = int(read.jobs["submit_s"][0].as_py()) if len(read) else 0
+        epoch = read.meta["epoch"]
+        read = read.selected(
+            first=first,
+            from_s=None if from_ is None else moment(from_, begin, epoch),
+            until_s=None if until is None else moment(until, begin, epoch),
+        )
+    scaled = read.scaled(
+        nodes_factor=nodes_factor,
+        machine_nodes=machine_nodes,
+        arrivals_factor=arrivals_factor,
+        run_times_factor=run_times_factor,
+    )
+    scaled.save(output)
+    if as_json:
+        print_json({"file": str(output), "jobs": len(scaled), "report": read.report})
+        return
+    console = terminal()
+    if read.report is not None:
+        print_report(console, read.report)
+    console.print(f"{len(scaled):,} jobs in {escape(str(output))}")
+
+
+@log.command()
+@click.argument("output", type=click.Path(path_type=Path))
+@click.option(
+    "--nodes",
+    type=click.IntRange(min=2),
+    required=True,
+    metavar="N",
+    help="Nodes of the machine.",
+)
+@click.option(
+    "--jobs", type=click.IntRange(1, 10**7), required=True, metavar="N", help="Number of jobs."
+)
+@click.option(
+    "--kind",
+    type=click.Choice(["all", "batch", "interactive"]),
+    default="all",
+    show_default=True,
+    help="Which jobs of the model.",
+)
+@click.option(
+    "--arrivals-factor",
+    type=float,
+    default=1.0,
+    metavar="X",
+    help="Factor of the times between submissions; below 1 raises the load.",
+)
+@click.option(
+    "--request-factor",
+    type=float,
+    metavar="X",
+    help="Requested time in run times, at least 1.  [default: nothing is requested]",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, metavar="N")
+@json_option
+@debug_option
+def generate(
+    output: Path,
+    nodes: int,
+    jobs: int,
+    kind: str,
+    arrivals_factor: float,
+    request_factor: float | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Draw a synthetic job log, by the model of Lublin and Feitelson (2003).
+
+    OUTPUT ends in .swf or .parquet.
+    """
+    from odonata.batch import generate_job_log
+
+    new_file(output)
+    drawn = generate_job_log(
+        nodes=nodes,
+        jobs=jobs,
+        kind=kind,
+        arrivals_factor=arrivals_factor,
+        request_factor=request_factor,
+        seed=seed,
+    )
+    drawn.save(output)
+    if as_json:
+        print_json({"file": str(output), "jobs": len(drawn)})
+    else:
+        terminal().print(f"{len(drawn):,} jobs in {escape(str(output))}")
+
+
+def print_report(console: Console, report: dict[str, Any], *, examples: bool = False) -> None:
+    """Prints what a reader counted; nothing of rules that did not apply."""
+    dropped = f", {report['dropped']:,} dropped" if report["dropped"] else ""
+    console.print(
+        f"[bold]{escape(report['file'])}[/]: {report['format']}, {report['records']:,} records, "
+        f"{report['jobs']:,} jobs{dropped}",
+        soft_wrap=True,
+    )
+    if not report["rules"]:
+        return
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for column in ("rule", "records", "", "what it is"):
+        table.add_column(column, justify="right" if column == "records" else "left")
+    for rule in report["rules"]:
+        table.add_row(
+            rule["rule"], f"{rule['count']:,}", rule["action"], escape(rule["explanation"])
+        )
+        if examples and rule["fault"]:
+            for example in rule["examples"]:
+                found = f": {example['found']}" if example["found"] else ""
+                table.add_row("", "", "", f"[dim]line {example['line']}{escape(found)}[/]")
+    console.print(table)
+
+
+def _print_described(console: Console, described: dict[str, Any]) -> None:
+    from odonata.batch.describe import span
+
+    machine = described["machine_nodes"]
+    rows = [
+        ("machine", f"{machine:,} nodes" if machine else "the log does not say"),
+        ("submitted", described["submitted"]),
+        ("offered load", described["offered_load"] or "–"),
+    ]
+    for name, figures in described["figures"].items():
+        shown = [
+            f"{which} {span(figures[which]) if name != 'nodes' else format(figures[which], ',.0f')}"
+            for which in ("mean", "median", "p90", "max")
+        ]
+        rows.append((name, ", ".join(shown)))
+    rows.append(("users", f"{described['users']:,}" if described["users"] else "–"))
+    width = max(len(name) for name, _ in rows)
+    for name, text in rows:
+        console.print(f"  {name:<{width}}  {escape(str(text))}", soft_wrap=True)
+    if described["statuses"]:
+        ends = ", ".join(f"{name} {count:,}" for name, count in described["statuses"].items())
+        console.print(f"  {'ends':<{width}}  {escape(ends)}", soft_wrap=True)

@@ -1,0 +1,329 @@
+"""Job logs and schedules: Python and command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import odonata
+from odonata.batch import (
+    JobLog,
+    Multifactor,
+    Window,
+    recorded_schedule,
+    save_schedules,
+)
+from odonata.cli.main import explain
+from odonata.cli.main import odonata as command
+from odonata.errors import ExitCode, JobLogError, OutputError
+
+
+def swf(*jobs: tuple[int, int, int, int]) -> str:
+    """A log of 10 nodes; submission, nodes, run time and requested time of each job."""
+    lines = ["; MaxNodes: 10", "; UnixStartTime: 1640995200"]
+    for number, (submit, nodes, run, requested) in enumerate(jobs, 1):
+        lines.append(
+            f"{number} {submit} 5 {run} {nodes} -1 -1 {nodes} {requested} -1 1 {number % 2 + 1} "
+            "-1 -1 -1 -1 -1 -1"
+        )
+    return "\n".join(lines) + "\n"
+
+
+#: A holds 6 of 10 nodes until 10, B waits for it, D fits beside A and C does not: the worked
+#: example of crates/scheduler/src/batch/tests.rs, where the numbers are derived.
+EXAMPLE = ((0, 6, 10, 10), (1, 8, 10, 10), (2, 4, 9, 9), (2, 4, 8, 8), (3, 2, 100, 100))
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "example.swf"
+    path.write_text(swf(*EXAMPLE))
+    return path
+
+
+def starts(schedule: Any) -> list[int]:
+    return schedule.jobs["start_s"].to_pylist()
+
+
+def test_easy_of_the_worked_example(log: Path) -> None:
+    schedule = odonata.schedule(log)
+    assert starts(schedule) == [0, 10, 20, 2, 10]
+    assert starts(odonata.schedule(log, policy="fcfs")) == [0, 10, 20, 20, 20]
+    table = schedule.jobs.to_pandas()
+    assert table["wait_s"].tolist() == [0, 9, 18, 0, 7]
+    assert table["started"].tolist() == [
+        "in-order",
+        "in-order",
+        "in-order",
+        "backfilled",
+        "backfilled",
+    ]
+    assert table["recorded_wait_s"].tolist() == [5] * 5
+    assert schedule.summary["wait_s"]["mean"] == pytest.approx(34 / 5)
+    assert schedule.summary["makespan_s"] == 110
+    # 60 + 80 + 36 + 32 + 200 node-seconds on 10 nodes for 110 s.
+    assert schedule.summary["utilisation"] == pytest.approx(408 / 1100)
+
+
+def test_options_reach_the_engine(log: Path) -> None:
+    assert starts(odonata.schedule(log, policy="depth:2")) == [0, 10, 20, 2, 10]
+    # From the first submission on at multiples of 15 s: 0, 15, 30 …
+    assert starts(odonata.schedule(log, policy="fcfs", every="15 s")) == [0, 15, 30, 30, 30]
+    window = Window(start=5, end=50, name="repair")
+    # A and B could not end before 5 s; everything starts when the machine is back.
+    repaired = odonata.schedule(log, policy="fcfs", windows=[window])
+    assert starts(repaired) == [50, 60, 70, 70, 70]
+    multifactor = odonata.schedule(
+        log, policy="fcfs", order=Multifactor(age=0, size=1, fair_share=0)
+    )
+    assert starts(multifactor) == starts(odonata.schedule(log, policy="fcfs", order="largest"))
+    # The log asks for as many processors as nodes; 20 of them hold A, B, C and E at once
+    # (6 + 8 + 4 + 2), and D follows when A ends.
+    shared = odonata.schedule(log, share_processors=2)
+    assert shared.summary["machine"] == 20
+    assert starts(shared) == [0, 1, 2, 10, 3]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"policy": "eazy"}, 'policy: found "eazy"; allowed: fcfs, easy'),
+        ({"order": "random"}, 'order: found "random"; allowed: fcfs, sjf'),
+        ({"estimates": "good"}, 'estimates: found "good"; allowed: requested, perfect'),
+        ({"estimates": 0.5}, "estimates are 0.5 times the run time; allowed: numbers from 1"),
+        ({"every": "3 parsec"}, 'every: found unit "parsec"'),
+        ({"every": "1 s", "per_event": True}, "at intervals or after every event"),
+        ({"windows": [Window(9, 5)]}, "its end must lie after its start"),
+        ({"windows": [Window(0, 5, nodes=11)]}, "withholds 11 nodes, but the machine has"),
+        ({"nodes": 0}, "the machine has 0 nodes"),
+        ({"tau": 0}, "tau_s: found 0; allowed: at least 1 s"),
+    ],
+)
+def test_wrong_options_are_explained(log: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(JobLogError) as error:
+        odonata.schedule(log, **options)
+    assert message in str(error.value)
+
+
+def test_a_log_survives_parquet_and_swf(log: Path, tmp_path: Path) -> None:
+    read = odonata.read_job_log(log)
+    for ending in ("parquet", "swf"):
+        again = odonata.read_job_log(read.save(tmp_path / f"copy.{ending}"))
+        assert again.jobs.equals(read.jobs)
+        assert again.meta["epoch"] == 1640995200
+        assert again.machine_nodes == 10
+    with pytest.raises(OutputError, match="exists already"):
+        read.save(tmp_path / "copy.swf")
+    with pytest.raises(OutputError, match=r"allowed: \.swf, \.parquet"):
+        read.save(tmp_path / "copy.csv")
+
+
+def test_a_table_of_ones_own_is_a_log(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"submit_s": [5, 0], "run_s": [10, 20], "nodes": [1, 2], "user": ["ann", None]}
+    )
+    log = JobLog.from_table(frame, machine_nodes=4)
+    assert log.jobs["submit_s"].to_pylist() == [0, 5]
+    assert log.jobs["user"].to_pylist() == [None, "ann"]
+    assert len(odonata.schedule(log).jobs) == 2
+    with pytest.raises(JobLogError, match="needs a column nodes"):
+        JobLog.from_table(frame.drop(columns="nodes"))
+    with pytest.raises(JobLogError, match="row 0"):
+        JobLog.from_table(frame.assign(nodes=0))
+    with pytest.raises(JobLogError, match="name them"):
+        odonata.schedule(JobLog.from_table(frame))
+
+
+def test_logs_are_scaled_and_cut(log: Path) -> None:
+    read = odonata.read_job_log(log)
+    twice = read.scaled(nodes_factor=2, machine_nodes=15)
+    assert twice.jobs["nodes"].to_pylist() == [12, 15, 8, 8, 4]
+    assert twice.machine_nodes == 15
+    assert read.selected(first=2).jobs["id"].to_pylist() == ["1", "2"]
+    assert read.selected(from_s=2, until_s=3).jobs["id"].to_pylist() == ["3", "4"]
+    with pytest.raises(JobLogError, match="allowed: numbers above 0"):
+        read.scaled(arrivals_factor=0)
+
+
+def test_synthetic_logs_are_of_the_model() -> None:
+    drawn = odonata.generate_job_log(nodes=64, jobs=300, seed=3, request_factor=2)
+    assert drawn.jobs.equals(
+        odonata.generate_job_log(nodes=64, jobs=300, seed=3, request_factor=2).jobs
+    )
+    assert max(drawn.jobs["nodes"].to_pylist()) <= 64
+    assert drawn.jobs["requested_s"].null_count == 0
+    with pytest.raises(JobLogError, match="at least 2"):
+        odonata.generate_job_log(nodes=1, jobs=3)
+
+
+def run(*arguments: str | Path) -> Any:
+    return CliRunner().invoke(command, [str(argument) for argument in arguments])
+
+
+def test_schedule_on_the_command_line(log: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = run("schedule", log, "--compare", "recorded", "--compare", "fcfs/sjf", "--out", out)
+    assert done.exit_code == 0, done.output
+    assert "5 records, 5 jobs" in done.output
+    names = sorted(path.name for path in out.iterdir())
+    assert names == [
+        "gantt.png",
+        "jobs.parquet",
+        "occupancy.parquet",
+        "result.json",
+        "summary.json",
+        "timing.json",
+        "utilisation.png",
+        "waits.png",
+    ]
+    table = pq.read_table(out / "jobs.parquet", partitioning=None).to_pandas()
+    assert table.groupby("schedule", observed=True)["start_s"].apply(list).to_dict() == {
+        "easy": [0, 10, 20, 2, 10],
+        "recorded": [5, 6, 7, 7, 8],
+        # Shortest first: D (8 s) beside A; at 10 C (9 s) before B (10 s).
+        "fcfs/sjf": [0, 19, 10, 2, 19],
+    }
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["recorded"]["wait_s"]["mean"] == 5
+    again = run("schedule", log, "--out", out)
+    assert isinstance(again.exception, OutputError)
+    assert isinstance(run("log", "describe", out / "jobs.parquet").exception, JobLogError)
+
+
+def test_equal_schedules_are_equal_files(log: Path, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        done = run("schedule", log, "--json", "--compare", "conservative", "--out", tmp_path / name)
+        assert json.loads(done.stdout)["schedules"]["easy"]["summary"]["jobs"] == 5
+    for file in (tmp_path / "a").iterdir():
+        if file.name != "timing.json":
+            assert file.read_bytes() == (tmp_path / "b" / file.name).read_bytes(), file.name
+
+
+def test_windows_on_the_command_line(log: Path, tmp_path: Path) -> None:
+    # Second 0 of the log is 2022-01-01T00:00 UTC.
+    dated = "2022-01-01T00:00:05..2022-01-01T00:00:50"
+    for number, window in enumerate((dated, "5s..50s")):
+        out = tmp_path / str(number)
+        done = run(
+            "schedule",
+            log,
+            "--policy",
+            "fcfs",
+            "--maintenance",
+            window,
+            "--out",
+            out,
+            "--quiet",
+            "--no-plots",
+        )
+        assert done.exit_code == 0 and done.output == ""
+        assert pq.read_table(out / "jobs.parquet", partitioning=None)["start_s"].to_pylist() == [
+            50,
+            60,
+            70,
+            70,
+            70,
+        ]
+    # User 2 (jobs 1, 3, 5) may use the 10 reserved nodes for as long as it ends in time.
+    out = tmp_path / "reserved"
+    done = run(
+        "schedule", log, "--reservation", "0s..50s,10,2", "--out", out, "--json", "--no-plots"
+    )
+    assert done.exit_code == 0, done.output
+    rows = pq.read_table(out / "jobs.parquet", partitioning=None).to_pandas()
+    assert rows["start_s"].tolist()[:4] == [0, 50, 2, 50 + 10]
+    assert rows["started"].tolist()[0] == "reservation"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--maintenance", "5s"], "allowed: START..END"),
+        (["--maintenance", "x..y"], "allowed: a date such as"),
+        (["--reservation", "0s..5s,3"], "names no users"),
+        (["--maintenance", "0s..5s,3,ann"], "--reservation only"),
+        (["--weight-age", "3"], "with multifactor only"),
+        (["--compare", "easy"], "easy is there twice"),
+        (["--compare", "hard"], 'policy: found "hard"'),
+    ],
+)
+def test_wrong_usage_is_explained(
+    log: Path, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    failed = run("schedule", log, "--out", tmp_path / "out", *arguments)
+    assert failed.exit_code != 0
+    assert message in f"{failed.output}{failed.exception}"
+    assert not (tmp_path / "out").exists()
+    if isinstance(failed.exception, JobLogError):
+        assert explain(failed.exception) is ExitCode.USAGE
+
+
+def test_faults_are_counted_or_fatal(tmp_path: Path) -> None:
+    path = tmp_path / "bad.swf"
+    path.write_text(swf(*EXAMPLE) + "6 7 8\n7 9 0 -9 1 -1 -1 1 5 -1 1 1 -1 -1 -1 -1 -1 -1\n")
+    done = run("log", "describe", path)
+    assert done.exit_code == 0, done.output
+    assert "column-count" in done.output and "negative-time" in done.output
+    assert "3 columns instead of 18" in done.output
+    report = json.loads(run("log", "describe", path, "--json").stdout)["report"]
+    assert (report["records"], report["jobs"], report["dropped"]) == (7, 5, 2)
+    strict = run("log", "describe", path, "--strict")
+    assert isinstance(strict.exception, JobLogError)
+    assert f"{path}:8: column-count" in str(strict.exception)
+
+
+def test_logs_are_generated_and_converted(tmp_path: Path) -> None:
+    drawn, cut = tmp_path / "drawn.swf", tmp_path / "cut.parquet"
+    assert run("log", "generate", drawn, "--nodes", "32", "--jobs", "50").exit_code == 0
+    done = run(
+        "log",
+        "convert",
+        drawn,
+        cut,
+        "--first",
+        "10",
+        "--nodes-factor",
+        "2",
+        "--machine-nodes",
+        "40",
+        "--json",
+    )
+    assert json.loads(done.stdout)["jobs"] == 10
+    assert odonata.read_job_log(cut).machine_nodes == 40
+    assert isinstance(run("log", "convert", drawn, cut).exception, OutputError)
+
+
+def test_a_log_without_starts_has_no_recorded_schedule(tmp_path: Path) -> None:
+    drawn = odonata.generate_job_log(nodes=8, jobs=5)
+    with pytest.raises(JobLogError, match="records no starts"):
+        recorded_schedule(drawn)
+
+
+def test_an_empty_log_is_scheduled_and_drawn(tmp_path: Path) -> None:
+    path = tmp_path / "empty.swf"
+    path.write_text("; MaxNodes: 10\n")
+    schedule = odonata.schedule(path)
+    assert schedule.summary["jobs"] == 0
+    out = save_schedules([schedule], tmp_path / "out", plots=True)
+    assert (out / "waits.png").exists()
+
+
+def test_kth_sp2_is_scheduled_in_a_second() -> None:
+    files = [
+        above / "shared/data/kth-sp2-jobs/KTH-SP2-1996-2.1-cln.swf"
+        for above in Path(__file__).resolve().parents
+    ]
+    found = next((file for file in files if file.exists()), None)
+    if found is None:
+        pytest.skip("there is no ../shared/data/kth-sp2-jobs")
+    schedule = odonata.schedule(found)
+    # Measured: 0.02 s; the bound leaves room for slow machines.
+    assert schedule.cost["cpu_seconds"] < 1
+    assert schedule.summary["jobs"] == 28_475
+    assert schedule.summary["wait_s"]["mean"] / 3600 == pytest.approx(1.90, abs=0.01)
