@@ -53,6 +53,7 @@ HEADINGS = {
     "PlacementTable": "Placement within groups",
     "DragonflyLinks": "Link classes",
     "DragonflyPlusLinks": "Link classes",
+    "CodesLinks": "Link classes",
     "CrayXcLinks": "Link classes",
     "Links": "Link classes",
     "NamedLink": "Link classes of a wiring file",

@@ -453,6 +453,77 @@ class CrayXcFile(NetworkBase):
         }
 
 
+class CodesLinks(DragonflyPlusLinks):
+    """Link classes of a network from CODES."""
+
+    local: Link = Field(default_factory=Link)
+    """Within a group."""
+
+
+class Codes(NetworkBase):
+    """A network from a configuration of the CODES simulator, or from its lists of links."""
+
+    family: Literal["codes"] = "codes"
+    """The family."""
+    file: str | None = None
+    """Configuration of CODES, relative to the scenario: numbers, bandwidths, buffers and lists."""
+    intra_file: str | None = None
+    """List of the links within a group. Default: the one that the configuration names."""
+    inter_file: str | None = None
+    """List of the links between groups. Default: the one that the configuration names."""
+    model: Literal["dragonfly_plus", "dragonfly_dally"] | None = None
+    """Without `file`: the model of CODES that the lists are for."""
+    leaves: Count | None = None
+    """Without `file`, with `model = "dragonfly_plus"`: leaf routers per group."""
+    spines: Count | None = None
+    """Without `file`, with `model = "dragonfly_plus"`: spine routers per group."""
+    a: Count | None = None
+    """Without `file`, with `model = "dragonfly_dally"`: routers per group."""
+    p: Count | None = None
+    """Without `file`: nodes per router that has nodes."""
+    g: Count | None = None
+    """Without `file`: groups."""
+    links: CodesLinks = Field(default_factory=CodesLinks)
+    """Link classes. One that is given here replaces that of the configuration as a whole."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Codes:
+        bare, why = self.file is None, "there is no `file`, a configuration"
+        for key in ("model", "p", "g"):
+            requires(self, key, when=bare, why=why)
+        for key in ("intra_file", "inter_file") if bare else ():
+            requires(self, key, when=True, why=why)
+        for key, model in (
+            ("leaves", "dragonfly_plus"),
+            ("spines", "dragonfly_plus"),
+            ("a", "dragonfly_dally"),
+        ):
+            requires(self, key, when=self.model == model, why=f'model = "{model}"')
+        return self
+
+    def topology(self, directory: Path) -> dict[str, Any]:
+        """The engine's form of what is wired; files are found relative to `directory`."""
+        files = {"file": self.file, "intra_file": self.intra_file, "inter_file": self.inter_file}
+        return {
+            "family": self.family,
+            **{key: None if file is None else str(directory / file) for key, file in files.items()},
+            "model": self.model,
+            "leaves": self.leaves,
+            "spines": self.spines,
+            "a": self.a,
+            "p": self.p,
+            "g": self.g,
+        }
+
+    def link_classes(self) -> dict[str, Any]:
+        """The engine's form of the link classes that the configuration does not give."""
+        classes = super().link_classes()
+        if self.file is None:
+            return classes
+        given = {name.rstrip("_") for name in self.links.model_fields_set}
+        return {name: link for name, link in classes.items() if name in given}
+
+
 class FileNetwork(NetworkBase):
     """A network from a file in a general format."""
 
@@ -492,9 +563,17 @@ Network = Annotated[
     | Annotated[DragonflyPlus, Tag(tag("dragonfly+"))]
     | Annotated[Crossbar, Tag(tag("crossbar"))]
     | Annotated[CrayXcFile, Tag(tag("cray-xc-file"))]
+    | Annotated[Codes, Tag(tag("codes"))]
     | Annotated[EdgeList, Tag(tag("edge-list"))]
     | Annotated[Graphml, Tag(tag("graphml"))],
     chosen_by(
-        "family", "dragonfly", "dragonfly+", "crossbar", "cray-xc-file", "edge-list", "graphml"
+        "family",
+        "dragonfly",
+        "dragonfly+",
+        "crossbar",
+        "cray-xc-file",
+        "codes",
+        "edge-list",
+        "graphml",
     ),
 ]

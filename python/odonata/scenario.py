@@ -476,7 +476,8 @@ def _with_phases(motif: dict[str, Any] | None) -> list[dict[str, Any]]:
 def _move_paths(data: dict[str, Any], old: Path, new: Path) -> None:
     """Makes paths that are relative to `old` relative to `new`."""
     network = data["network"]
-    tables = [(network, "file"), (network, "arrangement_file")]
+    keys = ("file", "arrangement_file", "intra_file", "inter_file")
+    tables = [(network, key) for key in keys]
     for job in data.get("job", []):
         motifs = _with_phases(job.get("motif"))
         tables += [(table, "file") for table in (*motifs, job.get("mapping")) if table is not None]

@@ -1,5 +1,6 @@
 //! From the scenario's `[network]` to a [`Topology`].
 
+pub(crate) mod codes;
 mod dragonfly_plus;
 
 use std::path::Path;
@@ -51,6 +52,7 @@ pub fn build_topology(scenario: &Scenario) -> Result<Topology, SpecError> {
                 error => in_file(&cray.file, "network.file", &error),
             })
         }
+        Family::Codes(lists) => codes::build(lists, &classes),
         Family::EdgeList(list) => {
             let text = read_file(&list.file, "network.file")?;
             edge_list::import(&text, &classes.all_given()?)
@@ -116,10 +118,13 @@ impl Classes<'_> {
 
     /// The class of a name, as given or by default.
     fn class(&self, name: &str, kind: LinkKind) -> Result<LinkClass, SpecError> {
-        match self.scenario.network.links.get(name) {
-            Some(link) => self.given(name, link, kind),
-            None => self.given(name, &Link::default_for(name), kind),
-        }
+        self.class_or(name, kind, &Link::default_for(name))
+    }
+
+    /// The class of a name, as given or else `default`.
+    fn class_or(&self, name: &str, kind: LinkKind, default: &Link) -> Result<LinkClass, SpecError> {
+        let link = self.scenario.network.links.get(name);
+        self.given(name, link.unwrap_or(default), kind)
     }
 
     fn given(&self, name: &str, link: &Link, kind: LinkKind) -> Result<LinkClass, SpecError> {

@@ -21,7 +21,7 @@ from odonata.study.file import Label, StudyFile
 from odonata.tables import SCHEMA_VERSION
 
 #: Keys of the engine's form that name files; what they hold counts, not where they lie.
-_FILE_KEYS = ("file", "arrangement_file")
+_FILE_KEYS = ("file", "arrangement_file", "intra_file", "inter_file")
 #: Keys of the engine's form on which no result depends.
 _IDLE_KEYS = ("title", "threads")
 #: Points of a study at most; more is a mistake in an axis.

@@ -1,13 +1,14 @@
 //! Topology as plain data: routers, groups, ports, what each port is wired to,
 //! and the physical class of every link.
 //!
-//! Families ([`dragonfly`], [`dragonfly_plus`], [`crossbar`]) and imports ([`cray_xc`], [`edge_list`],
-//! [`graphml`]) all end in
+//! Families ([`dragonfly`], [`dragonfly_plus`], [`crossbar`]) and imports ([`codes`], [`cray_xc`],
+//! [`edge_list`], [`graphml`]) all end in
 //! [`Topology::new`], which checks every invariant, so whoever holds a
 //! [`Topology`] need not check anything again.
 
 pub mod arrangement;
 pub mod bisection;
+pub mod codes;
 pub mod cray_xc;
 pub mod crossbar;
 pub mod describe;
@@ -25,6 +26,7 @@ mod wiring_file;
 
 pub use arrangement::{Arrangement, ArrangementError, GlobalLink, GlobalPort};
 pub use bisection::Bisection;
+pub use codes::{CodesError, CodesGroup, CodesLink, CodesList, CodesSpec};
 pub use cray_xc::{CrayXcError, CrayXcLinks, CrayXcSpec};
 pub use crossbar::CrossbarSpec;
 pub use describe::{ClassDescription, Description};

@@ -26,12 +26,14 @@ pub(super) fn of(scenario: &Scenario) -> Value {
 fn name_files_by_content(value: &mut Value) {
     match value {
         Value::Object(keys) => {
+            let is_codes = keys.get("family").is_some_and(|name| name == "codes");
             let is_trace = keys.get("name").is_some_and(|name| name == "trace");
             for (key, value) in keys {
                 match value {
                     Value::String(path) if key == "file" || key.ends_with("_file") => {
                         let files = match is_trace {
                             true => odonata_load::replay::files(Path::new(&*path)),
+                            false if is_codes => crate::topology::codes::files(Path::new(&*path)),
                             false => vec![PathBuf::from(&*path)],
                         };
                         if let Ok(hash) = hash_of(&files) {

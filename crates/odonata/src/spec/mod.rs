@@ -17,9 +17,10 @@ pub use job::{
 };
 pub use mpi::{Collectives, Mpi};
 pub use network::{
-    Algorithm, Arbitration, Arrangement, Choice, CrayXcFile, CreditUse, Crossbar, Dragonfly,
-    DragonflyPlus, Family, FileNetwork, GroupWiring, HopsWord, Injection, Kind, Link, MinimalLinks,
-    Network, Nic, Router, Routing, SpineArrangement, Switching, Via, Weights,
+    Algorithm, Arbitration, Arrangement, Choice, CodesModel, CodesNetwork, CrayXcFile, CreditUse,
+    Crossbar, Dragonfly, DragonflyPlus, Family, FileNetwork, GroupWiring, HopsWord, Injection,
+    Kind, Link, MinimalLinks, Network, Nic, Router, Routing, SpineArrangement, Switching, Via,
+    Weights,
 };
 
 /// What is simulated: a network, the jobs on it, and what to record.

@@ -29,9 +29,10 @@ impl Network {
     /// The network of a topology, with defaults for the rest.
     pub fn new(topology: Family) -> Self {
         let algorithm = match topology {
-            Family::Dragonfly(_) | Family::DragonflyPlus(_) | Family::CrayXcFile(_) => {
-                Algorithm::Minimal
-            }
+            Family::Dragonfly(_)
+            | Family::DragonflyPlus(_)
+            | Family::CrayXcFile(_)
+            | Family::Codes(_) => Algorithm::Minimal,
             Family::Crossbar(_) | Family::EdgeList(_) | Family::Graphml(_) => {
                 Algorithm::ShortestPath
             }
@@ -62,6 +63,8 @@ pub enum Family {
     Crossbar(Crossbar),
     /// A real Cray XC, from its link list.
     CrayXcFile(CrayXcFile),
+    /// A network from the lists of links of the CODES simulator.
+    Codes(CodesNetwork),
     /// A network from a list of links.
     EdgeList(FileNetwork),
     /// A network from a GraphML file.
@@ -198,6 +201,41 @@ pub struct CrayXcFile {
 
 fn four() -> u32 {
     4
+}
+
+/// A network from the lists of links of the CODES simulator. Either from a
+/// configuration file, which names the lists, or from the lists and numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CodesNetwork {
+    /// Configuration of CODES.
+    pub file: Option<PathBuf>,
+    /// Links within a group; `None`: those that the configuration names.
+    pub intra_file: Option<PathBuf>,
+    /// Links between groups; `None`: those that the configuration names.
+    pub inter_file: Option<PathBuf>,
+    /// Without a configuration: the model.
+    pub model: Option<CodesModel>,
+    /// Without a configuration: leaf routers per group of `dragonfly_plus`.
+    pub leaves: Option<u32>,
+    /// Without a configuration: spine routers per group of `dragonfly_plus`.
+    pub spines: Option<u32>,
+    /// Without a configuration: routers per group of `dragonfly_dally`.
+    pub a: Option<u32>,
+    /// Without a configuration: nodes per router that has nodes.
+    pub p: Option<u32>,
+    /// Without a configuration: groups.
+    pub g: Option<u32>,
+}
+
+/// A network model of CODES.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CodesModel {
+    /// Groups of leaves and spines.
+    DragonflyPlus,
+    /// Groups of routers that are linked to each other.
+    DragonflyDally,
 }
 
 /// A network from a file in a general format.

@@ -1,0 +1,177 @@
+//! From configurations and lists of links of the CODES simulator to a [`Topology`].
+
+use std::path::{Path, PathBuf};
+
+use odonata_network::topology::{CodesError, CodesGroup, CodesLink, CodesList, CodesSpec};
+use odonata_network::{LinkKind, Topology};
+use odonata_traces::TraceError;
+use odonata_traces::codes::{IntraLayout, LinkReader, Parameters};
+use odonata_units::Bandwidth;
+
+use super::Classes;
+use crate::error::SpecError;
+use crate::spec::{CodesModel, CodesNetwork, Link};
+
+/// Names of the lists in a configuration.
+const INTRA: &str = "intra-group-connections";
+const INTER: &str = "inter-group-connections";
+
+/// Builds the network of a configuration, or of two lists and the numbers beside
+/// them.
+///
+/// # Errors
+/// If a file cannot be read or is damaged, or a number is missing; the message
+/// names the file and where in it.
+pub(super) fn build(network: &CodesNetwork, classes: &Classes<'_>) -> Result<Topology, SpecError> {
+    classes.check_names(&["terminal", "local", "global"])?;
+    let parameters = match &network.file {
+        Some(file) => Some(Parameters::open(file).map_err(|error| in_conf(&error))?),
+        None => None,
+    };
+    let (group, groups, p) = match &parameters {
+        Some(parameters) => numbers_of(parameters).map_err(|error| in_conf(&error))?,
+        None => given_numbers(network)?,
+    };
+    let list = |given: &Option<PathBuf>, key: &str, name: &str| match (given, &parameters) {
+        (Some(file), _) => Ok(file.clone()),
+        (None, Some(parameters)) => parameters.file(name).map_err(|error| in_conf(&error)),
+        (None, None) => Err(missing(key)),
+    };
+    let intra_file = list(&network.intra_file, "intra_file", INTRA)?;
+    let inter_file = list(&network.inter_file, "inter_file", INTER)?;
+    let layout = match group {
+        CodesGroup::LeavesAndSpines { .. } => IntraLayout::Pairs,
+        CodesGroup::Alike { .. } => IntraLayout::Typed,
+    };
+    // Numbers beyond all routers are refused with the network, not with a record.
+    let routers = group.routers().saturating_mul(groups);
+    let intra = LinkReader::open_intra(&intra_file, layout, group.routers())
+        .and_then(links)
+        .map_err(|error| SpecError::new("network.intra_file", error.to_string()))?;
+    let inter = LinkReader::open_inter(&inter_file, routers)
+        .and_then(links)
+        .map_err(|error| SpecError::new("network.inter_file", error.to_string()))?;
+
+    let class = |name: &str, kind| match &parameters {
+        Some(parameters) => {
+            let link = link_of(parameters, name).map_err(|error| in_conf(&error))?;
+            classes.class_or(name, kind, &link)
+        }
+        None => classes.class(name, kind),
+    };
+    let spec = CodesSpec {
+        group,
+        groups,
+        p,
+        terminal: class("terminal", LinkKind::Terminal)?,
+        local: class("local", LinkKind::Local)?,
+        global: class("global", LinkKind::Global)?,
+    };
+    spec.wire(&intra, &inter).map_err(|error| {
+        let (key, file) = match error.list() {
+            Some(CodesList::Intra) => ("network.intra_file", Some(&intra_file)),
+            Some(CodesList::Inter) => ("network.inter_file", Some(&inter_file)),
+            None => ("network", None),
+        };
+        match (&error, file) {
+            (CodesError::Topology(inner), _) => super::topology_error(inner.clone(), ""),
+            (_, Some(file)) => SpecError::new(key, format!("{}: {error}", file.display())),
+            (_, None) => SpecError::new(key, error.to_string()),
+        }
+    })
+}
+
+/// All files that a network from the configuration `file` is read from.
+pub(crate) fn files(file: &Path) -> Vec<PathBuf> {
+    let mut files = vec![file.to_owned()];
+    if let Ok(parameters) = Parameters::open(file) {
+        files.extend(
+            [INTRA, INTER]
+                .into_iter()
+                .filter_map(|name| parameters.file(name).ok()),
+        );
+    }
+    files
+}
+
+fn in_conf(error: &TraceError) -> SpecError {
+    SpecError::new("network.file", error.to_string())
+}
+
+fn missing(key: &str) -> SpecError {
+    let allowed = "a value, as there is no `file`, the configuration that has it";
+    SpecError::value(format!("network.{key}"), "nothing", allowed)
+}
+
+fn links<R: std::io::Read + std::io::Seek>(
+    reader: LinkReader<R>,
+) -> Result<Vec<CodesLink>, TraceError> {
+    reader
+        .map(|link| link.map(|link| (link.from, link.to)))
+        .collect()
+}
+
+/// Group, groups and nodes per router of a configuration.
+fn numbers_of(parameters: &Parameters) -> Result<(CodesGroup, u32, u32), TraceError> {
+    let model = parameters.text("modelnet_order")?;
+    let group = match model {
+        "dragonfly_plus" => CodesGroup::LeavesAndSpines {
+            leaves: parameters.count("num_router_leaf")?,
+            spines: parameters.count("num_router_spine")?,
+        },
+        "dragonfly_dally" => CodesGroup::Alike {
+            routers: parameters.count("num_routers")?,
+        },
+        model => {
+            let reason = format!(
+                "the model is `{model}`; networks of `dragonfly_plus` and `dragonfly_dally` can be \
+                 read"
+            );
+            return Err(parameters.refuse("modelnet_order", reason));
+        }
+    };
+    Ok((
+        group,
+        parameters.count("num_groups")?,
+        parameters.count("num_cns_per_router")?,
+    ))
+}
+
+/// The same of a scenario.
+fn given_numbers(network: &CodesNetwork) -> Result<(CodesGroup, u32, u32), SpecError> {
+    let given = |value: Option<u32>, key: &str| value.ok_or_else(|| missing(key));
+    let group = match network.model.ok_or_else(|| missing("model"))? {
+        CodesModel::DragonflyPlus => CodesGroup::LeavesAndSpines {
+            leaves: given(network.leaves, "leaves")?,
+            spines: given(network.spines, "spines")?,
+        },
+        CodesModel::DragonflyDally => CodesGroup::Alike {
+            routers: given(network.a, "a")?,
+        },
+    };
+    Ok((group, given(network.g, "g")?, given(network.p, "p")?))
+}
+
+/// The links of a class, from a configuration: bandwidth in GiB/s and the buffer
+/// of a virtual channel; the latency is not among them and stays the default.
+fn link_of(parameters: &Parameters, class: &str) -> Result<Link, TraceError> {
+    let (bandwidth, buffer) = match class {
+        "terminal" => ("cn_bandwidth", "cn_vc_size"),
+        "local" => ("local_bandwidth", "local_vc_size"),
+        _ => ("global_bandwidth", "global_vc_size"),
+    };
+    let bytes = parameters.positive(bandwidth)? * f64::from(1 << 30);
+    let bandwidth_bytes_per_s = bytes.round() as u64;
+    if Bandwidth::new(bandwidth_bytes_per_s).is_err() {
+        let reason = format!("`{bandwidth}` makes {bytes:e} B/s, which is no usable bandwidth");
+        return Err(parameters.refuse(bandwidth, reason));
+    }
+    Ok(Link {
+        bandwidth_bytes_per_s,
+        buffer_bytes: Some(u64::from(parameters.count(buffer)?)),
+        ..Link::default_for(class)
+    })
+}
+
+#[cfg(test)]
+mod tests;
