@@ -25,7 +25,15 @@ from odonata.model import (
 from odonata.problem import problem, requires
 from odonata.units import Duration, Rate, Size
 
-Algorithm = Literal["minimal", "valiant", "ugal-l", "ugal-g", "par", "fpar", "shortest-path"]
+Algorithm = Literal[
+    "minimal", "valiant", "ugal-l", "ugal-g", "par", "fpar", "q-adaptive", "shortest-path"
+]
+
+
+#: A share of something.
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+#: A share that is not nothing.
+PositiveShare = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 
 
 def is_size(value: Any) -> bool:
@@ -126,7 +134,8 @@ class Routing(Table):
     Valiant, whichever has the shorter queue, seen locally or globally), `par` (UGAL-L that may
     change its mind within the source group), `fpar` (fully progressive adaptive: minimal or by way
     of a spine or a leaf of another group, decided at every router; needs groups of leaves and
-    spines), or `shortest-path` (any network)."""
+    spines), `q-adaptive` (by times that the routers learn; needs all-to-all groups), or
+    `shortest-path` (any network)."""
     minimal_links: Literal["all", "shortest"] = "all"
     """Which global links to the destination's group minimal routes use: all of them, or those
     on a shortest path."""
@@ -140,10 +149,7 @@ class Routing(Table):
     threshold: (
         Annotated[
             Annotated[Size, Tag(tag("a size"))]
-            | Annotated[
-                Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)],
-                Tag(tag("a number from 0 to 1")),
-            ],
+            | Annotated[Share, Tag(tag("a number from 0 to 1"))],
             by_form({"a size": is_size, "a number from 0 to 1": is_number}),
         ]
         | None
@@ -152,6 +158,17 @@ class Routing(Table):
     weighted queue is longer than that of the other by more than this. Default: 0 B. With `fpar` a
     number from 0 to 1: the share of a port's queue up to which a path counts as free. Default:
     0.5."""
+    source_threshold: Share | None = None
+    """With `q-adaptive`: by how much, as a share of its own time, the minimal port may be worse
+    than the best and still be taken by the source router. Default: 0.2."""
+    intermediate_threshold: Share | None = None
+    """The same in the first router of an intermediate group. Default: 0.35."""
+    rate_down: PositiveShare | None = None
+    """With `q-adaptive`: learning rate towards shorter times. Default: 0.2."""
+    rate_up: PositiveShare | None = None
+    """With `q-adaptive`: learning rate towards longer times. Default: 0.04."""
+    exploration: Share | None = None
+    """With `q-adaptive`: probability that a decision takes a random port. Default: 0.001."""
     weights: Annotated[
         Annotated[Literal["hops"], Tag(tag('"hops"'))]
         | Annotated[
@@ -179,6 +196,11 @@ class Routing(Table):
             "candidates": self.candidates,
             "threshold_bytes": int(self.threshold) if isinstance(self.threshold, Size) else None,
             "threshold_share": self.threshold if isinstance(self.threshold, float) else None,
+            "source_threshold": self.source_threshold,
+            "intermediate_threshold": self.intermediate_threshold,
+            "rate_down": self.rate_down,
+            "rate_up": self.rate_up,
+            "exploration": self.exploration,
             "weights": self.weights,
             "detours_in_group": self.detours_in_group,
             "virtual_channels": self.virtual_channels,

@@ -13,6 +13,7 @@ from odonata import Scenario
 #: Every family that needs no data from outside, dragonflies in both forms.
 FAMILIES = ("dragonfly", "cray-xc", "dragonfly+", "crossbar", "edge-list", "graphml")
 GROUPED_ROUTINGS = ("minimal", "valiant", "ugal-l", "ugal-g", "par")
+ALL_TO_ALL_ROUTINGS = (*GROUPED_ROUTINGS, "q-adaptive")
 LEAF_SPINE_ROUTINGS = ("fpar", *GROUPED_ROUTINGS)
 
 
@@ -44,11 +45,15 @@ def _network(
 ) -> tuple[dict[str, Any], int]:
     """The network and how many nodes it has."""
     dragonfly, nodes = _dragonfly(family == "cray-xc", draw)
-    routings = LEAF_SPINE_ROUTINGS if family == "dragonfly+" else GROUPED_ROUTINGS
+    routings = {"dragonfly": ALL_TO_ALL_ROUTINGS, "dragonfly+": LEAF_SPINE_ROUTINGS}.get(
+        family, GROUPED_ROUTINGS
+    )
     # Turn by turn with the families, so that all pairs come up.
     routing: dict[str, Any] = {"algorithm": routings[number // len(FAMILIES) % len(routings)]}
     if routing["algorithm"] == "fpar":
         routing["threshold"] = draw.choice([0, 0.25, 0.5, 1.0])
+    elif routing["algorithm"] == "q-adaptive":
+        routing["exploration"] = draw.choice([0, 0.01, 0.2])
     elif routing["algorithm"] != "minimal":
         routing["via"] = draw.choice(["group", "router", "node"])
         if routing["algorithm"] != "valiant":

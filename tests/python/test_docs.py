@@ -32,3 +32,11 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_routing_algorithm_of_the_page_is_the_one_that_is_tested() -> None:
+    page = (ROOT / "docs" / "add-a-routing-algorithm.md").read_text(encoding="utf-8")
+    source = (ROOT / "crates/sim/tests/engine/own_routing.rs").read_text(encoding="utf-8")
+    blocks = re.findall(r"```rust\n(.*?)```", page, flags=re.S)
+    parts = re.findall(r"// \[\w+\]\n(.*?)// \[end\]", source, flags=re.S)
+    assert [block.strip() for block in blocks] == [part.strip() for part in parts]

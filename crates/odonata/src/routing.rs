@@ -2,7 +2,7 @@
 
 use odonata_network::Topology;
 use odonata_network::routing::{
-    self, AdaptiveOptions, AnyRouting, RoutingError, RoutingSpec, Weighting,
+    self, AdaptiveOptions, AnyRouting, QAdaptiveOptions, RoutingError, RoutingSpec, Weighting,
 };
 
 use crate::error::SpecError;
@@ -17,12 +17,12 @@ const DEFAULT_SHARE: f64 = 0.5;
 /// # Errors
 /// If the algorithm does not fit the network, or an option the algorithm.
 pub fn build_routing(scenario: &Scenario, topology: &Topology) -> Result<AnyRouting, SpecError> {
-    let spec = routing_spec(&scenario.network.routing)?;
+    let spec = routing_spec(&scenario.network.routing, scenario.network.router.delay_ps)?;
     AnyRouting::new(topology, &spec).map_err(|error| routing_error(&error))
 }
 
 /// The network room's form of the routing table.
-fn routing_spec(spec: &spec::Routing) -> Result<RoutingSpec, SpecError> {
+fn routing_spec(spec: &spec::Routing, delay_ps: u64) -> Result<RoutingSpec, SpecError> {
     check_options(spec)?;
     let via = match spec.via.unwrap_or(spec::Via::Group) {
         spec::Via::Group => routing::Via::Group,
@@ -46,6 +46,16 @@ fn routing_spec(spec: &spec::Routing) -> Result<RoutingSpec, SpecError> {
         },
         detours_in_group: spec.detours_in_group.unwrap_or(false),
     };
+    let usual = QAdaptiveOptions::default();
+    let learning = QAdaptiveOptions {
+        source_threshold: spec.source_threshold.unwrap_or(usual.source_threshold),
+        intermediate_threshold: (spec.intermediate_threshold)
+            .unwrap_or(usual.intermediate_threshold),
+        rate_down: spec.rate_down.unwrap_or(usual.rate_down),
+        rate_up: spec.rate_up.unwrap_or(usual.rate_up),
+        exploration: spec.exploration.unwrap_or(usual.exploration),
+        delay_ps,
+    };
     Ok(RoutingSpec {
         algorithm: match spec.algorithm {
             Algorithm::Minimal => routing::Algorithm::Minimal,
@@ -56,6 +66,7 @@ fn routing_spec(spec: &spec::Routing) -> Result<RoutingSpec, SpecError> {
             Algorithm::Fpar => routing::Algorithm::Fpar {
                 threshold: spec.threshold_share.unwrap_or(DEFAULT_SHARE),
             },
+            Algorithm::QAdaptive => routing::Algorithm::QAdaptive(learning),
             Algorithm::ShortestPath => routing::Algorithm::ShortestPath,
         },
         links: match spec.minimal_links {
@@ -97,6 +108,7 @@ fn check_options(spec: &spec::Routing) -> Result<(), SpecError> {
             allowed,
         ));
     }
+    let learns = algorithm == Algorithm::QAdaptive;
     let detours = adaptive || algorithm == Algorithm::Valiant;
     let fixed = matches!(spec.weights, spec::Weights::Fixed(_));
     let rules = [
@@ -108,6 +120,15 @@ fn check_options(spec: &spec::Routing) -> Result<(), SpecError> {
             adaptive || fully,
         ),
         ("weights", fixed, adaptive),
+        ("source_threshold", spec.source_threshold.is_some(), learns),
+        (
+            "intermediate_threshold",
+            spec.intermediate_threshold.is_some(),
+            learns,
+        ),
+        ("rate_down", spec.rate_down.is_some(), learns),
+        ("rate_up", spec.rate_up.is_some(), learns),
+        ("exploration", spec.exploration.is_some(), learns),
         (
             "detours_in_group",
             spec.detours_in_group.is_some(),
@@ -120,12 +141,17 @@ fn check_options(spec: &spec::Routing) -> Result<(), SpecError> {
             let owners = match key {
                 "via" => "valiant, ugal-l, ugal-g and par",
                 "threshold" => "ugal-l, ugal-g, par and fpar",
+                "source_threshold"
+                | "intermediate_threshold"
+                | "rate_down"
+                | "rate_up"
+                | "exploration" => "q-adaptive",
                 _ => "ugal-l, ugal-g and par",
             };
             Err(SpecError::new(
                 format!("network.routing.{key}"),
                 format!(
-                    "{} routing has no such option; only {owners} have: remove it",
+                    "{} routing has no such option, which is for {owners}: remove it",
                     algorithm.name()
                 ),
             ))

@@ -5,7 +5,10 @@ use super::adaptive::AdaptiveOptions;
 use super::choice::{Choice, MinimalLinks};
 use super::grouped::GroupedRoutes;
 use super::nonminimal::Via;
-use super::{Fpar, Minimal, Par, Routing, RoutingError, ShortestPath, Ugal, Valiant};
+use super::{
+    Fpar, Minimal, Par, QAdaptive, QAdaptiveOptions, Routing, RoutingError, ShortestPath, Ugal,
+    Valiant,
+};
 use crate::topology::Topology;
 
 /// A routing algorithm by name, with the parameters of its own.
@@ -29,19 +32,22 @@ pub enum Algorithm {
         /// Share of a port's queue, 0 to 1, up to which a path counts as free.
         threshold: f64,
     },
+    /// [`QAdaptive`], for all-to-all groups.
+    QAdaptive(QAdaptiveOptions),
     /// [`ShortestPath`], for networks of any form.
     ShortestPath,
 }
 
 impl Algorithm {
     /// The names in scenarios.
-    pub const NAMES: [&'static str; 7] = [
+    pub const NAMES: [&'static str; 8] = [
         "minimal",
         "valiant",
         "ugal-l",
         "ugal-g",
         "par",
         "fpar",
+        "q-adaptive",
         "shortest-path",
     ];
 
@@ -54,6 +60,7 @@ impl Algorithm {
             Self::UgalGlobal(_) => "ugal-g",
             Self::Par(_) => "par",
             Self::Fpar { .. } => "fpar",
+            Self::QAdaptive(_) => "q-adaptive",
             Self::ShortestPath => "shortest-path",
         }
     }
@@ -104,6 +111,8 @@ pub enum AnyRouting {
     Par(Par),
     /// Fully progressive adaptive.
     Fpar(Fpar),
+    /// Learning.
+    QAdaptive(QAdaptive),
     /// Shortest paths.
     ShortestPath(ShortestPath),
 }
@@ -146,6 +155,9 @@ impl AnyRouting {
                 Self::Par(Par::new(grouped()?, links, choice, options, merged)?)
             }
             Algorithm::Fpar { threshold } => Self::Fpar(Fpar::new(topology, threshold, merged)?),
+            Algorithm::QAdaptive(options) => {
+                Self::QAdaptive(QAdaptive::new(topology, options, merged)?)
+            }
             Algorithm::ShortestPath => {
                 Self::ShortestPath(ShortestPath::new(topology, choice, merged)?)
             }
@@ -161,6 +173,7 @@ impl AnyRouting {
             Self::UgalGlobal(routing) => task.run(routing),
             Self::Par(routing) => task.run(routing),
             Self::Fpar(routing) => task.run(routing),
+            Self::QAdaptive(routing) => task.run(routing),
             Self::ShortestPath(routing) => task.run(routing),
         }
     }

@@ -87,6 +87,19 @@ pub enum RoutingError {
         /// What contradicts that.
         reason: NotLeafSpine,
     },
+    /// An algorithm for all-to-all groups, on other groups.
+    #[error(
+        "{algorithm} routing needs all-to-all groups, but no link joins routers {from} and {to} of \
+         one group. Use `par` or another algorithm for this network"
+    )]
+    NotAllToAll {
+        /// The algorithm.
+        algorithm: &'static str,
+        /// A router.
+        from: RouterId,
+        /// Another of its group.
+        to: RouterId,
+    },
     /// An option has a value that makes no sense.
     #[error("`{option}` is {found}, but {allowed}")]
     BadOption {

@@ -16,6 +16,7 @@ mod nonminimal;
 mod par;
 #[cfg(test)]
 mod properties;
+mod q_adaptive;
 mod reciprocal;
 mod shortest_path;
 #[cfg(test)]
@@ -24,7 +25,7 @@ mod ugal;
 mod usage;
 mod valiant;
 
-use odonata_units::{PortId, RouterId};
+use odonata_units::{NodeId, PortId, RouterId};
 
 pub use adaptive::{AdaptiveOptions, Weighting};
 pub use any::{Algorithm, AnyRouting, RoutingSpec, RoutingTask};
@@ -34,6 +35,7 @@ pub use fpar::Fpar;
 pub use minimal::Minimal;
 pub use nonminimal::Via;
 pub use par::Par;
+pub use q_adaptive::{QAdaptive, QAdaptiveOptions};
 pub use shortest_path::ShortestPath;
 pub use ugal::Ugal;
 pub use usage::{expected_use, minimal_routing};
@@ -104,12 +106,54 @@ pub trait RouterView {
     /// A random number in `0..bound`, from the packet's own stream; at most 64
     /// of them per decision.
     fn random_below(&mut self, bound: u32) -> u32;
+
+    /// The time of the decision, in ps.
+    fn now_ps(&self) -> u64 {
+        0
+    }
+
+    /// The node that sent the packet.
+    fn source_node(&self) -> NodeId {
+        NodeId(0)
+    }
+
+    /// What the algorithm keeps for this router. Only for algorithms that say
+    /// [`Routing::LEARNS`].
+    fn memory(&self) -> &[f32] {
+        &[]
+    }
+
+    /// Sends a number back to the router from which the packet has come here,
+    /// which it reaches one latency of the link later, see [`Routing::learn`]; to
+    /// nobody if the packet has just been injected. The lowest 29 bits count, and
+    /// of several numbers the last. Only for algorithms that say
+    /// [`Routing::LEARNS`].
+    fn teach(&mut self, lesson: u32) {
+        let _ = lesson;
+    }
 }
 
 /// A routing algorithm together with its assignment of virtual channels.
 pub trait Routing: Send + Sync {
     /// Whether [`RouterView::remote_occupancy_bytes`] is used.
     const NEEDS_SNAPSHOT: bool = false;
+
+    /// Whether every router keeps something for the algorithm that changes with
+    /// what its neighbours tell it. Others pay nothing for that.
+    const LEARNS: bool = false;
+
+    /// What is kept for router `at` when a run begins.
+    fn initial_memory(&self, at: RouterId) -> Vec<f32> {
+        let _ = at;
+        Vec::new()
+    }
+
+    /// Takes in what the router at the other end of `port` (relative number) of
+    /// router `at` has sent by [`RouterView::teach`]. Lessons that come at the
+    /// same time are taken in the order of ports, then of their numbers.
+    fn learn(&self, at: RouterId, memory: &mut [f32], port: u16, lesson: u32) {
+        let _ = (at, memory, port, lesson);
+    }
 
     /// Virtual channels per link that the algorithm needs for freedom from deadlock.
     fn virtual_channels(&self) -> u8;

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 use super::testing::{arranged, dragonfly_plus, grid_dragonfly, random_walks, ring_dragonfly};
 use super::{
-    AdaptiveOptions, Algorithm, AnyRouting, Choice, MinimalLinks, Routing, RoutingError,
-    RoutingSpec, RoutingTask, Via, Weighting,
+    AdaptiveOptions, Algorithm, AnyRouting, Choice, MinimalLinks, QAdaptiveOptions, Routing,
+    RoutingError, RoutingSpec, RoutingTask, Via, Weighting,
 };
 use crate::topology::{Arrangement, LinkClassId, Peer, Topology, Wiring};
 use crate::verify::{Verdict, verify};
@@ -157,7 +157,7 @@ fn spec() -> impl Strategy<Value = RoutingSpec> {
             detours_in_group,
         },
     );
-    let algorithm = (0..7, options, 0u32..=10).prop_map(|(kind, options, tenths)| match kind {
+    let algorithm = (0..8, options, 0u32..=10).prop_map(|(kind, options, tenths)| match kind {
         0 => Algorithm::Minimal,
         1 => Algorithm::Valiant { via: options.via },
         2 => Algorithm::UgalLocal(options),
@@ -166,6 +166,10 @@ fn spec() -> impl Strategy<Value = RoutingSpec> {
         5 => Algorithm::Fpar {
             threshold: f64::from(tenths) / 10.0,
         },
+        6 => Algorithm::QAdaptive(QAdaptiveOptions {
+            exploration: f64::from(tenths) / 20.0,
+            ..QAdaptiveOptions::default()
+        }),
         _ => Algorithm::ShortestPath,
     });
     let links = prop_oneof![Just(MinimalLinks::All), Just(MinimalLinks::Shortest)];
@@ -200,6 +204,7 @@ fn bound(topology: &Topology, algorithm: &Algorithm) -> u32 {
         Algorithm::UgalLocal(options) | Algorithm::UgalGlobal(options) => non_minimal(options.via),
         Algorithm::Par(options) => across + non_minimal(options.via),
         Algorithm::Fpar { .. } => 6,
+        Algorithm::QAdaptive(_) => 5,
     }
 }
 
@@ -248,6 +253,7 @@ proptest! {
     ) {
         let routing = match AnyRouting::new(&topology, &spec) {
             Err(RoutingError::NotLeafSpine { .. }) if topology.leaf_spine().is_err() => return Ok(()),
+            Err(RoutingError::NotAllToAll { .. }) => return Ok(()),
             routing => routing.expect("an algorithm that fits"),
         };
         let bound = bound(&topology, &spec.algorithm);

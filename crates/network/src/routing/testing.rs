@@ -96,6 +96,8 @@ pub struct MockRouter {
     time: u32,
     /// Occupancies are drawn below this.
     pub busiest: u32,
+    /// What routers have learnt: anything.
+    memory: Vec<f32>,
 }
 
 impl MockRouter {
@@ -105,6 +107,9 @@ impl MockRouter {
             draws: 0,
             time: 0,
             busiest: 4,
+            memory: (0..1 << 10)
+                .map(|n| StreamKey::new(seed, Purpose::Arrival).below(n, 0, 1000) as f32)
+                .collect(),
         }
     }
 
@@ -126,6 +131,10 @@ impl RouterView for MockRouter {
     fn random_below(&mut self, bound: u32) -> u32 {
         self.draws += 1;
         self.key.below(u64::MAX, self.draws, bound)
+    }
+
+    fn memory(&self) -> &[f32] {
+        &self.memory
     }
 }
 

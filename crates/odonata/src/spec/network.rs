@@ -313,6 +313,17 @@ pub struct Routing {
     /// Share of a port's queue, 0 to 1, up to which a path counts as free for
     /// `fpar`; `None`: 0.5.
     pub threshold_share: Option<f64>,
+    /// By how much, as a share, the minimal port may be worse than the best for
+    /// `q-adaptive` at the source router; `None`: 0.2.
+    pub source_threshold: Option<f64>,
+    /// The same in an intermediate group; `None`: 0.35.
+    pub intermediate_threshold: Option<f64>,
+    /// Learning rate towards shorter times; `None`: 0.2.
+    pub rate_down: Option<f64>,
+    /// Learning rate towards longer times; `None`: 0.04.
+    pub rate_up: Option<f64>,
+    /// Probability of a random port; `None`: 0.001.
+    pub exploration: Option<f64>,
     /// How queues on routes of the two sorts count.
     pub weights: Weights,
     /// Whether traffic inside a group may take a detour inside it.
@@ -339,6 +350,8 @@ pub enum Algorithm {
     /// Minimal or by way of an intermediate spine or leaf, decided at every
     /// router, in groups of leaves and spines.
     Fpar,
+    /// By times that routers learn, in all-to-all groups.
+    QAdaptive,
     /// Shortest paths in any network.
     ShortestPath,
 }
@@ -353,6 +366,7 @@ impl Algorithm {
             Self::UgalG => "ugal-g",
             Self::Par => "par",
             Self::Fpar => "fpar",
+            Self::QAdaptive => "q-adaptive",
             Self::ShortestPath => "shortest-path",
         }
     }
@@ -369,6 +383,7 @@ impl std::str::FromStr for Algorithm {
             Self::UgalG,
             Self::Par,
             Self::Fpar,
+            Self::QAdaptive,
             Self::ShortestPath,
         ];
         all.into_iter().find(|a| a.name() == name).ok_or_else(|| {

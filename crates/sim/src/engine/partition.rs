@@ -5,7 +5,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use odonata_network::{Peer, Routing};
 use odonata_units::random::StreamKey;
-use odonata_units::{PortId, RankId, RouterId};
+use odonata_units::{NodeId, PortId, RankId, RouterId};
 
 use serde::{Deserialize, Serialize};
 
@@ -79,6 +79,7 @@ pub(super) struct Lane {
 /// Events for the routers of another partition, which count in that partition.
 #[derive(Debug, Default)]
 pub(super) struct Mail {
+    /// And lessons.
     credits: Vec<Event>,
     /// Without payload: the slot is found where the packet arrives.
     arrivals: Vec<Event>,
@@ -168,6 +169,9 @@ pub(super) struct Partition<'a, R: Routing> {
     pub credits_at_crossbar: bool,
     /// `None` if the crossbars are ideal.
     pub crossbar: Option<BoundedCrossbar>,
+    /// What the routing algorithm keeps for every router, if it learns. Shape:
+    /// routers, or empty.
+    pub memories: Vec<Box<[f32]>>,
     pub packets: Packets,
     pub calendar: Calendar,
     pub interfaces: Vec<Interface>,
@@ -245,6 +249,10 @@ struct View<'v> {
     key: StreamKey,
     entity: u64,
     counter: u32,
+    now: u64,
+    memory: &'v [f32],
+    source: u32,
+    lesson: Option<u32>,
 }
 
 impl odonata_network::RouterView for View<'_> {
@@ -268,21 +276,45 @@ impl odonata_network::RouterView for View<'_> {
         self.counter += 1;
         self.key.below(self.entity, self.counter, bound)
     }
+    #[inline(always)]
+    fn now_ps(&self) -> u64 {
+        self.now
+    }
+    #[inline(always)]
+    fn source_node(&self) -> NodeId {
+        NodeId(self.source)
+    }
+    #[inline(always)]
+    fn memory(&self) -> &[f32] {
+        self.memory
+    }
+    #[inline(always)]
+    fn teach(&mut self, lesson: u32) {
+        self.lesson = Some(lesson & MAX_LESSON);
+    }
 }
 
 impl View<'_> {
-    /// Decides on the next hop of a packet at router `at`, which sees this.
+    /// Decides on the next hop of a packet at router `at`, which sees this. Returns
+    /// what the router that sent the packet here is taught.
     #[inline(always)]
-    fn route<R: Routing>(mut self, routing: &R, at: u32, packet: &mut Packet) {
+    fn route<R: Routing>(mut self, routing: &R, at: u32, packet: &mut Packet) -> Option<u32> {
         self.entity = (u64::from(packet.source) << 32) | u64::from(packet.sequence);
         self.counter = u32::from(packet.routers) * DRAWS_PER_ROUTER;
+        self.source = packet.source;
         let injected = packet.routers == 0;
         packet.routers += 1;
         let hop = routing.next_hop(&mut self, RouterId(at), injected, &mut packet.route);
         packet.out_vc = hop.vc;
         packet.out_port = hop.port;
+        self.lesson
     }
 }
+
+/// Marks a wake-up of a port as a lesson for its router, see [`Routing::learn`].
+const LESSON: u32 = 1 << 29;
+/// Largest lesson.
+const MAX_LESSON: u32 = LESSON - 1;
 
 /// Bytes that a credit event returns.
 #[inline(always)]
@@ -415,6 +447,12 @@ impl<'a, R: Routing> Partition<'a, R> {
             lanes,
             credits_at_crossbar: shared.config.router.credit_use == CreditUse::Crossbar,
             crossbar: BoundedCrossbar::new(shared, base_router, end_router),
+            memories: match R::LEARNS {
+                true => (base_router..end_router)
+                    .map(|router| routing.initial_memory(RouterId(router)).into_boxed_slice())
+                    .collect(),
+                false => Vec::new(),
+            },
             packets: Packets::default(),
             calendar: Calendar::new(shared.window_shift(), routers),
             interfaces,
@@ -707,6 +745,10 @@ impl<'a, R: Routing> Partition<'a, R> {
                             key: self.shared.routing_key,
                             entity: 0,
                             counter: 0,
+                            now: 0,
+                            memory: &[],
+                            source: 0,
+                            lesson: None,
                         };
                         view.route(self.routing, self.base_router + group.router, packet);
                         let out_port = usize::from(packet.out_port);
@@ -719,6 +761,7 @@ impl<'a, R: Routing> Partition<'a, R> {
                     let lane = &self.lanes[(port << self.lane_shift) + vc];
                     prefetch(&self.packets.hot, lane.head as usize);
                 }
+                Kind::Wake if R::LEARNS && event.payload() & LESSON != 0 => {}
                 Kind::Wake => {
                     let interface = self.ports[port].peer_router as usize;
                     prefetch(&self.interfaces, interface);
@@ -776,6 +819,9 @@ impl<'a, R: Routing> Partition<'a, R> {
                     Kind::Arrive => self.arrive(router, first_port, port, event, early, alone),
                     Kind::Credit => self.credit(first_port, event),
                     Kind::Wake => match event.payload() {
+                        payload if R::LEARNS && payload & LESSON != 0 => {
+                            self.learn(router, event.port() as u16, payload & MAX_LESSON);
+                        }
                         0 => {
                             self.ports[port].wake = false;
                             if self.crossbar.is_some() {
@@ -913,9 +959,22 @@ impl<'a, R: Routing> Partition<'a, R> {
                 key: self.shared.routing_key,
                 entity: 0,
                 counter: 0,
+                now,
+                memory: match R::LEARNS {
+                    true => &self.memories[router as usize],
+                    false => &[],
+                },
+                source: 0,
+                lesson: None,
             };
-            view.route(self.routing, self.base_router + router, packet);
+            let lesson = view.route(self.routing, self.base_router + router, packet);
+            if R::LEARNS
+                && let Some(lesson) = lesson
+            {
+                self.teach_upstream(slot, lesson, now);
+            }
         }
+        let packet = &self.packets.hot[slot as usize];
         let (size, out_port, vc) = (packet.size, packet.out_port, packet.out_vc);
         if self.crossbar.is_some() {
             self.enter_fifo(first_port, input, slot);
@@ -942,6 +1001,26 @@ impl<'a, R: Routing> Partition<'a, R> {
         } else {
             self.touch(port);
         }
+    }
+
+    /// Sends a lesson back over the link by which a packet has come, if that leads
+    /// to a router.
+    fn teach_upstream(&mut self, slot: u32, lesson: u32, now: u64) {
+        let packet = &self.packets.hot[slot as usize];
+        let class = &self.classes[packet.upstream_class as usize];
+        if class.terminal {
+            return;
+        }
+        let (time, payload) = (now + class.latency, LESSON | lesson);
+        let (router, port) = (packet.upstream_router, u32::from(packet.upstream_port));
+        self.send_back(Kind::Wake, router, port, time, payload);
+    }
+
+    /// Changes what the routing algorithm keeps for a router of this partition.
+    fn learn(&mut self, router: u32, port: u16, lesson: u32) {
+        let at = RouterId(self.base_router + router);
+        let memory = &mut self.memories[router as usize];
+        self.routing.learn(at, memory, port, lesson);
     }
 
     /// A packet joins those that wait for the link of a port.
@@ -1130,22 +1209,19 @@ impl<'a, R: Routing> Partition<'a, R> {
             0
         };
         let payload = (u32::from(packet.route.vc) << CREDIT_VC_SHIFT) | whose | packet.size;
-        self.send_credit(
-            packet.upstream_router,
-            u32::from(packet.upstream_port),
-            time,
-            payload,
-        );
+        let (router, port) = (packet.upstream_router, u32::from(packet.upstream_port));
+        self.send_back(Kind::Credit, router, port, time, payload);
     }
 
+    /// Sends an event to the port of a router of the network that a packet came from.
     #[inline(always)]
-    fn send_credit(&mut self, router: u32, port: u32, time: u64, payload: u32) {
+    fn send_back(&mut self, kind: Kind, router: u32, port: u32, time: u64, payload: u32) {
         if self.has_router(router) {
-            let event = Event::new(time, router - self.base_router, Kind::Credit, port, payload);
+            let event = Event::new(time, router - self.base_router, kind, port, payload);
             self.schedule(event);
         } else {
             let (partition, router) = self.elsewhere(router);
-            let event = Event::new(time, router, Kind::Credit, port, payload);
+            let event = Event::new(time, router, kind, port, payload);
             let credits = &mut self.outbox[partition].credits;
             prefetch_to_write(credits, credits.len() + 16);
             credits.push(event);

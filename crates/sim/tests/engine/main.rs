@@ -9,6 +9,7 @@ mod checkpoint;
 mod collectives;
 mod dragonfly;
 mod errors;
+mod own_routing;
 mod paced;
 mod properties;
 mod protocol;

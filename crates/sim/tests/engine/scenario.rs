@@ -7,7 +7,7 @@ use std::sync::Arc;
 use odonata_load::motif::{AllToAll, Broadcast, Exchange, Halo, Repeat, Tree};
 use odonata_load::{Blocks, Grid, Operation, Partners, Pattern, Process, Turn};
 use odonata_network::routing::{
-    AdaptiveOptions, Algorithm, Choice, MinimalLinks, RoutingSpec, Via,
+    AdaptiveOptions, Algorithm, Choice, MinimalLinks, QAdaptiveOptions, RoutingSpec, Via,
 };
 use odonata_network::topology::{
     Arrangement, DragonflyLinks, DragonflyPlusLinks, DragonflyPlusSpec, DragonflySpec, GroupWiring,
@@ -453,7 +453,7 @@ fn family() -> impl Strategy<Value = Family> {
     })
 }
 
-/// All algorithms with the channels that they need; FPAR fits one family only.
+/// All algorithms with the channels that they need; some fit one family only.
 pub fn routing() -> impl Strategy<Value = RoutingSpec> {
     let via = prop_oneof![Just(Via::Group), Just(Via::Router), Just(Via::Node)];
     let options = (via.clone(), 1u32..3, -600i64..600, any::<bool>()).prop_map(
@@ -474,6 +474,10 @@ pub fn routing() -> impl Strategy<Value = RoutingSpec> {
         3 => (0u32..=10).prop_map(|tenths| Algorithm::Fpar {
             threshold: f64::from(tenths) / 10.0,
         }),
+        3 => (0u32..=10).prop_map(|percent| Algorithm::QAdaptive(QAdaptiveOptions {
+            exploration: f64::from(percent) / 100.0,
+            ..QAdaptiveOptions::default()
+        })),
         1 => Just(Algorithm::ShortestPath),
     ];
     let links = prop_oneof![Just(MinimalLinks::All), Just(MinimalLinks::Shortest)];
@@ -636,8 +640,14 @@ pub fn scenario(slow: bool) -> impl Strategy<Value = Scenario> {
     )
         .prop_map(
             |(family, mut routing, physical, models, (jobs, duration), measured, seed)| {
-                let spines = matches!(family, Family::DragonflyPlus { .. });
-                if !spines && matches!(routing.algorithm, Algorithm::Fpar { .. }) {
+                let fits = match routing.algorithm {
+                    Algorithm::Fpar { .. } => matches!(family, Family::DragonflyPlus { .. }),
+                    Algorithm::QAdaptive(_) => {
+                        matches!(family, Family::Dragonfly { .. } | Family::Crossbar { .. })
+                    }
+                    _ => true,
+                };
+                if !fits {
                     routing.algorithm = Algorithm::Minimal;
                 }
                 let (rates, latencies, buffer, packet, credit, delay) = physical;

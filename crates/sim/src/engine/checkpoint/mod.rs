@@ -77,6 +77,8 @@ struct RouterRecord {
     fifos: Vec<FifoRecord>,
     /// Occupancy in the snapshot for routing. Shape: ports, or empty.
     occupancy: Vec<u32>,
+    /// Of a routing algorithm that learns.
+    memory: Vec<f32>,
     /// By terminal port.
     nodes: Vec<NodeRecord>,
     events: Vec<EventRecord>,

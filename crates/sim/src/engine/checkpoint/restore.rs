@@ -201,6 +201,10 @@ fn restore_router<R: Routing>(
     let vcs = partition.shared.vcs;
     let bounded = usize::from(partition.crossbar.is_some());
     let number = router + partition.base_router;
+    let memory = partition
+        .memories
+        .get(router as usize)
+        .map_or(0, |memory| memory.len());
     for (what, found, expected) in [
         ("ports", record.ports.len(), ports.len()),
         ("virtual channels", record.lanes.len(), ports.len() * vcs),
@@ -211,6 +215,7 @@ fn restore_router<R: Routing>(
             ports.len() * vcs * bounded,
         ),
         ("occupancies", record.occupancy.len(), occupancies.len()),
+        ("learnt values", record.memory.len(), memory),
         ("nodes", record.nodes.len(), interfaces.len()),
     ] {
         if found != expected {
@@ -245,6 +250,9 @@ fn restore_router<R: Routing>(
     }
     for (bytes, saved) in occupancies.iter().zip(record.occupancy) {
         bytes.store(saved, Ordering::Relaxed);
+    }
+    if let Some(memory) = partition.memories.get_mut(router as usize) {
+        memory.copy_from_slice(&record.memory);
     }
     for (index, saved) in interfaces.zip(record.nodes) {
         restore_node(partition, ranks.of(index), index, saved)?;

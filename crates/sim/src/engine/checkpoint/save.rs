@@ -183,6 +183,10 @@ impl<R: Routing> Saver<'_, '_, R> {
                 .iter()
                 .map(|bytes| bytes.load(Ordering::Relaxed))
                 .collect(),
+            memory: partition
+                .memories
+                .get(router as usize)
+                .map_or_else(Vec::new, |m| m.to_vec()),
             nodes: interfaces_of(partition, router)
                 .map(|index| self.node(index, incomplete))
                 .collect(),
