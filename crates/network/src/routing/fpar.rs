@@ -103,6 +103,8 @@ struct Best {
     occupancy: u64,
     class: usize,
     ties: u32,
+    /// The first of them.
+    first: Candidate,
 }
 
 impl Fpar {
@@ -297,44 +299,42 @@ impl Routing for Fpar {
         self.candidates(here, there, route.phase, &mut |candidate| {
             let score = (view.occupancy_bytes(candidate.port), class(candidate.port));
             let best = &mut best[candidate.kind as usize];
-            let new = match *best {
-                Some(b) if self.lower((b.occupancy, b.class), score) => return,
-                Some(b) if !self.lower(score, (b.occupancy, b.class)) => b.ties + 1,
-                _ => 1,
-            };
-            *best = Some(Best {
-                occupancy: score.0,
-                class: score.1,
-                ties: new,
-            });
+            match best {
+                Some(b) if self.lower((b.occupancy, b.class), score) => {}
+                Some(b) if !self.lower(score, (b.occupancy, b.class)) => b.ties += 1,
+                _ => {
+                    *best = Some(Best {
+                        occupancy: score.0,
+                        class: score.1,
+                        ties: 1,
+                        first: candidate,
+                    });
+                }
+            }
         });
         let Some((kind, best)) = self.decide(best) else {
             unreachable!("every two groups are joined, so a packet has a way on");
         };
-        let mut skip = match best.ties {
-            1 => 0,
-            ties => view.random_below(ties),
-        };
-        let mut chosen = None;
-        self.candidates(here, there, route.phase, &mut |candidate| {
-            if chosen.is_some() || candidate.kind as usize != kind {
-                return;
-            }
-            let score = (view.occupancy_bytes(candidate.port), class(candidate.port));
-            if self.lower((best.occupancy, best.class), score) {
-                return;
-            }
-            match skip {
-                0 => chosen = Some(candidate),
-                _ => skip -= 1,
-            }
-        });
-        let Some(Candidate {
+        let mut chosen = best.first;
+        if best.ties > 1 {
+            let mut skip = view.random_below(best.ties);
+            self.candidates(here, there, route.phase, &mut |candidate| {
+                if candidate.kind as usize != kind {
+                    return;
+                }
+                let score = (view.occupancy_bytes(candidate.port), class(candidate.port));
+                if self.lower((best.occupancy, best.class), score) {
+                    return;
+                }
+                if skip == 0 {
+                    chosen = candidate;
+                }
+                skip = skip.wrapping_sub(1);
+            });
+        }
+        let Candidate {
             port, lane, phase, ..
-        }) = chosen
-        else {
-            unreachable!("one of the ports has the least score");
-        };
+        } = chosen;
         route.phase = phase;
         Hop { port, vc: lane }
     }
