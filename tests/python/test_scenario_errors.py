@@ -85,6 +85,12 @@ def error_of(text: str, file: str = "bad.toml") -> ScenarioError:
         ('"halo3d"', '"halo3"', "job[0].motif.kind", ['"halo3d"']),
         ("h = 2", 'h = 2\nrouting = "ugal"', "network.routing", ['"ugal-l"', "par"]),
         ("h = 2", "h = 2\nrouting = { algorithm = 3 }", "network.routing.algorithm", ["found 3"]),
+        (
+            "h = 2",
+            'h = 2\nrouting = { algorithm = "fpar", threshold = 1.5 }',
+            "network.routing.threshold",
+            ["found 1.5", "at most 1"],
+        ),
         # Keys that need or exclude each other.
         ("h = 2", 'h = 2\narrangement = "custom"', "network.arrangement_file", ["nothing"]),
         ("h = 2", 'h = 2\narrangement_file = "x"', "network.arrangement_file", ["only with"]),
@@ -214,6 +220,7 @@ def test_code_gets_the_same_errors() -> None:
 # --- What only the engine can tell --------------------------------------------
 
 DRAGONFLY = {"family": "dragonfly", "p": 2, "a": 4, "h": 2}
+DRAGONFLY_PLUS = {"family": "dragonfly+", "leaves": 4, "spines": 4, "p": 2, "h": 2}
 HALO = {"nodes": 36, "motif": {"kind": "halo3d", "message": "1 kB"}}
 UNIFORM = {"pattern": "uniform-random", "message": "64 B", "load": 0.1}
 
@@ -306,6 +313,36 @@ def job(**keys: object) -> dict[str, object]:
             },
             "job[0].traffic.k",
             ["1 blocks", "at least 2"],
+        ),
+        (
+            {"network": {**DRAGONFLY_PLUS, "g": 4}, "job": [HALO]},
+            "network.g",
+            ["does not close", "g = 3 or 5", "h = 3"],
+        ),
+        (
+            dragonfly(routing="fpar"),
+            "network.routing.algorithm",
+            ["leaf and spine routers", "group 0 have nodes"],
+        ),
+        (
+            {"network": {**DRAGONFLY_PLUS, "routing": "q-adaptive"}, "job": [HALO]},
+            "network.routing.algorithm",
+            ["all-to-all"],
+        ),
+        (
+            dragonfly(routing={"algorithm": "par", "threshold": 0.5}),
+            "network.routing.threshold",
+            ["found a number", '"par"'],
+        ),
+        (
+            dragonfly(routing={"algorithm": "minimal", "exploration": 0.5}),
+            "network.routing.exploration",
+            ["no such option", "q-adaptive"],
+        ),
+        (
+            {"network": {"family": "codes", "file": "none.conf"}, "job": [HALO]},
+            "network.file",
+            ["none.conf", "No such file"],
         ),
         (
             {
