@@ -140,7 +140,8 @@ class Routing(Table):
     """Which global links to the destination's group minimal routes use: all of them, or those
     on a shortest path."""
     choice: Literal["random", "by-load"] = "random"
-    """How one of several minimal links is chosen: at random, or by the shorter queue."""
+    """How one of several minimal links is chosen: at random, or by the shorter queue. With `fpar`:
+    how one of the ports is chosen that its threshold counts as free."""
     via: Literal["group", "router", "node"] | None = None
     """What a non-minimal route goes by way of: any router of a random group, a random router, or
     the router of a random node. Default: `group`."""

@@ -154,7 +154,9 @@ impl AnyRouting {
             Algorithm::Par(options) => {
                 Self::Par(Par::new(grouped()?, links, choice, options, merged)?)
             }
-            Algorithm::Fpar { threshold } => Self::Fpar(Fpar::new(topology, threshold, merged)?),
+            Algorithm::Fpar { threshold } => {
+                Self::Fpar(Fpar::new(topology, threshold, choice, merged)?)
+            }
             Algorithm::QAdaptive(options) => {
                 Self::QAdaptive(QAdaptive::new(topology, options, merged)?)
             }

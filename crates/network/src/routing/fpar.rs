@@ -2,9 +2,12 @@
 
 mod links;
 
+use std::cmp::Ordering;
+
 use odonata_units::RouterId;
 
 use super::channels::channel_count;
+use super::choice::Choice;
 use super::grouped::{GroupedRoutes, LocalWays, Place};
 use super::legs::{eject, possible_eject};
 use super::{Hop, PacketRoute, RouterView, Routing, RoutingError};
@@ -53,7 +56,10 @@ pub(super) enum Kind {
 ///   score can exceed 1, since bytes may wait here while the buffer there is
 ///   full.
 /// - *Candidates.* All ports of all kinds, as "all shorter paths" must be above
-///   the threshold. Ties go to a random one of the ports of least score.
+///   the threshold.
+/// - *Which of several.* With [`Choice::ByLoad`] the port of least score, ties at
+///   random; with [`Choice::Random`] any of the ports of the kind that the
+///   threshold counts as free, and the port of least score if none is.
 /// - *Source leaf.* Every spine is a candidate, of the shortest kind that it can
 ///   continue with: minimal if it has a link to the destination's group. What
 ///   was intended does not bind the spine, which decides anew; the decision of
@@ -83,6 +89,8 @@ pub struct Fpar {
     length: Vec<u64>,
     /// The threshold times the length, in bytes.
     limit: Vec<f64>,
+    /// How one of several free ports of a kind is chosen.
+    choice: Choice,
     /// Virtual channels in use: 2, or 1 if merged.
     lanes: u8,
 }
@@ -97,14 +105,27 @@ struct Candidate {
     phase: u8,
 }
 
-/// The ports of one kind that have the least score.
+/// The ports of one kind: those that have the least score, and how many are free.
 #[derive(Clone, Copy)]
 struct Best {
     occupancy: u64,
     class: usize,
     ties: u32,
-    /// The first of them.
+    /// The first of those with the least score.
     first: Candidate,
+    /// Ports whose score is below the threshold.
+    below: u32,
+    /// Ports whose score is exactly the threshold.
+    at: u32,
+}
+
+/// Which ports of a kind serve.
+#[derive(Clone, Copy)]
+enum Among {
+    /// Those of least score.
+    Least,
+    /// Those below the threshold, or at it as well.
+    Free { at_it_too: bool },
 }
 
 impl Fpar {
@@ -117,6 +138,7 @@ impl Fpar {
     pub fn new(
         topology: &Topology,
         threshold: f64,
+        choice: Choice,
         virtual_channels: Option<u8>,
     ) -> Result<Self, RoutingError> {
         if !(0.0..=1.0).contains(&threshold) {
@@ -145,6 +167,7 @@ impl Fpar {
             class_of_port: topology.class_of_port.iter().map(|class| class.0).collect(),
             limit: length.iter().map(|&l| threshold * l as f64).collect(),
             length,
+            choice,
             lanes,
         })
     }
@@ -254,24 +277,30 @@ impl Fpar {
         times(a.0, b.1) < times(b.0, a.1)
     }
 
-    /// The kind of path to take, given the least score of each.
-    fn decide(&self, best: [Option<Best>; 3]) -> Option<(usize, Best)> {
+    /// The kind of path to take; which of its ports serve, and how many those are.
+    fn decide(&self, best: [Option<Best>; 3]) -> Option<(usize, Best, Among, u32)> {
         let mut shorter_are_above = true;
         let mut shortest = None;
         for (kind, best) in best.into_iter().enumerate() {
             let Some(best) = best else { continue };
-            let (score, limit) = (best.occupancy as f64, self.limit[best.class]);
-            let free = match shortest {
-                None => score <= limit,
-                Some(_) => shorter_are_above && score < limit,
-            };
-            if free {
-                return Some((kind, best));
+            let at_it_too = shortest.is_none();
+            let free = best.below + if at_it_too { best.at } else { 0 };
+            if free > 0 && shorter_are_above {
+                return Some(match self.choice {
+                    Choice::ByLoad => (kind, best, Among::Least, best.ties),
+                    Choice::Random => (kind, best, Among::Free { at_it_too }, free),
+                });
             }
-            shorter_are_above &= score > limit;
-            shortest = shortest.or(Some((kind, best)));
+            shorter_are_above &= best.below + best.at == 0;
+            shortest = shortest.or(Some((kind, best, Among::Least, best.ties)));
         }
         shortest
+    }
+
+    /// Whether a port's score is below the threshold, at it, or above.
+    #[inline]
+    fn against_threshold(&self, (occupancy, class): (u64, usize)) -> Ordering {
+        (occupancy as f64).total_cmp(&self.limit[class])
     }
 }
 
@@ -298,38 +327,51 @@ impl Routing for Fpar {
         let mut best: [Option<Best>; 3] = [None; 3];
         self.candidates(here, there, route.phase, &mut |candidate| {
             let score = (view.occupancy_bytes(candidate.port), class(candidate.port));
-            let best = &mut best[candidate.kind as usize];
-            match best {
-                Some(b) if self.lower((b.occupancy, b.class), score) => {}
-                Some(b) if !self.lower(score, (b.occupancy, b.class)) => b.ties += 1,
-                _ => {
-                    *best = Some(Best {
-                        occupancy: score.0,
-                        class: score.1,
-                        ties: 1,
-                        first: candidate,
-                    });
-                }
+            let best = best[candidate.kind as usize].get_or_insert(Best {
+                occupancy: score.0,
+                class: score.1,
+                ties: 0,
+                first: candidate,
+                below: 0,
+                at: 0,
+            });
+            match self.against_threshold(score) {
+                Ordering::Less => best.below += 1,
+                Ordering::Equal => best.at += 1,
+                Ordering::Greater => {}
+            }
+            if self.lower(score, (best.occupancy, best.class)) {
+                (best.occupancy, best.class) = score;
+                (best.ties, best.first) = (1, candidate);
+            } else if !self.lower((best.occupancy, best.class), score) {
+                best.ties += 1;
             }
         });
-        let Some((kind, best)) = self.decide(best) else {
+        let Some((kind, best, among, ports)) = self.decide(best) else {
             unreachable!("every two groups are joined, so a packet has a way on");
         };
         let mut chosen = best.first;
-        if best.ties > 1 {
-            let mut skip = view.random_below(best.ties);
+        // The first of least score serves in any case; alone, it is the one.
+        if ports > 1 {
+            let mut skip = view.random_below(ports);
             self.candidates(here, there, route.phase, &mut |candidate| {
                 if candidate.kind as usize != kind {
                     return;
                 }
                 let score = (view.occupancy_bytes(candidate.port), class(candidate.port));
-                if self.lower((best.occupancy, best.class), score) {
-                    return;
+                let serves = match among {
+                    Among::Least => !self.lower((best.occupancy, best.class), score),
+                    Among::Free { at_it_too } => {
+                        let against = self.against_threshold(score);
+                        against.is_lt() || at_it_too && against.is_eq()
+                    }
+                };
+                if serves {
+                    if skip == 0 {
+                        chosen = candidate;
+                    }
+                    skip = skip.wrapping_sub(1);
                 }
-                if skip == 0 {
-                    chosen = candidate;
-                }
-                skip = skip.wrapping_sub(1);
             });
         }
         let Candidate {

@@ -36,7 +36,7 @@ fn hop(fpar: &Fpar, at: u32, mut route: PacketRoute, own: &dyn Fn(u16) -> u64) -
 
 #[test]
 fn a_longer_path_is_taken_only_if_all_shorter_ones_are_above_the_threshold() {
-    let fpar = Fpar::new(&machine(), 0.5, None).unwrap();
+    let fpar = Fpar::new(&machine(), 0.5, Choice::ByLoad, None).unwrap();
     // Router 2 is spine 0 of group 0; router 4 is leaf 0 of group 1. Global
     // ports 2 and 4 lead to group 1 (minimal), 3 and 5 to group 2 (by way of a
     // spine there, since every spine has links to every group).
@@ -58,8 +58,47 @@ fn a_longer_path_is_taken_only_if_all_shorter_ones_are_above_the_threshold() {
 }
 
 #[test]
+fn a_random_choice_is_among_the_ports_that_the_threshold_counts_as_free() {
+    let fpar = Fpar::new(&machine(), 0.5, Choice::Random, None).unwrap();
+    let half = LENGTH / 2;
+    // As above: minimal ports 2 and 4, by way of a spine 3 and 5. One seed per draw.
+    let ports = |queues: [u64; 4]| {
+        let mut taken: Vec<u16> = (0..64)
+            .map(|seed| {
+                let own = move |port: u16| {
+                    if port < 2 {
+                        FREE
+                    } else {
+                        queues[usize::from(port) - 2]
+                    }
+                };
+                let mut view = LoadedRouter {
+                    own: &own,
+                    remote: &|_| 0,
+                    random: MockRouter::new(seed),
+                };
+                let (at, mut route) = (RouterId(2), route(4, OUT));
+                fpar.next_hop(&mut view, at, false, &mut route).port
+            })
+            .collect();
+        taken.sort_unstable();
+        taken.dedup();
+        taken
+    };
+    // Both minimal ports are free, at and below the threshold: either, whatever their scores.
+    assert_eq!(ports([half, 0, 0, 0]), [2, 4]);
+    // One of them is above.
+    assert_eq!(ports([half + 1, 0, half, 0]), [4]);
+    // Both above: either of the longer ones below, none that is at the threshold.
+    assert_eq!(ports([half + 1, 0, half + 1, half - 1]), [3, 5]);
+    assert_eq!(ports([half + 1, half, half + 1, half - 1]), [5]);
+    // Nothing is free: least score of the shorter.
+    assert_eq!(ports([half + 1, half, LENGTH, half]), [2]);
+}
+
+#[test]
 fn an_intermediate_spine_goes_on_or_down_and_turns_to_lane_1_when_it_goes_on() {
-    let fpar = Fpar::new(&machine(), 0.5, None).unwrap();
+    let fpar = Fpar::new(&machine(), 0.5, Choice::ByLoad, None).unwrap();
     // Router 10 is spine 0 of group 2; ports 2 and 4 lead to group 0, 3 and 5 to
     // group 1, where router 4 is. Ports 0 and 1 lead to the leaves.
     let decide = |global: u64, leaves: u64| {
@@ -82,7 +121,7 @@ fn an_intermediate_spine_goes_on_or_down_and_turns_to_lane_1_when_it_goes_on() {
 
 #[test]
 fn leaves_go_up_on_lane_0_from_the_source_and_on_lane_1_from_between() {
-    let fpar = Fpar::new(&machine(), 0.5, None).unwrap();
+    let fpar = Fpar::new(&machine(), 0.5, Choice::ByLoad, None).unwrap();
     // Leaf 1 of group 0; ports 2 and 3 lead to its spines.
     let own = |port: u16| if port == 2 { 100 } else { 99 };
     assert_eq!(
@@ -102,7 +141,7 @@ fn leaves_go_up_on_lane_0_from_the_source_and_on_lane_1_from_between() {
 
 #[test]
 fn ties_are_broken_over_all_ports_of_the_kind() {
-    let fpar = Fpar::new(&machine(), 0.5, None).unwrap();
+    let fpar = Fpar::new(&machine(), 0.5, Choice::ByLoad, None).unwrap();
     let mut view = MockRouter::new(1);
     view.busiest = 1;
     let mut taken = [0u32; 6];
@@ -123,7 +162,7 @@ fn spines_without_a_link_to_the_destination_group_start_longer_paths() {
     // 2 links per pair of groups: spines 0 and 2 of group 0 reach groups 1 and
     // 2, spines 1 and 3 the groups 3 and 4.
     let topology = dragonfly_plus(2, 4, 1, 2, 5);
-    let fpar = Fpar::new(&topology, 0.5, None).unwrap();
+    let fpar = Fpar::new(&topology, 0.5, Choice::ByLoad, None).unwrap();
     // Router 6 is leaf 0 of group 1; ports 1 to 4 of leaf 0 of group 0 lead to
     // its spines.
     for (busy, possible) in [(FREE, [1, 3]), (LENGTH, [2, 4])] {
@@ -140,7 +179,7 @@ fn spines_without_a_link_to_the_destination_group_start_longer_paths() {
 #[test]
 fn routes_take_two_lanes_and_at_most_six_hops() {
     let topology = machine();
-    let fpar = Fpar::new(&topology, 0.5, None).unwrap();
+    let fpar = Fpar::new(&topology, 0.5, Choice::ByLoad, None).unwrap();
     assert_eq!(fpar.virtual_channels(), 2);
     for steps in random_walks(&topology, &fpar, 5, 2000) {
         let across = steps.iter().filter(|s| s.kind == LinkKind::Global).count();
@@ -151,7 +190,7 @@ fn routes_take_two_lanes_and_at_most_six_hops() {
 #[test]
 fn one_lane_can_deadlock() {
     let topology = machine();
-    let fpar = Fpar::new(&topology, 0.5, Some(1)).unwrap();
+    let fpar = Fpar::new(&topology, 0.5, Choice::ByLoad, Some(1)).unwrap();
     let verdict = verify(&topology, &fpar).unwrap();
     assert!(matches!(verdict, Verdict::Cycle(_)), "{verdict}");
 }
@@ -159,10 +198,10 @@ fn one_lane_can_deadlock() {
 #[test]
 fn wrong_thresholds_and_networks_are_refused() {
     for threshold in [-0.1, 1.1, f64::NAN] {
-        let error = Fpar::new(&machine(), threshold, None).unwrap_err();
+        let error = Fpar::new(&machine(), threshold, Choice::ByLoad, None).unwrap_err();
         assert!(error.to_string().contains("from 0 to 1"), "{error}");
     }
-    let error = Fpar::new(&dragonfly(2, 4, 2, 9), 0.5, None).unwrap_err();
+    let error = Fpar::new(&dragonfly(2, 4, 2, 9), 0.5, Choice::ByLoad, None).unwrap_err();
     assert_eq!(
         error.to_string(),
         "fpar routing needs groups of leaf and spine routers, as a dragonfly+ has them: all routers \
