@@ -4,6 +4,7 @@ mod machine;
 mod metrics;
 mod options;
 mod order;
+mod passes;
 mod schedule;
 mod simulate;
 mod timeline;
@@ -15,5 +16,7 @@ pub use order::{Multifactor, Order};
 pub use schedule::{Fate, Row, Schedule, Started};
 pub use simulate::{SimulationError, simulate};
 
+#[cfg(test)]
+mod properties;
 #[cfg(test)]
 mod tests;

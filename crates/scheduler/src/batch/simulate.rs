@@ -33,21 +33,21 @@ pub enum SimulationError {
 
 /// A job as the simulation sees it.
 #[derive(Clone, Copy, Debug)]
-struct Task {
-    arrival: Seconds,
+pub(super) struct Task {
+    pub(super) arrival: Seconds,
     /// How long it will run, limits enforced.
-    run: Seconds,
-    killed: bool,
+    pub(super) run: Seconds,
+    pub(super) killed: bool,
     /// Believed run time while it waits, and while it runs; at least 1 s.
-    waiting: Seconds,
-    running: Seconds,
-    nodes: u32,
-    user: Label,
+    pub(super) waiting: Seconds,
+    pub(super) running: Seconds,
+    pub(super) nodes: u32,
+    pub(super) user: Label,
 }
 
 /// Where a running job is.
 #[derive(Clone, Debug)]
-struct Running<H> {
+pub(super) struct Running<H> {
     held: H,
     /// Key of its estimated end in `by_estimate`.
     estimated: Seconds,
@@ -72,45 +72,45 @@ pub fn simulate<M: Machine>(
     Simulation::new(log, machine, options).run(progress)
 }
 
-struct Simulation<'a, M: Machine> {
-    options: &'a Options,
-    tasks: Vec<Task>,
-    rows: Vec<Row>,
+pub(super) struct Simulation<'a, M: Machine> {
+    pub(super) options: &'a Options,
+    pub(super) tasks: Vec<Task>,
+    pub(super) rows: Vec<Row>,
     /// Tasks by arrival.
-    arrivals: Vec<u32>,
-    arrived: usize,
+    pub(super) arrivals: Vec<u32>,
+    pub(super) arrived: usize,
     /// Waiting tasks; in order of arrival unless the order says otherwise.
-    queue: Vec<u32>,
+    pub(super) queue: Vec<u32>,
     /// The machine with its jobs, without windows.
-    state: M,
-    running: HashMap<u32, Running<M::Held>>,
-    by_estimate: BTreeMap<(Seconds, u32), M::Held>,
+    pub(super) state: M,
+    pub(super) running: HashMap<u32, Running<M::Held>>,
+    pub(super) by_estimate: BTreeMap<(Seconds, u32), M::Held>,
     /// Ends to come: time, number of the start, task.
-    ends: BTreeMap<(Seconds, u64), u32>,
-    starts: u64,
+    pub(super) ends: BTreeMap<(Seconds, u64), u32>,
+    pub(super) starts: u64,
     /// Times at which a window starts or ends, ascending, and how many are over.
-    edges: Vec<Seconds>,
-    edges_over: usize,
+    pub(super) edges: Vec<Seconds>,
+    pub(super) edges_over: usize,
     /// Nodes that jobs hold inside each window, and labels of its users.
-    used: Vec<u32>,
-    users: Vec<Vec<Label>>,
-    usage: Usage,
+    pub(super) used: Vec<u32>,
+    pub(super) users: Vec<Vec<Label>>,
+    pub(super) usage: Usage,
     /// Conservative backfill: what each waiting task is promised.
-    promises: HashMap<u32, Seconds>,
+    pub(super) promises: HashMap<u32, Seconds>,
     /// The earliest of these promises, at which there may be no other event.
-    wake: Option<Seconds>,
+    pub(super) wake: Option<Seconds>,
     /// Whether nodes became free before they were expected to.
-    freed_early: bool,
-    passes: u64,
-    broken_promises: u64,
+    pub(super) freed_early: bool,
+    pub(super) passes: u64,
+    pub(super) broken_promises: u64,
 }
 
 /// A start that a pass decided on.
-struct Start<H> {
-    task: u32,
-    held: H,
-    how: Started,
-    inside: Option<usize>,
+pub(super) struct Start<H> {
+    pub(super) task: u32,
+    pub(super) held: H,
+    pub(super) how: Started,
+    pub(super) inside: Option<usize>,
 }
 
 impl<'a, M: Machine> Simulation<'a, M> {
@@ -330,7 +330,7 @@ impl<'a, M: Machine> Simulation<'a, M> {
     }
 
     /// Carries a start out.
-    fn start(&mut self, start: Start<M::Held>, now: Seconds) {
+    pub(super) fn start(&mut self, start: Start<M::Held>, now: Seconds) {
         let Start {
             task,
             held,
@@ -373,7 +373,7 @@ impl<'a, M: Machine> Simulation<'a, M> {
         }
     }
 
-    fn ask(&self, task: u32) -> Ask {
+    pub(super) fn ask(&self, task: u32) -> Ask {
         Ask {
             job: task,
             nodes: self.tasks[task as usize].nodes,
@@ -381,7 +381,10 @@ impl<'a, M: Machine> Simulation<'a, M> {
     }
 
     /// The machine's future as it is believed now.
-    fn timeline(&self, now: Seconds) -> Timeline<'_, M, impl Iterator<Item = (Seconds, M::Held)>> {
+    pub(super) fn timeline(
+        &self,
+        now: Seconds,
+    ) -> Timeline<'_, M, impl Iterator<Item = (Seconds, M::Held)>> {
         let running = self.by_estimate.iter();
         let running = running.map(|(&(end, _), held)| (end, held.clone()));
         Timeline::new(now, &self.state, running, &self.options.windows, &self.used)
@@ -405,7 +408,7 @@ impl<'a, M: Machine> Simulation<'a, M> {
         self.carry_out(starts, now);
     }
 
-    fn carry_out(&mut self, starts: Vec<Start<M::Held>>, now: Seconds) {
+    pub(super) fn carry_out(&mut self, starts: Vec<Start<M::Held>>, now: Seconds) {
         if starts.is_empty() {
             return;
         }
@@ -445,226 +448,5 @@ impl<'a, M: Machine> Simulation<'a, M> {
         });
         self.queue.clear();
         self.queue.extend(keyed.into_iter().map(|(_, task)| task));
-    }
-
-    /// Starts jobs of a reservation's users on its nodes.
-    fn start_in_reservations(&mut self, now: Seconds) {
-        for (index, window) in self.options.windows.iter().enumerate() {
-            let active = window.start <= now && now < window.end;
-            if !active || self.users[index].is_empty() {
-                continue;
-            }
-            for position in 0..self.queue.len() {
-                let task = self.queue[position];
-                let job = self.tasks[task as usize];
-                if !self.users[index].contains(&job.user) || now + job.waiting > window.end {
-                    continue;
-                }
-                let within = self.state.within(&window.nodes, self.used[index]);
-                if let Ok(held) = within.place(&self.ask(task)) {
-                    let (how, inside) = (Started::InReservation, Some(index));
-                    self.start(
-                        Start {
-                            task,
-                            held,
-                            how,
-                            inside,
-                        },
-                        now,
-                    );
-                }
-            }
-            let rows = &self.rows;
-            self.queue
-                .retain(|&task| rows[task as usize].start.is_none());
-        }
-    }
-
-    /// Whether no window withholds anything now or later.
-    fn no_windows(&self, now: Seconds) -> bool {
-        self.options.windows.iter().all(|window| window.end <= now)
-    }
-
-    /// Starts of the queue's first jobs as long as they fit.
-    fn in_order(&self, now: Seconds) -> Vec<Start<M::Held>> {
-        let mut starts = Vec::new();
-        let how = Started::InOrder;
-        if self.no_windows(now) {
-            let mut state = self.state.clone();
-            for &task in &self.queue {
-                let Ok(held) = state.place(&self.ask(task)) else {
-                    break;
-                };
-                state.take(&held);
-                starts.push(Start {
-                    task,
-                    held,
-                    how,
-                    inside: None,
-                });
-            }
-            return starts;
-        }
-        let mut timeline = self.timeline(now);
-        for &task in &self.queue {
-            let duration = self.tasks[task as usize].waiting;
-            let Some(held) = timeline.place_now(&self.ask(task), duration) else {
-                break;
-            };
-            timeline.hold(now, duration, &held);
-            starts.push(Start {
-                task,
-                held,
-                how,
-                inside: None,
-            });
-        }
-        starts
-    }
-
-    /// Backfill around reservations of the first `depth` jobs that cannot start.
-    fn backfill(&mut self, now: Seconds, depth: u32) -> Vec<Start<M::Held>> {
-        if self.no_windows(now) {
-            let starts = self.in_order(now);
-            self.carry_out(starts, now);
-            // Most passes end here: the head waits, and nothing behind it is small
-            // enough for what is free.
-            let free = self.state.free();
-            let behind = self.queue.get(1..).unwrap_or(&[]);
-            let fits = |&task: &u32| self.tasks[task as usize].nodes <= free;
-            let promised = self
-                .queue
-                .first()
-                .is_some_and(|&head| depth > 1 || self.rows[head as usize].promised.is_some());
-            if promised && !behind.iter().any(fits) {
-                return Vec::new();
-            }
-        }
-        let mut starts = Vec::new();
-        let mut promised = Vec::new();
-        let mut reserved = 0;
-        let mut timeline = self.timeline(now);
-        for &task in &self.queue {
-            let free = timeline.now().free();
-            if free == 0 && reserved > 0 {
-                break;
-            }
-            let (ask, duration) = (self.ask(task), self.tasks[task as usize].waiting);
-            let how = if reserved == 0 {
-                Started::InOrder
-            } else {
-                Started::Backfilled
-            };
-            if reserved < depth {
-                let Some((at, held)) = timeline.earliest(&ask, duration) else {
-                    continue;
-                };
-                timeline.hold(at, duration, &held);
-                if at == now {
-                    starts.push(Start {
-                        task,
-                        held,
-                        how,
-                        inside: None,
-                    });
-                } else {
-                    reserved += 1;
-                    promised.push((task, at));
-                }
-            } else if ask.nodes <= free
-                && let Some(held) = timeline.place_now(&ask, duration)
-            {
-                timeline.hold(now, duration, &held);
-                starts.push(Start {
-                    task,
-                    held,
-                    how,
-                    inside: None,
-                });
-            }
-        }
-        drop(timeline);
-        for (task, at) in promised {
-            self.rows[task as usize].promised.get_or_insert(at);
-        }
-        starts
-    }
-
-    /// Conservative backfill with kept reservations.
-    fn conservative(&mut self, now: Seconds) -> Vec<Start<M::Held>> {
-        let mut kept = std::mem::take(&mut self.promises);
-        let mut held_at: HashMap<u32, (Seconds, M::Held)> = HashMap::new();
-        let mut broken = 0;
-        let mut timeline = self.timeline(now);
-        // Earlier promises first, so that those who hold the nearest keep it if
-        // jobs have outlived their estimates.
-        let mut promised: Vec<(Seconds, u32)> =
-            kept.iter().map(|(&task, &at)| (at, task)).collect();
-        promised.sort_unstable();
-        for (at, task) in promised {
-            let (ask, duration) = (self.ask(task), self.tasks[task as usize].waiting);
-            let place = (at >= now)
-                .then(|| timeline.place_at(at, &ask, duration))
-                .flatten();
-            match place {
-                Some(held) => {
-                    timeline.hold(at, duration, &held);
-                    held_at.insert(task, (at, held));
-                }
-                None => {
-                    kept.remove(&task);
-                    broken += 1;
-                }
-            }
-        }
-        let mut starts = Vec::new();
-        let mut waiting = false;
-        for &task in &self.queue {
-            let (ask, duration) = (self.ask(task), self.tasks[task as usize].waiting);
-            let mut found = held_at.remove(&task);
-            let moves = found.is_none() || self.freed_early;
-            if moves && let Some((at, held)) = found.take() {
-                if at == now {
-                    found = Some((at, held));
-                } else {
-                    timeline.extend_to(at + duration);
-                    timeline.let_go(at, duration, &held);
-                }
-            }
-            if found.is_none() {
-                found = timeline.earliest(&ask, duration);
-                if let Some((at, held)) = &found {
-                    timeline.hold(*at, duration, held);
-                }
-            }
-            let Some((at, held)) = found else {
-                continue;
-            };
-            if at == now {
-                let how = if waiting {
-                    Started::Backfilled
-                } else {
-                    Started::InOrder
-                };
-                starts.push(Start {
-                    task,
-                    held,
-                    how,
-                    inside: None,
-                });
-                kept.remove(&task);
-            } else {
-                waiting = true;
-                kept.insert(task, at);
-            }
-        }
-        drop(timeline);
-        for (&task, &at) in &kept {
-            self.rows[task as usize].promised.get_or_insert(at);
-        }
-        self.wake = kept.values().min().copied();
-        self.promises = kept;
-        self.broken_promises += broken;
-        starts
     }
 }

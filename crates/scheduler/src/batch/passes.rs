@@ -1,0 +1,231 @@
+//! What a pass of the scheduler starts, policy by policy.
+
+use std::collections::HashMap;
+
+use super::machine::Machine;
+use super::schedule::Started;
+use super::simulate::{Simulation, Start};
+use crate::Seconds;
+
+impl<M: Machine> Simulation<'_, M> {
+    /// Starts jobs of a reservation's users on its nodes.
+    pub(super) fn start_in_reservations(&mut self, now: Seconds) {
+        for (index, window) in self.options.windows.iter().enumerate() {
+            let active = window.start <= now && now < window.end;
+            if !active || self.users[index].is_empty() {
+                continue;
+            }
+            for position in 0..self.queue.len() {
+                let task = self.queue[position];
+                let job = self.tasks[task as usize];
+                if !self.users[index].contains(&job.user) || now + job.waiting > window.end {
+                    continue;
+                }
+                let within = self.state.within(&window.nodes, self.used[index]);
+                if let Ok(held) = within.place(&self.ask(task)) {
+                    let (how, inside) = (Started::InReservation, Some(index));
+                    self.start(
+                        Start {
+                            task,
+                            held,
+                            how,
+                            inside,
+                        },
+                        now,
+                    );
+                }
+            }
+            let rows = &self.rows;
+            self.queue
+                .retain(|&task| rows[task as usize].start.is_none());
+        }
+    }
+
+    /// Whether no window withholds anything now or later.
+    fn no_windows(&self, now: Seconds) -> bool {
+        self.options.windows.iter().all(|window| window.end <= now)
+    }
+
+    /// Starts of the queue's first jobs as long as they fit.
+    pub(super) fn in_order(&self, now: Seconds) -> Vec<Start<M::Held>> {
+        let mut starts = Vec::new();
+        let how = Started::InOrder;
+        if self.no_windows(now) {
+            let mut state = self.state.clone();
+            for &task in &self.queue {
+                let Ok(held) = state.place(&self.ask(task)) else {
+                    break;
+                };
+                state.take(&held);
+                starts.push(Start {
+                    task,
+                    held,
+                    how,
+                    inside: None,
+                });
+            }
+            return starts;
+        }
+        let mut timeline = self.timeline(now);
+        for &task in &self.queue {
+            let duration = self.tasks[task as usize].waiting;
+            let Some(held) = timeline.place_now(&self.ask(task), duration) else {
+                break;
+            };
+            timeline.hold(now, duration, &held);
+            starts.push(Start {
+                task,
+                held,
+                how,
+                inside: None,
+            });
+        }
+        starts
+    }
+
+    /// Backfill around reservations of the first `depth` jobs that cannot start.
+    pub(super) fn backfill(&mut self, now: Seconds, depth: u32) -> Vec<Start<M::Held>> {
+        if self.no_windows(now) {
+            let starts = self.in_order(now);
+            self.carry_out(starts, now);
+            // Most passes end here: the head waits, and nothing behind it is small
+            // enough for what is free.
+            let free = self.state.free();
+            let behind = self.queue.get(1..).unwrap_or(&[]);
+            let fits = |&task: &u32| self.tasks[task as usize].nodes <= free;
+            let promised = self
+                .queue
+                .first()
+                .is_some_and(|&head| depth > 1 || self.rows[head as usize].promised.is_some());
+            if promised && !behind.iter().any(fits) {
+                return Vec::new();
+            }
+        }
+        let mut starts = Vec::new();
+        let mut promised = Vec::new();
+        let mut reserved = 0;
+        let mut timeline = self.timeline(now);
+        for &task in &self.queue {
+            let free = timeline.now().free();
+            if free == 0 && reserved > 0 {
+                break;
+            }
+            let (ask, duration) = (self.ask(task), self.tasks[task as usize].waiting);
+            let how = if reserved == 0 {
+                Started::InOrder
+            } else {
+                Started::Backfilled
+            };
+            if reserved < depth {
+                let Some((at, held)) = timeline.earliest(&ask, duration) else {
+                    continue;
+                };
+                timeline.hold(at, duration, &held);
+                if at == now {
+                    starts.push(Start {
+                        task,
+                        held,
+                        how,
+                        inside: None,
+                    });
+                } else {
+                    reserved += 1;
+                    promised.push((task, at));
+                }
+            } else if ask.nodes <= free
+                && let Some(held) = timeline.place_now(&ask, duration)
+            {
+                timeline.hold(now, duration, &held);
+                starts.push(Start {
+                    task,
+                    held,
+                    how,
+                    inside: None,
+                });
+            }
+        }
+        drop(timeline);
+        for (task, at) in promised {
+            self.rows[task as usize].promised.get_or_insert(at);
+        }
+        starts
+    }
+
+    /// Conservative backfill with kept reservations.
+    pub(super) fn conservative(&mut self, now: Seconds) -> Vec<Start<M::Held>> {
+        let mut kept = std::mem::take(&mut self.promises);
+        let mut held_at: HashMap<u32, (Seconds, M::Held)> = HashMap::new();
+        let mut broken = 0;
+        let mut timeline = self.timeline(now);
+        // Earlier promises first, so that those who hold the nearest keep it if
+        // jobs have outlived their estimates.
+        let mut promised: Vec<(Seconds, u32)> =
+            kept.iter().map(|(&task, &at)| (at, task)).collect();
+        promised.sort_unstable();
+        for (at, task) in promised {
+            let (ask, duration) = (self.ask(task), self.tasks[task as usize].waiting);
+            let place = (at >= now)
+                .then(|| timeline.place_at(at, &ask, duration))
+                .flatten();
+            match place {
+                Some(held) => {
+                    timeline.hold(at, duration, &held);
+                    held_at.insert(task, (at, held));
+                }
+                None => {
+                    kept.remove(&task);
+                    broken += 1;
+                }
+            }
+        }
+        let mut starts = Vec::new();
+        let mut waiting = false;
+        for &task in &self.queue {
+            let (ask, duration) = (self.ask(task), self.tasks[task as usize].waiting);
+            let mut found = held_at.remove(&task);
+            let moves = found.is_none() || self.freed_early;
+            if moves && let Some((at, held)) = found.take() {
+                if at == now {
+                    found = Some((at, held));
+                } else {
+                    timeline.extend_to(at + duration);
+                    timeline.let_go(at, duration, &held);
+                }
+            }
+            if found.is_none() {
+                found = timeline.earliest(&ask, duration);
+                if let Some((at, held)) = &found {
+                    timeline.hold(*at, duration, held);
+                }
+            }
+            let Some((at, held)) = found else {
+                continue;
+            };
+            if at == now {
+                let how = if waiting {
+                    Started::Backfilled
+                } else {
+                    Started::InOrder
+                };
+                starts.push(Start {
+                    task,
+                    held,
+                    how,
+                    inside: None,
+                });
+                kept.remove(&task);
+            } else {
+                waiting = true;
+                kept.insert(task, at);
+            }
+        }
+        drop(timeline);
+        for (&task, &at) in &kept {
+            self.rows[task as usize].promised.get_or_insert(at);
+        }
+        self.wake = kept.values().min().copied();
+        self.promises = kept;
+        self.broken_promises += broken;
+        starts
+    }
+}
