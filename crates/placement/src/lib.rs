@@ -8,6 +8,7 @@
 //! Both decisions are pure functions of what they are given and of a random
 //! stream, so that the simulator and a live cluster take the same ones.
 
+pub mod grap;
 mod machine;
 mod mapping;
 mod policy;

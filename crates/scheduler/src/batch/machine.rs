@@ -35,6 +35,8 @@ pub enum Withheld {
 pub trait Machine: Clone {
     /// What a job holds while it runs.
     type Held: Clone + std::fmt::Debug;
+    /// Why a job finds no place.
+    type Refusal: std::fmt::Display;
 
     /// Nodes of the machine.
     fn size(&self) -> u32;
@@ -46,7 +48,7 @@ pub trait Machine: Clone {
     ///
     /// # Errors
     /// Why it has to wait.
-    fn place(&self, ask: &Ask) -> Result<Self::Held, Refusal>;
+    fn place(&self, ask: &Ask) -> Result<Self::Held, Self::Refusal>;
 
     /// Gives a place that [`Machine::place`] found in this state to the job.
     fn take(&mut self, held: &Self::Held);
@@ -70,6 +72,12 @@ pub trait Machine: Clone {
 
     /// The nodes of a place, where the machine knows them.
     fn nodes(held: &Self::Held) -> Option<&[NodeId]> {
+        let _ = held;
+        None
+    }
+
+    /// Groups of a place, where the machine knows them: index, and nodes in it.
+    fn groups(held: &Self::Held) -> Option<&[(u32, u32)]> {
         let _ = held;
         None
     }
@@ -99,6 +107,7 @@ impl Pool {
 
 impl Machine for Pool {
     type Held = u32;
+    type Refusal = Refusal;
 
     fn size(&self) -> u32 {
         self.size
@@ -201,6 +210,7 @@ impl PlacedMachine {
 
 impl Machine for PlacedMachine {
     type Held = Arc<[NodeId]>;
+    type Refusal = Refusal;
 
     fn size(&self) -> u32 {
         self.wiring.nodes()

@@ -1,5 +1,6 @@
 //! Batch simulation: a job log on a machine under a policy.
 
+mod grap;
 mod machine;
 mod metrics;
 mod options;
@@ -9,6 +10,7 @@ mod schedule;
 mod simulate;
 mod timeline;
 
+pub use grap::GrapMachine;
 pub use machine::{Ask, Machine, PlacedMachine, Pool, Withheld};
 pub use metrics::{Class, Occupancy, Spread, Summary, occupancy, size_classes, summarise};
 pub use options::{Arrival, Estimate, Larger, OptionError, Options, Passes, Policy, Share, Window};

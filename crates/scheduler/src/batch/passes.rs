@@ -164,10 +164,9 @@ impl<M: Machine> Simulation<'_, M> {
         promised.sort_unstable();
         for (at, task) in promised {
             let (ask, duration) = (self.ask(task), self.tasks[task as usize].waiting);
-            let place = (at >= now)
-                .then(|| timeline.place_at(at, &ask, duration))
-                .flatten();
-            match place {
+            // A pass at an interval may come after the promised time.
+            let at = at.max(now);
+            match timeline.place_at(at, &ask, duration) {
                 Some(held) => {
                     timeline.hold(at, duration, &held);
                     held_at.insert(task, (at, held));
@@ -183,7 +182,7 @@ impl<M: Machine> Simulation<'_, M> {
         for &task in &self.queue {
             let (ask, duration) = (self.ask(task), self.tasks[task as usize].waiting);
             let mut found = held_at.remove(&task);
-            let moves = found.is_none() || self.freed_early;
+            let moves = found.is_none() || self.unexpected_end;
             if moves && let Some((at, held)) = found.take() {
                 if at == now {
                     found = Some((at, held));

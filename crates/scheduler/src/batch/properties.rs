@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use odonata_placement::grap::GrapMode;
 use proptest::prelude::*;
 
 use super::tests::{Line, log_of, run_on, starts, with};
@@ -299,5 +300,48 @@ proptest! {
         prop_assert!((sum(&full.busy_nodes) - work).abs() < 1e-6);
         prop_assert!((sum(&full.waiting_jobs) - wait).abs() < 1e-6);
         prop_assert!(full.busy_nodes.iter().all(|&nodes| (-1e-9..=8.0 + 1e-9).contains(&nodes)));
+    }
+
+    /// Under GRAP, with any policy: a group has at most one large job at a time and no
+    /// more nodes in use than it has; small jobs sit in one group; every job that is
+    /// not refused runs; EASY keeps the promise to the queue's head.
+    #[test]
+    fn grap_keeps_its_rules_over_time(lines in lines_up_to(24, 1), policy in any_policy(), order in any_order(), window in any_window(24)) {
+        let modes = (0..lines.len()).map(|job| match job % 3 {
+            0 => GrapMode::Adaptive,
+            1 => GrapMode::MinimalBalance,
+            _ => GrapMode::CustomBalance { groups: 3 },
+        });
+        let machine = GrapMachine::equal_groups(24, 4, modes.collect());
+        let options = Options { order: order.clone(), windows: window.into_iter().collect(), ..with(policy) };
+        let schedule = run_on(&log_of(&lines), &machine, &options);
+        for (index, row) in schedule.rows.iter().enumerate() {
+            let large = row.nodes > 6;
+            if let Fate::Refused(reason) = &row.fate {
+                // Three groups of 6 nodes hold 18.
+                prop_assert!(large && index % 3 == 2 && row.nodes > 18, "{}", reason);
+                continue;
+            }
+            let groups = row.groups.as_ref().unwrap();
+            prop_assert_eq!(groups.iter().map(|&(_, count)| count).sum::<u32>(), row.nodes);
+            prop_assert!(large || groups.len() == 1);
+            for other in schedule.rows[..index].iter().filter(|other| other.groups.is_some()) {
+                let apart = other.end <= row.start || row.end <= other.start;
+                let shared = groups.iter().any(|(group, _)| other.groups.iter().flatten().any(|(theirs, _)| theirs == group));
+                prop_assert!(apart || !shared || !large || other.nodes <= 6);
+            }
+            if policy == Policy::EASY && order == Order::Fcfs {
+                prop_assert!(row.promised.is_none_or(|promised| row.start.unwrap() <= promised));
+            }
+        }
+        // Nodes in use in each group never exceed it.
+        for group in 0..4u32 {
+            let parts: Vec<Row> = schedule.rows.iter().filter_map(|row| {
+                let nodes = row.groups.iter().flatten().find(|(of, _)| *of == group)?.1;
+                Some(Row { nodes, ..row.clone() })
+            }).collect();
+            let parts: Vec<&Row> = parts.iter().collect();
+            prop_assert!(most_in_use(&parts) <= 6);
+        }
     }
 }

@@ -49,6 +49,8 @@ pub struct Row {
     pub promised: Option<Seconds>,
     /// Its nodes, where the machine tells them apart.
     pub placed: Option<Vec<NodeId>>,
+    /// Its groups and the nodes in each, where the machine tells groups apart.
+    pub groups: Option<Vec<(u32, u32)>>,
 }
 
 impl Row {
@@ -95,6 +97,7 @@ impl Schedule {
                 started: None,
                 promised: None,
                 placed: None,
+                groups: None,
             }
         };
         Self {

@@ -99,8 +99,8 @@ pub(super) struct Simulation<'a, M: Machine> {
     pub(super) promises: HashMap<u32, Seconds>,
     /// The earliest of these promises, at which there may be no other event.
     pub(super) wake: Option<Seconds>,
-    /// Whether nodes became free before they were expected to.
-    pub(super) freed_early: bool,
+    /// Whether a job ended earlier or later than expected, or a window's edge passed.
+    pub(super) unexpected_end: bool,
     pub(super) passes: u64,
     pub(super) broken_promises: u64,
 }
@@ -171,6 +171,7 @@ impl<'a, M: Machine> Simulation<'a, M> {
                 started: None,
                 promised: None,
                 placed: None,
+                groups: None,
             });
         }
         let refused = |row: &Row| matches!(row.fate, Fate::Refused(_));
@@ -213,7 +214,7 @@ impl<'a, M: Machine> Simulation<'a, M> {
             usage: Usage::new(log.names.texts().len(), users.len()),
             promises: HashMap::new(),
             wake: None,
-            freed_early: false,
+            unexpected_end: false,
             passes: 0,
             broken_promises: 0,
         }
@@ -267,7 +268,7 @@ impl<'a, M: Machine> Simulation<'a, M> {
                 .is_some_and(|&edge| edge <= now)
             {
                 self.edges_over += 1;
-                self.freed_early = true;
+                self.unexpected_end = true;
                 any = true;
             }
             while let Some(&task) = self.arrivals.get(self.arrived)
@@ -319,7 +320,7 @@ impl<'a, M: Machine> Simulation<'a, M> {
         };
         self.by_estimate.remove(&(job.estimated, task));
         self.state.give_back(&job.held);
-        self.freed_early |= now < job.estimated;
+        self.unexpected_end |= now != job.estimated;
         if let Some(window) = job.inside {
             self.used[window] -= self.tasks[task as usize].nodes;
         }
@@ -355,6 +356,7 @@ impl<'a, M: Machine> Simulation<'a, M> {
         };
         row.started = Some(how);
         row.placed = M::nodes(&held).map(<[_]>::to_vec);
+        row.groups = M::groups(&held).map(<[_]>::to_vec);
         self.by_estimate.insert((estimated, task), held.clone());
         self.running.insert(
             task,
@@ -394,7 +396,7 @@ impl<'a, M: Machine> Simulation<'a, M> {
     fn pass(&mut self, now: Seconds) {
         self.passes += 1;
         if self.queue.is_empty() {
-            self.freed_early = false;
+            self.unexpected_end = false;
             return;
         }
         self.sort(now);
@@ -404,7 +406,7 @@ impl<'a, M: Machine> Simulation<'a, M> {
             Policy::Backfill { depth } => self.backfill(now, depth),
             Policy::Conservative => self.conservative(now),
         };
-        self.freed_early = false;
+        self.unexpected_end = false;
         self.carry_out(starts, now);
     }
 

@@ -67,8 +67,8 @@ where
     R: Iterator<Item = (Seconds, M::Held)>,
 {
     /// The future of `jobs`, the machine with its running jobs, from `now` on.
-    /// `running` are their places by estimated end, soonest first; estimates that
-    /// are over count as ending in a second.
+    /// `running` are their places by estimated end, soonest first. A job that has
+    /// outlived its estimate is expected to go on for as long as it has done so.
     pub fn new(now: Seconds, jobs: &M, running: R, windows: &'a [Window], used: &'a [u32]) -> Self {
         let mut later = BinaryHeap::new();
         let mut number = 0;
@@ -86,10 +86,17 @@ where
                 }
             }
         }
+        let mut running = running.peekable();
+        while let Some((end, held)) = running.next_if(|(end, _)| *end <= now) {
+            let at = now + (now - end).max(Seconds(1));
+            let held = Some(held);
+            later.push(Reverse(Release { at, number, held }));
+            number += 1;
+        }
         let mut timeline = Self {
             steps: Vec::with_capacity(32),
             base: jobs.clone(),
-            running: running.peekable(),
+            running,
             later,
             windows,
             used,
@@ -118,9 +125,7 @@ where
 
     /// Lays out one more step; `false` if nothing happens after the last one.
     fn extend(&mut self) -> bool {
-        let last = self.steps[self.steps.len() - 1].at;
-        let soonest = last + Seconds(1);
-        let of_jobs = self.running.peek().map(|(end, _)| (*end).max(soonest));
+        let of_jobs = self.running.peek().map(|(end, _)| *end);
         let of_others = self.later.peek().map(|Reverse(release)| release.at);
         let Some(at) = of_jobs.into_iter().chain(of_others).min() else {
             return false;
@@ -170,6 +175,10 @@ where
         }
         if self.grows {
             return state.place(ask).map_err(|_| from + 1);
+        }
+        // Whoever finds no place in the first step finds none in all of them together.
+        if state.place(ask).is_err() {
+            return Err(from + 1);
         }
         let end = self.steps[from].at + duration;
         let mut all = state.clone();
