@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from odonata.scenario import Scenario
 
 #: Packet-hops that one core simulates in a second, where nothing has been measured yet.
-HOPS_PER_S = 2.0e6
+HOPS_PER_S = 4.0e6
 #: Links that a packet crosses, the node's two included.
 _HOPS = {"minimal": 4.5, "shortest-path": 4.0}
 _DETOURED_HOPS = 6.5
@@ -26,17 +26,31 @@ def packet_hops(scenario: Scenario) -> float | None:
     form = scenario.normalised()
     packet = form["simulation"]["packet_bytes"]
     network = form["network"]
+    duration_ps = form["simulation"]["duration_ps"]
+    if duration_ps is None:
+        duration_ps = _last_message_ps(form["jobs"])
     packets = 0.0
     for job in form["jobs"]:
-        found = _job_packets(job, packet, form["simulation"]["duration_ps"], network)
+        found = _job_packets(job, packet, duration_ps, network)
         if found is None:
             return None
         packets += found
     return packets * _HOPS.get(network["routing"]["algorithm"], _DETOURED_HOPS)
 
 
+def _last_message_ps(jobs: Sequence[Mapping[str, Any]]) -> float | None:
+    """When the last of the jobs that send a number of messages sends it, if all is known."""
+    traffics = [(job["load"] or {}).get("traffic") for job in jobs]
+    ends = [
+        traffic["messages"] * (traffic["interval_ps"] or traffic["offered"].get("interval_ps", 0))
+        for traffic in traffics
+        if traffic is not None and traffic["messages"] is not None
+    ]
+    return max(ends, default=0) or None
+
+
 def _job_packets(
-    job: Mapping[str, Any], packet: int, duration_ps: int | None, network: Mapping[str, Any]
+    job: Mapping[str, Any], packet: int, duration_ps: float | None, network: Mapping[str, Any]
 ) -> float | None:
     ranks = job["ranks"]
     if ranks is None:
@@ -66,7 +80,14 @@ def _job_packets(
     messages = duration_ps / interval_ps if interval_ps else rate * seconds / message
     if traffic["messages"] is not None:
         messages = min(messages, traffic["messages"])
-    return float(ranks * messages * math.ceil(message / packet))
+    pattern = traffic["pattern"]
+    if pattern["name"] == "broadcast":
+        senders, at_once = 1, ranks - 1
+    else:
+        dimensions = len(pattern.get("grid") or ()) or pattern.get("dimensions") or 3
+        every = pattern["name"] == "stencil" and pattern.get("to") == "all"
+        senders, at_once = ranks, 2 * dimensions if every else 1
+    return float(senders * at_once * messages * math.ceil(message / packet))
 
 
 def _motif_packets(motif: Mapping[str, Any], ranks: int | None, packet: int) -> float | None:
