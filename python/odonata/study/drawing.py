@@ -18,6 +18,8 @@ from odonata.study.cells import Cell, Estimated, cells, grouped
 from odonata.study.expression import Condition, ConditionError
 from odonata.study.file import Figure, StudyFile
 
+#: Letters that fit side by side below a panel.
+_WIDEST = 40
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 
 
@@ -204,7 +206,12 @@ class _Drawing:
                     axes, chosen, places, value, number
                 )
         if figure.kind != "line" or not _numeric(places):
-            axes.set_xticks(range(len(places)), [_text(x) for x in places])
+            texts = [_text(x) for x in places]
+            axes.set_xticks(range(len(places)), texts)
+            if sum(map(len, texts)) > _WIDEST:
+                axes.tick_params(axis="x", rotation=35)
+                for label in axes.get_xticklabels():
+                    label.set(ha="right", rotation_mode="anchor")
             axes.grid(visible=False, axis="x")
         if figure.log_x and figure.kind == "line" and _numeric(places):
             axes.set_xscale("log")
