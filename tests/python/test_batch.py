@@ -90,6 +90,20 @@ def test_options_reach_the_engine(log: Path) -> None:
     assert starts(shared) == [0, 1, 2, 10, 3]
 
 
+def test_grap_gives_groups_to_large_jobs(log: Path) -> None:
+    # Two groups of 5 nodes: A (6 nodes) and B (8) are large and need both, so B follows
+    # A at 10 and the small jobs wait for B's reservation or fit beside it.
+    grap = odonata.schedule(log, grap_groups=2)
+    table = grap.jobs.to_pandas()
+    assert table["groups"].tolist() == [2, 2, 1, 1, 1]
+    # A leaves 2 nodes in each group: too few for C and D (4), and E (2) would still be there
+    # when B needs 4 in each group at 10. At 20 C and D get a group each, which leaves 1 node
+    # in each, so E comes when D ends.
+    assert starts(grap) == [0, 10, 20, 20, 28]
+    with pytest.raises(JobLogError, match="grap.groups: found 11; allowed: 1 to 10"):
+        odonata.schedule(log, grap_groups=11)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -89,6 +89,8 @@ def schedule(
     eligible: bool = False,
     cut_larger: bool = False,
     share_processors: int | None = None,
+    grap_groups: int | None = None,
+    grap_balance: bool = False,
     windows: Sequence[Window] = (),
     tau: str | int = "10 s",
     interval: str | int = "1 min",
@@ -114,6 +116,10 @@ def schedule(
         eligible: Jobs come when they become eligible, where the log knows that.
         cut_larger: Jobs larger than the machine are cut down to it, not refused.
         share_processors: Jobs share nodes of so many processors.
+        grap_groups: Place by GRAP (Feng et al. 2023) on so many groups of a reconfigurable
+            dragonfly, as equal as possible; by default any free nodes will do.
+        grap_balance: Spread large jobs equally over their groups (minimal balance), not
+            adaptively.
         windows: Maintenance and reservations.
         tau: Least run time in the bounded slowdown.
         interval: Of the rows of :attr:`Schedule.occupancy`.
@@ -139,6 +145,9 @@ def schedule(
         "eligible": eligible,
         "cut_larger": cut_larger,
         "share_processors": share_processors,
+        "grap": (
+            None if grap_groups is None else {"groups": grap_groups, "balance": grap_balance}
+        ),
         "windows": windows_for_engine(windows),
         "tau_s": seconds("tau", tau),
         "interval_s": seconds("interval", interval),

@@ -98,6 +98,18 @@ _ORDERS = ("fcfs", "sjf", "ljf", "smallest", "largest", "wfp", "multifactor")
     help="Jobs share nodes of N processors each.  [default: whole nodes]",
 )
 @click.option(
+    "--grap",
+    type=click.IntRange(min=1),
+    metavar="GROUPS",
+    help="Place jobs by GRAP (Feng et al. 2023) on so many groups of a reconfigurable dragonfly.  "
+    "[default: any free nodes]",
+)
+@click.option(
+    "--grap-balance",
+    is_flag=True,
+    help="Large jobs are spread equally over their groups, not adaptively.",
+)
+@click.option(
     "--maintenance",
     multiple=True,
     metavar="START..END[,NODES]",
@@ -153,6 +165,8 @@ def schedule(
     eligible: bool,
     larger: str,
     share: int | None,
+    grap: int | None,
+    grap_balance: bool,
     maintenance: tuple[str, ...],
     reservation: tuple[str, ...],
     weight_age: float | None,
@@ -220,6 +234,8 @@ def schedule(
                 eligible=eligible,
                 cut_larger=larger == "cut",
                 share_processors=share,
+                grap_groups=grap,
+                grap_balance=grap_balance,
                 windows=windows,
                 tau=tau,
                 interval=interval,

@@ -226,6 +226,10 @@ pub(super) fn schedule_table(log: &JobLog, schedule: &Schedule) -> Table {
         seconds(job.start.map(|start| start - job.submit))
     });
     add("recorded_wait_s", Column::I64(recorded.collect()));
+    let groups = rows
+        .iter()
+        .map(|row| row.groups.as_ref().map_or(-1, |groups| groups.len() as i64));
+    add("groups", Column::I64(groups.collect()));
     let fate = |fate: &Fate| match fate {
         Fate::Finished => 0,
         Fate::Killed => 1,

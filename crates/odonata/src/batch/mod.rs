@@ -8,9 +8,11 @@ mod spec;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use odonata_placement::grap::GrapMode;
 use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{
-    Pool, Schedule, Share, SimulationError, occupancy, simulate, size_classes, summarise,
+    GrapMachine, Pool, Schedule, Share, SimulationError, occupancy, simulate, size_classes,
+    summarise,
 };
 pub use odonata_scheduler::log::{JobLog, Report};
 use odonata_scheduler::log::{Scaling, read_log, scale, write_swf};
@@ -97,7 +99,20 @@ pub fn schedule_jobs(
         })?,
     };
     let started = cpu_time::ThreadTime::now();
-    let schedule = simulate(log, &Pool::new(capacity), &options, progress);
+    let schedule = match spec.grap {
+        None => simulate(log, &Pool::new(capacity), &options, progress),
+        Some(grap) => {
+            check_groups(spec, grap.groups)?;
+            let mode = if grap.balance {
+                GrapMode::MinimalBalance
+            } else {
+                GrapMode::Adaptive
+            };
+            let modes = vec![mode; log.jobs.len()];
+            let machine = GrapMachine::equal_groups(capacity, grap.groups, modes);
+            simulate(log, &machine, &options, progress)
+        }
+    };
     let schedule = schedule.map_err(|error| match error {
         SimulationError::Interrupted { .. } => {
             Error::Simulation(odonata_sim::SimError::Interrupted {
@@ -113,6 +128,24 @@ pub fn schedule_jobs(
         meta.insert("cost".to_owned(), cost);
     }
     Ok(reported)
+}
+
+/// Whether GRAP can place on so many groups.
+fn check_groups(spec: &ScheduleSpec, groups: u32) -> Result<(), Error> {
+    if !(1..=spec.nodes).contains(&groups) {
+        let allowed = format!("1 to {}, the machine's nodes", spec.nodes);
+        return Err(Error::Spec(SpecError::value(
+            "grap.groups",
+            groups,
+            allowed,
+        )));
+    }
+    if spec.share_processors.is_some() {
+        return Err(refused(
+            "GRAP gives whole nodes to jobs; it cannot share them",
+        ));
+    }
+    Ok(())
 }
 
 /// The schedule that a log recorded, with the same figures as a simulated one. Jobs

@@ -167,6 +167,17 @@ impl EstimateSpec {
     }
 }
 
+/// Placement by GRAP on groups that are as equal as possible.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GrapSpec {
+    /// Number of groups.
+    pub groups: u32,
+    /// Whether large jobs are spread equally over their groups (minimal balance), not
+    /// adaptively.
+    pub balance: bool,
+}
+
 /// Which jobs may overtake.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -252,6 +263,9 @@ pub struct ScheduleSpec {
     pub cut_larger: bool,
     /// Processors of a node, if jobs share nodes.
     pub share_processors: Option<u32>,
+    /// Placement by GRAP; by default any free nodes will do.
+    #[serde(default)]
+    pub grap: Option<GrapSpec>,
     /// Maintenance and reservations.
     pub windows: Vec<WindowSpec>,
     /// Least run time in the bounded slowdown.

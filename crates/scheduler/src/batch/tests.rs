@@ -429,3 +429,58 @@ fn figures_of_a_small_schedule() {
     // Job 1 waits from 0 to 10, job 2 from 5 to 10.
     assert_eq!(full.waiting_jobs, [1.0, 1.75, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
 }
+
+#[test]
+fn promises_between_passes_are_kept_at_the_next_one() {
+    // The machine works at multiples of 7 s, and promises fall due between them. Each
+    // moves to the next pass instead of being planned anew behind the others, which
+    // once let four jobs push each other back for ever.
+    let lines = [
+        (0, 1, 0, 0),
+        (1, 6, 8, 9),
+        (1, 6, 1, 4),
+        (1, 3, 0, 8),
+        (1, 5, 8, 14),
+        (6, 6, 1, 12),
+        (15, 6, 0, 6),
+        (15, 2, 8, 0),
+        (15, 1, 8, 3),
+        (22, 8, 1, 2),
+        (22, 4, 0, 19),
+        (22, 3, 8, 9),
+        (22, 8, 8, 7),
+        (22, 7, 0, 10),
+        (29, 3, 0, 16),
+        (29, 5, 1, 3),
+        (33, 3, 8, 2),
+    ];
+    let options = Options {
+        order: Order::LargestFirst,
+        enforce_limits: false,
+        passes: Passes::Every(Seconds(7)),
+        ..with(Policy::Conservative)
+    };
+    let begun = starts(&lines, 8, &options);
+    assert!(
+        begun
+            .iter()
+            .all(|start| start % 7 == 0 && *start < 33 + 7 * 17),
+        "{begun:?}"
+    );
+}
+
+#[test]
+fn an_overdue_job_is_expected_to_go_on_as_long_as_it_did() {
+    // A (5 of 10 nodes) asked for 10 s and runs 100. B wants all nodes: promised 10,
+    // then, at 10, 11; the scheduler looks again when C comes at 30: A is 20 s over,
+    // so B is expected at 50, and C (5 nodes, 20 s) fits before it.
+    let lines = [(0, 5, 100, 10), (1, 10, 10, 10), (30, 5, 20, 20)];
+    let options = Options {
+        enforce_limits: false,
+        ..Options::default()
+    };
+    assert_eq!(starts(&lines, 10, &options), [0, 100, 30]);
+    // With 21 s it would end at 51.
+    let longer = [lines[0], lines[1], (30, 5, 21, 21)];
+    assert_eq!(starts(&longer, 10, &options), [0, 100, 110]);
+}
