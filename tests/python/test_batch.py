@@ -100,7 +100,7 @@ def test_grap_gives_groups_to_large_jobs(log: Path) -> None:
     # when B needs 4 in each group at 10. At 20 C and D get a group each, which leaves 1 node
     # in each, so E comes when D ends.
     assert starts(grap) == [0, 10, 20, 20, 28]
-    with pytest.raises(JobLogError, match="grap.groups: found 11; allowed: 1 to 10"):
+    with pytest.raises(JobLogError, match=r"grap\.groups: found 11; allowed: 1 to 10"):
         odonata.schedule(log, grap_groups=11)
 
 

@@ -145,9 +145,7 @@ def schedule(
         "eligible": eligible,
         "cut_larger": cut_larger,
         "share_processors": share_processors,
-        "grap": (
-            None if grap_groups is None else {"groups": grap_groups, "balance": grap_balance}
-        ),
+        "grap": (None if grap_groups is None else {"groups": grap_groups, "balance": grap_balance}),
         "windows": windows_for_engine(windows),
         "tau_s": seconds("tau", tau),
         "interval_s": seconds("interval", interval),
