@@ -62,6 +62,10 @@ id!(
     PortId
 );
 id!(
+    /// An optical circuit switch.
+    OcsId
+);
+id!(
     /// A job of a scenario, in the order in which the scenario lists them.
     JobId
 );

@@ -18,6 +18,7 @@ pub mod dragonfly_plus;
 pub mod edge_list;
 pub mod graphml;
 pub mod leaf_spine;
+pub mod optical;
 mod router_graph;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -36,6 +37,7 @@ pub use dragonfly_plus::{
     largest_dragonfly_plus,
 };
 pub use leaf_spine::{LeafSpine, NotLeafSpine};
+pub use optical::{Circuit, CircuitError, Circuits, OpticalSwitches, SwitchPort};
 pub use validation::{MAX_PORTS_PER_ROUTER, TopologyError, Wiring};
 pub use wiring_file::WiringFileError;
 

@@ -1,0 +1,31 @@
+//! The steering room: which circuits the optical switches between the groups of a
+//! [reconfigurable dragonfly](odonata_network::topology::optical) set for a job, and
+//! what it costs to set them. Knows nothing of packets or queues.
+//!
+//! [`circuits_for`] is the decision, a pure function of the switches, a job's groups
+//! and, if circuits are to match it, what the groups send to each other. [`Steering`]
+//! keeps the configuration of a machine and checks, at every change, that
+//!
+//! - no circuit of another job's groups changes (principle 1 of Feng et al., ICS 2023,
+//!   section 3: reconfiguration should not interfere with running jobs), and
+//! - the job's groups are connected by circuits of their own (principle 2:
+//!   connectivity and performance should be guaranteed for each job).
+//!
+//! Which groups a job owns is decided elsewhere (`odonata_placement::grap`).
+
+mod birkhoff;
+mod change;
+mod demand;
+mod factors;
+mod matching;
+mod min_max;
+mod state;
+mod strategy;
+#[cfg(test)]
+mod tests;
+mod uniform;
+
+pub use change::{Change, SwitchTiming};
+pub use demand::Demand;
+pub use state::{Steering, Violation, check_connected, check_untouched};
+pub use strategy::{SteeringError, Strategy, circuits_for};
