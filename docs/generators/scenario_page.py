@@ -51,6 +51,7 @@ HEADINGS = {
     "RepeatPhase": "Repeated phases",
     "MappingTable": "Mapping",
     "PlacementTable": "Placement within groups",
+    "Arrivals": "Arrivals",
     "DragonflyLinks": "Link classes",
     "DragonflyPlusLinks": "Link classes",
     "CodesLinks": "Link classes",
@@ -92,6 +93,7 @@ def scenario_page(root: Path) -> str:
     page.definition("Mpi", "##", "`[mpi]`")
     page.definition("Collectives", "###", "`[mpi.collectives]`; see [collectives](collectives.md)")
     page.definition("Record", "##", "`[record]`")
+    page.definition("Arrivals", "###", "`[record] arrivals = { … }`")
     page.definition("Job", "##", "`[[job]]`, once for each job")
     job = schema["$defs"]["Job"]["properties"]
     applications, motifs = page.split(job["motif"], "flop_rate")

@@ -619,6 +619,8 @@ class Job(Table):
     near to those that it talks to ([mapping](mapping.md)): the heaviest communicators first
     (`greedy`), or by cutting application and network in two again and again (`graph-bisection`).
     Or explicitly: the index of each rank's node among the job's nodes, as a list or in a file."""
+    idle: bool = False
+    """Whether it only takes its nodes and does nothing, to see the other jobs without it."""
     motif: Motif | None = None
     """What its ranks do, waiting for what they receive."""
     traffic: AnyTraffic | None = None
@@ -658,6 +660,7 @@ class Job(Table):
             "ranks": self.ranks,
             "ranks_per_node": self.ranks_per_node,
             "start_ps": int(self.start),
+            "idle": self.idle,
             "placement": placement,
             "groups": groups,
             "mapping": mapping,

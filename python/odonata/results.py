@@ -288,7 +288,7 @@ class Result:
                     f"format {SCHEMA_VERSION}. Run its {SCENARIO_FILE} again."
                 )
             tables = {
-                name: pq.read_table(directory / f"{name}.parquet", partitioning=None)
+                name: _read_table(directory / f"{name}.parquet", name)
                 for name in TABLES
                 if name != "summary"
             }
@@ -303,6 +303,16 @@ class Result:
         return cls(
             tables, meta, timing, Scenario.from_file(scenario) if scenario.exists() else None
         )
+
+
+#: Tables of what is recorded on request, which results of before they existed lack.
+_LATER_TABLES = ("link_jobs", "link_waits", "arrivals")
+
+
+def _read_table(file: Path, name: str) -> pa.Table:
+    if name in _LATER_TABLES and not file.exists():
+        return TABLES[name].arrow_schema().empty_table()
+    return pq.read_table(file, partitioning=None)
 
 
 def check_output_directory(directory: Path) -> None:

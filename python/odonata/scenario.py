@@ -38,6 +38,7 @@ from odonata.model import (
     Bandwidth,
     Count,
     Delay,
+    Index,
     PositiveDuration,
     PositiveSize,
     Precision,
@@ -158,6 +159,34 @@ class Mpi(Table):
         }
 
 
+class Arrivals(Table):
+    """What arrives at some routers over time: bytes and packets of every job."""
+
+    interval: PositiveDuration
+    """Length of an interval."""
+    routers: Annotated[list[Index], Field(min_length=1)] | None = None
+    """At these routers. Default: at all of `groups`."""
+    groups: Annotated[list[Index], Field(min_length=1)] | None = None
+    """At all routers of these groups. Default: of all groups."""
+    links: Annotated[list[str], Field(min_length=1)] | None = None
+    """Over links of these classes or kinds (`terminal`, `local`, `global`). Default: any."""
+
+    @model_validator(mode="after")
+    def _one_choice(self) -> Arrivals:
+        if self.routers is not None and self.groups is not None:
+            raise problem("groups", describe(self.groups), "either `routers` or `groups`")
+        return self
+
+    def normalised(self) -> dict[str, Any]:
+        """The engine's form."""
+        return {
+            "interval_ps": int(self.interval),
+            "routers": self.routers,
+            "groups": self.groups,
+            "links": self.links,
+        }
+
+
 class Record(Table):
     """Which single events get a row in the result tables."""
 
@@ -175,6 +204,11 @@ class Record(Table):
     communication: bool = False
     """Whether to record how much every rank of a closed-loop job sends to every other, for the
     communication matrix. Takes 40 bytes of memory for every two ranks that talk to each other."""
+    attribution: bool = False
+    """Whether to record what every job sends over each link, and how long its packets wait there
+    because of which job ([interference](interference.md)). Such a run takes up to twice as long."""
+    arrivals: Arrivals | None = None
+    """What arrives at some routers over time, by job and link class. Default: not recorded."""
 
     def normalised(self) -> dict[str, Any]:
         """The engine's form: every how many messages (0 for none), and what else."""
@@ -183,6 +217,8 @@ class Record(Table):
             "messages_every": every,
             "rank_activity": self.rank_activity,
             "communication": self.communication,
+            "attribution": self.attribution,
+            "arrivals": None if self.arrivals is None else self.arrivals.normalised(),
         }
 
 
@@ -215,7 +251,8 @@ class Scenario(Table):
 
     @model_validator(mode="after")
     def _consistent(self) -> Scenario:
-        ends = any(job.motif or (job.traffic and job.traffic.messages) for job in self.job)
+        busy = [job for job in self.job if not job.idle]
+        ends = any(job.motif or (job.traffic and job.traffic.messages) for job in busy)
         if self.job and self.simulation.duration is None and not ends:
             allowed = "a duration, as traffic without a number of `messages` has no end"
             raise problem("simulation.duration", "nothing", allowed)

@@ -442,6 +442,71 @@ COMMUNICATION = TableSchema(
     ),
 )
 
+LINK_JOBS = TableSchema(
+    "link_jobs",
+    "What each job did at each link: one row per link and job that sent or waited there, in this "
+    "order (`[record] attribution = true` in the scenario; none by default). The bytes and packets "
+    "of all jobs at a link sum to those of its row in `links`. See "
+    "[interference](interference.md).",
+    (
+        Column("link", pa.int64(), "link, as in `links`"),
+        _JOB,
+        Column("bytes", pa.int64(), "bytes that it sent, after warm-up"),
+        Column("packets", pa.int64(), "packets that it sent, after warm-up"),
+        Column(
+            "stall_ps",
+            pa.int64(),
+            "time during which the link was free and packets of this job waited, but no packet "
+            "that waited had room at the other end; parts of the link's `stall_ps` that may "
+            "overlap",
+        ),
+        Column(
+            "router_ps",
+            pa.int64(),
+            "time that its packets waited, summed over packets, while the link neither sent nor "
+            "lacked room at the other end: for a bounded crossbar of their own router",
+        ),
+    ),
+)
+
+LINK_WAITS = TableSchema(
+    "link_waits",
+    "Who waited for whom: one row per link, job that waited and job that it waited for (perhaps "
+    "itself), in this order (`[record] attribution = true` in the scenario; none by default). "
+    "Times are summed over the packets that waited, after warm-up. See "
+    "[interference](interference.md).",
+    (
+        Column("link", pa.int64(), "link, as in `links`"),
+        _JOB,
+        Column("by_job", pa.int32(), "job that it waited for, as its row in `jobs`"),
+        Column("sending_ps", pa.int64(), "while packets of `by_job` were being sent"),
+        Column(
+            "blocking_ps",
+            pa.int64(),
+            "while the link was free and packets of `by_job` held the buffer at the other end, on "
+            "the virtual channel that the waiting packet needed; in proportion to the bytes held",
+        ),
+    ),
+)
+
+ARRIVALS = TableSchema(
+    "arrivals",
+    "What arrived at routers over time: one row per interval, router, link class and job of which "
+    "packets came, in this order, warm-up included (`[record] arrivals` in the scenario; none by "
+    "default).",
+    (
+        Column("begin_ps", pa.int64(), "begin of the interval"),
+        Column("end_ps", pa.int64(), "end of the interval, or of the run"),
+        Column("router", pa.int32(), "router"),
+        Column("group", pa.int32(), "its group"),
+        Column("kind", _LABEL, "kind of the link", labels=("terminal", "local", "global")),
+        Column("class", _LABEL, "class of the link", labels="link_classes"),
+        _JOB,
+        Column("bytes", pa.int64(), "bytes of packets whose tail arrived"),
+        Column("packets", pa.int64(), "those packets"),
+    ),
+)
+
 SUMMARY = TableSchema(
     "summary",
     "The run in figures, one row each, for comparing many runs: the same figures as in "
@@ -472,6 +537,9 @@ ENGINE_TABLES: Mapping[str, TableSchema] = {
         RANK_ACTIVITY,
         MESSAGE_SIZES,
         COMMUNICATION,
+        LINK_JOBS,
+        LINK_WAITS,
+        ARRIVALS,
     )
 }
 

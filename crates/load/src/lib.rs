@@ -36,4 +36,4 @@ pub use program::{
     Action, CollectiveKind, Context, Idle, MOST_PROCESSORS, ProcessorId, Program, ProgramError,
     RankProgram, RequestId, Step, Totals, Waiting,
 };
-pub use script::{Cursor, Handle, Need, Operation, Operations, SCRIPT_CONTEXT, Script};
+pub use script::{Cursor, Handle, Idleness, Need, Operation, Operations, SCRIPT_CONTEXT, Script};

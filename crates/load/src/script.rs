@@ -132,6 +132,40 @@ pub trait Script: Send + Sync {
     }
 }
 
+/// Ranks that do nothing: they are done as soon as they start.
+#[derive(Clone, Copy, Debug)]
+pub struct Idleness {
+    ranks: u32,
+}
+
+impl Idleness {
+    /// Of so many ranks.
+    pub const fn new(ranks: u32) -> Self {
+        Self { ranks }
+    }
+}
+
+impl Script for Idleness {
+    fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    fn next(&self, _: RankId, _: &mut Cursor) -> Operation {
+        Operation::Finish
+    }
+
+    fn totals(&self) -> Option<Totals> {
+        Some(Totals {
+            bytes: Bytes::ZERO,
+            messages: 0,
+        })
+    }
+
+    fn iterations(&self) -> u32 {
+        0
+    }
+}
+
 impl Script for Arc<dyn Script> {
     fn ranks(&self) -> u32 {
         (**self).ranks()

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use odonata_load::Idleness;
 use odonata_network::Topology;
 use odonata_placement::{
     Machine, MachineState, MappingError, MappingPolicy, Policy, Refusal, Request, map_ranks,
     nodes_needed, place,
 };
-use odonata_sim::{JobPlan, Protocol};
+use odonata_sim::{JobLoad, JobPlan, Protocol};
 use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bandwidth, Bytes, GroupId, NodeId, Picoseconds, RouterId};
 
@@ -185,7 +186,11 @@ fn plan_job(
     };
 
     let node_of_rank = mapping.nodes().to_vec();
-    let load = build(&node_of_rank, recording)?;
+    // Made all the same, so that what is wrong with it is told.
+    let load = match (build(&node_of_rank, recording)?, job.idle) {
+        (load, false) => load,
+        (_, true) => JobLoad::Closed(Arc::new(Idleness::new(ranks))),
+    };
     Ok(PlannedJob {
         plan: JobPlan {
             name: job.name.clone(),
@@ -349,7 +354,6 @@ mod tests {
     use crate::spec::{MotifKind, Offered, Pattern};
     use crate::testing::{all_to_all, motif, traffic, with_jobs};
     use odonata_load::{Arrivals, Pattern as LoadPattern};
-    use odonata_sim::JobLoad;
     use odonata_units::RankId;
     use proptest::prelude::*;
 
@@ -493,6 +497,29 @@ mod tests {
         assert_eq!((blocks.count(), *shift), (3, 1));
         let block_of: Vec<u32> = (0..14).map(|rank| blocks.of(RankId(rank))).collect();
         assert_eq!(block_of, [0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2]);
+    }
+
+    #[test]
+    fn idle_jobs_keep_their_nodes_and_do_nothing() {
+        let job = |name: &str, idle| Job {
+            idle,
+            placement: Placement::RandomNode,
+            ..Job::new(name, 20, all_to_all())
+        };
+        let planned = |idle| plan(&with_jobs([job("a", idle), job("b", false)])).unwrap();
+        let (idle, busy) = (planned(true), planned(false));
+        for (one, other) in idle.iter().zip(&busy) {
+            assert_eq!(one.nodes, other.nodes);
+        }
+        let bytes = |job: &PlannedJob| match &job.plan.load {
+            JobLoad::Closed(program) => program.totals().map(|totals| totals.bytes.0),
+            JobLoad::Open(_) => None,
+        };
+        assert_eq!(
+            (bytes(&idle[0]), bytes(&busy[0])),
+            (Some(0), Some(20 * 19 * 1_000))
+        );
+        assert_eq!(bytes(&idle[1]), bytes(&busy[1]));
     }
 
     #[test]

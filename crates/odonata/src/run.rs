@@ -2,13 +2,13 @@
 
 use std::io::Read;
 
-use odonata_network::routing::RoutingTask;
-use odonata_network::{Routing, Topology};
+use odonata_network::{LinkClass, Topology};
 use odonata_sim::{
-    Arbitration, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobPlan, Measurement,
-    MessageRecords, NicModel, Observer, Outcome, RouterModel, SimError, Switching,
+    Arbitration, ArrivalRecords, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobPlan,
+    Measurement, MessageRecords, NicModel, Observer, Outcome, RouterModel, SimError, Switching,
+    run_any,
 };
-use odonata_units::{Bandwidth, Bytes, Picoseconds};
+use odonata_units::{Bandwidth, Bytes, Picoseconds, RouterId};
 
 use crate::checkpoint::Session;
 use crate::cost::{Cost, measured};
@@ -123,7 +123,7 @@ pub(crate) fn run_session(
     let routing = build_routing(scenario, &topology)?;
     let jobs = plan_jobs(scenario, &topology)?;
     let config = engine_config(scenario)?;
-    let measurement = measurement(scenario);
+    let measurement = measurement(scenario, &topology)?;
     let plans: Vec<JobPlan> = jobs.iter().map(|job| job.plan.clone()).collect();
     let asked = &scenario.simulation;
     let mut steady = SteadyState::new(
@@ -133,16 +133,20 @@ pub(crate) fn run_session(
         asked.precision,
         observer,
     );
-    let simulate = |state, observer: &mut dyn Observer| {
-        let simulation = Simulation {
-            topology: &topology,
-            config: &config,
-            jobs: &plans,
-            measurement: &measurement,
-            state,
-            observer,
+    let simulate = |state: Option<&mut dyn Read>, observer: &mut dyn Observer| {
+        let call = || {
+            let (topology, measurement) = (&topology, &measurement);
+            run_any(
+                topology,
+                &routing,
+                &config,
+                &plans,
+                measurement,
+                state,
+                observer,
+            )
         };
-        measured(|| routing.dispatch(simulation))
+        measured(call)
     };
     let (outcome, cost) = match session {
         None => simulate(None, &mut steady),
@@ -168,38 +172,6 @@ pub(crate) fn run_session(
     })
 }
 
-/// A call of the engine that only lacks the routing algorithm.
-struct Simulation<'a, 's> {
-    topology: &'a Topology,
-    config: &'a EngineConfig,
-    jobs: &'a [JobPlan],
-    measurement: &'a Measurement,
-    /// Where to go on, instead of from the beginning.
-    state: Option<&'a mut (dyn Read + 's)>,
-    observer: &'a mut dyn Observer,
-}
-
-impl RoutingTask for Simulation<'_, '_> {
-    type Output = Result<Outcome, SimError>;
-
-    fn run<R: Routing>(self, routing: &R) -> Self::Output {
-        let (topology, config, jobs) = (self.topology, self.config, self.jobs);
-        let (measurement, observer) = (self.measurement, self.observer);
-        match self.state {
-            None => odonata_sim::run(topology, routing, config, jobs, measurement, observer),
-            Some(state) => odonata_sim::resume(
-                topology,
-                routing,
-                config,
-                jobs,
-                measurement,
-                state,
-                observer,
-            ),
-        }
-    }
-}
-
 /// Rules that concern several keys.
 fn check(scenario: &Scenario) -> Result<(), SpecError> {
     let simulation = &scenario.simulation;
@@ -216,6 +188,7 @@ fn check(scenario: &Scenario) -> Result<(), SpecError> {
     match simulation.duration_ps {
         None => {
             let ends = |job: &spec::Job| match &job.load {
+                _ if job.idle => false,
                 spec::Load::Motif(_) => true,
                 spec::Load::Traffic(traffic) => traffic.messages.is_some(),
             };
@@ -324,9 +297,9 @@ fn engine_config(scenario: &Scenario) -> Result<EngineConfig, SpecError> {
     })
 }
 
-fn measurement(scenario: &Scenario) -> Measurement {
+fn measurement(scenario: &Scenario, topology: &Topology) -> Result<Measurement, SpecError> {
     let simulation = &scenario.simulation;
-    Measurement {
+    Ok(Measurement {
         warmup: Picoseconds(simulation.warmup_ps),
         duration: simulation.duration_ps.map(Picoseconds),
         timeline_bin: simulation.timeline_bin_ps.map(Picoseconds),
@@ -336,7 +309,82 @@ fn measurement(scenario: &Scenario) -> Measurement {
         },
         rank_intervals: scenario.record.rank_activity,
         traffic: scenario.record.communication,
+        attribution: scenario.record.attribution,
+        arrivals: arrival_records(scenario, topology)?,
+    })
+}
+
+/// Where to record what arrives.
+fn arrival_records(
+    scenario: &Scenario,
+    topology: &Topology,
+) -> Result<Option<ArrivalRecords>, SpecError> {
+    let Some(asked) = &scenario.record.arrivals else {
+        return Ok(None);
+    };
+    let path = |key: &str| format!("record.arrivals.{key}");
+    let within = |key: &str, numbers: &[u32], count: usize| match numbers
+        .iter()
+        .find(|&&number| number as usize >= count)
+    {
+        None => Ok(()),
+        Some(number) => {
+            let allowed = format!("{key} from 0 to {}", count.saturating_sub(1));
+            Err(SpecError::value(path(key), number, allowed))
+        }
+    };
+    if let Some(groups) = &asked.groups {
+        within("groups", groups, topology.groups as usize)?;
     }
+    let of_groups = |router: &RouterId| {
+        let group = topology.group_of_router[router.index()].0;
+        asked
+            .groups
+            .as_ref()
+            .is_none_or(|groups| groups.contains(&group))
+    };
+    let routers = match &asked.routers {
+        Some(routers) => {
+            within("routers", routers, topology.routers())?;
+            routers.iter().copied().map(RouterId).collect()
+        }
+        None => (0..topology.routers())
+            .map(RouterId::from_index)
+            .filter(of_groups)
+            .collect(),
+    };
+    for wanted in asked.links.iter().flatten() {
+        let fits = |class: &LinkClass| class.name == *wanted || class.kind.name() == wanted;
+        if !topology.link_classes.iter().any(fits) {
+            let names = topology
+                .link_classes
+                .iter()
+                .map(|class| class.name.as_str());
+            let allowed = format!("classes of links: {}", names.collect::<Vec<_>>().join(", "));
+            return Err(SpecError::value(
+                path("links"),
+                format!("\"{wanted}\""),
+                allowed,
+            ));
+        }
+    }
+    Ok(Some(ArrivalRecords {
+        routers,
+        interval: Picoseconds(asked.interval_ps),
+    }))
+}
+
+/// Whether arrivals over links of a class are wanted.
+pub(crate) fn wants_arrivals(record: &spec::Record, class: &LinkClass) -> bool {
+    let links = record
+        .arrivals
+        .as_ref()
+        .and_then(|arrivals| arrivals.links.as_ref());
+    links.is_none_or(|links| {
+        links
+            .iter()
+            .any(|wanted| class.name == *wanted || class.kind.name() == wanted)
+    })
 }
 
 /// Parameters that the engine refuses are the scenario's.

@@ -1,6 +1,8 @@
 //! Result tables as plain columns: what a run measured, ready for Arrow, numpy
 //! or a file. Units are in the columns' names; −1 and NaN stand for no value.
 
+mod attribution;
+
 use odonata_network::{LinkKind, Peer, Topology};
 use odonata_sim::{Histogram, JobOutcome, LinkOutcome, RankActivity, RankTimes};
 use odonata_units::{NodeId, PortId, RouterId};
@@ -79,7 +81,7 @@ impl Table {
         self.columns.push((name.to_owned(), column));
     }
 
-    fn f64(&mut self, name: &str, values: impl Iterator<Item = f64>) {
+    pub(crate) fn f64(&mut self, name: &str, values: impl Iterator<Item = f64>) {
         let column = Column::F64(values.collect());
         self.columns.push((name.to_owned(), column));
     }
@@ -131,6 +133,9 @@ pub(crate) fn tables(run: &Run) -> Vec<Table> {
         rank_activity(run),
         message_sizes(run),
         communication(run),
+        attribution::link_jobs(run),
+        attribution::link_waits(run),
+        attribution::arrivals(run),
     ]
 }
 

@@ -109,6 +109,8 @@ fn main() {
         messages: MessageRecords::None,
         rank_intervals: false,
         traffic: false,
+        attribution: false,
+        arrivals: None,
     };
     let begin = Instant::now();
     let outcome = run(

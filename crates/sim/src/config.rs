@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use odonata_load::{OpenLoop, Program};
-use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
+use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds, RouterId};
 
 /// How a packet passes through a router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,8 +201,17 @@ pub enum MessageRecords {
     EveryNth(u32),
 }
 
+/// Where and how finely to record what arrives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrivalRecords {
+    /// At these routers.
+    pub routers: Vec<RouterId>,
+    /// In intervals of this length, at least 1 ps.
+    pub interval: Picoseconds,
+}
+
 /// What to measure and when to stop.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {
     /// Statistics count what is created (latencies) or happens (throughput,
     /// link load) from here on.
@@ -221,4 +230,18 @@ pub struct Measurement {
     /// Whether to record how much every rank sends to every other. Takes 40
     /// bytes for every two ranks that talk to each other.
     pub traffic: bool,
+    /// Whether to record what jobs do at each link and to each other there; with
+    /// [`run_any`](crate::run_any) only. Takes 24 bytes for every job and virtual channel
+    /// that a link sees, and as much again for every two jobs that meet there.
+    pub attribution: bool,
+    /// Whether to record what arrives at some routers over time; with
+    /// [`run_any`](crate::run_any) only.
+    pub arrivals: Option<ArrivalRecords>,
+}
+
+impl Measurement {
+    /// Whether it takes a run that keeps account.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.attribution || self.arrivals.is_some()
+    }
 }

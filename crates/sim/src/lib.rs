@@ -9,14 +9,15 @@ mod observer;
 mod outcome;
 
 pub use config::{
-    Arbitration, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobLoad, JobPlan, Measurement,
-    MessageRecords, NicModel, Protocol, RouterModel, Switching,
+    Arbitration, ArrivalRecords, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobLoad,
+    JobPlan, Measurement, MessageRecords, NicModel, Protocol, RouterModel, Switching,
 };
-pub use engine::{resume, run};
+pub use engine::{resume, run, run_any};
 pub use error::{SimError, StuckPacket};
 pub use histogram::Histogram;
 pub use observer::{Observer, PausedRun, Wish};
 pub use outcome::{
-    Activity, Conservation, JobOutcome, LinkOutcome, MessageRecord, Outcome, PairTraffic, Progress,
-    RankActivity, RankInterval, RankTimes, Timeline, Traffic,
+    Activity, Arrival, Conservation, JobAtLink, JobOutcome, JobWait, LinkAttribution, LinkOutcome,
+    MessageRecord, Outcome, PairTraffic, Progress, RankActivity, RankInterval, RankTimes, Sender,
+    Timeline, Traffic,
 };

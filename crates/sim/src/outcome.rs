@@ -1,7 +1,7 @@
 //! What a simulation measured.
 
 use odonata_load::CollectiveKind;
-use odonata_units::{Bytes, NodeId, Picoseconds, PortId, RankId};
+use odonata_units::{Bytes, NodeId, Picoseconds, PortId, RankId, RouterId};
 
 use crate::histogram::Histogram;
 
@@ -207,6 +207,122 @@ pub struct LinkOutcome {
     pub stall_ps: u64,
 }
 
+/// Who sends over a link: a port of a router, or a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sender {
+    /// The router that a port belongs to, over the link of that port.
+    Router(PortId),
+    /// A node, to its router.
+    Node(NodeId),
+}
+
+/// What one job did at a link, counted from warm-up on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct JobAtLink {
+    /// Job.
+    pub job: u32,
+    /// Bytes of its packets that started over the link.
+    pub bytes: u64,
+    /// Those packets.
+    pub packets: u64,
+    /// Time during which the link was free and packets of this job waited for it, but no
+    /// packet that waited had credits: its part of [`LinkOutcome::stall_ps`]. The parts of
+    /// several jobs may overlap.
+    pub stall_ps: u64,
+    /// Time that its packets waited, summed over packets, while the link neither sent nor
+    /// lacked room at the other end: for the crossbar of the router, or behind a packet in
+    /// front of it.
+    pub router_ps: u64,
+}
+
+impl JobAtLink {
+    pub(crate) const fn new(job: u32) -> Self {
+        Self {
+            job,
+            bytes: 0,
+            packets: 0,
+            stall_ps: 0,
+            router_ps: 0,
+        }
+    }
+}
+
+/// For how long packets of one job waited at a link because of another one (or the same),
+/// summed over packets, counted from warm-up on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct JobWait {
+    /// Job that waited.
+    pub job: u32,
+    /// Job that it waited for.
+    pub by: u32,
+    /// While a packet of `by` was being sent.
+    pub sending_ps: u64,
+    /// While the link was free and packets of `by` held the buffer at the other end, of
+    /// the channel that the waiting packet needed: in proportion to the bytes held.
+    pub blocking_ps: u64,
+}
+
+impl JobWait {
+    pub(crate) const fn new(job: u32, by: u32) -> Self {
+        Self {
+            job,
+            by,
+            sending_ps: 0,
+            blocking_ps: 0,
+        }
+    }
+}
+
+/// What the jobs did to each other at one link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkAttribution {
+    /// The link.
+    pub link: Sender,
+    /// Jobs that sent or waited there, ascending.
+    pub jobs: Vec<JobAtLink>,
+    /// Pairs of jobs, ascending.
+    pub waits: Vec<JobWait>,
+}
+
+/// What arrived at a router over links of one class in an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Arrival {
+    /// Begin of the interval.
+    pub begin: Picoseconds,
+    /// Router.
+    pub router: RouterId,
+    /// Link class, an index in the topology's list.
+    pub class: u8,
+    /// Job.
+    pub job: u32,
+    /// Bytes of packets whose tail arrived.
+    pub bytes: u64,
+    /// Those packets.
+    pub packets: u64,
+}
+
+impl Arrival {
+    /// Arrivals are listed in ascending order of this.
+    pub(crate) fn order(&self) -> (Picoseconds, RouterId, u8, u32) {
+        (self.begin, self.router, self.class, self.job)
+    }
+
+    /// The sum of several lists, each in order.
+    pub(crate) fn sum(lists: impl Iterator<Item = Vec<Self>>) -> Vec<Self> {
+        let mut all: Vec<Self> = lists.flatten().collect();
+        all.sort_by_key(Self::order);
+        all.dedup_by(|later, first| {
+            let same = later.order() == first.order();
+            if same {
+                first.bytes += later.bytes;
+                first.packets += later.packets;
+            }
+            same
+        });
+        all
+    }
+}
+
 /// One delivered message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct MessageRecord {
@@ -308,6 +424,11 @@ pub struct Outcome {
     pub rank_intervals: Vec<RankInterval>,
     /// Who sent how much to whom, by job, source and destination, if recorded.
     pub traffic: Vec<PairTraffic>,
+    /// What jobs did at each link and to each other there, in order of links, if recorded;
+    /// links over which nobody sent are left out.
+    pub attribution: Vec<LinkAttribution>,
+    /// What arrived at routers over time, if recorded: by time, router, class and job.
+    pub arrivals: Vec<Arrival>,
     /// Activity over time.
     pub timeline: Timeline,
     /// Where every byte is.

@@ -33,6 +33,9 @@ pub struct Job {
     /// Which rank sits on which of them.
     #[serde(default)]
     pub mapping: Mapping,
+    /// Whether it only takes its nodes and does nothing.
+    #[serde(default)]
+    pub idle: bool,
     /// What its ranks do.
     pub load: Load,
 }
@@ -49,6 +52,7 @@ impl Job {
             placement: Placement::default(),
             groups: None,
             mapping: Mapping::default(),
+            idle: false,
             load,
         }
     }

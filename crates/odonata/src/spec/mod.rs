@@ -101,6 +101,27 @@ pub struct Record {
     pub rank_activity: bool,
     /// How much every rank of a closed-loop job sends to every other.
     pub communication: bool,
+    /// What jobs do at each link, and to each other there.
+    pub attribution: bool,
+    /// What arrives at some routers over time.
+    pub arrivals: Option<Arrivals>,
+}
+
+/// What arrives at some routers over time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Arrivals {
+    /// Routers; `None`: those of `groups`.
+    #[serde(default)]
+    pub routers: Option<Vec<u32>>,
+    /// Groups, of which all routers count; `None`: all, unless routers are given.
+    #[serde(default)]
+    pub groups: Option<Vec<u32>>,
+    /// Link classes over which it arrives, by name or kind; `None`: any.
+    #[serde(default)]
+    pub links: Option<Vec<String>>,
+    /// Length of an interval.
+    pub interval_ps: u64,
 }
 
 impl Scenario {

@@ -13,6 +13,7 @@ use super::calendar::{Event, Kind};
 use super::checkpoint::or_absent;
 use super::packets::{NIL, Packet};
 use super::partition::Partition;
+use super::probe::Probe;
 use super::shared::Shared;
 use crate::config::{Arbitration, Crossbar};
 
@@ -181,7 +182,7 @@ impl BoundedCrossbar {
     }
 }
 
-impl<R: Routing> Partition<'_, R> {
+impl<R: Routing, P: Probe> Partition<'_, R, P> {
     /// A routed packet joins the FIFO of the input on which it arrived.
     pub(super) fn enter_fifo(&mut self, first_port: usize, input: usize, slot: u32) {
         let vcs = self.shared.vcs;

@@ -8,6 +8,7 @@ use odonata_units::{NodeId, Picoseconds, PortId, RouterId};
 use super::crossbar::BoundedCrossbar;
 use super::packets::{NIL, Packet};
 use super::partition::Partition;
+use super::probe::Probe;
 use super::shared::Shared;
 use crate::error::{SimError, StuckPacket};
 
@@ -32,9 +33,9 @@ struct Occupants {
 /// channel's output buffer, and only the first packet of a buffer can move. Where
 /// the crossbar takes the credits, everything in an output buffer will leave, and
 /// a packet waits for a channel by lacking its credits.
-pub(super) fn check<R: Routing>(
+pub(super) fn check<R: Routing, P: Probe>(
     shared: &Shared<'_>,
-    partitions: &[Box<Partition<'_, R>>],
+    partitions: &[Box<Partition<'_, R, P>>],
 ) -> Result<(), SimError> {
     let mut occupants: HashMap<Channel, Occupants> = HashMap::new();
     // Bytes that the senders of blocked channels know of behind them.
@@ -147,9 +148,9 @@ fn held(shared: &Shared<'_>, packet: &Packet) -> Channel {
 /// for its output buffer if the packets in it leave no room, or for credits.
 /// Returns the channel that it waits for, if any, and how many bytes its sender
 /// knows of behind it.
-fn wait_in_fifo<R: Routing>(
+fn wait_in_fifo<R: Routing, P: Probe>(
     shared: &Shared<'_>,
-    partition: &Partition<'_, R>,
+    partition: &Partition<'_, R, P>,
     crossbar: &BoundedCrossbar,
     port: usize,
     vc: usize,

@@ -24,6 +24,7 @@ use odonata_units::Picoseconds;
 
 use super::calendar::GroupedEvents;
 use super::partition::{Mail, NEVER, Partition};
+use super::probe::Probe;
 use super::shared::Shared;
 use crate::config::JobLoad;
 use crate::observer::{Observer, Wish};
@@ -233,9 +234,9 @@ struct Exchange<'s> {
 
 /// Runs all partitions until the end, or until `observer` wants something else,
 /// but not beyond `pause`.
-pub(super) fn drive<R: Routing>(
+pub(super) fn drive<R: Routing, P: Probe>(
     shared: &Shared<'_>,
-    partitions: &mut [Box<Partition<'_, R>>],
+    partitions: &mut [Box<Partition<'_, R, P>>],
     pause: Option<Picoseconds>,
     observer: &mut dyn Observer,
 ) -> End {
@@ -333,7 +334,7 @@ pub(super) fn drive<R: Routing>(
 
 impl Exchange<'_> {
     /// Runs partition `index`.
-    fn advance<R: Routing>(&self, index: usize, partition: &mut Partition<'_, R>) {
+    fn advance<R: Routing, P: Probe>(&self, index: usize, partition: &mut Partition<'_, R, P>) {
         let _breaker = BreakOnPanic(&self.barrier);
         let threads = self.bulletins.len();
         let shift = self.shared.window_shift();
@@ -423,7 +424,7 @@ impl Exchange<'_> {
         bulletins.any(|b| b.failed.load(Ordering::Relaxed))
     }
 
-    fn announce<R: Routing>(&self, index: usize, partition: &Partition<'_, R>) {
+    fn announce<R: Routing, P: Probe>(&self, index: usize, partition: &Partition<'_, R, P>) {
         let bulletin = &self.bulletins[index];
         let next = partition
             .next_window()

@@ -12,6 +12,7 @@ use super::calendar::{Event, Kind};
 use super::checkpoint::or_absent;
 use super::packets::{Contents, MessageKind, NIL, Packet, UNROUTED};
 use super::partition::{Incomplete, NEVER, Partition};
+use super::probe::{Departure, Probe};
 use super::queues::Queue;
 use crate::config::{InjectionOrder, JobLoad, MessageRecords};
 use crate::outcome::MessageRecord;
@@ -161,7 +162,7 @@ pub(super) fn timer_payload(local_rank: u32) -> u32 {
     TIMER | local_rank
 }
 
-impl<R: Routing> Partition<'_, R> {
+impl<R: Routing, P: Probe> Partition<'_, R, P> {
     /// Makes sure that the interface is looked at, at `time` or before.
     fn arm(&mut self, index: usize, time: u64) {
         let interface = &mut self.interfaces[index];
@@ -241,11 +242,24 @@ impl<R: Routing> Partition<'_, R> {
         if self.lanes[lane].credits < size {
             if state.stalled_since == NEVER {
                 state.stalled_since = now;
+                if P::ON {
+                    let (link, job) = (self.link(port), self.outgoing.contents.job);
+                    self.probe.wait(link, 0, job, now);
+                }
             }
             let queue = &mut self.interfaces[index].outgoing;
             self.waiting.push_front(queue, self.outgoing);
             return;
         }
+        if P::ON {
+            // A packet at a node waits from when its turn has come.
+            let (link, job) = (self.link(port), self.outgoing.contents.job);
+            match link.stalled_since {
+                NEVER => self.probe.wait(link, 0, job, now),
+                _ => self.probe.settle(link, now),
+            }
+        }
+        let state = &mut self.ports[port];
         if state.stalled_since != NEVER {
             state.end_stall(now, self.warmup);
         }
@@ -319,6 +333,21 @@ impl<R: Routing> Partition<'_, R> {
             state.bytes += u64::from(size);
             state.packets += 1;
         }
+        if P::ON {
+            let departure = Departure {
+                job: message.contents.job,
+                vc: 0,
+                size,
+                now,
+                end,
+                buffered: true,
+            };
+            let (class, router) = (state.class, interface.router);
+            let time = end + shared.classes[usize::from(class)].latency;
+            self.probe.arrive(router, class, departure.job, size, time);
+            self.probe.send(self.link(port), departure);
+        }
+        let (interface, state) = (&self.interfaces[index], &self.ports[port]);
         self.injected_bytes += u64::from(size);
         self.last_move = now;
         if !message.contents.kind.is_control() {

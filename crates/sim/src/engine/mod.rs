@@ -15,6 +15,7 @@ mod measure;
 mod memory;
 mod packets;
 mod partition;
+mod probe;
 mod queues;
 mod ranks;
 mod shared;
@@ -25,6 +26,7 @@ use std::io::Read;
 use std::sync::Barrier;
 use std::sync::atomic::AtomicU32;
 
+use odonata_network::routing::{AnyRouting, Dispatched, RoutingTask};
 use odonata_network::{Routing, Topology};
 use odonata_units::{Picoseconds, RankId};
 
@@ -32,12 +34,14 @@ use crate::config::{EngineConfig, JobLoad, JobPlan, Measurement};
 use crate::error::SimError;
 use crate::observer::{Observer, PausedRun};
 use crate::outcome::{
-    Conservation, JobOutcome, LinkOutcome, Outcome, PairTraffic, RankInterval, RankTimes,
+    Arrival, Conservation, JobOutcome, LinkAttribution, LinkOutcome, Outcome, PairTraffic,
+    RankInterval, RankTimes,
 };
 use driver::End;
 use measure::JobCollector;
 use packets::Packets;
 use partition::Partition;
+use probe::{Probe, Recorder, Silent};
 use shared::Shared;
 use timeline::TimelineCollector;
 
@@ -48,7 +52,8 @@ use timeline::TimelineCollector;
 ///
 /// # Errors
 /// Parameters that make no sense, a deadlock, ranks that wait for messages that
-/// nobody sends, an interruption, or an error of the observer.
+/// nobody sends, an interruption, or an error of the observer. What only
+/// [`run_any`] can measure is refused.
 pub fn run<R: Routing>(
     topology: &Topology,
     routing: &R,
@@ -57,7 +62,8 @@ pub fn run<R: Routing>(
     measurement: &Measurement,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, SimError> {
-    simulate(topology, routing, config, jobs, measurement, None, observer)
+    unrecorded(measurement)?;
+    simulate::<R, Silent>(topology, routing, config, jobs, measurement, None, observer)
 }
 
 /// Goes on with a run from the state that [`PausedRun::save`] wrote. Everything
@@ -76,8 +82,9 @@ pub fn resume<R: Routing>(
     state: &mut dyn Read,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, SimError> {
+    unrecorded(measurement)?;
     let state = Some(state);
-    simulate(
+    simulate::<R, Silent>(
         topology,
         routing,
         config,
@@ -88,7 +95,93 @@ pub fn resume<R: Routing>(
     )
 }
 
-fn simulate<R: Routing>(
+/// As [`run`], or [`resume`] with a `state`, with any routing algorithm, and with
+/// [`Measurement::attribution`] and [`Measurement::arrivals`]. What those cost only
+/// runs with them pay: they have code of their own, in which the routing algorithm
+/// is called indirectly, as it is compiled once for all of them.
+///
+/// # Errors
+/// As [`run`] and [`resume`].
+pub fn run_any(
+    topology: &Topology,
+    routing: &AnyRouting,
+    config: &EngineConfig,
+    jobs: &[JobPlan],
+    measurement: &Measurement,
+    state: Option<&mut dyn Read>,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, SimError> {
+    let call = Call {
+        topology,
+        config,
+        jobs,
+        measurement,
+        state,
+        observer,
+    };
+    if !measurement.is_recorded() {
+        return routing.dispatch(call);
+    }
+    match routing.needs_snapshot() {
+        true => call.simulate::<_, Recorder>(&Dispatched::<true>(routing)),
+        false => call.simulate::<_, Recorder>(&Dispatched::<false>(routing)),
+    }
+}
+
+/// A run that only lacks the routing algorithm.
+struct Call<'a, 's> {
+    topology: &'a Topology,
+    config: &'a EngineConfig,
+    jobs: &'a [JobPlan],
+    measurement: &'a Measurement,
+    state: Option<&'a mut (dyn Read + 's)>,
+    observer: &'a mut dyn Observer,
+}
+
+impl Call<'_, '_> {
+    fn simulate<R: Routing, P: Probe>(self, routing: &R) -> Result<Outcome, SimError> {
+        let (topology, config, jobs) = (self.topology, self.config, self.jobs);
+        let (measurement, observer) = (self.measurement, self.observer);
+        // Another reborrow: a `&mut dyn` cannot change its lifetime behind an `Option`.
+        match self.state {
+            None => simulate::<R, P>(topology, routing, config, jobs, measurement, None, observer),
+            Some(state) => {
+                let state: Option<&mut dyn Read> = Some(state);
+                simulate::<R, P>(
+                    topology,
+                    routing,
+                    config,
+                    jobs,
+                    measurement,
+                    state,
+                    observer,
+                )
+            }
+        }
+    }
+}
+
+impl RoutingTask for Call<'_, '_> {
+    type Output = Result<Outcome, SimError>;
+
+    fn run<R: Routing>(self, routing: &R) -> Self::Output {
+        self.simulate::<R, Silent>(routing)
+    }
+}
+
+/// Fails if something is to be recorded.
+fn unrecorded(measurement: &Measurement) -> Result<(), SimError> {
+    if measurement.is_recorded() {
+        return Err(SimError::Parameter {
+            parameter: "record",
+            found: "attribution or arrivals".to_owned(),
+            allowed: "only with `run_any`".to_owned(),
+        });
+    }
+    Ok(())
+}
+
+fn simulate<R: Routing, P: Probe>(
     topology: &Topology,
     routing: &R,
     config: &EngineConfig,
@@ -104,13 +197,14 @@ fn simulate<R: Routing>(
         jobs,
         measurement,
     )?;
+    P::check(&shared)?;
     let snapshot: Vec<AtomicU32> = if R::NEEDS_SNAPSHOT {
         (0..topology.ports()).map(|_| AtomicU32::new(0)).collect()
     } else {
         Vec::new()
     };
     let bounds = driver::partition_bounds(&shared, config.threads.max(1));
-    let mut partitions = build_partitions(&shared, routing, &snapshot, &bounds);
+    let mut partitions = build_partitions::<R, P>(&shared, routing, &snapshot, &bounds);
     if let Some(state) = state {
         checkpoint::restore(&shared, &mut partitions, state)?;
     }
@@ -144,12 +238,12 @@ fn simulate<R: Routing>(
 }
 
 /// Builds every partition in a thread of its own (see [`driver`]).
-fn build_partitions<'a, R: Routing>(
+fn build_partitions<'a, R: Routing, P: Probe>(
     shared: &'a Shared<'a>,
     routing: &'a R,
     snapshot: &'a [AtomicU32],
     bounds: &[u32],
-) -> Vec<Box<Partition<'a, R>>> {
+) -> Vec<Box<Partition<'a, R, P>>> {
     // A thread that has ended leaves its part of the heap to the next one.
     let all_begin = Barrier::new(bounds.len() - 1);
     let all_begin = &all_begin;
@@ -173,9 +267,9 @@ fn build_partitions<'a, R: Routing>(
 }
 
 /// What has been measured of each job.
-fn job_outcomes<R: Routing>(
+fn job_outcomes<R: Routing, P: Probe>(
     shared: &Shared<'_>,
-    partitions: &[Box<Partition<'_, R>>],
+    partitions: &[Box<Partition<'_, R, P>>],
     now: u64,
 ) -> Vec<JobOutcome> {
     let ranks_of = |plan: &JobPlan| match &plan.load {
@@ -198,7 +292,10 @@ fn job_outcomes<R: Routing>(
 }
 
 /// Why the first rank whose program could not go on could not.
-fn failure<R: Routing>(shared: &Shared<'_>, partitions: &[Box<Partition<'_, R>>]) -> SimError {
+fn failure<R: Routing, P: Probe>(
+    shared: &Shared<'_>,
+    partitions: &[Box<Partition<'_, R, P>>],
+) -> SimError {
     let failures = partitions.iter().filter_map(|p| p.failure.as_ref());
     let (at, job, rank, reason) = failures.min().expect("a run that failed");
     SimError::Program {
@@ -211,9 +308,9 @@ fn failure<R: Routing>(shared: &Shared<'_>, partitions: &[Box<Partition<'_, R>>]
 
 /// Puts the partitions' shares together. `done_at`: when a run stopped because
 /// only endless jobs went on.
-fn finish<R: Routing>(
+fn finish<R: Routing, P: Probe>(
     shared: &Shared<'_>,
-    mut partitions: Vec<Box<Partition<'_, R>>>,
+    mut partitions: Vec<Box<Partition<'_, R, P>>>,
     done_at: Option<u64>,
 ) -> Result<Outcome, SimError> {
     if shared.stop == u64::MAX {
@@ -227,6 +324,7 @@ fn finish<R: Routing>(
     let mut messages = Vec::new();
     let mut rank_intervals = Vec::new();
     let mut traffic = Vec::new();
+    let mut attribution = Vec::new();
     let mut loopback_bytes = 0;
     let end = match done_at {
         Some(at) => at,
@@ -252,6 +350,7 @@ fn finish<R: Routing>(
         conservation.delivered += partition.delivered_bytes;
         conservation.in_flight += partition.packets.live_bytes() + partition.leaving_bytes;
         loopback_bytes += partition.loopback_bytes;
+        attribution.append(&mut partition.attribution(end));
         for (index, port) in partition.ports.iter_mut().enumerate() {
             if port.stalled_since != partition::NEVER {
                 port.end_stall(end, partition.warmup);
@@ -282,6 +381,7 @@ fn finish<R: Routing>(
             }));
         }
     }
+    attribution.sort_unstable_by_key(|link: &LinkAttribution| link.link);
     rank_intervals.sort_unstable_by_key(|i: &RankInterval| (i.job, i.rank, i.begin));
     traffic.sort_unstable_by_key(|t: &PairTraffic| (t.job, t.source, t.destination));
     conservation.in_flight = conservation.in_flight.wrapping_add_signed(loopback_bytes);
@@ -292,7 +392,7 @@ fn finish<R: Routing>(
         return Err(SimError::NotConserved(conservation));
     }
     messages.sort_unstable_by_key(crate::MessageRecord::order);
-    let sum = |of: fn(&Partition<'_, R>) -> u64| partitions.iter().map(|p| of(p)).sum::<u64>();
+    let sum = |of: fn(&Partition<'_, R, P>) -> u64| partitions.iter().map(|p| of(p)).sum::<u64>();
     Ok(Outcome {
         end: Picoseconds(end),
         warmup: Picoseconds(partitions[0].warmup),
@@ -302,6 +402,8 @@ fn finish<R: Routing>(
         messages,
         rank_intervals,
         traffic,
+        attribution,
+        arrivals: Arrival::sum(partitions.iter().map(|p| p.probe.arrivals())),
         conservation,
         packet_hops: sum(|p| p.packet_hops),
         events: sum(|p| p.events),
@@ -313,9 +415,9 @@ fn finish<R: Routing>(
 }
 
 /// An error if the events have run out although ranks are not done.
-fn unmatched<R: Routing>(
+fn unmatched<R: Routing, P: Probe>(
     shared: &Shared<'_>,
-    partitions: &[Box<Partition<'_, R>>],
+    partitions: &[Box<Partition<'_, R, P>>],
 ) -> Result<(), SimError> {
     let waiting = || {
         partitions

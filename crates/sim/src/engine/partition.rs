@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::marker::PhantomData;
 
 use odonata_network::{Peer, Routing};
 use odonata_units::random::StreamKey;
@@ -17,12 +18,13 @@ use super::matching::{Arrived, Envelope, Posted};
 use super::measure::JobCollector;
 use super::memory::{prefetch, prefetch_to_write, vec_in_huge_pages};
 use super::packets::{Contents, NIL, Packet, Packets, UNROUTED};
+use super::probe::{Departure, LinkState, Probe};
 use super::queues::Queues;
 use super::ranks::RankState;
-use super::shared::{CREDIT_FOR_INTERFACE, CREDIT_SIZE_BITS, CREDIT_VC_SHIFT, Class, Shared};
+use super::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT, Class, Shared};
 use super::timeline::TimelineCollector;
 use crate::config::{Arbitration, CreditUse, JobLoad};
-use crate::outcome::MessageRecord;
+use crate::outcome::{LinkAttribution, MessageRecord, Sender};
 
 /// "Not stalled", "no wake-up pending".
 pub(super) const NEVER: u64 = u64::MAX;
@@ -136,7 +138,7 @@ pub(super) struct Incomplete {
 /// The state of a partition. Alone in its cache lines, and in the pairs of lines
 /// that a processor fetches together.
 #[repr(align(128))]
-pub(super) struct Partition<'a, R: Routing> {
+pub(super) struct Partition<'a, R: Routing, P: Probe> {
     pub shared: &'a Shared<'a>,
     /// Copies of what the hot path needs of `shared`.
     pub classes: Box<[Class; 256]>,
@@ -186,6 +188,8 @@ pub(super) struct Partition<'a, R: Routing> {
     pub jobs: Vec<JobCollector>,
     pub timeline: TimelineCollector,
     pub messages: Vec<MessageRecord>,
+    /// Keeps account of who waits for whom, on request.
+    pub probe: P,
     /// Events for other partitions. Shape: partitions.
     pub outbox: Vec<Mail>,
     /// First router of each partition, and one past the last.
@@ -239,7 +243,7 @@ pub(super) struct Partition<'a, R: Routing> {
 }
 
 /// What a routing algorithm sees of the router where it runs.
-struct View<'v> {
+struct View<'v, P> {
     ports: &'v [Port],
     /// Credits that came early, and the time (in the window) of the decision:
     /// those before it count.
@@ -253,9 +257,10 @@ struct View<'v> {
     memory: &'v [f32],
     source: u32,
     lesson: Option<u32>,
+    probe: PhantomData<P>,
 }
 
-impl odonata_network::RouterView for View<'_> {
+impl<P: Probe> odonata_network::RouterView for View<'_, P> {
     #[inline(always)]
     fn occupancy_bytes(&mut self, port: u16) -> u64 {
         let state = &self.ports[port as usize];
@@ -263,7 +268,7 @@ impl odonata_network::RouterView for View<'_> {
             .early
             .iter()
             .filter(|credit| credit.port() == u32::from(port) && credit.offset() < self.offset)
-            .map(|credit| u64::from(credit_size(credit.payload())))
+            .map(|credit| u64::from(credit_size::<P>(credit.payload())))
             .sum();
         u64::from(state.queued) + u64::from(state.downstream) - credited
     }
@@ -294,7 +299,7 @@ impl odonata_network::RouterView for View<'_> {
     }
 }
 
-impl View<'_> {
+impl<P: Probe> View<'_, P> {
     /// Decides on the next hop of a packet at router `at`, which sees this. Returns
     /// what the router that sent the packet here is taught.
     #[inline(always)]
@@ -318,8 +323,8 @@ const MAX_LESSON: u32 = LESSON - 1;
 
 /// Bytes that a credit event returns.
 #[inline(always)]
-fn credit_size(payload: u32) -> u32 {
-    payload & ((1 << CREDIT_SIZE_BITS) - 1)
+fn credit_size<P: Probe>(payload: u32) -> u32 {
+    payload & ((1 << P::CREDIT_SIZE_BITS) - 1)
 }
 
 /// What a second-level cache holds beside the packets that pass.
@@ -360,7 +365,7 @@ const LOOK_AHEAD: usize = 2;
 /// Random draws that a packet may make at one router.
 const DRAWS_PER_ROUTER: u32 = 64;
 
-impl<'a, R: Routing> Partition<'a, R> {
+impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
     pub fn new(
         shared: &'a Shared<'a>,
         routing: &'a R,
@@ -422,6 +427,7 @@ impl<'a, R: Routing> Partition<'a, R> {
             )
         }));
         let routers = (end_router - base_router) as usize;
+        let ports_in_all = ports.len();
         let mut classes = Box::new([shared.classes[0]; 256]);
         classes[..shared.classes.len()].copy_from_slice(&shared.classes);
         let mut partition = Self {
@@ -453,6 +459,7 @@ impl<'a, R: Routing> Partition<'a, R> {
                     .collect(),
                 false => Vec::new(),
             },
+            probe: P::new(shared, ports_in_all),
             packets: Packets::default(),
             calendar: Calendar::new(shared.window_shift(), routers),
             interfaces,
@@ -632,7 +639,7 @@ impl<'a, R: Routing> Partition<'a, R> {
             if self.reads_occupancy {
                 for &credit in early {
                     let port = self.creditor(first_port, credit);
-                    self.ports[port].downstream -= credit_size(credit.payload());
+                    self.ports[port].downstream -= credit_size::<P>(credit.payload());
                 }
             }
         }
@@ -666,9 +673,14 @@ impl<'a, R: Routing> Partition<'a, R> {
                 && !self.credits_at_crossbar
                 && lane.credits >= self.classes[state.class as usize].margin
             {
-                lane.credits += credit_size(credit.payload());
+                lane.credits += credit_size::<P>(credit.payload());
                 if !self.reads_occupancy {
-                    state.downstream -= credit_size(credit.payload());
+                    state.downstream -= credit_size::<P>(credit.payload());
+                }
+                if P::ON {
+                    let (link, payload) = (self.link(port), credit.payload());
+                    self.probe
+                        .credited(link, vc as u8, payload, self.window_start);
                 }
                 credits[early] = credit;
                 early += 1;
@@ -749,6 +761,7 @@ impl<'a, R: Routing> Partition<'a, R> {
                             memory: &[],
                             source: 0,
                             lesson: None,
+                            probe: PhantomData::<P>,
                         };
                         view.route(self.routing, self.base_router + group.router, packet);
                         let out_port = usize::from(packet.out_port);
@@ -925,8 +938,12 @@ impl<'a, R: Routing> Partition<'a, R> {
         let port = self.creditor(first_port, event);
         let payload = event.payload();
         let vc = (payload >> CREDIT_VC_SHIFT) as usize;
-        self.lanes[(port << self.lane_shift) + vc].credits += credit_size(payload);
-        self.ports[port].downstream -= credit_size(payload);
+        if P::ON {
+            let now = self.window_start + event.offset();
+            self.probe.credited(self.link(port), vc as u8, payload, now);
+        }
+        self.lanes[(port << self.lane_shift) + vc].credits += credit_size::<P>(payload);
+        self.ports[port].downstream -= credit_size::<P>(payload);
         if self.ports[port].stalled_since != NEVER {
             self.touch(port);
         }
@@ -966,6 +983,7 @@ impl<'a, R: Routing> Partition<'a, R> {
                 },
                 source: 0,
                 lesson: None,
+                probe: PhantomData::<P>,
             };
             let lesson = view.route(self.routing, self.base_router + router, packet);
             if R::LEARNS
@@ -976,6 +994,10 @@ impl<'a, R: Routing> Partition<'a, R> {
         }
         let packet = &self.packets.hot[slot as usize];
         let (size, out_port, vc) = (packet.size, packet.out_port, packet.out_vc);
+        if P::ON {
+            let (job, port) = (packet.job, first_port + usize::from(out_port));
+            self.probe.wait(self.link(port), vc, job, now);
+        }
         if self.crossbar.is_some() {
             self.enter_fifo(first_port, input, slot);
             return;
@@ -1107,8 +1129,13 @@ impl<'a, R: Routing> Partition<'a, R> {
             return;
         };
         if state.stalled_since != NEVER {
-            state.end_stall(now, self.warmup);
+            if P::ON {
+                let link = self.link(port);
+                self.probe.settle(link, now);
+            }
+            self.ports[port].end_stall(now, self.warmup);
         }
+        let state = &mut self.ports[port];
         state.served = vc as u8;
         let lane = &mut self.lanes[lanes + vc];
         let slot = lane.head;
@@ -1165,6 +1192,22 @@ impl<'a, R: Routing> Partition<'a, R> {
         self.packet_hops += 1;
         self.last_move = now;
         let out_vc = packet.out_vc;
+        if P::ON {
+            let departure = Departure {
+                job: packet.job,
+                vc: out_vc,
+                size,
+                now,
+                end,
+                buffered: !terminal,
+            };
+            let (router, class) = (state.peer_router, state.class);
+            if !terminal {
+                self.probe
+                    .arrive(router, class, departure.job, size, end + latency);
+            }
+            self.probe.send(self.link(port), departure);
+        }
         if self.crossbar.is_some() {
             self.occupy_output(router, first_port, port, size, out_vc);
         } else {
@@ -1208,7 +1251,8 @@ impl<'a, R: Routing> Partition<'a, R> {
         } else {
             0
         };
-        let payload = (u32::from(packet.route.vc) << CREDIT_VC_SHIFT) | whose | packet.size;
+        let credit = P::credit(packet.size, packet.job);
+        let payload = (u32::from(packet.route.vc) << CREDIT_VC_SHIFT) | whose | credit;
         let (router, port) = (packet.upstream_router, u32::from(packet.upstream_port));
         self.send_back(Kind::Credit, router, port, time, payload);
     }
@@ -1301,6 +1345,41 @@ impl<'a, R: Routing> Partition<'a, R> {
             (port.bytes, port.packets, port.stall) = (0, 0, 0);
         }
         self.jobs.iter_mut().for_each(JobCollector::begin_measuring);
+        self.probe.begin_measuring();
+    }
+
+    /// The link of a port as its probe sees it.
+    #[inline(always)]
+    pub(super) fn link(&self, port: usize) -> LinkState {
+        LinkState {
+            port,
+            stalled_since: self.ports[port].stalled_since,
+            warmup: self.warmup,
+        }
+    }
+
+    /// What jobs did at this partition's links up to the `end` of the run.
+    pub fn attribution(&mut self, end: u64) -> Vec<LinkAttribution> {
+        if !P::ON {
+            return Vec::new();
+        }
+        for port in 0..self.ports.len() {
+            let link = self.link(port);
+            self.probe.settle(link, end);
+        }
+        let watches = self.probe.links(0..self.ports.len()).iter().enumerate();
+        let used = watches.filter(|(_, watch)| !(watch.jobs.is_empty() && watch.waits.is_empty()));
+        used.map(|(port, watch)| {
+            let link = match port.checked_sub(self.router_ports) {
+                None => Sender::Router(PortId::from_index(self.base_port as usize + port)),
+                Some(index) => Sender::Node(NodeId(self.interfaces[index].node)),
+            };
+            let (mut jobs, mut waits) = (watch.jobs.clone(), watch.waits.clone());
+            jobs.sort_unstable_by_key(|job| job.job);
+            waits.sort_unstable_by_key(|wait| (wait.job, wait.by));
+            LinkAttribution { link, jobs, waits }
+        })
+        .collect()
     }
 
     /// Bytes of memory per router port, virtual channels included.

@@ -332,7 +332,7 @@ impl<'a> Shared<'a> {
             topology,
             config,
             jobs,
-            measurement: *measurement,
+            measurement: measurement.clone(),
             classes,
             vcs: usize::from(vcs),
             flit: flit.map(|flit| flit as u32),

@@ -180,6 +180,8 @@ fn measure(topology: &Topology, point: &Point, router: Router) -> Found {
         messages: MessageRecords::None,
         rank_intervals: false,
         traffic: false,
+        attribution: false,
+        arrivals: None,
     };
     let config = engine(point.flits, router);
     let jobs = [job("all", 0..nodes, load)];

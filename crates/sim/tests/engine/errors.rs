@@ -35,6 +35,8 @@ const SHORT: Measurement = Measurement {
     messages: MessageRecords::None,
     rank_intervals: false,
     traffic: false,
+    attribution: false,
+    arrivals: None,
 };
 
 fn refused(

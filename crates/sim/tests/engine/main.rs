@@ -4,6 +4,7 @@
 //! share the processor.
 
 mod applications;
+mod attribution;
 mod booksim;
 mod checkpoint;
 mod collectives;

@@ -33,6 +33,8 @@ pub fn assert_same(one: &Outcome, other: &Outcome, what: &str) {
         messages,
         rank_intervals,
         traffic,
+        attribution,
+        arrivals,
         timeline,
         conservation,
         packet_hops,
@@ -49,6 +51,8 @@ pub fn assert_same(one: &Outcome, other: &Outcome, what: &str) {
     assert_eq!(*messages, other.messages, "{what}: messages");
     assert_eq!(*rank_intervals, other.rank_intervals, "{what}: intervals");
     assert_eq!(*traffic, other.traffic, "{what}: traffic");
+    assert_eq!(*attribution, other.attribution, "{what}: attribution");
+    assert_eq!(*arrivals, other.arrivals, "{what}: arrivals");
     assert_eq!(*timeline, other.timeline, "{what}: timeline");
     assert_eq!(*conservation, other.conservation, "{what}: conservation");
     assert_eq!(*packet_hops, other.packet_hops, "{what}: packet hops");
@@ -148,6 +152,9 @@ fn check_books(scenario: &Scenario, outcome: &Outcome) {
         }
     }
     check_ranks(outcome);
+    if scenario.recorded {
+        crate::attribution::check(&topology, outcome);
+    }
     // Every port carries no more than its bandwidth allows, and the hops of
     // the ports make up the whole if statistics begin at once.
     let length = outcome.end.0;

@@ -15,11 +15,12 @@ use odonata_network::topology::{
 };
 use odonata_network::{LinkKind, Topology};
 use odonata_sim::{
-    Arbitration, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobLoad, JobPlan, Measurement,
-    MessageRecords, Observer, Outcome, Progress, Protocol, SimError, Switching,
+    Arbitration, ArrivalRecords, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobLoad,
+    JobPlan, Measurement, MessageRecords, Observer, Outcome, Progress, Protocol, SimError,
+    Switching,
 };
 use odonata_units::random::{Purpose, Stream, StreamKey};
-use odonata_units::{Bandwidth, Bytes, JobId, NodeId, Picoseconds, RankId};
+use odonata_units::{Bandwidth, Bytes, JobId, NodeId, Picoseconds, RankId, RouterId};
 use proptest::prelude::*;
 
 use crate::support::{Listed, RATE, bandwidth, config, crossbar, link, open, simulate_observed};
@@ -112,6 +113,8 @@ pub struct Scenario {
     pub duration: Option<u64>,
     pub timeline_bin: Option<u64>,
     pub every_nth: Option<u32>,
+    /// Whether waiting and arrivals are recorded.
+    pub recorded: bool,
     pub seed: u64,
 }
 
@@ -224,6 +227,11 @@ impl Scenario {
                 .map_or(MessageRecords::None, MessageRecords::EveryNth),
             rank_intervals: self.every_nth.is_some(),
             traffic: self.every_nth.is_some(),
+            attribution: self.recorded,
+            arrivals: self.recorded.then(|| ArrivalRecords {
+                routers: vec![RouterId(0)],
+                interval: Picoseconds(700_000),
+            }),
         }
     }
 
@@ -628,6 +636,7 @@ pub fn scenario(slow: bool) -> impl Strategy<Value = Scenario> {
         0u64..4_000_000,
         prop_oneof![Just(None), (100_000u64..3_000_000).prop_map(Some)],
         prop_oneof![Just(None), (1u32..4).prop_map(Some)],
+        any::<bool>(),
     );
     (
         family(),
@@ -652,7 +661,7 @@ pub fn scenario(slow: bool) -> impl Strategy<Value = Scenario> {
                 }
                 let (rates, latencies, buffer, packet, credit, delay) = physical;
                 let (switching, (crossbar, credit_use), arbitration, injection) = models;
-                let (warmup, timeline_bin, every_nth) = measured;
+                let (warmup, timeline_bin, every_nth, recorded) = measured;
                 Scenario {
                     family,
                     routing,
@@ -672,6 +681,7 @@ pub fn scenario(slow: bool) -> impl Strategy<Value = Scenario> {
                     duration,
                     timeline_bin,
                     every_nth,
+                    recorded,
                     seed,
                 }
             },

@@ -1,11 +1,12 @@
 //! What the tests share: networks, parameters, programs and ways to run them.
 
+use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use odonata_load::{Arrivals, Cursor, OpenLoop, Operation, Pattern, Process, Script, Totals};
-use odonata_network::routing::{Algorithm, AnyRouting, RoutingSpec, RoutingTask};
+use odonata_network::routing::{Algorithm, AnyRouting, RoutingSpec};
 use odonata_network::topology::{
     Arrangement, CrossbarSpec, DragonflyLinks, DragonflySpec, GroupWiring,
 };
@@ -13,7 +14,7 @@ use odonata_network::{LinkClass, LinkKind, Routing, Topology};
 use odonata_sim::{
     Arbitration, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobLoad, JobPlan, Measurement,
     MessageRecords, NicModel, Observer, Outcome, Progress, Protocol, RouterModel, SimError,
-    Switching, resume, run,
+    Switching, run, run_any,
 };
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
 
@@ -111,6 +112,8 @@ pub fn measure(warmup: u64, end: u64, messages: MessageRecords) -> Measurement {
         messages,
         rank_intervals: false,
         traffic: false,
+        attribution: false,
+        arrivals: None,
     }
 }
 
@@ -122,6 +125,8 @@ pub const TO_THE_END: Measurement = Measurement {
     messages: MessageRecords::EveryNth(1),
     rank_intervals: false,
     traffic: false,
+    attribution: false,
+    arrivals: None,
 };
 
 /// A job of `load` with rank `r` on node `nodes[r]`.
@@ -236,46 +241,18 @@ pub fn simulate_observed(
     saved: Option<&[u8]>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, SimError> {
-    struct Task<'t> {
-        topology: &'t Topology,
-        config: &'t EngineConfig,
-        jobs: &'t [JobPlan],
-        measurement: &'t Measurement,
-        saved: Option<&'t [u8]>,
-        observer: &'t mut dyn Observer,
-    }
-    impl RoutingTask for Task<'_> {
-        type Output = Result<Outcome, SimError>;
-        fn run<R: Routing>(self, routing: &R) -> Self::Output {
-            let (topology, config) = (self.topology, self.config);
-            let (jobs, measurement, observer) = (self.jobs, self.measurement, self.observer);
-            match self.saved {
-                None => run(topology, routing, config, jobs, measurement, observer),
-                Some(mut saved) => {
-                    let saved = &mut saved;
-                    resume(
-                        topology,
-                        routing,
-                        config,
-                        jobs,
-                        measurement,
-                        saved,
-                        observer,
-                    )
-                }
-            }
-        }
-    }
-    AnyRouting::new(topology, routing)
-        .expect("a routing that fits")
-        .dispatch(Task {
-            topology,
-            config,
-            jobs,
-            measurement,
-            saved,
-            observer,
-        })
+    let routing = AnyRouting::new(topology, routing).expect("a routing that fits");
+    let mut saved = saved;
+    let state = saved.as_mut().map(|saved| saved as &mut dyn Read);
+    run_any(
+        topology,
+        &routing,
+        config,
+        jobs,
+        measurement,
+        state,
+        observer,
+    )
 }
 
 pub const MINIMAL: RoutingSpec = RoutingSpec::new(Algorithm::Minimal);

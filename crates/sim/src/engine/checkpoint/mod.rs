@@ -26,8 +26,9 @@ use super::endpoint::{Interface, OutMessage};
 use super::measure::JobCollector;
 use super::packets::{Contents, Packet};
 use super::partition::{Partition, Port};
+use super::probe::{LinkWatch, Probe};
 use super::ranks::RankRecord;
-use crate::outcome::Timeline;
+use crate::outcome::{Arrival, Timeline};
 
 pub(super) use encoding::{or_absent, sorted_map};
 pub(super) use restore::restore;
@@ -62,6 +63,7 @@ struct Whole {
     timeline: Timeline,
     routers: u64,
     messages: u64,
+    arrivals: Vec<Arrival>,
 }
 
 /// A router and its nodes.
@@ -81,6 +83,8 @@ struct RouterRecord {
     memory: Vec<f32>,
     /// By terminal port.
     nodes: Vec<NodeRecord>,
+    /// Who waits for whom, if recorded. Shape: ports, or empty.
+    watches: Vec<LinkWatch>,
     events: Vec<EventRecord>,
 }
 
@@ -118,6 +122,8 @@ struct NodeRecord {
     ranks: Vec<(RankRecord, Option<Vec<u8>>)>,
     /// Messages to this node that have arrived in part: key and missing bytes.
     incomplete: Vec<(u64, u64)>,
+    /// Who waits for whom at its link, if recorded.
+    watch: Option<LinkWatch>,
 }
 
 /// The next message of an open-loop source, and its time.
@@ -148,7 +154,7 @@ enum About {
 }
 
 /// The ports of a router (counted in its partition), in [`Partition::ports`].
-fn ports_of<R: Routing>(partition: &Partition<'_, R>, router: u32) -> Range<usize> {
+fn ports_of<R: Routing, P: Probe>(partition: &Partition<'_, R, P>, router: u32) -> Range<usize> {
     let first = |router| {
         (partition.shared.topology.first_port[(partition.base_router + router) as usize]
             - partition.base_port) as usize
@@ -157,7 +163,10 @@ fn ports_of<R: Routing>(partition: &Partition<'_, R>, router: u32) -> Range<usiz
 }
 
 /// The interfaces of a router's nodes; they are consecutive.
-fn interfaces_of<R: Routing>(partition: &Partition<'_, R>, router: u32) -> Range<usize> {
+fn interfaces_of<R: Routing, P: Probe>(
+    partition: &Partition<'_, R, P>,
+    router: u32,
+) -> Range<usize> {
     let router = partition.base_router + router;
     let before = |router| {
         partition
@@ -168,15 +177,15 @@ fn interfaces_of<R: Routing>(partition: &Partition<'_, R>, router: u32) -> Range
 }
 
 /// Index of a node's interface in the node's partition.
-fn interface_of<R: Routing>(partition: &Partition<'_, R>, node: u32) -> u32 {
+fn interface_of<R: Routing, P: Probe>(partition: &Partition<'_, R, P>, node: u32) -> u32 {
     let (router, terminal) = partition.shared.attachment(node);
     let ports = ports_of(partition, router - partition.base_router);
     partition.ports[ports.start + usize::from(terminal)].peer_router
 }
 
 /// The part of the snapshot about some of the partition's ports; empty if there is none.
-fn occupancies<'p, R: Routing>(
-    partition: &Partition<'p, R>,
+fn occupancies<'p, R: Routing, P: Probe>(
+    partition: &Partition<'p, R, P>,
     ports: Range<usize>,
 ) -> &'p [AtomicU32] {
     let base = partition.base_port as usize;
@@ -197,7 +206,7 @@ struct RanksOfNodes {
 }
 
 impl RanksOfNodes {
-    fn new<R: Routing>(partition: &Partition<'_, R>) -> Self {
+    fn new<R: Routing, P: Probe>(partition: &Partition<'_, R, P>) -> Self {
         let mut first = vec![0; partition.interfaces.len() + 1];
         for rank in &partition.ranks {
             first[rank.interface as usize + 1] += 1;

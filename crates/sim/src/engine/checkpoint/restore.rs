@@ -15,6 +15,7 @@ use crate::engine::calendar::{Event, Kind};
 use crate::engine::measure::JobCollector;
 use crate::engine::packets::{NIL, Packet, UNROUTED};
 use crate::engine::partition::{Incomplete, Partition};
+use crate::engine::probe::Probe;
 use crate::engine::shared::Shared;
 use crate::engine::timeline::TimelineCollector;
 use crate::error::SimError;
@@ -33,9 +34,9 @@ fn misfit(reason: impl ToString) -> SimError {
 ///
 /// # Errors
 /// [`SimError::State`] if `state` cannot be read or is not of such a run.
-pub(in crate::engine) fn restore<R: Routing>(
+pub(in crate::engine) fn restore<R: Routing, P: Probe>(
     shared: &Shared<'_>,
-    partitions: &mut [Box<Partition<'_, R>>],
+    partitions: &mut [Box<Partition<'_, R, P>>],
     state: &mut dyn Read,
 ) -> Result<(), SimError> {
     let whole: Whole = decode(&read_record(state)?)?;
@@ -101,9 +102,9 @@ pub(in crate::engine) fn restore<R: Routing>(
     }
 }
 
-fn restore_whole<R: Routing>(
+fn restore_whole<R: Routing, P: Probe>(
     shared: &Shared<'_>,
-    partitions: &mut [Box<Partition<'_, R>>],
+    partitions: &mut [Box<Partition<'_, R, P>>],
     whole: Whole,
 ) -> Result<(), SimError> {
     let jobs = shared.jobs.len().max(1);
@@ -145,6 +146,7 @@ fn restore_whole<R: Routing>(
     first.events = whole.events;
     first.now = whole.at;
     first.last_move = whole.last_move;
+    first.probe.restore_arrivals(whole.arrivals);
     Ok(())
 }
 
@@ -176,8 +178,8 @@ fn decode<T: DeserializeOwned>(record: &[u8]) -> Result<T, SimError> {
     }
 }
 
-fn restore_partition<R: Routing>(
-    partition: &mut Partition<'_, R>,
+fn restore_partition<R: Routing, P: Probe>(
+    partition: &mut Partition<'_, R, P>,
     at: u64,
     records: &Receiver<Vec<u8>>,
 ) -> Result<(), SimError> {
@@ -188,8 +190,8 @@ fn restore_partition<R: Routing>(
     Ok(())
 }
 
-fn restore_router<R: Routing>(
-    partition: &mut Partition<'_, R>,
+fn restore_router<R: Routing, P: Probe>(
+    partition: &mut Partition<'_, R, P>,
     ranks: &RanksOfNodes,
     at: u64,
     router: u32,
@@ -254,6 +256,9 @@ fn restore_router<R: Routing>(
     if let Some(memory) = partition.memories.get_mut(router as usize) {
         memory.copy_from_slice(&record.memory);
     }
+    for (port, saved) in ports.clone().zip(record.watches) {
+        partition.probe.restore(port, saved);
+    }
     for (index, saved) in interfaces.zip(record.nodes) {
         restore_node(partition, ranks.of(index), index, saved)?;
     }
@@ -285,8 +290,8 @@ fn restore_router<R: Routing>(
     Ok(())
 }
 
-fn restore_node<R: Routing>(
-    partition: &mut Partition<'_, R>,
+fn restore_node<R: Routing, P: Probe>(
+    partition: &mut Partition<'_, R, P>,
     ranks: &[u32],
     index: usize,
     saved: NodeRecord,
@@ -310,6 +315,9 @@ fn restore_node<R: Routing>(
     let link = partition.router_ports + index;
     partition.ports[link].restore(saved.link);
     partition.lanes[link << partition.lane_shift].credits = saved.credits;
+    if let Some(watch) = saved.watch {
+        partition.probe.restore(link, watch);
+    }
     for (source, saved) in sources.zip(saved.sources) {
         let source = &mut partition.sources[source as usize];
         (source.next_message, source.next_time) = (saved.message, saved.time);
@@ -332,8 +340,8 @@ fn restore_node<R: Routing>(
 
 /// Puts a packet of a router with `radix` ports into its partition. If it is
 /// queued, it has been routed.
-fn insert<R: Routing>(
-    partition: &mut Partition<'_, R>,
+fn insert<R: Routing, P: Probe>(
+    partition: &mut Partition<'_, R, P>,
     radix: usize,
     queued: bool,
     parcel: Parcel,
@@ -358,8 +366,8 @@ fn insert<R: Routing>(
     })
 }
 
-fn insert_all<R: Routing>(
-    partition: &mut Partition<'_, R>,
+fn insert_all<R: Routing, P: Probe>(
+    partition: &mut Partition<'_, R, P>,
     radix: usize,
     queue: Vec<Parcel>,
 ) -> Result<Vec<u32>, SimError> {

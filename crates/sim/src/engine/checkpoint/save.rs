@@ -16,23 +16,24 @@ use crate::engine::endpoint::{Subject, node_subject};
 use crate::engine::measure::JobCollector;
 use crate::engine::packets::NIL;
 use crate::engine::partition::Partition;
+use crate::engine::probe::Probe;
 use crate::engine::shared::Shared;
 use crate::engine::timeline::TimelineCollector;
-use crate::outcome::MessageRecord;
+use crate::outcome::{Arrival, MessageRecord};
 
 /// Writes the state of a run that has come to `at` in all its partitions, and
 /// is to begin to measure there if `measure` says so.
 ///
 /// # Errors
 /// Of `out`.
-pub(in crate::engine) fn save<R: Routing>(
+pub(in crate::engine) fn save<R: Routing, P: Probe>(
     shared: &Shared<'_>,
-    partitions: &[Box<Partition<'_, R>>],
+    partitions: &[Box<Partition<'_, R, P>>],
     at: u64,
     measure: bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let sum = |of: fn(&Partition<'_, R>) -> u64| partitions.iter().map(|p| of(p)).sum::<u64>();
+    let sum = |of: fn(&Partition<'_, R, P>) -> u64| partitions.iter().map(|p| of(p)).sum::<u64>();
     // The last of the last window that a partition simulated, not its latest:
     // only the window is the same for any partitions.
     let last_move = partitions.iter().map(|p| p.last_move).max().unwrap_or(0);
@@ -59,6 +60,7 @@ pub(in crate::engine) fn save<R: Routing>(
         timeline: TimelineCollector::merge(partitions.iter().map(|p| &p.timeline)),
         routers: shared.topology.routers() as u64,
         messages: sum(|p| p.messages.len() as u64),
+        arrivals: Arrival::sum(partitions.iter().map(|p| p.probe.arrivals())),
     };
     let mut buffer = Vec::new();
     write_record(&whole, &mut buffer, out)?;
@@ -89,8 +91,8 @@ fn write_record<T: Serialize>(
     out.write_all(buffer)
 }
 
-fn save_routers<R: Routing>(
-    partition: &Partition<'_, R>,
+fn save_routers<R: Routing, P: Probe>(
+    partition: &Partition<'_, R, P>,
     at: u64,
     buffer: &mut Vec<u8>,
     out: &mut dyn Write,
@@ -131,15 +133,15 @@ fn save_routers<R: Routing>(
 }
 
 /// Makes the records of a partition's routers.
-struct Saver<'p, 'a, R: Routing> {
-    partition: &'p Partition<'a, R>,
+struct Saver<'p, 'a, R: Routing, P: Probe> {
+    partition: &'p Partition<'a, R, P>,
     at: u64,
     ranks: RanksOfNodes,
     /// Packets saved so far.
     packets: usize,
 }
 
-impl<R: Routing> Saver<'_, '_, R> {
+impl<R: Routing, P: Probe> Saver<'_, '_, R, P> {
     /// `events`: all of this router. `incomplete`: interface, key and missing
     /// bytes of all messages, sorted.
     fn router(
@@ -179,7 +181,7 @@ impl<R: Routing> Saver<'_, '_, R> {
             lanes,
             sides: sides.map_or_else(Vec::new, |all| all.sides[ports.clone()].to_vec()),
             fifos,
-            occupancy: occupancies(partition, ports)
+            occupancy: occupancies(partition, ports.clone())
                 .iter()
                 .map(|bytes| bytes.load(Ordering::Relaxed))
                 .collect(),
@@ -187,6 +189,7 @@ impl<R: Routing> Saver<'_, '_, R> {
                 .memories
                 .get(router as usize)
                 .map_or_else(Vec::new, |m| m.to_vec()),
+            watches: partition.probe.links(ports.clone()).to_vec(),
             nodes: interfaces_of(partition, router)
                 .map(|index| self.node(index, incomplete))
                 .collect(),
@@ -226,6 +229,7 @@ impl<R: Routing> Saver<'_, '_, R> {
                 .map(|&rank| partition.ranks[rank as usize].save())
                 .collect(),
             incomplete: arriving.map(|&(_, key, bytes)| (key, bytes)).collect(),
+            watch: partition.probe.links(link..link + 1).first().cloned(),
         }
     }
 

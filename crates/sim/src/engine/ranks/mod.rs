@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::checkpoint::sorted_map;
 use super::matching::{Envelope, Matching, Posted, Wanted};
 use super::partition::{KeyMap, Partition};
+use super::probe::Probe;
 use crate::config::{JobLoad, JobPlan, Protocol};
 use crate::outcome::{RankActivity, RankInterval, RankTimes, Traffic};
 use protocol::Sending;
@@ -237,7 +238,7 @@ impl<'a> RankState<'a> {
     }
 }
 
-impl<'a, R: Routing> Partition<'a, R> {
+impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
     fn plan(&self, local_rank: u32) -> &'a JobPlan {
         &self.shared.jobs[self.ranks[local_rank as usize].job as usize]
     }

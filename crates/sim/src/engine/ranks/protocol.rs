@@ -11,6 +11,7 @@ use crate::engine::endpoint::Draft;
 use crate::engine::matching::{Arrived, Envelope, Posted};
 use crate::engine::packets::{Contents, MessageKind, NIL};
 use crate::engine::partition::Partition;
+use crate::engine::probe::Probe;
 
 /// A message that a rank is about to send, or that waits for its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -75,7 +76,7 @@ fn granted_key(handle: u32, sender: u32) -> u64 {
     u64::from(handle) << 32 | u64::from(sender)
 }
 
-impl<R: Routing> Partition<'_, R> {
+impl<R: Routing, P: Probe> Partition<'_, R, P> {
     /// A message is complete at its receiver.
     pub(in crate::engine) fn receive_message(
         &mut self,

@@ -13,6 +13,7 @@ use crate::engine::calendar::{Event, Kind};
 use crate::engine::endpoint::timer_payload;
 use crate::engine::packets::MessageKind;
 use crate::engine::partition::{NEVER, Partition};
+use crate::engine::probe::Probe;
 use crate::outcome::RankActivity;
 
 /// What keeps a processor busy, and what follows.
@@ -65,7 +66,7 @@ pub(super) struct Processor {
     queue: VecDeque<(u64, Task)>,
 }
 
-impl<R: Routing> Partition<'_, R> {
+impl<R: Routing, P: Probe> Partition<'_, R, P> {
     /// Keeps a processor busy for a while, after what it is busy with. What takes
     /// no time is done at once.
     pub(super) fn occupy(
