@@ -10,14 +10,14 @@ import sys
 from pathlib import Path
 
 from generators.cli_page import cli_page
-from generators.figures import bisection_figure, demo_figures
+from generators.figures import bisection_figure, demo_figures, interference_figures
 from generators.results_page import results_page
 from generators.scenario_page import scenario_page
 from generators.validation_page import validation_page
 
 ROOT = Path(__file__).resolve().parents[1]
 
-FIGURES = (demo_figures, bisection_figure)
+FIGURES = (demo_figures, bisection_figure, interference_figures)
 
 
 def pages() -> dict[Path, str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from pathlib import Path
 
 import odonata
 from odonata.bisection import bisection_sweep
 from odonata.plots import new_figure, save, style
 from odonata.plots.bisection import draw_bisection
+from odonata.plots.interference import draw_all
 from odonata.results import Result
 from odonata.scenario import Scenario
 
@@ -29,3 +32,13 @@ def bisection_figure(root: Path) -> None:
         figure = new_figure(6.4, 3.8)
         draw_bisection(figure, widths, "Dragonfly of 9 groups of 4 routers, 2 global links each")
     save(figure, root / "docs" / "figures" / "bisection.png")
+
+
+def interference_figures(root: Path) -> None:
+    """Latencies and waits of the bundled example of jobs that slow each other down."""
+    found = odonata.interference(root / "examples" / "interference.toml")
+    figures = root / "docs" / "figures"
+    with tempfile.TemporaryDirectory() as directory:
+        draw_all(found, Path(directory))
+        for name in ("latency", "waits"):
+            shutil.copy(Path(directory) / f"{name}.png", figures / f"interference-{name}.png")

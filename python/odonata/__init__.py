@@ -30,11 +30,13 @@ if TYPE_CHECKING:
     from odonata.batch import generate_job_log, read_job_log, schedule
     from odonata.results import Result
     from odonata.simulate import run
+    from odonata.study.interference import Interference, interference
 
 __all__ = [
     "Checkpoint",
     "CheckpointError",
     "Duration",
+    "Interference",
     "InternalError",
     "JobLogError",
     "OdonataError",
@@ -46,6 +48,7 @@ __all__ = [
     "SimulationError",
     "Size",
     "generate_job_log",
+    "interference",
     "read_job_log",
     "run",
     "schedule",
@@ -53,8 +56,10 @@ __all__ = [
 
 #: Names that are loaded on first use: tables and plots take half a second to import.
 _LAZY = {
+    "Interference": "odonata.study.interference",
     "Result": "odonata.results",
     "generate_job_log": "odonata.batch",
+    "interference": "odonata.study.interference",
     "read_job_log": "odonata.batch",
     "run": "odonata.simulate",
     "schedule": "odonata.batch",

@@ -18,6 +18,7 @@ from odonata.results import Result
 from odonata.scenario import Scenario
 
 if TYPE_CHECKING:
+    from odonata.study.interference import Interference
     from odonata.study.saturation import Saturation
 
 #: An open-loop job that delivers less than this share of what it offers is over its limit.
@@ -145,6 +146,53 @@ def print_saturation(
             f"{found.throughput:.4g} of the terminal bandwidth at most."
         )
     console.print(f"Results: [bold]{escape(str(directory))}[/]")
+
+
+def print_interference(console: Console, found: Interference, directory: Path) -> None:
+    """Prints how jobs slow each other down.
+
+    Args:
+        console: Where to.
+        found: What was simulated.
+        directory: Where the results lie.
+    """
+    from odonata.study.interference import figures
+
+    told = figures(found)
+    console.print()
+    if found.scenario.title:
+        console.print(f"[bold]{escape(found.scenario.title)}[/]")
+    columns = ["alone", "with all", "mean", "median", "p99", "run time"]
+    shown = _compact_table("Message latency", columns)
+    for job in told["jobs"]:
+        slowdown = job["slowdown"]
+        times = [display.duration(job[key]["mean"]) for key in ("alone_ps", "together_ps")]
+        ratios = [_times(slowdown[key]) for key in ("mean", "p50", "p99", "run_time")]
+        shown.add_row(escape(job["job"]), *times, *ratios)
+    console.print(shown)
+    if told["matrix"] and len(found.names) > 2:
+        caused = found.caused()
+        shown = _compact_table("Slowdown of the mean by", [escape(name) for name in found.names])
+        for number, name in enumerate(found.names):
+            if any(not math.isnan(value) for value in caused[number]):
+                shown.add_row(escape(name), *(_times(value) for value in caused[number]))
+        console.print(shown)
+    for job in told["jobs"]:
+        if not job["waited_for"]:
+            continue
+        shares = [f"{escape(by)} {display.percent(p)}" for by, p in job["waited_for"].items()]
+        console.print(f"[bold]{escape(job['job'])}[/] waited at links for {', '.join(shares)}")
+        for link in job["links"][:3]:
+            waited = display.duration(link["waited_ps"])
+            console.print(f"  {waited:>9} for {escape(link['by_name'])} at {link['link_name']}")
+    console.print(f"Results: [bold]{escape(str(directory))}[/]")
+
+
+def _times(ratio: float | None) -> str:
+    """A slowdown, e.g. ``1.25×``."""
+    if ratio is None or math.isnan(ratio):
+        return display.NO_VALUE
+    return f"{ratio:.3g}×" if ratio >= 100 else f"{ratio:.2f}×"
 
 
 def print_figures(console: Console, title: str, figures: Mapping[str, Any]) -> None:

@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from odonata.checkpoint import Terminated
 from odonata.cli.bench import bench
+from odonata.cli.interference import interference
 from odonata.cli.log import log
 from odonata.cli.mapping import mapping
 from odonata.cli.ranks import ranks
@@ -39,8 +40,8 @@ def odonata() -> None:
 
 
 COMMANDS = (
-    *(run, replay, show, ranks, saturation, study, verify, topology, mapping, trace),
-    *(schedule, log, schema, bench),
+    *(run, replay, show, ranks, saturation, interference, study, verify, topology, mapping),
+    *(trace, schedule, log, schema, bench),
 )
 for command in COMMANDS:
     odonata.add_command(command)

@@ -1,0 +1,97 @@
+"""``odonata interference``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from odonata.cli.shared import (
+    debug_option,
+    json_option,
+    print_json,
+    progress_terminal,
+    read_scenario,
+    scenario_argument,
+    terminal,
+)
+
+
+@click.command()
+@scenario_argument
+@click.option(
+    "--target",
+    metavar="NAME",
+    help="The job that it is about: only it runs alone, and in pairs with each of the others. "
+    "Default: all jobs.",
+)
+@click.option(
+    "--pairs/--no-pairs",
+    default=True,
+    show_default=True,
+    help="Whether to simulate the jobs in pairs, for the interference matrix.",
+)
+@click.option(
+    "--attribution/--no-attribution",
+    default=True,
+    show_default=True,
+    help="Whether to record who waits for whom at which link when all jobs run.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 1024),
+    metavar="K",
+    help="Simulations at a time, each with one thread. Default: one per processor.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Directory for the results. If the analysis has been there before, it goes on where it "
+    "was. Default: results/NAME-interference.",
+)
+@json_option
+@debug_option
+def interference(
+    scenario: Path,
+    changes: tuple[str, ...],
+    target: str | None,
+    pairs: bool,
+    attribution: bool,
+    jobs: int | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Find out which job slows down which, by how much, and at which links.
+
+    Simulates every job alone, in pairs and together with all others, each time on the same nodes
+    and with the same messages. Leaves slowdowns of message latencies and run times, the
+    interference matrix, and where jobs waited for whom, as tables and pictures.
+    """
+    what = read_scenario(scenario, changes)
+
+    from odonata.progress import StudyBar
+    from odonata.report import print_interference
+    from odonata.study.interference import figures
+    from odonata.study.interference import interference as analyse
+
+    directory = out or Path("results") / f"{scenario.stem}-interference"
+    with StudyBar(progress_terminal(), "Jobs alone and together") as bar:
+        try:
+            found = analyse(
+                what,
+                target=target,
+                pairs=pairs,
+                attribution=attribution,
+                jobs=jobs or os.cpu_count() or 1,
+                out=directory,
+                progress=bar,
+            )
+        except KeyboardInterrupt:
+            message = f"stopped; run the same command again to go on in {directory}"
+            raise KeyboardInterrupt(message) from None
+    if as_json:
+        print_json({"directory": str(directory), **figures(found)})
+    else:
+        print_interference(terminal(), found, directory)

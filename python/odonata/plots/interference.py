@@ -1,0 +1,217 @@
+"""Pictures of how jobs slow each other down."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from odonata import display
+from odonata.plots.style import FAINT, MUTED, job_colour, new_figure, save, say_empty, style
+
+if TYPE_CHECKING:
+    from odonata.study.interference import Interference
+
+LATENCY_TITLE = "Message latency alone and beside others"
+MATRIX_TITLE = "Slowdown of mean message latency"
+WAITS_TITLE = "Where jobs waited, and for whom"
+#: More would not be readable.
+MOST_BOXES = 24
+MOST_BARS = 14
+
+
+def draw_all(found: Interference, directory: Path) -> None:
+    """Writes ``latency.png``, ``matrix.png`` and ``waits.png``, those that there is data for."""
+    boxes = min(found.latencies.num_rows, MOST_BOXES)
+    jobs = len(found.names)
+    with style():
+        figure = new_figure(max(5.0, 2.2 + 0.62 * boxes), 4.2)
+        draw_latencies(figure, found)
+        save(figure, directory / "latency.png")
+        if found.matrix.num_rows:
+            side = max(4.0, 2.2 + 0.62 * jobs)
+            figure = new_figure(side + 0.9, side)
+            draw_matrix(figure, found)
+            save(figure, directory / "matrix.png")
+        if found.waits.num_rows:
+            figure = new_figure(8.6, 4.6)
+            draw_waits(figure, found)
+            save(figure, directory / "waits.png")
+
+
+def _box(row: dict[str, Any]) -> dict[str, float]:
+    def figure(name: str) -> float:
+        return float(row[f"message_latency_{name}_ps"])
+
+    return {
+        "whislo": figure("min"),
+        "q1": figure("p25"),
+        "med": figure("median"),
+        "q3": figure("p75"),
+        "whishi": figure("max"),
+        "mean": figure("mean"),
+    }
+
+
+def draw_latencies(figure: Figure | SubFigure, found: Interference) -> None:
+    """Draws the latencies of each job alone, beside each other one and with all of them.
+
+    Boxes from the lower to the upper quartile with the median, whiskers to the smallest and
+    largest, a dot at the mean.
+
+    Args:
+        figure: An empty figure.
+        found: What was simulated.
+    """
+    rows = [row for row in found.latencies.to_pylist() if row["messages"]]
+    order = {"alone": 0, "together": 2}
+    rows.sort(key=lambda row: (row["job"], order.get(row["beside"], 1)))
+    rows = rows[:MOST_BOXES]
+    if not rows:
+        say_empty(figure, LATENCY_TITLE, "No message was measured.")
+        return
+    axes = figure.subplots()
+    places, place, last = [], 0.0, rows[0]["job"]
+    for row in rows:
+        place += 1.0 if row["job"] == last else 1.6
+        last = row["job"]
+        places.append(place)
+    for at, row in zip(places, rows, strict=True):
+        colour = job_colour(row["job"])
+        axes.bxp(
+            [_box(row)],
+            positions=[at],
+            widths=0.62,
+            showmeans=True,
+            showfliers=False,
+            patch_artist=True,
+            boxprops={
+                "facecolor": colour,
+                "alpha": 0.25 if row["beside"] == "alone" else 0.75,
+                "edgecolor": colour,
+            },
+            medianprops={"color": "black", "linewidth": 1.2},
+            whiskerprops={"color": MUTED},
+            capprops={"color": MUTED},
+            meanprops={
+                "marker": "o",
+                "markersize": 4.5,
+                "markerfacecolor": "white",
+                "markeredgecolor": "black",
+            },
+            manage_ticks=False,
+        )
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda ps, _: display.duration(ps)))
+    axes.set_xticks(places, [_beside(row["beside"]) for row in rows], rotation=40, ha="right")
+    axes.set_xlim(places[0] - 0.8, places[-1] + 0.8)
+    axes.grid(axis="x", visible=False)
+    axes.set_title(LATENCY_TITLE, pad=20)
+    axes.set_ylabel("message latency")
+    for job in dict.fromkeys(row["job"] for row in rows):
+        here = [at for at, row in zip(places, rows, strict=True) if row["job"] == job]
+        axes.text(
+            float(np.mean(here)),
+            1.01,
+            found.names[job],
+            transform=axes.get_xaxis_transform(),
+            ha="center",
+            va="bottom",
+            color=job_colour(job),
+            fontweight="bold",
+        )
+
+
+def _beside(name: str) -> str:
+    return {"alone": "alone", "together": "with all"}.get(name, f"with {name}")
+
+
+def draw_matrix(figure: Figure | SubFigure, found: Interference) -> None:
+    """Draws how much every job slows down every other one, in pairs.
+
+    Args:
+        figure: An empty figure.
+        found: What was simulated.
+    """
+    values = found.caused()
+    rows = [job for job in range(len(found.names)) if np.isfinite(values[job]).any()]
+    if not rows:
+        say_empty(figure, MATRIX_TITLE, "No pairs of jobs were simulated.")
+        return
+    values = values[rows]
+    axes = figure.subplots()
+    finite = values[np.isfinite(values)]
+    high = max(float(finite.max()), 1.1)
+    norm = LogNorm(min(float(finite.min()), 1.0), high)
+    axes.imshow(np.ma.masked_invalid(values), norm=norm, cmap="cividis", aspect="equal")
+    axes.set_facecolor(FAINT)
+    middle = float(norm.inverse(0.6))
+    for y, line in enumerate(values):
+        for x, value in enumerate(line):
+            if np.isfinite(value):
+                colour = "black" if value > middle else "white"
+                axes.text(x, y, f"{value:.2f}×", ha="center", va="center", color=colour)
+    axes.set_xticks(range(len(found.names)), found.names, rotation=40, ha="right")
+    axes.set_yticks(range(len(rows)), [found.names[job] for job in rows])
+    axes.set_xlabel("by")
+    axes.set_ylabel("slowdown of")
+    axes.set_title(MATRIX_TITLE)
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
+
+
+def draw_waits(figure: Figure | SubFigure, found: Interference) -> None:
+    """Draws the links at which jobs lost most time to others, with all that they waited there.
+
+    Args:
+        figure: An empty figure.
+        found: What was simulated.
+    """
+    by_place: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    for row in found.waits.to_pylist():
+        by_place.setdefault((row["job"], row["link"]), []).append(row)
+
+    def to_others(rows: Sequence[dict[str, Any]]) -> int:
+        return sum(row["waited_ps"] for row in rows if row["by_job"] != row["job"])
+
+    places = sorted(by_place.values(), key=lambda rows: -to_others(rows))[:MOST_BARS]
+    places = [rows for rows in places if to_others(rows)]
+    if not places:
+        say_empty(figure, WAITS_TITLE, "No job waited for another one.")
+        return
+    axes = figure.subplots()
+    largest = max(sum(row["waited_ps"] for row in rows) for rows in places)
+    factor, unit = display.scale_for(largest, "duration")
+    shown: set[int] = set()
+    for y, rows in enumerate(places):
+        left = 0.0
+        # Others first, then the job itself.
+        for row in sorted(rows, key=lambda row: (row["by_job"] == row["job"], row["by_job"])):
+            width = row["waited_ps"] / factor
+            own = row["by_job"] == row["job"]
+            axes.barh(
+                y,
+                width,
+                left=left,
+                height=0.7,
+                color=job_colour(row["by_job"]),
+                alpha=0.25 if own else 0.9,
+                label=None if row["by_job"] in shown or own else f"for {row['by_name']}",
+            )
+            if not own:
+                shown.add(row["by_job"])
+            left += width
+    names = [f"{rows[0]['name']}: {rows[0]['link_name']}" for rows in places]
+    axes.set_yticks(range(len(places)), names)
+    axes.invert_yaxis()
+    axes.set_xlabel(f"waited, summed over packets ({unit}); pale: for packets of the same job")
+    axes.grid(axis="y", visible=False)
+    axes.set_title(WAITS_TITLE)
+    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=4)

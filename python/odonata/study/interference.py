@@ -1,0 +1,490 @@
+"""How jobs slow each other down: each alone, in pairs and all together, on the same nodes."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from odonata.columns import numbers
+from odonata.errors import Problem, ScenarioError
+from odonata.results import Result
+from odonata.scenario import Scenario
+from odonata.study.execution import Point, Record, Store, run_points
+from odonata.study.study import STORE_FILE
+from odonata.summary import RouterNames
+
+#: Quantiles of which slowdowns are told, beside smallest, largest and mean.
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+
+_FIGURES = ("min", "p25", "median", "p75", "p99", "max", "mean")
+
+SLOWDOWNS = pa.schema(
+    [
+        pa.field("job", pa.int32()),
+        pa.field("name", pa.string()),
+        # `min`, `p5` … `p99`, `max`, `mean` of message latencies, or `run_time`.
+        pa.field("quantity", pa.string()),
+        pa.field("alone_ps", pa.float64()),
+        pa.field("together_ps", pa.float64()),
+        pa.field("slowdown", pa.float64()),
+    ]
+)
+MATRIX = pa.schema(
+    [
+        pa.field("job", pa.int32()),
+        pa.field("name", pa.string()),
+        pa.field("by_job", pa.int32()),
+        pa.field("by_name", pa.string()),
+        # Ratio of mean message latencies, and of run times where both ended.
+        pa.field("slowdown", pa.float64()),
+        pa.field("run_time_slowdown", pa.float64()),
+    ]
+)
+LATENCIES = pa.schema(
+    [
+        # `alone`, `together` or the name of the one other job that ran.
+        pa.field("beside", pa.string()),
+        pa.field("job", pa.int32()),
+        pa.field("name", pa.string()),
+        pa.field("messages", pa.int64()),
+        pa.field("run_time_ps", pa.int64()),
+        *(pa.field(f"message_latency_{figure}_ps", pa.float64()) for figure in _FIGURES),
+    ]
+)
+WAITS = pa.schema(
+    [
+        pa.field("job", pa.int32()),
+        pa.field("name", pa.string()),
+        pa.field("by_job", pa.int32()),
+        pa.field("by_name", pa.string()),
+        pa.field("link", pa.int64()),
+        pa.field("link_name", pa.string()),
+        pa.field("class", pa.string()),
+        # As in `link_waits`, and their sum.
+        pa.field("sending_ps", pa.int64()),
+        pa.field("blocking_ps", pa.int64()),
+        pa.field("waited_ps", pa.int64()),
+        # Of all that packets of `job` waited for links.
+        pa.field("share", pa.float64()),
+    ]
+)
+
+ALONE, TOGETHER = "alone", "together"
+
+
+@dataclass(frozen=True)
+class Interference:
+    """What jobs did to each other.
+
+    Attributes:
+        scenario: With all jobs.
+        names: Of all jobs.
+        target: The job that it is about; ``None``: all of them.
+        slowdowns: Alone and together: one row per job and quantity.
+        matrix: One row per two jobs that ran by themselves: how much the first is slowed down by
+            the second. Empty if no pairs were simulated.
+        latencies: Message latencies: one row per run and job that ran.
+        waits: Where jobs lost time to whom when all ran: one row per two jobs and link, what cost
+            most first. Empty if that was not recorded.
+    """
+
+    scenario: Scenario
+    names: Sequence[str]
+    target: int | None
+    slowdowns: pa.Table
+    matrix: pa.Table
+    latencies: pa.Table
+    waits: pa.Table
+
+    @property
+    def tables(self) -> dict[str, pa.Table]:
+        """The tables by the names of their files."""
+        return {
+            "slowdowns": self.slowdowns,
+            "matrix": self.matrix,
+            "latencies": self.latencies,
+            "waits": self.waits,
+        }
+
+    def slowdown(self, job: int | str, quantity: str = "mean") -> float:
+        """Slowdown of a job by all others together.
+
+        Args:
+            job: Number or name.
+            quantity: ``min``, ``p5``, ``p25``, ``p50``, ``p75``, ``p95``, ``p99``, ``max``,
+                ``mean`` (of message latencies) or ``run_time``.
+
+        Raises:
+            KeyError: If there is no such job or quantity.
+        """
+        number = self.names.index(job) if isinstance(job, str) and job in self.names else job
+        for row in self.slowdowns.to_pylist():
+            if row["job"] == number and row["quantity"] == quantity:
+                slowdown: float = row["slowdown"]
+                return slowdown
+        raise KeyError(f"no slowdown {quantity!r} of job {job!r}")
+
+    def caused(self) -> npt.NDArray[np.float64]:
+        """The interference matrix: slowdown of the row's job by the column's; NaN if unknown."""
+        found = np.full((len(self.names), len(self.names)), math.nan)
+        for row in self.matrix.to_pylist():
+            found[row["job"], row["by_job"]] = row["slowdown"]
+        return found
+
+
+def interference(
+    scenario: Scenario | str | os.PathLike[str],
+    *,
+    target: str | int | None = None,
+    pairs: bool = True,
+    attribution: bool = True,
+    jobs: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    progress: Callable[[float, int], object] | None = None,
+) -> Interference:
+    """Simulates jobs alone, in pairs and all together, on the same nodes and with equal draws.
+
+    Jobs that do not take part in a run keep their nodes and do nothing (``idle``), so that every
+    job sends the same messages from the same nodes in all runs.
+
+    Args:
+        scenario: With at least two jobs, or the name of its file.
+        target: Name or number of the job that it is about: only it runs alone, and in pairs with
+            each of the others. Default: all jobs.
+        pairs: Whether to simulate pairs of jobs, of which there are N (N − 1) / 2 (with a target
+            N − 1), for the interference matrix. With two jobs the pair is all of them.
+        attribution: Whether to record who waited for whom at which link when all jobs ran.
+        jobs: Simulations at a time, each with one thread. Default: one per processor.
+        out: Directory for tables and pictures; if it holds those of an earlier call for the same
+            scenario, what is done is not simulated again. Default: nothing is written.
+        progress: Is told the share of the simulations that is done and how many are.
+
+    Raises:
+        ScenarioError: If the scenario has fewer than two jobs that do something, no job of the
+            target's name, or cannot be run.
+        OutputError: If the directory cannot be written.
+    """
+    if not isinstance(scenario, Scenario):
+        scenario = Scenario.from_file(scenario)
+    plan = _Plan(scenario, _target(scenario, target), pairs, attribution)
+    directory = None if out is None else Path(out)
+    store = None if directory is None else Store(directory / STORE_FILE)
+    total = len(plan.runs)
+    try:
+        done: dict[str, Record] = {}
+
+        def simulate(points: Sequence[Point]) -> None:
+            share = len(points) / total
+
+            def told(part: float, finished: int) -> None:
+                if progress is not None:
+                    progress(len(done) / total + part * share, len(done) + finished)
+
+            found = run_points(points, jobs=jobs or os.cpu_count(), store=store, progress=told)
+            done.update(found)
+
+        if plan.needs_end():
+            # How long jobs without an end run alone is how long they do with the others.
+            simulate([plan.point(plan.everybody)])
+            plan.end_ps = done[plan.name(plan.everybody)]["end_ps"]
+        simulate([plan.point(run) for run in plan.runs if plan.name(run) not in done])
+    finally:
+        if store is not None:
+            store.close()
+    found = plan.evaluate(done)
+    if directory is not None:
+        write(found, directory)
+    return found
+
+
+def _target(scenario: Scenario, target: str | int | None) -> int | None:
+    names = scenario.job_names()
+    busy = [number for number, job in enumerate(scenario.job) if not job.idle]
+    if len(busy) < 2:
+        message = f"found {len(busy)} jobs that do something; allowed: at least 2"
+        raise ScenarioError([Problem("job", message)], scenario.file)
+    if target is None:
+        return None
+    number = names.index(target) if isinstance(target, str) and target in names else target
+    if number not in busy:
+        allowed = ", ".join(names[number] for number in busy)
+        message = f'found the target "{target}"; allowed: the name of a job: {allowed}'
+        raise ScenarioError([Problem("job", message)], scenario.file)
+    assert isinstance(number, int)
+    return number
+
+
+class _Plan:
+    """Which jobs run in which simulation."""
+
+    def __init__(
+        self, scenario: Scenario, target: int | None, pairs: bool, attribution: bool
+    ) -> None:
+        self.scenario = scenario
+        self.names = scenario.job_names()
+        self.target = target
+        self.attribution = attribution
+        self.end_ps: int | None = None
+        busy = [number for number, job in enumerate(scenario.job) if not job.idle]
+        self.everybody = tuple(busy)
+        self.victims = busy if target is None else [target]
+        wanted = [(number,) for number in self.victims]
+        if pairs:
+            both = combinations(busy, 2)
+            wanted += [pair for pair in both if target is None or target in pair]  # type: ignore[misc]
+        self.pairs = pairs
+        #: Jobs that run, of every simulation: all of them first.
+        self.runs: list[tuple[int, ...]] = list(dict.fromkeys([self.everybody, *wanted]))
+
+    def name(self, run: tuple[int, ...]) -> str:
+        """Name of a simulation."""
+        return "jobs " + ", ".join(map(str, run))
+
+    def _ends(self, run: tuple[int, ...]) -> bool:
+        jobs = [self.scenario.job[number] for number in run]
+        return any(job.motif or (job.traffic and job.traffic.messages) for job in jobs)
+
+    def needs_end(self) -> bool:
+        """Whether some simulations need to know how long that of all jobs takes."""
+        endless = not all(self._ends(run) for run in self.runs)
+        return self.scenario.simulation.duration is None and endless
+
+    def point(self, run: tuple[int, ...]) -> Point:
+        """A simulation in which only some jobs run."""
+        changes: dict[str, Any] = {
+            f"job.{number}.idle": True
+            for number in range(len(self.names))
+            if number not in run and not self.scenario.job[number].idle
+        }
+        recorded = self.attribution and run == self.everybody
+        if recorded:
+            changes["record.attribution"] = True
+        if self.end_ps is not None and not self._ends(run):
+            changes["simulation.duration"] = f"{self.end_ps} ps"
+        scenario = self.scenario.with_set(changes) if changes else self.scenario
+        keep = keep_with_waits if recorded else keep_latencies
+        return Point(self.name(run), scenario, keep, float(len(run) + 2 * recorded))
+
+    def evaluate(self, done: Mapping[str, Record]) -> Interference:
+        """What the simulations show."""
+        together = done[self.name(self.everybody)]
+        slowdowns, matrix, latencies = [], [], []
+        for job in self.victims:
+            alone = done[self.name((job,))]["jobs"][job]
+            slowdowns += _slowdowns(job, self.names[job], alone, together["jobs"][job])
+            latencies.append(_latencies(ALONE, job, self.names[job], alone))
+            latencies.append(_latencies(TOGETHER, job, self.names[job], together["jobs"][job]))
+            for by in self.everybody if self.pairs else ():
+                if by == job:
+                    continue
+                pair = (min(job, by), max(job, by))
+                beside = done[self.name(pair)]["jobs"][job]
+                mean = "message_latency_mean_ps"
+                matrix.append(
+                    {
+                        "job": job,
+                        "name": self.names[job],
+                        "by_job": by,
+                        "by_name": self.names[by],
+                        "slowdown": _ratio(beside[mean], alone[mean]),
+                        "run_time_slowdown": _ratio(beside["run_time_ps"], alone["run_time_ps"]),
+                    }
+                )
+                if len(self.everybody) > 2:
+                    latencies.append(_latencies(self.names[by], job, self.names[job], beside))
+        waits = _waits(together["waits"], self.names, self.victims)
+        return Interference(
+            self.scenario,
+            self.names,
+            self.target,
+            pa.Table.from_pylist(slowdowns, SLOWDOWNS),
+            pa.Table.from_pylist(matrix, MATRIX),
+            pa.Table.from_pylist(latencies, LATENCIES),
+            pa.Table.from_pylist(waits, WAITS),
+        )
+
+
+# --- What is kept of a simulation -------------------------------------------------------
+
+
+def keep_latencies(result: Result) -> Record:
+    """Message latencies of every job, and when it ended."""
+    histograms = result.histograms.to_pylist()
+    jobs = []
+    for row in result.jobs.to_pylist():
+        buckets = [
+            (bucket["low_ps"], bucket["high_ps"], bucket["count"])
+            for bucket in histograms
+            if bucket["job"] == row["job"] and bucket["quantity"] == "message_latency"
+        ]
+        figures = {f"message_latency_{f}_ps": row[f"message_latency_{f}_ps"] for f in _FIGURES}
+        run_time = None if row["end_ps"] is None else row["end_ps"] - row["start_ps"]
+        jobs.append({**figures, "run_time_ps": run_time, "buckets": buckets})
+    return {"end_ps": int(result.meta["end_ps"]), "jobs": jobs, "waits": None}
+
+
+def keep_with_waits(result: Result) -> Record:
+    """The same, and who waited for whom where."""
+    waits = result.table("link_waits")
+    used = np.unique(numbers(waits, "link"))
+    names = RouterNames(result.routers)
+    rows = result.links.take(pa.array(used)).to_pylist()
+    kept = {column: numbers(waits, column).tolist() for column in waits.column_names}
+    links = {str(row["link"]): [names.link(row), row["class"]] for row in rows}
+    return {**keep_latencies(result), "waits": {**kept, "links": links}}
+
+
+# --- What it shows ----------------------------------------------------------------------
+
+
+def _ratio(value: float | None, base: float | None) -> float | None:
+    return value / base if value is not None and base else None
+
+
+def quantile(buckets: Sequence[Sequence[int]], share: float) -> float | None:
+    """The value below which a share of those in a histogram lies.
+
+    Args:
+        buckets: Lowest and highest value and count of each, ascending.
+        share: In 0..=1.
+
+    Returns:
+        The middle of the bucket; ``None`` if there are no values.
+    """
+    counts = np.array([count for _, _, count in buckets], dtype=np.int64)
+    if not counts.sum():
+        return None
+    at = int(np.searchsorted(np.cumsum(counts), max(share * counts.sum(), 1.0) - 1e-9))
+    low, high, _ = buckets[min(at, len(buckets) - 1)]
+    return (low + high) / 2
+
+
+def _slowdowns(
+    job: int, name: str, alone: Mapping[str, Any], together: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    pairs: dict[str, tuple[float | None, float | None]] = {}
+
+    def both(quantity: str, key: str) -> None:
+        pairs[quantity] = (alone[key], together[key])
+
+    both("min", "message_latency_min_ps")
+    for share in QUANTILES:
+        found = (quantile(alone["buckets"], share), quantile(together["buckets"], share))
+        pairs[f"p{round(100 * share)}"] = found
+    both("max", "message_latency_max_ps")
+    both("mean", "message_latency_mean_ps")
+    both("run_time", "run_time_ps")
+    return [
+        {
+            "job": job,
+            "name": name,
+            "quantity": quantity,
+            "alone_ps": before,
+            "together_ps": after,
+            "slowdown": _ratio(after, before),
+        }
+        for quantity, (before, after) in pairs.items()
+    ]
+
+
+def _latencies(beside: str, job: int, name: str, kept: Mapping[str, Any]) -> dict[str, Any]:
+    figures = {key: value for key, value in kept.items() if key.startswith("message_latency")}
+    messages = sum(count for _, _, count in kept["buckets"])
+    run_time = kept["run_time_ps"]
+    row = {"beside": beside, "job": job, "name": name, "messages": messages}
+    return {**row, "run_time_ps": run_time, **figures}
+
+
+def _waits(
+    kept: Mapping[str, Any] | None, names: Sequence[str], victims: Sequence[int]
+) -> list[dict[str, Any]]:
+    if kept is None:
+        return []
+    columns = ("link", "job", "by_job", "sending_ps", "blocking_ps")
+    rows = [row for row in zip(*(kept[c] for c in columns), strict=True) if row[1] in victims]
+    total: dict[int, int] = {}
+    for _, job, _, sending, blocking in rows:
+        total[job] = total.get(job, 0) + sending + blocking
+    found = []
+    for link, job, by, sending, blocking in rows:
+        link_name, link_class = kept["links"][str(link)]
+        found.append(
+            {
+                "job": job,
+                "name": names[job],
+                "by_job": by,
+                "by_name": names[by],
+                "link": link,
+                "link_name": link_name,
+                "class": link_class,
+                "sending_ps": sending,
+                "blocking_ps": blocking,
+                "waited_ps": sending + blocking,
+                "share": _ratio(sending + blocking, total[job]) or 0.0,
+            }
+        )
+    found.sort(key=lambda row: (-row["waited_ps"], row["link"], row["job"], row["by_job"]))
+    return found
+
+
+def lost(found: Interference, job: int) -> dict[str, float]:
+    """Share of a job's waiting for links that was for each job, the largest first."""
+    shares: dict[str, float] = {}
+    for row in found.waits.to_pylist():
+        if row["job"] == job:
+            shares[row["by_name"]] = shares.get(row["by_name"], 0.0) + row["share"]
+    return dict(sorted(shares.items(), key=lambda item: -item[1]))
+
+
+def figures(found: Interference, links: int = 5) -> dict[str, Any]:
+    """The outcome as JSON can hold it; what has no value is ``None``."""
+    jobs = []
+    for job in dict.fromkeys(found.slowdowns["job"].to_pylist()):
+        rows = [row for row in found.slowdowns.to_pylist() if row["job"] == job]
+        others = [
+            row for row in found.waits.to_pylist() if row["job"] == job and row["by_job"] != job
+        ]
+        jobs.append(
+            {
+                "job": found.names[job],
+                "slowdown": {row["quantity"]: row["slowdown"] for row in rows},
+                "alone_ps": {row["quantity"]: row["alone_ps"] for row in rows},
+                "together_ps": {row["quantity"]: row["together_ps"] for row in rows},
+                "waited_for": lost(found, job),
+                "links": [
+                    {key: row[key] for key in ("link", "link_name", "by_name", "waited_ps")}
+                    for row in others[:links]
+                ],
+            }
+        )
+    matrix = [
+        {key: row[key] for key in ("name", "by_name", "slowdown", "run_time_slowdown")}
+        for row in found.matrix.to_pylist()
+    ]
+    target = None if found.target is None else found.names[found.target]
+    return {"target": target, "jobs": jobs, "matrix": matrix}
+
+
+def write(found: Interference, directory: Path) -> None:
+    """Writes the tables, ``interference.json``, the scenario and the pictures."""
+    from odonata.plots.interference import draw_all
+
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, table in found.tables.items():
+        pq.write_table(table, directory / f"{name}.parquet")
+    text = json.dumps(figures(found), indent=2, ensure_ascii=False)
+    (directory / "interference.json").write_text(text + "\n", encoding="utf-8")
+    toml = found.scenario.to_toml(directory=directory)
+    (directory / "scenario.toml").write_text(toml, encoding="utf-8")
+    draw_all(found, directory)
