@@ -239,6 +239,16 @@ def test_arrivals_at_a_group_are_what_its_global_links_carry() -> None:
     assert late < carried < arrived
 
 
+def test_what_is_recorded_is_drawn(tmp_path: Path) -> None:
+    files = {path.name for path in attributed().plot.save_all(tmp_path)}
+    assert {"waits.png", "arrivals.png"} <= files
+    plain = run(scenario(*SHARED))
+    assert not {"waits.png", "arrivals.png"} & {p.name for p in plain.plot.save_all(tmp_path)}
+    # Asked for all the same, they say what to set.
+    for draw in (plain.plot.waits, plain.plot.arrivals):
+        assert draw().axes
+
+
 def test_records_do_not_depend_on_threads() -> None:
     one, two = attributed(), attributed(threads=3)
     for name in ("link_jobs", "link_waits", "arrivals"):

@@ -231,8 +231,8 @@ pub struct Measurement {
     /// bytes for every two ranks that talk to each other.
     pub traffic: bool,
     /// Whether to record what jobs do at each link and to each other there; with
-    /// [`run_any`](crate::run_any) only. Takes 24 bytes for every job and virtual channel
-    /// that a link sees, and as much again for every two jobs that meet there.
+    /// [`run_any`](crate::run_any) only. Takes about 150 bytes for every link, and 24 for
+    /// every two jobs that meet there.
     pub attribution: bool,
     /// Whether to record what arrives at some routers over time; with
     /// [`run_any`](crate::run_any) only.

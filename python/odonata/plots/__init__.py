@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
+from odonata.plots.arrivals import draw_arrivals
 from odonata.plots.communication import draw_communication, draw_message_sizes
 from odonata.plots.critical_path import draw_critical_path
 from odonata.plots.groups import draw_group_heatmap
@@ -21,6 +22,7 @@ from odonata.plots.ranks import draw_ranks
 from odonata.plots.style import new_figure, save, style
 from odonata.plots.timeline import draw_timeline
 from odonata.plots.topology import Wiring, draw_topology
+from odonata.plots.waits import draw_waits, wait_rows
 
 if TYPE_CHECKING:
     from odonata.results import Result
@@ -28,12 +30,14 @@ if TYPE_CHECKING:
 __all__ = ["Plots", "Wiring", "draw_topology", "new_figure", "save", "style"]
 
 
-#: Tables that pictures of ranks are drawn from.
+#: Tables that pictures of what is recorded on request are drawn from.
 _NEEDS = {
     "ranks": "ranks",
     "message_sizes": "message_sizes",
     "communication": "communication",
     "critical_path": "rank_activity",
+    "waits": "link_waits",
+    "arrivals": "arrivals",
 }
 
 
@@ -94,6 +98,16 @@ class Plots:
         return self._draw(
             path, 8.4, 4.6, lambda figure: draw_critical_path(figure, self._result, job)
         )
+
+    def waits(self, path: str | Path | None = None) -> Figure:
+        """The links at which jobs lost most time to other jobs."""
+        return self._draw(
+            path, 8.6, 4.6, lambda figure: draw_waits(figure, wait_rows(self._result))
+        )
+
+    def arrivals(self, path: str | Path | None = None) -> Figure:
+        """What arrived at the recorded routers over time."""
+        return self._draw(path, 7.2, 3.6, lambda figure: draw_arrivals(figure, self._result))
 
     def overview(self, path: str | Path | None = None) -> Figure:
         """Latency, link load, group heat map and timeline on one page."""

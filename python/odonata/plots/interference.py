@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,16 +12,15 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from odonata import display
 from odonata.plots.style import FAINT, MUTED, job_colour, new_figure, save, say_empty, style
+from odonata.plots.waits import draw_waits
 
 if TYPE_CHECKING:
     from odonata.study.interference import Interference
 
 LATENCY_TITLE = "Message latency alone and beside others"
 MATRIX_TITLE = "Slowdown of mean message latency"
-WAITS_TITLE = "Where jobs waited, and for whom"
 #: More would not be readable.
 MOST_BOXES = 24
-MOST_BARS = 14
 
 
 def draw_all(found: Interference, directory: Path) -> None:
@@ -40,7 +38,7 @@ def draw_all(found: Interference, directory: Path) -> None:
             save(figure, directory / "matrix.png")
         if found.waits.num_rows:
             figure = new_figure(8.6, 4.6)
-            draw_waits(figure, found)
+            draw_waits(figure, found.waits.to_pylist())
             save(figure, directory / "waits.png")
 
 
@@ -165,53 +163,3 @@ def draw_matrix(figure: Figure | SubFigure, found: Interference) -> None:
     axes.set_title(MATRIX_TITLE)
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
-
-
-def draw_waits(figure: Figure | SubFigure, found: Interference) -> None:
-    """Draws the links at which jobs lost most time to others, with all that they waited there.
-
-    Args:
-        figure: An empty figure.
-        found: What was simulated.
-    """
-    by_place: dict[tuple[int, int], list[dict[str, Any]]] = {}
-    for row in found.waits.to_pylist():
-        by_place.setdefault((row["job"], row["link"]), []).append(row)
-
-    def to_others(rows: Sequence[dict[str, Any]]) -> int:
-        return sum(row["waited_ps"] for row in rows if row["by_job"] != row["job"])
-
-    places = sorted(by_place.values(), key=lambda rows: -to_others(rows))[:MOST_BARS]
-    places = [rows for rows in places if to_others(rows)]
-    if not places:
-        say_empty(figure, WAITS_TITLE, "No job waited for another one.")
-        return
-    axes = figure.subplots()
-    largest = max(sum(row["waited_ps"] for row in rows) for rows in places)
-    factor, unit = display.scale_for(largest, "duration")
-    shown: set[int] = set()
-    for y, rows in enumerate(places):
-        left = 0.0
-        # Others first, then the job itself.
-        for row in sorted(rows, key=lambda row: (row["by_job"] == row["job"], row["by_job"])):
-            width = row["waited_ps"] / factor
-            own = row["by_job"] == row["job"]
-            axes.barh(
-                y,
-                width,
-                left=left,
-                height=0.7,
-                color=job_colour(row["by_job"]),
-                alpha=0.25 if own else 0.9,
-                label=None if row["by_job"] in shown or own else f"for {row['by_name']}",
-            )
-            if not own:
-                shown.add(row["by_job"])
-            left += width
-    names = [f"{rows[0]['name']}: {rows[0]['link_name']}" for rows in places]
-    axes.set_yticks(range(len(places)), names)
-    axes.invert_yaxis()
-    axes.set_xlabel(f"waited, summed over packets ({unit}); pale: for packets of the same job")
-    axes.grid(axis="y", visible=False)
-    axes.set_title(WAITS_TITLE)
-    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=4)

@@ -16,13 +16,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from odonata.columns import numbers
 from odonata.errors import Problem, ScenarioError
+from odonata.plots.waits import wait_rows
 from odonata.results import Result
 from odonata.scenario import Scenario
 from odonata.study.execution import Point, Record, Store, run_points
 from odonata.study.study import STORE_FILE
-from odonata.summary import RouterNames
 
 #: Quantiles of which slowdowns are told, beside smallest, largest and mean.
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
@@ -303,7 +302,7 @@ class _Plan:
                 )
                 if len(self.everybody) > 2:
                     latencies.append(_latencies(self.names[by], job, self.names[job], beside))
-        waits = _waits(together["waits"], self.names, self.victims)
+        waits = _waits(together["waits"], self.victims)
         return Interference(
             self.scenario,
             self.names,
@@ -336,13 +335,7 @@ def keep_latencies(result: Result) -> Record:
 
 def keep_with_waits(result: Result) -> Record:
     """The same, and who waited for whom where."""
-    waits = result.table("link_waits")
-    used = np.unique(numbers(waits, "link"))
-    names = RouterNames(result.routers)
-    rows = result.links.take(pa.array(used)).to_pylist()
-    kept = {column: numbers(waits, column).tolist() for column in waits.column_names}
-    links = {str(row["link"]): [names.link(row), row["class"]] for row in rows}
-    return {**keep_latencies(result), "waits": {**kept, "links": links}}
+    return {**keep_latencies(result), "waits": wait_rows(result)}
 
 
 # --- What it shows ----------------------------------------------------------------------
@@ -406,34 +399,12 @@ def _latencies(beside: str, job: int, name: str, kept: Mapping[str, Any]) -> dic
     return {**row, "run_time_ps": run_time, **figures}
 
 
-def _waits(
-    kept: Mapping[str, Any] | None, names: Sequence[str], victims: Sequence[int]
-) -> list[dict[str, Any]]:
-    if kept is None:
-        return []
-    columns = ("link", "job", "by_job", "sending_ps", "blocking_ps")
-    rows = [row for row in zip(*(kept[c] for c in columns), strict=True) if row[1] in victims]
+def _waits(kept: Sequence[dict[str, Any]] | None, victims: Sequence[int]) -> list[dict[str, Any]]:
+    rows = [row for row in kept or () if row["job"] in victims]
     total: dict[int, int] = {}
-    for _, job, _, sending, blocking in rows:
-        total[job] = total.get(job, 0) + sending + blocking
-    found = []
-    for link, job, by, sending, blocking in rows:
-        link_name, link_class = kept["links"][str(link)]
-        found.append(
-            {
-                "job": job,
-                "name": names[job],
-                "by_job": by,
-                "by_name": names[by],
-                "link": link,
-                "link_name": link_name,
-                "class": link_class,
-                "sending_ps": sending,
-                "blocking_ps": blocking,
-                "waited_ps": sending + blocking,
-                "share": _ratio(sending + blocking, total[job]) or 0.0,
-            }
-        )
+    for row in rows:
+        total[row["job"]] = total.get(row["job"], 0) + row["waited_ps"]
+    found = [{**row, "share": _ratio(row["waited_ps"], total[row["job"]]) or 0.0} for row in rows]
     found.sort(key=lambda row: (-row["waited_ps"], row["link"], row["job"], row["by_job"]))
     return found
 
