@@ -232,9 +232,12 @@ def engine_result(p: int = 2, a: int = 4, h: int = 2, seed: int = 1) -> dict[str
                 "delivered_ps",
             )
         },
-        # As for open-loop jobs: nothing.
+        # As for open-loop jobs and without what is recorded on request: nothing.
         **{
             name: {column.name: [] for column in ENGINE_TABLES[name].columns}
-            for name in ("ranks", "rank_activity", "message_sizes", "communication")
+            for name in (
+                *("ranks", "rank_activity", "message_sizes", "communication"),
+                *("link_jobs", "link_waits", "arrivals"),
+            )
         },
     }
