@@ -1,0 +1,574 @@
+//! Max-min fair sharing of links, kept up to date as flows come and go.
+//!
+//! A flow *f* uses every link *l* of its path with a share *u(f, l)* of its rate
+//! (1 where all of it passes, less where its packets are spread over several
+//! paths) and has a weight *w(f)*. Its rate is *w(f) · λ(f)*, where the levels
+//! λ are the max-min fair ones: no link carries more than its capacity, and
+//! every flow has a *bottleneck*, a link of its path that is full and on which
+//! no other flow has a higher level. There is exactly one such allocation
+//! (Bertsekas and Gallager, *Data Networks*, 1992, section 6.5.2), and raising
+//! all levels together, stopping flows where a link is full, finds it
+//! (progressive filling).
+//!
+//! [`FairShare::settle`] does not fill anew what cannot have changed. It begins
+//! with the new flows and with those whose bottleneck is a link that a flow came
+//! to or left, holds all others at the rates that they have, fills, and looks
+//! at the links concerned: a flow that was held and has more than its share of
+//! a full link now, or whose bottleneck is one no longer, joins in, and it fills
+//! again. When nobody joins, every flow has a bottleneck, so the allocation is
+//! the fair one: the condition is necessary and sufficient, and local.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// No entry, no flow, no link.
+const NIL: u32 = u32::MAX;
+
+/// Relative difference up to which two levels count as equal, and up to which a
+/// link counts as full. Rounding of sums of 64-bit numbers stays far below it.
+pub const TOLERANCE: f64 = 1e-9;
+
+/// Relative change of a level below which a flow keeps the one it has.
+const KEEP: f64 = 1e-12;
+
+/// A directed link: an index into the capacities given to [`FairShare::new`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LinkId(pub u32);
+
+impl LinkId {
+    /// The id as an index into an array with one entry per link.
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A flow that shares links; reused after [`FairShare::remove`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FlowId(pub u32);
+
+impl FlowId {
+    /// The id as an index into an array with one entry per flow.
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One link of a flow's path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Use {
+    /// The link.
+    pub link: LinkId,
+    /// Part of the flow's rate that crosses it, above 0.
+    pub share: f64,
+}
+
+/// A flow's use of a link, in the list of that link's flows.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    flow: u32,
+    link: u32,
+    /// Share times weight: what the link carries per level of the flow.
+    pull: f64,
+    next: u32,
+    previous: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    /// Its entries: `first .. first + uses`, in a block of `1 << class` entries.
+    first: u32,
+    uses: u32,
+    class: u8,
+    weight: f64,
+    level: f64,
+    /// Link that limits it; `NIL` before it has been settled and for flows
+    /// without links.
+    bottleneck: u32,
+    /// Number of the settling in whose region it is.
+    region: u32,
+    /// Whether this filling has fixed its level.
+    fixed: bool,
+    /// Level that this filling has found, and the link that limits it there.
+    found: f64,
+    limit: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    capacity: f64,
+    /// First of its entries.
+    head: u32,
+    /// Number of the settling in which it concerns the region.
+    region: u32,
+    /// While filling: capacity left, pull and number of flows that are not fixed.
+    left: f64,
+    pull: f64,
+    free: u32,
+    /// Level at which this filling found it full; infinite if it did not.
+    full_at: f64,
+}
+
+/// A link and the level at which it will be full, in the order of filling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    /// The level's bits: positive numbers compare like their bits.
+    level: u64,
+    link: u32,
+}
+
+/// What settling has cost so far, for those who want to know how local changes are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Settlings.
+    pub settled: u64,
+    /// Fillings; at least one per settling that had anything to do.
+    pub fillings: u64,
+    /// Flows in the regions of all fillings.
+    pub flows: u64,
+}
+
+/// Links and the flows that share them.
+#[derive(Clone, Debug)]
+pub struct FairShare {
+    links: Vec<Link>,
+    flows: Vec<Flow>,
+    entries: Vec<Entry>,
+    free_flows: Vec<u32>,
+    /// Free blocks of entries by class.
+    free_blocks: Vec<Vec<u32>>,
+    active: u32,
+    /// Links that a flow came to or left since the last settling, and new flows.
+    touched: Vec<u32>,
+    fresh: Vec<u32>,
+    epoch: u32,
+    // Kept between settlings for their memory only.
+    region_flows: Vec<u32>,
+    region_links: Vec<u32>,
+    heap: BinaryHeap<Reverse<Candidate>>,
+    work: Work,
+}
+
+impl FairShare {
+    /// Links of these capacities, finite and above 0, in any unit; rates come in
+    /// the same. No flows yet.
+    pub fn new(capacities: impl IntoIterator<Item = f64>) -> Self {
+        let link = |capacity: f64| {
+            debug_assert!(
+                capacity > 0.0 && capacity.is_finite(),
+                "a link of capacity {capacity}"
+            );
+            Link {
+                capacity,
+                head: NIL,
+                region: 0,
+                left: 0.0,
+                pull: 0.0,
+                free: 0,
+                full_at: f64::INFINITY,
+            }
+        };
+        Self {
+            links: capacities.into_iter().map(link).collect(),
+            flows: Vec::new(),
+            entries: Vec::new(),
+            free_flows: Vec::new(),
+            free_blocks: vec![Vec::new(); 32],
+            active: 0,
+            touched: Vec::new(),
+            fresh: Vec::new(),
+            epoch: 0,
+            region_flows: Vec::new(),
+            region_links: Vec::new(),
+            heap: BinaryHeap::new(),
+            work: Work::default(),
+        }
+    }
+
+    /// Number of links.
+    pub fn links(&self) -> usize {
+        self.links.len()
+    }
+
+    /// Flows that share links now.
+    pub fn active(&self) -> u32 {
+        self.active
+    }
+
+    /// Capacity of a link.
+    pub fn capacity(&self, link: LinkId) -> f64 {
+        self.links[link.index()].capacity
+    }
+
+    /// Rate of a flow as of the last settling; 0 before its first, infinite
+    /// without links.
+    #[inline]
+    pub fn rate(&self, flow: FlowId) -> f64 {
+        let flow = &self.flows[flow.index()];
+        flow.weight * flow.level
+    }
+
+    /// The link that limits a flow, as of the last settling.
+    pub fn bottleneck(&self, flow: FlowId) -> Option<LinkId> {
+        let link = self.flows[flow.index()].bottleneck;
+        (link != NIL).then_some(LinkId(link))
+    }
+
+    /// The links of a flow. A share is what it was times the flow's weight.
+    pub fn uses(&self, flow: FlowId) -> impl Iterator<Item = Use> + '_ {
+        let flow = &self.flows[flow.index()];
+        let (first, uses) = (flow.first as usize, flow.uses as usize);
+        self.entries[first..first + uses].iter().map(|entry| Use {
+            link: LinkId(entry.link),
+            share: entry.pull / flow.weight,
+        })
+    }
+
+    /// What the flows of a link carry over it together, as of the last settling.
+    pub fn carried(&self, link: LinkId) -> f64 {
+        let mut sum = 0.0;
+        let mut at = self.links[link.index()].head;
+        while at != NIL {
+            let entry = &self.entries[at as usize];
+            sum += entry.pull * self.flows[entry.flow as usize].level;
+            at = entry.next;
+        }
+        sum
+    }
+
+    /// Level that more flows of this pull together would get if this link were
+    /// their bottleneck: what is left of the capacity beside flows that have less,
+    /// divided among them and those that have more. Flows that have not been
+    /// settled yet do not count.
+    pub fn offer(&self, link: LinkId, pull: f64) -> f64 {
+        let link = &self.links[link.index()];
+        // Beginning with nobody held to what they have, those below the level
+        // are, which raises it for the others.
+        let mut level = 0.0;
+        loop {
+            let (mut left, mut sharing) = (link.capacity, pull);
+            let mut at = link.head;
+            while at != NIL {
+                let entry = &self.entries[at as usize];
+                let flow = &self.flows[entry.flow as usize];
+                if flow.bottleneck != NIL {
+                    if flow.level < level {
+                        left -= entry.pull * flow.level;
+                    } else {
+                        sharing += entry.pull;
+                    }
+                }
+                at = entry.next;
+            }
+            let higher = left / sharing;
+            if higher <= level * (1.0 + TOLERANCE) {
+                return level;
+            }
+            level = higher;
+        }
+    }
+
+    /// What settling has cost so far.
+    pub fn work(&self) -> Work {
+        self.work
+    }
+
+    /// Adds a flow over these links, each at most once. It has rate 0 until
+    /// [`settle`](Self::settle).
+    pub fn add(&mut self, path: &[Use], weight: f64) -> FlowId {
+        debug_assert!(weight > 0.0, "a flow of weight {weight}");
+        let class = path.len().max(1).next_power_of_two().trailing_zeros() as u8;
+        let first = match self.free_blocks[usize::from(class)].pop() {
+            Some(first) => first,
+            None => {
+                let first = self.entries.len() as u32;
+                let empty = Entry {
+                    flow: NIL,
+                    link: NIL,
+                    pull: 0.0,
+                    next: NIL,
+                    previous: NIL,
+                };
+                self.entries
+                    .resize(self.entries.len() + (1 << class), empty);
+                first
+            }
+        };
+        let flow = Flow {
+            first,
+            uses: path.len() as u32,
+            class,
+            weight,
+            level: if path.is_empty() { f64::INFINITY } else { 0.0 },
+            bottleneck: NIL,
+            region: 0,
+            fixed: false,
+            found: 0.0,
+            limit: NIL,
+        };
+        let id = match self.free_flows.pop() {
+            Some(id) => {
+                self.flows[id as usize] = flow;
+                id
+            }
+            None => {
+                self.flows.push(flow);
+                self.flows.len() as u32 - 1
+            }
+        };
+        for (at, step) in (first..).zip(path) {
+            debug_assert!(step.share > 0.0, "{step:?}");
+            let head = std::mem::replace(&mut self.links[step.link.index()].head, at);
+            if head != NIL {
+                self.entries[head as usize].previous = at;
+            }
+            self.entries[at as usize] = Entry {
+                flow: id,
+                link: step.link.0,
+                pull: step.share * weight,
+                next: head,
+                previous: NIL,
+            };
+            self.touched.push(step.link.0);
+        }
+        if !path.is_empty() {
+            self.fresh.push(id);
+        }
+        self.active += 1;
+        FlowId(id)
+    }
+
+    /// Takes a flow away. Its number is given to another later on.
+    pub fn remove(&mut self, flow: FlowId) {
+        let Flow {
+            first, uses, class, ..
+        } = self.flows[flow.index()];
+        for at in first..first + uses {
+            let Entry {
+                link,
+                next,
+                previous,
+                ..
+            } = self.entries[at as usize];
+            if previous == NIL {
+                self.links[link as usize].head = next;
+            } else {
+                self.entries[previous as usize].next = next;
+            }
+            if next != NIL {
+                self.entries[next as usize].previous = previous;
+            }
+            self.touched.push(link);
+        }
+        // One that was never settled must not be looked for.
+        self.fresh.retain(|&fresh| fresh != flow.0);
+        self.free_blocks[usize::from(class)].push(first);
+        self.free_flows.push(flow.0);
+        self.active -= 1;
+    }
+
+    /// Brings all rates up to date with the flows that came and went since the
+    /// last time. Appends to `changed` the flows whose rates are others now, in
+    /// an order that depends on the history of calls only.
+    pub fn settle(&mut self, changed: &mut Vec<FlowId>) {
+        if self.touched.is_empty() {
+            return;
+        }
+        self.work.settled += 1;
+        self.epoch += 1;
+        self.region_flows.clear();
+        self.region_links.clear();
+        for index in 0..self.fresh.len() {
+            self.join(self.fresh[index]);
+        }
+        self.fresh.clear();
+        for index in 0..self.touched.len() {
+            let link = self.touched[index];
+            let mut at = self.links[link as usize].head;
+            while at != NIL {
+                let Entry { flow, next, .. } = self.entries[at as usize];
+                if self.flows[flow as usize].bottleneck == link {
+                    self.join(flow);
+                }
+                at = next;
+            }
+        }
+        self.touched.clear();
+        let mut members = 0;
+        while self.region_flows.len() > members {
+            members = self.region_flows.len();
+            self.fill();
+            if 2 * members > self.active as usize {
+                // Most are in it: with all of them it is done after one filling.
+                self.admit_connected();
+            } else {
+                self.admit_unfair();
+            }
+        }
+        for index in 0..self.region_flows.len() {
+            let id = self.region_flows[index];
+            let flow = &mut self.flows[id as usize];
+            flow.bottleneck = flow.limit;
+            if (flow.found - flow.level).abs() > KEEP * flow.level {
+                flow.level = flow.found;
+                changed.push(FlowId(id));
+            }
+        }
+    }
+
+    /// Takes a flow into the region, and its links.
+    fn join(&mut self, id: u32) {
+        let flow = &mut self.flows[id as usize];
+        if flow.region == self.epoch {
+            return;
+        }
+        flow.region = self.epoch;
+        flow.fixed = false;
+        self.region_flows.push(id);
+        let (first, uses) = (flow.first as usize, flow.uses as usize);
+        for entry in &self.entries[first..first + uses] {
+            let link = &mut self.links[entry.link as usize];
+            if link.region != self.epoch {
+                link.region = self.epoch;
+                self.region_links.push(entry.link);
+            }
+        }
+    }
+
+    /// Progressive filling of the region beside all other flows.
+    fn fill(&mut self) {
+        self.work.fillings += 1;
+        self.work.flows += self.region_flows.len() as u64;
+        for &id in &self.region_flows {
+            self.flows[id as usize].fixed = false;
+        }
+        self.heap.clear();
+        for &number in &self.region_links {
+            let link = &mut self.links[number as usize];
+            (link.left, link.pull, link.free) = (link.capacity, 0.0, 0);
+            link.full_at = f64::INFINITY;
+            let mut at = link.head;
+            while at != NIL {
+                let entry = &self.entries[at as usize];
+                let flow = &self.flows[entry.flow as usize];
+                if flow.region == self.epoch {
+                    link.pull += entry.pull;
+                    link.free += 1;
+                } else {
+                    link.left -= entry.pull * flow.level;
+                }
+                at = entry.next;
+            }
+            self.heap.push(Reverse(candidate(number, link)));
+        }
+        let mut floor = 0.0;
+        while let Some(Reverse(next)) = self.heap.pop() {
+            let link = &mut self.links[next.link as usize];
+            if link.free == 0 {
+                continue;
+            }
+            let now = candidate(next.link, link);
+            if now.level > next.level {
+                // Flows of it were fixed below its level, which raised it.
+                self.heap.push(Reverse(now));
+                continue;
+            }
+            // Rounding must not let levels go down again.
+            let level = f64::from_bits(now.level).max(floor);
+            floor = level;
+            link.full_at = level;
+            let mut at = link.head;
+            while at != NIL {
+                let Entry {
+                    flow: id,
+                    next: following,
+                    ..
+                } = self.entries[at as usize];
+                at = following;
+                let flow = &mut self.flows[id as usize];
+                if flow.region != self.epoch || flow.fixed {
+                    continue;
+                }
+                flow.fixed = true;
+                flow.found = level;
+                flow.limit = next.link;
+                let (first, uses) = (flow.first as usize, flow.uses as usize);
+                for entry in &self.entries[first..first + uses] {
+                    let other = &mut self.links[entry.link as usize];
+                    other.left -= entry.pull * level;
+                    other.pull -= entry.pull;
+                    other.free -= 1;
+                }
+            }
+        }
+    }
+
+    /// Takes in the flows that this filling does wrong: those that have more
+    /// than its level of a link that it found full, and those whose bottleneck
+    /// would be none.
+    fn admit_unfair(&mut self) {
+        for index in 0..self.region_links.len() {
+            let number = self.region_links[index];
+            let link = self.links[number as usize];
+            // Highest level of the region's flows on it, what all carry, and who
+            // among the others has most to lose.
+            let (mut highest, mut carried, mut others) = (0.0f64, 0.0, 0);
+            let mut at = link.head;
+            while at != NIL {
+                let entry = &self.entries[at as usize];
+                let flow = &self.flows[entry.flow as usize];
+                if flow.region == self.epoch && flow.fixed {
+                    highest = highest.max(flow.found);
+                    carried += entry.pull * flow.found;
+                } else {
+                    others += 1;
+                    carried += entry.pull * flow.level;
+                }
+                at = entry.next;
+            }
+            if others == 0 {
+                continue;
+            }
+            let slack = carried < link.capacity * (1.0 - TOLERANCE);
+            let mut at = link.head;
+            while at != NIL {
+                let Entry { flow: id, next, .. } = self.entries[at as usize];
+                at = next;
+                let flow = &self.flows[id as usize];
+                if flow.region == self.epoch {
+                    continue;
+                }
+                let takes_too_much = flow.level > link.full_at * (1.0 + TOLERANCE);
+                let deserves_more = flow.bottleneck == number
+                    && (slack || highest > flow.level * (1.0 + TOLERANCE));
+                if takes_too_much || deserves_more {
+                    self.join(id);
+                }
+            }
+        }
+    }
+
+    /// Takes in every flow that is connected with the region by links.
+    fn admit_connected(&mut self) {
+        let mut index = 0;
+        while index < self.region_links.len() {
+            let mut at = self.links[self.region_links[index] as usize].head;
+            while at != NIL {
+                let Entry { flow, next, .. } = self.entries[at as usize];
+                self.join(flow);
+                at = next;
+            }
+            index += 1;
+        }
+    }
+}
+
+/// A link in the order of filling.
+fn candidate(number: u32, link: &Link) -> Candidate {
+    let level = (link.left / link.pull).max(0.0);
+    Candidate {
+        level: level.to_bits(),
+        link: number,
+    }
+}
