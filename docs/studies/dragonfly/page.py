@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
+
+from marked import with_tables
 
 from dragonfly.machine import MACHINE, ROUTINGS
 from dragonfly.points import Point, curve_of
@@ -44,14 +45,7 @@ def updated(text: str, points: Sequence[Point]) -> str:
     Raises:
         ValueError: If the page lacks the markers of a table.
     """
-    for name, table in TABLES.items():
-        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-        pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.S)
-        if not pattern.search(text):
-            raise ValueError(f"the page has no place for a table: add {begin} and {end}")
-        body = f"{begin}\n\n{table(points)}\n\n{end}"
-        text = pattern.sub(lambda _, body=body: body, text)
-    return text
+    return with_tables(text, {name: table(points) for name, table in TABLES.items()})
 
 
 def saturation_table(points: Sequence[Point]) -> str:
