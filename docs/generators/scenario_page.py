@@ -54,6 +54,7 @@ HEADINGS = {
     "Arrivals": "Arrivals",
     "DragonflyLinks": "Link classes",
     "DragonflyPlusLinks": "Link classes",
+    "ReconfigurableLinks": "Link classes",
     "CodesLinks": "Link classes",
     "CrayXcLinks": "Link classes",
     "Links": "Link classes",

@@ -37,7 +37,7 @@ from odonata.model import (
     is_text,
     tag,
 )
-from odonata.problem import problem, problems
+from odonata.problem import problem, problems, requires
 from odonata.toml_source import parse_toml, read_text
 from odonata.traffic import AnyTraffic
 from odonata.units import Duration, describe
@@ -537,7 +537,14 @@ class MappingTable(Table):
 
 
 Policy = Literal[
-    "contiguous", "spread", "even", "isolated", "random-node", "random-router", "random-group"
+    "contiguous",
+    "spread",
+    "even",
+    "isolated",
+    "grap",
+    "random-node",
+    "random-router",
+    "random-group",
 ]
 _MOST_GROUPS = 1 << 20
 
@@ -565,20 +572,54 @@ def _checked_groups(text: str) -> str:
 
 
 class PlacementTable(Table):
-    """A placement within some of the groups."""
+    """A placement within some of the groups, or by a mode of GRAP."""
 
     policy: Policy = "contiguous"
     """Which of their free nodes the job gets, as its name alone would say of all groups."""
-    groups: Annotated[
-        Annotated[list[Index], Field(min_length=1), Tag(tag("a list of groups"))]
-        | Annotated[str, AfterValidator(_checked_groups), Tag(tag('a text such as "3-8"'))],
-        by_form({"a list of groups": is_list, 'a text such as "3-8"': is_text}),
-    ]
-    """Groups whose nodes it may get: numbers from 0, as a list or a text such as `"0, 3-8"`."""
+    groups: (
+        Annotated[
+            Annotated[list[Index], Field(min_length=1), Tag(tag("a list of groups"))]
+            | Annotated[str, AfterValidator(_checked_groups), Tag(tag('a text such as "3-8"'))],
+            by_form({"a list of groups": is_list, 'a text such as "3-8"': is_text}),
+        ]
+        | None
+    ) = None
+    """Groups whose nodes it may get: numbers from 0, as a list or a text such as `"0, 3-8"`. Not
+    with `grap`."""
+    mode: Literal["adaptive", "minimal-balance", "custom-balance", "custom"] | None = None
+    """With `policy = "grap"`: how the nodes of a job larger than a group are spread
+    ([GRAP](grap.md)). Default: `adaptive`."""
+    group_count: Count | None = None
+    """With `mode = "custom-balance"`: number of groups."""
+    nodes_per_group: Annotated[list[Count], Field(min_length=1)] | None = None
+    """With `mode = "custom"`: nodes in each group; their sum is the job's."""
 
-    def group_numbers(self) -> list[int]:
-        """The groups, as numbers."""
-        return self.groups if isinstance(self.groups, list) else _group_numbers(self.groups)
+    @model_validator(mode="after")
+    def _of_the_policy(self) -> PlacementTable:
+        grap = self.policy == "grap"
+        if grap and self.groups is not None:
+            raise problem("groups", "a value", "nothing, as GRAP looks at all groups")
+        requires(self, "groups", when=not grap, why=f'policy = "{self.policy}"')
+        if not grap:
+            requires(self, "mode", when=False, why='policy = "grap"')
+        for key, mode in (("group_count", "custom-balance"), ("nodes_per_group", "custom")):
+            requires(self, key, when=self.mode == mode, why=f'mode = "{mode}"')
+        return self
+
+    def group_numbers(self) -> list[int] | None:
+        """The groups, as numbers; none if the policy looks at all of them."""
+        return _group_numbers(self.groups) if isinstance(self.groups, str) else self.groups
+
+    def normalised(self) -> dict[str, Any]:
+        """The engine's form of the policy."""
+        if self.policy != "grap":
+            return {"policy": self.policy}
+        return {
+            "policy": self.policy,
+            "mode": self.mode or "adaptive",
+            "group_count": self.group_count,
+            "nodes_per_group": self.nodes_per_group,
+        }
 
 
 class Job(Table):
@@ -603,8 +644,10 @@ class Job(Table):
     ] = "contiguous"
     """Which free nodes the job gets: the first ones (`contiguous`), the nodes of one router of
     each group in turn (`spread`), one node of each router in turn (`even`), whole groups that it
-    shares with no other job (`isolated`), random nodes, all of random routers or groups, or a list
-    of nodes. As a table within some groups: `{ policy = "even", groups = "0-2" }`."""
+    shares with no other job (`isolated`), those that [GRAP](grap.md) gives it (`grap`), random
+    nodes, all of random routers or groups, or a list of nodes. As a table within some groups, or
+    by a mode of GRAP: `{ policy = "even", groups = "0-2" }`, `{ policy = "grap", mode =
+    "minimal-balance" }`."""
     mapping: Annotated[
         Annotated[
             Literal["linear", "random", "random-halves", "greedy", "graph-bisection"],
@@ -642,7 +685,7 @@ class Job(Table):
         if isinstance(self.placement, list):
             placement: dict[str, Any] = {"policy": "explicit", "nodes": self.placement}
         elif isinstance(self.placement, PlacementTable):
-            placement = {"policy": self.placement.policy}
+            placement = self.placement.normalised()
             groups = self.placement.group_numbers()
         else:
             placement = {"policy": self.placement}

@@ -26,7 +26,15 @@ from odonata.problem import problem, requires
 from odonata.units import Duration, Rate, Size
 
 Algorithm = Literal[
-    "minimal", "valiant", "ugal-l", "ugal-g", "par", "fpar", "q-adaptive", "shortest-path"
+    "minimal",
+    "valiant",
+    "ugal-l",
+    "ugal-g",
+    "par",
+    "fpar",
+    "q-adaptive",
+    "shortest-path",
+    "tago",
 ]
 
 
@@ -134,8 +142,9 @@ class Routing(Table):
     Valiant, whichever has the shorter queue, seen locally or globally), `par` (UGAL-L that may
     change its mind within the source group), `fpar` (fully progressive adaptive: minimal or by way
     of a spine or a leaf of another group, decided at every router; needs groups of leaves and
-    spines), `q-adaptive` (by times that the routers learn; needs all-to-all groups), or
-    `shortest-path` (any network)."""
+    spines), `q-adaptive` (by times that the routers learn; needs all-to-all groups),
+    `shortest-path` (any network), or `tago` (over the circuits that join two groups directly, by
+    other groups only where there are none; needs all-to-all groups)."""
     minimal_links: Literal["all", "shortest"] = "all"
     """Which global links to the destination's group minimal routes use: all of them, or those
     on a shortest path."""
@@ -181,8 +190,8 @@ class Routing(Table):
     """How an adaptive algorithm weights queues: `hops`, each by the length of its route, or the
     weights of minimal and of non-minimal routes, such as `[1, 2]`."""
     detours_in_group: bool | None = None
-    """Whether adaptive traffic inside a group may go by way of a random router of the group.
-    Default: false, it is always minimal."""
+    """Whether adaptive traffic, or that of `tago`, inside a group may go by way of a random router
+    of the group. Default: false, it is always minimal."""
     virtual_channels: Annotated[int, Field(ge=1, le=64)] | None = None
     """Virtual channels per link; fewer than the algorithm needs are merged, and packets may then
     wait for each other forever, as `odonata verify` shows. Default: what the algorithm needs."""
@@ -293,7 +302,8 @@ class NetworkBase(Table):
     """The network interface of a node."""
     routing: RoutingChoice | None = None
     """How packets find their way: the name of an algorithm, or a table with its parameters.
-    Default: `minimal` where the network has groups, else `shortest-path`."""
+    Default: `minimal` where the network has groups, else `shortest-path`; `tago` on a
+    reconfigurable dragonfly."""
 
     def topology(self, directory: Path) -> dict[str, Any]:
         """The engine's form of what is wired; files are found relative to `directory`."""
@@ -435,6 +445,77 @@ class DragonflyPlus(NetworkBase):
             "h": self.h,
             "g": self.g,
             "arrangement": self.arrangement,
+        }
+
+
+class ReconfigurableLinks(Links):
+    """Link classes of a reconfigurable dragonfly."""
+
+    local: Link = Field(default_factory=Link)
+    """Within a group."""
+    global_: GlobalLink = Field(default_factory=GlobalLink, alias="global")
+    """Circuits: from group to group through an optical switch."""
+
+
+class ReconfigurableDragonfly(NetworkBase):
+    """A dragonfly whose global links lead to optical switches (Feng et al. 2023).
+
+    Groups are all-to-all inside. Circuits through the switches decide which groups are joined.
+    """
+
+    default_routing: ClassVar[Algorithm] = "tago"
+
+    family: Literal["reconfigurable-dragonfly"] = "reconfigurable-dragonfly"
+    """The family."""
+    p: Count
+    """Nodes per router."""
+    a: Count
+    """Routers per group."""
+    h: Count
+    """Global links per router."""
+    g: Count
+    """Groups."""
+    links_per_switch: Count = 1
+    """Global links of every group on each optical switch, a divisor of a·h."""
+    switch_ports: Count | None = None
+    """Ports of an optical switch, at least g·links_per_switch. Default: as many as that."""
+    circuits: Literal["uniform", "jobs", "file"] = "uniform"
+    """Which circuits are set for the run: as many between every two groups, give or take one
+    (`uniform`), for every job that sends between groups those between its own groups (`jobs`),
+    or those of a list (`file`)."""
+    circuits_file: str | None = None
+    """With `circuits = "file"`: the list, relative to the scenario: `group_a link_a group_b link_b`
+    in every line."""
+    steering: Literal["uniform", "min-max", "matching", "birkhoff"] = "uniform"
+    """With `circuits = "jobs"`: how many circuits join which groups of a job: as many each, or
+    matched to what the groups send to each other: so that the busiest circuit has least to carry
+    (`min-max`), by assignments of greatest weight (`matching`), or by a Birkhoff–von Neumann
+    decomposition (`birkhoff`)."""
+    links: ReconfigurableLinks = Field(default_factory=ReconfigurableLinks)
+    """Link classes."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> ReconfigurableDragonfly:
+        listed = self.circuits == "file"
+        requires(self, "circuits_file", when=listed, why='circuits = "file"')
+        if self.steering != "uniform" and self.circuits != "jobs":
+            raise problem("steering", f'"{self.steering}"', 'nothing, or circuits = "jobs"')
+        return self
+
+    def topology(self, directory: Path) -> dict[str, Any]:
+        """The engine's form of what is wired; files are found relative to `directory`."""
+        file = self.circuits_file
+        return {
+            "family": self.family,
+            "p": self.p,
+            "a": self.a,
+            "h": self.h,
+            "g": self.g,
+            "links_per_switch": self.links_per_switch,
+            "switch_ports": self.switch_ports,
+            "circuits": self.circuits,
+            "circuits_file": None if file is None else str(directory / file),
+            "steering": self.steering,
         }
 
 
@@ -584,6 +665,7 @@ class Graphml(FileNetwork):
 Network = Annotated[
     Annotated[Dragonfly, Tag(tag("dragonfly"))]
     | Annotated[DragonflyPlus, Tag(tag("dragonfly+"))]
+    | Annotated[ReconfigurableDragonfly, Tag(tag("reconfigurable-dragonfly"))]
     | Annotated[Crossbar, Tag(tag("crossbar"))]
     | Annotated[CrayXcFile, Tag(tag("cray-xc-file"))]
     | Annotated[Codes, Tag(tag("codes"))]
@@ -593,6 +675,7 @@ Network = Annotated[
         "family",
         "dragonfly",
         "dragonfly+",
+        "reconfigurable-dragonfly",
         "crossbar",
         "cray-xc-file",
         "codes",

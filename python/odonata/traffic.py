@@ -140,11 +140,13 @@ class Traffic(TrafficBase):
         "bisection-pairs",
         "neighbour",
         "group-tornado",
+        "within-group",
     ]
     """Whom a rank sends to: any other rank (`uniform-random`), any rank and itself, the partner
     in a random permutation, r + ⌈n/2⌉ − 1 (`tornado`), the mirror place in a square matrix
-    (`transpose`), a random rank or the partner in the other half, either neighbour, or the rank
-    at the same place of the group half-way round (`group-tornado`)."""
+    (`transpose`), a random rank or the partner in the other half, either neighbour, the rank at
+    the same place of the group half-way round (`group-tornado`), or any other rank of the same
+    group (`within-group`)."""
 
 
 class GroupShift(TrafficBase):
@@ -244,7 +246,7 @@ class HotSpot(TrafficBase):
 
 _PLAIN = (
     "uniform-random|uniform-or-self|permutation|tornado|transpose|bisection|bisection-pairs"
-    "|neighbour|group-tornado"
+    "|neighbour|group-tornado|within-group"
 )
 _GROUPED = "adversarial|group-shift"
 AnyTraffic = Annotated[

@@ -11,7 +11,15 @@ import odonata._engine as _engine
 from odonata import Scenario
 
 #: Every family that needs no data from outside, dragonflies in both forms.
-FAMILIES = ("dragonfly", "cray-xc", "dragonfly+", "crossbar", "edge-list", "graphml")
+FAMILIES = (
+    "dragonfly",
+    "cray-xc",
+    "dragonfly+",
+    "crossbar",
+    "edge-list",
+    "graphml",
+    "reconfigurable-dragonfly",
+)
 GROUPED_ROUTINGS = ("minimal", "valiant", "ugal-l", "ugal-g", "par")
 ALL_TO_ALL_ROUTINGS = (*GROUPED_ROUTINGS, "q-adaptive")
 LEAF_SPINE_ROUTINGS = ("fpar", *GROUPED_ROUTINGS)
@@ -68,6 +76,10 @@ def _network(
         network["routing"] = routing
         network["links"] = {"terminal": _link(draw, 20)}
         network["links"] |= {kind: _link(draw, 400) for kind in ("local", "global")}
+    elif family == "reconfigurable-dragonfly":
+        network, nodes = _reconfigurable(draw)
+        network["links"] = {"terminal": _link(draw, 20)}
+        network["links"] |= {kind: _link(draw, 400) for kind in ("local", "global")}
     elif family in ("edge-list", "graphml"):
         file = directory / f"{number}.{family}"
         spec = Scenario.from_dict({"network": dragonfly}).normalised_json()
@@ -92,6 +104,19 @@ def _dragonfly(grid: bool, draw: random.Random) -> tuple[dict[str, Any], int]:
     if grid:
         network |= {"group": "cray-xc", "rows": 2, "columns": a // 2}
         network |= {"row_links": draw.randint(1, 2), "column_links": draw.randint(1, 2)}
+    return network, p * a * g
+
+
+def _reconfigurable(draw: random.Random) -> tuple[dict[str, Any], int]:
+    p, a, h, g = draw.choice([(1, 4, 1, 5), (2, 4, 2, 4), (3, 2, 2, 7), (2, 6, 1, 9)])
+    network: dict[str, Any] = {"family": "reconfigurable-dragonfly", "p": p, "a": a, "h": h, "g": g}
+    network["links_per_switch"] = draw.choice([1, 2])
+    network["routing"] = {
+        "algorithm": "tago",
+        "minimal_links": draw.choice(["all", "shortest"]),
+        "choice": draw.choice(["random", "by-load"]),
+        "detours_in_group": draw.choice([True, False]),
+    }
     return network, p * a * g
 
 

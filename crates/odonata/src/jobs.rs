@@ -1,9 +1,12 @@
 //! From the scenario's jobs to what the packet engine runs: nodes, ranks, loads.
 
+mod grap;
+
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use odonata_load::Idleness;
-use odonata_network::Topology;
+use odonata_network::{Peer, Topology};
 use odonata_placement::{
     Machine, MachineState, MappingError, MappingPolicy, Policy, Refusal, Request, map_ranks,
     nodes_needed, place,
@@ -26,6 +29,16 @@ pub struct PlannedJob {
     pub plan: JobPlan,
     /// The job's nodes, in the order in which the placement took them.
     pub nodes: Vec<NodeId>,
+    /// The groups of its nodes, ascending, if there are several and it sends from one to
+    /// another: the groups that circuits have to join for it.
+    pub spans: Vec<GroupId>,
+}
+
+/// The machine while jobs are placed on it.
+struct Placing {
+    state: MachineState,
+    /// Groups of jobs that span several, see [`PlannedJob::spans`].
+    spanned: BTreeSet<GroupId>,
 }
 
 /// Places the jobs of a scenario one after another and prepares their loads.
@@ -40,10 +53,19 @@ pub fn plan_jobs(scenario: &Scenario, topology: &Topology) -> Result<Vec<Planned
         .collect();
     let machine = Machine::new(router_of_node, topology.group_of_router.clone())
         .map_err(|error| SpecError::new("network", error.to_string()))?;
-    let mut state = MachineState::new(Arc::new(machine));
+    let mut placing = Placing {
+        state: MachineState::new(Arc::new(machine)),
+        spanned: BTreeSet::new(),
+    };
     let jobs = scenario.jobs.iter().enumerate();
-    jobs.map(|(position, job)| plan_job(scenario, topology, &mut state, position, job))
-        .collect()
+    let planned: Result<Vec<PlannedJob>, SpecError> = jobs
+        .map(|(position, job)| plan_job(scenario, topology, &mut placing, position, job))
+        .collect();
+    let planned = planned?;
+    if topology.islands {
+        check_joined(topology, &planned)?;
+    }
+    Ok(planned)
 }
 
 fn protocol(mpi: &spec::Mpi) -> Result<Protocol, SpecError> {
@@ -65,7 +87,7 @@ fn protocol(mpi: &spec::Mpi) -> Result<Protocol, SpecError> {
 fn plan_job(
     scenario: &Scenario,
     topology: &Topology,
-    state: &mut MachineState,
+    placing: &mut Placing,
     position: usize,
     job: &Job,
 ) -> Result<PlannedJob, SpecError> {
@@ -122,27 +144,19 @@ fn plan_job(
     }
 
     let stream = |purpose| StreamKey::new(scenario.seed, purpose).stream(position as u64);
-    let request = Request {
-        nodes,
-        policy: policy(&job.placement),
-        groups: job
-            .groups
-            .as_ref()
-            .map(|groups| groups.iter().copied().map(GroupId).collect()),
+    let allocated = match grap::mode(&job.placement, &path)? {
+        Some(mode) => grap::place(nodes, mode, placing)
+            .map_err(|refusal| SpecError::new(path("placement"), refusal.to_string()))?,
+        None => allocate(scenario, placing, position, nodes)?,
     };
-    let key = if job.nodes.is_some() {
-        "nodes"
-    } else {
-        "ranks"
-    };
-    let allocated = place(&request, state, &mut stream(Purpose::Placement))
-        .map_err(|refusal| refused(&refusal, scenario, position, key))?;
+    let state = &mut placing.state;
     let claimed = match job.placement {
         Placement::Isolated => state.claim_groups(&allocated),
         _ => state.claim(&allocated),
     };
     claimed.map_err(|error| SpecError::new(path("placement"), error.to_string()))?;
-
+    let spans = spans(job, &allocated, topology);
+    placing.spanned.extend(&spans);
     let build = |node_of_rank: &[NodeId], recording| {
         let group_of_rank: Vec<GroupId> = node_of_rank
             .iter()
@@ -200,7 +214,84 @@ fn plan_job(
             protocol: protocol(&scenario.mpi)?,
         },
         nodes: allocated,
+        spans,
     })
+}
+
+/// Nodes by a policy that asks for no more than the machine's state.
+fn allocate(
+    scenario: &Scenario,
+    placing: &Placing,
+    position: usize,
+    nodes: u32,
+) -> Result<Vec<NodeId>, SpecError> {
+    let job = &scenario.jobs[position];
+    let request = Request {
+        nodes,
+        policy: policy(&job.placement),
+        groups: job
+            .groups
+            .as_ref()
+            .map(|groups| groups.iter().copied().map(GroupId).collect()),
+    };
+    let key = if job.nodes.is_some() {
+        "nodes"
+    } else {
+        "ranks"
+    };
+    let stream = &mut StreamKey::new(scenario.seed, Purpose::Placement).stream(position as u64);
+    place(&request, &placing.state, stream)
+        .map_err(|refusal| refused(&refusal, scenario, position, key))
+}
+
+/// Refuses jobs with groups that nothing joins, where a network may have such.
+fn check_joined(topology: &Topology, jobs: &[PlannedJob]) -> Result<(), SpecError> {
+    let owner = topology.router_of_every_port();
+    // Of each group, a group that it is joined with; of one in each part itself.
+    let mut joined: Vec<usize> = (0..topology.groups as usize).collect();
+    fn part_of(joined: &[usize], mut group: usize) -> usize {
+        while joined[group] != group {
+            group = joined[group];
+        }
+        group
+    }
+    for (port, peer) in topology.peer.iter().enumerate() {
+        if let Peer::Port(peer) = peer {
+            let [one, other] = [owner[port], owner[peer.index()]]
+                .map(|router| topology.group_of_router[router.index()].index())
+                .map(|group| part_of(&joined, group));
+            joined[one.max(other)] = one.min(other);
+        }
+    }
+    for (position, job) in jobs.iter().enumerate() {
+        let part = |group: &GroupId| part_of(&joined, group.index());
+        let apart = (job.spans.iter()).find(|group| part(group) != part(&job.spans[0]));
+        if let Some(group) = apart {
+            return Err(SpecError::new(
+                format!("job[{position}].placement"),
+                format!(
+                    "the job has nodes in group {} and in group {group}, which no circuits join; \
+                     use circuits = \"jobs\" or \"uniform\", or give circuits for it",
+                    job.spans[0]
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// See [`PlannedJob::spans`].
+fn spans(job: &Job, nodes: &[NodeId], topology: &Topology) -> Vec<GroupId> {
+    let groups = nodes.iter().map(|&node| topology.group_of_node(node));
+    let groups: BTreeSet<GroupId> = groups.collect();
+    let inside = matches!(
+        &job.load,
+        Load::Traffic(traffic) if traffic.pattern == spec::Pattern::WithinGroup
+    );
+    if groups.len() < 2 || inside {
+        return Vec::new();
+    }
+    groups.into_iter().collect()
 }
 
 fn policy(placement: &Placement) -> Policy {
@@ -212,6 +303,8 @@ fn policy(placement: &Placement) -> Policy {
         Placement::RandomGroup => Policy::RandomGroup,
         Placement::Even => Policy::Even,
         Placement::Isolated => Policy::Isolated,
+        // Placed elsewhere, see `grap`.
+        Placement::Grap { .. } => Policy::Contiguous,
         Placement::Explicit { nodes } => {
             Policy::Explicit(nodes.iter().copied().map(NodeId).collect())
         }

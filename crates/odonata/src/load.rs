@@ -538,6 +538,9 @@ fn build_pattern(pattern: &spec::Pattern, context: &JobContext<'_>) -> Result<Pa
         spec::Pattern::Broadcast { root } => {
             Pattern::Partners(Arc::new(Partners::all_of_one(ranks, RankId(*root))?))
         }
+        spec::Pattern::WithinGroup => Pattern::WithinBlock {
+            blocks: context.blocks(),
+        },
         spec::Pattern::Adversarial { k } => Pattern::adversarial(context.blocks(), *k)?,
         spec::Pattern::GroupShift { k } => Pattern::block_shift(context.blocks(), *k)?,
         spec::Pattern::GroupTornado => Pattern::block_tornado(context.blocks())?,

@@ -124,7 +124,10 @@ fn refuse_group_patterns(load: &Load, path: &dyn Fn(&str) -> String) -> Result<(
 fn is_between_groups(pattern: &Pattern) -> bool {
     matches!(
         pattern,
-        Pattern::Adversarial { .. } | Pattern::GroupShift { .. } | Pattern::GroupTornado
+        Pattern::Adversarial { .. }
+            | Pattern::GroupShift { .. }
+            | Pattern::GroupTornado
+            | Pattern::WithinGroup
     )
 }
 
@@ -144,13 +147,17 @@ fn motif_is_between_groups(motif: &Motif) -> bool {
 }
 
 /// What a job sends.
-struct Sent {
-    matrix: CommunicationMatrix,
+pub(crate) struct Sent {
+    pub matrix: CommunicationMatrix,
     /// Over how many iterations, if its program has iterations.
     iterations: Option<u32>,
 }
 
-fn sent(load: &JobLoad, ranks: u32, path: &dyn Fn(&str) -> String) -> Result<Sent, SpecError> {
+pub(crate) fn sent(
+    load: &JobLoad,
+    ranks: u32,
+    path: &dyn Fn(&str) -> String,
+) -> Result<Sent, SpecError> {
     match load {
         JobLoad::Closed(program) => communication(program.as_ref(), MOST_STEPS)
             .map(|walked| Sent {

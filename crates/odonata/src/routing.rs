@@ -68,6 +68,9 @@ fn routing_spec(spec: &spec::Routing, delay_ps: u64) -> Result<RoutingSpec, Spec
             },
             Algorithm::QAdaptive => routing::Algorithm::QAdaptive(learning),
             Algorithm::ShortestPath => routing::Algorithm::ShortestPath,
+            Algorithm::Tago => routing::Algorithm::Tago {
+                detours_in_group: spec.detours_in_group.unwrap_or(false),
+            },
         },
         links: match spec.minimal_links {
             spec::MinimalLinks::All => routing::MinimalLinks::All,
@@ -132,7 +135,7 @@ fn check_options(spec: &spec::Routing) -> Result<(), SpecError> {
         (
             "detours_in_group",
             spec.detours_in_group.is_some(),
-            adaptive,
+            adaptive || algorithm == Algorithm::Tago,
         ),
     ];
     match rules.into_iter().find(|(_, given, known)| *given && !known) {
@@ -146,6 +149,7 @@ fn check_options(spec: &spec::Routing) -> Result<(), SpecError> {
                 | "rate_down"
                 | "rate_up"
                 | "exploration" => "q-adaptive",
+                "detours_in_group" => "ugal-l, ugal-g, par and tago",
                 _ => "ugal-l, ugal-g and par",
             };
             Err(SpecError::new(

@@ -2,6 +2,7 @@
 
 pub(crate) mod codes;
 mod dragonfly_plus;
+mod reconfigurable;
 
 use std::path::Path;
 
@@ -25,6 +26,9 @@ pub fn build_topology(scenario: &Scenario) -> Result<Topology, SpecError> {
     match &scenario.network.topology {
         Family::Dragonfly(dragonfly) => build_dragonfly(dragonfly, &classes),
         Family::DragonflyPlus(dragonfly) => dragonfly_plus::build(dragonfly, &classes),
+        Family::ReconfigurableDragonfly(dragonfly) => {
+            reconfigurable::build(dragonfly, scenario, &classes)
+        }
         Family::Crossbar(crossbar) => {
             classes.check_names(&["terminal"])?;
             let spec = CrossbarSpec {

@@ -62,10 +62,12 @@ impl Exchange {
             Pattern::Bisection => Some("use the bisection motif or the bisection-pairs pattern"),
             Pattern::Stencil(_) => Some("use the halo motif"),
             Pattern::UniformOrSelf => Some("use uniform random, which never sends to itself"),
-            Pattern::Adversarial { .. } | Pattern::HotSpot(_) => Some(
-                "receivers cannot know their senders: use an open-loop source, a block shift or a \
+            Pattern::Adversarial { .. } | Pattern::WithinBlock { .. } | Pattern::HotSpot(_) => {
+                Some(
+                    "receivers cannot know their senders: use an open-loop source, a block shift or a \
                  communication matrix",
-            ),
+                )
+            }
             _ => None,
         };
         if let Some(instead) = instead {

@@ -83,6 +83,12 @@ pub enum Pattern {
         /// Distance modulo the number of blocks, not 0.
         shift: u32,
     },
+    /// Any other rank of the same block, each with the same probability; a rank that
+    /// is alone in its block sends nothing.
+    WithinBlock {
+        /// Block of each rank.
+        blocks: Arc<Blocks>,
+    },
     /// A share of the messages goes to a few hot ranks, the rest to any rank
     /// but the sender.
     HotSpot(Arc<HotSpot>),
@@ -224,6 +230,7 @@ impl Pattern {
             Self::Stencil(_) => "stencil",
             Self::Adversarial { .. } => "adversarial",
             Self::BlockShift { .. } => "block shift",
+            Self::WithinBlock { .. } => "within group",
             Self::HotSpot(_) => "hot-spot",
             Self::Partners(partners) => partners.name(),
         }
@@ -282,6 +289,11 @@ impl Pattern {
                 }
                 blocks.reduce(self.name(), i64::from(*shift)).map(|_| ())
             }
+            Self::WithinBlock { blocks } if blocks.ranks() != ranks => Err(LoadError::ListLength {
+                list: "the list of blocks",
+                entries: blocks.ranks() as usize,
+                ranks,
+            }),
             Self::Partners(partners) if partners.ranks() != ranks => Err(LoadError::ListLength {
                 list: "the list of partners",
                 entries: partners.ranks() as usize,
@@ -314,6 +326,7 @@ impl Pattern {
             | Self::Neighbour
             | Self::Stencil(_)
             | Self::Adversarial { .. }
+            | Self::WithinBlock { .. }
             | Self::HotSpot(_)
             | Self::Partners(_) => false,
         }
@@ -393,6 +406,15 @@ impl Pattern {
                 let members = blocks.members(blocks.shifted(blocks.of(source), *shift));
                 let draw = key.below(entity, n, members.len() as u32);
                 Some(RankId(members[draw as usize]))
+            }
+            Self::WithinBlock { blocks } => {
+                let members = blocks.members(blocks.of(source));
+                let others = (members.len() as u32)
+                    .checked_sub(1)
+                    .filter(|&others| others > 0)?;
+                let draw = key.below(entity, n, others);
+                let own = blocks.position(source);
+                Some(RankId(members[(draw + u32::from(draw >= own)) as usize]))
             }
             Self::BlockShift { blocks, shift } => {
                 let members = blocks.members(blocks.shifted(blocks.of(source), *shift));

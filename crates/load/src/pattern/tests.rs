@@ -214,3 +214,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn traffic_within_a_block_reaches_all_others_of_it_alike() {
+    // Blocks of 4, 1 and 3 ranks; rank 4 is alone and sends nothing.
+    let blocks = Arc::new(Blocks::new(&[0, 0, 0, 0, 1, 2, 2, 2]));
+    let pattern = Pattern::WithinBlock { blocks };
+    pattern.check(8).unwrap();
+    let third = 1.0 / 3.0;
+    let seen = histogram(&pattern, 1, 8, 30_000);
+    assert_close(&seen, &[third, 0.0, third, third, 0.0, 0.0, 0.0, 0.0]);
+    let seen = histogram(&pattern, 7, 8, 30_000);
+    assert_close(&seen, &[0.0, 0.0, 0.0, 0.0, 0.0, 0.5, 0.5, 0.0]);
+    assert_eq!(to(&pattern, 4, 8), None);
+    assert!(pattern.check(7).is_err());
+}

@@ -6,8 +6,8 @@ use super::choice::{Choice, MinimalLinks};
 use super::grouped::GroupedRoutes;
 use super::nonminimal::Via;
 use super::{
-    Fpar, Minimal, Par, QAdaptive, QAdaptiveOptions, Routing, RoutingError, ShortestPath, Ugal,
-    Valiant,
+    Fpar, Minimal, Par, QAdaptive, QAdaptiveOptions, Routing, RoutingError, ShortestPath, Tago,
+    Ugal, Valiant,
 };
 use crate::topology::Topology;
 
@@ -36,11 +36,16 @@ pub enum Algorithm {
     QAdaptive(QAdaptiveOptions),
     /// [`ShortestPath`], for networks of any form.
     ShortestPath,
+    /// [`Tago`], for all-to-all groups with any links between them.
+    Tago {
+        /// Whether traffic inside a group may go by way of a random router of it.
+        detours_in_group: bool,
+    },
 }
 
 impl Algorithm {
     /// The names in scenarios.
-    pub const NAMES: [&'static str; 8] = [
+    pub const NAMES: [&'static str; 9] = [
         "minimal",
         "valiant",
         "ugal-l",
@@ -49,6 +54,7 @@ impl Algorithm {
         "fpar",
         "q-adaptive",
         "shortest-path",
+        "tago",
     ];
 
     /// The name in scenarios.
@@ -62,6 +68,7 @@ impl Algorithm {
             Self::Fpar { .. } => "fpar",
             Self::QAdaptive(_) => "q-adaptive",
             Self::ShortestPath => "shortest-path",
+            Self::Tago { .. } => "tago",
         }
     }
 }
@@ -115,6 +122,8 @@ pub enum AnyRouting {
     QAdaptive(QAdaptive),
     /// Shortest paths.
     ShortestPath(ShortestPath),
+    /// Over circuits.
+    Tago(Tago),
 }
 
 /// Something to be done with a routing algorithm whose type is known at compile
@@ -163,6 +172,13 @@ impl AnyRouting {
             Algorithm::ShortestPath => {
                 Self::ShortestPath(ShortestPath::new(topology, choice, merged)?)
             }
+            Algorithm::Tago { detours_in_group } => Self::Tago(Tago::new(
+                topology,
+                links,
+                choice,
+                detours_in_group,
+                merged,
+            )?),
         })
     }
 
@@ -177,6 +193,7 @@ impl AnyRouting {
             Self::Fpar(routing) => task.run(routing),
             Self::QAdaptive(routing) => task.run(routing),
             Self::ShortestPath(routing) => task.run(routing),
+            Self::Tago(routing) => task.run(routing),
         }
     }
 

@@ -20,6 +20,7 @@ mod properties;
 mod q_adaptive;
 mod reciprocal;
 mod shortest_path;
+mod tago;
 #[cfg(test)]
 pub(crate) mod testing;
 mod ugal;
@@ -39,6 +40,7 @@ pub use nonminimal::Via;
 pub use par::Par;
 pub use q_adaptive::{QAdaptive, QAdaptiveOptions};
 pub use shortest_path::ShortestPath;
+pub use tago::Tago;
 pub use ugal::Ugal;
 pub use usage::{expected_use, minimal_routing};
 pub use valiant::Valiant;
@@ -198,6 +200,13 @@ pub trait Routing: Send + Sync {
         route: &PacketRoute,
         out: &mut Vec<(Hop, PacketRoute)>,
     );
+
+    /// Whether there are routes from one router to the other. Where not, packets must
+    /// not be sent; `verify` looks at the others only.
+    fn connects(&self, from: RouterId, to: RouterId) -> bool {
+        let _ = (from, to);
+        true
+    }
 
     /// What [`Routing::possible_hops`] of a packet depends on of its destination:
     /// packets that differ in their destination only, are not at it, and have

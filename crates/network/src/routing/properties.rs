@@ -102,6 +102,7 @@ fn wire(sizes: &[u32], nodes: &[u32], links: &[(u32, u32)]) -> Topology {
         first_port,
         peer,
         class_of_port,
+        islands: false,
     })
     .expect("sound wiring")
 }
@@ -157,7 +158,7 @@ fn spec() -> impl Strategy<Value = RoutingSpec> {
             detours_in_group,
         },
     );
-    let algorithm = (0..8, options, 0u32..=10).prop_map(|(kind, options, tenths)| match kind {
+    let algorithm = (0..9, options, 0u32..=10).prop_map(|(kind, options, tenths)| match kind {
         0 => Algorithm::Minimal,
         1 => Algorithm::Valiant { via: options.via },
         2 => Algorithm::UgalLocal(options),
@@ -170,6 +171,9 @@ fn spec() -> impl Strategy<Value = RoutingSpec> {
             exploration: f64::from(tenths) / 20.0,
             ..QAdaptiveOptions::default()
         }),
+        7 => Algorithm::Tago {
+            detours_in_group: options.detours_in_group,
+        },
         _ => Algorithm::ShortestPath,
     });
     let links = prop_oneof![Just(MinimalLinks::All), Just(MinimalLinks::Shortest)];
@@ -199,7 +203,8 @@ fn bound(topology: &Topology, algorithm: &Algorithm) -> u32 {
         Via::Router | Via::Node => 4 * across + 2,
     };
     match algorithm {
-        Algorithm::Minimal | Algorithm::ShortestPath => 2 * across + 1,
+        // Groups are all-to-all for TAGO; a detour inside one has two hops.
+        Algorithm::Minimal | Algorithm::ShortestPath | Algorithm::Tago { .. } => 2 * across + 1,
         Algorithm::Valiant { via } => non_minimal(*via),
         Algorithm::UgalLocal(options) | Algorithm::UgalGlobal(options) => non_minimal(options.via),
         Algorithm::Par(options) => across + non_minimal(options.via),

@@ -11,13 +11,19 @@ use crate::topology::{Peer, Topology};
 const MOST_HOPS: u32 = 64;
 
 /// Minimal routes of a network: those of `minimal` routing where its groups
-/// allow that, shortest paths otherwise.
+/// allow that, shortest paths otherwise; where circuits leave parts without links
+/// between them, those of `tago`.
 ///
 /// # Errors
 /// If neither fits the network.
 pub fn minimal_routing(topology: &Topology) -> Result<AnyRouting, RoutingError> {
     AnyRouting::new(topology, &RoutingSpec::new(Algorithm::Minimal))
         .or_else(|_| AnyRouting::new(topology, &RoutingSpec::new(Algorithm::ShortestPath)))
+        .or_else(|error| {
+            let detours_in_group = false;
+            let tago = RoutingSpec::new(Algorithm::Tago { detours_in_group });
+            AnyRouting::new(topology, &tago).map_err(|_| error)
+        })
 }
 
 /// Tells for every pair of `(from, to)` routers which ports a packet leaves on

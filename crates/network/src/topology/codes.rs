@@ -248,6 +248,7 @@ impl CodesSpec {
             first_port,
             peer,
             class_of_port,
+            islands: false,
         })?)
     }
 

@@ -288,6 +288,7 @@ impl CrayXcSpec {
             first_port,
             peer,
             class_of_port,
+            islands: false,
         })?)
     }
 }

@@ -16,7 +16,8 @@ const SAMPLED_ROUTERS: usize = 4_096;
 /// One bit per search.
 type Bits = [u64; WORDS];
 
-/// Distances of a connected network.
+/// Distances of a network; where parts of it have no links between them, of the pairs
+/// that a path joins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Distances {
     /// Largest distance found.
@@ -40,11 +41,11 @@ impl Distances {
         for batch in sources.chunks(BATCH) {
             sums.search(graph, batch);
         }
-        let routers = graph.routers() as u64;
-        let nodes: u64 = graph.nodes.iter().map(|&n| u64::from(n)).sum();
-        let source_nodes: u64 = sources.iter().map(|&s| u64::from(graph.nodes[s])).sum();
-        let mean = |sum: u128, from: u64, to: u64| {
-            let pairs = u128::from(from) * u128::from(to.saturating_sub(1));
+        let same_router = sources.iter().map(|&s| u128::from(graph.nodes[s]));
+        let same_router: u128 = same_router
+            .map(|nodes| nodes * nodes.saturating_sub(1))
+            .sum();
+        let mean = |sum: u128, pairs: u128| {
             if pairs == 0 {
                 0.0
             } else {
@@ -53,8 +54,8 @@ impl Distances {
         };
         Self {
             diameter: sums.diameter,
-            between_routers: mean(sums.routers, sources.len() as u64, routers),
-            between_nodes: mean(sums.nodes, source_nodes, nodes),
+            between_routers: mean(sums.routers, sums.router_pairs),
+            between_nodes: mean(sums.nodes, sums.node_pairs + same_router),
             sources: sources.len(),
         }
     }
@@ -78,6 +79,10 @@ struct Sums {
     routers: u128,
     /// Over (node on a source router, node).
     nodes: u128,
+    /// Pairs of routers that a path joins.
+    router_pairs: u128,
+    /// Pairs of nodes on different routers that a path joins.
+    node_pairs: u128,
 }
 
 impl Sums {
@@ -132,10 +137,13 @@ impl Sums {
                     count += new[word].count_ones();
                 }
                 self.routers += u128::from(count) * u128::from(distance);
+                self.router_pairs += u128::from(count);
                 for (nodes, bits) in &by_nodes {
                     let here: u32 = (0..WORDS).map(|w| (new[w] & bits[w]).count_ones()).sum();
                     let pairs = u128::from(here) * u128::from(*nodes);
-                    self.nodes += pairs * u128::from(graph.nodes[router]) * u128::from(distance);
+                    let pairs = pairs * u128::from(graph.nodes[router]);
+                    self.nodes += pairs * u128::from(distance);
+                    self.node_pairs += pairs;
                 }
             }
             if !next_front.is_empty() {

@@ -161,11 +161,26 @@ impl DragonflySpec {
     /// If the parameters do not close, a custom arrangement does not fit, or the
     /// link classes are unsound.
     pub fn build(&self) -> Result<Topology, DragonflyError> {
+        let Self { p, a, h, g, .. } = *self;
+        self.check()?;
+        if u64::from(g) > u64::from(a) * u64::from(h) + 1 {
+            return Err(DragonflyError::TooManyGroups { p, a, h, g });
+        }
+        let linked = GlobalShape { a, h, g }.wire(&self.arrangement)?;
+        self.build_linked(&linked, self.title(), false)
+    }
+
+    /// Builds the topology with given global links: for every global port of the
+    /// machine, counted over groups, routers and their ports, the one that it is linked
+    /// to, or [`UNCONNECTED`]. Shape: g·a·h. The arrangement is not looked at.
+    pub(super) fn build_linked(
+        &self,
+        linked: &[u32],
+        title: String,
+        islands: bool,
+    ) -> Result<Topology, DragonflyError> {
         let ports = self.check()? as u32;
         let Self { p, a, h, g, .. } = *self;
-        let shape = GlobalShape { a, h, g };
-        let linked = shape.wire(&self.arrangement)?;
-
         let (link_classes, classes) = self.classes();
         let local = self.local_ports(classes);
         let first_global = p + local.len() as u32;
@@ -195,13 +210,14 @@ impl DragonflySpec {
             }
         }
         Ok(Topology::new(Wiring {
-            title: self.title(),
+            title,
             link_classes,
             group_of_router: (0..routers).map(|router| GroupId(router / a)).collect(),
             position_in_group: self.positions(),
             first_port: (0..=routers).map(|router| router * ports).collect(),
             peer,
             class_of_port,
+            islands,
         })?)
     }
 
@@ -212,9 +228,6 @@ impl DragonflySpec {
             if value == 0 {
                 return Err(DragonflyError::Zero { name });
             }
-        }
-        if u64::from(g) > u64::from(a) * u64::from(h) + 1 {
-            return Err(DragonflyError::TooManyGroups { p, a, h, g });
         }
         let local = match self.group {
             GroupWiring::AllToAll => {

@@ -282,6 +282,7 @@ impl DragonflyPlusSpec {
             first_port,
             peer,
             class_of_port,
+            islands: false,
         })?)
     }
 

@@ -19,6 +19,7 @@ pub mod edge_list;
 pub mod graphml;
 pub mod leaf_spine;
 pub mod optical;
+pub mod reconfigurable;
 mod router_graph;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -38,6 +39,7 @@ pub use dragonfly_plus::{
 };
 pub use leaf_spine::{LeafSpine, NotLeafSpine};
 pub use optical::{Circuit, CircuitError, Circuits, OpticalSwitches, SwitchPort};
+pub use reconfigurable::{ReconfigurableError, ReconfigurableSpec};
 pub use validation::{MAX_PORTS_PER_ROUTER, TopologyError, Wiring};
 pub use wiring_file::WiringFileError;
 
@@ -111,7 +113,8 @@ pub enum Peer {
 /// hangs on exactly one port, no router is wired to itself, a link within a
 /// group is local and one between groups is global, both ends of a link agree
 /// on its class. Furthermore every group has a router, every router can be
-/// reached from every other, and no router has more than
+/// reached from every other (unless [`Topology::islands`] allows it), and no
+/// router has more than
 /// [`MAX_PORTS_PER_ROUTER`] ports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Topology {
@@ -134,6 +137,9 @@ pub struct Topology {
     /// Row and column of each router in its group, where groups are 2-D
     /// (Cray XC: row = chassis, column = slot). Shape: routers, or empty.
     pub position_in_group: Vec<(u16, u16)>,
+    /// Whether parts of the network may be without links between them, as where
+    /// optical switches have set circuits for some groups only.
+    pub islands: bool,
 }
 
 impl Topology {

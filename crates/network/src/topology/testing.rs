@@ -140,6 +140,7 @@ fn wire(
             .iter()
             .map(|&(_, _, class)| LinkClassId(class))
             .collect(),
+        islands: false,
     })
     .expect("the generator makes sound topologies")
 }

@@ -261,6 +261,7 @@ impl Declarations {
             first_port,
             peer,
             class_of_port: ends().map(|&end| class_of_end[end]).collect(),
+            islands: false,
         };
         Topology::new(wiring).map_err(|error| match error {
             TopologyError::Disconnected {

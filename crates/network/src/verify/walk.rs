@@ -184,7 +184,14 @@ impl<'a, R: Routing> Walk<'a, R> {
                 intermediate: crate::routing::NONE,
                 phase: 0,
             };
-            level.insert(state, all);
+            let connects = |(bit, &to): (usize, &u32)| {
+                let connects = self.routing.connects(RouterId(source), RouterId(to));
+                u64::from(connects) << bit
+            };
+            let mask = destinations.iter().enumerate().map(connects).sum::<u64>() & all;
+            if mask != 0 {
+                level.insert(state, mask);
+            }
         }
         let header = |&router: &u32| {
             PacketRoute::injected(RouterId(router), self.node_port[router as usize])

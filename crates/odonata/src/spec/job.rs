@@ -81,11 +81,38 @@ pub enum Placement {
     Even,
     /// Whole groups that it shares with no other job.
     Isolated,
+    /// By GRAP, the policy for reconfigurable dragonflies.
+    Grap {
+        /// How the nodes of a large job are spread over groups.
+        #[serde(default)]
+        mode: GrapMode,
+        /// With [`GrapMode::CustomBalance`]: number of groups.
+        #[serde(default)]
+        group_count: Option<u32>,
+        /// With [`GrapMode::Custom`]: nodes in each group.
+        #[serde(default)]
+        nodes_per_group: Option<Vec<u32>>,
+    },
     /// Exactly these.
     Explicit {
         /// Node numbers.
         nodes: Vec<u32>,
     },
+}
+
+/// How GRAP spreads the nodes of a large job over groups.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GrapMode {
+    /// As few groups as possible, as equal as idle nodes allow.
+    #[default]
+    Adaptive,
+    /// As few groups as possible, equal.
+    MinimalBalance,
+    /// So many groups, equal.
+    CustomBalance,
+    /// These numbers, each in a group of its own.
+    Custom,
 }
 
 /// Which rank sits on which of a job's nodes.
@@ -474,6 +501,8 @@ pub enum Pattern {
     },
     /// The rank at the same place of the group half-way round.
     GroupTornado,
+    /// Any other rank of the same group.
+    WithinGroup,
     /// A share goes to a few ranks, the rest to any.
     HotSpot {
         /// The few.

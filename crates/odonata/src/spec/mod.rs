@@ -12,15 +12,15 @@ use serde::{Deserialize, Serialize};
 use crate::error::SpecError;
 
 pub use job::{
-    Job, Load, Mapping, MappingObjective, MappingStart, Motif, MotifKind, Offered, Pattern, Phase,
-    Placement, Process, RepeatRank, Traffic, Tree, Turn,
+    GrapMode, Job, Load, Mapping, MappingObjective, MappingStart, Motif, MotifKind, Offered,
+    Pattern, Phase, Placement, Process, RepeatRank, Traffic, Tree, Turn,
 };
 pub use mpi::{Collectives, Mpi};
 pub use network::{
-    Algorithm, Arbitration, Arrangement, Choice, CodesModel, CodesNetwork, CrayXcFile, CreditUse,
-    Crossbar, Dragonfly, DragonflyPlus, Family, FileNetwork, GroupWiring, HopsWord, Injection,
-    Kind, Link, MinimalLinks, Network, Nic, Router, Routing, SpineArrangement, Switching, Via,
-    Weights,
+    Algorithm, Arbitration, Arrangement, Choice, CircuitSource, CodesModel, CodesNetwork,
+    CrayXcFile, CreditUse, Crossbar, Dragonfly, DragonflyPlus, Family, FileNetwork, GroupWiring,
+    HopsWord, Injection, Kind, Link, MinimalLinks, Network, Nic, ReconfigurableDragonfly, Router,
+    Routing, SpineArrangement, Steering, Switching, Via, Weights,
 };
 
 /// What is simulated: a network, the jobs on it, and what to record.

@@ -33,6 +33,7 @@ impl Network {
             | Family::DragonflyPlus(_)
             | Family::CrayXcFile(_)
             | Family::Codes(_) => Algorithm::Minimal,
+            Family::ReconfigurableDragonfly(_) => Algorithm::Tago,
             Family::Crossbar(_) | Family::EdgeList(_) | Family::Graphml(_) => {
                 Algorithm::ShortestPath
             }
@@ -59,6 +60,8 @@ pub enum Family {
     /// Groups of leaf and spine routers, connected to each other directly.
     #[serde(rename = "dragonfly+")]
     DragonflyPlus(DragonflyPlus),
+    /// Groups of routers whose global links lead to optical switches.
+    ReconfigurableDragonfly(ReconfigurableDragonfly),
     /// All nodes on one router.
     Crossbar(Crossbar),
     /// A real Cray XC, from its link list.
@@ -155,6 +158,60 @@ pub enum SpineArrangement {
     Balanced,
     /// The links of a spine end at one spine of the other group.
     Unbalanced,
+}
+
+/// A dragonfly whose global links lead to optical switches (Feng et al. 2023).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReconfigurableDragonfly {
+    /// Nodes per router.
+    pub p: u32,
+    /// Routers per group.
+    pub a: u32,
+    /// Global links per router.
+    pub h: u32,
+    /// Groups.
+    pub g: u32,
+    /// Links of every group on each optical switch.
+    #[serde(default = "one")]
+    pub links_per_switch: u32,
+    /// Ports of an optical switch; `None`: as many as needed.
+    #[serde(default)]
+    pub switch_ports: Option<u32>,
+    /// Where circuits come from.
+    #[serde(default)]
+    pub circuits: CircuitSource,
+    /// With [`CircuitSource::File`]: the list of circuits.
+    #[serde(default)]
+    pub circuits_file: Option<PathBuf>,
+    /// With [`CircuitSource::Jobs`]: how a job's circuits are chosen.
+    #[serde(default)]
+    pub steering: Steering,
+}
+
+/// Where the circuits of a reconfigurable dragonfly come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CircuitSource {
+    /// As many between every two groups.
+    #[default]
+    Uniform,
+    /// Between the groups of every job that has several.
+    Jobs,
+    /// A list.
+    File,
+}
+
+/// How the circuits of a job are chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the steering room explains each")]
+pub enum Steering {
+    #[default]
+    Uniform,
+    MinMax,
+    Matching,
+    Birkhoff,
 }
 
 /// Global link arrangement (Hastings et al. 2015).
@@ -354,6 +411,8 @@ pub enum Algorithm {
     QAdaptive,
     /// Shortest paths in any network.
     ShortestPath,
+    /// Over the circuits that join two groups directly.
+    Tago,
 }
 
 impl Algorithm {
@@ -368,6 +427,7 @@ impl Algorithm {
             Self::Fpar => "fpar",
             Self::QAdaptive => "q-adaptive",
             Self::ShortestPath => "shortest-path",
+            Self::Tago => "tago",
         }
     }
 }
@@ -385,6 +445,7 @@ impl std::str::FromStr for Algorithm {
             Self::Fpar,
             Self::QAdaptive,
             Self::ShortestPath,
+            Self::Tago,
         ];
         all.into_iter().find(|a| a.name() == name).ok_or_else(|| {
             let names: Vec<_> = all.iter().map(|a| a.name()).collect();

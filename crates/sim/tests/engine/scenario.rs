@@ -487,6 +487,7 @@ pub fn routing() -> impl Strategy<Value = RoutingSpec> {
             ..QAdaptiveOptions::default()
         })),
         1 => Just(Algorithm::ShortestPath),
+        2 => any::<bool>().prop_map(|detours_in_group| Algorithm::Tago { detours_in_group }),
     ];
     let links = prop_oneof![Just(MinimalLinks::All), Just(MinimalLinks::Shortest)];
     let choice = prop_oneof![Just(Choice::Random), Just(Choice::ByLoad)];
@@ -651,7 +652,7 @@ pub fn scenario(slow: bool) -> impl Strategy<Value = Scenario> {
             |(family, mut routing, physical, models, (jobs, duration), measured, seed)| {
                 let fits = match routing.algorithm {
                     Algorithm::Fpar { .. } => matches!(family, Family::DragonflyPlus { .. }),
-                    Algorithm::QAdaptive(_) => {
+                    Algorithm::QAdaptive(_) | Algorithm::Tago { .. } => {
                         matches!(family, Family::Dragonfly { .. } | Family::Crossbar { .. })
                     }
                     _ => true,

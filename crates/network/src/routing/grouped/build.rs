@@ -20,6 +20,19 @@ impl GroupedRoutes {
     /// If a group is not connected inside itself, two groups are not joined,
     /// or something is too large for the tables.
     pub fn new(topology: &Topology) -> Result<Self, RoutingError> {
+        Self::build(topology, true)
+    }
+
+    /// The same for networks in which not every two groups are joined:
+    /// [`GroupedRoutes::exits`] is empty for those that are not.
+    ///
+    /// # Errors
+    /// If a group is not connected inside itself, or something is too large.
+    pub fn sparse(topology: &Topology) -> Result<Self, RoutingError> {
+        Self::build(topology, false)
+    }
+
+    fn build(topology: &Topology, all_joined: bool) -> Result<Self, RoutingError> {
         check_sizes(topology)?;
         let router_of_port = router_of_port(topology);
         let members = members(topology);
@@ -32,7 +45,7 @@ impl GroupedRoutes {
                 };
             }
         }
-        let (pairs, lists) = global_links(topology, &router_of_port, &places)?;
+        let (pairs, lists) = global_links(topology, &router_of_port, &places, all_joined)?;
         let (local, local_depth) = local_routes(topology, &members)?;
         let leaves = topology.leaf_spine().ok().map(|shape| shape.leaves);
         let (endpoints, router_of_node) = endpoints(topology, &router_of_port);
@@ -124,6 +137,7 @@ fn global_links(
     topology: &Topology,
     router_of_port: &[u32],
     places: &[Place],
+    all_joined: bool,
 ) -> Result<(Vec<Exit>, Vec<Exit>), RoutingError> {
     let groups = topology.groups as usize;
     let end = |port: u32| {
@@ -148,13 +162,17 @@ fn global_links(
     let mut lists = Vec::new();
     for from in 0..groups {
         for to in (0..groups).filter(|&to| to != from) {
-            let Some(exits) = links.get(&(from, to)) else {
-                return Err(RoutingError::GroupsNotJoined {
-                    from: GroupId::from_index(from),
-                    to: GroupId::from_index(to),
-                });
+            let exits = match links.get(&(from, to)) {
+                Some(exits) => exits.as_slice(),
+                None if !all_joined => &[],
+                None => {
+                    return Err(RoutingError::GroupsNotJoined {
+                        from: GroupId::from_index(from),
+                        to: GroupId::from_index(to),
+                    });
+                }
             };
-            pairs[from * groups + to] = match exits[..] {
+            pairs[from * groups + to] = match *exits {
                 [only] => only,
                 _ => {
                     let start = lists.len() as u32;

@@ -257,7 +257,8 @@ impl GroupedRoutes {
         }
     }
 
-    /// The global links from one group to another, at least one. The same
+    /// The global links from one group to another, at least one but in
+    /// [sparse](Self::sparse) networks. The same
     /// links seen from the other side, `exits(to, from)`, are in the same
     /// order.
     #[inline(always)]
