@@ -3,6 +3,7 @@
 mod grap;
 mod machine;
 mod metrics;
+mod network;
 mod options;
 mod order;
 mod passes;
@@ -13,11 +14,14 @@ mod timeline;
 pub use grap::GrapMachine;
 pub use machine::{Ask, Machine, PlacedMachine, Pool, Withheld};
 pub use metrics::{Class, Occupancy, Spread, Summary, occupancy, size_classes, summarise};
+pub use network::{AsLogged, Network, Seat};
 pub use options::{Arrival, Estimate, Larger, OptionError, Options, Passes, Policy, Share, Window};
 pub use order::{Multifactor, Order};
 pub use schedule::{Fate, Row, Schedule, Started};
-pub use simulate::{SimulationError, simulate};
+pub use simulate::{SimulationError, simulate, simulate_with};
 
+#[cfg(test)]
+mod network_tests;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use thiserror::Error;
 
 use super::machine::{Ask, Machine};
+use super::network::{AsLogged, Network, Seat};
 use super::options::{
     Arrival, Estimate, Larger, OptionError, Options, Passes, Policy, Share, Window,
 };
@@ -21,6 +22,9 @@ pub enum SimulationError {
     /// The options are wrong.
     #[error(transparent)]
     Options(#[from] OptionError),
+    /// Nobody knows how fast jobs run.
+    #[error("{0}")]
+    Network(String),
     /// The caller wanted it to end.
     #[error("interrupted after {done} of {of} jobs")]
     Interrupted {
@@ -35,9 +39,10 @@ pub enum SimulationError {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Task {
     pub(super) arrival: Seconds,
-    /// How long it will run, limits enforced.
-    pub(super) run: Seconds,
-    pub(super) killed: bool,
+    /// How long it runs if it is let.
+    pub(super) work: Seconds,
+    /// When it is killed, after its start.
+    pub(super) limit: Option<Seconds>,
     /// Believed run time while it waits, and while it runs; at least 1 s.
     pub(super) waiting: Seconds,
     pub(super) running: Seconds,
@@ -49,6 +54,13 @@ pub(super) struct Task {
 #[derive(Clone, Debug)]
 pub(super) struct Running<H> {
     held: H,
+    /// Seconds of work that are left at `since`, and how many it does per second.
+    left: f64,
+    speed: f64,
+    since: Seconds,
+    started: Seconds,
+    /// Its key in `ends`.
+    ends: (Seconds, u64),
     /// Key of its estimated end in `by_estimate`.
     estimated: Seconds,
     /// The reservation in which it runs.
@@ -68,12 +80,30 @@ pub fn simulate<M: Machine>(
     options: &Options,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Schedule, SimulationError> {
+    simulate_with(log, machine, options, &mut AsLogged, progress)
+}
+
+/// The same where `network` says how fast jobs run beside each other. Ends are
+/// rounded up to whole seconds.
+///
+/// # Errors
+/// If the options are wrong, the network does not know, or `progress` breaks off.
+pub fn simulate_with<M: Machine>(
+    log: &JobLog,
+    machine: &M,
+    options: &Options,
+    network: &mut dyn Network,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<Schedule, SimulationError> {
     options.check(machine.size())?;
-    Simulation::new(log, machine, options).run(progress)
+    Simulation::new(log, machine, options, network).run(progress)
 }
 
 pub(super) struct Simulation<'a, M: Machine> {
     pub(super) options: &'a Options,
+    network: &'a mut dyn Network,
+    /// Jobs with new speeds; kept for its memory.
+    changed: Vec<(u32, f64)>,
     pub(super) tasks: Vec<Task>,
     pub(super) rows: Vec<Row>,
     /// Tasks by arrival.
@@ -114,7 +144,7 @@ pub(super) struct Start<H> {
 }
 
 impl<'a, M: Machine> Simulation<'a, M> {
-    fn new(log: &JobLog, machine: &M, options: &'a Options) -> Self {
+    fn new(log: &JobLog, machine: &M, options: &'a Options, network: &'a mut dyn Network) -> Self {
         let idle = machine.idle();
         let size = machine.size();
         let mut tasks = Vec::with_capacity(log.jobs.len());
@@ -133,7 +163,6 @@ impl<'a, M: Machine> Simulation<'a, M> {
                 Larger::Refuse => asked,
             };
             let limit = job.requested.filter(|_| options.enforce_limits);
-            let killed = limit.is_some_and(|limit| job.run > limit);
             let run = limit.map_or(job.run, |limit| job.run.min(limit));
             let estimate = |estimate: Estimate| {
                 let believed = match estimate {
@@ -154,8 +183,8 @@ impl<'a, M: Machine> Simulation<'a, M> {
             let refusal = idle.place(&ask).err().map(|refusal| refusal.to_string());
             tasks.push(Task {
                 arrival,
-                run,
-                killed,
+                work: job.run,
+                limit,
                 waiting: estimate(options.waiting_estimate),
                 running: estimate(options.running_estimate),
                 nodes,
@@ -197,6 +226,8 @@ impl<'a, M: Machine> Simulation<'a, M> {
         users.dedup();
         Self {
             options,
+            network,
+            changed: Vec::new(),
             tasks,
             rows,
             arrivals,
@@ -289,11 +320,13 @@ impl<'a, M: Machine> Simulation<'a, M> {
                     });
                 }
                 if due.is_none_or(|due| due > now) {
+                    self.adapt(now)?;
                     continue;
                 }
                 due = None;
             }
             self.pass(now);
+            self.adapt(now)?;
             if self.passes.is_multiple_of(256) && ended >= told {
                 told = ended + of / 500;
                 if progress(ended, of).is_break() {
@@ -319,6 +352,7 @@ impl<'a, M: Machine> Simulation<'a, M> {
             return;
         };
         self.by_estimate.remove(&(job.estimated, task));
+        self.network.end(task, now);
         self.state.give_back(&job.held);
         self.unexpected_end |= now != job.estimated;
         if let Some(window) = job.inside {
@@ -347,32 +381,82 @@ impl<'a, M: Machine> Simulation<'a, M> {
             estimated = estimated.max(self.options.windows[window].end);
         }
         let row = &mut self.rows[task as usize];
-        row.start = Some(now);
-        row.end = Some(now + job.run);
-        row.fate = if job.killed {
-            Fate::Killed
-        } else {
-            Fate::Finished
+        let seat = Seat {
+            nodes: job.nodes,
+            groups: M::groups(&held),
+            placed: M::nodes(&held),
         };
+        self.network.begin(task, &seat, job.work, now);
+        row.start = Some(now);
         row.started = Some(how);
         row.placed = M::nodes(&held).map(<[_]>::to_vec);
         row.groups = M::groups(&held).map(<[_]>::to_vec);
         self.by_estimate.insert((estimated, task), held.clone());
+        let ends = (now, self.starts);
+        self.starts += 1;
+        self.ends.insert(ends, task);
         self.running.insert(
             task,
             Running {
                 held,
+                left: job.work.0 as f64,
+                speed: 1.0,
+                since: now,
+                started: now,
+                ends,
                 estimated,
                 inside,
             },
         );
-        self.ends.insert((now + job.run, self.starts), task);
-        self.starts += 1;
+        self.set_end(task);
         self.promises.remove(&task);
         if let Order::Multifactor(Multifactor { half_life, .. }) = self.options.order {
             self.usage
                 .change(now, job.user, f64::from(job.nodes), half_life);
         }
+    }
+
+    /// Takes in the new speeds after what began and ended at `now`.
+    fn adapt(&mut self, now: Seconds) -> Result<(), SimulationError> {
+        let mut changed = std::mem::take(&mut self.changed);
+        let settled = self.network.settle(now, &mut changed);
+        settled.map_err(SimulationError::Network)?;
+        for (task, speed) in changed.drain(..) {
+            debug_assert!(
+                speed > 0.0 && speed.is_finite(),
+                "job {task} at speed {speed}"
+            );
+            if let Some(job) = self.running.get_mut(&task) {
+                job.left = (job.left - job.speed * (now - job.since).0 as f64).max(0.0);
+                (job.since, job.speed) = (now, speed);
+                self.set_end(task);
+            }
+        }
+        self.changed = changed;
+        Ok(())
+    }
+
+    /// Works out when a running job will end if its speed stays, and puts it among
+    /// the ends at its old place within a second.
+    fn set_end(&mut self, task: u32) {
+        let Some(job) = self.running.get_mut(&task) else {
+            return;
+        };
+        // What rounding has left over is no work.
+        let duration = (job.left / job.speed - 1e-6).ceil().max(0.0) as i64;
+        let mut end = job.since + Seconds(duration.min(Seconds::LIMIT.0));
+        let limit = self.tasks[task as usize].limit;
+        let killed_at = limit.map(|limit| (job.started + limit).max(job.since));
+        let killed = killed_at.is_some_and(|at| end > at);
+        if let Some(at) = killed_at {
+            end = end.min(at);
+        }
+        self.ends.remove(&job.ends);
+        job.ends.0 = end;
+        self.ends.insert(job.ends, task);
+        let row = &mut self.rows[task as usize];
+        row.end = Some(end);
+        row.fate = if killed { Fate::Killed } else { Fate::Finished };
     }
 
     pub(super) fn ask(&self, task: u32) -> Ask {

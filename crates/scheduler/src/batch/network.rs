@@ -1,0 +1,51 @@
+//! How fast jobs run beside each other. The scheduler knows that they may become
+//! faster or slower as others come and go, and nothing of why.
+
+use odonata_units::NodeId;
+
+use crate::Seconds;
+
+/// Where a job sits, as far as the machine tells nodes apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Seat<'a> {
+    /// Number of nodes, or of processors where the machine is shared by them.
+    pub nodes: u32,
+    /// Index of each of its groups, and nodes in it.
+    pub groups: Option<&'a [(u32, u32)]>,
+    /// Its nodes.
+    pub placed: Option<&'a [NodeId]>,
+}
+
+/// What slows running jobs down, or makes them faster.
+///
+/// A job of the log that ran for *r* seconds has *r* seconds of work to do. It does
+/// them at its *speed*: seconds of work per second, 1 while nobody says otherwise.
+/// Speeds change only when jobs begin or end.
+pub trait Network {
+    /// A job begins, `job` of the log, which ran for `run` there.
+    fn begin(&mut self, job: u32, seat: &Seat<'_>, run: Seconds, now: Seconds);
+
+    /// A job ends, or is killed.
+    fn end(&mut self, job: u32, now: Seconds);
+
+    /// After all that began and ended at `now`: appends running jobs with new
+    /// speeds, finite and above 0, each at most once.
+    ///
+    /// # Errors
+    /// If that cannot be found out, in words; ends the simulation.
+    fn settle(&mut self, now: Seconds, changed: &mut Vec<(u32, f64)>) -> Result<(), String>;
+}
+
+/// No network: jobs run as long as the log says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AsLogged;
+
+impl Network for AsLogged {
+    fn begin(&mut self, _: u32, _: &Seat<'_>, _: Seconds, _: Seconds) {}
+
+    fn end(&mut self, _: u32, _: Seconds) {}
+
+    fn settle(&mut self, _: Seconds, _: &mut Vec<(u32, f64)>) -> Result<(), String> {
+        Ok(())
+    }
+}
