@@ -28,12 +28,15 @@ DOCS = ROOT / "docs"
 STUDIES = {
     **{
         f"study-{name}": ROOT / "examples" / "studies" / f"{name}.toml"
-        for name in ("two-stencils", "measured-applications")
+        for name in ("two-stencils", "measured-applications", "sharing-applications")
     },
     **{f"study-{file.stem}": file for file in sorted(LIBRARY.glob("*.toml"))},
 }
 #: Data beside the checkout that a study needs.
-NEEDS = {"study-measured-applications": ROOT.parent / "shared" / "data" / "comm-matrices"}
+NEEDS = {
+    f"study-{name}": ROOT.parent / "shared" / "data" / "comm-matrices"
+    for name in ("measured-applications", "sharing-applications")
+}
 
 
 def main(names: list[str]) -> None:

@@ -1,0 +1,140 @@
+"""Figure 10 of Kang et al. 2019, and the arrival rates of its section 4.4, from our runs.
+
+    .venv/bin/python docs/studies/kang2019_arrivals.py    # a minute
+
+The broadcasts of the study kang2019 under a background of 520 %, with arrivals recorded. Leaves
+docs/figures/kang2019-arrivals.png and a table in docs/sharing-a-network.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from marked import markdown, with_tables
+
+import odonata
+from odonata.cli.study import LIBRARY
+from odonata.study.file import StudyFile
+from odonata.study.sweep import Sweep
+
+DOCS = Path(__file__).resolve().parents[1]
+FIGURE = DOCS / "figures" / "kang2019-arrivals.png"
+PAGE = DOCS / "sharing-a-network.md"
+
+GIB = 1 << 30
+NODES_PER_GROUP = 384
+#: Jobs of the study's scenario.
+BACKGROUND, TARGET = 0, 1
+INTERVAL_PS = 25 * 10**6
+#: Published rates of the broadcast out of the root's group, and of the background into it; GiB/s.
+PUBLISHED = {
+    "contiguous": ("13.32", "874"),
+    "random, root outside": ("–", "–"),
+    "random, root inside": ("7.58", "1,758"),
+}
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What a broadcast found.
+
+    Attributes:
+        placement: Of the target.
+        over_time: Bytes per second that arrived outside the root's group, by interval.
+        mean: The same from the broadcast's begin to the last of these arrivals.
+        background: Bytes per second of the background over global links into the root's group.
+    """
+
+    placement: str
+    over_time: np.ndarray
+    mean: float
+    background: float
+
+
+def main() -> None:
+    """Simulates the three placements, and keeps figure and table."""
+    sweep = Sweep(StudyFile.from_file(LIBRARY / "kang2019.toml"))
+    points = sweep.select("pattern == 'broadcast' and background == 520")
+    found = [rates(str(point.axes["placement"]), point.scenario) for point in points]
+    draw(found)
+    rows = [
+        [
+            one.placement,
+            PUBLISHED[one.placement][0],
+            f"{one.mean / GIB:.2f}",
+            PUBLISHED[one.placement][1],
+            f"{one.background / GIB:,.0f}",
+        ]
+        for one in found
+    ]
+    header = [
+        "placement of the broadcast",
+        *("broadcast, published", "ours", "background, published", "ours"),
+    ]
+    tables = {"arrival rates": markdown(header, rows)}
+    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), tables), encoding="utf-8")
+    print(PAGE.name, FIGURE.name)
+
+
+def rates(placement: str, scenario: odonata.Scenario) -> Rates:
+    """Simulates one placement.
+
+    Args:
+        placement: Its name.
+        scenario: Of the study.
+    """
+    record = {"messages": "all", "arrivals": {"interval": "25 us", "links": ["global"]}}
+    result = odonata.run(scenario.with_set({"record": record}))
+    messages = result.to_pandas("messages")
+    target = messages[messages.job == TARGET]
+    # The last broadcast; the background has been at work until then.
+    begin = int(target.created_ps.max())
+    second = target[target.created_ps == begin]
+    group = int(second.source_node.iloc[0]) // NODES_PER_GROUP
+    outside = second[second.destination_node // NODES_PER_GROUP != group]
+    end = int(outside.delivered_ps.max())
+    edges = np.arange(begin, end + INTERVAL_PS, INTERVAL_PS)
+    over_time, _ = np.histogram(outside.delivered_ps, edges, weights=outside.bytes)
+    arrivals = result.to_pandas("arrivals")
+    during = arrivals[(arrivals.begin_ps >= begin) & (arrivals.end_ps <= end)]
+    span_s = (during.end_ps.max() - during.begin_ps.min()) * 1e-12
+    background = during[(during.job == BACKGROUND) & (during.group == group)]
+    return Rates(
+        placement,
+        over_time / (INTERVAL_PS * 1e-12),
+        float(outside.bytes.sum() / ((end - begin) * 1e-12)),
+        float(background.bytes.sum() / span_s),
+    )
+
+
+def draw(found: Sequence[Rates]) -> None:
+    """The figure: a panel for every placement."""
+    figure, panels = plt.subplots(
+        1, len(found), figsize=(11, 3.2), sharex=True, sharey=True, layout="constrained"
+    )
+    for panel, one in zip(panels, found, strict=True):
+        times_us = (np.arange(len(one.over_time)) + 0.5) * INTERVAL_PS / 1e6
+        panel.plot(times_us, one.over_time / GIB, color="#0072b2", drawstyle="steps-mid")
+        panel.axhline(one.mean / GIB, color="#555555", linewidth=1, linestyle="--")
+        panel.annotate(
+            f"mean {one.mean / GIB:.2f}",
+            (1, one.mean / GIB),
+            xycoords=("axes fraction", "data"),
+            xytext=(-4, 4),
+            textcoords="offset points",
+            ha="right",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
+        )
+        panel.set(title=one.placement, xlabel="time since the broadcast began, µs")
+        panel.spines[["top", "right"]].set_visible(False)
+    panels[0].set(ylabel="arriving outside the root's group, GiB/s", ylim=(0, None))
+    figure.savefig(FIGURE, dpi=160)
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    main()
