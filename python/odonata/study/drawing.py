@@ -20,6 +20,8 @@ from odonata.study.file import Figure, StudyFile
 
 #: Letters that fit side by side below a panel.
 _WIDEST = 40
+#: And in one line above it.
+_TITLE_LENGTH = 38
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 
 
@@ -192,8 +194,9 @@ class _Drawing:
         figure = self._figure
         facets = dict(zip(figure.facets, (column, row), strict=False))
         here = [c for c in self._cells if all(c.axes[k] == v for k, v in facets.items())]
-        title = ", ".join(f"{k.replace('_', ' ')}: {_text(v)}" for k, v in facets.items())
-        axes.set_title(title, fontsize=9)
+        names = [f"{k.replace('_', ' ')}: {_text(v)}" for k, v in facets.items()]
+        title = ", ".join(names)
+        axes.set_title(title if len(title) <= _TITLE_LENGTH else "\n".join(names), fontsize=9)
         places = self._places(here if not figure.share_y else self._cells)
         for number, value in enumerate(self._colours):
             chosen = {
