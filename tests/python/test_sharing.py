@@ -1,0 +1,33 @@
+"""The study of a victim and a bully: isolation protects, and not sharing is what costs nothing."""
+
+from pathlib import Path
+
+from odonata.cli.study import LIBRARY
+from odonata.study.cells import cells
+from odonata.study.file import StudyFile
+from odonata.study.run import run_sweep
+from odonata.study.sweep import Sweep
+
+STUDY = LIBRARY / "sharing.toml"
+
+
+def test_isolation_protects_under_minimal_routing(tmp_path: Path) -> None:
+    """Minimal routes between two groups use links of these two only (kaplan2017, section II)."""
+    study = StudyFile.from_file(STUDY)
+    table = run_sweep(Sweep(study, quick=True), tmp_path)
+    mean = {
+        tuple(
+            cell.axes[axis] for axis in ("network", "routing", "placement", "company")
+        ): cell.figure("mean")
+        for cell in cells(table, [axis.column for axis in study.axis], "latency_us")
+    }
+    for network in ("dragonfly", "dragonfly+"):
+        alone, shared = (
+            mean[network, "minimal", "isolated", company] for company in ("alone", "with the bully")
+        )
+        # Equal to the last message: no link has packets of both.
+        assert alone == shared
+        # With random nodes the two share links.
+        assert mean[network, "minimal", "random-node", "with the bully"] > (
+            1.05 * mean[network, "minimal", "random-node", "alone"]
+        )
