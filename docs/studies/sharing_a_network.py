@@ -17,8 +17,6 @@ import pandas as pd
 import study_files
 from marked import markdown, with_tables
 
-from odonata.study.intervals import interval
-
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "sharing-a-network.md"
 
@@ -69,13 +67,13 @@ def applications_table(runs: pd.DataFrame) -> str:
 
 
 def _cell(runs: pd.DataFrame, figure: str) -> str:
-    """Mean alone in µs; geometric mean of the ratios of pairs of runs, and half its interval."""
+    """Mean alone in µs; geometric mean, and extremes, of the ratios of pairs of runs."""
     alone = runs[runs.company == "alone"].set_index("seed")[figure]
     together = runs[runs.company != "alone"].set_index("seed")[figure]
-    known = interval([math.log(ratio) for ratio in together / alone])
-    ratio = math.exp(known.mean)
-    margin = "" if known.count == 1 else f" ± {ratio * math.expm1(known.half_width):.2g}"
-    return f"{alone.mean():.3g} × {ratio:.2f}{margin}"
+    ratios = (together / alone).tolist()
+    mean = math.exp(math.fsum(math.log(ratio) for ratio in ratios) / len(ratios))
+    extremes = f" ({min(ratios):.2f}–{max(ratios):.2f})" if len(ratios) > 1 else ""
+    return f"{alone.mean():.3g} × {mean:.2f}{extremes}"
 
 
 if __name__ == "__main__":
