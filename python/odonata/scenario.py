@@ -68,6 +68,12 @@ def _is_auto(value: Any) -> bool:
 class Simulation(Table):
     """How long and how finely to simulate."""
 
+    engine: Literal["packet", "flow"] = "packet"
+    """What simulates: every packet with its buffers and credits, or messages as flows that share
+    links max-min fairly, which is faster and coarser (see the page on the flow engine)."""
+    paths: Annotated[int, Field(ge=1, le=4096)] | None = None
+    """With `engine = "flow"`: paths that a message is spread over at most, as far as it has
+    packets. Default: 8."""
     packet: PositiveSize = Size("4 KiB")
     """Largest packet; messages are cut into packets of this size and a rest."""
     duration: PositiveDuration | None = None
@@ -103,6 +109,8 @@ class Simulation(Table):
     def normalised(self) -> dict[str, Any]:
         """The engine's form."""
         return {
+            "engine": self.engine,
+            "paths": self.paths,
             "packet_bytes": int(self.packet),
             "duration_ps": None if self.duration is None else int(self.duration),
             "warmup_ps": 0 if isinstance(self.warmup, str) else int(self.warmup),

@@ -1,10 +1,11 @@
 //! CPU time and finishing times of the flow engine alone where every node sends
 //! to others in turn, each message when the one before it has arrived:
-//! `cargo run --release -p odonata-flow --example in_turn -- MESSAGES BYTES [ROUTING] [PATHS] [DIRECTORY]`.
+//! `cargo run --release -p odonata-flow --example in_turn -- MESSAGES BYTES [ROUTING] [PATHS] [DIRECTORY] [latency]`.
 //!
 //! The network is a dragonfly of 1,024 nodes. With a directory, writes the
 //! links, every message's path and latency, and when it arrived, so that another
-//! simulator can be given the same and asked for its times.
+//! simulator can be given the same and asked for its times. `latency` as a sixth
+//! argument makes shares inverse to latencies, as SimGrid's model of TCP does.
 
 use std::collections::BTreeSet;
 use std::io::{BufWriter, Write};
@@ -21,6 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |n: usize, default: u64| arguments.get(n).map_or(Ok(default), |a| a.parse());
     let (messages, bytes, paths) = (number(0, 98)? as u32, number(1, 1_000_000)?, number(3, 1)?);
+    let by_latency = arguments.get(5).is_some_and(|how| how == "latency");
     let algorithm = match arguments.get(2).map_or("minimal", String::as_str) {
         "valiant" => Algorithm::Valiant { via: Via::Group },
         "ugal" => Algorithm::UgalGlobal(AdaptiveOptions::default()),
@@ -149,7 +151,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let to = orders[node as usize][sent[node as usize]];
             let id = transfers.begin(now, bytes as f64);
             for (path, weight) in &ways[node as usize] {
-                transfers.add_part(now, id, path, *weight);
+                // SimGrid's model of TCP: shares are inverse to latencies.
+                let weight = match by_latency {
+                    true => weight * 1e6 / latency.0 as f64,
+                    false => *weight,
+                };
+                transfers.add_part(now, id, path, weight);
                 if let Some((paths, _)) = &mut trace {
                     write!(paths, "{node} {to} {}", latency.0)?;
                     for step in path {

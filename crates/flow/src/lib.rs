@@ -2,10 +2,13 @@
 //! share links max-min fairly, not packets. Takes the same topologies, routing
 //! algorithms and job plans as the packet engine and measures what a flow has.
 
+pub mod demands;
 pub mod routes;
+mod run;
 pub mod share;
 pub mod transfers;
 
 pub use routes::{Delays, LinkNumbers, RouteError, Routes, Way};
+pub use run::{FlowConfig, FlowError, run};
 pub use share::{FairShare, FlowId, LinkId, Use};
 pub use transfers::{TransferId, Transfers};

@@ -148,6 +148,8 @@ pub struct Routes<'t> {
     choosing: Choosing,
     /// Paths drawn per message.
     paths: u32,
+    /// Share of the message of each of its parts.
+    part: f64,
     // Of the message last routed.
     uses: Vec<Use>,
     /// Ends of ways in `uses`.
@@ -207,7 +209,7 @@ impl<'t> Routes<'t> {
                     options,
                 }
             }
-            Algorithm::Fpar { .. } | Algorithm::QAdaptive(_) => {
+            Algorithm::Fpar { .. } | Algorithm::QAdaptive(_) | Algorithm::Tago { .. } => {
                 return Err(RouteError::NoFlows {
                     algorithm: spec.algorithm.name(),
                 });
@@ -225,6 +227,7 @@ impl<'t> Routes<'t> {
             },
             choosing,
             paths: paths.max(1),
+            part: 1.0,
             uses: Vec::new(),
             ends: Vec::new(),
             latency: Picoseconds::ZERO,
@@ -252,6 +255,7 @@ impl<'t> Routes<'t> {
         share: &FairShare,
     ) {
         let paths = u64::from(self.paths).min(bytes.div_ceil(packet)).max(1);
+        self.part = 1.0 / paths as f64;
         let head = self.walker.delays.head_bytes.min(bytes);
         self.uses.clear();
         self.ends.clear();
@@ -263,7 +267,7 @@ impl<'t> Routes<'t> {
                 Choosing::Oblivious(routing) => {
                     self.walker
                         .walk(routing, source, destination, share, &mut self.path);
-                    self.spread(1.0 / paths as f64);
+                    self.spread(self.part);
                 }
                 Choosing::Adaptive { .. } => {
                     self.choose(source, destination, share);
@@ -329,7 +333,7 @@ impl<'t> Routes<'t> {
             return;
         };
         let walker = &mut self.walker;
-        let own = 1.0 / self.paths as f64;
+        let own = self.part;
         let rate = |path: &[LinkId]| {
             let offer = |&link: &LinkId| {
                 let earlier = match self.own_mark[link.index()] == self.message {

@@ -33,6 +33,7 @@ pub mod checkpoint;
 mod collectives;
 mod cost;
 mod error;
+mod flow;
 mod inspect;
 mod jobs;
 mod load;

@@ -22,7 +22,7 @@ pub fn build_routing(scenario: &Scenario, topology: &Topology) -> Result<AnyRout
 }
 
 /// The network room's form of the routing table.
-fn routing_spec(spec: &spec::Routing, delay_ps: u64) -> Result<RoutingSpec, SpecError> {
+pub(crate) fn routing_spec(spec: &spec::Routing, delay_ps: u64) -> Result<RoutingSpec, SpecError> {
     check_options(spec)?;
     let via = match spec.via.unwrap_or(spec::Via::Group) {
         spec::Via::Group => routing::Via::Group,

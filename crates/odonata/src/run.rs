@@ -133,8 +133,19 @@ pub(crate) fn run_session(
         asked.precision,
         observer,
     );
+    let flow = scenario.simulation.engine == spec::Engine::Flow;
     let simulate = |state: Option<&mut dyn Read>, observer: &mut dyn Observer| {
         let call = || {
+            if flow {
+                return crate::flow::simulate(
+                    scenario,
+                    &topology,
+                    &config,
+                    &plans,
+                    &measurement,
+                    observer,
+                );
+            }
             let (topology, measurement) = (&topology, &measurement);
             run_any(
                 topology,
@@ -145,6 +156,7 @@ pub(crate) fn run_session(
                 state,
                 observer,
             )
+            .map_err(simulation_error)
         };
         measured(call)
     };
@@ -156,7 +168,7 @@ pub(crate) fn run_session(
             (outcome, cost.after(before))
         }
     };
-    let outcome = outcome.map_err(simulation_error)?;
+    let outcome = outcome?;
     Ok(Run {
         scenario: scenario.clone(),
         statistics: JobStatistics::all(&outcome.timeline, &plans, outcome.warmup, outcome.end),
@@ -184,6 +196,7 @@ fn check(scenario: &Scenario) -> Result<(), SpecError> {
     if simulation.threads == 0 {
         return Err(SpecError::value("simulation.threads", 0, "at least 1"));
     }
+    crate::flow::check(scenario)?;
     check_steady(scenario)?;
     match simulation.duration_ps {
         None => {
@@ -388,7 +401,7 @@ pub(crate) fn wants_arrivals(record: &spec::Record, class: &LinkClass) -> bool {
 }
 
 /// Parameters that the engine refuses are the scenario's.
-fn simulation_error(error: SimError) -> Error {
+pub(crate) fn simulation_error(error: SimError) -> Error {
     match &error {
         SimError::Parameter {
             parameter,

@@ -12,6 +12,8 @@ pub use config::{
     Arbitration, ArrivalRecords, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobLoad,
     JobPlan, Measurement, MessageRecords, NicModel, Protocol, RouterModel, Switching,
 };
+pub use engine::matching::{Arrived, Envelope, Matching, Posted, Wanted};
+pub use engine::timeline::TimelineCollector;
 pub use engine::{resume, run, run_any};
 pub use error::{SimError, StuckPacket};
 pub use histogram::Histogram;

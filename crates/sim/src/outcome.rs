@@ -115,7 +115,8 @@ pub struct RankTimes {
 }
 
 impl RankTimes {
-    pub(crate) fn add(
+    /// Adds a while in which a rank did one thing.
+    pub fn add(
         &mut self,
         activity: RankActivity,
         collective: Option<CollectiveKind>,
@@ -370,7 +371,7 @@ impl Activity {
 
 impl MessageRecord {
     /// Messages are listed in ascending order of this.
-    pub(crate) fn order(&self) -> (Picoseconds, NodeId, NodeId, u32, u32, Picoseconds) {
+    pub fn order(&self) -> (Picoseconds, NodeId, NodeId, u32, u32, Picoseconds) {
         (
             self.delivered,
             self.destination,

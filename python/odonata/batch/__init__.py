@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from odonata.batch.joblog import JobLog, generate_job_log, read_job_log
+from odonata.batch.network import Mix, Network, SharedLinks, SpeedUps
 from odonata.batch.options import Multifactor, Window
 from odonata.batch.schedules import Schedule, recorded_schedule, save_schedules, schedule
 
 __all__ = [
     "JobLog",
+    "Mix",
     "Multifactor",
+    "Network",
     "Schedule",
+    "SharedLinks",
+    "SpeedUps",
     "Window",
     "generate_job_log",
     "read_job_log",

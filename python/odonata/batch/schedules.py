@@ -28,6 +28,7 @@ from odonata.errors import JobLogError
 from odonata.results import appearing_at_once, check_output_directory, write_json
 
 if TYPE_CHECKING:
+    from odonata.batch.network import Network
     from odonata.batch.plots import SchedulePlots
 
 #: What became of a job, and how it came to start, by the engine's codes.
@@ -91,6 +92,7 @@ def schedule(
     share_processors: int | None = None,
     grap_groups: int | None = None,
     grap_balance: bool = False,
+    network: Network | None = None,
     windows: Sequence[Window] = (),
     tau: str | int = "10 s",
     interval: str | int = "1 min",
@@ -120,6 +122,8 @@ def schedule(
             dragonfly, as equal as possible; by default any free nodes will do.
         grap_balance: Spread large jobs equally over their groups (minimal balance), not
             adaptively.
+        network: What slows jobs down or makes them faster, such as
+            :class:`~odonata.batch.SpeedUps`; by default they run as long as the log says.
         windows: Maintenance and reservations.
         tau: Least run time in the bounded slowdown.
         interval: Of the rows of :attr:`Schedule.occupancy`.
@@ -146,6 +150,7 @@ def schedule(
         "cut_larger": cut_larger,
         "share_processors": share_processors,
         "grap": (None if grap_groups is None else {"groups": grap_groups, "balance": grap_balance}),
+        "network": None if network is None else network.for_engine(),
         "windows": windows_for_engine(windows),
         "tau_s": seconds("tau", tau),
         "interval_s": seconds("interval", interval),
@@ -262,8 +267,10 @@ def _jobs(columns: Mapping[str, Any]) -> pa.Table:
             labels = pa.array(FATES if name == "fate" else STARTED)
             indices = pa.array(values, pa.int8(), mask=values < 0)
             arrays[name] = pa.DictionaryArray.from_arrays(indices, labels)
-        elif name in ("id", "user", "reason"):
+        elif name in ("id", "user", "reason", "traffic"):
             arrays[name] = pa.array([text or None for text in values], pa.string())
+        elif name == "communication_share":
+            arrays[name] = pa.array(values, pa.float64())
         elif name in ("nodes", "submit_s"):
             arrays[name] = pa.array(values, pa.int64())
         else:

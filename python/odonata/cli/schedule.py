@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from odonata.cli.log import log_options, print_report, read_log
+from odonata.cli.network import NetworkOptions, network_options
 from odonata.cli.shared import (
     debug_option,
     json_option,
@@ -109,6 +110,7 @@ _ORDERS = ("fcfs", "sjf", "ljf", "smallest", "largest", "wfp", "multifactor")
     is_flag=True,
     help="Large jobs are spread equally over their groups, not adaptively.",
 )
+@network_options
 @click.option(
     "--maintenance",
     multiple=True,
@@ -180,6 +182,14 @@ def schedule(
     as_json: bool,
     no_plots: bool,
     quiet: bool,
+    network: str,
+    mix: tuple[str, ...],
+    mpi_share: str | None,
+    speed_ups: Path | None,
+    machine: Path | None,
+    injection: str | None,
+    placement: str | None,
+    network_seed: int | None,
     **how: Any,
 ) -> None:
     """Simulate when the jobs of a log start on a machine; leave tables and pictures.
@@ -203,6 +213,9 @@ def schedule(
     from odonata.batch.options import Multifactor, window
     from odonata.results import check_output_directory, unused_directory
 
+    chosen = NetworkOptions(
+        network, mix, mpi_share, speed_ups, machine, injection, placement, network_seed
+    ).read()
     console = progress_terminal()
     with console.status(f"Reading {log.name}"):
         read = read_log(log, machine_nodes=nodes, **how)
@@ -236,6 +249,7 @@ def schedule(
                 share_processors=share,
                 grap_groups=grap,
                 grap_balance=grap_balance,
+                network=chosen,
                 windows=windows,
                 tau=tau,
                 interval=interval,

@@ -6,6 +6,7 @@ use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{Fate, Occupancy, Schedule, Started};
 use odonata_scheduler::log::{Job, JobLog, Label, Status};
 
+use super::network::Planned;
 use super::refused;
 use crate::error::Error;
 use crate::tables::{Column, Table};
@@ -214,6 +215,10 @@ pub(super) fn schedule_table(log: &JobLog, schedule: &Schedule) -> Table {
         i64s(&mut rows.iter().map(|row| seconds(row.run()))),
     );
     add(
+        "log_run_s",
+        i64s(&mut rows.iter().map(|row| job(row.job).run.0)),
+    );
+    add(
         "requested_s",
         i64s(&mut rows.iter().map(|row| seconds(job(row.job).requested))),
     );
@@ -255,6 +260,24 @@ pub(super) fn schedule_table(log: &JobLog, schedule: &Schedule) -> Table {
     });
     add("reason", Column::Text(reasons.collect()));
     table
+}
+
+/// What each job of a schedule does on its network, if there is one.
+pub(super) fn add_communication(table: &mut Table, planned: &Planned) {
+    if planned.jobs.is_empty() {
+        return;
+    }
+    let shares = planned.jobs.iter().map(|job| job.share);
+    let traffics = planned.jobs.iter().map(|job| {
+        let number = job.traffic.map(|traffic| traffic as usize);
+        number.map_or(String::new(), |number| planned.traffics[number].clone())
+    });
+    let share = Column::F64(shares.collect());
+    table
+        .columns
+        .push(("communication_share".to_owned(), share));
+    let traffic = Column::Text(traffics.collect());
+    table.columns.push(("traffic".to_owned(), traffic));
 }
 
 /// Occupancy as a table, a row per interval.

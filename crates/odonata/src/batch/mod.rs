@@ -2,6 +2,7 @@
 //! scheduler room for the Python package.
 
 mod columns;
+mod network;
 mod report;
 mod spec;
 
@@ -11,7 +12,7 @@ use std::path::Path;
 use odonata_placement::grap::GrapMode;
 use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{
-    GrapMachine, Pool, Schedule, Share, SimulationError, occupancy, simulate, size_classes,
+    GrapMachine, Pool, Schedule, Share, SimulationError, occupancy, simulate_with, size_classes,
     summarise,
 };
 pub use odonata_scheduler::log::{JobLog, Report};
@@ -19,11 +20,13 @@ use odonata_scheduler::log::{Scaling, read_log, scale, write_swf};
 use serde_json::{Value, json};
 
 pub use columns::{LogColumns, log_from_columns, log_table};
+pub use network::{FlowSpec, LevelSpec, MixSpec, NetworkSpec, ShareSpec, SpeedUpSpec};
 pub use report::{log_meta, report_json};
 pub use spec::{GenerateSpec, ReadSpec, ScaleSpec, ScheduleSpec};
 
 use crate::error::{Error, SpecError};
 use crate::tables::Table;
+use network::Planned;
 
 /// A log cannot be read, made or scheduled as asked.
 fn refused(error: impl std::fmt::Display) -> Error {
@@ -98,9 +101,14 @@ pub fn schedule_jobs(
             ))
         })?,
     };
+    let mut planned = match &spec.network {
+        None => Planned::none(),
+        Some(network) => Planned::new(log, spec.nodes, network)?,
+    };
+    let network = &mut *planned.network;
     let started = cpu_time::ThreadTime::now();
     let schedule = match spec.grap {
-        None => simulate(log, &Pool::new(capacity), &options, progress),
+        None => simulate_with(log, &Pool::new(capacity), &options, network, progress),
         Some(grap) => {
             check_groups(spec, grap.groups)?;
             let mode = if grap.balance {
@@ -110,7 +118,7 @@ pub fn schedule_jobs(
             };
             let modes = vec![mode; log.jobs.len()];
             let machine = GrapMachine::equal_groups(capacity, grap.groups, modes);
-            simulate(log, &machine, &options, progress)
+            simulate_with(log, &machine, &options, network, progress)
         }
     };
     let schedule = schedule.map_err(|error| match error {
@@ -123,6 +131,7 @@ pub fn schedule_jobs(
     })?;
     let cpu_seconds = started.elapsed().as_secs_f64();
     let mut reported = report_schedule(log, &schedule, spec);
+    columns::add_communication(&mut reported.tables[0], &planned);
     if let Value::Object(meta) = &mut reported.meta {
         let cost = json!({"cpu_seconds": cpu_seconds, "passes": schedule.passes});
         meta.insert("cost".to_owned(), cost);

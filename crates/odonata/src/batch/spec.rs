@@ -7,6 +7,7 @@ use odonata_scheduler::batch::{
 use odonata_scheduler::log::{Format, Kind, LublinFeitelson, ReadOptions};
 use serde::Deserialize;
 
+use super::network::NetworkSpec;
 use super::refused;
 use crate::error::{Error, SpecError};
 
@@ -266,6 +267,9 @@ pub struct ScheduleSpec {
     /// Placement by GRAP; by default any free nodes will do.
     #[serde(default)]
     pub grap: Option<GrapSpec>,
+    /// What slows jobs down or makes them faster; by default nothing does.
+    #[serde(default)]
+    pub network: Option<NetworkSpec>,
     /// Maintenance and reservations.
     pub windows: Vec<WindowSpec>,
     /// Least run time in the bounded slowdown.

@@ -53,10 +53,25 @@ fn default_seed() -> u64 {
     1
 }
 
+/// What simulates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Engine {
+    /// Packets, buffers, credits.
+    Packet,
+    /// Flows that share links max-min fairly.
+    Flow,
+}
+
 /// How long and how finely to simulate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Simulation {
+    /// What simulates.
+    pub engine: Engine,
+    /// With [`Engine::Flow`]: paths that a message is spread over at most; `None`:
+    /// the default.
+    pub paths: Option<u32>,
     /// Largest packet; messages are cut into packets of this size and a rest.
     pub packet_bytes: u64,
     /// Simulated time at which the run stops; `None`: when every job with a
@@ -80,6 +95,8 @@ impl Default for Simulation {
     /// Packets of 4 KiB, no warm-up, one thread.
     fn default() -> Self {
         Self {
+            engine: Engine::Packet,
+            paths: None,
             packet_bytes: 4096,
             duration_ps: None,
             warmup_ps: 0,

@@ -16,9 +16,12 @@ use super::partition::EntityMap;
 
 /// What a message says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Envelope {
+pub struct Envelope {
+    /// Where it matches.
     pub context: Context,
+    /// Sending rank.
     pub source: u32,
+    /// Its tag.
     pub tag: u32,
 }
 
@@ -31,9 +34,10 @@ impl Hash for Envelope {
 
 /// A message, or the request of one, that has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) enum Arrived {
+pub enum Arrived {
     /// All of it.
     Message {
+        /// Size.
         bytes: u64,
         /// When it was sent.
         created: u64,
@@ -47,7 +51,8 @@ pub(super) enum Arrived {
 
 /// A receive that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Posted {
+pub struct Posted {
+    /// The rank's name for it.
     pub request: RequestId,
     /// Processor that takes the message in.
     pub processor: u8,
@@ -55,9 +60,12 @@ pub(super) struct Posted {
 
 /// Which messages a receive takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Wanted {
+pub struct Wanted {
+    /// Where it matches.
     pub context: Context,
+    /// Sending rank; `None`: any.
     pub source: Option<u32>,
+    /// Tag; `None`: any.
     pub tag: Option<u32>,
 }
 
@@ -132,7 +140,7 @@ type Lines = EntityMap<Envelope, Unmatched>;
 
 /// The receives and messages of one rank that wait for each other.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Matching {
+pub struct Matching {
     /// Receives that name sender and tag, and messages.
     #[serde(with = "sorted_map")]
     lines: Lines,

@@ -10,7 +10,7 @@ mod crossbar;
 mod deadlock;
 mod driver;
 mod endpoint;
-mod matching;
+pub(crate) mod matching;
 mod measure;
 mod memory;
 mod packets;
@@ -19,7 +19,7 @@ mod probe;
 mod queues;
 mod ranks;
 mod shared;
-mod timeline;
+pub(crate) mod timeline;
 
 use std::cell::Cell;
 use std::io::Read;

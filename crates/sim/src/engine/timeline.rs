@@ -11,7 +11,7 @@ const FIRST_BIN_PS: u64 = 1_000;
 
 /// Collects activity per bin and job.
 #[derive(Clone, Debug)]
-pub(super) struct TimelineCollector {
+pub struct TimelineCollector {
     jobs: usize,
     bin_ps: u64,
     fixed: bool,
@@ -25,6 +25,8 @@ pub(super) struct TimelineCollector {
 }
 
 impl TimelineCollector {
+    /// Of so many jobs; `bin` is the width, or chosen: it doubles whenever there are
+    /// more than 1,024 bins.
     pub fn new(jobs: usize, bin: Option<Picoseconds>) -> Self {
         Self {
             jobs,
@@ -91,11 +93,13 @@ impl TimelineCollector {
         self.activity.truncate(bins.div_ceil(2) * self.jobs);
     }
 
+    /// Bytes leave their node.
     #[inline]
     pub fn inject(&mut self, time: u64, job: u32, bytes: u64) {
         self.at(time, job).injected_bytes += bytes;
     }
 
+    /// Bytes arrive.
     #[inline]
     pub fn deliver(&mut self, time: u64, job: u32, bytes: u64) {
         self.at(time, job).delivered_bytes += bytes;

@@ -1,0 +1,302 @@
+//! The protocol that messages follow, as in the packet engine: eager up to a limit,
+//! asked for first beyond it; requests, grants, questions and acknowledgements take
+//! the time that they take in an empty network.
+
+use odonata_load::{Context, RequestId};
+use odonata_sim::{Arrived, Envelope, Posted};
+use odonata_units::Bytes;
+
+use super::driver::Driver;
+use super::ranks::{Sending, Task};
+
+/// What a message is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Of an open-loop source.
+    Open,
+    /// Sent without asking.
+    Eager,
+    /// Asks whether a long message may be sent.
+    Request,
+    /// That it may.
+    Grant,
+    /// A long message.
+    Granted,
+    /// Writes into another rank's memory.
+    Put,
+    /// That it has been written.
+    Acknowledge,
+    /// Asks for a part of another rank's memory.
+    Ask,
+    /// That part.
+    Answer,
+}
+
+impl Kind {
+    /// Whether it carries nothing of the program's.
+    pub fn is_control(self) -> bool {
+        matches!(
+            self,
+            Self::Request | Self::Grant | Self::Acknowledge | Self::Ask
+        )
+    }
+}
+
+/// A message on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Message {
+    pub kind: Kind,
+    pub job: u32,
+    pub source_rank: u32,
+    pub destination_rank: u32,
+    pub bytes: u64,
+    /// When the sender wanted to send it.
+    pub created: u64,
+    pub envelope: Envelope,
+    pub sequence: u32,
+    /// Of a long message at its sender, or the request that it will complete.
+    pub handle: u32,
+    /// Of a question: bytes that are asked for.
+    pub asked: u64,
+    /// Completed at the sender when the last byte has left the node.
+    pub request: Option<RequestId>,
+    /// From leaving the node to arriving.
+    pub latency: u64,
+    pub routers: u32,
+    /// Waits for those before it at its interface.
+    pub serial: bool,
+    /// Stays within its node.
+    pub local: bool,
+    /// Not yet delivered.
+    pub is_there: bool,
+}
+
+impl Message {
+    pub fn new(kind: Kind, job: u32, bytes: u64, created: u64) -> Self {
+        let envelope = Envelope {
+            context: Context::default(),
+            source: 0,
+            tag: 0,
+        };
+        Self {
+            kind,
+            job,
+            source_rank: 0,
+            destination_rank: 0,
+            bytes,
+            created,
+            envelope,
+            sequence: 0,
+            handle: 0,
+            asked: 0,
+            request: None,
+            latency: 0,
+            routers: 0,
+            serial: false,
+            local: false,
+            is_there: true,
+        }
+    }
+}
+
+impl Driver<'_> {
+    /// A message between ranks has arrived.
+    pub(super) fn received(&mut self, message: &Message) {
+        let first = self.first_rank[message.job as usize];
+        let sender = first + message.source_rank;
+        let receiver = first + message.destination_rank;
+        let now = self.now;
+        match message.kind {
+            Kind::Open => {}
+            Kind::Eager | Kind::Request => {
+                let what = match message.kind {
+                    Kind::Request => Arrived::Request {
+                        handle: message.handle,
+                    },
+                    _ => Arrived::Message {
+                        bytes: message.bytes,
+                        created: message.created,
+                    },
+                };
+                let mut matched = Vec::new();
+                let matching = &mut self.ranks[receiver as usize].matching;
+                matching.arrive(
+                    message.envelope,
+                    message.sequence,
+                    what,
+                    |envelope, what, posted| matched.push((envelope, what, posted)),
+                );
+                for (envelope, what, posted) in matched {
+                    self.matched(receiver, envelope, what, posted);
+                }
+                if message.local {
+                    // Within a node the sender is done when the message is there.
+                    if let Some(request) = message.request {
+                        self.complete(sender, request);
+                        self.advance(sender);
+                    }
+                }
+            }
+            Kind::Granted => {
+                let key = (message.source_rank, message.handle);
+                let posted = self.ranks[receiver as usize].granted.remove(&key);
+                if let Some(posted) = posted {
+                    self.take_in(receiver, posted, message.bytes);
+                }
+            }
+            Kind::Grant => {
+                // The receiver of the grant sends the long message.
+                let held = self.ranks[receiver as usize].held.remove(&message.handle);
+                if let Some(held) = held {
+                    self.send_data(receiver, &held, Kind::Granted, message.handle, 0);
+                }
+            }
+            Kind::Put if message.local => {
+                self.complete(sender, RequestId(message.handle));
+                self.advance(sender);
+                return;
+            }
+            Kind::Put => {
+                let control = self.protocol(receiver).control;
+                self.send(Message {
+                    source_rank: message.destination_rank,
+                    destination_rank: message.source_rank,
+                    handle: message.handle,
+                    ..Message::new(Kind::Acknowledge, message.job, control.0, now)
+                });
+            }
+            Kind::Ask => self.answer(receiver, message.source_rank, message.asked, message.handle),
+            Kind::Acknowledge | Kind::Answer => {
+                self.complete(receiver, RequestId(message.handle));
+            }
+        }
+        self.advance(receiver);
+    }
+
+    /// A message, or the request of one, has met its receive.
+    pub(super) fn matched(&mut self, rank: u32, envelope: Envelope, what: Arrived, posted: Posted) {
+        match what {
+            Arrived::Message { bytes, .. } => self.take_in(rank, posted, bytes),
+            Arrived::Request { handle } => {
+                let key = (envelope.source, handle);
+                self.ranks[rank as usize].granted.insert(key, posted);
+                let overhead = self.protocol(rank).receive_overhead;
+                let task = Task::Grant {
+                    handle,
+                    to: envelope.source,
+                };
+                self.occupy(rank, posted.processor, overhead, task);
+            }
+        }
+    }
+
+    /// A rank takes in a message that has arrived: its receive completes after the
+    /// overhead.
+    fn take_in(&mut self, rank: u32, posted: Posted, bytes: u64) {
+        let overhead = self.protocol(rank).receive_overhead_of(Bytes(bytes));
+        self.occupy(
+            rank,
+            posted.processor,
+            overhead,
+            Task::TakeIn(posted.request),
+        );
+    }
+
+    /// Starts a send of a program, at once or by a request.
+    pub(super) fn begin_send(&mut self, rank: u32, sending: Sending) {
+        let (job, me) = (
+            self.ranks[rank as usize].job,
+            self.ranks[rank as usize].rank,
+        );
+        let (from, to) = (self.node_of(job, me), self.node_of(job, sending.to));
+        let protocol = self.protocol(rank);
+        let limit = protocol.eager_limit;
+        let control = protocol.control.0;
+        let asks = limit.is_some_and(|limit| sending.bytes > limit.0) && from != to;
+        let own = &mut self.ranks[rank as usize];
+        let sequence = own.matching.number(sending.envelope.context, sending.to);
+        self.count_created(job, Bytes(sending.bytes), sending.created);
+        self.count_traffic(rank, sending.to, sending.bytes);
+        if !asks {
+            self.send_data(rank, &sending, Kind::Eager, 0, sequence);
+            return;
+        }
+        let own = &mut self.ranks[rank as usize];
+        let handle = own.next_handle;
+        own.next_handle = handle.wrapping_add(1);
+        own.held.insert(handle, sending);
+        self.send(Message {
+            source_rank: me,
+            destination_rank: sending.to,
+            envelope: sending.envelope,
+            sequence,
+            handle,
+            ..Message::new(Kind::Request, job, control, self.now)
+        });
+    }
+
+    fn send_data(&mut self, rank: u32, sending: &Sending, kind: Kind, handle: u32, sequence: u32) {
+        let own = &self.ranks[rank as usize];
+        self.send(Message {
+            source_rank: own.rank,
+            destination_rank: sending.to,
+            envelope: sending.envelope,
+            sequence,
+            handle,
+            request: Some(sending.request),
+            ..Message::new(kind, own.job, sending.bytes, sending.created)
+        });
+    }
+
+    /// Writes into another rank's memory.
+    pub(super) fn put(&mut self, rank: u32, to: u32, bytes: u64, request: RequestId, created: u64) {
+        let (job, me) = (
+            self.ranks[rank as usize].job,
+            self.ranks[rank as usize].rank,
+        );
+        self.count_created(job, Bytes(bytes), created);
+        self.count_traffic(rank, to, bytes);
+        self.send(Message {
+            source_rank: me,
+            destination_rank: to,
+            handle: request.0,
+            ..Message::new(Kind::Put, job, bytes, created)
+        });
+    }
+
+    /// Asks for a part of another rank's memory; within a node it comes without.
+    pub(super) fn ask(&mut self, rank: u32, from: u32, bytes: u64, request: RequestId) {
+        let (job, me) = (
+            self.ranks[rank as usize].job,
+            self.ranks[rank as usize].rank,
+        );
+        if self.node_of(job, me) == self.node_of(job, from) {
+            let other = self.first_rank[job as usize] + from;
+            self.answer(other, me, bytes, request.0);
+            return;
+        }
+        let control = self.protocol(rank).control.0;
+        self.send(Message {
+            source_rank: me,
+            destination_rank: from,
+            handle: request.0,
+            asked: bytes,
+            ..Message::new(Kind::Ask, job, control, self.now)
+        });
+    }
+
+    fn answer(&mut self, rank: u32, to: u32, bytes: u64, handle: u32) {
+        let (job, me) = (
+            self.ranks[rank as usize].job,
+            self.ranks[rank as usize].rank,
+        );
+        self.count_created(job, Bytes(bytes), self.now);
+        self.count_traffic(rank, to, bytes);
+        self.send(Message {
+            source_rank: me,
+            destination_rank: to,
+            handle,
+            ..Message::new(Kind::Answer, job, bytes, self.now)
+        });
+    }
+}

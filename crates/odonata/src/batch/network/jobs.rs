@@ -1,0 +1,220 @@
+//! What every job of a log does on the network: drawn from stated distributions,
+//! by (seed, number of the job), so that no draw depends on another job.
+
+use odonata_scheduler::batch::size_classes;
+use odonata_scheduler::log::JobLog;
+use odonata_units::random::{Purpose, StreamKey};
+use serde::Deserialize;
+
+use super::{NetworkSpec, wrong};
+use crate::error::Error;
+
+/// Counters of a job's draws.
+const TRAFFIC: u32 = 0;
+const SHARE: u32 = 1;
+
+/// How much of their run time jobs communicate.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ShareSpec {
+    /// What the log says; where it says nothing the mean of the jobs of that size
+    /// class (powers of two) of which it does, or of all.
+    Log,
+    /// All jobs the same.
+    Fixed(f64),
+    /// Uniformly distributed between these.
+    Between(f64, f64),
+}
+
+/// The traffic of jobs of some size.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MixSpec {
+    /// Fewest nodes.
+    pub from: u32,
+    /// Most nodes.
+    pub to: u32,
+    /// Traffics and their shares of the jobs, in any unit.
+    pub shares: Vec<(String, f64)>,
+}
+
+/// What a job does on the network.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::batch) struct Communication {
+    /// Share of its run time in the log.
+    pub share: f64,
+    /// Which traffic; none: it does not use the network.
+    pub traffic: Option<u32>,
+}
+
+/// Draws it for all jobs; and the names of traffics.
+pub(super) fn communications(
+    log: &JobLog,
+    spec: &NetworkSpec,
+) -> Result<(Vec<Communication>, Vec<String>), Error> {
+    let key = StreamKey::new(spec.seed, Purpose::Destination);
+    let share = shares(log, spec.communication_share, key)?;
+    let mut traffics: Vec<String> = vec![];
+    for class in &spec.mix {
+        let total: f64 = class.shares.iter().map(|(_, share)| share).sum();
+        let sound = |&(_, share): &(String, f64)| share.is_finite() && share >= 0.0;
+        if class.from > class.to || !class.shares.iter().all(sound) || total <= 0.0 {
+            let found = format!("{}..{} nodes: {:?}", class.from, class.to, class.shares);
+            let allowed =
+                "a first size no larger than the last, and shares from 0 that are not all 0";
+            return Err(wrong("mix", found, allowed));
+        }
+        for (name, _) in &class.shares {
+            if !traffics.contains(name) {
+                traffics.push(name.clone());
+            }
+        }
+    }
+    let traffic = |index: usize| {
+        let nodes = log.jobs[index].nodes;
+        let mut classes = spec.mix.iter();
+        let class = classes.find(|class| (class.from..=class.to).contains(&nodes))?;
+        let total: f64 = class.shares.iter().map(|(_, share)| share).sum();
+        let mut left = key.unit(index as u64, TRAFFIC) * total;
+        let drawn = class.shares.iter().find(|(_, share)| {
+            left -= share;
+            left < 0.0
+        });
+        let (name, _) = drawn.or(class.shares.last())?;
+        let number = traffics.iter().position(|known| known == name)?;
+        Some(number as u32)
+    };
+    let jobs = share
+        .into_iter()
+        .enumerate()
+        .map(|(index, share)| Communication {
+            share,
+            traffic: traffic(index),
+        });
+    Ok((jobs.collect(), traffics))
+}
+
+/// Every job's share of communication.
+fn shares(log: &JobLog, spec: ShareSpec, key: StreamKey) -> Result<Vec<f64>, Error> {
+    let jobs = &log.jobs;
+    let bad = |found: f64| wrong("communication_share", found, "a number from 0 to 1");
+    let check = |share: f64| match (0.0..=1.0).contains(&share) {
+        true => Ok(share),
+        false => Err(bad(share)),
+    };
+    match spec {
+        ShareSpec::Fixed(share) => Ok(vec![check(share)?; jobs.len()]),
+        ShareSpec::Between(low, high) => {
+            let (low, high) = (check(low)?, check(high)?);
+            if low > high {
+                let found = format!("{low}..{high}");
+                let allowed = "a smaller number before a larger one";
+                return Err(wrong("communication_share", found, allowed));
+            }
+            let draw = |job: usize| low + (high - low) * key.unit(job as u64, SHARE);
+            Ok((0..jobs.len()).map(draw).collect())
+        }
+        ShareSpec::Log => {
+            let known = |job: &odonata_scheduler::log::Job| {
+                job.communication_share
+                    .filter(|share| (0.0..=1.0).contains(share))
+            };
+            let largest = jobs.iter().map(|job| job.nodes).max().unwrap_or(1);
+            let classes = size_classes(largest);
+            let class = |nodes: u32| nodes.max(1).ilog2() as usize;
+            let mut sums = vec![(0.0, 0u32); classes.len()];
+            for job in jobs {
+                if let Some(share) = known(job) {
+                    let (sum, count) = &mut sums[class(job.nodes)];
+                    *sum += share;
+                    *count += 1;
+                }
+            }
+            let (sum, count) = sums
+                .iter()
+                .fold((0.0, 0), |(sum, count), of| (sum + of.0, count + of.1));
+            if count == 0 && !jobs.is_empty() {
+                let allowed = "a share, or two between which it is drawn: this log says of no job \
+                               how much it communicates";
+                return Err(wrong("communication_share", "log", allowed));
+            }
+            let mean = |job: &odonata_scheduler::log::Job| match sums[class(job.nodes)] {
+                (_, 0) => sum / f64::from(count),
+                (sum, count) => sum / f64::from(count),
+            };
+            let of = |job| known(job).unwrap_or_else(|| mean(job));
+            Ok(jobs.iter().map(of).collect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use odonata_scheduler::Seconds;
+    use odonata_scheduler::log::Job;
+
+    use super::*;
+    use crate::batch::network::LevelSpec;
+
+    fn log(jobs: &[(u32, Option<f64>)]) -> JobLog {
+        let mut log = JobLog::default();
+        for &(nodes, share) in jobs {
+            let mut job = Job::new("job", Seconds(0), Seconds(100), nodes);
+            job.communication_share = share;
+            log.jobs.push(job);
+        }
+        log
+    }
+
+    fn spec(communication_share: ShareSpec, shares: &[(&str, f64)]) -> NetworkSpec {
+        let shares = shares.iter().map(|&(name, share)| (name.to_owned(), share));
+        NetworkSpec {
+            communication_share,
+            mix: vec![MixSpec {
+                from: 2,
+                to: 1000,
+                shares: shares.collect(),
+            }],
+            seed: 1,
+            level: LevelSpec::Table { speed_ups: vec![] },
+        }
+    }
+
+    #[test]
+    fn unknown_shares_are_the_mean_of_their_size() {
+        // Sizes 4 to 7 have a mean of 0.3; of size 1 nothing is known, the mean of
+        // all is (0.2 + 0.4 + 0.9) / 3 = 0.5.
+        let log = log(&[
+            (4, Some(0.2)),
+            (7, Some(0.4)),
+            (6, None),
+            (1, None),
+            (64, Some(0.9)),
+        ]);
+        let (jobs, _) = communications(&log, &spec(ShareSpec::Log, &[("a", 1.0)])).unwrap();
+        let shares: Vec<f64> = jobs
+            .iter()
+            .map(|job| (job.share * 1e9).round() / 1e9)
+            .collect();
+        assert_eq!(shares, [0.2, 0.4, 0.3, 0.5, 0.9]);
+        assert_eq!(jobs[3].traffic, None);
+        assert_eq!(jobs[0].traffic, Some(0));
+    }
+
+    #[test]
+    fn traffic_is_drawn_by_its_shares() {
+        // 10,000 jobs, of which 70 % on average: a standard deviation of 46 jobs.
+        let log = log(&[(8, None); 10_000]);
+        let spec = spec(
+            ShareSpec::Between(0.2, 0.4),
+            &[("often", 7.0), ("rare", 3.0)],
+        );
+        let (jobs, names) = communications(&log, &spec).unwrap();
+        assert_eq!(names, ["often", "rare"]);
+        let often = jobs.iter().filter(|job| job.traffic == Some(0)).count();
+        assert!((6800..7200).contains(&often), "{often}");
+        let mean: f64 = jobs.iter().map(|job| job.share).sum::<f64>() / 1e4;
+        assert!((mean - 0.3).abs() < 0.003, "{mean}");
+        assert!(jobs.iter().all(|job| (0.2..0.4).contains(&job.share)));
+    }
+}

@@ -1,0 +1,90 @@
+//! Scenarios on the flow engine.
+
+use odonata_flow::{FlowConfig, FlowError, RouteError};
+use odonata_network::Topology;
+use odonata_sim::{EngineConfig, JobPlan, Measurement, Observer, Outcome};
+
+use crate::error::{Error, SpecError};
+use crate::routing::routing_spec;
+use crate::run::simulation_error;
+use crate::spec::{Engine, Scenario};
+
+/// Paths that a message is spread over at most where a scenario does not say.
+const DEFAULT_PATHS: u32 = 8;
+
+/// Refuses what only one of the engines has.
+pub(crate) fn check(scenario: &Scenario) -> Result<(), SpecError> {
+    let simulation = &scenario.simulation;
+    if simulation.engine == Engine::Packet {
+        return match simulation.paths {
+            None => Ok(()),
+            Some(paths) => Err(SpecError::value(
+                "simulation.paths",
+                paths,
+                "only with engine = \"flow\"; packets find theirs one by one",
+            )),
+        };
+    }
+    if simulation.paths == Some(0) {
+        return Err(SpecError::value("simulation.paths", 0, "at least 1"));
+    }
+    let refused = [
+        (
+            "simulation.warmup",
+            simulation.detect_warmup,
+            "\"auto\"",
+            "a time",
+        ),
+        (
+            "simulation.precision",
+            simulation.precision.is_some(),
+            "a share",
+            "nothing, as its runs cannot be paused",
+        ),
+        (
+            "simulation.threads",
+            simulation.threads > 1,
+            "several",
+            "1, as flows share links all over the network",
+        ),
+    ];
+    match refused.into_iter().find(|&(_, given, ..)| given) {
+        None => Ok(()),
+        Some((key, _, found, allowed)) => {
+            let allowed = format!("with engine = \"flow\" {allowed}");
+            Err(SpecError::value(key, found, allowed))
+        }
+    }
+}
+
+/// Simulates the jobs of a scenario as flows.
+pub(crate) fn simulate(
+    scenario: &Scenario,
+    topology: &Topology,
+    config: &EngineConfig,
+    jobs: &[JobPlan],
+    measurement: &Measurement,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, Error> {
+    let network = &scenario.network;
+    let routing = routing_spec(&network.routing, network.router.delay_ps)?;
+    let config = FlowConfig {
+        packet: config.packet,
+        paths: scenario.simulation.paths.unwrap_or(DEFAULT_PATHS),
+        router: config.router,
+        nic: config.nic,
+        seed: config.seed,
+    };
+    odonata_flow::run(topology, &routing, &config, jobs, measurement, observer).map_err(|error| {
+        match error {
+            FlowError::Simulation(error) => simulation_error(error),
+            FlowError::Route(error) => {
+                let key = match error {
+                    RouteError::Threshold => "threshold",
+                    _ => "algorithm",
+                };
+                SpecError::new(format!("network.routing.{key}"), error.to_string()).into()
+            }
+        }
+    })
+}

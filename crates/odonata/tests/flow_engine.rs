@@ -1,0 +1,171 @@
+//! Scenarios on the flow engine, beside the packet engine and closed forms.
+
+use std::ops::ControlFlow;
+
+use odonata::spec::{
+    Dragonfly, Engine, Family, Job, Load, Motif, MotifKind, Network, Offered, Pattern, Routing,
+    Traffic,
+};
+use odonata::{Error, Progress, Run, Scenario, run};
+
+fn scenario(load: Load) -> Scenario {
+    // 9 groups of 4 routers with 2 nodes each, one link between every two groups.
+    let network = Network::new(Family::Dragonfly(Dragonfly::new(2, 4, 2, 9)));
+    let mut scenario = Scenario::new(network);
+    scenario.simulation.packet_bytes = 1024;
+    scenario.jobs.push(Job::new("job", 72, load));
+    scenario
+}
+
+fn motif(kind: MotifKind, iterations: u32) -> Load {
+    Load::Motif(Motif {
+        kind,
+        iterations,
+        compute_ps: 0,
+    })
+}
+
+fn all_to_all(message_bytes: u64) -> Load {
+    motif(
+        MotifKind::AllToAll {
+            message_bytes,
+            window: 1,
+        },
+        1,
+    )
+}
+
+fn simulate(scenario: &Scenario, engine: Engine) -> Run {
+    let mut scenario = scenario.clone();
+    scenario.simulation.engine = engine;
+    run(&scenario, &mut |_: &Progress| ControlFlow::Continue(())).expect("a scenario that runs")
+}
+
+fn refusal(scenario: &Scenario) -> String {
+    let result = run(scenario, &mut |_: &Progress| ControlFlow::Continue(()));
+    match result {
+        Err(Error::Spec(error)) => error.to_string(),
+        _ => panic!("not refused"),
+    }
+}
+
+#[test]
+fn without_contention_both_engines_agree_to_the_picosecond() {
+    // One rank sends 16 packets to another group and back, on an idle machine: equal
+    // packets follow each other at the slowest link's rate.
+    for nodes in [vec![0, 71], vec![0, 5], vec![0, 1]] {
+        let mut scenario = scenario(all_to_all(16 * 1024));
+        scenario.jobs[0].nodes = Some(2);
+        scenario.jobs[0].placement = odonata::spec::Placement::Explicit { nodes };
+        let end = |engine| simulate(&scenario, engine).outcome.end.0;
+        let (packet, flow) = (end(Engine::Packet), end(Engine::Flow));
+        // Bytes over rates are rounded up once per packet there, once in all here.
+        assert!(packet.abs_diff(flow) <= 16, "{packet} {flow}");
+    }
+}
+
+#[test]
+fn every_byte_arrives_over_as_many_links_as_packets_take() {
+    for routing in ["minimal", "valiant", "ugal-g", "par"] {
+        let mut scenario = scenario(all_to_all(10_000));
+        let text = format!(r#"{{"algorithm": "{routing}"}}"#);
+        scenario.network.routing = serde_json::from_str::<Routing>(&text).expect("a routing");
+        let run = simulate(&scenario, Engine::Flow);
+        let job = &run.outcome.jobs[0];
+        assert_eq!(job.bytes_delivered, 72 * 71 * 10_000);
+        assert_eq!(job.messages_delivered, 72 * 71);
+        assert_eq!(job.message_latency_ps.count(), 72 * 71);
+        // What nodes send is what they receive, up to less than a picosecond's bytes
+        // per change of a rate.
+        let sum = |links: &mut dyn Iterator<Item = u64>| links.sum::<u64>() as f64;
+        let sent = sum(&mut run.outcome.injection.iter().map(|link| link.bytes));
+        assert!(
+            (sent / (72.0 * 71.0 * 10_000.0) - 1.0).abs() < 1e-3,
+            "{sent}"
+        );
+        // Equal runs give equal bits.
+        let again = simulate(&scenario, Engine::Flow);
+        assert_eq!(again.outcome.jobs, run.outcome.jobs);
+        assert_eq!(again.outcome.ports, run.outcome.ports);
+    }
+}
+
+#[test]
+fn the_only_link_between_two_groups_is_the_bottleneck() {
+    // Every node of a group sends 1 MiB to the next group over one link of 4.69
+    // GiB/s: eight messages, so eight times as long as the link needs for one, and
+    // a latency of less than 2 µs. Packets lose a little to each other.
+    let scenario = scenario(motif(
+        MotifKind::Exchange {
+            message_bytes: 1 << 20,
+            pattern: Pattern::GroupShift { k: 1 },
+        },
+        1,
+    ));
+    let alone = 8.0 * f64::from(1 << 20) / (4.69 * f64::from(1 << 30)) * 1e12;
+    let end = |engine| simulate(&scenario, engine).outcome.end.0 as f64;
+    let flow = end(Engine::Flow);
+    assert!(flow > alone && flow < alone + 2e6, "{flow} {alone}");
+    let packet = end(Engine::Packet);
+    assert!((flow / packet - 1.0).abs() < 0.02, "{flow} {packet}");
+}
+
+#[test]
+fn open_loop_traffic_that_ends_and_long_messages_that_ask() {
+    let traffic = Load::Traffic(Traffic {
+        messages: Some(20),
+        ..traffic()
+    });
+    let run = simulate(&scenario(traffic), Engine::Flow);
+    assert_eq!(run.outcome.jobs[0].messages_delivered, 72 * 20);
+    assert!(run.outcome.jobs[0].end.is_some());
+    let mut asks = scenario(all_to_all(50_000));
+    let eager = simulate(&asks, Engine::Flow).outcome.end;
+    asks.mpi.eager_limit_bytes = Some(1000);
+    let run = simulate(&asks, Engine::Flow);
+    assert_eq!(run.outcome.jobs[0].messages_delivered, 72 * 71);
+    assert!(run.outcome.end > eager, "a request and a grant take time");
+}
+
+fn traffic() -> Traffic {
+    Traffic::new(Pattern::UniformRandom, 4096, Offered::Load(0.3))
+}
+
+#[test]
+fn a_run_of_a_duration_knows_where_its_bytes_are() {
+    let mut scenario = scenario(Load::Traffic(traffic()));
+    scenario.simulation.duration_ps = Some(20_000_000);
+    scenario.simulation.warmup_ps = 5_000_000;
+    let run = simulate(&scenario, Engine::Flow);
+    let bytes = run.outcome.conservation;
+    assert_eq!(
+        bytes.created,
+        bytes.delivered + bytes.backlog + bytes.in_flight
+    );
+    assert!(bytes.in_flight > 0);
+    // The offered load is 30 % of the terminal links; it is accepted, at 3 σ of some
+    // 20,000 messages.
+    let load = run.accepted_load();
+    assert!((load - 0.3).abs() < 0.03, "{load}");
+}
+
+#[test]
+fn what_flows_lack_is_refused() {
+    let mut flows = scenario(all_to_all(1000));
+    flows.simulation.engine = Engine::Flow;
+    let mut fpar = flows.clone();
+    fpar.network.routing = serde_json::from_str(r#"{"algorithm": "q-adaptive"}"#).expect("one");
+    assert!(refusal(&fpar).contains("no q-adaptive routing"));
+    let mut threads = flows.clone();
+    threads.simulation.threads = 2;
+    assert!(refusal(&threads).contains("simulation.threads"));
+    let mut gap = flows.clone();
+    gap.mpi.gap_ps = 5;
+    assert!(refusal(&gap).contains("mpi.gap"));
+    let mut activity = flows;
+    activity.record.rank_activity = true;
+    assert!(refusal(&activity).contains("record.rank_activity"));
+    let mut packets = scenario(all_to_all(1000));
+    packets.simulation.paths = Some(4);
+    assert!(refusal(&packets).contains("only with engine"));
+}

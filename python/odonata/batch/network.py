@@ -1,0 +1,240 @@
+"""The network of a schedule: what slows its jobs down or makes them faster."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from odonata.errors import JobLogError
+
+if TYPE_CHECKING:
+    from odonata.scenario import Scenario
+
+#: Traffics of Feng et al. 2023, section 5.1.4, by sizes in nodes: what users of a
+#: reconfigurable dragonfly of groups of 288 nodes are assumed to choose. Jobs that fit
+#: into a group have none.
+FENG2023_MIX = (
+    "289..575:minimal-balance",
+    "576..65536:minimal-balance=40%,adaptive=40%,custom-balance=10%,custom=10%",
+    "65537..:minimal-balance",
+)
+
+#: Traffics of jobs that share links, of whom nothing is known: those of Feng et al. 2023's
+#: figure 4 in equal parts.
+COMMON_MIX = ("uniform=1,stencil=1,ring=1",)
+
+#: Largest number of nodes that the engine counts.
+_MOST_NODES = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class Mix:
+    """The traffic of jobs of some size.
+
+    Attributes:
+        shares: Traffics and their shares of the jobs, in any unit.
+        first: Fewest nodes.
+        last: Most nodes; ``None`` for no limit.
+    """
+
+    shares: Mapping[str, float]
+    first: int = 1
+    last: int | None = None
+
+    @classmethod
+    def read(cls, text: str) -> Mix:
+        """Reads ``[FROM..TO:]NAME[=SHARE],…``, such as ``576..65536:adaptive=40%,custom=60%``.
+
+        Raises:
+            JobLogError: If it is none.
+        """
+        sizes, colon, names = text.rpartition(":")
+        first, last = "1", ""
+        if colon:
+            first, dots, last = sizes.partition("..")
+            last = last if dots else first
+        shares: dict[str, float] = {}
+        try:
+            for part in names.split(","):
+                name, equals, share = part.partition("=")
+                shares[name.strip()] = _share(share) if equals else 1.0
+            if not all(shares):
+                raise ValueError
+            return cls(shares, int(first or 1), int(last) if last.strip() else None)
+        except ValueError:
+            raise JobLogError(
+                f'mix: found "{text}"; allowed: NAME, or FROM..TO:NAME=SHARE,NAME=SHARE with sizes '
+                "in nodes, such as 576..65536:adaptive=40%,custom=60%"
+            ) from None
+
+    def for_engine(self) -> dict[str, Any]:
+        """In the engine's form."""
+        last = _MOST_NODES if self.last is None else self.last
+        return {"from": self.first, "to": last, "shares": list(self.shares.items())}
+
+
+def _share(text: str) -> float:
+    """A number, or per cent.
+
+    Raises:
+        ValueError: If it is neither.
+    """
+    text = text.strip()
+    return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+
+
+@dataclass(frozen=True)
+class Network:
+    """What every level of a network has.
+
+    Attributes:
+        mix: The traffic of jobs by size, as :class:`Mix` or its text; who is in none does not
+            use the network.
+        communication_share: How much of their run time jobs communicate: ``"log"`` (what the
+            log says; where it says nothing the mean of the jobs of that size class), a share
+            such as ``0.3``, or two between which it is drawn, ``(0.1, 0.5)`` or ``"0.1..0.5"``.
+        seed: Of what is drawn.
+    """
+
+    mix: Sequence[Mix | str] = ()
+    communication_share: str | float | tuple[float, float] = "log"
+    seed: int = 1
+
+    def level(self) -> dict[str, Any]:
+        """The level and its parameters in the engine's form."""
+        raise NotImplementedError
+
+    def for_engine(self) -> dict[str, Any]:
+        """In the engine's form.
+
+        Raises:
+            JobLogError: If a parameter makes no sense.
+        """
+        mix = [one if isinstance(one, Mix) else Mix.read(one) for one in self.mix]
+        return {
+            "mix": [one.for_engine() for one in mix],
+            "communication_share": self._communication_share(),
+            "seed": self.seed,
+            "level": self.level(),
+        }
+
+    def _communication_share(self) -> Any:
+        share = self.communication_share
+        if share == "log":
+            return "log"
+        try:
+            if isinstance(share, str):
+                low, dots, high = share.partition("..")
+                share = (_share(low), _share(high)) if dots else _share(share)
+            return {"between": list(share)} if isinstance(share, tuple) else {"fixed": float(share)}
+        except ValueError:
+            raise JobLogError(
+                f'communication share: found "{share}"; allowed: log, a share such as 30%, or two '
+                "between which it is drawn such as 10%..50%"
+            ) from None
+
+
+@dataclass(frozen=True)
+class SpeedUps(Network):
+    """Speed-ups from a table: accelerated time = time − communication time × speed-up.
+
+    Feng et al. 2023, section 5.1.4. Whoever else runs makes no difference.
+
+    Attributes:
+        speed_ups: The part of its communication's time that a traffic saves, by nodes; linear in
+            the logarithm of the size in between, and that of the nearest beyond.
+    """
+
+    speed_ups: Mapping[str, Mapping[int, float]] | None = None
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], **others: Any) -> SpeedUps:
+        """Reads a CSV file with the columns ``traffic``, ``nodes``, ``speed_up``.
+
+        Args:
+            path: The file.
+            others: The other attributes.
+
+        Raises:
+            JobLogError: If it is none.
+        """
+        speed_ups: dict[str, dict[int, float]] = {}
+        try:
+            with Path(path).open(newline="", encoding="utf-8") as file:
+                rows = csv.DictReader(file)
+                wanted = ("traffic", "nodes", "speed_up")
+                missing = [name for name in wanted if name not in (rows.fieldnames or ())]
+                if missing:
+                    raise JobLogError(
+                        f"{path}: found no column {', '.join(missing)}; allowed: a CSV file with "
+                        "the columns traffic, nodes, speed_up"
+                    )
+                for row in rows:
+                    try:
+                        nodes, gain = int(row["nodes"]), _share(row["speed_up"])
+                    except (TypeError, ValueError):
+                        raise JobLogError(
+                            f"{path}, line {rows.line_num}: found {row['nodes']} nodes, speed-up "
+                            f"{row['speed_up']}; allowed: a whole number and a share such as 0.32"
+                        ) from None
+                    speed_ups.setdefault(row["traffic"], {})[nodes] = gain
+        except (OSError, UnicodeDecodeError) as error:
+            raise JobLogError(f"{path}: {error}") from None
+        return cls(speed_ups=speed_ups, **others)
+
+    def level(self) -> dict[str, Any]:
+        """The level and its parameters in the engine's form."""
+        tables = []
+        for traffic, gains in (self.speed_ups or {}).items():
+            sizes = sorted(gains)
+            gain = [gains[size] for size in sizes]
+            tables.append({"traffic": traffic, "nodes": sizes, "speed_up": gain})
+        return {"table": {"speed_ups": tables}}
+
+
+@dataclass(frozen=True)
+class SharedLinks(Network):
+    """Running jobs share the links of a machine, as flows.
+
+    Traffics of the mix are ``uniform`` (every node to every other), ``stencil`` (six neighbours in
+    a grid), ``ring`` (two) and ``halves`` (the one half of the job away).
+
+    Attributes:
+        machine: Scenario file, or scenario, whose ``[network]`` the jobs run on.
+        injection: Part of its link's rate that a node sends at while it communicates, such as
+            ``0.25`` or ``"25%"``.
+        placement: Which free nodes a job gets, where the scheduler only counts them:
+            ``contiguous``, ``spread``, ``random-node``, ``random-router``, ``random-group``.
+    """
+
+    machine: Scenario | str | os.PathLike[str] | None = None
+    injection: float | str = 0.25
+    placement: str = "contiguous"
+
+    def level(self) -> dict[str, Any]:
+        """The level and its parameters in the engine's form."""
+        from odonata.scenario import Scenario
+
+        machine = self.machine
+        if machine is None:
+            raise JobLogError("network: names no machine; give a scenario file with a [network]")
+        if not isinstance(machine, Scenario):
+            machine = Scenario.from_file(machine)
+        try:
+            share = self.injection
+            injection = _share(share) if isinstance(share, str) else float(share)
+        except ValueError:
+            raise JobLogError(
+                f'injection: found "{self.injection}"; allowed: a share such as 25%'
+            ) from None
+        return {
+            "flow": {
+                "machine": machine.normalised()["network"],
+                "injection": injection,
+                "placement": {"policy": self.placement},
+            }
+        }

@@ -1,0 +1,138 @@
+"""Options of ``odonata schedule`` for the network that its jobs share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from odonata.batch import Network
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_PLACEMENTS = ("contiguous", "spread", "random-node", "random-router", "random-group")
+
+_OPTIONS = (
+    click.option(
+        "--network",
+        type=click.Choice(["none", "table", "flow"]),
+        default="none",
+        show_default=True,
+        help="What slows jobs down or makes them faster: nothing (they run as long as the log "
+        "says), a table of speed-ups, or the links of a machine that running jobs share as flows.",
+    ),
+    click.option(
+        "--mix",
+        multiple=True,
+        metavar="[FROM..TO:]NAME=SHARE,…",
+        help="Traffic of jobs of FROM to TO nodes, drawn by shares, e.g. "
+        "576..65536:adaptive=40%,custom=60%. May be given several times.  [default: with table "
+        "that of Feng et al. 2023, with flow uniform, stencil and ring alike]",
+    ),
+    click.option(
+        "--mpi-share",
+        metavar="SHARE",
+        help="How much of their time jobs communicate: log, a share such as 30%, or two between "
+        "which it is drawn such as 10%..50%.  [default: log]",
+    ),
+    click.option(
+        "--speed-ups",
+        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+        metavar="FILE",
+        help="With --network table: CSV file with the columns traffic, nodes, speed_up (part of "
+        "the communication's time that is saved).",
+    ),
+    click.option(
+        "--machine",
+        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+        metavar="SCENARIO",
+        help="With --network flow: scenario file whose [network] the jobs share, with its routing.",
+    ),
+    click.option(
+        "--injection",
+        metavar="SHARE",
+        help="With --network flow: part of its link's rate that a node sends at while it "
+        "communicates.  [default: 25%]",
+    ),
+    click.option(
+        "--placement",
+        type=click.Choice(_PLACEMENTS),
+        help="With --network flow: which free nodes a job gets.  [default: contiguous; with --grap "
+        "those of its groups]",
+    ),
+    click.option(
+        "--network-seed", type=int, metavar="N", help="Seed of what is drawn.  [default: 1]"
+    ),
+)
+
+
+def network_options(command: _Command) -> _Command:
+    """Adds the options of :class:`NetworkOptions` to a command."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True)
+class NetworkOptions:
+    """The options as given."""
+
+    network: str
+    mix: tuple[str, ...]
+    mpi_share: str | None
+    speed_ups: Path | None
+    machine: Path | None
+    injection: str | None
+    placement: str | None
+    network_seed: int | None
+
+    def read(self) -> Network | None:
+        """The network.
+
+        Raises:
+            click.UsageError: If options do not go together.
+        """
+        from odonata.batch.network import COMMON_MIX, FENG2023_MIX, SharedLinks, SpeedUps
+
+        table = {"--speed-ups": self.speed_ups}
+        flow = {
+            "--machine": self.machine,
+            "--injection": self.injection,
+            "--placement": self.placement,
+        }
+        both = {
+            "--mix": self.mix or None,
+            "--mpi-share": self.mpi_share,
+            "--network-seed": self.network_seed,
+        }
+        others: dict[str, dict[str, Any]] = {
+            "none": {**both, **table, **flow},
+            "table": flow,
+            "flow": table,
+        }
+        for option, value in others[self.network].items():
+            if value is not None:
+                raise click.UsageError(f"{option}: has no meaning with --network {self.network}")
+        if self.network == "none":
+            return None
+        common: dict[str, Any] = {
+            "communication_share": self.mpi_share or "log",
+            "seed": 1 if self.network_seed is None else self.network_seed,
+        }
+        if self.network == "flow":
+            if self.machine is None:
+                raise click.UsageError("--network flow: needs --machine SCENARIO")
+            return SharedLinks(
+                mix=self.mix or COMMON_MIX,
+                machine=self.machine,
+                injection=self.injection or 0.25,
+                placement=self.placement or "contiguous",
+                **common,
+            )
+        if self.speed_ups is None:
+            raise click.UsageError("--network table: needs --speed-ups FILE")
+        return SpeedUps.read(self.speed_ups, mix=self.mix or FENG2023_MIX, **common)

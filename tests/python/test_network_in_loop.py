@@ -1,0 +1,154 @@
+"""Schedules whose jobs run as fast as a network lets them."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import odonata
+from odonata.batch import Mix, SharedLinks, SpeedUps
+from odonata.cli.main import odonata as main
+from odonata.errors import JobLogError, ScenarioError
+
+
+def swf(path: Path, jobs: list[tuple[int, int, int]], nodes: int) -> Path:
+    """A log of (submission, run time, nodes)."""
+    lines = [f"; MaxNodes: {nodes}", f"; MaxProcs: {nodes}"]
+    for number, (submit, run, size) in enumerate(jobs, 1):
+        fields = [number, submit, -1, run, size, -1, -1, size, -1, -1, 1, *[-1] * 7]
+        lines.append(" ".join(map(str, fields)))
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def runs(schedule: odonata.batch.Schedule) -> list[int]:
+    return schedule.jobs["run_s"].to_pylist()
+
+
+MACHINE = """
+[network]
+family = "dragonfly"
+p = 2
+a = 4
+h = 2
+g = {groups}
+routing = "{routing}"
+[network.links]
+terminal = {{ bandwidth = "10 GB/s", latency = "10 ns" }}
+local = {{ bandwidth = "10 GB/s", latency = "10 ns" }}
+global = {{ bandwidth = "{rate}", latency = "100 ns" }}
+[[job]]
+name = "any"
+nodes = 2
+motif = {{ kind = "all-to-all", message = "1 KiB" }}
+"""
+
+
+def machine(path: Path, routing: str = "minimal", groups: int = 9, rate: str = "5 GB/s") -> Path:
+    file = path / f"{routing}-{groups}.toml"
+    file.write_text(MACHINE.format(routing=routing, groups=groups, rate=rate))
+    return file
+
+
+def test_speed_ups_are_the_equation_of_the_paper(tmp_path: Path) -> None:
+    log = swf(tmp_path / "log.swf", [(0, 1000, 64), (0, 1000, 128), (0, 1000, 4)], 256)
+    table = SpeedUps(
+        mix=["8..:adaptive"],
+        communication_share=0.4,
+        speed_ups={"adaptive": {64: 0.25, 256: 0.05}},
+    )
+    schedule = odonata.schedule(log, network=table)
+    # 40 % of 1000 s is communication. 64 nodes save 25 % of it, 128 nodes 15 % (half-way in
+    # the logarithm), and 4 nodes are in no class of the mix.
+    assert runs(schedule) == [900, 940, 1000]
+    assert schedule.jobs["log_run_s"].to_pylist() == [1000] * 3
+    assert schedule.jobs["traffic"].to_pylist() == ["adaptive", "adaptive", None]
+    assert schedule.jobs["communication_share"].to_pylist() == [0.4] * 3
+    with pytest.raises(JobLogError, match="traffics with a speed-up: adaptive"):
+        odonata.schedule(
+            log,
+            network=SpeedUps(
+                mix=["custom"], communication_share=0.4, speed_ups={"adaptive": {64: 0.25}}
+            ),
+        )
+    with pytest.raises(JobLogError, match="says of no job how much it communicates"):
+        odonata.schedule(log, network=SpeedUps(mix=["8..:adaptive"], speed_ups=table.speed_ups))
+
+
+def test_speed_ups_from_the_command_line(tmp_path: Path) -> None:
+    log = swf(tmp_path / "log.swf", [(0, 1000, 600)], 1000)
+    gains = tmp_path / "gains.csv"
+    modes = ("minimal-balance", "adaptive", "custom-balance", "custom")
+    gains.write_text("traffic,nodes,speed_up\n" + "".join(f"{mode},600,50%\n" for mode in modes))
+    arguments = ["schedule", str(log), "--network", "table", "--mpi-share", "20%", "--no-plots"]
+    out = ["--out", str(tmp_path / "out"), "--json"]
+    result = CliRunner().invoke(main, [*arguments, "--speed-ups", str(gains), *out])
+    assert result.exit_code == 0, result.output
+    # 1000 − 200 × 50 %: one job on 600 of 1000 nodes for the whole makespan of 900 s.
+    assert '"makespan_s": 900' in result.output
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 2
+    assert "needs --speed-ups" in result.output
+    result = CliRunner().invoke(main, ["schedule", str(log), "--mpi-share", "20%"])
+    assert "no meaning with --network none" in result.output
+    gains.write_text("traffic,nodes\nx,1\n")
+    result = CliRunner().invoke(main, [*arguments, "--speed-ups", str(gains)])
+    assert "found no column speed_up" in str(result.exception)
+
+
+def test_a_mix_is_read() -> None:
+    assert Mix.read("576..65536:a=40%,b=60%") == Mix({"a": 0.4, "b": 0.6}, 576, 65536)
+    assert Mix.read("65537..:a") == Mix({"a": 1.0}, 65537, None)
+    assert Mix.read("a=1,b=3") == Mix({"a": 1.0, "b": 3.0})
+    with pytest.raises(JobLogError, match="allowed: NAME, or FROM"):
+        Mix.read("x..y:a")
+
+
+def test_a_job_alone_is_slowed_by_its_own_bottleneck(tmp_path: Path) -> None:
+    # Two groups of 8 nodes with one link of 5 GB/s between them; each node of the first sends
+    # 10 GB/s to one of the second: a sixteenth goes through. Half of 1000 s is communication.
+    log = swf(tmp_path / "log.swf", [(0, 1000, 16)], 72)
+    halves = SharedLinks(
+        mix=["halves"], communication_share=0.5, machine=machine(tmp_path), injection=1.0
+    )
+    assert runs(odonata.schedule(log, network=halves)) == [500 + 500 * 16]
+
+    def detoured(routing: str) -> int:
+        file = machine(tmp_path, routing)
+        network = SharedLinks(mix=["halves"], communication_share=0.5, machine=file, injection=1.0)
+        return runs(odonata.schedule(log, network=network))[0]
+
+    # By way of seven other groups: 8/7 of a node's 10 GB/s on each link of 5 GB/s.
+    assert detoured("valiant") == 500 + math.ceil(500 * 8 / 7 * 2)
+    # Adaptive routing sends an eighth directly if it can, here a quarter or nothing.
+    assert detoured("par") == detoured("valiant")
+
+
+def test_jobs_stretch_each_other_while_they_run_together(tmp_path: Path) -> None:
+    # Two groups, eight links of 0.5 GB/s between them. Each job has two nodes in either group,
+    # which send 20 GB/s to the other one: 2.5 GB/s on each link, so a fifth at most goes through;
+    # on average half of that, 0.25 GB/s, so that two jobs fill the links and three get 2/15 each.
+    log = swf(tmp_path / "log.swf", [(0, 1000, 4), (0, 1000, 4), (0, 400, 4)], 16)
+    network = SharedLinks(
+        mix=["halves"],
+        communication_share=0.5,
+        machine=machine(tmp_path, groups=2, rate="500 MB/s"),
+        injection=1.0,
+        placement="spread",
+    )
+    # With three, 1000 s of work take 500 + 500 × 7.5 = 4250 s: the third ends after 1700 s, when
+    # the others have 600 left, which take three times as long.
+    assert runs(odonata.schedule(log, network=network)) == [3500, 3500, 1700]
+
+
+def test_what_cannot_be_shared_is_refused(tmp_path: Path) -> None:
+    log = swf(tmp_path / "log.swf", [(0, 1000, 16)], 100)
+    network = SharedLinks(mix=["halves"], communication_share=0.5, machine=machine(tmp_path))
+    with pytest.raises((JobLogError, ScenarioError), match="100 nodes of the schedule"):
+        odonata.schedule(log, network=network)
+    other = SharedLinks(mix=["tree"], communication_share=0.5, machine=machine(tmp_path))
+    with pytest.raises((JobLogError, ScenarioError), match="uniform, stencil, ring, halves"):
+        odonata.schedule(log, nodes=72, network=other)
