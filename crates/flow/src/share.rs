@@ -240,7 +240,8 @@ impl FairShare {
     /// Level that more flows of this pull together would get if this link were
     /// their bottleneck: what is left of the capacity beside flows that have less,
     /// divided among them and those that have more. Flows that have not been
-    /// settled yet do not count.
+    /// settled yet count as such that take as much as they get, so that flows
+    /// that begin together see each other.
     pub fn offer(&self, link: LinkId, pull: f64) -> f64 {
         let link = &self.links[link.index()];
         // Beginning with nobody held to what they have, those below the level
@@ -252,12 +253,10 @@ impl FairShare {
             while at != NIL {
                 let entry = &self.entries[at as usize];
                 let flow = &self.flows[entry.flow as usize];
-                if flow.bottleneck != NIL {
-                    if flow.level < level {
-                        left -= entry.pull * flow.level;
-                    } else {
-                        sharing += entry.pull;
-                    }
+                if flow.bottleneck != NIL && flow.level < level {
+                    left -= entry.pull * flow.level;
+                } else {
+                    sharing += entry.pull;
                 }
                 at = entry.next;
             }

@@ -133,9 +133,12 @@ fn traffic() -> Traffic {
 
 #[test]
 fn a_run_of_a_duration_knows_where_its_bytes_are() {
-    let mut scenario = scenario(Load::Traffic(traffic()));
-    scenario.simulation.duration_ps = Some(20_000_000);
-    scenario.simulation.warmup_ps = 5_000_000;
+    // Global links are the bottleneck: 8 nodes of a group share 8, each 0.27 of a
+    // terminal link's bandwidth, so the network takes 10 %, and not 30 %.
+    let light = Traffic::new(Pattern::UniformRandom, 4096, Offered::Load(0.1));
+    let mut scenario = scenario(Load::Traffic(light));
+    scenario.simulation.duration_ps = Some(120_000_000);
+    scenario.simulation.warmup_ps = 20_000_000;
     let run = simulate(&scenario, Engine::Flow);
     let bytes = run.outcome.conservation;
     assert_eq!(
@@ -143,10 +146,9 @@ fn a_run_of_a_duration_knows_where_its_bytes_are() {
         bytes.delivered + bytes.backlog + bytes.in_flight
     );
     assert!(bytes.in_flight > 0);
-    // The offered load is 30 % of the terminal links; it is accepted, at 3 σ of some
-    // 20,000 messages.
+    // It is accepted, at 3 σ of some 3,000 messages (2 % each).
     let load = run.accepted_load();
-    assert!((load - 0.3).abs() < 0.03, "{load}");
+    assert!((load - 0.1).abs() < 0.006, "{load}");
 }
 
 #[test]
