@@ -24,6 +24,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from marked import markdown, with_tables
 
 import odonata
 from odonata.batch import JobLog
@@ -33,8 +34,6 @@ DOCS = Path(__file__).resolve().parents[1]
 MIRA = "shared/data/mira-jobs/mira-2019-01.txt"
 THETA = "shared/data/theta-jobs/theta_2022.swf"
 DAY = 86_400
-#: Around the table of the page.
-MARK = "<!-- feng2023_workload.py -->"
 MONTHS, DAYS = 12, 30
 
 #: Share of the run time that a pattern saves, as figure 4 of the paper has it: all-to-all from two
@@ -300,26 +299,27 @@ def main() -> None:
 
 
 def write_table(rows: Sequence[dict[str, object]]) -> None:
-    """Puts the table between the marks of docs/does-grap-pay.md."""
+    """Puts the table into docs/does-grap-pay.md."""
     page = DOCS / "does-grap-pay.md"
-    lines = [
-        "| log | assumption | jobs faster by | wait before → after | change (95 %) | months "
-        "| longer | utilisation |",
-        "|---|---|---|---|---|---|---|---|",
+    header = [
+        *("log", "assumption", "jobs faster by", "wait before → after", "change (95 %)"),
+        *("months", "longer", "utilisation"),
     ]
-    lines += [
-        f"| {row['log']} | {row['assumption']} | {row['faster_percent']} % "
-        f"| {row['wait_before_h']} → {row['wait_after_h']} h "
-        f"| {row['change_percent']:+} % ({row['change_low']:+} to {row['change_high']:+}) "
-        f"| {row['least']:+} to {row['most']:+} % "
-        f"| {row['months_longer']} of {row['months']} "
-        f"| {row['utilisation_before']} → {row['utilisation_after']} |"
+    cells = [
+        [
+            f"{row['log']}",
+            f"{row['assumption']}",
+            f"{row['faster_percent']} %",
+            f"{row['wait_before_h']} → {row['wait_after_h']} h",
+            f"{row['change_percent']:+} % ({row['change_low']:+} to {row['change_high']:+})",
+            f"{row['least']:+} to {row['most']:+} %",
+            f"{row['months_longer']} of {row['months']}",
+            f"{row['utilisation_before']} → {row['utilisation_after']}",
+        ]
         for row in rows
     ]
-    before, _, rest = page.read_text(encoding="utf-8").partition(MARK)
-    _, _, after = rest.partition(MARK)
-    table = "\n".join(lines)
-    page.write_text(f"{before}{MARK}\n{table}\n{MARK}{after}", encoding="utf-8")
+    tables = {"waits": markdown(header, cells, labels=len(header))}
+    page.write_text(with_tables(page.read_text(encoding="utf-8"), tables), encoding="utf-8")
 
 
 def draw_waits(rows: Sequence[dict[str, object]]) -> None:

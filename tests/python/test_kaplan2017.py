@@ -58,8 +58,17 @@ def test_halves_are_minimum_cuts() -> None:
     points = sweep.select(
         "pattern == 'bisection' and machine == 'small' and message == '100 kB' and seed == 1"
     )
-    drawn = {(point.axes["arrangement"], point.axes["alpha"]) for point in points}
-    assert drawn == {(name, half / 2) for name in MINIMA for half in range(1, 9)}
+    every = {(name, half / 2) for name in MINIMA for half in range(1, 9)}
+    drawn = {
+        routing: {
+            (point.axes["arrangement"], point.axes["alpha"])
+            for point in points
+            if point.axes["routing"] == routing
+        }
+        for routing in ("minimal", "valiant")
+    }
+    assert drawn["minimal"] == every
+    assert {name for name, _ in drawn["valiant"]} == set(MINIMA)
     for point in points:
         nodes = point.scenario.job[0].placement
         assert isinstance(nodes, list)

@@ -1,4 +1,4 @@
-"""The study of a victim and a bully: isolation protects, and not sharing is what costs nothing."""
+"""The study of a victim and a bully: with minimal routes, isolation protects completely."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ STUDY = LIBRARY / "sharing.toml"
 
 
 def test_isolation_protects_under_minimal_routing(tmp_path: Path) -> None:
-    """Minimal routes between two groups use links of these two only (kaplan2017, section II)."""
+    """Minimal routes between two groups use links of these two only (docs/interference.md)."""
     study = StudyFile.from_file(STUDY)
     table = run_sweep(Sweep(study, quick=True), tmp_path)
     mean = {

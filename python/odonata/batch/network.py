@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,8 +89,8 @@ def _share(text: str) -> float:
 
 
 @dataclass(frozen=True)
-class Network:
-    """What every level of a network has.
+class Network(ABC):
+    """What every level of a network has: :class:`SpeedUps` and :class:`SharedLinks`.
 
     Attributes:
         mix: The traffic of jobs by size, as :class:`Mix` or its text; who is in none does not
@@ -104,9 +105,9 @@ class Network:
     communication_share: str | float | tuple[float, float] = "log"
     seed: int = 1
 
+    @abstractmethod
     def level(self) -> dict[str, Any]:
         """The level and its parameters in the engine's form."""
-        raise NotImplementedError
 
     def for_engine(self) -> dict[str, Any]:
         """In the engine's form.

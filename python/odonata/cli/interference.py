@@ -9,6 +9,7 @@ import click
 
 from odonata.cli.shared import (
     debug_option,
+    jobs_option,
     json_option,
     print_json,
     progress_terminal,
@@ -38,12 +39,7 @@ from odonata.cli.shared import (
     show_default=True,
     help="Whether to record who waits for whom at which link when all jobs run.",
 )
-@click.option(
-    "--jobs",
-    type=click.IntRange(1, 1024),
-    metavar="K",
-    help="Simulations at a time, each with one thread. Default: one per processor.",
-)
+@jobs_option
 @click.option(
     "--out",
     type=click.Path(path_type=Path),

@@ -10,6 +10,7 @@ import click
 
 from odonata.cli.shared import (
     debug_option,
+    jobs_option,
     json_option,
     print_json,
     progress_terminal,
@@ -37,12 +38,7 @@ from odonata.units import Share, UnitError
     metavar="SHARE",
     help="How narrow the bracket around the saturation load is to become.",
 )
-@click.option(
-    "--jobs",
-    type=click.IntRange(1, 1024),
-    metavar="K",
-    help="Simulations at a time, each with one thread. Default: one per processor.",
-)
+@jobs_option
 @click.option(
     "--out",
     type=click.Path(path_type=Path),

@@ -67,6 +67,16 @@ def threads_option(command: Command) -> Command:
     )(command)
 
 
+def jobs_option(command: Command) -> Command:
+    """Adds ``--jobs``, of commands that simulate side by side."""
+    return click.option(
+        "--jobs",
+        type=click.IntRange(1, 1024),
+        metavar="K",
+        help="Simulations at a time, each with one thread. Default: one per processor.",
+    )(command)
+
+
 def read_scenario(file: Path, changes: tuple[str, ...]) -> Scenario:
     """Reads a scenario file and applies ``--set``.
 

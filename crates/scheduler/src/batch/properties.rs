@@ -23,7 +23,10 @@ fn easy_by_definition(lines: &[Line], nodes: u32) -> Vec<i64> {
     let mut start: Vec<Option<i64>> = vec![None; lines.len()];
     let mut order: Vec<usize> = (0..lines.len()).collect();
     order.sort_by_key(|&job| lines[job].0);
-    for now in 0.. {
+    // A machine on which jobs wait is never empty, so that by then the last has started.
+    let last = lines.iter().map(|line| line.0).max().unwrap_or(0);
+    let latest = last + lines.iter().map(|line| run(line).max(1)).sum::<i64>();
+    for now in 0..=latest {
         if start.iter().all(Option::is_some) {
             break;
         }
@@ -81,7 +84,10 @@ fn easy_by_definition(lines: &[Line], nodes: u32) -> Vec<i64> {
             }
         }
     }
-    start.into_iter().map(Option::unwrap).collect()
+    start
+        .into_iter()
+        .map(|start| start.expect("started by the latest time"))
+        .collect()
 }
 
 fn lines_up_to(nodes: u32, least_run: i64) -> impl Strategy<Value = Vec<Line>> {
