@@ -303,7 +303,7 @@ class NetworkBase(Table):
     routing: RoutingChoice | None = None
     """How packets find their way: the name of an algorithm, or a table with its parameters.
     Default: `minimal` where the network has groups, else `shortest-path`; `tago` on a
-    reconfigurable dragonfly."""
+    reconfigurable dragonfly with all-to-all groups."""
 
     def topology(self, directory: Path) -> dict[str, Any]:
         """The engine's form of what is wired; files are found relative to `directory`."""
@@ -448,11 +448,19 @@ class DragonflyPlus(NetworkBase):
         }
 
 
+#: Link classes where groups are all-to-all.
+_ALL_TO_ALL = "terminal, local, global"
+
+
 class ReconfigurableLinks(Links):
     """Link classes of a reconfigurable dragonfly."""
 
     local: Link = Field(default_factory=Link)
-    """Within a group."""
+    """Within a group that is all-to-all."""
+    green: Link = Field(default_factory=Link)
+    """Within rows of Cray XC groups."""
+    black: Link = Field(default_factory=Link)
+    """Within columns of Cray XC groups."""
     global_: GlobalLink = Field(default_factory=GlobalLink, alias="global")
     """Circuits: from group to group through an optical switch."""
 
@@ -460,7 +468,7 @@ class ReconfigurableLinks(Links):
 class ReconfigurableDragonfly(NetworkBase):
     """A dragonfly whose global links lead to optical switches (Feng et al. 2023).
 
-    Groups are all-to-all inside. Circuits through the switches decide which groups are joined.
+    Circuits through the switches decide which groups are joined.
     """
 
     default_routing: ClassVar[Algorithm] = "tago"
@@ -469,12 +477,28 @@ class ReconfigurableDragonfly(NetworkBase):
     """The family."""
     p: Count
     """Nodes per router."""
-    a: Count
-    """Routers per group."""
-    h: Count
-    """Global links per router."""
-    g: Count
-    """Groups."""
+    a: Count | None = None
+    """Routers per group. Needed without `wiring_file`."""
+    h: Count | None = None
+    """Global links per router. Needed without `wiring_file`."""
+    g: Count | None = None
+    """Groups. Needed without `wiring_file`, otherwise by default as many as that lists."""
+    group: Literal["all-to-all", "cray-xc"] = "all-to-all"
+    """Wiring within a group: every router to every other, or a Cray XC grid whose rows and
+    columns are each all-to-all."""
+    rows: Count | None = None
+    """With `group = "cray-xc"`: rows of a group; rows × columns = a."""
+    columns: Count | None = None
+    """With `group = "cray-xc"`: columns of a group."""
+    row_links: Count | None = None
+    """With `group = "cray-xc"`: parallel links between two routers of a row. Default: 1."""
+    column_links: Count | None = None
+    """With `group = "cray-xc"`: parallel links between two routers of a column. Default: 1."""
+    wiring_file: str | None = None
+    """Link list of a Cray XC (as of family `cray-xc-file`), relative to the scenario, whose groups
+    these are: their links inside, and the global ports of their routers, which lead to the
+    switches. Takes the place of `a`, `h`, `group` and its keys; with `g` above the number of
+    listed groups the list's rule goes on."""
     links_per_switch: Count = 1
     """Global links of every group on each optical switch, a divisor of a·h."""
     switch_ports: Count | None = None
@@ -498,25 +522,62 @@ class ReconfigurableDragonfly(NetworkBase):
     def _consistent(self) -> ReconfigurableDragonfly:
         listed = self.circuits == "file"
         requires(self, "circuits_file", when=listed, why='circuits = "file"')
+        grid = self.group == "cray-xc"
+        if self.wiring_file is not None:
+            for key in ("a", "h", "rows", "columns", "row_links", "column_links"):
+                requires(self, key, when=False, why="no `wiring_file`, which tells it")
+        else:
+            for key in ("a", "h", "g"):
+                requires(self, key, when=True, why="there is no `wiring_file` that tells it")
+            for key in ("rows", "columns"):
+                requires(self, key, when=grid, why='group = "cray-xc"')
+        if not grid:
+            for key in ("row_links", "column_links"):
+                requires(self, key, when=False, why='group = "cray-xc"')
+        for key in ("local",) if self._is_grid() else ("green", "black"):
+            if key in self.links.model_fields_set:
+                wanted = "terminal, green, black, global" if self._is_grid() else _ALL_TO_ALL
+                raise problem(f"links.{key}", f"`{key}`", f"{wanted} with these groups")
         if self.steering != "uniform" and self.circuits != "jobs":
             raise problem("steering", f'"{self.steering}"', 'nothing, or circuits = "jobs"')
         return self
 
     def topology(self, directory: Path) -> dict[str, Any]:
         """The engine's form of what is wired; files are found relative to `directory`."""
-        file = self.circuits_file
+        file, wiring = self.circuits_file, self.wiring_file
         return {
             "family": self.family,
             "p": self.p,
-            "a": self.a,
-            "h": self.h,
-            "g": self.g,
+            "a": self.a or 0,
+            "h": self.h or 0,
+            "g": self.g or 0,
+            "group": self.group,
+            "rows": self.rows,
+            "columns": self.columns,
+            "row_links": self.row_links or 1,
+            "column_links": self.column_links or 1,
+            "wiring_file": None if wiring is None else str(directory / wiring),
             "links_per_switch": self.links_per_switch,
             "switch_ports": self.switch_ports,
             "circuits": self.circuits,
             "circuits_file": None if file is None else str(directory / file),
             "steering": self.steering,
         }
+
+    def _is_grid(self) -> bool:
+        return self.group == "cray-xc" or self.wiring_file is not None
+
+    def link_classes(self) -> dict[str, Any]:
+        """The engine's form of the link classes that these groups have."""
+        unused = ("local",) if self._is_grid() else ("green", "black")
+        return {k: v for k, v in self.links.normalised().items() if k not in unused}
+
+    def normalised(self, directory: Path) -> dict[str, Any]:
+        """The engine's form."""
+        if self.routing is None and self._is_grid():
+            # TAGO knows all-to-all groups only.
+            return self.model_copy(update={"routing": "minimal"}).normalised(directory)
+        return super().normalised(directory)
 
 
 class Crossbar(NetworkBase):

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 import odonata
 from odonata.batch import Mix, SharedLinks, SpeedUps
+from odonata.batch.network import feng2023_modes
 from odonata.cli.main import odonata as main
 from odonata.errors import JobLogError, ScenarioError
 
@@ -150,5 +151,157 @@ def test_what_cannot_be_shared_is_refused(tmp_path: Path) -> None:
     with pytest.raises((JobLogError, ScenarioError), match="100 nodes of the schedule"):
         odonata.schedule(log, network=network)
     other = SharedLinks(mix=["tree"], communication_share=0.5, machine=machine(tmp_path))
-    with pytest.raises((JobLogError, ScenarioError), match="uniform, stencil, ring, halves"):
+    with pytest.raises(
+        (JobLogError, ScenarioError), match="uniform, stencil, neighbouring, ring, halves"
+    ):
         odonata.schedule(log, nodes=72, network=other)
+
+
+OPTICAL = """
+[network]
+family = "reconfigurable-dragonfly"
+p = 2
+a = 4
+h = 2
+g = 6
+{circuits}
+[network.links]
+terminal = {{ bandwidth = "10 GB/s", latency = "10 ns" }}
+local = {{ bandwidth = "10 GB/s", latency = "10 ns" }}
+global = {{ bandwidth = "5 GB/s", latency = "100 ns" }}
+[[job]]
+name = "any"
+nodes = 2
+motif = {{ kind = "all-to-all", message = "1 KiB" }}
+"""
+
+
+def optical(path: Path, circuits: str, **others: object) -> SharedLinks:
+    """A reconfigurable dragonfly of six groups of 8 nodes, each node sending all it can."""
+    file = path / f"optical-{abs(hash(circuits))}.toml"
+    file.write_text(OPTICAL.format(circuits=circuits))
+    given = {"mix": ["halves"], "communication_share": 0.5, "injection": 1.0, **others}
+    return SharedLinks(machine=file, **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("steering", ["uniform", "min-max", "matching", "birkhoff"])
+def test_large_jobs_get_circuits_of_their_own(tmp_path: Path, steering: str) -> None:
+    log = swf(tmp_path / "log.swf", [(0, 1000, 16), (2000, 1000, 16)], 48)
+    jobs = optical(tmp_path, f'circuits = "jobs"\nsteering = "{steering}"')
+    schedule = odonata.schedule(log, grap_groups=6, network=jobs)
+    # All 8 links of 5 GB/s lie between the job's two groups, and 8 nodes of either send 80 GB/s to
+    # the other: half goes through. 500 + 500 · 2 s of work, after the 0.1 s that circuits take, in
+    # whole seconds. The second finds them as it needs them.
+    assert runs(schedule) == [1501, 1500]
+    circuits = schedule.summary["network"]["circuits"]
+    assert circuits["large_jobs"] == 2
+    assert circuits["reconfigurations"] == 1
+    assert circuits["circuits_set"] == 8
+    assert circuits["delay_s"] == pytest.approx(0.1)
+    slow = optical(tmp_path, f'circuits = "jobs"\nsteering = "{steering}"', switch_delay="1 min")
+    assert runs(odonata.schedule(log, grap_groups=6, network=slow)) == [1560, 1500]
+
+
+def test_the_same_machine_with_fixed_circuits(tmp_path: Path) -> None:
+    log = swf(tmp_path / "log.swf", [(0, 1000, 16)], 48)
+    # 8 links to 5 other groups: one, or two, to each; 5 or 10 of 80 GB/s go through.
+    fixed = odonata.schedule(log, network=optical(tmp_path, 'circuits = "uniform"'))
+    assert runs(fixed)[0] in (500 + 500 * 16, 500 + 500 * 8)
+    # By way of other groups as well: 20 of 40 GB/s on the way back from four others, half.
+    adaptive = optical(tmp_path, 'circuits = "uniform"\nrouting = "par"')
+    assert runs(odonata.schedule(log, network=adaptive))[0] < runs(fixed)[0]
+    # GRAP places on it, too.
+    placed = odonata.schedule(log, grap_groups=6, network=optical(tmp_path, 'circuits = "uniform"'))
+    assert runs(placed) == runs(fixed)
+
+
+def test_circuits_for_jobs_need_groups_of_their_own(tmp_path: Path) -> None:
+    log = swf(tmp_path / "log.swf", [(0, 1000, 16)], 48)
+    jobs = optical(tmp_path, 'circuits = "jobs"')
+    with pytest.raises(JobLogError, match="place by GRAP"):
+        odonata.schedule(log, network=jobs)
+    with pytest.raises(JobLogError, match="allowed: 6, the groups of the network"):
+        odonata.schedule(log, grap_groups=8, network=jobs)
+    adaptive = optical(tmp_path, 'circuits = "jobs"\nrouting = "par"')
+    with pytest.raises(JobLogError, match="other groups are no detour"):
+        odonata.schedule(log, grap_groups=6, network=adaptive)
+
+
+def test_modes_decide_places_and_traffic(tmp_path: Path) -> None:
+    # Groups of 8 nodes. In Minimal Balance 17 nodes take 3 groups as equally as may be, in Custom
+    # 8 + 6 + 3, in Custom Balance the next power of two: 4 groups. Small jobs have no mode.
+    sizes = [(0, 10, 17), (100, 10, 8)]
+    log = swf(tmp_path / "log.swf", sizes, 48)
+
+    def placed(mode: str) -> list[tuple[int, str | None, str | None]]:
+        network = optical(tmp_path, 'circuits = "jobs"', mix="by-mode")
+        schedule = odonata.schedule(log, grap_groups=6, grap_modes=[mode], network=network)
+        table = schedule.jobs.to_pylist()
+        return [(row["groups"], row["mode"], row["traffic"]) for row in table]
+
+    small = (1, None, "uniform")
+    assert placed("minimal-balance") == [(3, "minimal-balance", "stencil"), small]
+    assert placed("adaptive") == [(3, "adaptive", "uniform"), small]
+    assert placed("custom-balance") == [(4, "custom-balance", "stencil"), small]
+    assert placed("custom") == [(3, "custom", "neighbouring"), small]
+    # The table has its speed-ups by mode.
+    table = SpeedUps(mix="by-mode", communication_share=0.5, speed_ups={"custom": {16: 0.2}})
+    schedule = odonata.schedule(log, grap_groups=6, grap_modes=["custom"], network=table)
+    assert runs(schedule) == [9, 10]
+    with pytest.raises(JobLogError, match="found balance; allowed: minimal-balance, adaptive"):
+        odonata.schedule(log, grap_groups=6, grap_modes=["balance"])
+    with pytest.raises(JobLogError, match="how many groups"):
+        odonata.schedule(log, network=table)
+    with pytest.raises(JobLogError, match="have a meaning with GRAP"):
+        odonata.schedule(log, grap_modes=["custom"])
+
+
+def test_the_modes_of_the_paper() -> None:
+    assert feng2023_modes(82_944, 288) == (
+        "289..575:minimal-balance",
+        "576..65536:minimal-balance=40%,adaptive=40%,custom-balance=10%,custom=10%",
+        "65537..:minimal-balance",
+    )
+    # On two groups 79 % of the machine are less than two groups.
+    assert feng2023_modes(100, 2) == ("51..:minimal-balance",)
+
+
+def test_circuits_from_the_command_line(tmp_path: Path) -> None:
+    log = swf(tmp_path / "log.swf", [(0, 1000, 16)], 48)
+    jobs = optical(tmp_path, 'circuits = "jobs"')
+    arguments = ["schedule", str(log), "--grap", "6", "--network", "flow", "--machine"]
+    arguments += [str(jobs.machine), "--mpi-share", "50%", "--injection", "100%", "--no-plots"]
+    arguments += ["--mix", "by-mode", "--grap-modes", "adaptive", "--switch-delay", "10 s"]
+    result = CliRunner().invoke(main, [*arguments, "--out", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    assert "circuits set" in result.output
+    assert "8 in 1 goes" in result.output
+
+
+def test_groups_of_a_real_machine(tmp_path: Path) -> None:
+    name = "shared/data/theta-topology/theta.interconnect"
+    here = Path(__file__).resolve()
+    wiring = next((above / name for above in here.parents if (above / name).exists()), None)
+    if wiring is None:
+        pytest.skip("the list of Theta's links is not beside the checkout")
+    file = tmp_path / "theta.toml"
+    file.write_text(
+        f"""[network]
+family = "reconfigurable-dragonfly"
+p = 4
+wiring_file = "{wiring}"
+g = 12
+circuits = "jobs"
+[[job]]
+name = "any"
+nodes = 2
+motif = {{ kind = "all-to-all", message = "1 KiB" }}
+"""
+    )
+    # 366 of 384 nodes in each of 12 groups; the job needs two of them.
+    log = swf(tmp_path / "log.swf", [(0, 1000, 640)], 4392)
+    network = SharedLinks(mix=["halves"], communication_share=0.5, machine=file, injection=1.0)
+    schedule = odonata.schedule(log, grap_groups=12, network=network)
+    circuits = schedule.summary["network"]["circuits"]
+    # 48 · 11 links of every group, all of them between the two.
+    assert (circuits["large_jobs"], circuits["circuits_set"]) == (1, 528)

@@ -2,7 +2,7 @@
 
 pub(crate) mod codes;
 mod dragonfly_plus;
-mod reconfigurable;
+pub(crate) mod reconfigurable;
 
 use std::path::Path;
 

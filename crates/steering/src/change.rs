@@ -1,6 +1,6 @@
 //! What it takes to go from one configuration to another.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use odonata_network::topology::{Circuit, Circuits};
 use odonata_units::{OcsId, Picoseconds};
@@ -19,10 +19,22 @@ pub struct Change {
 impl Change {
     /// What has to be done for `before` to become `after`, of the same switches.
     pub fn between(before: &Circuits, after: &Circuits) -> Self {
-        let (old, new): (BTreeSet<Circuit>, BTreeSet<Circuit>) =
-            (before.iter().collect(), after.iter().collect());
-        let removed: Vec<Circuit> = old.difference(&new).copied().collect();
-        let added: Vec<Circuit> = new.difference(&old).copied().collect();
+        // Both list circuits in ascending order.
+        let (mut old, mut new) = (before.iter().peekable(), after.iter().peekable());
+        let (mut removed, mut added) = (Vec::new(), Vec::new());
+        loop {
+            match (old.peek(), new.peek()) {
+                (Some(one), Some(other)) if one == other => {
+                    old.next();
+                    new.next();
+                }
+                (Some(one), other) if other.is_none_or(|other| one < other) => {
+                    removed.extend(old.next());
+                }
+                (_, Some(_)) => added.extend(new.next()),
+                (_, None) => break,
+            }
+        }
         let mut switches = BTreeMap::new();
         for circuit in removed.iter().chain(&added) {
             let switch = after.switches().switch_of(circuit.from.link);

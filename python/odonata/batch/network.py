@@ -28,6 +28,9 @@ FENG2023_MIX = (
 #: figure 4 in equal parts.
 COMMON_MIX = ("uniform=1,stencil=1,ring=1",)
 
+#: As a mix: the traffic of a job follows from its GRAP mode.
+BY_MODE = "by-mode"
+
 #: Largest number of nodes that the engine counts.
 _MOST_NODES = 2**32 - 1
 
@@ -78,6 +81,41 @@ class Mix:
         return {"from": self.first, "to": last, "shares": list(self.shares.items())}
 
 
+def mixes_for_engine(mixes: Sequence[Mix | str]) -> list[dict[str, Any]]:
+    """Mixes in the engine's form.
+
+    Raises:
+        JobLogError: If a text is none.
+    """
+    read = [one if isinstance(one, Mix) else Mix.read(one) for one in mixes]
+    return [one.for_engine() for one in read]
+
+
+def feng2023_modes(nodes: int, groups: int) -> tuple[str, ...]:
+    """The GRAP modes that Feng et al. 2023, section 5.1.4, assume users to choose.
+
+    Large jobs from two groups to 79 % of the machine (576 to 65,536 of 82,944 nodes in groups of
+    288) use Minimal Balance (40 %), Adaptive (40 %), Custom Balance (10 %) and Custom (10 %), all
+    other large ones Minimal Balance.
+
+    Args:
+        nodes: Nodes of the machine.
+        groups: Its groups.
+
+    Returns:
+        Mixes for jobs that are larger than a group.
+    """
+    group = -(-nodes // groups)
+    least, most = 2 * group, round(nodes * 65_536 / 82_944)
+    if least > most:
+        return (f"{group + 1}..:minimal-balance",)
+    return (
+        f"{group + 1}..{least - 1}:minimal-balance",
+        f"{least}..{most}:minimal-balance=40%,adaptive=40%,custom-balance=10%,custom=10%",
+        f"{most + 1}..:minimal-balance",
+    )
+
+
 def _share(text: str) -> float:
     """A number, or per cent.
 
@@ -94,14 +132,14 @@ class Network(ABC):
 
     Attributes:
         mix: The traffic of jobs by size, as :class:`Mix` or its text; who is in none does not
-            use the network.
+            use the network. Or ``"by-mode"``: it follows from the job's GRAP mode.
         communication_share: How much of their run time jobs communicate: ``"log"`` (what the
             log says; where it says nothing the mean of the jobs of that size class), a share
             such as ``0.3``, or two between which it is drawn, ``(0.1, 0.5)`` or ``"0.1..0.5"``.
         seed: Of what is drawn.
     """
 
-    mix: Sequence[Mix | str] = ()
+    mix: Sequence[Mix | str] | str = ()
     communication_share: str | float | tuple[float, float] = "log"
     seed: int = 1
 
@@ -109,15 +147,22 @@ class Network(ABC):
     def level(self) -> dict[str, Any]:
         """The level and its parameters in the engine's form."""
 
+    def groups(self) -> int | None:
+        """Groups of the machine, where it knows them."""
+        return None
+
     def for_engine(self) -> dict[str, Any]:
         """In the engine's form.
 
         Raises:
             JobLogError: If a parameter makes no sense.
         """
-        mix = [one if isinstance(one, Mix) else Mix.read(one) for one in self.mix]
+        mix = None
+        if self.mix != BY_MODE:
+            given = [self.mix] if isinstance(self.mix, str) else self.mix
+            mix = mixes_for_engine(given)
         return {
-            "mix": [one.for_engine() for one in mix],
+            "mix": mix,
             "communication_share": self._communication_share(),
             "seed": self.seed,
             "level": self.level(),
@@ -198,33 +243,56 @@ class SpeedUps(Network):
 
 
 @dataclass(frozen=True)
-class SharedLinks(Network):
-    """Running jobs share the links of a machine, as flows.
+class SharedMachine(Network):
+    """Running jobs share the network of a machine.
 
     Traffics of the mix are ``uniform`` (every node to every other), ``stencil`` (six neighbours in
-    a grid), ``ring`` (two) and ``halves`` (the one half of the job away).
+    a grid), ``neighbouring`` (eight, four of them a group's nodes or two away), ``ring`` (two) and
+    ``halves`` (the one half of the job away).
 
     Attributes:
-        machine: Scenario file, or scenario, whose ``[network]`` the jobs run on.
+        machine: Scenario file, or scenario, whose ``[network]`` the jobs run on. On a
+            reconfigurable dragonfly with ``circuits = "jobs"`` large jobs get circuits of their
+            own when they begin; that needs GRAP.
         injection: Part of its link's rate that a node sends at while it communicates, such as
             ``0.25`` or ``"25%"``.
         placement: Which free nodes a job gets, where the scheduler only counts them:
             ``contiguous``, ``spread``, ``random-node``, ``random-router``, ``random-group``.
+        switch_delay: How long a job stands still at its beginning while circuits are set for it,
+            if any changes.
     """
 
     machine: Scenario | str | os.PathLike[str] | None = None
     injection: float | str = 0.25
     placement: str = "contiguous"
+    switch_delay: str = "100 ms"
 
-    def level(self) -> dict[str, Any]:
-        """The level and its parameters in the engine's form."""
+    def scenario(self) -> Scenario:
+        """The scenario of the machine.
+
+        Raises:
+            JobLogError: If none is given.
+        """
         from odonata.scenario import Scenario
 
         machine = self.machine
         if machine is None:
             raise JobLogError("network: names no machine; give a scenario file with a [network]")
-        if not isinstance(machine, Scenario):
-            machine = Scenario.from_file(machine)
+        return machine if isinstance(machine, Scenario) else Scenario.from_file(machine)
+
+    def groups(self) -> int | None:
+        """Groups of the machine, where its family says so."""
+        groups = self.scenario().normalised()["network"]["topology"].get("g")
+        return int(groups) if groups else None
+
+    def machine_for_engine(self) -> dict[str, Any]:
+        """The machine in the engine's form.
+
+        Raises:
+            JobLogError: If a parameter makes no sense.
+        """
+        from odonata.units import Duration, UnitError
+
         try:
             share = self.injection
             injection = _share(share) if isinstance(share, str) else float(share)
@@ -232,10 +300,22 @@ class SharedLinks(Network):
             raise JobLogError(
                 f'injection: found "{self.injection}"; allowed: a share such as 25%'
             ) from None
+        try:
+            delay = int(Duration(self.switch_delay))
+        except UnitError as error:
+            raise JobLogError(f"switch delay: {error}") from None
         return {
-            "flow": {
-                "machine": machine.normalised()["network"],
-                "injection": injection,
-                "placement": {"policy": self.placement},
-            }
+            "machine": self.scenario().normalised()["network"],
+            "injection": injection,
+            "placement": {"policy": self.placement},
+            "switch_delay_ps": delay,
         }
+
+
+@dataclass(frozen=True)
+class SharedLinks(SharedMachine):
+    """Running jobs share the links of a machine, as flows."""
+
+    def level(self) -> dict[str, Any]:
+        """The level and its parameters in the engine's form."""
+        return {"flow": self.machine_for_engine()}

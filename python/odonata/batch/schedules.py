@@ -28,7 +28,7 @@ from odonata.errors import JobLogError
 from odonata.results import appearing_at_once, check_output_directory, write_json
 
 if TYPE_CHECKING:
-    from odonata.batch.network import Network
+    from odonata.batch.network import Mix, Network
     from odonata.batch.plots import SchedulePlots
 
 #: What became of a job, and how it came to start, by the engine's codes.
@@ -91,7 +91,8 @@ def schedule(
     cut_larger: bool = False,
     share_processors: int | None = None,
     grap_groups: int | None = None,
-    grap_balance: bool = False,
+    grap_modes: Sequence[Mix | str] | None = None,
+    mode_seed: int = 1,
     network: Network | None = None,
     windows: Sequence[Window] = (),
     tau: str | int = "10 s",
@@ -120,8 +121,10 @@ def schedule(
         share_processors: Jobs share nodes of so many processors.
         grap_groups: Place by GRAP (Feng et al. 2023) on so many groups of a reconfigurable
             dragonfly, as equal as possible; by default any free nodes will do.
-        grap_balance: Spread large jobs equally over their groups (minimal balance), not
-            adaptively.
+        grap_modes: Modes of large jobs by size, drawn: mixes of ``minimal-balance``, ``adaptive``,
+            ``custom-balance`` and ``custom``; who is in none is adaptive. By default those of
+            Feng et al. 2023, :func:`~odonata.batch.network.feng2023_modes`.
+        mode_seed: Of the modes.
         network: What slows jobs down or makes them faster, such as
             :class:`~odonata.batch.SpeedUps`; by default they run as long as the log says.
         windows: Maintenance and reservations.
@@ -136,8 +139,9 @@ def schedule(
     """
     if not isinstance(log, JobLog):
         log = read_job_log(log)
+    machine_nodes = _nodes(log, nodes)
     spec: dict[str, Any] = {
-        "nodes": _nodes(log, nodes),
+        "nodes": machine_nodes,
         "policy": policy_for_engine(policy),
         "order": order_for_engine(order),
         "waiting_estimate": estimate_for_engine("estimates", estimates),
@@ -149,7 +153,8 @@ def schedule(
         "eligible": eligible,
         "cut_larger": cut_larger,
         "share_processors": share_processors,
-        "grap": (None if grap_groups is None else {"groups": grap_groups, "balance": grap_balance}),
+        "grap": None if grap_groups is None else {"groups": grap_groups},
+        "modes": _modes(machine_nodes, grap_groups, grap_modes, mode_seed, network),
         "network": None if network is None else network.for_engine(),
         "windows": windows_for_engine(windows),
         "tau_s": seconds("tau", tau),
@@ -159,6 +164,37 @@ def schedule(
     default = policy if order_name == "fcfs" else f"{policy}/{order_name}"
     raw = ask(log.engine.schedule, json.dumps(spec), progress)
     return Schedule(name or default, spec["nodes"], spec, raw)
+
+
+def _modes(
+    nodes: int,
+    grap_groups: int | None,
+    grap_modes: Sequence[Mix | str] | None,
+    seed: int,
+    network: Network | None,
+) -> dict[str, Any] | None:
+    """Modes in the engine's form, if anything asks for them."""
+    from odonata.batch.network import BY_MODE, feng2023_modes, mixes_for_engine
+
+    by_mode = network is not None and network.mix == BY_MODE
+    if grap_groups is None and not by_mode:
+        if grap_modes is not None:
+            raise JobLogError("grap modes: have a meaning with GRAP, or a mix by mode, only")
+        return None
+    groups = grap_groups
+    if groups is None and network is not None:
+        groups = network.groups()
+    if groups is None:
+        raise JobLogError(
+            'mix: found "by-mode"; allowed: traffics, as nobody says how many groups the machine '
+            "has (GRAP would, or a dragonfly's g)"
+        )
+    if not 1 <= groups <= nodes:
+        raise JobLogError(
+            f"grap.groups: found {groups}; allowed: 1 to {nodes}, the machine's nodes"
+        )
+    mixes = feng2023_modes(nodes, groups) if grap_modes is None else grap_modes
+    return {"mix": mixes_for_engine(mixes), "seed": seed, "group": -(-nodes // groups)}
 
 
 def recorded_schedule(
@@ -267,7 +303,7 @@ def _jobs(columns: Mapping[str, Any]) -> pa.Table:
             labels = pa.array(FATES if name == "fate" else STARTED)
             indices = pa.array(values, pa.int8(), mask=values < 0)
             arrays[name] = pa.DictionaryArray.from_arrays(indices, labels)
-        elif name in ("id", "user", "reason", "traffic"):
+        elif name in ("id", "user", "reason", "traffic", "mode"):
             arrays[name] = pa.array([text or None for text in values], pa.string())
         elif name == "communication_share":
             arrays[name] = pa.array(values, pa.float64())

@@ -30,8 +30,9 @@ _OPTIONS = (
         multiple=True,
         metavar="[FROM..TO:]NAME=SHARE,…",
         help="Traffic of jobs of FROM to TO nodes, drawn by shares, e.g. "
-        "576..65536:adaptive=40%,custom=60%. May be given several times.  [default: with table "
-        "that of Feng et al. 2023, with flow uniform, stencil and ring alike]",
+        "576..65536:adaptive=40%,custom=60%. May be given several times. Or by-mode: it follows "
+        "from the job's GRAP mode.  [default: with table by-mode under --grap, else that of Feng "
+        "et al. 2023; with flow uniform, stencil and ring alike]",
     ),
     click.option(
         "--mpi-share",
@@ -65,7 +66,16 @@ _OPTIONS = (
         "those of its groups]",
     ),
     click.option(
-        "--network-seed", type=int, metavar="N", help="Seed of what is drawn.  [default: 1]"
+        "--switch-delay",
+        metavar="TIME",
+        help="With --network flow and circuits for jobs: how long a job stands still at its "
+        "beginning while circuits are set, if any changes.  [default: 100ms]",
+    ),
+    click.option(
+        "--network-seed",
+        type=int,
+        metavar="N",
+        help="Seed of what is drawn for jobs, modes included.  [default: 1]",
     ),
 )
 
@@ -89,6 +99,9 @@ class NetworkOptions:
     injection: str | None
     placement: str | None
     network_seed: int | None
+    switch_delay: str | None
+    #: Whether GRAP places.
+    grap: bool
 
     def read(self) -> Network | None:
         """The network.
@@ -96,19 +109,21 @@ class NetworkOptions:
         Raises:
             click.UsageError: If options do not go together.
         """
-        from odonata.batch.network import COMMON_MIX, FENG2023_MIX, SharedLinks, SpeedUps
+        from odonata.batch.network import BY_MODE, COMMON_MIX, FENG2023_MIX, SharedLinks, SpeedUps
 
         table = {"--speed-ups": self.speed_ups}
         flow = {
             "--machine": self.machine,
             "--injection": self.injection,
             "--placement": self.placement,
+            "--switch-delay": self.switch_delay,
         }
-        both = {
+        both: dict[str, Any] = {
             "--mix": self.mix or None,
             "--mpi-share": self.mpi_share,
-            "--network-seed": self.network_seed,
         }
+        if not self.grap:
+            both["--network-seed"] = self.network_seed
         others: dict[str, dict[str, Any]] = {
             "none": {**both, **table, **flow},
             "table": flow,
@@ -119,6 +134,9 @@ class NetworkOptions:
                 raise click.UsageError(f"{option}: has no meaning with --network {self.network}")
         if self.network == "none":
             return None
+        mix: tuple[str, ...] | str = self.mix
+        if mix == (BY_MODE,):
+            mix = BY_MODE
         common: dict[str, Any] = {
             "communication_share": self.mpi_share or "log",
             "seed": 1 if self.network_seed is None else self.network_seed,
@@ -127,12 +145,14 @@ class NetworkOptions:
             if self.machine is None:
                 raise click.UsageError("--network flow: needs --machine SCENARIO")
             return SharedLinks(
-                mix=self.mix or COMMON_MIX,
+                mix=mix or COMMON_MIX,
                 machine=self.machine,
                 injection=self.injection or 0.25,
                 placement=self.placement or "contiguous",
+                switch_delay=self.switch_delay or "100 ms",
                 **common,
             )
         if self.speed_ups is None:
             raise click.UsageError("--network table: needs --speed-ups FILE")
-        return SpeedUps.read(self.speed_ups, mix=self.mix or FENG2023_MIX, **common)
+        usual = BY_MODE if self.grap else FENG2023_MIX
+        return SpeedUps.read(self.speed_ups, mix=mix or usual, **common)

@@ -106,9 +106,12 @@ _ORDERS = ("fcfs", "sjf", "ljf", "smallest", "largest", "wfp", "multifactor")
     "[default: any free nodes]",
 )
 @click.option(
-    "--grap-balance",
-    is_flag=True,
-    help="Large jobs are spread equally over their groups, not adaptively.",
+    "--grap-modes",
+    multiple=True,
+    metavar="[FROM..TO:]MODE=SHARE,…",
+    help="With --grap: modes of large jobs of FROM to TO nodes, drawn by shares: minimal-balance, "
+    "adaptive, custom-balance, custom. May be given several times.  [default: as Feng et al. 2023 "
+    "assume, by the machine's groups]",
 )
 @network_options
 @click.option(
@@ -168,7 +171,7 @@ def schedule(
     larger: str,
     share: int | None,
     grap: int | None,
-    grap_balance: bool,
+    grap_modes: tuple[str, ...],
     maintenance: tuple[str, ...],
     reservation: tuple[str, ...],
     weight_age: float | None,
@@ -190,6 +193,7 @@ def schedule(
     injection: str | None,
     placement: str | None,
     network_seed: int | None,
+    switch_delay: str | None,
     **how: Any,
 ) -> None:
     """Simulate when the jobs of a log start on a machine; leave tables and pictures.
@@ -214,7 +218,16 @@ def schedule(
     from odonata.results import check_output_directory, unused_directory
 
     chosen = NetworkOptions(
-        network, mix, mpi_share, speed_ups, machine, injection, placement, network_seed
+        network=network,
+        mix=mix,
+        mpi_share=mpi_share,
+        speed_ups=speed_ups,
+        machine=machine,
+        injection=injection,
+        placement=placement,
+        network_seed=network_seed,
+        switch_delay=switch_delay,
+        grap=grap is not None,
     ).read()
     console = progress_terminal()
     with console.status(f"Reading {log.name}"):
@@ -248,7 +261,8 @@ def schedule(
                 cut_larger=larger == "cut",
                 share_processors=share,
                 grap_groups=grap,
-                grap_balance=grap_balance,
+                grap_modes=grap_modes or None,
+                mode_seed=1 if network_seed is None else network_seed,
                 network=chosen,
                 windows=windows,
                 tau=tau,
@@ -319,12 +333,21 @@ def _print(console: Console, schedules: Sequence[Schedule], directory: Path) -> 
     row("bounded slowdown, median", lambda s: _number(s["bounded_slowdown"]["median"]))
     row("jobs waiting, mean", lambda s: f"{s['mean_queue']:,.1f}")
     row("jobs waiting, most", lambda s: f"{s['max_queue']:,}")
+    if any("network" in each.summary for each in schedules):
+        row("circuits set", _circuits)
     table.add_row(
         "CPU time",
         *(f"{each.cost['cpu_seconds']:.3f} s" if each.cost else "–" for each in schedules),
     )
     console.print(table)
     console.print(f"Results in {directory}", soft_wrap=True)
+
+
+def _circuits(summary: dict[str, Any]) -> str:
+    circuits = summary.get("network", {}).get("circuits")
+    if circuits is None:
+        return "–"
+    return f"{circuits['circuits_set']:,} in {circuits['reconfigurations']:,} goes"
 
 
 def _number(value: float | None) -> str:

@@ -1,10 +1,11 @@
 //! The reconfigurable dragonfly (Feng, Dong, Zhao, Lu, ICS 2023, section 2.2; Wen et
-//! al., "Flexfly", SC 2016): a dragonfly with all-to-all groups whose global links all
-//! lead to [optical switches](super::optical), so that circuits decide which groups are
-//! joined, and by how many links.
+//! al., "Flexfly", SC 2016): a dragonfly whose global links all lead to [optical
+//! switches](super::optical), so that circuits decide which groups are joined, and by
+//! how many links.
 //!
-//! Routers, nodes and ports are numbered as in the [dragonfly](super::dragonfly). Ports
-//! of dark links are unconnected, and circuits need not join all groups. The service
+//! Routers, nodes and ports are numbered as in the [dragonfly](super::dragonfly). Every
+//! router has as many global ports as the one with most links; ports of dark links, and
+//! those without a link, are unconnected, and circuits need not join all groups. The service
 //! network, a separate one of electronic switches for storage and control, carries
 //! none of the simulated traffic and is left out.
 
@@ -18,13 +19,14 @@ use super::{
 pub struct ReconfigurableSpec {
     /// Nodes per router, at least 1.
     pub p: u32,
-    /// Routers per group, at least 1.
-    pub a: u32,
-    /// Global ports per router.
-    pub h: u32,
-    /// The circuits; their switches have a·h links of every group.
+    /// Global links of each router of a group, the same in all groups: links of a
+    /// group are counted over its routers. Shape: routers per group, at least 1.
+    pub held: Vec<u32>,
+    /// How the routers of a group are wired.
+    pub group: GroupWiring,
+    /// The circuits; their switches have as many links of every group.
     pub circuits: Circuits,
-    /// Physical classes of the links; there are no column links.
+    /// Physical classes of the links.
     pub links: DragonflyLinks,
 }
 
@@ -33,15 +35,14 @@ pub struct ReconfigurableSpec {
 pub enum ReconfigurableError {
     /// Switches of other groups.
     #[error(
-        "groups of a={a} routers with h={h} global ports have {ports} global links, but the \
-         switches are made for {links}; make links = a·h",
-        ports = u64::from(*a) * u64::from(*h)
+        "the {a} routers of a group have {held} global links, but the switches are made for \
+         {links}; make them the same"
     )]
     Links {
         /// Routers per group.
-        a: u32,
-        /// Global ports per router.
-        h: u32,
+        a: usize,
+        /// Their links.
+        held: u64,
         /// Links per group of the switches.
         links: u32,
     },
@@ -56,25 +57,36 @@ impl ReconfigurableSpec {
     /// # Errors
     /// If the switches do not fit the groups, or the link classes are unsound.
     pub fn build(&self) -> Result<Topology, ReconfigurableError> {
-        let Self { p, a, h, .. } = *self;
+        let (p, a) = (self.p, self.held.len() as u32);
+        let h = self.held.iter().copied().max().unwrap_or(0);
         let switches = self.circuits.switches();
-        if u64::from(switches.links()) != u64::from(a) * u64::from(h) {
-            let links = switches.links();
-            return Err(ReconfigurableError::Links { a, h, links });
+        let held = self.held.iter().map(|&count| u64::from(count)).sum();
+        if u64::from(switches.links()) != held {
+            let (a, links) = (self.held.len(), switches.links());
+            return Err(ReconfigurableError::Links { a, held, links });
         }
         let g = switches.groups();
-        let mut linked = vec![UNCONNECTED; g as usize * switches.links() as usize];
+        // Port of each link among those of its group, h of every router.
+        let ports = (0..a).zip(&self.held);
+        let ports: Vec<u32> = ports
+            .flat_map(|(router, &held)| (0..held).map(move |k| router * h + k))
+            .collect();
+        let mut linked = vec![UNCONNECTED; g as usize * (a * h) as usize];
         let mut count = 0u64;
         for circuit in self.circuits.iter() {
-            let [from, to] =
-                [circuit.from, circuit.to].map(|port| port.group.0 * switches.links() + port.link);
+            let [from, to] = [circuit.from, circuit.to]
+                .map(|port| port.group.0 * a * h + ports[port.link as usize]);
             linked[from as usize] = to;
             linked[to as usize] = from;
             count += 1;
         }
         let title = format!(
-            "reconfigurable dragonfly p={p} a={a} h={h} g={g} ({count} circuits, {} switches of \
+            "reconfigurable dragonfly p={p} a={a} h={} g={g} ({count} circuits, {} switches of \
              {} ports)",
+            match self.held.iter().min() {
+                Some(&least) if least < h => format!("{least} to {h}"),
+                _ => h.to_string(),
+            },
             switches.switches(),
             u64::from(g) * u64::from(switches.per_switch()),
         );
@@ -84,7 +96,7 @@ impl ReconfigurableSpec {
             h,
             g,
             arrangement: Arrangement::Absolute,
-            group: GroupWiring::AllToAll,
+            group: self.group,
             links: self.links.clone(),
         };
         Ok(spec.build_linked(&linked, title, true)?)
@@ -110,8 +122,8 @@ mod tests {
         circuits.connect(port(0, 5), port(2, 5)).unwrap();
         let spec = ReconfigurableSpec {
             p: 1,
-            a: 4,
-            h: 2,
+            held: vec![2; 4],
+            group: GroupWiring::AllToAll,
             circuits,
             links: dragonfly_links(),
         };
@@ -133,7 +145,10 @@ mod tests {
             topology.peer[topology.ports_of(RouterId(2)).start + 5],
             Peer::Port(_)
         ));
-        let wrong = ReconfigurableSpec { h: 3, ..spec };
+        let wrong = ReconfigurableSpec {
+            held: vec![3; 4],
+            ..spec
+        };
         assert!(
             wrong
                 .build()
@@ -141,5 +156,38 @@ mod tests {
                 .to_string()
                 .contains("made for 8")
         );
+    }
+
+    #[test]
+    fn routers_hold_as_many_links_as_they_are_said_to() {
+        // Links 0 and 1 are router 0's, link 2 router 1's, links 3 and 4 router 3's.
+        let switches = OpticalSwitches::new(2, 5, 1, None).unwrap();
+        let all = (0..5).map(|link| {
+            let port = |group| SwitchPort {
+                group: GroupId(group),
+                link,
+            };
+            crate::topology::Circuit {
+                from: port(0),
+                to: port(1),
+            }
+        });
+        let spec = ReconfigurableSpec {
+            p: 1,
+            held: vec![2, 1, 0, 2],
+            group: GroupWiring::AllToAll,
+            circuits: Circuits::of(switches, all).unwrap(),
+            links: dragonfly_links(),
+        };
+        let topology = spec.build().unwrap();
+        let wired = |router: u32| {
+            let ports = topology.ports_of(RouterId(router));
+            let global = ports.skip(4); // 1 node, 3 local
+            global
+                .filter(|&port| topology.peer[port] != Peer::Unconnected)
+                .count()
+        };
+        assert_eq!([0, 1, 2, 3, 4].map(wired), [2, 1, 0, 2, 2]);
+        assert!(topology.title.contains("h=0 to 2"), "{}", topology.title);
     }
 }

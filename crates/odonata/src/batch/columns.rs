@@ -6,6 +6,7 @@ use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{Fate, Occupancy, Schedule, Started};
 use odonata_scheduler::log::{Job, JobLog, Label, Status};
 
+use super::modes::Mode;
 use super::network::Planned;
 use super::refused;
 use crate::error::Error;
@@ -260,6 +261,18 @@ pub(super) fn schedule_table(log: &JobLog, schedule: &Schedule) -> Table {
     });
     add("reason", Column::Text(reasons.collect()));
     table
+}
+
+/// The mode of each job, if modes were drawn.
+pub(super) fn add_modes(table: &mut Table, modes: &[Option<Mode>]) {
+    if modes.is_empty() {
+        return;
+    }
+    let names = modes
+        .iter()
+        .map(|mode| mode.map_or("", Mode::name).to_owned());
+    let modes = Column::Text(names.collect());
+    table.columns.push(("mode".to_owned(), modes));
 }
 
 /// What each job of a schedule does on its network, if there is one.

@@ -2,6 +2,7 @@
 //! scheduler room for the Python package.
 
 mod columns;
+mod modes;
 mod network;
 mod report;
 mod spec;
@@ -12,15 +13,16 @@ use std::path::Path;
 use odonata_placement::grap::GrapMode;
 use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{
-    GrapMachine, Pool, Schedule, Share, SimulationError, occupancy, simulate_with, size_classes,
-    summarise,
+    GrapMachine, Larger, Pool, Schedule, Share, SimulationError, occupancy, simulate_with,
+    size_classes, summarise,
 };
 pub use odonata_scheduler::log::{JobLog, Report};
 use odonata_scheduler::log::{Scaling, read_log, scale, write_swf};
 use serde_json::{Value, json};
 
 pub use columns::{LogColumns, log_from_columns, log_table};
-pub use network::{FlowSpec, LevelSpec, MixSpec, NetworkSpec, ShareSpec, SpeedUpSpec};
+pub use modes::ModesSpec;
+pub use network::{LevelSpec, MachineSpec, MixSpec, NetworkSpec, ShareSpec, SpeedUpSpec};
 pub use report::{log_meta, report_json};
 pub use spec::{GenerateSpec, ReadSpec, ScaleSpec, ScheduleSpec};
 
@@ -101,23 +103,34 @@ pub fn schedule_jobs(
             ))
         })?,
     };
+    let modes = match &spec.modes {
+        None => vec![],
+        Some(modes) => modes::modes(log, modes)?,
+    };
+    if let Some(grap) = spec.grap {
+        check_groups(spec, grap.groups)?;
+    }
+    let grap = spec.grap.map(|grap| grap.groups);
     let mut planned = match &spec.network {
         None => Planned::none(),
-        Some(network) => Planned::new(log, spec.nodes, network)?,
+        Some(network) => Planned::new(log, spec.nodes, grap, &modes, network)?,
     };
     let network = &mut *planned.network;
     let started = cpu_time::ThreadTime::now();
-    let schedule = match spec.grap {
+    let schedule = match grap {
         None => simulate_with(log, &Pool::new(capacity), &options, network, progress),
-        Some(grap) => {
-            check_groups(spec, grap.groups)?;
-            let mode = if grap.balance {
-                GrapMode::MinimalBalance
-            } else {
-                GrapMode::Adaptive
-            };
-            let modes = vec![mode; log.jobs.len()];
-            let machine = GrapMachine::equal_groups(capacity, grap.groups, modes);
+        Some(groups) => {
+            let group = capacity.div_ceil(groups);
+            let asked = (modes.iter().zip(&log.jobs)).map(|(mode, job)| {
+                let nodes = match options.larger {
+                    Larger::Cut => job.nodes.min(capacity),
+                    Larger::Refuse => job.nodes,
+                };
+                mode.map_or(GrapMode::Adaptive, |mode| {
+                    mode.for_job(nodes, group, groups)
+                })
+            });
+            let machine = GrapMachine::equal_groups(capacity, groups, asked.collect());
             simulate_with(log, &machine, &options, network, progress)
         }
     };
@@ -131,8 +144,13 @@ pub fn schedule_jobs(
     })?;
     let cpu_seconds = started.elapsed().as_secs_f64();
     let mut reported = report_schedule(log, &schedule, spec);
+    columns::add_modes(&mut reported.tables[0], &modes);
     columns::add_communication(&mut reported.tables[0], &planned);
     if let Value::Object(meta) = &mut reported.meta {
+        let told = planned.network.report();
+        if let (Some(summary), Value::Object(told)) = (meta.get_mut("summary"), told) {
+            summary["network"] = Value::Object(told);
+        }
         let cost = json!({"cpu_seconds": cpu_seconds, "passes": schedule.passes});
         meta.insert("cost".to_owned(), cost);
     }

@@ -7,6 +7,7 @@ use odonata_scheduler::batch::{
 use odonata_scheduler::log::{Format, Kind, LublinFeitelson, ReadOptions};
 use serde::Deserialize;
 
+use super::modes::ModesSpec;
 use super::network::NetworkSpec;
 use super::refused;
 use crate::error::{Error, SpecError};
@@ -174,9 +175,6 @@ impl EstimateSpec {
 pub struct GrapSpec {
     /// Number of groups.
     pub groups: u32,
-    /// Whether large jobs are spread equally over their groups (minimal balance), not
-    /// adaptively.
-    pub balance: bool,
 }
 
 /// Which jobs may overtake.
@@ -267,6 +265,9 @@ pub struct ScheduleSpec {
     /// Placement by GRAP; by default any free nodes will do.
     #[serde(default)]
     pub grap: Option<GrapSpec>,
+    /// Modes that users choose for large jobs; by default all are adaptive.
+    #[serde(default)]
+    pub modes: Option<ModesSpec>,
     /// What slows jobs down or makes them faster; by default nothing does.
     #[serde(default)]
     pub network: Option<NetworkSpec>,

@@ -166,12 +166,34 @@ pub enum SpineArrangement {
 pub struct ReconfigurableDragonfly {
     /// Nodes per router.
     pub p: u32,
-    /// Routers per group.
+    /// Routers per group; 0 with a wiring file.
+    #[serde(default)]
     pub a: u32,
-    /// Global links per router.
+    /// Global links per router; 0 with a wiring file.
+    #[serde(default)]
     pub h: u32,
-    /// Groups.
+    /// Groups; 0: as many as the wiring file lists.
+    #[serde(default)]
     pub g: u32,
+    /// Wiring within a group.
+    #[serde(default)]
+    pub group: GroupWiring,
+    /// With [`GroupWiring::CrayXc`]: rows of a group; rows × columns = a.
+    #[serde(default)]
+    pub rows: Option<u32>,
+    /// With [`GroupWiring::CrayXc`]: columns of a group.
+    #[serde(default)]
+    pub columns: Option<u32>,
+    /// With [`GroupWiring::CrayXc`]: parallel links between two routers of a row.
+    #[serde(default = "one")]
+    pub row_links: u32,
+    /// With [`GroupWiring::CrayXc`]: parallel links between two routers of a column.
+    #[serde(default = "one")]
+    pub column_links: u32,
+    /// Link list of a Cray XC whose groups these are: their links inside, and the
+    /// global ports of their routers.
+    #[serde(default)]
+    pub wiring_file: Option<PathBuf>,
     /// Links of every group on each optical switch.
     #[serde(default = "one")]
     pub links_per_switch: u32,
@@ -187,6 +209,29 @@ pub struct ReconfigurableDragonfly {
     /// With [`CircuitSource::Jobs`]: how a job's circuits are chosen.
     #[serde(default)]
     pub steering: Steering,
+}
+
+impl ReconfigurableDragonfly {
+    /// `g` all-to-all groups, uniform circuits, one link of every group on each switch.
+    pub fn new(p: u32, a: u32, h: u32, g: u32) -> Self {
+        Self {
+            p,
+            a,
+            h,
+            g,
+            group: GroupWiring::AllToAll,
+            rows: None,
+            columns: None,
+            row_links: 1,
+            column_links: 1,
+            wiring_file: None,
+            links_per_switch: 1,
+            switch_ports: None,
+            circuits: CircuitSource::Uniform,
+            circuits_file: None,
+            steering: Steering::Uniform,
+        }
+    }
 }
 
 /// Where the circuits of a reconfigurable dragonfly come from.

@@ -1,11 +1,13 @@
 //! From `family = "reconfigurable-dragonfly"` to a [`Topology`]: the structure, the jobs
 //! on it, the circuits for them.
 
+mod cray_groups;
+
 use std::path::Path;
 
 use odonata_network::topology::{
-    CircuitError, Circuits, DragonflyError, DragonflyLinks, OpticalSwitches, ReconfigurableError,
-    ReconfigurableSpec,
+    CircuitError, Circuits, DragonflyError, DragonflyLinks, GroupWiring, OpticalSwitches,
+    ReconfigurableError, ReconfigurableSpec,
 };
 use odonata_network::{LinkKind, Topology};
 use odonata_steering::{Demand, Steering, Strategy, Violation, circuits_for};
@@ -22,23 +24,16 @@ pub(super) fn build(
     scenario: &Scenario,
     classes: &Classes<'_>,
 ) -> Result<Topology, SpecError> {
-    classes.check_names(&["terminal", "local", "global"])?;
-    let switches = switches(dragonfly)?;
-    let links = DragonflyLinks {
-        terminal: classes.class("terminal", LinkKind::Terminal)?,
-        local: classes.class("local", LinkKind::Local)?,
-        column: None,
-        global: classes.class("global", LinkKind::Global)?,
-    };
+    let structure = structure(dragonfly)?;
+    let switches = structure.switches;
+    let links = links(&structure, classes)?;
     let wire = |circuits| {
-        let spec::ReconfigurableDragonfly { p, a, h, .. } = *dragonfly;
-        let links = links.clone();
         let spec = ReconfigurableSpec {
-            p,
-            a,
-            h,
+            p: dragonfly.p,
+            held: structure.ports_of_router.clone(),
+            group: structure.group,
             circuits,
-            links,
+            links: links.clone(),
         };
         spec.build().map_err(wiring_error)
     };
@@ -62,24 +57,104 @@ pub(super) fn build(
     }
 }
 
-fn switches(dragonfly: &spec::ReconfigurableDragonfly) -> Result<OpticalSwitches, SpecError> {
+/// What of a reconfigurable dragonfly does not change: its groups, and how they are
+/// attached to switches.
+pub(crate) struct Structure {
+    pub switches: OpticalSwitches,
+    /// Global links of each router of a group.
+    pub ports_of_router: Vec<u32>,
+    group: GroupWiring,
+}
+
+/// The structure that a scenario describes.
+///
+/// # Errors
+/// If its parameters make none.
+pub(crate) fn structure(dragonfly: &spec::ReconfigurableDragonfly) -> Result<Structure, SpecError> {
+    if let Some(file) = &dragonfly.wiring_file {
+        let listed = cray_groups::read(file, dragonfly.p, dragonfly.g)?;
+        return Ok(Structure {
+            switches: switches(dragonfly, listed.groups, &listed.ports_of_router)?,
+            ports_of_router: listed.ports_of_router,
+            group: listed.group,
+        });
+    }
     let spec::ReconfigurableDragonfly { a, h, g, .. } = *dragonfly;
     for (key, value) in [("a", a), ("h", h), ("g", g)] {
         if value == 0 {
             return Err(SpecError::value(format!("network.{key}"), 0, "at least 1"));
         }
     }
-    let links = a
-        .checked_mul(h)
+    let links = a.checked_mul(h);
+    links
         .ok_or_else(|| SpecError::value("network.a", a, "a·h below 2^32 global links per group"))?;
+    let ports_of_router = vec![h; a as usize];
+    Ok(Structure {
+        switches: switches(dragonfly, g, &ports_of_router)?,
+        ports_of_router,
+        group: match dragonfly.group {
+            spec::GroupWiring::AllToAll => GroupWiring::AllToAll,
+            spec::GroupWiring::CrayXc => {
+                let given = |value: Option<u32>, key: &str| {
+                    let path = format!("network.{key}");
+                    let allowed = "a value, as group = \"cray-xc\"";
+                    value.ok_or_else(|| SpecError::value(path, "nothing", allowed))
+                };
+                GroupWiring::Grid {
+                    rows: given(dragonfly.rows, "rows")?,
+                    columns: given(dragonfly.columns, "columns")?,
+                    row_links: dragonfly.row_links,
+                    column_links: dragonfly.column_links,
+                }
+            }
+        },
+    })
+}
+
+fn switches(
+    dragonfly: &spec::ReconfigurableDragonfly,
+    groups: u32,
+    ports_of_router: &[u32],
+) -> Result<OpticalSwitches, SpecError> {
+    let links = ports_of_router.iter().sum();
     let per_switch = dragonfly.links_per_switch;
-    OpticalSwitches::new(g, links, per_switch, dragonfly.switch_ports).map_err(|error| {
+    OpticalSwitches::new(groups, links, per_switch, dragonfly.switch_ports).map_err(|error| {
         let key = match error {
             CircuitError::TooFewPorts { .. } => "switch_ports",
             _ => "links_per_switch",
         };
         SpecError::new(format!("network.{key}"), error.to_string())
     })
+}
+
+fn links(structure: &Structure, classes: &Classes<'_>) -> Result<DragonflyLinks, SpecError> {
+    let (local, column) = match structure.group {
+        GroupWiring::AllToAll => {
+            classes.check_names(&["terminal", "local", "global"])?;
+            (classes.class("local", LinkKind::Local)?, None)
+        }
+        GroupWiring::Grid { .. } => {
+            classes.check_names(&["terminal", "green", "black", "global"])?;
+            let black = classes.class("black", LinkKind::Local)?;
+            (classes.class("green", LinkKind::Local)?, Some(black))
+        }
+    };
+    Ok(DragonflyLinks {
+        terminal: classes.class("terminal", LinkKind::Terminal)?,
+        local,
+        column,
+        global: classes.class("global", LinkKind::Global)?,
+    })
+}
+
+/// The steering room's name of a strategy.
+pub(crate) fn strategy(steering: spec::Steering) -> Strategy {
+    match steering {
+        spec::Steering::Uniform => Strategy::Uniform,
+        spec::Steering::MinMax => Strategy::MinMax,
+        spec::Steering::Matching => Strategy::Matching,
+        spec::Steering::Birkhoff => Strategy::Birkhoff,
+    }
 }
 
 /// As many circuits between every two groups.
@@ -105,12 +180,7 @@ fn for_jobs(
     topology: &Topology,
     jobs: &[PlannedJob],
 ) -> Result<Circuits, SpecError> {
-    let strategy = match dragonfly.steering {
-        spec::Steering::Uniform => Strategy::Uniform,
-        spec::Steering::MinMax => Strategy::MinMax,
-        spec::Steering::Matching => Strategy::Matching,
-        spec::Steering::Birkhoff => Strategy::Birkhoff,
-    };
+    let strategy = strategy(dragonfly.steering);
     let mut steering = Steering::new(switches);
     for (position, job) in jobs.iter().enumerate() {
         if job.spans.is_empty() {
@@ -183,6 +253,9 @@ fn wiring_error(error: ReconfigurableError) -> SpecError {
         ReconfigurableError::Dragonfly(DragonflyError::Zero { name }) => {
             SpecError::new(format!("network.{name}"), error.to_string())
         }
+        ReconfigurableError::Dragonfly(DragonflyError::Grid { .. }) => {
+            SpecError::new("network.rows", error.to_string())
+        }
         ReconfigurableError::Dragonfly(DragonflyError::Topology(inner)) => {
             topology_error(inner, "")
         }
@@ -203,15 +276,8 @@ mod tests {
     /// Six groups of four routers with two nodes and two global links each.
     fn machine() -> spec::ReconfigurableDragonfly {
         spec::ReconfigurableDragonfly {
-            p: 2,
-            a: 4,
-            h: 2,
-            g: 6,
-            links_per_switch: 1,
-            switch_ports: None,
             circuits: CircuitSource::Jobs,
-            circuits_file: None,
-            steering: spec::Steering::Uniform,
+            ..spec::ReconfigurableDragonfly::new(2, 4, 2, 6)
         }
     }
 

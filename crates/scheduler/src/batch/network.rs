@@ -22,8 +22,10 @@ pub struct Seat<'a> {
 /// them at its *speed*: seconds of work per second, 1 while nobody says otherwise.
 /// Speeds change only when jobs begin or end.
 pub trait Network {
-    /// A job begins, `job` of the log, which ran for `run` there.
-    fn begin(&mut self, job: u32, seat: &Seat<'_>, run: Seconds, now: Seconds);
+    /// A job begins, `job` of the log, which ran for `run` there. Tells how many
+    /// seconds it stands still first, finite and at least 0, as while optical switches
+    /// set its circuits.
+    fn begin(&mut self, job: u32, seat: &Seat<'_>, run: Seconds, now: Seconds) -> f64;
 
     /// A job ends, or is killed.
     fn end(&mut self, job: u32, now: Seconds);
@@ -41,7 +43,9 @@ pub trait Network {
 pub struct AsLogged;
 
 impl Network for AsLogged {
-    fn begin(&mut self, _: u32, _: &Seat<'_>, _: Seconds, _: Seconds) {}
+    fn begin(&mut self, _: u32, _: &Seat<'_>, _: Seconds, _: Seconds) -> f64 {
+        0.0
+    }
 
     fn end(&mut self, _: u32, _: Seconds) {}
 

@@ -15,8 +15,9 @@ use crate::Seconds;
 struct Wire(BTreeMap<u32, f64>);
 
 impl Network for Wire {
-    fn begin(&mut self, job: u32, _: &Seat<'_>, _: Seconds, _: Seconds) {
+    fn begin(&mut self, job: u32, _: &Seat<'_>, _: Seconds, _: Seconds) -> f64 {
         self.0.insert(job, 1.0);
+        0.0
     }
     fn end(&mut self, job: u32, _: Seconds) {
         self.0.remove(&job).expect("a job that ends has begun");
@@ -37,12 +38,28 @@ impl Network for Wire {
 struct Steady(f64, Vec<u32>);
 
 impl Network for Steady {
-    fn begin(&mut self, job: u32, _: &Seat<'_>, _: Seconds, _: Seconds) {
+    fn begin(&mut self, job: u32, _: &Seat<'_>, _: Seconds, _: Seconds) -> f64 {
         self.1.push(job);
+        0.0
     }
     fn end(&mut self, _: u32, _: Seconds) {}
     fn settle(&mut self, _: Seconds, changed: &mut Vec<(u32, f64)>) -> Result<(), String> {
         changed.extend(self.1.drain(..).map(|job| (job, self.0)));
+        Ok(())
+    }
+}
+
+/// Jobs stand still for so long, then each runs at half speed.
+struct Late(f64, Vec<u32>);
+
+impl Network for Late {
+    fn begin(&mut self, job: u32, _: &Seat<'_>, _: Seconds, _: Seconds) -> f64 {
+        self.1.push(job);
+        self.0
+    }
+    fn end(&mut self, _: u32, _: Seconds) {}
+    fn settle(&mut self, _: Seconds, changed: &mut Vec<(u32, f64)>) -> Result<(), String> {
+        changed.extend(self.1.iter().map(|&job| (job, 0.5)));
         Ok(())
     }
 }
@@ -79,6 +96,20 @@ fn slow_jobs_are_killed_at_their_limit() {
     };
     let schedule = shared(&lines, 4, &kind, &mut Steady(0.5, vec![]));
     assert_eq!(ends(&schedule), [200, 120]);
+}
+
+#[test]
+fn jobs_stand_still_before_they_work() {
+    // 0.1 s of standing still, then 10 s of work at half speed: 20.1 s, rounded up.
+    let lines = [(0, 1, 10, 0)];
+    let schedule = shared(&lines, 4, &with(Policy::EASY), &mut Late(0.1, vec![]));
+    assert_eq!(ends(&schedule), [21]);
+    // 30 s of standing still, which a change of speed (the same one) at 20 and at 40
+    // interrupts: the first has done 5 of its 10 s of work at 40 and ends at 50. The
+    // others, of no work, end when they may start.
+    let lines = [(0, 1, 10, 0), (20, 1, 0, 0), (40, 1, 0, 0)];
+    let schedule = shared(&lines, 4, &with(Policy::EASY), &mut Late(30.0, vec![]));
+    assert_eq!(ends(&schedule), [50, 50, 70]);
 }
 
 #[test]

@@ -54,6 +54,8 @@ pub(super) struct Task {
 #[derive(Clone, Debug)]
 pub(super) struct Running<H> {
     held: H,
+    /// Seconds that it still stands still at `since`.
+    still: f64,
     /// Seconds of work that are left at `since`, and how many it does per second.
     left: f64,
     speed: f64,
@@ -386,7 +388,8 @@ impl<'a, M: Machine> Simulation<'a, M> {
             groups: M::groups(&held),
             placed: M::nodes(&held),
         };
-        self.network.begin(task, &seat, job.work, now);
+        let still = self.network.begin(task, &seat, job.work, now);
+        debug_assert!(still >= 0.0 && still.is_finite(), "job {task}: {still} s");
         row.start = Some(now);
         row.started = Some(how);
         row.placed = M::nodes(&held).map(<[_]>::to_vec);
@@ -399,6 +402,7 @@ impl<'a, M: Machine> Simulation<'a, M> {
             task,
             Running {
                 held,
+                still,
                 left: job.work.0 as f64,
                 speed: 1.0,
                 since: now,
@@ -427,7 +431,10 @@ impl<'a, M: Machine> Simulation<'a, M> {
                 "job {task} at speed {speed}"
             );
             if let Some(job) = self.running.get_mut(&task) {
-                job.left = (job.left - job.speed * (now - job.since).0 as f64).max(0.0);
+                let passed = (now - job.since).0 as f64;
+                let worked = (passed - job.still).max(0.0);
+                job.still = (job.still - passed).max(0.0);
+                job.left = (job.left - job.speed * worked).max(0.0);
                 (job.since, job.speed) = (now, speed);
                 self.set_end(task);
             }
@@ -443,7 +450,7 @@ impl<'a, M: Machine> Simulation<'a, M> {
             return;
         };
         // What rounding has left over is no work.
-        let duration = (job.left / job.speed - 1e-6).ceil().max(0.0) as i64;
+        let duration = (job.still + job.left / job.speed - 1e-6).ceil().max(0.0) as i64;
         let mut end = job.since + Seconds(duration.min(Seconds::LIMIT.0));
         let limit = self.tasks[task as usize].limit;
         let killed_at = limit.map(|limit| (job.started + limit).max(job.since));

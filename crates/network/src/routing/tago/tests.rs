@@ -4,15 +4,15 @@ use proptest::prelude::*;
 use super::*;
 use crate::routing::testing::random_walks;
 use crate::topology::testing::dragonfly_links;
-use crate::topology::{Circuits, OpticalSwitches, ReconfigurableSpec, SwitchPort};
+use crate::topology::{Circuits, GroupWiring, OpticalSwitches, ReconfigurableSpec, SwitchPort};
 use crate::verify::{Verdict, verify};
 
 fn network(p: u32, a: u32, h: u32, circuits: Circuits) -> Topology {
     let links = dragonfly_links();
     ReconfigurableSpec {
         p,
-        a,
-        h,
+        held: vec![h; a as usize],
+        group: GroupWiring::AllToAll,
         circuits,
         links,
     }

@@ -8,26 +8,24 @@
 //! that it wants, its communication takes 1/φ as long.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use odonata_flow::LinkNumbers;
 use odonata_flow::demands::{Demands, UserId};
 use odonata_flow::share::{LinkId, Use};
-use odonata_network::Topology;
-use odonata_network::routing::{Algorithm, AnyRouting, RoutingSpec};
-use odonata_placement::{Machine as Wiring, MachineState, Policy, Request, place};
+use odonata_network::routing::{Algorithm, AnyRouting, RoutingSpec, minimal_routing};
 use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{Network, Seat};
-use odonata_units::NodeId;
-use odonata_units::random::{Purpose, StreamKey};
+use serde_json::{Value, json};
 
-use super::footprint::{Footprints, Traffic, uses};
+use super::circuits::JobCircuits;
+use super::exits::Exits;
+use super::footprint::{Footprints, Loads, Sent};
 use super::jobs::Communication;
-use super::{FlowSpec, wrong};
+use super::machine::{Allotment, SharedMachine};
+use super::traffic::Traffic;
+use super::{Level, wrong};
 use crate::error::Error;
-use crate::routing::routing_spec;
-use crate::spec::{Placement, Scenario};
-use crate::topology::build_topology;
+use crate::spec::CircuitSource;
 
 /// Parts of the traffic between groups that adaptive routing sends minimally: it
 /// takes the one with which a job gets on best when it begins.
@@ -41,12 +39,6 @@ enum Ways {
     Either,
 }
 
-/// A job that runs.
-struct Running {
-    nodes: Vec<NodeId>,
-    user: Option<UserId>,
-}
-
 /// Jobs on the nodes of a network.
 pub(super) struct FlowNetwork {
     jobs: Vec<Communication>,
@@ -57,49 +49,65 @@ pub(super) struct FlowNetwork {
     ways: Ways,
     /// Bytes per picosecond that a node sends while it communicates.
     rate: f64,
-    state: MachineState,
-    policy: Policy,
-    key: StreamKey,
-    running: BTreeMap<u32, Running>,
+    allotment: Allotment,
+    /// Where circuits are set for jobs.
+    circuits: Option<JobCircuits>,
+    users: BTreeMap<u32, UserId>,
     job_of: BTreeMap<UserId, u32>,
     changed: Vec<UserId>,
     /// What could not be done since the last settling.
     failure: Option<String>,
 }
 
+/// A link, and what a job puts on it by minimal routes and by detours.
+struct Load {
+    link: LinkId,
+    minimal: f64,
+    detours: f64,
+}
+
 impl FlowNetwork {
     pub(super) fn new(
-        machine_nodes: u32,
+        machine: SharedMachine,
         jobs: &[Communication],
         traffics: &[String],
-        seed: u64,
-        spec: &FlowSpec,
+        injection: f64,
     ) -> Result<Self, Error> {
-        let scenario = Scenario::new(spec.machine.clone());
-        let topology = build_topology(&scenario)?;
-        let routing = routing_spec(&spec.machine.routing, spec.machine.router.delay_ps)?;
+        let SharedMachine {
+            topology,
+            routing,
+            reconfigurable,
+            allotment,
+        } = machine;
+        let circuits = reconfigurable.filter(|on| on.circuits == CircuitSource::Jobs);
         let ways = match routing.algorithm {
-            Algorithm::Minimal => Ways::Minimal,
+            Algorithm::Minimal | Algorithm::Tago { .. } => Ways::Minimal,
+            other if circuits.is_some() => {
+                let allowed = "tago or minimal where circuits are set for jobs: other groups \
+                               are no detour, their links belong to other jobs";
+                return Err(wrong("machine.routing.algorithm", other.name(), allowed));
+            }
             Algorithm::Valiant { .. } => Ways::Detours,
             Algorithm::UgalLocal(_) | Algorithm::UgalGlobal(_) | Algorithm::Par(_) => Ways::Either,
             other => {
-                let allowed = "minimal, valiant, ugal-l, ugal-g or par for jobs as flows";
+                let allowed = "minimal, tago, valiant, ugal-l, ugal-g or par for jobs as flows";
                 return Err(wrong("machine.routing.algorithm", other.name(), allowed));
             }
         };
-        let minimal = AnyRouting::new(&topology, &RoutingSpec::new(Algorithm::Minimal));
-        let minimal = minimal.map_err(|error| {
+        let inside = AnyRouting::new(&topology, &RoutingSpec::new(Algorithm::Minimal));
+        let inside = match inside {
+            Err(_) if topology.islands => minimal_routing(&topology),
+            inside => inside,
+        };
+        let inside = inside.map_err(|error| {
             let allowed = "a network of groups each two of which are joined by a link";
             wrong("machine", error, allowed)
         })?;
-        let nodes = topology.nodes() as u32;
-        if nodes < machine_nodes {
-            let allowed = format!("a network with the {machine_nodes} nodes of the schedule");
-            return Err(wrong("machine", format!("{nodes} nodes"), allowed));
-        }
-        if !(spec.injection > 0.0 && spec.injection <= 1.0) {
-            let allowed = "above 0 and at most 1 (100 %) of what a node's link carries";
-            return Err(wrong("injection", spec.injection, allowed));
+        let footprints = Footprints::new(&topology, &inside);
+        if ways != Ways::Minimal && !footprints.fixed().joins_all() {
+            let allowed = "tago or minimal, as detours need a link between every two groups";
+            let found = routing.algorithm.name();
+            return Err(wrong("machine.routing.algorithm", found, allowed));
         }
         let named = |name: &String| {
             Traffic::named(name).ok_or_else(|| {
@@ -107,109 +115,93 @@ impl FlowNetwork {
                 wrong("mix", name, known)
             })
         };
-        let policy = match &spec.placement {
-            Placement::Contiguous => Policy::Contiguous,
-            Placement::Spread => Policy::Spread,
-            Placement::RandomNode => Policy::RandomNode,
-            Placement::RandomRouter => Policy::RandomRouter,
-            Placement::RandomGroup => Policy::RandomGroup,
-            other => {
-                let allowed = "contiguous, spread, random-node, random-router or random-group";
-                return Err(wrong("placement", format!("{other:?}"), allowed));
-            }
-        };
         let capacity: Vec<f64> = LinkNumbers::capacities(&topology).collect();
         let slowest = topology.port_of_node.iter();
         let slowest = slowest.map(|&port| topology.link_class(port).bandwidth.bytes_per_second());
-        let rate = slowest.min().unwrap_or(1) as f64 * 1e-12 * spec.injection;
+        let rate = slowest.min().unwrap_or(1) as f64 * 1e-12 * injection;
         Ok(Self {
             jobs: jobs.to_vec(),
             traffics: traffics.iter().map(named).collect::<Result<_, _>>()?,
-            footprints: Footprints::new(&topology, &minimal),
+            footprints,
             demands: Demands::new(capacity.iter().copied()),
             capacity,
             ways,
             rate,
-            state: idle(&topology, machine_nodes)?,
-            policy,
-            key: StreamKey::new(seed, Purpose::Placement),
-            running: BTreeMap::new(),
+            allotment,
+            circuits: circuits.map(|on| on.job_circuits(&topology)),
+            users: BTreeMap::new(),
             job_of: BTreeMap::new(),
             changed: Vec::new(),
             failure: None,
         })
     }
 
-    /// Nodes of a job that begins.
-    fn seat(&self, job: u32, seat: &Seat<'_>) -> Result<Vec<NodeId>, String> {
-        if let Some(nodes) = seat.placed {
-            return Ok(nodes.to_vec());
-        }
-        if let Some(groups) = seat.groups {
-            // The scheduler has counted them: any free ones of the group.
-            let mut taken = Vec::with_capacity(seat.nodes as usize);
-            for &(group, count) in groups {
-                let all = (0..self.state.machine().nodes()).map(NodeId);
-                let free = all.filter(|&node| {
-                    self.footprints.group_of(node).0 == group && self.state.is_free(node)
-                });
-                let before = taken.len();
-                taken.extend(free.take(count as usize));
-                if taken.len() - before < count as usize {
-                    return Err(format!(
-                        "job {job}: GRAP gave it {count} nodes of group {group}, of which the \
-                         network has {} free; give it the network's groups",
-                        taken.len() - before
-                    ));
-                }
+    /// Seats a job, sets its circuits, adds what it wants; seconds that it waits for
+    /// circuits.
+    fn try_begin(&mut self, job: u32, seat: &Seat<'_>) -> Result<f64, String> {
+        let group = self.allotment.group();
+        let nodes = self.allotment.seat(job, seat)?;
+        let communication = self.jobs[job as usize];
+        let traffic = communication
+            .traffic
+            .filter(|_| communication.share > 0.0 && nodes.len() > 1)
+            .map(|traffic| self.traffics[traffic as usize]);
+        let sent = traffic.map(|traffic| self.footprints.sent(traffic, nodes, group));
+        let (mut exits, mut delay) = (None, 0.0);
+        if let Some(circuits) = &mut self.circuits {
+            let mut groups: Vec<u32> = nodes
+                .iter()
+                .map(|&node| self.footprints.group_of(node).0)
+                .collect();
+            groups.sort_unstable();
+            groups.dedup();
+            if groups.len() > 1 {
+                let (links, until) = circuits.set(job, &groups, sent.as_ref())?;
+                (exits, delay) = (Some(links), until);
+                debug_assert_eq!(circuits.check(), Ok(()));
             }
-            return Ok(taken);
         }
-        let request = Request {
-            groups: None,
-            nodes: seat.nodes,
-            policy: self.policy.clone(),
-        };
-        let mut stream = self.key.stream(u64::from(job));
-        place(&request, &self.state, &mut stream).map_err(|refusal| refusal.to_string())
+        if let Some(sent) = sent {
+            let average = communication.share * self.rate;
+            let (uses, own) = self.wants(average, &sent, exits.as_ref())?;
+            let user = self.demands.add(uses, own);
+            self.users.insert(job, user);
+            self.job_of.insert(user, job);
+        }
+        Ok(delay)
     }
 
     /// What a job wants of the network: bytes per picosecond on each link on
     /// average at full speed, and the part of that speed that its own traffic lets
     /// through.
-    fn wants(&mut self, communication: Communication, nodes: &[NodeId]) -> (Vec<Use>, f64) {
-        let Some(traffic) = communication.traffic else {
-            return (vec![], 1.0);
+    fn wants(
+        &mut self,
+        average: f64,
+        sent: &Sent,
+        exits: Option<&Exits>,
+    ) -> Result<(Vec<Use>, f64), String> {
+        let detours = match self.ways {
+            Ways::Minimal => None,
+            Ways::Detours | Ways::Either => self.footprints.detours(sent),
         };
-        let traffic = self.traffics[traffic as usize];
-        let footprint = self
-            .footprints
-            .of(traffic, nodes, self.ways != Ways::Minimal);
-        let average = communication.share * self.rate;
-        let (minimal, detours) = match (self.ways, footprint.detours) {
-            (Ways::Detours, Some(detours)) => (detours, None),
-            (_, detours) => (footprint.minimal, detours),
-        };
-        let alone = |load: &[f64]| {
-            let links = load.iter().zip(&self.capacity);
-            let used = links.filter(|&(&load, _)| load > 0.0);
-            let rooms = used.map(|(&load, &capacity)| capacity / (load * self.rate));
-            rooms.fold(1.0, f64::min)
-        };
+        if let (Ways::Detours, Some(detours)) = (self.ways, &detours) {
+            return Ok((uses(detours, average), self.alone(detours.iter().copied())));
+        }
+        let minimal = self.footprints.minimal(sent, exits).map_err(|(from, to)| {
+            format!("no circuits lead from group {from} to group {to}; use circuits = \"uniform\"")
+        })?;
         let Some(detours) = detours else {
-            let own = alone(&minimal);
-            return (uses(minimal.into_iter().map(|load| load * average)), own);
+            return Ok((uses(&minimal, average), self.alone(minimal.iter().copied())));
         };
-        let mut best: Option<(f64, Vec<f64>, f64)> = None;
+        let loads = merged(&minimal, &detours);
+        let mut best: Option<(f64, f64, f64)> = None;
         for split in SPLITS {
-            let both = minimal.iter().zip(&detours);
-            let load = both.map(|(minimal, detour)| split * minimal + (1.0 - split) * detour);
-            let load: Vec<f64> = load.collect();
-            let own = alone(&load);
-            let beside = (0..).zip(&load).filter(|&(_, &load)| load > 0.0);
-            let beside = beside.map(|(link, &load)| {
+            let mixed = loads.iter().map(|one| (one.link, mix(one, split)));
+            let mixed = mixed.filter(|&(_, load)| load > 0.0);
+            let own = self.alone(mixed.clone().map(|(link, load)| (link.0, load)));
+            let beside = mixed.map(|(link, load)| {
                 let pull = load * average;
-                self.demands.room(LinkId(link), pull) / pull
+                self.demands.room(link, pull) / pull
             });
             let speed = beside.fold(own, f64::min);
             // Ties stay with the more minimal one, which comes first.
@@ -217,61 +209,74 @@ impl FlowNetwork {
                 .as_ref()
                 .is_none_or(|best| speed > best.0 * (1.0 + 1e-9))
             {
-                best = Some((speed, load, own));
+                best = Some((speed, split, own));
             }
         }
-        let (_, load, own) = best.unwrap_or((1.0, vec![], 1.0));
-        (uses(load.into_iter().map(|load| load * average)), own)
+        let (_, split, own) = best.unwrap_or((1.0, 1.0, 1.0));
+        let mixed = loads.iter().map(|one| (one.link.0, mix(one, split)));
+        let mixed: Loads = mixed.filter(|&(_, load)| load > 0.0).collect();
+        Ok((uses(&mixed, average), own))
+    }
+
+    /// The part of its rate that a job's own traffic lets through.
+    fn alone(&self, loads: impl Iterator<Item = (u32, f64)>) -> f64 {
+        let rooms = loads.map(|(link, load)| self.capacity[link as usize] / (load * self.rate));
+        rooms.fold(1.0, f64::min)
     }
 }
 
-/// The machine whose first `nodes` nodes are free.
-fn idle(topology: &Topology, nodes: u32) -> Result<MachineState, Error> {
-    let routers =
-        (0..topology.nodes()).map(|node| topology.router_of_node(NodeId::from_index(node)));
-    let wiring = Wiring::new(routers.collect(), topology.group_of_router.clone());
-    let wiring = wiring.map_err(super::super::refused)?;
-    let others: Vec<NodeId> = (nodes..wiring.nodes()).map(NodeId).collect();
-    let mut state = MachineState::new(Arc::new(wiring));
-    state.claim(&others).map_err(super::super::refused)?;
-    Ok(state)
+fn mix(load: &Load, split: f64) -> f64 {
+    split * load.minimal + (1.0 - split) * load.detours
+}
+
+fn uses(loads: &Loads, average: f64) -> Vec<Use> {
+    let used = loads.iter().map(|&(link, load)| Use {
+        link: LinkId(link),
+        share: load * average,
+    });
+    used.collect()
+}
+
+/// Two lists of loads as one.
+fn merged(minimal: &Loads, detours: &Loads) -> Vec<Load> {
+    let mut all = Vec::with_capacity(minimal.len().max(detours.len()));
+    let (mut one, mut other) = (minimal.iter().peekable(), detours.iter().peekable());
+    loop {
+        let next = match (one.peek(), other.peek()) {
+            (None, None) => return all,
+            (Some(a), None) => a.0,
+            (None, Some(b)) => b.0,
+            (Some(a), Some(b)) => a.0.min(b.0),
+        };
+        let minimal = one.next_if(|load| load.0 == next);
+        let detours = other.next_if(|load| load.0 == next);
+        all.push(Load {
+            link: LinkId(next),
+            minimal: minimal.map_or(0.0, |load| load.1),
+            detours: detours.map_or(0.0, |load| load.1),
+        });
+    }
 }
 
 impl Network for FlowNetwork {
-    fn begin(&mut self, job: u32, seat: &Seat<'_>, _: Seconds, _: Seconds) {
-        let nodes = match self.seat(job, seat) {
-            Ok(nodes) => nodes,
+    fn begin(&mut self, job: u32, seat: &Seat<'_>, _: Seconds, _: Seconds) -> f64 {
+        match self.try_begin(job, seat) {
+            Ok(delay) => delay,
             Err(reason) => {
                 self.failure.get_or_insert(reason);
-                return;
+                0.0
             }
-        };
-        if let Err(error) = self.state.claim(&nodes) {
-            self.failure.get_or_insert(format!("job {job}: {error}"));
-            return;
         }
-        let communication = self.jobs[job as usize];
-        let user = (communication.share > 0.0
-            && communication.traffic.is_some()
-            && nodes.len() > 1)
-            .then(|| {
-                let (uses, own) = self.wants(communication, &nodes);
-                self.demands.add(uses, own)
-            });
-        if let Some(user) = user {
-            self.job_of.insert(user, job);
-        }
-        self.running.insert(job, Running { nodes, user });
     }
 
     fn end(&mut self, job: u32, _: Seconds) {
-        let Some(running) = self.running.remove(&job) else {
-            return;
-        };
-        if let Err(error) = self.state.release(&running.nodes) {
-            self.failure.get_or_insert(format!("job {job}: {error}"));
+        if let Err(reason) = self.allotment.leave(job) {
+            self.failure.get_or_insert(reason);
         }
-        if let Some(user) = running.user {
+        if let Some(circuits) = &mut self.circuits {
+            circuits.release(job);
+        }
+        if let Some(user) = self.users.remove(&job) {
             self.job_of.remove(&user);
             self.demands.remove(user);
         }
@@ -290,5 +295,14 @@ impl Network for FlowNetwork {
             }
         }
         Ok(())
+    }
+}
+
+impl Level for FlowNetwork {
+    fn report(&self) -> Value {
+        match &self.circuits {
+            None => Value::Null,
+            Some(circuits) => json!({"circuits": circuits.report()}),
+        }
     }
 }

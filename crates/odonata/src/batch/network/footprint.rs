@@ -2,174 +2,153 @@
 //! expectations, not samples, so that no link looks full by chance.
 //!
 //! Minimal routes between two groups take each of their global links alike, as
-//! `minimal` routing with `minimal_links = "all"` does; inside a group they take all
-//! shortest ways alike. Detours go by way of every other group alike (Valiant).
-//! Expectations are linear, so what leaves a router for a group is summed before it
-//! is spread over that group's links.
+//! `minimal` and `tago` routing with `minimal_links = "all"` do; inside a group they
+//! take all shortest ways alike. Where no link joins two groups, routes go by way of
+//! as few others as possible, all links that lead nearer alike (TAGO). Detours go by
+//! way of every other group alike (Valiant). Expectations are linear, so what leaves a
+//! router for a group is summed before it is spread over that group's links.
+
+use std::collections::BTreeMap;
 
 use odonata_flow::LinkNumbers;
-use odonata_flow::share::{LinkId, Use};
+use odonata_network::Topology;
 use odonata_network::routing::{AnyRouting, expected_use};
-use odonata_network::{Peer, Topology};
 use odonata_units::{GroupId, NodeId, PortId, RouterId};
 
-/// Who sends to whom within a job, its nodes in their order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Traffic {
-    /// Every node to every other.
-    Uniform,
-    /// To the six neighbours in a periodic grid as close to a cube as can be.
-    Stencil,
-    /// To the one before and the one after, in a circle.
-    Ring,
-    /// To the one half of the job away.
-    Halves,
+use super::exits::Exits;
+use super::traffic::Traffic;
+
+/// No place.
+const NONE: u32 = u32::MAX;
+
+/// Pairs of links through a group from which on their sum is kept.
+const KEPT: usize = 8;
+
+/// Links by number, ascending, each with what it carries.
+pub(super) type Loads = Vec<(u32, f64)>;
+
+/// Sums in the making.
+struct Sums {
+    /// Shape: links.
+    load: Vec<f64>,
+    touched: Vec<u32>,
 }
 
-impl Traffic {
-    pub(super) const ALL: [(&'static str, Self); 4] = [
-        ("uniform", Self::Uniform),
-        ("stencil", Self::Stencil),
-        ("ring", Self::Ring),
-        ("halves", Self::Halves),
-    ];
-
-    pub(super) fn named(name: &str) -> Option<Self> {
-        let found = Self::ALL.into_iter().find(|(known, _)| *known == name);
-        found.map(|(_, traffic)| traffic)
+impl Sums {
+    #[inline]
+    fn add(&mut self, link: u32, amount: f64) {
+        let load = &mut self.load[link as usize];
+        if *load == 0.0 {
+            self.touched.push(link);
+        }
+        *load += amount;
     }
 
-    /// Calls `visit(from, to, share of what `from` sends)`; of uniform traffic, which
-    /// is summed up otherwise, nothing.
-    fn pairs(self, nodes: usize, mut visit: impl FnMut(usize, usize, f64)) {
-        let offsets: Vec<usize> = match self {
-            Self::Uniform => vec![],
-            Self::Ring => vec![1, nodes - 1],
-            Self::Halves => vec![nodes / 2],
-            Self::Stencil => {
-                let [x, y, _] = sides(nodes);
-                // Rows follow each other, so that a neighbour is an offset away; the
-                // grid is closed in the order of nodes, as a twisted torus.
-                let ways = [1, x, x * y];
-                ways.into_iter()
-                    .flat_map(|way| [way % nodes, nodes - way % nodes])
-                    .collect()
-            }
-        };
-        let share = 1.0 / offsets.len() as f64;
-        for from in 0..nodes {
-            for offset in &offsets {
-                visit(from, (from + offset) % nodes, share);
-            }
+    fn add_all(&mut self, loads: &[(u32, f64)], amount: f64) {
+        for &(link, share) in loads {
+            self.add(link, share * amount);
         }
     }
+
+    /// The sums; all are zero again.
+    fn take(&mut self) -> Loads {
+        self.touched.sort_unstable();
+        let take = |link: u32| (link, std::mem::take(&mut self.load[link as usize]));
+        let loads = self.touched.drain(..).map(take);
+        loads.filter(|&(_, load)| load > 0.0).collect()
+    }
 }
 
-/// Sides of a grid of at least `nodes` places, as alike as can be.
-fn sides(nodes: usize) -> [usize; 3] {
-    let x = (1..).find(|x| x * x * x >= nodes).unwrap_or(1);
-    let y = (1..).find(|y| x * y * y >= nodes).unwrap_or(1);
-    [x, y, nodes.div_ceil(x * y)]
+/// What the nodes of a job send when each sends one unit, before it is known which
+/// ways it takes between groups.
+pub(super) struct Sent {
+    /// Groups in which the job sits, ascending.
+    pub groups: Vec<u32>,
+    /// Routers with nodes of it, group by group, and the places of these groups.
+    here: Vec<(u32, u32)>,
+    /// What leaves each router for each group, and arrives at each from each. Shape:
+    /// routers × groups.
+    out: Vec<f64>,
+    inn: Vec<f64>,
+    /// The same between groups. Shape: groups × groups.
+    pub between: Vec<f64>,
+    /// What nodes' links carry, and what stays inside groups.
+    inside: Loads,
 }
 
-/// Global link from one group to another: where it leaves and where it arrives.
-#[derive(Clone, Copy, Debug)]
-struct Exit {
-    port: u32,
-    from: u32,
-    to: u32,
+impl Sent {
+    /// Whether anything is sent from group to group.
+    pub(super) fn leaves_groups(&self) -> bool {
+        self.between.iter().any(|&sum| sum > 0.0)
+    }
 }
 
 /// A network, ready to have traffic spread over it.
 pub(super) struct Footprints {
     numbers: LinkNumbers,
-    groups: usize,
     router_of_node: Vec<u32>,
     group_of_router: Vec<u32>,
     /// Place of each router within its group.
     place: Vec<u32>,
     routers_of: Vec<Vec<u32>>,
-    /// By source and destination group.
-    exits: Vec<Vec<Exit>>,
+    /// Global links that do not change.
+    fixed: Exits,
     /// What one unit between two routers of a group puts on its ports, by group,
     /// source and destination place.
-    local: Vec<Vec<Vec<(u32, f64)>>>,
+    local: Vec<Vec<Loads>>,
     /// What one unit from group to group by way of a third puts on that one's ports,
-    /// by (from, by way of, to).
-    transit: Vec<Vec<(u32, f64)>>,
-    /// Sums in the making. Shape: links, or as said.
-    load: Vec<f64>,
-}
-
-/// A job's use of links per unit of what each of its nodes sends, detours apart.
-pub(super) struct Footprint {
-    /// Minimal routes; the nodes' own links included.
-    pub minimal: Vec<f64>,
-    /// The same by way of other groups, of traffic between groups.
-    pub detours: Option<Vec<f64>>,
+    /// by (from, by way of, to), where it has been needed.
+    transit: BTreeMap<(u32, u32, u32), Loads>,
+    sums: Sums,
+    /// Place of each router among those of a job. Shape: routers.
+    here_of: Vec<u32>,
 }
 
 impl Footprints {
-    /// Of a network of groups each two of which are joined by a link.
+    /// Of a network; `minimal` routes inside its groups.
     pub(super) fn new(topology: &Topology, minimal: &AnyRouting) -> Self {
         let router_of_port = topology.router_of_every_port();
-        let groups = topology.groups as usize;
         let group_of_router: Vec<u32> = topology.group_of_router.iter().map(|g| g.0).collect();
-        let mut routers_of = vec![vec![]; groups];
+        let mut routers_of = vec![vec![]; topology.groups as usize];
         let mut place = vec![0; topology.routers()];
         for (router, &group) in group_of_router.iter().enumerate() {
             place[router] = routers_of[group as usize].len() as u32;
             routers_of[group as usize].push(router as u32);
         }
-        let mut exits = vec![vec![]; groups * groups];
-        for (port, peer) in topology.peer.iter().enumerate() {
-            let Peer::Port(peer) = peer else { continue };
-            let (from, to) = (router_of_port[port].0, router_of_port[peer.index()].0);
-            let (s, d) = (group_of_router[from as usize], group_of_router[to as usize]);
-            if s != d {
-                let exit = Exit {
-                    port: port as u32,
-                    from,
-                    to,
-                };
-                exits[s as usize * groups + d as usize].push(exit);
-            }
-        }
         let local = routers_of.iter().map(|routers| {
             let each = |&from: &u32| {
-                routers
-                    .iter()
-                    .map(move |&to| (RouterId(from), RouterId(to)))
+                let to = routers.iter();
+                to.map(move |&to| (RouterId(from), RouterId(to)))
             };
             let pairs: Vec<_> = routers.iter().flat_map(each).collect();
-            let mut ways: Vec<Vec<(u32, f64)>> = vec![vec![]; pairs.len()];
-            expected_use(
-                topology,
-                minimal,
-                &pairs,
-                &mut |pair, port: PortId, share| {
-                    ways[pair].push((port.0, share));
-                },
-            );
+            let mut ways: Vec<Loads> = vec![vec![]; pairs.len()];
+            let mut visit = |pair: usize, port: PortId, share| ways[pair].push((port.0, share));
+            expected_use(topology, minimal, &pairs, &mut visit);
             ways
         });
         let router_of_node = topology.port_of_node.iter();
-        let mut footprints = Self {
+        Self {
             numbers: LinkNumbers::new(topology),
-            groups,
             router_of_node: router_of_node
                 .map(|port| router_of_port[port.index()].0)
                 .collect(),
             local: local.collect(),
+            fixed: Exits::of(topology),
+            here_of: vec![NONE; topology.routers()],
             group_of_router,
             place,
             routers_of,
-            exits,
-            transit: vec![],
-            load: vec![0.0; topology.ports() + topology.nodes()],
-        };
-        footprints.transit = footprints.transits();
-        footprints
+            transit: BTreeMap::new(),
+            sums: Sums {
+                load: vec![0.0; topology.ports() + topology.nodes()],
+                touched: vec![],
+            },
+        }
+    }
+
+    /// Number of groups.
+    pub(super) fn groups(&self) -> usize {
+        self.routers_of.len()
     }
 
     /// Group of each node.
@@ -177,200 +156,339 @@ impl Footprints {
         GroupId(self.group_of_router[self.router_of_node[node.index()] as usize])
     }
 
-    fn exits(&self, from: usize, to: usize) -> &[Exit] {
-        &self.exits[from * self.groups + to]
+    /// The global links that do not change.
+    pub(super) fn fixed(&self) -> &Exits {
+        &self.fixed
     }
 
-    fn way(&self, from: u32, to: u32) -> &[(u32, f64)] {
+    fn way(&self, from: u32, to: u32) -> &Loads {
         let group = self.group_of_router[from as usize] as usize;
         let size = self.routers_of[group].len();
         let (a, b) = (self.place[from as usize], self.place[to as usize]);
         &self.local[group][a as usize * size + b as usize]
     }
 
-    fn transits(&self) -> Vec<Vec<(u32, f64)>> {
-        let n = self.groups;
-        let mut all = Vec::with_capacity(n * n * n);
-        let mut load = vec![0.0; self.load.len()];
-        for from in 0..n {
-            for by in 0..n {
-                for to in 0..n {
-                    let mut touched = vec![];
-                    if from != by && by != to && from != to {
-                        let (ins, outs) = (self.exits(from, by), self.exits(by, to));
-                        let share = 1.0 / (ins.len() * outs.len()) as f64;
-                        for entry in ins {
-                            for exit in outs {
-                                for &(port, part) in self.way(entry.to, exit.from) {
-                                    if load[port as usize] == 0.0 {
-                                        touched.push(port);
-                                    }
-                                    load[port as usize] += part * share;
-                                }
-                            }
-                        }
-                    }
-                    let take = |port: u32| (port, std::mem::take(&mut load[port as usize]));
-                    all.push(touched.into_iter().map(take).collect());
-                }
-            }
-        }
-        all
-    }
-
-    /// What a job on these nodes puts on links when each node sends one unit;
-    /// with `detours` also what goes by way of other groups.
-    pub(super) fn of(&mut self, traffic: Traffic, nodes: &[NodeId], detours: bool) -> Footprint {
-        let n = self.groups;
-        let routers = self.group_of_router.len();
-        // What leaves each router for each group, and arrives at each from each;
-        // between groups it is their sum.
-        let mut out = vec![0.0; routers * n];
-        let mut inn = vec![0.0; routers * n];
-        let mut load = std::mem::take(&mut self.load);
-        load.fill(0.0);
-        let mut own = vec![0.0; routers];
-        let mut of_group = vec![0.0; n];
+    /// What a job on these nodes sends when each of them sends one unit; `group` as in
+    /// [`Traffic::distances`].
+    pub(super) fn sent(&mut self, traffic: Traffic, nodes: &[NodeId], group: usize) -> Sent {
+        let mut sums = self.empty_sums();
+        let mut routers: Vec<u32> = vec![];
+        let mut own: BTreeMap<u32, f64> = BTreeMap::new();
         for node in nodes {
-            let router = self.router_of_node[node.index()] as usize;
-            own[router] += 1.0;
-            of_group[self.group_of_router[router] as usize] += 1.0;
-            load[self.numbers.node(*node).index()] += 1.0;
+            let router = self.router_of_node[node.index()];
+            *own.entry(router).or_default() += 1.0;
+            sums.add(self.numbers.node(*node).0, 1.0);
+            routers.push(self.group_of_router[router as usize]);
         }
-        let here: Vec<u32> = (0..routers as u32)
-            .filter(|&r| own[r as usize] > 0.0)
-            .collect();
-        if traffic == Traffic::Uniform {
-            let others = (nodes.len() - 1) as f64;
-            for &a in &here {
-                let group = self.group_of_router[a as usize] as usize;
-                for to in (0..n).filter(|&to| to != group) {
-                    let amount = own[a as usize] * of_group[to] / others;
-                    out[a as usize * n + to] = amount;
-                    inn[a as usize * n + to] = amount;
-                }
-                for &b in here.iter().filter(|&&b| b != a) {
-                    if self.group_of_router[b as usize] as usize == group {
-                        let amount = own[a as usize] * own[b as usize] / others;
-                        for &(port, part) in self.way(a, b) {
-                            load[port as usize] += amount * part;
-                        }
-                    }
-                }
-            }
-        }
-        traffic.pairs(nodes.len(), |from, to, amount| {
-            let a = self.router_of_node[nodes[from].index()];
-            let b = self.router_of_node[nodes[to].index()];
-            let (s, d) = (
-                self.group_of_router[a as usize],
-                self.group_of_router[b as usize],
-            );
-            if s == d {
-                for &(port, part) in self.way(a, b) {
-                    load[port as usize] += amount * part;
-                }
-            } else {
-                out[a as usize * n + d as usize] += amount;
-                inn[b as usize * n + s as usize] += amount;
-            }
-        });
-        let between: Vec<f64> = (0..n * n)
-            .map(|pair| {
-                let (from, to) = (pair / n, pair % n);
-                let routers = self.routers_of[from].iter();
-                routers.map(|&router| out[router as usize * n + to]).sum()
+        let mut groups = routers;
+        groups.sort_unstable();
+        groups.dedup();
+        let mut here: Vec<(u32, u32)> = own
+            .keys()
+            .map(|&router| {
+                let group = self.group_of_router[router as usize];
+                (
+                    router,
+                    groups.partition_point(|&known| known < group) as u32,
+                )
             })
             .collect();
-        let detoured = (detours && n > 2 && between.iter().any(|&sum| sum > 0.0)).then(|| {
-            let mut load = load.clone();
-            let by = 1.0 / (n - 2) as f64;
-            // What goes from a group to another goes to each third one alike.
-            let turn = |of: &[f64]| {
-                let mut turned = vec![0.0; of.len()];
-                for &router in &here {
-                    let row = &of[router as usize * n..(router as usize + 1) * n];
-                    let sum: f64 = row.iter().sum();
-                    let own = self.group_of_router[router as usize] as usize;
-                    for group in (0..n).filter(|&group| group != own) {
-                        turned[router as usize * n + group] = (sum - row[group]) * by;
+        here.sort_by_key(|&(router, place)| (place, router));
+        let k = groups.len();
+        let (mut out, mut inn) = (vec![0.0; here.len() * k], vec![0.0; here.len() * k]);
+        if traffic == Traffic::Uniform {
+            let mut of_group = vec![0.0; k];
+            for &(router, place) in &here {
+                of_group[place as usize] += own[&router];
+            }
+            let others = (nodes.len() - 1) as f64;
+            let mut first = 0;
+            for (at, &(a, place)) in here.iter().enumerate() {
+                for to in (0..k).filter(|&to| to != place as usize) {
+                    let amount = own[&a] * of_group[to] / others;
+                    out[at * k + to] = amount;
+                    inn[at * k + to] = amount;
+                }
+                if here[first].1 != place {
+                    first = at;
+                }
+                let neighbours = here[first..]
+                    .iter()
+                    .take_while(|&&(_, other)| other == place);
+                for &(b, _) in neighbours.filter(|&&(b, _)| b != a) {
+                    sums.add_all(self.way(a, b), own[&a] * own[&b] / others);
+                }
+            }
+        } else {
+            for (at, &(router, _)) in (0..).zip(&here) {
+                self.here_of[router as usize] = at;
+            }
+            let distances = traffic.distances(nodes.len(), group);
+            let share = 1.0 / distances.len() as f64;
+            for from in 0..nodes.len() {
+                let a = self.router_of_node[nodes[from].index()];
+                let at = self.here_of[a as usize] as usize;
+                for distance in &distances {
+                    let to = nodes[(from + distance) % nodes.len()];
+                    let b = self.router_of_node[to.index()];
+                    let there = self.here_of[b as usize] as usize;
+                    let (s, d) = (here[at].1 as usize, here[there].1 as usize);
+                    if s == d {
+                        sums.add_all(self.way(a, b), share);
+                    } else {
+                        out[at * k + d] += share;
+                        inn[there * k + s] += share;
                     }
                 }
-                turned
-            };
-            let mut legs = vec![0.0; n * n];
-            for from in 0..n {
-                for to in (0..n).filter(|&to| to != from) {
-                    let amount = between[from * n + to] * by;
-                    if amount == 0.0 {
+            }
+            for &(router, _) in &here {
+                self.here_of[router as usize] = NONE;
+            }
+        }
+        let mut between = vec![0.0; k * k];
+        for (at, &(_, place)) in here.iter().enumerate() {
+            for to in 0..k {
+                between[place as usize * k + to] += out[at * k + to];
+            }
+        }
+        let inside = sums.take();
+        self.sums = sums;
+        Sent {
+            groups,
+            here,
+            out,
+            inn,
+            between,
+            inside,
+        }
+    }
+
+    /// The sums in the making, to be put back empty.
+    fn empty_sums(&mut self) -> Sums {
+        let none = Sums {
+            load: vec![],
+            touched: vec![],
+        };
+        std::mem::replace(&mut self.sums, none)
+    }
+
+    /// What links carry with minimal routes: over `exits`, or the fixed links.
+    ///
+    /// # Errors
+    /// Two groups of the job that no links lead between.
+    pub(super) fn minimal(
+        &mut self,
+        sent: &Sent,
+        exits: Option<&Exits>,
+    ) -> Result<Loads, (GroupId, GroupId)> {
+        let mut sums = self.empty_sums();
+        sums.add_all(&sent.inside, 1.0);
+        let exits = exits.unwrap_or(&self.fixed);
+        let k = sent.groups.len();
+        for (at, &(router, place)) in sent.here.iter().enumerate() {
+            let own = sent.groups[place as usize];
+            for (other, &group) in sent.groups.iter().enumerate() {
+                let leaves = sent.out[at * k + other];
+                if leaves > 0.0 {
+                    let links = exits.between(own, group);
+                    let share = leaves / links.len() as f64;
+                    for exit in links {
+                        sums.add_all(self.way(router, exit.from), share);
+                    }
+                }
+                let arrives = sent.inn[at * k + other];
+                if arrives > 0.0 {
+                    let links = exits.between(group, own);
+                    let share = arrives / links.len() as f64;
+                    for entry in links {
+                        sums.add_all(self.way(entry.to, router), share);
+                    }
+                }
+            }
+        }
+        let mut broken = None;
+        for (to, &there) in sent.groups.iter().enumerate() {
+            let mut distances = None;
+            for (from, &here) in sent.groups.iter().enumerate() {
+                let amount = sent.between[from * k + to];
+                let links = exits.between(here, there);
+                for exit in links {
+                    sums.add(exit.port, amount / links.len() as f64);
+                }
+                if amount > 0.0 && links.is_empty() {
+                    let distances = distances.get_or_insert_with(|| exits.distances(there));
+                    if distances[here as usize].is_none() {
+                        broken.get_or_insert((GroupId(here), GroupId(there)));
                         continue;
                     }
-                    for third in (0..n).filter(|&third| third != from && third != to) {
-                        legs[from * n + third] += amount;
-                        legs[third * n + to] += amount;
-                        let way = &self.transit[(from * n + third) * n + to];
-                        for &(port, part) in way {
-                            load[port as usize] += amount * part;
-                        }
-                    }
+                    self.around(sent, exits, (from, to), distances, &mut sums);
                 }
             }
-            self.spread(&here, &turn(&out), &turn(&inn), &legs, &mut load);
-            load
-        });
-        self.spread(&here, &out, &inn, &between, &mut load);
-        self.load = vec![0.0; load.len()];
-        Footprint {
-            minimal: load,
-            detours: detoured,
+        }
+        let loads = sums.take();
+        self.sums = sums;
+        match broken {
+            None => Ok(loads),
+            Some(pair) => Err(pair),
         }
     }
 
-    /// Adds what goes from routers to groups, from groups to routers, and between
-    /// groups.
-    fn spread(&self, here: &[u32], out: &[f64], inn: &[f64], between: &[f64], load: &mut [f64]) {
-        let n = self.groups;
-        for &router in here {
-            let group = self.group_of_router[router as usize] as usize;
-            for other in (0..n).filter(|&other| other != group) {
-                let leaves = out[router as usize * n + other];
-                let exits = self.exits(group, other);
-                let share = 1.0 / exits.len() as f64;
-                if leaves > 0.0 {
-                    for exit in exits {
-                        for &(port, part) in self.way(router, exit.from) {
-                            load[port as usize] += leaves * share * part;
-                        }
+    /// Adds what goes between two groups, by place, that no link joins: by way of
+    /// others, over all links that lead nearer alike.
+    fn around(
+        &self,
+        sent: &Sent,
+        exits: &Exits,
+        (from, to): (usize, usize),
+        distances: &[Option<u32>],
+        sums: &mut Sums,
+    ) {
+        let k = sent.groups.len();
+        // What is at which router of which group, farthest groups first.
+        let mut at: BTreeMap<u32, BTreeMap<u32, f64>> = BTreeMap::new();
+        let start = sent.here.iter().enumerate();
+        let start = start.filter(|(_, (_, place))| *place as usize == from);
+        let start = start.map(|(index, &(router, _))| (router, sent.out[index * k + to]));
+        at.insert(sent.groups[from], start.collect());
+        let mut left = distances[sent.groups[from] as usize].unwrap_or(0);
+        while left > 0 {
+            left -= 1;
+            for (group, routers) in std::mem::take(&mut at) {
+                let nearer = exits.groups().iter();
+                let nearer = nearer.filter(|&&next| distances[next as usize] == Some(left));
+                let links: Vec<_> = nearer
+                    .flat_map(|&next| exits.between(group, next).iter().map(move |e| (next, e)))
+                    .collect();
+                let share = 1.0 / links.len() as f64;
+                let total: f64 = routers.values().sum();
+                for (next, exit) in links {
+                    for (&router, &amount) in &routers {
+                        sums.add_all(self.way(router, exit.from), amount * share);
                     }
-                }
-                let arrives = inn[router as usize * n + other];
-                if arrives > 0.0 {
-                    for entry in self.exits(other, group) {
-                        for &(port, part) in self.way(entry.to, router) {
-                            load[port as usize] += arrives * share * part;
-                        }
-                    }
+                    sums.add(exit.port, total * share);
+                    *at.entry(next).or_default().entry(exit.to).or_default() += total * share;
                 }
             }
         }
-        for from in 0..n {
-            for to in (0..n).filter(|&to| to != from) {
-                let exits = self.exits(from, to);
-                for exit in exits {
-                    load[exit.port as usize] += between[from * n + to] / exits.len() as f64;
-                }
+        let ends: Vec<(u32, f64)> = (sent.here.iter().enumerate())
+            .filter(|(_, (_, place))| *place as usize == to)
+            .map(|(index, &(router, _))| (router, sent.inn[index * k + from]))
+            .collect();
+        let total: f64 = ends.iter().map(|(_, amount)| amount).sum();
+        for (entry, amount) in at.into_values().flatten() {
+            for &(router, part) in &ends {
+                sums.add_all(self.way(entry, router), amount * part / total);
             }
         }
     }
-}
 
-/// The links of a footprint that carry anything.
-pub(super) fn uses(load: impl Iterator<Item = f64>) -> Vec<Use> {
-    let all = (0..).zip(load);
-    let used = all.filter(|&(_, share)| share > 0.0);
-    used.map(|(link, share)| Use {
-        link: LinkId(link),
-        share,
-    })
-    .collect()
+    /// What links carry if everything between groups goes by way of a third one, each
+    /// as often; of networks whose groups are all joined.
+    pub(super) fn detours(&mut self, sent: &Sent) -> Option<Loads> {
+        let n = self.groups();
+        if n < 3 || !sent.leaves_groups() {
+            return None;
+        }
+        self.find_transits(sent);
+        let mut sums = self.empty_sums();
+        sums.add_all(&sent.inside, 1.0);
+        let k = sent.groups.len();
+        let by = 1.0 / (n - 2) as f64;
+        let thirds = 0..n as u32;
+        // What goes from a router to a group goes to each third one alike.
+        for (at, &(router, place)) in sent.here.iter().enumerate() {
+            let own = sent.groups[place as usize];
+            let row = at * k..(at + 1) * k;
+            let (out, inn) = (&sent.out[row.clone()], &sent.inn[row]);
+            let (leaves, arrives): (f64, f64) = (out.iter().sum(), inn.iter().sum());
+            for third in thirds.clone().filter(|&third| third != own) {
+                let direct = sent.groups.binary_search(&third).ok();
+                let not_by = |row: &[f64]| direct.map_or(0.0, |place| row[place]);
+                let links = self.fixed.between(own, third);
+                let amount = (leaves - not_by(out)) * by / links.len() as f64;
+                if amount > 0.0 {
+                    for exit in links {
+                        sums.add_all(self.way(router, exit.from), amount);
+                    }
+                }
+                let links = self.fixed.between(third, own);
+                let amount = (arrives - not_by(inn)) * by / links.len() as f64;
+                if amount > 0.0 {
+                    for entry in links {
+                        sums.add_all(self.way(entry.to, router), amount);
+                    }
+                }
+            }
+        }
+        let mut legs: BTreeMap<(u32, u32), f64> = BTreeMap::new();
+        for (from, &here) in sent.groups.iter().enumerate() {
+            for (to, &there) in sent.groups.iter().enumerate() {
+                let amount = sent.between[from * k + to] * by;
+                if amount == 0.0 {
+                    continue;
+                }
+                for third in thirds.clone().filter(|&t| t != here && t != there) {
+                    let (ins, outs) = (
+                        self.fixed.between(here, third),
+                        self.fixed.between(third, there),
+                    );
+                    if ins.len() * outs.len() >= KEPT {
+                        sums.add_all(&self.transit[&(here, third, there)], amount);
+                        continue;
+                    }
+                    let share = amount / (ins.len() * outs.len()) as f64;
+                    for entry in ins {
+                        for exit in outs {
+                            sums.add_all(self.way(entry.to, exit.from), share);
+                        }
+                    }
+                }
+            }
+            let sum = |of: &dyn Fn(usize) -> f64| (0..k).map(of).sum::<f64>();
+            let out = sum(&|to| sent.between[from * k + to]);
+            let inn = sum(&|to| sent.between[to * k + from]);
+            for third in thirds.clone().filter(|&third| third != here) {
+                let direct = sent.groups.binary_search(&third).ok();
+                let not_by = |of: &dyn Fn(usize) -> f64| direct.map_or(0.0, of);
+                *legs.entry((here, third)).or_default() +=
+                    (out - not_by(&|place| sent.between[from * k + place])) * by;
+                *legs.entry((third, here)).or_default() +=
+                    (inn - not_by(&|place| sent.between[place * k + from])) * by;
+            }
+        }
+        for ((from, to), amount) in legs {
+            let links = self.fixed.between(from, to);
+            if amount > 0.0 {
+                for exit in links {
+                    sums.add(exit.port, amount / links.len() as f64);
+                }
+            }
+        }
+        let loads = sums.take();
+        self.sums = sums;
+        Some(loads)
+    }
+
+    /// Sums up the ways through groups that a job needs and that are worth keeping.
+    fn find_transits(&mut self, sent: &Sent) {
+        let k = sent.groups.len();
+        let mut sums = self.empty_sums();
+        for pair in (0..k * k).filter(|&pair| sent.between[pair] > 0.0) {
+            let (from, to) = (sent.groups[pair / k], sent.groups[pair % k]);
+            for by in (0..self.groups() as u32).filter(|&by| by != from && by != to) {
+                let (ins, outs) = (self.fixed.between(from, by), self.fixed.between(by, to));
+                let pairs = ins.len() * outs.len();
+                if pairs < KEPT || self.transit.contains_key(&(from, by, to)) {
+                    continue;
+                }
+                for entry in ins {
+                    for exit in outs {
+                        sums.add_all(self.way(entry.to, exit.from), 1.0 / pairs as f64);
+                    }
+                }
+                self.transit.insert((from, by, to), sums.take());
+            }
+        }
+        self.sums = sums;
+    }
 }

@@ -7,7 +7,7 @@ use odonata_units::random::{Purpose, StreamKey};
 use serde::Deserialize;
 
 use super::{NetworkSpec, wrong};
-use crate::error::Error;
+use crate::error::{Error, SpecError};
 
 /// Counters of a job's draws.
 const TRAFFIC: u32 = 0;
@@ -47,51 +47,87 @@ pub(in crate::batch) struct Communication {
     pub traffic: Option<u32>,
 }
 
-/// Draws it for all jobs; and the names of traffics.
-pub(super) fn communications(
-    log: &JobLog,
-    spec: &NetworkSpec,
-) -> Result<(Vec<Communication>, Vec<String>), Error> {
-    let key = StreamKey::new(spec.seed, Purpose::Destination);
-    let share = shares(log, spec.communication_share, key)?;
-    let mut traffics: Vec<String> = vec![];
-    for class in &spec.mix {
-        let total: f64 = class.shares.iter().map(|(_, share)| share).sum();
-        let sound = |&(_, share): &(String, f64)| share.is_finite() && share >= 0.0;
-        if class.from > class.to || !class.shares.iter().all(sound) || total <= 0.0 {
-            let found = format!("{}..{} nodes: {:?}", class.from, class.to, class.shares);
-            let allowed =
-                "a first size no larger than the last, and shares from 0 that are not all 0";
-            return Err(wrong("mix", found, allowed));
-        }
-        for (name, _) in &class.shares {
-            if !traffics.contains(name) {
-                traffics.push(name.clone());
+/// Classes of sizes with what jobs of them draw.
+pub(in crate::batch) struct MixTable<'a> {
+    classes: &'a [MixSpec],
+    /// All names, each once.
+    pub names: Vec<String>,
+}
+
+impl<'a> MixTable<'a> {
+    /// # Errors
+    /// If sizes or shares make no sense; `key` is that of the classes.
+    pub(in crate::batch) fn new(key: &str, classes: &'a [MixSpec]) -> Result<Self, Error> {
+        let mut names: Vec<String> = vec![];
+        for class in classes {
+            let total: f64 = class.shares.iter().map(|(_, share)| share).sum();
+            let sound = |&(_, share): &(String, f64)| share.is_finite() && share >= 0.0;
+            if class.from > class.to || !class.shares.iter().all(sound) || total <= 0.0 {
+                let found = format!("{}..{} nodes: {:?}", class.from, class.to, class.shares);
+                let allowed =
+                    "a first size no larger than the last, and shares from 0 that are not all 0";
+                return Err(Error::Spec(SpecError::value(key, found, allowed)));
+            }
+            for (name, _) in &class.shares {
+                if !names.contains(name) {
+                    names.push(name.clone());
+                }
             }
         }
+        Ok(Self { classes, names })
     }
-    let traffic = |index: usize| {
-        let nodes = log.jobs[index].nodes;
-        let mut classes = spec.mix.iter();
+
+    /// What a job of so many nodes has, by place in `names`, where `drawn` is uniform
+    /// in 0..1; nothing if it is in no class.
+    pub(in crate::batch) fn draw(&self, nodes: u32, drawn: f64) -> Option<u32> {
+        let mut classes = self.classes.iter();
         let class = classes.find(|class| (class.from..=class.to).contains(&nodes))?;
         let total: f64 = class.shares.iter().map(|(_, share)| share).sum();
-        let mut left = key.unit(index as u64, TRAFFIC) * total;
-        let drawn = class.shares.iter().find(|(_, share)| {
+        let mut left = drawn * total;
+        let found = class.shares.iter().find(|(_, share)| {
             left -= share;
             left < 0.0
         });
-        let (name, _) = drawn.or(class.shares.last())?;
-        let number = traffics.iter().position(|known| known == name)?;
+        let (name, _) = found.or(class.shares.last())?;
+        let number = self.names.iter().position(|known| known == name)?;
         Some(number as u32)
+    }
+}
+
+/// Draws it for all jobs; and the names of traffics. `of_mode` names the traffic of a
+/// job by its mode, where it follows that.
+pub(super) fn communications(
+    log: &JobLog,
+    spec: &NetworkSpec,
+    of_mode: &dyn Fn(usize) -> Option<&'static str>,
+) -> Result<(Vec<Communication>, Vec<String>), Error> {
+    let key = StreamKey::new(spec.seed, Purpose::Destination);
+    let share = shares(log, spec.communication_share, key)?;
+    let Some(mix) = &spec.mix else {
+        let mut names: Vec<String> = vec![];
+        let mut number = |name: &str| match names.iter().position(|known| known == name) {
+            Some(known) => known as u32,
+            None => {
+                names.push(name.to_owned());
+                names.len() as u32 - 1
+            }
+        };
+        let jobs = share.into_iter().enumerate();
+        let jobs = jobs.map(|(index, share)| Communication {
+            share,
+            traffic: of_mode(index).map(&mut number),
+        });
+        return Ok((jobs.collect(), names));
     };
+    let table = MixTable::new("network.mix", mix)?;
     let jobs = share
         .into_iter()
         .enumerate()
         .map(|(index, share)| Communication {
             share,
-            traffic: traffic(index),
+            traffic: table.draw(log.jobs[index].nodes, key.unit(index as u64, TRAFFIC)),
         });
-    Ok((jobs.collect(), traffics))
+    Ok((jobs.collect(), table.names))
 }
 
 /// Every job's share of communication.
@@ -170,11 +206,11 @@ mod tests {
         let shares = shares.iter().map(|&(name, share)| (name.to_owned(), share));
         NetworkSpec {
             communication_share,
-            mix: vec![MixSpec {
+            mix: Some(vec![MixSpec {
                 from: 2,
                 to: 1000,
                 shares: shares.collect(),
-            }],
+            }]),
             seed: 1,
             level: LevelSpec::Table { speed_ups: vec![] },
         }
@@ -191,7 +227,8 @@ mod tests {
             (1, None),
             (64, Some(0.9)),
         ]);
-        let (jobs, _) = communications(&log, &spec(ShareSpec::Log, &[("a", 1.0)])).unwrap();
+        let (jobs, _) =
+            communications(&log, &spec(ShareSpec::Log, &[("a", 1.0)]), &|_| None).unwrap();
         let shares: Vec<f64> = jobs
             .iter()
             .map(|job| (job.share * 1e9).round() / 1e9)
@@ -209,7 +246,7 @@ mod tests {
             ShareSpec::Between(0.2, 0.4),
             &[("often", 7.0), ("rare", 3.0)],
         );
-        let (jobs, names) = communications(&log, &spec).unwrap();
+        let (jobs, names) = communications(&log, &spec, &|_| None).unwrap();
         assert_eq!(names, ["often", "rare"]);
         let often = jobs.iter().filter(|job| job.traffic == Some(0)).count();
         assert!((6800..7200).contains(&often), "{often}");

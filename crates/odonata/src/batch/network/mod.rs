@@ -1,20 +1,28 @@
 //! What slows the jobs of a schedule down or makes them faster: networks behind
 //! the scheduler's trait, and what jobs do on them.
 
+mod circuits;
+mod exits;
 mod flow;
 mod footprint;
 mod jobs;
+mod machine;
 mod table;
+mod traffic;
 
 use odonata_scheduler::batch::{AsLogged, Network};
 use odonata_scheduler::log::JobLog;
 use serde::Deserialize;
+use serde_json::Value;
 
+use super::modes::Mode;
 use crate::error::{Error, SpecError};
 use crate::spec;
 use flow::FlowNetwork;
-use jobs::{Communication, communications};
+use jobs::communications;
+pub(super) use jobs::{Communication, MixTable};
 pub use jobs::{MixSpec, ShareSpec};
+use machine::SharedMachine;
 pub use table::SpeedUpSpec;
 use table::Table;
 
@@ -24,8 +32,9 @@ use table::Table;
 pub struct NetworkSpec {
     /// How much of their time jobs communicate.
     pub communication_share: ShareSpec,
-    /// What traffic jobs of which size have; who is in no class has none.
-    pub mix: Vec<MixSpec>,
+    /// What traffic jobs of which size have; who is in no class has none. `None`: the
+    /// traffic of a job follows from its mode.
+    pub mix: Option<Vec<MixSpec>>,
     /// Seed of what is drawn.
     pub seed: u64,
     /// What it does with them.
@@ -41,25 +50,38 @@ pub enum LevelSpec {
         /// One for every traffic of the mix.
         speed_ups: Vec<SpeedUpSpec>,
     },
-    /// Running jobs share the links of a machine.
-    Flow(Box<FlowSpec>),
+    /// Running jobs share the links of a machine as flows.
+    Flow(Box<MachineSpec>),
 }
 
 /// A machine whose links running jobs share.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FlowSpec {
-    /// What is wired, and the routing; the schedule's nodes are its first ones.
+pub struct MachineSpec {
+    /// What is wired, and the routing.
     pub machine: spec::Network,
     /// Part of its link's rate that a node sends at while it communicates.
     pub injection: f64,
     /// Which free nodes a job gets, where the scheduler only counts them.
     pub placement: spec::Placement,
+    /// From the command until light passes a new circuit.
+    pub switch_delay_ps: u64,
 }
+
+/// A level of the network, with something to tell afterwards.
+pub(super) trait Level: Network {
+    /// What it has to tell, or null.
+    fn report(&self) -> Value {
+        Value::Null
+    }
+}
+
+impl Level for AsLogged {}
+impl Level for Table {}
 
 /// A network with what its jobs do, one per job of the log.
 pub(super) struct Planned {
-    pub network: Box<dyn Network>,
+    pub network: Box<dyn Level>,
     pub jobs: Vec<Communication>,
     /// Names of traffics.
     pub traffics: Vec<String>,
@@ -75,16 +97,36 @@ impl Planned {
         }
     }
 
-    /// Draws what the jobs of `log` do on a network.
-    pub(super) fn new(log: &JobLog, nodes: u32, spec: &NetworkSpec) -> Result<Self, Error> {
-        let (jobs, traffics) = communications(log, spec)?;
-        let network: Box<dyn Network> = match &spec.level {
+    /// Draws what the jobs of `log` do on a network, for a machine of `nodes` nodes and,
+    /// under GRAP, so many groups. `modes` are those of the jobs, none of small ones.
+    pub(super) fn new(
+        log: &JobLog,
+        nodes: u32,
+        grap: Option<u32>,
+        modes: &[Option<Mode>],
+        spec: &NetworkSpec,
+    ) -> Result<Self, Error> {
+        if spec.mix.is_none() && modes.is_empty() && !log.jobs.is_empty() {
+            let allowed = "traffics, as no modes are drawn that they could follow from";
+            return Err(wrong("mix", "\"by-mode\"", allowed));
+        }
+        let table = matches!(spec.level, LevelSpec::Table { .. });
+        // Small jobs gain nothing from a table; on links they talk inside their group.
+        let of_mode = |job: usize| match (modes[job], table) {
+            (Some(mode), true) => Some(mode.name()),
+            (Some(mode), false) => Some(mode.traffic()),
+            (None, true) => None,
+            (None, false) => Some(Mode::Adaptive.traffic()),
+        };
+        let (jobs, traffics) = communications(log, spec, &of_mode)?;
+        let network: Box<dyn Level> = match &spec.level {
             LevelSpec::Table { speed_ups } => {
                 Box::new(Table::new(log, &jobs, &traffics, speed_ups)?)
             }
             LevelSpec::Flow(flow) => {
-                let seed = spec.seed;
-                Box::new(FlowNetwork::new(nodes, &jobs, &traffics, seed, flow)?)
+                let injection = checked_injection(flow.injection)?;
+                let machine = SharedMachine::new(nodes, grap, spec.seed, flow)?;
+                Box::new(FlowNetwork::new(machine, &jobs, &traffics, injection)?)
             }
         };
         Ok(Self {
@@ -95,6 +137,14 @@ impl Planned {
     }
 }
 
+fn checked_injection(injection: f64) -> Result<f64, Error> {
+    if injection > 0.0 && injection <= 1.0 {
+        return Ok(injection);
+    }
+    let allowed = "above 0 and at most 1 (100 %) of what a node's link carries";
+    Err(wrong("injection", injection, allowed))
+}
+
 /// A key of the network cannot be as it is.
 fn wrong(key: &str, found: impl std::fmt::Display, allowed: impl Into<String>) -> Error {
     Error::Spec(SpecError::value(
@@ -102,4 +152,79 @@ fn wrong(key: &str, found: impl std::fmt::Display, allowed: impl Into<String>) -
         found,
         allowed.into(),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use odonata_scheduler::Seconds;
+    use odonata_scheduler::log::{Job, JobLog};
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use crate::batch::{ScheduleSpec, schedule_jobs};
+    use crate::spec::{CircuitSource, Family, Network, ReconfigurableDragonfly, Steering};
+
+    fn spec(steering: Steering, modes: &str) -> ScheduleSpec {
+        let mut machine = ReconfigurableDragonfly::new(2, 4, 2, 6);
+        (machine.circuits, machine.steering) = (CircuitSource::Jobs, steering);
+        let machine = Network::new(Family::ReconfigurableDragonfly(machine));
+        let spec = json!({
+            "nodes": 48, "policy": "easy", "order": {"kind": "fcfs"},
+            "waiting_estimate": "perfect", "running_estimate": "perfect",
+            "enforce_limits": false, "passes": "instant", "eligible": false,
+            "cut_larger": false, "share_processors": null, "windows": [],
+            "tau_s": 10, "interval_s": 60, "grap": {"groups": 6},
+            "modes": {"seed": 1, "group": 8, "mix": [
+                {"from": 1, "to": 100, "shares": [["adaptive", 1.0], [modes, 1.0]]}
+            ]},
+            "network": {
+                "communication_share": {"between": [0.1, 0.9]}, "mix": null, "seed": 1,
+                "level": {"flow": {
+                    "machine": machine, "injection": 1.0,
+                    "placement": {"policy": "contiguous"}, "switch_delay_ps": 100_000_000_000u64,
+                }},
+            },
+        });
+        ScheduleSpec::from_json(&spec.to_string()).unwrap()
+    }
+
+    proptest! {
+        /// Whatever jobs come, circuits are set only between groups of their own job and
+        /// connect them (checked at every change, after which all jobs are looked at
+        /// again), and every job ends, no sooner than in the log.
+        #[test]
+        fn principles_hold_for_random_logs(
+            jobs in proptest::collection::vec((0i64..300, 1u32..=48, 1i64..200), 1..40),
+            steering in prop_oneof![
+                Just(Steering::Uniform), Just(Steering::MinMax),
+                Just(Steering::Matching), Just(Steering::Birkhoff),
+            ],
+            mode in prop_oneof![Just("minimal-balance"), Just("custom-balance"), Just("custom")],
+        ) {
+            let mut log = JobLog::default();
+            for &(at, nodes, run) in &jobs {
+                log.jobs.push(Job::new("job", Seconds(at), Seconds(run), nodes));
+            }
+            log.jobs.sort_by_key(|job| job.submit);
+            let go_on = &mut |_, _| ControlFlow::Continue(());
+            let scheduled = schedule_jobs(&log, &spec(steering, mode), go_on).unwrap();
+            let summary = &scheduled.meta["summary"];
+            prop_assert_eq!(summary["refused"].as_u64(), Some(0));
+            let large = jobs.iter().filter(|job| job.1 > 8).count() as u64;
+            prop_assert_eq!(summary["network"]["circuits"]["large_jobs"].as_u64(), Some(large));
+            let column = |name: &str| {
+                let columns = &scheduled.tables[0].columns;
+                let found = columns.iter().find(|(known, _)| known == name);
+                match &found.unwrap().1 {
+                    crate::tables::Column::I64(values) => values.clone(),
+                    _ => vec![],
+                }
+            };
+            for (run, logged) in column("run_s").into_iter().zip(column("log_run_s")) {
+                prop_assert!(run >= logged, "{} {}", run, logged);
+            }
+        }
+    }
 }

@@ -97,8 +97,9 @@ impl Table {
 }
 
 impl Network for Table {
-    fn begin(&mut self, job: u32, _: &Seat<'_>, _: Seconds, _: Seconds) {
+    fn begin(&mut self, job: u32, _: &Seat<'_>, _: Seconds, _: Seconds) -> f64 {
         self.begun.push(job);
+        0.0
     }
 
     fn end(&mut self, _: u32, _: Seconds) {}

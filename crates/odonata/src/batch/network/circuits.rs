@@ -1,0 +1,145 @@
+//! Circuits of the jobs of a schedule on a reconfigurable dragonfly: set when a large
+//! job begins, between its own groups, and left until another needs their ends.
+
+use odonata_network::Topology;
+use odonata_network::topology::{LinkKind, OpticalSwitches, SwitchPort};
+use odonata_steering::{Demand, Steering, Strategy, SwitchTiming};
+use odonata_units::{GroupId, JobId, RouterId};
+use serde_json::{Value, json};
+
+use super::exits::{Exit, Exits};
+use super::footprint::Sent;
+
+/// What reconfiguring has cost so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cost {
+    jobs: u64,
+    reconfigurations: u64,
+    set: u64,
+    taken_down: u64,
+    delay_s: f64,
+}
+
+/// The switches of a machine and its global ports.
+pub(super) struct JobCircuits {
+    steering: Steering,
+    strategy: Strategy,
+    timing: SwitchTiming,
+    /// Port and router of every global link of every group. Shape: groups × links.
+    ports: Vec<(u32, u32)>,
+    cost: Cost,
+}
+
+impl JobCircuits {
+    /// All switches dark. `ports_of_router` tells how many links of its group each
+    /// router of it holds.
+    pub(super) fn new(
+        topology: &Topology,
+        switches: OpticalSwitches,
+        ports_of_router: &[u32],
+        strategy: Strategy,
+        timing: SwitchTiming,
+    ) -> Self {
+        let mut ports = Vec::with_capacity(switches.groups() as usize * switches.links() as usize);
+        for router in 0..topology.routers() {
+            let all = topology.ports_of(RouterId::from_index(router));
+            let global = all.filter(|&port| {
+                topology.link_classes[topology.class_of_port[port].index()].kind == LinkKind::Global
+            });
+            let held = ports_of_router[router % ports_of_router.len()];
+            ports.extend(
+                global
+                    .take(held as usize)
+                    .map(|port| (port as u32, router as u32)),
+            );
+        }
+        debug_assert_eq!(ports.len(), ports.capacity(), "every link has its port");
+        Self {
+            steering: Steering::new(switches),
+            strategy,
+            timing,
+            ports,
+            cost: Cost::default(),
+        }
+    }
+
+    fn port(&self, port: SwitchPort) -> (u32, u32) {
+        let links = self.steering.circuits().switches().links() as usize;
+        self.ports[port.group.index() * links + port.link as usize]
+    }
+
+    /// Sets circuits between the groups of a job for what it sends, if it is known:
+    /// the links that it gets, and seconds until they pass light.
+    ///
+    /// # Errors
+    /// If a rule would be broken: a group's links belong to another job, the groups
+    /// cannot be connected by circuits of their own, or a circuit of another job would
+    /// change.
+    pub(super) fn set(
+        &mut self,
+        job: u32,
+        groups: &[u32],
+        sent: Option<&Sent>,
+    ) -> Result<(Exits, f64), String> {
+        let listed: Vec<GroupId> = groups.iter().map(|&group| GroupId(group)).collect();
+        let demand = sent.filter(|_| self.strategy != Strategy::Uniform);
+        let demand = demand.map(|sent| demand_of(sent, groups));
+        let change = self
+            .steering
+            .allocate(JobId(job), &listed, self.strategy, demand.as_ref())
+            .map_err(|violation| format!("job {job}: {violation}"))?;
+        let delay = self.timing.delay(&change).0 as f64 * 1e-12;
+        self.cost.jobs += 1;
+        self.cost.reconfigurations += u64::from(!change.is_empty());
+        self.cost.set += change.added.len() as u64;
+        self.cost.taken_down += change.removed.len() as u64;
+        self.cost.delay_s += delay;
+        let switches = self.steering.circuits().switches();
+        let mut exits = Exits::none(switches.groups() as usize, groups.to_vec());
+        for &group in &listed {
+            for link in 0..switches.links() {
+                let here = SwitchPort { group, link };
+                if let Some(there) = self.steering.circuits().peer(here) {
+                    let ((port, from), (_, to)) = (self.port(here), self.port(there));
+                    exits.add(group.0, there.group.0, Exit { port, from, to });
+                }
+            }
+        }
+        Ok((exits, delay))
+    }
+
+    /// Takes the links back from a job.
+    pub(super) fn release(&mut self, job: u32) {
+        self.steering.release(JobId(job));
+    }
+
+    /// Checks both principles of the whole configuration.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.steering.check().map_err(|rule| rule.to_string())
+    }
+
+    /// What reconfiguring has cost.
+    pub(super) fn report(&self) -> Value {
+        json!({
+            "large_jobs": self.cost.jobs,
+            "reconfigurations": self.cost.reconfigurations,
+            "circuits_set": self.cost.set,
+            "circuits_taken_down": self.cost.taken_down,
+            "delay_s": self.cost.delay_s,
+        })
+    }
+}
+
+/// What a job's groups send to each other, in millionths of a node's rate.
+fn demand_of(sent: &Sent, groups: &[u32]) -> Demand {
+    let k = sent.groups.len();
+    let place = |group: u32| groups.binary_search(&group).ok();
+    let entries = (0..k * k).filter_map(|pair| {
+        let (from, to) = (place(sent.groups[pair / k])?, place(sent.groups[pair % k])?);
+        Some((from, to, (sent.between[pair] * 1e6).round() as u64))
+    });
+    Demand::new(groups.len(), entries)
+}

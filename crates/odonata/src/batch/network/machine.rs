@@ -1,0 +1,255 @@
+//! The machine whose network the jobs of a schedule share: its wiring, its routing,
+//! and which of its nodes each running job has.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use odonata_network::Topology;
+use odonata_network::routing::RoutingSpec;
+use odonata_network::topology::OpticalSwitches;
+use odonata_placement::{Machine as Wiring, MachineState, Policy, Request, place};
+use odonata_scheduler::batch::Seat;
+use odonata_steering::{Strategy, SwitchTiming};
+use odonata_units::random::{Purpose, StreamKey};
+use odonata_units::{GroupId, NodeId, Picoseconds};
+
+use super::circuits::JobCircuits;
+use super::{MachineSpec, wrong};
+use crate::error::Error;
+use crate::routing::routing_spec;
+use crate::spec::{CircuitSource, Family, Placement, Scenario};
+use crate::topology::{build_topology, reconfigurable};
+
+/// How the groups of a machine are joined, where that can change.
+pub(super) struct Reconfigurable {
+    pub circuits: CircuitSource,
+    switches: OpticalSwitches,
+    /// Global links of each router of a group.
+    ports_of_router: Vec<u32>,
+    strategy: Strategy,
+    timing: SwitchTiming,
+}
+
+impl Reconfigurable {
+    /// Its switches, all dark.
+    pub(super) fn job_circuits(&self, topology: &Topology) -> JobCircuits {
+        JobCircuits::new(
+            topology,
+            self.switches,
+            &self.ports_of_router,
+            self.strategy,
+            self.timing,
+        )
+    }
+}
+
+/// A machine that jobs share.
+pub(super) struct SharedMachine {
+    /// Where circuits are set for jobs, with a dragonfly's.
+    pub topology: Topology,
+    pub routing: RoutingSpec,
+    pub reconfigurable: Option<Reconfigurable>,
+    pub allotment: Allotment,
+}
+
+impl SharedMachine {
+    /// `nodes` are those of the schedule, `grap` the number of groups that it places
+    /// on by GRAP.
+    pub(super) fn new(
+        nodes: u32,
+        grap: Option<u32>,
+        seed: u64,
+        spec: &MachineSpec,
+    ) -> Result<Self, Error> {
+        let mut network = spec.machine.clone();
+        let mut joined = None;
+        if let Family::ReconfigurableDragonfly(dragonfly) = &mut network.topology {
+            let structure = reconfigurable::structure(dragonfly)?;
+            joined = Some(Reconfigurable {
+                circuits: dragonfly.circuits,
+                switches: structure.switches,
+                ports_of_router: structure.ports_of_router,
+                strategy: reconfigurable::strategy(dragonfly.steering),
+                timing: SwitchTiming {
+                    settle: Picoseconds(spec.switch_delay_ps),
+                    ..SwitchTiming::MIRRORS
+                },
+            });
+            if dragonfly.circuits == CircuitSource::Jobs {
+                if grap.is_none() {
+                    let allowed = "\"uniform\" or \"file\" where any free nodes will do; a job \
+                                   can have circuits of its own only if it has groups of its \
+                                   own: place by GRAP";
+                    return Err(wrong("machine.circuits", "\"jobs\"", allowed));
+                }
+                dragonfly.circuits = CircuitSource::Uniform;
+            }
+        }
+        let routing = routing_spec(&network.routing, network.router.delay_ps)?;
+        let topology = build_topology(&Scenario::new(network))?;
+        let found = topology.nodes() as u32;
+        if found < nodes {
+            let allowed = format!("a network with the {nodes} nodes of the schedule");
+            return Err(wrong("machine", format!("{found} nodes"), allowed));
+        }
+        if let Some(groups) = grap.filter(|&groups| groups != topology.groups) {
+            let allowed = format!("{}, the groups of the network", topology.groups);
+            let found = format!("{groups} groups");
+            return Err(Error::Spec(crate::SpecError::value(
+                "grap.groups",
+                found,
+                allowed,
+            )));
+        }
+        let even = grap.is_some() || joined.is_some();
+        Ok(Self {
+            allotment: Allotment::new(&topology, nodes, even, seed, &spec.placement)?,
+            topology,
+            routing,
+            reconfigurable: joined,
+        })
+    }
+}
+
+/// Which nodes of a machine each running job has.
+pub(super) struct Allotment {
+    state: MachineState,
+    policy: Policy,
+    key: StreamKey,
+    /// Nodes of each group.
+    nodes_of: Vec<Vec<NodeId>>,
+    /// Nodes of the largest group that jobs may have.
+    group: usize,
+    running: BTreeMap<u32, Vec<NodeId>>,
+}
+
+impl Allotment {
+    /// `nodes` of the machine's nodes are free: the first ones of every group, as many
+    /// of each, if `even`, or else its first ones.
+    fn new(
+        topology: &Topology,
+        nodes: u32,
+        even: bool,
+        seed: u64,
+        placement: &Placement,
+    ) -> Result<Self, Error> {
+        let policy = match placement {
+            Placement::Contiguous => Policy::Contiguous,
+            Placement::Spread => Policy::Spread,
+            Placement::RandomNode => Policy::RandomNode,
+            Placement::RandomRouter => Policy::RandomRouter,
+            Placement::RandomGroup => Policy::RandomGroup,
+            other => {
+                let allowed = "contiguous, spread, random-node, random-router or random-group";
+                return Err(wrong("placement", format!("{other:?}"), allowed));
+            }
+        };
+        let all = topology.nodes() as u32;
+        let routers = (0..all).map(|node| topology.router_of_node(NodeId(node)));
+        let wiring = Wiring::new(routers.collect(), topology.group_of_router.clone());
+        let wiring = wiring.map_err(super::super::refused)?;
+        let mut nodes_of = vec![vec![]; topology.groups as usize];
+        for node in (0..all).map(NodeId) {
+            nodes_of[topology.group_of_node(node).index()].push(node);
+        }
+        let used: Vec<usize> = if even {
+            // As `GrapMachine::equal_groups` counts them.
+            let groups = topology.groups;
+            let size = |group| (nodes / groups + u32::from(group < nodes % groups)) as usize;
+            (0..groups).map(size).collect()
+        } else {
+            let mut left = nodes as usize;
+            let take = |of: &Vec<NodeId>| {
+                let taken = of.len().min(left);
+                left -= taken;
+                taken
+            };
+            nodes_of.iter().map(take).collect()
+        };
+        for (group, (&used, of)) in used.iter().zip(&nodes_of).enumerate() {
+            if used > of.len() {
+                let found = format!("{} nodes in group {group}", of.len());
+                let allowed = format!("groups of {used} nodes, the schedule's in equal parts");
+                return Err(wrong("machine", found, allowed));
+            }
+        }
+        let mut state = MachineState::new(Arc::new(wiring));
+        let others: Vec<NodeId> = (nodes_of.iter().zip(&used))
+            .flat_map(|(of, &used)| of[used..].iter().copied())
+            .collect();
+        state.claim(&others).map_err(super::super::refused)?;
+        Ok(Self {
+            group: used.iter().copied().max().unwrap_or(0),
+            state,
+            policy,
+            key: StreamKey::new(seed, Purpose::Placement),
+            nodes_of,
+            running: BTreeMap::new(),
+        })
+    }
+
+    /// Nodes of the largest group that jobs may have.
+    pub(super) fn group(&self) -> usize {
+        self.group
+    }
+
+    /// Gives nodes to a job that begins: those that the scheduler named, free ones of
+    /// the groups that it named, or any free ones.
+    ///
+    /// # Errors
+    /// If there are not enough, in words.
+    pub(super) fn seat(&mut self, job: u32, seat: &Seat<'_>) -> Result<&[NodeId], String> {
+        let nodes = self.choose(job, seat)?;
+        let claimed = self.state.claim(&nodes);
+        claimed.map_err(|error| format!("job {job}: {error}"))?;
+        self.running.remove(&job);
+        Ok(self.running.entry(job).or_insert(nodes))
+    }
+
+    fn choose(&self, job: u32, seat: &Seat<'_>) -> Result<Vec<NodeId>, String> {
+        if let Some(nodes) = seat.placed {
+            return Ok(nodes.to_vec());
+        }
+        let Some(groups) = seat.groups else {
+            let request = Request {
+                groups: None,
+                nodes: seat.nodes,
+                policy: self.policy.clone(),
+            };
+            let mut stream = self.key.stream(u64::from(job));
+            let found = place(&request, &self.state, &mut stream);
+            return found.map_err(|refusal| refusal.to_string());
+        };
+        // The scheduler has counted them: any free ones of the group.
+        let mut taken = Vec::with_capacity(seat.nodes as usize);
+        for &(group, count) in groups {
+            let all = self.nodes_of.get(GroupId(group).index());
+            let all = all.into_iter().flatten().copied();
+            let before = taken.len();
+            taken.extend(
+                all.filter(|&node| self.state.is_free(node))
+                    .take(count as usize),
+            );
+            if taken.len() - before < count as usize {
+                return Err(format!(
+                    "job {job}: GRAP gave it {count} nodes of group {group}, of which the \
+                     network has {} free; give it the network's groups",
+                    taken.len() - before
+                ));
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Takes the nodes back from a job that ends.
+    ///
+    /// # Errors
+    /// If it does not have them, in words.
+    pub(super) fn leave(&mut self, job: u32) -> Result<(), String> {
+        let Some(nodes) = self.running.remove(&job) else {
+            return Ok(());
+        };
+        let released = self.state.release(&nodes);
+        released.map_err(|error| format!("job {job}: {error}"))
+    }
+}
