@@ -9,6 +9,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::table::Table;
+
 /// What an event is about; also the order in which simultaneous events of one
 /// router are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -28,6 +30,8 @@ pub(super) enum Kind {
 const PAYLOAD_BITS: u32 = 30;
 const PORT_BITS: u32 = 12;
 const KIND_BITS: u32 = 2;
+/// Kinds of events.
+const KINDS: usize = 1 << KIND_BITS;
 const ROUTER_BITS: u32 = 20;
 /// Bits of kind, port and payload.
 const ORDER_BITS: u32 = KIND_BITS + PORT_BITS + PAYLOAD_BITS;
@@ -77,11 +81,10 @@ impl Event {
         (self.key >> (KIND_BITS + PORT_BITS + PAYLOAD_BITS)) as u32
     }
 
-    /// Where events are grouped: two groups per router, its credits apart.
+    /// Where events are grouped: one group per router and kind, in this order.
     #[inline(always)]
     fn group(self) -> usize {
-        let credit = (self.key >> (PORT_BITS + PAYLOAD_BITS)) & 3 == Kind::Credit as u64;
-        2 * self.router() as usize + usize::from(credit)
+        (self.key >> (PORT_BITS + PAYLOAD_BITS)) as usize
     }
 
     /// The event as one number for a window that starts at `window_start`, in
@@ -143,15 +146,15 @@ pub(super) struct Calendar {
     /// Number of the first window that has not been taken yet.
     next: u64,
     /// Events of windows `next .. next + WHEEL`, by window modulo `WHEEL`.
-    wheel: Vec<Vec<Event>>,
+    wheel: Box<[Vec<Event>; WHEEL]>,
     /// Windows of the wheel that have events, one bit each.
     occupied: [u64; WHEEL / 64],
     /// Events beyond the wheel.
     far: BinaryHeap<Reverse<Event>>,
     /// Empty vectors with capacity, for windows to come.
     spare: Vec<Vec<Event>>,
-    /// Counts per router, events and credits apart, for grouping.
-    starts: Vec<u32>,
+    /// Counts per router and kind, for grouping.
+    starts: Table<u32>,
 }
 
 impl Calendar {
@@ -159,11 +162,11 @@ impl Calendar {
         Self {
             shift,
             next: 0,
-            wheel: vec![Vec::new(); WHEEL],
+            wheel: Box::new([const { Vec::new() }; WHEEL]),
             occupied: [0; WHEEL / 64],
             far: BinaryHeap::new(),
             spare: Vec::new(),
-            starts: vec![0; 2 * routers],
+            starts: vec![0; KINDS * routers].into(),
         }
     }
 
@@ -183,14 +186,15 @@ impl Calendar {
         let window = event.time >> self.shift;
         debug_assert!(window >= self.next, "event in the past");
         if window - self.next < WHEEL as u64 {
-            self.push_to_wheel(window as usize & (WHEEL - 1), event);
+            self.push_to_wheel(window, event);
         } else {
             self.far.push(Reverse(event));
         }
     }
 
     #[inline(always)]
-    fn push_to_wheel(&mut self, place: usize, event: Event) {
+    fn push_to_wheel(&mut self, window: u64, event: Event) {
+        let place = window as usize & (WHEEL - 1);
         if self.wheel[place].is_empty() {
             self.occupy(place);
         }
@@ -260,7 +264,7 @@ impl Calendar {
                 break;
             }
             self.far.pop();
-            self.push_to_wheel(of_event as usize & (WHEEL - 1), event);
+            self.push_to_wheel(of_event, event);
         }
         self.next = window + 1;
         let place = window as usize & (WHEEL - 1);
@@ -268,27 +272,29 @@ impl Calendar {
         self.occupied[place / 64] &= !(1 << (place % 64));
         let start = window << self.shift;
         grouped.groups.clear();
-        if grouped.events.len() < taken.len() {
-            grouped
-                .events
-                .resize(taken.len().next_power_of_two(), PackedEvent::LAST);
-        }
-        let routers = self.starts.len() / 2;
+        grouped.events.grow_to(taken.len(), PackedEvent::LAST);
+        let routers = self.starts.len() / KINDS;
         if taken.len() < routers / 8 || taken.len() < 24 {
             taken.sort_unstable_by_key(|event| event.key);
             for (index, event) in taken.iter().enumerate() {
                 grouped.events[index] = event.pack(start);
-                let (router, credit) = (event.router(), event.group() & 1 == 1);
+                let (router, kind) = (event.router(), event.group() % KINDS);
+                let (at, after) = (index as u32, index as u32 + 1);
                 match grouped.groups.last_mut() {
                     Some(group) if group.router == router => {
-                        if !credit {
-                            group.credits = index as u32 + 1;
+                        // The kinds come in order: the later ones begin after this event.
+                        if kind == Kind::Arrive as usize {
+                            group.others = after;
+                        }
+                        if kind != Kind::Credit as usize {
+                            group.credits = after;
                         }
                     }
                     _ => grouped.groups.push(Group {
                         router,
-                        first: index as u32,
-                        credits: index as u32 + u32::from(!credit),
+                        first: at,
+                        others: at + u32::from(kind == Kind::Arrive as usize),
+                        credits: at + u32::from(kind != Kind::Credit as usize),
                     }),
                 }
             }
@@ -297,20 +303,29 @@ impl Calendar {
             for event in &taken {
                 self.starts[event.group()] += 1;
             }
-            let mut sum = 0;
-            for (router, counts) in self.starts.chunks_exact_mut(2).enumerate() {
-                let (events, credits) = (counts[0], counts[1]);
-                if events + credits > 0 {
+            let mut first = 0;
+            for (router, counts) in self
+                .starts
+                .as_chunks_mut::<KINDS>()
+                .0
+                .iter_mut()
+                .enumerate()
+            {
+                let [arrivals, wakes, nodes, credits] = *counts;
+                let others = first + arrivals;
+                let (of_nodes, of_credits) = (others + wakes, others + wakes + nodes);
+                let end = of_credits + credits;
+                if end > first {
                     grouped.groups.push(Group {
                         router: router as u32,
-                        first: sum,
-                        credits: sum + events,
+                        first,
+                        others,
+                        credits: of_credits,
                     });
                 }
                 // Slots of the first of each; they move on as events are placed.
-                counts[0] = sum;
-                counts[1] = sum + events;
-                sum += events + credits;
+                *counts = [first, others, of_nodes, of_credits];
+                first = end;
             }
             for &event in &taken {
                 let slot = &mut self.starts[event.group()];
@@ -322,6 +337,7 @@ impl Calendar {
         grouped.groups.push(Group {
             router: u32::MAX,
             first: end,
+            others: end,
             credits: end,
         });
         taken.clear();
@@ -335,17 +351,19 @@ impl Calendar {
 #[derive(Debug, Default)]
 pub(super) struct GroupedEvents {
     /// Longer than needed: what lies past the last group has no meaning.
-    pub events: Vec<PackedEvent>,
+    pub events: Table<PackedEvent>,
     /// Ascending by router; closed by an entry that begins after the last event.
     pub groups: Vec<Group>,
 }
 
-/// The events of one router in a window.
+/// The events of one router in a window: those of a kind lie together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
     pub router: u32,
     /// Index of its first event.
     pub first: u32,
+    /// Index of its first event that is no arrival; the arrivals come first.
+    pub others: u32,
     /// Index of its first credit; the credits come last.
     pub credits: u32,
 }
@@ -381,7 +399,7 @@ mod tests {
         ) {
             let mut calendar = Calendar::new(shift, 40);
             for (payload, &(time, router)) in times.iter().enumerate() {
-                let kind = if time % 3 == 0 { Kind::Credit } else { Kind::Arrive };
+                let kind = [Kind::Credit, Kind::Arrive, Kind::Wake, Kind::Node][time as usize % 4];
                 calendar.push(Event::new(time, router, kind, 0, payload as u32));
             }
             let mut out = Vec::new();
@@ -394,6 +412,7 @@ mod tests {
                     for index in group.first..end {
                         let event = grouped.events[index as usize];
                         prop_assert!(event.offset() < 1 << shift);
+                        prop_assert_eq!(event.kind() == Kind::Arrive, index < group.others);
                         prop_assert_eq!(event.kind() == Kind::Credit, index >= group.credits);
                         out.push(((window << shift) + event.offset(), group.router));
                     }

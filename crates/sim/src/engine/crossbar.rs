@@ -285,7 +285,7 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
             self.release_output(output);
         }
         let takes_credits = self.takes_credits(output);
-        let lanes = &self.lanes[output << self.lane_shift..];
+        let lanes = &self.lanes[output << self.lane_shift..(output + 1) << self.lane_shift];
         let credits = |vc: u8| takes_credits.then(|| lanes[usize::from(vc)].credits);
         let crossbar = self.crossbar.as_mut().expect("the crossbar is bounded");
         if !crossbar.has_requests(output) {

@@ -157,6 +157,19 @@ pub(super) fn node_subject(payload: u32) -> (u32, Subject) {
     }
 }
 
+/// Whether what such a code says happened to a packet, or to a rank; `None` if it says
+/// nothing.
+pub(super) fn concerns_packet(code: u32) -> Option<bool> {
+    match code {
+        DELIVERED | DELIVERED_LOCALLY => Some(true),
+        SENT | TIMER => Some(false),
+        _ => None,
+    }
+}
+
+/// Payload of the event that an interface is to be looked at.
+pub(super) const WAKE_INTERFACE: u32 = 1;
+
 /// Payload of the event that a rank starts, or a processor of it is done.
 pub(super) fn timer_payload(local_rank: u32) -> u32 {
     TIMER | local_rank
@@ -173,7 +186,7 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
                 interface.router - self.base_router,
                 Kind::Wake,
                 interface.terminal,
-                1,
+                WAKE_INTERFACE,
             );
             self.schedule(event);
         }
@@ -697,7 +710,7 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
             .filter(|message| !message.contents.kind.is_control())
             .map(|message| message.bytes_left)
             .sum();
-        for source in &self.sources {
+        for source in self.sources.iter() {
             let plan = &shared.jobs[source.job as usize];
             let JobLoad::Open(load) = &plan.load else {
                 continue;

@@ -19,6 +19,7 @@ mod probe;
 mod queues;
 mod ranks;
 mod shared;
+mod table;
 pub(crate) mod timeline;
 
 use std::cell::Cell;

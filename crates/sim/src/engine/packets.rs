@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::checkpoint::or_absent;
 use super::memory::{grow_in_huge_pages, prefetch};
+use super::table::Table;
 
 /// No packet.
 pub(super) const NIL: u32 = u32::MAX;
@@ -143,7 +144,7 @@ impl MessageKind {
 /// All packets of a partition, by slot.
 #[derive(Debug, Default)]
 pub(super) struct Packets {
-    pub hot: Vec<Packet>,
+    pub hot: Table<Packet>,
     pub contents: Vec<Contents>,
     free: Vec<u32>,
 }
@@ -176,7 +177,6 @@ impl Packets {
     /// One more slot.
     #[inline(never)]
     fn add(&mut self) -> u32 {
-        grow_in_huge_pages(&mut self.hot);
         grow_in_huge_pages(&mut self.contents);
         self.hot.push(Packet::VACANT);
         self.contents.push(Contents::default());

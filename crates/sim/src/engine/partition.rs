@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::hint::select_unpredictable;
 use std::marker::PhantomData;
 
 use odonata_network::{Peer, Routing};
@@ -22,6 +23,7 @@ use super::probe::{Departure, LinkState, Probe};
 use super::queues::Queues;
 use super::ranks::RankState;
 use super::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT, Class, Shared};
+use super::table::Table;
 use super::timeline::TimelineCollector;
 use crate::config::{Arbitration, CreditUse, JobLoad};
 use crate::outcome::{LinkAttribution, MessageRecord, Sender};
@@ -161,11 +163,11 @@ pub(super) struct Partition<'a, R: Routing, P: Probe> {
     pub end_router: u32,
     pub base_port: u32,
     /// Routers' ports, then one per interface.
-    pub ports: Vec<Port>,
+    pub ports: Table<Port>,
     /// Number of router ports: where interfaces begin in `ports`.
     pub router_ports: usize,
     /// Shape: ports × virtual channels.
-    pub lanes: Vec<Lane>,
+    pub lanes: Table<Lane>,
     /// Whether packets take credits before they enter output queues, where they
     /// so lack none.
     pub credits_at_crossbar: bool,
@@ -176,10 +178,10 @@ pub(super) struct Partition<'a, R: Routing, P: Probe> {
     pub memories: Vec<Box<[f32]>>,
     pub packets: Packets,
     pub calendar: Calendar,
-    pub interfaces: Vec<Interface>,
+    pub interfaces: Table<Interface>,
     /// Messages that wait at interfaces.
     pub waiting: Queues<OutMessage>,
-    pub sources: Vec<OpenSource>,
+    pub sources: Table<OpenSource>,
     pub ranks: Vec<RankState<'a>>,
     /// Index in `ranks` by rank number over all jobs; `NIL` if elsewhere or open-loop.
     pub local_rank: Vec<u32>,
@@ -231,11 +233,14 @@ pub(super) struct Partition<'a, R: Routing, P: Probe> {
     /// End of the window being simulated.
     window_end: u64,
     window_start: u64,
-    /// The router being simulated.
+    /// The router being simulated, and one past its last port in `ports`.
     current: u32,
+    end_port: usize,
     /// Its events that came up in this window and are still to be handled, the
     /// soonest last.
     upcoming: Vec<PackedEvent>,
+    /// The soonest of them, or [`PackedEvent::LAST`].
+    soonest: PackedEvent,
     /// Ports to be looked at when all events of this moment have been seen.
     touched: Vec<u32>,
     /// Outputs of the bounded crossbar to be looked at.
@@ -316,8 +321,14 @@ impl<P: Probe> View<'_, P> {
     }
 }
 
+/// Ends the run: a routing algorithm is in error.
+#[cold]
+fn no_such_output(router: u32, port: u16, vc: u8) -> ! {
+    panic!("routing sends a packet to port {port}, channel {vc} of router {router}, which has none")
+}
+
 /// Marks a wake-up of a port as a lesson for its router, see [`Routing::learn`].
-const LESSON: u32 = 1 << 29;
+pub(super) const LESSON: u32 = 1 << 29;
 /// Largest lesson.
 const MAX_LESSON: u32 = LESSON - 1;
 
@@ -335,26 +346,36 @@ const FEW: usize = 16;
 
 /// Events in ascending order, in `few` if they are few. Few are put where the
 /// number of smaller ones says: more comparisons than an insertion sort needs,
-/// but no branch that depends on one.
+/// but no branch that depends on one, nor on how many there are but for blocks of
+/// four.
 #[inline(always)]
 fn in_order<'e>(
     events: &'e mut [PackedEvent],
     few: &'e mut [PackedEvent; FEW],
 ) -> &'e [PackedEvent] {
-    if events.len() > FEW {
+    let count = events.len();
+    if count > FEW {
         events.sort_unstable();
         return events;
     }
-    for (index, &event) in events.iter().enumerate() {
-        let (before, after) = events.split_at(index);
-        let smaller: usize = before
+    let mut padded = [PackedEvent::LAST; FEW];
+    padded[..count].copy_from_slice(events);
+    let blocks = &padded.as_chunks::<4>().0[..count.div_ceil(4)];
+    let mut places = 0;
+    for &event in events.iter() {
+        let smaller: usize = blocks
             .iter()
-            .map(|&other| usize::from(other <= event))
-            .chain(after.iter().map(|&other| usize::from(other < event)))
+            .map(|block| -> usize { block.map(|other| usize::from(other < event)).iter().sum() })
             .sum();
-        few[smaller & (FEW - 1)] = event;
+        places += smaller;
+        few[smaller % FEW] = event;
     }
-    &few[..events.len()]
+    // Equal ones have one place.
+    if places != count * count.saturating_sub(1) / 2 {
+        events.sort_unstable();
+        return events;
+    }
+    &few[..count]
 }
 
 /// How many routers ahead of the simulated one what their events name is loaded,
@@ -448,9 +469,9 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
             base_router,
             end_router,
             base_port,
-            ports,
+            ports: ports.into(),
             router_ports,
-            lanes,
+            lanes: lanes.into(),
             credits_at_crossbar: shared.config.router.credit_use == CreditUse::Crossbar,
             crossbar: BoundedCrossbar::new(shared, base_router, end_router),
             memories: match R::LEARNS {
@@ -462,9 +483,9 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
             probe: P::new(shared, ports_in_all),
             packets: Packets::default(),
             calendar: Calendar::new(shared.window_shift(), routers),
-            interfaces,
+            interfaces: interfaces.into(),
             waiting: Queues::default(),
-            sources: vec_in_huge_pages(nodes),
+            sources: Table::default(),
             ranks: Vec::new(),
             failure: None,
             matched: Vec::new(),
@@ -500,9 +521,11 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
             window_end: 0,
             window_start: 0,
             current: 0,
+            end_port: 0,
             // With room from the start, so that they lie in this thread's part
             // of the heap (see `driver`).
             upcoming: Vec::with_capacity(256),
+            soonest: PackedEvent::LAST,
             touched: Vec::with_capacity(256),
             touched_crossbar: Vec::with_capacity(256),
         };
@@ -634,6 +657,7 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
             let events = in_order(events, &mut few);
             self.current = group.router;
             let first_port = self.first_port(group.router);
+            self.end_port = self.first_port(group.router + 1);
             let early = self.take_credits_early(first_port, credits);
             self.simulate_router(group.router, first_port, events, early);
             if self.reads_occupancy {
@@ -691,6 +715,9 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
         if self.upcoming.len() > 1 {
             self.upcoming.sort_unstable_by(|a, b| b.cmp(a));
         }
+        if let Some(&soonest) = self.upcoming.last() {
+            self.soonest = soonest;
+        }
         self.events += early as u64;
         &credits[..early]
     }
@@ -700,11 +727,12 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
     #[inline(always)]
     fn creditor(&self, first_port: usize, credit: PackedEvent) -> usize {
         let port = first_port + credit.port() as usize;
-        if credit.payload() & CREDIT_FOR_INTERFACE == 0 {
-            port
-        } else {
-            self.router_ports + self.ports[port].peer_router as usize
-        }
+        // Which of them it is is unpredictable.
+        select_unpredictable(
+            credit.payload() & CREDIT_FOR_INTERFACE == 0,
+            port,
+            self.router_ports + self.ports[port].peer_router as usize,
+        )
     }
 
     /// Starts to load what the events of a group name: ports, and packets that arrive.
@@ -713,11 +741,13 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
         let Some(&[group, next]) = grouped.groups.get(index..index + 2) else {
             return;
         };
-        let first_port = self.first_port(group.router);
-        for event in &grouped.events[group.first as usize..next.first as usize] {
-            if event.kind() == Kind::Arrive {
-                prefetch(&self.packets.hot, event.payload() as usize);
-            } else if self.exceeds_cache {
+        let others = group.others as usize;
+        for event in &grouped.events[group.first as usize..others] {
+            prefetch(&self.packets.hot, event.payload() as usize);
+        }
+        if self.exceeds_cache {
+            let first_port = self.first_port(group.router);
+            for event in &grouped.events[others..next.first as usize] {
                 self.prefetch_port(first_port + event.port() as usize);
             }
         }
@@ -804,7 +834,7 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
         let mut given = events.next().unwrap_or(PackedEvent::LAST);
         let mut count = 0;
         loop {
-            let first = given.min(self.upcoming.last().copied().unwrap_or(PackedEvent::LAST));
+            let first = given.min(self.soonest);
             if first == PackedEvent::LAST {
                 break;
             }
@@ -823,8 +853,9 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
                     given = events.next().unwrap_or(PackedEvent::LAST);
                 } else {
                     self.upcoming.pop();
+                    self.soonest = self.upcoming.last().copied().unwrap_or(PackedEvent::LAST);
                 }
-                let next = given.min(self.upcoming.last().copied().unwrap_or(PackedEvent::LAST));
+                let next = given.min(self.soonest);
                 let last_at_this_time = next.offset() != offset || next == PackedEvent::LAST;
                 let alone = first_at_this_time && last_at_this_time;
                 let port = first_port + event.port() as usize;
@@ -871,6 +902,7 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
             }
         }
         self.upcoming.clear();
+        self.soonest = PackedEvent::LAST;
         self.events += count;
     }
 
@@ -916,6 +948,7 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
                 at -= 1;
             }
             self.upcoming.insert(at, event);
+            self.soonest = self.soonest.min(event);
         } else {
             self.calendar.push(event);
         }
@@ -994,6 +1027,11 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
         }
         let packet = &self.packets.hot[slot as usize];
         let (size, out_port, vc) = (packet.size, packet.out_port, packet.out_vc);
+        if first_port + usize::from(out_port) >= self.end_port
+            || usize::from(vc) >> self.lane_shift != 0
+        {
+            no_such_output(self.base_router + router, out_port, vc);
+        }
         if P::ON {
             let (job, port) = (packet.job, first_port + usize::from(out_port));
             self.probe.wait(self.link(port), vc, job, now);
@@ -1005,7 +1043,12 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
         let port = first_port + usize::from(out_port);
         let lane = (port << self.lane_shift) + usize::from(vc);
         let state = &mut self.ports[port];
-        if alone && state.waiting == 0 && state.free_at <= now && self.lanes[lane].credits >= size {
+        // One branch for all, as each by itself is unpredictable.
+        let at_once = alone
+            & (state.waiting == 0)
+            & (state.free_at <= now)
+            & (self.lanes[lane].credits >= size);
+        if at_once {
             state.served = vc;
             self.transmit(router, first_port, port, lane, slot, now);
             return;
@@ -1331,7 +1374,7 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
 
     /// Publishes the occupancy of this partition's ports.
     pub fn publish_occupancy(&self) {
-        for (port, state) in self.ports[..self.router_ports].iter().enumerate() {
+        for (port, state) in self.ports[0..self.router_ports].iter().enumerate() {
             let occupancy = state.queued.saturating_add(state.downstream);
             self.snapshot[self.base_port as usize + port]
                 .store(occupancy, std::sync::atomic::Ordering::Relaxed);
@@ -1341,7 +1384,7 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
     /// Ends the warm-up at `now`, when everything before has happened.
     pub fn begin_measuring(&mut self, now: u64) {
         self.warmup = now;
-        for port in &mut self.ports {
+        for port in self.ports.iter_mut() {
             (port.bytes, port.packets, port.stall) = (0, 0, 0);
         }
         self.jobs.iter_mut().for_each(JobCollector::begin_measuring);

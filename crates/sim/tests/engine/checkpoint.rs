@@ -3,9 +3,11 @@
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use odonata_sim::{Observer, PausedRun, Progress, SimError, Wish};
 use odonata_units::Picoseconds;
+use proptest::prelude::any;
 use proptest::test_runner::TestRunner;
 
 use crate::properties::{assert_same, cases, outcome};
@@ -93,4 +95,54 @@ fn a_resumed_run_ends_like_one_that_never_stopped() {
         .unwrap();
     let resumed = resumed.get();
     assert!(resumed >= 40, "only {resumed} runs could be resumed twice");
+}
+
+/// Indices of the hot path are not checked in a release, so whatever stands in a saved
+/// state must have been checked when it is taken up. A changed state is refused, goes on
+/// to some end, or stops at an assertion: here, where indices are checked, never at one
+/// outside its table.
+#[test]
+fn no_changed_state_leads_outside_a_table() {
+    let mut runner = TestRunner::new(cases(60));
+    let change = (0.0..1.0f64, any::<u8>());
+    let changes = proptest::collection::vec(change, 40);
+    let strategy = (scenario(true), 0.1..0.9f64, changes);
+    let (refused, taken_up) = (Cell::new(0), Cell::new(0));
+    runner
+        .run(&strategy, |(scenario, at, changes)| {
+            let Some(whole) = outcome(&scenario) else {
+                return Ok(());
+            };
+            let at = Picoseconds((whole.end.0 as f64 * at) as u64);
+            let Some(state) = state_at(&scenario, at, 1) else {
+                return Ok(());
+            };
+            for (place, value) in changes {
+                let mut changed = state.clone();
+                let place = (place * state.len() as f64) as usize;
+                changed[place] = value;
+                // Whatever a changed time or credit brings about, it ends.
+                let mut looks = 0;
+                let mut watch = |_: &Progress| {
+                    looks += 1;
+                    match looks {
+                        ..1_000 => ControlFlow::Continue(()),
+                        _ => ControlFlow::Break(()),
+                    }
+                };
+                let run = || scenario.resume(1, &changed, &mut watch);
+                match catch_unwind(AssertUnwindSafe(run)) {
+                    Ok(Some(Err(SimError::State(_)))) => refused.set(refused.get() + 1),
+                    Ok(_) => taken_up.set(taken_up.get() + 1),
+                    Err(panic) => {
+                        let said = panic.downcast_ref::<String>().map_or("", String::as_str);
+                        assert!(!said.contains("outside a table"), "byte {place}: {said}");
+                    }
+                }
+            }
+            Ok(())
+        })
+        .unwrap();
+    let counts = (refused.get(), taken_up.get());
+    assert!(counts.0 >= 300 && counts.1 >= 300, "{counts:?}");
 }

@@ -5,18 +5,21 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use odonata_network::Routing;
+use odonata_units::RouterId;
 use serde::de::DeserializeOwned;
 
 use super::{
     About, LONGEST_RECORD, NodeRecord, Parcel, RanksOfNodes, RouterRecord, Whole, interfaces_of,
     occupancies, ports_of,
 };
-use crate::engine::calendar::{Event, Kind};
+use crate::engine::calendar::{Event, Kind, MAX_PAYLOAD};
+use crate::engine::crossbar::{WAKE_INPUT, WAKE_OUTPUT};
+use crate::engine::endpoint::{WAKE_INTERFACE, concerns_packet};
 use crate::engine::measure::JobCollector;
 use crate::engine::packets::{NIL, Packet, UNROUTED};
-use crate::engine::partition::{Incomplete, Partition};
+use crate::engine::partition::{Incomplete, LESSON, Partition};
 use crate::engine::probe::Probe;
-use crate::engine::shared::Shared;
+use crate::engine::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT, Shared};
 use crate::engine::timeline::TimelineCollector;
 use crate::error::SimError;
 use crate::outcome::MessageRecord;
@@ -229,6 +232,19 @@ fn restore_router<R: Routing, P: Probe>(
     for (port, saved) in partition.ports[ports.clone()].iter_mut().zip(record.ports) {
         port.restore(saved);
     }
+    for port in ports.clone() {
+        let state = &partition.ports[port];
+        let first = (port - ports.start) * vcs;
+        let lanes = record.lanes[first..first + vcs].iter();
+        let waiting = lanes.rfold(0, |bits, lane| {
+            bits << 1 | u16::from(!lane.queue.is_empty())
+        });
+        if state.waiting != waiting || usize::from(state.served) >= vcs {
+            return Err(misfit(format!(
+                "the channels of a port of router {number} are in no order"
+            )));
+        }
+    }
     for (index, saved) in record.lanes.into_iter().enumerate() {
         let (port, vc) = (ports.start + index / vcs, index % vcs);
         let slots = insert_all(partition, ports.len(), saved.queue)?;
@@ -264,23 +280,35 @@ fn restore_router<R: Routing, P: Probe>(
     }
     for saved in record.events {
         let port = u32::from(saved.port);
-        let terminal = partition.ports[ports.clone()]
+        let state = partition.ports[ports.clone()]
             .get(port as usize)
             .ok_or_else(|| misfit(format!("an event at a port that router {number} lacks")))?;
-        let ranks = match saved.kind {
-            Kind::Node => partition
-                .interfaces
-                .get(terminal.peer_router as usize)
-                .map_or(&[][..], |_| ranks.of(terminal.peer_router as usize)),
-            _ => &[],
-        };
-        let payload = match saved.about {
-            About::Number(payload) => payload,
-            About::Packet(code, parcel) => code | insert(partition, ports.len(), false, parcel)?,
-            About::Rank(code, rank) => {
-                let rank = ranks.get(rank as usize);
+        let node = partition.classes[usize::from(state.class)]
+            .terminal
+            .then_some(state.peer_router as usize)
+            .filter(|&node| node < partition.interfaces.len());
+        let payload = match (saved.kind, saved.about) {
+            (Kind::Wake, About::Number(payload)) if may_wake(partition, node, payload) => payload,
+            (Kind::Credit, About::Number(payload))
+                if payload <= MAX_PAYLOAD
+                    && ((payload >> CREDIT_VC_SHIFT) as usize) < vcs
+                    && (payload & CREDIT_FOR_INTERFACE == 0 || node.is_some()) =>
+            {
+                payload
+            }
+            (Kind::Arrive, About::Packet(0, parcel)) => {
+                insert(partition, ports.len(), Held::OnItsWay, parcel)?
+            }
+            (Kind::Node, About::Packet(code, parcel))
+                if node.is_some() && concerns_packet(code) == Some(true) =>
+            {
+                code | insert(partition, ports.len(), Held::ByItsNode, parcel)?
+            }
+            (Kind::Node, About::Rank(code, rank)) if concerns_packet(code) == Some(false) => {
+                let rank = node.and_then(|node| ranks.of(node).get(rank as usize));
                 code | rank.ok_or_else(|| misfit("an event of a rank that is not there"))?
             }
+            _ => return Err(misfit(format!("an event that router {number} cannot have"))),
         };
         let time = at.checked_add(saved.delay);
         let time = time.ok_or_else(|| misfit("an event beyond the end of time"))?;
@@ -308,6 +336,9 @@ fn restore_node<R: Routing, P: Probe>(
         let rank = first.and_then(|first| first.checked_add(contents.source_rank));
         let local_rank = rank.and_then(|rank| partition.local_rank.get(rank as usize));
         let missing = || misfit("a message of a rank that is not there");
+        if contents.destination as usize >= partition.shared.topology.nodes() {
+            return Err(misfit("a message to a node that is not there"));
+        }
         message.local_rank = *local_rank.ok_or_else(missing)?;
         let queue = &mut partition.interfaces[index].outgoing;
         partition.waiting.push_back(queue, message);
@@ -338,23 +369,59 @@ fn restore_node<R: Routing, P: Probe>(
     Ok(())
 }
 
-/// Puts a packet of a router with `radix` ports into its partition. If it is
-/// queued, it has been routed.
+/// Whether a port, of a router or, where it leads to a node, of its interface, may be
+/// woken with this payload.
+fn may_wake<R: Routing, P: Probe>(
+    partition: &Partition<'_, R, P>,
+    node: Option<usize>,
+    payload: u32,
+) -> bool {
+    match payload {
+        0 => true,
+        WAKE_INTERFACE => node.is_some(),
+        WAKE_INPUT | WAKE_OUTPUT => partition.crossbar.is_some(),
+        _ => R::LEARNS && payload & LESSON != 0 && payload <= MAX_PAYLOAD,
+    }
+}
+
+/// Where a packet is that is put into its place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Held {
+    /// In a queue of its router: it has been routed.
+    Queued,
+    /// Between two routers.
+    OnItsWay,
+    /// Through with the network.
+    ByItsNode,
+}
+
+/// Puts a packet of a router with `radix` ports into its partition.
 fn insert<R: Routing, P: Probe>(
     partition: &mut Partition<'_, R, P>,
     radix: usize,
-    queued: bool,
+    held: Held,
     parcel: Parcel,
 ) -> Result<u32, SimError> {
     let Parcel { packet, contents } = parcel;
     let shared = partition.shared;
+    // Who gets its credits back.
+    let upstream = || {
+        let (router, port) = (packet.upstream_router, usize::from(packet.upstream_port));
+        (router as usize) < shared.topology.routers()
+            && shared
+                .topology
+                .ports_of(RouterId(router))
+                .nth(port)
+                .is_some_and(|port| shared.topology.class_of_port[port].0 == packet.upstream_class)
+    };
     let fits = usize::from(packet.job) < shared.jobs.len()
-        && (usize::from(packet.out_port) < radix || (packet.out_port == UNROUTED && !queued))
+        && packet.size <= shared.packet
+        && (usize::from(packet.out_port) < radix
+            || (packet.out_port == UNROUTED && held != Held::Queued))
+        && (held == Held::ByItsNode || upstream())
         && usize::from(packet.out_vc) < shared.vcs
         && usize::from(packet.route.vc) < shared.vcs
         && usize::from(packet.upstream_class) < shared.classes.len()
-        && (packet.upstream_router == NIL
-            || (packet.upstream_router as usize) < shared.topology.routers())
         && (packet.route.destination_router as usize) < shared.topology.routers()
         && packet.bare == contents.is_none();
     if !fits {
@@ -373,7 +440,7 @@ fn insert_all<R: Routing, P: Probe>(
 ) -> Result<Vec<u32>, SimError> {
     queue
         .into_iter()
-        .map(|parcel| insert(partition, radix, true, parcel))
+        .map(|parcel| insert(partition, radix, Held::Queued, parcel))
         .collect()
 }
 
