@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import odonata
-from odonata.batch import Mix, SharedLinks, SpeedUps
+from odonata.batch import Mix, SharedLinks, SharedPackets, SpeedUps
 from odonata.batch.network import feng2023_modes
 from odonata.cli.main import odonata as main
 from odonata.errors import JobLogError, ScenarioError
@@ -305,3 +305,102 @@ motif = {{ kind = "all-to-all", message = "1 KiB" }}
     circuits = schedule.summary["network"]["circuits"]
     # 48 · 11 links of every group, all of them between the two.
     assert (circuits["large_jobs"], circuits["circuits_set"]) == (1, 528)
+
+
+def packets(path: Path, routing: str, **others: object) -> dict[str, object]:
+    """72 nodes, all links alike, so that two levels of the network can be compared."""
+    file = machine(path, routing, rate="10 GB/s")
+    return {"machine": file, "communication_share": 0.5, "injection": 1.0, **others}
+
+
+@pytest.mark.parametrize(("routing", "traffic"), [("minimal", "halves"), ("par", "uniform")])
+def test_packets_agree_with_flows_on_a_job_alone(
+    tmp_path: Path, routing: str, traffic: str
+) -> None:
+    # Minimal: one link of 10 GB/s for 8 nodes that send 10 GB/s each to the other group, an eighth:
+    # 500 + 500 × 8 = 4500 s. The packets' run is what arrives of random messages: within 3 %.
+    log = swf(tmp_path / "log.swf", [(0, 1000, 16)], 72)
+    common = packets(tmp_path, routing, mix=[traffic])
+    flows = runs(odonata.schedule(log, network=SharedLinks(**common)))[0]  # type: ignore[arg-type]
+    schedule = odonata.schedule(log, network=SharedPackets(**common))  # type: ignore[arg-type]
+    if traffic == "halves":
+        assert flows == 4500
+        assert runs(schedule)[0] == pytest.approx(4500, rel=0.03)
+    else:
+        # Adaptive routing of packets looks at queues; splits of flows are five.
+        assert runs(schedule)[0] == pytest.approx(flows, rel=0.15)
+    assert schedule.summary["network"]["windows"]["simulated"] >= 1
+
+
+def test_packets_of_jobs_slow_each_other(tmp_path: Path) -> None:
+    # As with flows above: two groups with eight links of 0.5 GB/s, on which each job sends
+    # 20 GB/s in either direction, 40 % of the time. Alone a fifth goes through, so that a job
+    # sends 0.2 GB/s per link on average. Two fit; of three five sixths of that arrive, a sixth of
+    # what they would send: 0.6 + 0.4 · 6 s per second. The third ends after 1200 s, when the others
+    # have 600 left, which take 0.6 + 0.4 · 5 s each.
+    log = swf(tmp_path / "log.swf", [(0, 1000, 4), (0, 1000, 4), (0, 400, 4)], 16)
+    common = {
+        "mix": ["halves"],
+        "communication_share": 0.4,
+        "machine": machine(tmp_path, groups=2, rate="500 MB/s"),
+        "injection": 1.0,
+        "placement": "spread",
+    }
+    assert runs(odonata.schedule(log, network=SharedLinks(**common))) == [2760, 2760, 1200]  # type: ignore[arg-type]
+    network = SharedPackets(**common, window="2 ms", warmup="500 us")  # type: ignore[arg-type]
+    schedule = odonata.schedule(log, network=network)
+    # Packets that choose among full links at random wait behind each other, so that eight links
+    # carry less than eight times one: jobs take longer than as flows, by less than a fifth.
+    for packet, flow in zip(runs(schedule), (2760, 2760, 1200), strict=True):
+        assert flow <= packet <= 1.2 * flow
+    # Three of jobs alone, then of three and of two together, and of one if the others end apart.
+    assert schedule.summary["network"]["windows"]["simulated"] <= 6
+
+
+def test_packets_on_circuits(tmp_path: Path) -> None:
+    log = swf(tmp_path / "log.swf", [(0, 1000, 16), (2000, 1000, 16)], 48)
+    given = optical(tmp_path, 'circuits = "jobs"')
+    network = SharedPackets(
+        machine=given.machine, mix=["halves"], communication_share=0.5, injection=1.0
+    )
+    schedule = odonata.schedule(log, grap_groups=6, network=network)
+    # As flows: half of 80 GB/s fits over the 8 links of 5 GB/s, all of which the job gets, after
+    # 0.1 s. Packets over the links of one router collide at its local ports: less, not more.
+    first, second = runs(schedule)
+    assert 1500 <= first <= 2200
+    assert second == pytest.approx(first, abs=1)
+    assert schedule.summary["network"]["circuits"]["circuits_set"] == 8
+    file = tmp_path / "minimal.toml"
+    text = OPTICAL.format(circuits='circuits = "jobs"\nrouting = "minimal"')
+    file.write_text(text)
+    minimal = SharedPackets(machine=file, mix=["halves"], communication_share=0.5)
+    with pytest.raises(JobLogError, match="allowed: tago"):
+        odonata.schedule(log, grap_groups=6, network=minimal)
+
+
+def test_latency_stretches_where_throughput_does_not(tmp_path: Path) -> None:
+    # Two jobs of 8 nodes on every other node of two groups, at half of what links carry: all
+    # arrives, but messages wait for each other.
+    log = swf(tmp_path / "log.swf", [(0, 1000, 8), (0, 1000, 8)], 72)
+    common = packets(
+        tmp_path, "minimal", mix=["uniform"], placement="random-node", communication_share=0.5
+    )
+    through = odonata.schedule(log, network=SharedPackets(**common))  # type: ignore[arg-type]
+    late = odonata.schedule(log, network=SharedPackets(**common, stretch="latency"))  # type: ignore[arg-type]
+    assert sum(runs(late)) > sum(runs(through))
+    with pytest.raises(JobLogError, match="allowed: throughput, latency"):
+        odonata.schedule(log, network=SharedPackets(**common, stretch="both"))  # type: ignore[arg-type]
+
+
+def test_packets_from_the_command_line(tmp_path: Path) -> None:
+    log = swf(tmp_path / "log.swf", [(0, 1000, 16)], 72)
+    arguments = ["schedule", str(log), "--network", "packet", "--mpi-share", "50%", "--no-plots"]
+    arguments += ["--machine", str(machine(tmp_path)), "--mix", "halves", "--window", "100us"]
+    out = ["--warmup", "20us", "--message", "2KiB", "--stretch", "latency"]
+    where = ["--out", str(tmp_path / "out"), "--json"]
+    result = CliRunner().invoke(main, [*arguments, *out, *where])
+    assert result.exit_code == 0, result.output
+    assert '"windows"' in result.output
+    arguments[3] = "flow"
+    result = CliRunner().invoke(main, [*arguments, *out])
+    assert "--window: has no meaning with --network flow" in result.output

@@ -4,7 +4,7 @@
 //! A link on which all users together want less than its capacity limits nobody,
 //! so the max-min fair rates are those of the links that are wanted by more.
 
-use crate::share::{FairShare, FlowId, LinkId, Use};
+use crate::share::{LinkId, Use};
 
 /// A user; reused after [`Demands::remove`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -12,7 +12,7 @@ pub struct UserId(pub u32);
 
 #[derive(Clone, Debug)]
 struct User {
-    /// What it puts on each link at rate 1.
+    /// What it puts on each link at rate 1, links in ascending order.
     uses: Vec<Use>,
     /// Rate that it wants.
     wanted: f64,
@@ -29,8 +29,10 @@ pub struct Demands {
     users: Vec<Option<User>>,
     free: Vec<u32>,
     touched: bool,
-    /// Number of each wanted link among those that are filled.
-    place: Vec<u32>,
+    /// Links that all users together want more of than there is, as of the last
+    /// settling; kept for its memory.
+    over: Vec<LinkId>,
+    filling: Filling,
 }
 
 impl Demands {
@@ -39,7 +41,8 @@ impl Demands {
         let capacity: Vec<f64> = capacities.into_iter().collect();
         Self {
             wanted: vec![0.0; capacity.len()],
-            place: vec![0; capacity.len()],
+            over: Vec::new(),
+            filling: Filling::default(),
             capacity,
             users: Vec::new(),
             free: Vec::new(),
@@ -48,8 +51,12 @@ impl Demands {
     }
 
     /// Adds a user who wants to go at rate `wanted`, above 0, and puts on each link
-    /// its share times the rate.
+    /// its share times the rate; `uses` has links in ascending order, each once.
     pub fn add(&mut self, uses: Vec<Use>, wanted: f64) -> UserId {
+        debug_assert!(
+            uses.is_sorted_by(|one, next| one.link < next.link),
+            "links in ascending order"
+        );
         for step in &uses {
             self.wanted[step.link.index()] += step.share * wanted;
         }
@@ -107,46 +114,167 @@ impl Demands {
         if !std::mem::take(&mut self.touched) {
             return;
         }
-        let mut capacities = Vec::new();
-        for (link, (&wanted, &capacity)) in self.wanted.iter().zip(&self.capacity).enumerate() {
-            self.place[link] = u32::MAX;
-            if wanted > capacity {
-                self.place[link] = capacities.len() as u32;
-                capacities.push(capacity);
-            }
-        }
-        let first_own = capacities.len() as u32;
-        // One more link for each user, which lets through what it wants.
-        let present = self.users.iter().flatten();
-        capacities.extend(present.clone().map(|user| user.wanted));
-        let mut share = FairShare::new(capacities);
-        let mut path = Vec::new();
-        for (own, user) in (first_own..).zip(present) {
-            path.clear();
-            path.push(Use {
-                link: LinkId(own),
-                share: 1.0,
-            });
-            for step in &user.uses {
-                let place = self.place[step.link.index()];
-                if place != u32::MAX {
-                    path.push(Use {
-                        link: LinkId(place),
-                        share: step.share,
-                    });
+        self.over.clear();
+        let links = (0..).map(LinkId).zip(&self.wanted).zip(&self.capacity);
+        let over = links.filter(|((_, wanted), capacity)| wanted > capacity);
+        self.over.extend(over.map(|((link, _), _)| link));
+        let users = (0..).zip(&mut self.users);
+        let present = users.filter_map(|(id, user)| Some((UserId(id), user.as_mut()?)));
+        if self.over.is_empty() {
+            // Everybody gets what they want.
+            for (id, user) in present {
+                if user.rate != user.wanted {
+                    user.rate = user.wanted;
+                    changed.push(id);
                 }
             }
-            share.add(&path, 1.0);
+            return;
         }
-        share.settle(&mut Vec::new());
+        self.fill();
         let users = (0..).zip(&mut self.users);
-        let present = users.filter_map(|(id, user)| Some((id, user.as_mut()?)));
-        for (flow, (id, user)) in (0..).zip(present) {
-            let rate = share.rate(FlowId(flow));
+        let present = users.filter_map(|(id, user)| Some((UserId(id), user.as_mut()?)));
+        for ((id, user), rate) in present.zip(&self.filling.rates) {
             if (rate - user.rate).abs() > 1e-9 * rate {
-                user.rate = rate;
-                changed.push(UserId(id));
+                user.rate = *rate;
+                changed.push(id);
             }
+        }
+    }
+
+    /// Max-min fair rates of all users over the links that they want more of than there
+    /// is: the rate of all is raised together; whoever gets what it wants stops, and
+    /// whoever crosses a link that is full. Users are few and links many, so that going
+    /// through all links at every stop is the fastest.
+    fn fill(&mut self) {
+        let filling = &mut self.filling;
+        filling.begin(self.over.iter().map(|link| self.capacity[link.index()]));
+        let present: Vec<&User> = self.users.iter().flatten().collect();
+        for user in &present {
+            crossed(&user.uses, &self.over, |place, share| {
+                filling.cross(place, share);
+            });
+            filling.end_user();
+        }
+        let mut rising: Vec<usize> = (0..present.len()).collect();
+        let mut floor = 0.0f64;
+        while !rising.is_empty() {
+            let (level, fullest) = filling.fullest();
+            // Rounding must not let rates go down again.
+            let level = level.max(floor);
+            let before = rising.len();
+            rising.retain(|&user| {
+                let content = present[user].wanted <= level;
+                if content {
+                    filling.stop(user, present[user].wanted);
+                }
+                !content
+            });
+            if rising.len() < before {
+                continue;
+            }
+            floor = level;
+            rising.retain(|&user| {
+                let stops = filling.crosses(user, fullest);
+                if stops {
+                    filling.stop(user, level);
+                }
+                !stops
+            });
+        }
+    }
+}
+
+/// Filling in progress; kept for its memory.
+#[derive(Clone, Debug, Default)]
+struct Filling {
+    /// Of every link: capacity left, and what rising users put on it per rate, and how
+    /// many they are.
+    left: Vec<f64>,
+    pull: Vec<f64>,
+    rising: Vec<u32>,
+    /// Links that users cross, by place, ascending, with shares; user after user.
+    places: Vec<u32>,
+    shares: Vec<f64>,
+    /// Where each user's begin, and where the last one's end.
+    starts: Vec<usize>,
+    /// What has been found.
+    rates: Vec<f64>,
+}
+
+impl Filling {
+    fn begin(&mut self, capacities: impl Iterator<Item = f64>) {
+        self.left.clear();
+        self.left.extend(capacities);
+        self.pull.clear();
+        self.pull.resize(self.left.len(), 0.0);
+        self.rising.clear();
+        self.rising.resize(self.left.len(), 0);
+        self.places.clear();
+        self.shares.clear();
+        self.starts.clear();
+        self.starts.push(0);
+        self.rates.clear();
+    }
+
+    fn cross(&mut self, place: u32, share: f64) {
+        self.places.push(place);
+        self.shares.push(share);
+        self.pull[place as usize] += share;
+        self.rising[place as usize] += 1;
+    }
+
+    fn end_user(&mut self) {
+        self.starts.push(self.places.len());
+        self.rates.push(0.0);
+    }
+
+    /// The rate at which the next link is full, and that link.
+    fn fullest(&self) -> (f64, u32) {
+        let links = self.left.iter().zip(&self.pull).zip(&self.rising);
+        let mut first = (f64::INFINITY, u32::MAX);
+        for (place, ((&left, &pull), &rising)) in (0..).zip(links) {
+            if rising > 0 && left < first.0 * pull {
+                first = ((left / pull).max(0.0), place);
+            }
+        }
+        first
+    }
+
+    fn crosses(&self, user: usize, place: u32) -> bool {
+        let own = &self.places[self.starts[user]..self.starts[user + 1]];
+        own.binary_search(&place).is_ok()
+    }
+
+    /// A user stays at a rate.
+    fn stop(&mut self, user: usize, rate: f64) {
+        self.rates[user] = rate;
+        for at in self.starts[user]..self.starts[user + 1] {
+            let (place, share) = (self.places[at] as usize, self.shares[at]);
+            self.left[place] -= share * rate;
+            self.pull[place] -= share;
+            self.rising[place] -= 1;
+        }
+    }
+}
+
+/// Calls `visit(place in links, share)` for those of the links that are used; both in
+/// ascending order.
+fn crossed(uses: &[Use], links: &[LinkId], mut visit: impl FnMut(u32, f64)) {
+    let mut rest = uses;
+    for (place, &link) in (0..).zip(links) {
+        // Few links among many: looked for by doubling steps, so that neither many
+        // links nor many uses cost more than going through both.
+        let mut step = 1;
+        while step < rest.len() && rest[step].link < link {
+            step *= 2;
+        }
+        let end = rest.len().min(step + 1);
+        let skip = rest[..end].partition_point(|step| step.link < link);
+        rest = &rest[skip..];
+        match rest.first() {
+            None => return,
+            Some(step) if step.link == link => visit(place, step.share),
+            Some(_) => {}
         }
     }
 }

@@ -260,7 +260,7 @@ fn check_steady(scenario: &Scenario) -> Result<(), SpecError> {
 }
 
 /// The engine's parameters.
-fn engine_config(scenario: &Scenario) -> Result<EngineConfig, SpecError> {
+pub(crate) fn engine_config(scenario: &Scenario) -> Result<EngineConfig, SpecError> {
     let router = &scenario.network.router;
     let nic = &scenario.network.nic;
     let packet = scenario.simulation.packet_bytes;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from odonata.batch.joblog import JobLog, generate_job_log, read_job_log
-from odonata.batch.network import Mix, Network, SharedLinks, SpeedUps
+from odonata.batch.network import Mix, Network, SharedLinks, SharedPackets, SpeedUps
 from odonata.batch.options import Multifactor, Window
 from odonata.batch.schedules import Schedule, recorded_schedule, save_schedules, schedule
 
@@ -14,6 +14,7 @@ __all__ = [
     "Network",
     "Schedule",
     "SharedLinks",
+    "SharedPackets",
     "SpeedUps",
     "Window",
     "generate_job_log",

@@ -19,11 +19,12 @@ _PLACEMENTS = ("contiguous", "spread", "random-node", "random-router", "random-g
 _OPTIONS = (
     click.option(
         "--network",
-        type=click.Choice(["none", "table", "flow"]),
+        type=click.Choice(["none", "table", "flow", "packet"]),
         default="none",
         show_default=True,
         help="What slows jobs down or makes them faster: nothing (they run as long as the log "
-        "says), a table of speed-ups, or the links of a machine that running jobs share as flows.",
+        "says), a table of speed-ups, the links of a machine that running jobs share as flows, or "
+        "the same packet by packet (small machines, short logs).",
     ),
     click.option(
         "--mix",
@@ -51,24 +52,48 @@ _OPTIONS = (
         "--machine",
         type=click.Path(path_type=Path, exists=True, dir_okay=False),
         metavar="SCENARIO",
-        help="With --network flow: scenario file whose [network] the jobs share, with its routing.",
+        help="With --network flow or packet: scenario file whose [network] the jobs share, with "
+        "its routing.",
     ),
     click.option(
         "--injection",
         metavar="SHARE",
-        help="With --network flow: part of its link's rate that a node sends at while it "
+        help="With --network flow or packet: part of its link's rate that a node sends at while it "
         "communicates.  [default: 25%]",
     ),
     click.option(
         "--placement",
         type=click.Choice(_PLACEMENTS),
-        help="With --network flow: which free nodes a job gets.  [default: contiguous; with --grap "
-        "those of its groups]",
+        help="With --network flow or packet: which free nodes a job gets.  [default: contiguous; "
+        "with --grap those of its groups]",
+    ),
+    click.option(
+        "--window",
+        "packet_window",
+        metavar="TIME",
+        help="With --network packet: simulated time in which traffic counts.  [default: 200us]",
+    ),
+    click.option(
+        "--warmup",
+        metavar="TIME",
+        help="With --network packet: simulated time before it.  [default: 50us]",
+    ),
+    click.option(
+        "--message",
+        metavar="SIZE",
+        help="With --network packet: size of a message.  [default: 4KiB]",
+    ),
+    click.option(
+        "--stretch",
+        type=click.Choice(["throughput", "latency"]),
+        help="With --network packet: what stretches communication: the part of what a job sends "
+        "that arrives, or that and how much longer its messages take than alone.  [default: "
+        "throughput]",
     ),
     click.option(
         "--switch-delay",
         metavar="TIME",
-        help="With --network flow and circuits for jobs: how long a job stands still at its "
+        help="With circuits for jobs: how long a job stands still at its "
         "beginning while circuits are set, if any changes.  [default: 100ms]",
     ),
     click.option(
@@ -100,6 +125,10 @@ class NetworkOptions:
     placement: str | None
     network_seed: int | None
     switch_delay: str | None
+    window: str | None
+    warmup: str | None
+    message: str | None
+    stretch: str | None
     #: Whether GRAP places.
     grap: bool
 
@@ -109,10 +138,23 @@ class NetworkOptions:
         Raises:
             click.UsageError: If options do not go together.
         """
-        from odonata.batch.network import BY_MODE, COMMON_MIX, FENG2023_MIX, SharedLinks, SpeedUps
+        from odonata.batch.network import (
+            BY_MODE,
+            COMMON_MIX,
+            FENG2023_MIX,
+            SharedLinks,
+            SharedPackets,
+            SpeedUps,
+        )
 
         table = {"--speed-ups": self.speed_ups}
-        flow = {
+        packet = {
+            "--window": self.window,
+            "--warmup": self.warmup,
+            "--message": self.message,
+            "--stretch": self.stretch,
+        }
+        shared = {
             "--machine": self.machine,
             "--injection": self.injection,
             "--placement": self.placement,
@@ -125,9 +167,10 @@ class NetworkOptions:
         if not self.grap:
             both["--network-seed"] = self.network_seed
         others: dict[str, dict[str, Any]] = {
-            "none": {**both, **table, **flow},
-            "table": flow,
-            "flow": table,
+            "none": {**both, **table, **shared, **packet},
+            "table": {**shared, **packet},
+            "flow": {**table, **packet},
+            "packet": table,
         }
         for option, value in others[self.network].items():
             if value is not None:
@@ -141,17 +184,22 @@ class NetworkOptions:
             "communication_share": self.mpi_share or "log",
             "seed": 1 if self.network_seed is None else self.network_seed,
         }
-        if self.network == "flow":
+        if self.network in ("flow", "packet"):
             if self.machine is None:
-                raise click.UsageError("--network flow: needs --machine SCENARIO")
-            return SharedLinks(
-                mix=mix or COMMON_MIX,
-                machine=self.machine,
-                injection=self.injection or 0.25,
-                placement=self.placement or "contiguous",
-                switch_delay=self.switch_delay or "100 ms",
-                **common,
-            )
+                raise click.UsageError(f"--network {self.network}: needs --machine SCENARIO")
+            common |= {
+                "mix": mix or COMMON_MIX,
+                "machine": self.machine,
+                "injection": self.injection or 0.25,
+                "placement": self.placement or "contiguous",
+                "switch_delay": self.switch_delay or "100 ms",
+            }
+            if self.network == "flow":
+                return SharedLinks(**common)
+            window: dict[str, Any] = {
+                name.removeprefix("--"): value for name, value in packet.items() if value
+            }
+            return SharedPackets(**common, **window)
         if self.speed_ups is None:
             raise click.UsageError("--network table: needs --speed-ups FILE")
         usual = BY_MODE if self.grap else FENG2023_MIX

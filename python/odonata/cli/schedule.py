@@ -194,6 +194,10 @@ def schedule(
     placement: str | None,
     network_seed: int | None,
     switch_delay: str | None,
+    packet_window: str | None,
+    warmup: str | None,
+    message: str | None,
+    stretch: str | None,
     **how: Any,
 ) -> None:
     """Simulate when the jobs of a log start on a machine; leave tables and pictures.
@@ -227,6 +231,10 @@ def schedule(
         placement=placement,
         network_seed=network_seed,
         switch_delay=switch_delay,
+        window=packet_window,
+        warmup=warmup,
+        message=message,
+        stretch=stretch,
         grap=grap is not None,
     ).read()
     console = progress_terminal()

@@ -71,6 +71,20 @@ impl Partners {
         Self::of_lists("stencil", turn, (0..grid.points()).map(of))
     }
 
+    /// The ranks so far away on the ring of all, one for each of `distances`; one that is
+    /// given twice counts twice, and distances of whole rounds, to oneself, are left out.
+    ///
+    /// # Errors
+    /// If there are 2³² or more in all.
+    pub fn at_distances(ranks: u32, distances: &[u32], turn: Turn) -> Result<Self, LoadError> {
+        let of = |rank: u32| {
+            let ring = u64::from(ranks);
+            let to = move |&away: &u32| ((u64::from(rank) + u64::from(away)) % ring) as u32;
+            distances.iter().map(to).filter(|&to| to != rank).collect()
+        };
+        Self::of_lists("distances", turn, (0..ranks).map(of))
+    }
+
     /// All other ranks for `root`, in order of their number; none for the others: what
     /// one rank has goes to all.
     ///
@@ -216,6 +230,13 @@ mod tests {
         let grid = Grid::new(&[2, 1, 3], true).unwrap();
         let partners = Partners::neighbours(&grid, Turn::Next).unwrap();
         assert_eq!(partners.of(RankId(0)), [1, 1, 2, 4]);
+    }
+
+    #[test]
+    fn partners_at_distances_lie_on_a_ring() {
+        let partners = Partners::at_distances(5, &[1, 4, 5, 7], Turn::Next).unwrap();
+        assert_eq!(partners.of(RankId(0)), [1, 4, 2]);
+        assert_eq!(partners.of(RankId(4)), [0, 3, 1]);
     }
 
     #[test]

@@ -22,7 +22,9 @@ use serde_json::{Value, json};
 
 pub use columns::{LogColumns, log_from_columns, log_table};
 pub use modes::ModesSpec;
-pub use network::{LevelSpec, MachineSpec, MixSpec, NetworkSpec, ShareSpec, SpeedUpSpec};
+pub use network::{
+    LevelSpec, MachineSpec, MixSpec, NetworkSpec, PacketSpec, ShareSpec, SpeedUpSpec, Stretch,
+};
 pub use report::{log_meta, report_json};
 pub use spec::{GenerateSpec, ReadSpec, ScaleSpec, ScheduleSpec};
 

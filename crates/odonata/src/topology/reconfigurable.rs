@@ -57,6 +57,29 @@ pub(super) fn build(
     }
 }
 
+/// The network of a scenario with these circuits, whatever it says of circuits.
+///
+/// # Errors
+/// If it is no sound reconfigurable dragonfly.
+pub(crate) fn with_circuits(
+    scenario: &Scenario,
+    circuits: Circuits,
+) -> Result<Topology, SpecError> {
+    let spec::Family::ReconfigurableDragonfly(dragonfly) = &scenario.network.topology else {
+        let allowed = "reconfigurable-dragonfly, where there are circuits";
+        return Err(SpecError::value("network.family", "another", allowed));
+    };
+    let structure = structure(dragonfly)?;
+    let spec = ReconfigurableSpec {
+        p: dragonfly.p,
+        links: links(&structure, &Classes { scenario })?,
+        held: structure.ports_of_router,
+        group: structure.group,
+        circuits,
+    };
+    spec.build().map_err(wiring_error)
+}
+
 /// What of a reconfigurable dragonfly does not change: its groups, and how they are
 /// attached to switches.
 pub(crate) struct Structure {

@@ -2,7 +2,7 @@
 //! job begins, between its own groups, and left until another needs their ends.
 
 use odonata_network::Topology;
-use odonata_network::topology::{LinkKind, OpticalSwitches, SwitchPort};
+use odonata_network::topology::{Circuits, LinkKind, OpticalSwitches, SwitchPort};
 use odonata_steering::{Demand, Steering, Strategy, SwitchTiming};
 use odonata_units::{GroupId, JobId, RouterId};
 use serde_json::{Value, json};
@@ -106,6 +106,11 @@ impl JobCircuits {
             }
         }
         Ok((exits, delay))
+    }
+
+    /// The circuits that are set.
+    pub(super) fn current(&self) -> &Circuits {
+        self.steering.circuits()
     }
 
     /// Takes the links back from a job.

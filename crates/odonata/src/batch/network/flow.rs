@@ -21,9 +21,9 @@ use super::circuits::JobCircuits;
 use super::exits::Exits;
 use super::footprint::{Footprints, Loads, Sent};
 use super::jobs::Communication;
-use super::machine::{Allotment, SharedMachine};
+use super::machine::{Allotment, SharedMachine, node_rate};
 use super::traffic::Traffic;
-use super::{Level, wrong};
+use super::{Level, named_traffics, wrong};
 use crate::error::Error;
 use crate::spec::CircuitSource;
 
@@ -78,6 +78,7 @@ impl FlowNetwork {
             routing,
             reconfigurable,
             allotment,
+            ..
         } = machine;
         let circuits = reconfigurable.filter(|on| on.circuits == CircuitSource::Jobs);
         let ways = match routing.algorithm {
@@ -109,19 +110,11 @@ impl FlowNetwork {
             let found = routing.algorithm.name();
             return Err(wrong("machine.routing.algorithm", found, allowed));
         }
-        let named = |name: &String| {
-            Traffic::named(name).ok_or_else(|| {
-                let known = Traffic::ALL.map(|(name, _)| name).join(", ");
-                wrong("mix", name, known)
-            })
-        };
         let capacity: Vec<f64> = LinkNumbers::capacities(&topology).collect();
-        let slowest = topology.port_of_node.iter();
-        let slowest = slowest.map(|&port| topology.link_class(port).bandwidth.bytes_per_second());
-        let rate = slowest.min().unwrap_or(1) as f64 * 1e-12 * injection;
+        let rate = node_rate(&topology) * 1e-12 * injection;
         Ok(Self {
             jobs: jobs.to_vec(),
-            traffics: traffics.iter().map(named).collect::<Result<_, _>>()?,
+            traffics: named_traffics(traffics)?,
             footprints,
             demands: Demands::new(capacity.iter().copied()),
             capacity,

@@ -45,6 +45,8 @@ impl Reconfigurable {
 
 /// A machine that jobs share.
 pub(super) struct SharedMachine {
+    /// What is wired and how; where circuits are set for jobs, with a dragonfly's.
+    pub scenario: Scenario,
     /// Where circuits are set for jobs, with a dragonfly's.
     pub topology: Topology,
     pub routing: RoutingSpec,
@@ -86,7 +88,8 @@ impl SharedMachine {
             }
         }
         let routing = routing_spec(&network.routing, network.router.delay_ps)?;
-        let topology = build_topology(&Scenario::new(network))?;
+        let scenario = Scenario::new(network);
+        let topology = build_topology(&scenario)?;
         let found = topology.nodes() as u32;
         if found < nodes {
             let allowed = format!("a network with the {nodes} nodes of the schedule");
@@ -104,11 +107,19 @@ impl SharedMachine {
         let even = grap.is_some() || joined.is_some();
         Ok(Self {
             allotment: Allotment::new(&topology, nodes, even, seed, &spec.placement)?,
+            scenario,
             topology,
             routing,
             reconfigurable: joined,
         })
     }
+}
+
+/// Bytes per second of the slowest link of a node.
+pub(super) fn node_rate(topology: &Topology) -> f64 {
+    let links = topology.port_of_node.iter();
+    let rates = links.map(|&port| topology.link_class(port).bandwidth.bytes_per_second());
+    rates.min().unwrap_or(1) as f64
 }
 
 /// Which nodes of a machine each running job has.
@@ -191,6 +202,11 @@ impl Allotment {
     /// Nodes of the largest group that jobs may have.
     pub(super) fn group(&self) -> usize {
         self.group
+    }
+
+    /// The nodes of a running job.
+    pub(super) fn of(&self, job: u32) -> &[NodeId] {
+        self.running.get(&job).map_or(&[], Vec::as_slice)
     }
 
     /// Gives nodes to a job that begins: those that the scheduler named, free ones of

@@ -7,6 +7,7 @@ mod flow;
 mod footprint;
 mod jobs;
 mod machine;
+mod packet;
 mod table;
 mod traffic;
 
@@ -23,8 +24,10 @@ use jobs::communications;
 pub(super) use jobs::{Communication, MixTable};
 pub use jobs::{MixSpec, ShareSpec};
 use machine::SharedMachine;
+use packet::PacketNetwork;
 pub use table::SpeedUpSpec;
 use table::Table;
+use traffic::Traffic;
 
 /// The network of a schedule, and what jobs do on it.
 #[derive(Clone, Debug, Deserialize)]
@@ -52,6 +55,8 @@ pub enum LevelSpec {
     },
     /// Running jobs share the links of a machine as flows.
     Flow(Box<MachineSpec>),
+    /// The same packet by packet.
+    Packet(Box<PacketSpec>),
 }
 
 /// A machine whose links running jobs share.
@@ -66,6 +71,34 @@ pub struct MachineSpec {
     pub placement: spec::Placement,
     /// From the command until light passes a new circuit.
     pub switch_delay_ps: u64,
+}
+
+/// A machine whose network running jobs share packet by packet.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PacketSpec {
+    /// The machine.
+    pub machine: MachineSpec,
+    /// Largest packet.
+    pub packet_bytes: u64,
+    /// Size of a message.
+    pub message_bytes: u64,
+    /// Simulated time before anything counts, after jobs have begun or ended.
+    pub warmup_ps: u64,
+    /// Simulated time in which it counts.
+    pub window_ps: u64,
+    /// What stretches a job's communication.
+    pub stretch: Stretch,
+}
+
+/// What of a job's messages stretches its communication.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stretch {
+    /// How many arrive.
+    Throughput,
+    /// How long they take as well.
+    Latency,
 }
 
 /// A level of the network, with something to tell afterwards.
@@ -128,6 +161,14 @@ impl Planned {
                 let machine = SharedMachine::new(nodes, grap, spec.seed, flow)?;
                 Box::new(FlowNetwork::new(machine, &jobs, &traffics, injection)?)
             }
+            LevelSpec::Packet(packet) => {
+                let injection = checked_injection(packet.machine.injection)?;
+                let machine = SharedMachine::new(nodes, grap, spec.seed, &packet.machine)?;
+                let kinds = named_traffics(&traffics)?;
+                Box::new(PacketNetwork::new(
+                    machine, &jobs, kinds, injection, packet,
+                )?)
+            }
         };
         Ok(Self {
             network,
@@ -135,6 +176,17 @@ impl Planned {
             traffics,
         })
     }
+}
+
+/// The traffics of jobs that share a machine.
+fn named_traffics(names: &[String]) -> Result<Vec<Traffic>, Error> {
+    let named = |name: &String| {
+        Traffic::named(name).ok_or_else(|| {
+            let known = Traffic::ALL.map(|(name, _)| name).join(", ");
+            wrong("mix", name, known)
+        })
+    };
+    names.iter().map(named).collect()
 }
 
 fn checked_injection(injection: f64) -> Result<f64, Error> {

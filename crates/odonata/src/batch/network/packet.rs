@@ -1,0 +1,390 @@
+//! Jobs that share a network packet by packet: whenever jobs have begun or ended, a
+//! window of the traffic of all that run is simulated with the packet engine, and what
+//! of each job's messages arrives in it tells how fast the job goes on.
+//!
+//! Everything else is as with [flows](super::flow): a job communicates for a share *c*
+//! of its time, its nodes sending at a given rate meanwhile. The part of that rate that
+//! arrives when the job is alone and sends all of it at once is what its own traffic
+//! lets through, *own*; beside others, each job sends *c · own* of it at random times,
+//! its average, and φ = *own* · arrived / sent.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use odonata_load::{Arrivals, OpenLoop, Partners, Pattern, Process, Turn};
+use odonata_network::Topology;
+use odonata_network::routing::{Algorithm, AnyRouting, RoutingSpec, minimal_routing};
+use odonata_scheduler::Seconds;
+use odonata_scheduler::batch::{Network, Seat};
+use odonata_sim::{
+    EngineConfig, JobLoad, JobPlan, Measurement, MessageRecords, Progress, Protocol, run_any,
+};
+use odonata_units::{Bytes, NodeId, Picoseconds};
+use serde_json::{Value, json};
+
+use super::circuits::JobCircuits;
+use super::footprint::{Footprints, Sent};
+use super::jobs::Communication;
+use super::machine::{Allotment, SharedMachine, node_rate};
+use super::traffic::Traffic;
+use super::{Level, PacketSpec, Stretch, wrong};
+use crate::error::Error;
+use crate::run::engine_config;
+use crate::spec::{CircuitSource, Scenario};
+use crate::topology::reconfigurable::with_circuits;
+
+/// Arrivals are random: parts this close to all count as all.
+const NOISE: f64 = 0.02;
+
+/// A job that communicates.
+#[derive(Clone, Copy, Debug)]
+struct Talker {
+    traffic: Traffic,
+    share: f64,
+    /// Part of its rate that its own traffic lets through.
+    own: f64,
+    /// Mean latency of a message at the average rate, alone.
+    latency_ps: f64,
+    /// Part of its rate as of the last settling.
+    part: f64,
+}
+
+/// What came of a job's messages in a window.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    /// Part of the bytes sent that arrived.
+    arrived: f64,
+    latency_ps: f64,
+}
+
+/// A job's messages: who, where, bytes per second of each node.
+type Sender<'a> = (Traffic, &'a [NodeId], f64);
+
+/// Jobs on the nodes of a network.
+pub(super) struct PacketNetwork {
+    jobs: Vec<Communication>,
+    traffics: Vec<Traffic>,
+    engine: Engine,
+    stretch: Stretch,
+    /// Bytes per second that a node sends while it communicates.
+    rate: f64,
+    allotment: Allotment,
+    circuits: Option<(JobCircuits, Footprints)>,
+    talkers: BTreeMap<u32, Talker>,
+    touched: bool,
+    /// What has been seen of the same jobs before.
+    known: BTreeMap<Vec<u64>, Vec<Seen>>,
+    failure: Option<String>,
+}
+
+/// The packet engine with everything that it needs for a window.
+struct Engine {
+    scenario: Scenario,
+    routing: RoutingSpec,
+    topology: Topology,
+    algorithm: AnyRouting,
+    config: EngineConfig,
+    warmup: Picoseconds,
+    end: Picoseconds,
+    message: Bytes,
+    /// Nodes of a group.
+    group: usize,
+    windows: u64,
+    reused: u64,
+}
+
+impl PacketNetwork {
+    pub(super) fn new(
+        machine: SharedMachine,
+        jobs: &[Communication],
+        traffics: Vec<Traffic>,
+        injection: f64,
+        spec: &PacketSpec,
+    ) -> Result<Self, Error> {
+        let SharedMachine {
+            mut scenario,
+            topology,
+            routing,
+            reconfigurable,
+            allotment,
+        } = machine;
+        for (key, value) in [("window", spec.window_ps), ("message", spec.message_bytes)] {
+            if value == 0 {
+                return Err(wrong(key, 0, "above 0"));
+            }
+        }
+        scenario.simulation.packet_bytes = spec.packet_bytes;
+        let algorithm = AnyRouting::new(&topology, &routing);
+        let joined = reconfigurable.filter(|on| on.circuits == CircuitSource::Jobs);
+        let algorithm = algorithm.map_err(|error| {
+            let allowed = "a routing that fits the network";
+            wrong("machine.routing", error, allowed)
+        })?;
+        if joined.is_some() && !matches!(routing.algorithm, Algorithm::Tago { .. }) {
+            let allowed = "tago where circuits are set for jobs, which join no others' groups";
+            let found = routing.algorithm.name();
+            return Err(wrong("machine.routing.algorithm", found, allowed));
+        }
+        let circuits = joined.map(|on| {
+            let inside = minimal_routing(&topology);
+            let inside = inside.map_err(|error| wrong("machine", error, "groups"))?;
+            let footprints = Footprints::new(&topology, &inside);
+            Ok::<_, Error>((on.job_circuits(&topology), footprints))
+        });
+        Ok(Self {
+            jobs: jobs.to_vec(),
+            traffics,
+            stretch: spec.stretch,
+            rate: node_rate(&topology) * injection,
+            engine: Engine {
+                config: engine_config(&scenario)?,
+                scenario,
+                routing,
+                topology,
+                algorithm,
+                warmup: Picoseconds(spec.warmup_ps),
+                end: Picoseconds(spec.warmup_ps.saturating_add(spec.window_ps)),
+                message: Bytes(spec.message_bytes),
+                group: allotment.group(),
+                windows: 0,
+                reused: 0,
+            },
+            allotment,
+            circuits: circuits.transpose()?,
+            talkers: BTreeMap::new(),
+            touched: false,
+            known: BTreeMap::new(),
+            failure: None,
+        })
+    }
+
+    fn try_begin(&mut self, job: u32, seat: &Seat<'_>) -> Result<f64, String> {
+        let communication = self.jobs[job as usize];
+        let group = self.allotment.group();
+        let nodes = self.allotment.seat(job, seat)?;
+        let traffic = communication
+            .traffic
+            .filter(|_| communication.share > 0.0 && nodes.len() > 1)
+            .map(|traffic| self.traffics[traffic as usize]);
+        let mut delay = 0.0;
+        if let Some((circuits, footprints)) = &mut self.circuits {
+            let mut groups: Vec<u32> = nodes
+                .iter()
+                .map(|&node| footprints.group_of(node).0)
+                .collect();
+            groups.sort_unstable();
+            groups.dedup();
+            if groups.len() > 1 {
+                let sent: Option<Sent> =
+                    traffic.map(|traffic| footprints.sent(traffic, nodes, group));
+                (_, delay) = circuits.set(job, &groups, sent.as_ref())?;
+                self.engine.rewire(circuits)?;
+            }
+        }
+        if let Some(traffic) = traffic {
+            let nodes = self.allotment.of(job).to_vec();
+            let share = communication.share;
+            let own = self.look(&[(traffic, &nodes, self.rate)])?[0].arrived;
+            let latency_ps = match self.stretch {
+                Stretch::Throughput => 0.0,
+                Stretch::Latency => {
+                    let average = self.rate * share * own;
+                    self.look(&[(traffic, &nodes, average)])?[0].latency_ps
+                }
+            };
+            let talker = Talker {
+                traffic,
+                share,
+                own,
+                latency_ps,
+                part: 1.0,
+            };
+            self.talkers.insert(job, talker);
+            self.touched = true;
+        }
+        Ok(delay)
+    }
+
+    /// What comes of these jobs' messages, from a window or from memory.
+    fn look(&mut self, senders: &[Sender<'_>]) -> Result<Vec<Seen>, String> {
+        let mut key: Vec<u64> = Vec::new();
+        for (traffic, nodes, rate) in senders {
+            key.extend([*traffic as u64, rate.to_bits(), nodes.len() as u64]);
+            key.extend(nodes.iter().map(|node| u64::from(node.0)));
+        }
+        if let Some((circuits, _)) = &self.circuits {
+            let circuits = circuits.current();
+            let links = u64::from(circuits.switches().links());
+            let number = |port: odonata_network::topology::SwitchPort| {
+                u64::from(port.group.0) * links + u64::from(port.link)
+            };
+            let ends = circuits.iter().map(|one| [one.from, one.to].map(number));
+            key.extend(ends.flatten());
+        }
+        if let Some(seen) = self.known.get(&key) {
+            self.engine.reused += 1;
+            return Ok(seen.clone());
+        }
+        let seen = self.engine.window(senders)?;
+        self.known.insert(key, seen.clone());
+        Ok(seen)
+    }
+
+    fn try_settle(&mut self, changed: &mut Vec<(u32, f64)>) -> Result<(), String> {
+        if !std::mem::take(&mut self.touched) || self.talkers.is_empty() {
+            return Ok(());
+        }
+        let talking: Vec<(u32, Talker, Vec<NodeId>)> = (self.talkers.iter())
+            .map(|(&job, &talker)| (job, talker, self.allotment.of(job).to_vec()))
+            .collect();
+        let senders: Vec<Sender<'_>> = (talking.iter())
+            .map(|(_, talker, nodes)| {
+                let average = self.rate * talker.share * talker.own;
+                (talker.traffic, nodes.as_slice(), average)
+            })
+            .collect();
+        let seen = self.look(&senders)?;
+        for ((job, talker, _), seen) in talking.iter().zip(seen) {
+            let slower = match self.stretch {
+                Stretch::Throughput => 1.0,
+                Stretch::Latency => nearly_all(talker.latency_ps / seen.latency_ps),
+            };
+            let part = talker.own * seen.arrived.min(slower);
+            if let Some(kept) = self.talkers.get_mut(job)
+                && (part - kept.part).abs() > 1e-12
+            {
+                kept.part = part;
+                let share = talker.share;
+                changed.push((*job, 1.0 / (1.0 - share + share / part)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A part, or 1 if it is that but for noise.
+fn nearly_all(part: f64) -> f64 {
+    if part.is_nan() || part > 1.0 - NOISE {
+        1.0
+    } else {
+        part
+    }
+}
+
+impl Engine {
+    /// Takes the circuits over.
+    fn rewire(&mut self, circuits: &JobCircuits) -> Result<(), String> {
+        let topology = with_circuits(&self.scenario, circuits.current().clone());
+        self.topology = topology.map_err(|error| error.to_string())?;
+        let algorithm = AnyRouting::new(&self.topology, &self.routing);
+        self.algorithm = algorithm.map_err(|error| error.to_string())?;
+        Ok(())
+    }
+
+    fn plan(&self, sender: &Sender<'_>) -> Result<JobPlan, String> {
+        let &(traffic, nodes, rate) = sender;
+        let ranks = nodes.len() as u32;
+        let distances = traffic.distances(nodes.len(), self.group);
+        let (pattern, rate) = if distances.is_empty() {
+            (Pattern::UniformRandom, rate)
+        } else {
+            // What is sent to oneself takes its share of the rate and no link.
+            let away = distances.iter().filter(|&&away| away > 0).count();
+            let rate = rate * away as f64 / distances.len() as f64;
+            let distances: Vec<u32> = distances.into_iter().map(|away| away as u32).collect();
+            let partners = Partners::at_distances(ranks, &distances, Turn::Random);
+            let partners = partners.map_err(|error| error.to_string())?;
+            (Pattern::Partners(Arc::new(partners)), rate)
+        };
+        let arrivals = Arrivals::from_rate(self.message, rate, Process::Poisson);
+        let arrivals = arrivals.map_err(|error| error.to_string())?;
+        let load = OpenLoop::new(pattern, arrivals, self.message, ranks);
+        Ok(JobPlan {
+            name: "job".to_owned(),
+            start: Picoseconds::ZERO,
+            node_of_rank: nodes.to_vec(),
+            load: JobLoad::Open(load.map_err(|error| error.to_string())?),
+            protocol: Protocol::default(),
+        })
+    }
+
+    /// Simulates a window of these jobs' traffic.
+    fn window(&mut self, senders: &[Sender<'_>]) -> Result<Vec<Seen>, String> {
+        let plans = senders.iter().map(|sender| self.plan(sender));
+        let plans: Vec<JobPlan> = plans.collect::<Result<_, _>>()?;
+        let measurement = Measurement {
+            warmup: self.warmup,
+            duration: Some(self.end),
+            timeline_bin: None,
+            messages: MessageRecords::None,
+            rank_intervals: false,
+            traffic: false,
+            attribution: false,
+            arrivals: None,
+        };
+        let mut go_on = |_: &Progress| ControlFlow::Continue(());
+        let outcome = run_any(
+            &self.topology,
+            &self.algorithm,
+            &self.config,
+            &plans,
+            &measurement,
+            None,
+            &mut go_on,
+        );
+        let outcome = outcome.map_err(|error| error.to_string())?;
+        self.windows += 1;
+        let seen = outcome.jobs.iter().map(|job| {
+            let (sent, arrived) = (job.bytes_created_measured, job.bytes_delivered_measured);
+            let part = arrived as f64 / sent as f64;
+            Seen {
+                // Nothing at all would be a job that never ends.
+                arrived: nearly_all(part).max(1e-3),
+                latency_ps: job.message_latency_ps.mean().unwrap_or(f64::NAN),
+            }
+        });
+        Ok(seen.collect())
+    }
+}
+
+impl Network for PacketNetwork {
+    fn begin(&mut self, job: u32, seat: &Seat<'_>, _: Seconds, _: Seconds) -> f64 {
+        match self.try_begin(job, seat) {
+            Ok(delay) => delay,
+            Err(reason) => {
+                self.failure.get_or_insert(reason);
+                0.0
+            }
+        }
+    }
+
+    fn end(&mut self, job: u32, _: Seconds) {
+        if let Err(reason) = self.allotment.leave(job) {
+            self.failure.get_or_insert(reason);
+        }
+        if let Some((circuits, _)) = &mut self.circuits {
+            circuits.release(job);
+        }
+        self.touched |= self.talkers.remove(&job).is_some();
+    }
+
+    fn settle(&mut self, _: Seconds, changed: &mut Vec<(u32, f64)>) -> Result<(), String> {
+        match self.failure.take() {
+            Some(failure) => Err(failure),
+            None => self.try_settle(changed),
+        }
+    }
+}
+
+impl Level for PacketNetwork {
+    fn report(&self) -> Value {
+        let mut told = json!({
+            "windows": {"simulated": self.engine.windows, "reused": self.engine.reused},
+        });
+        if let Some((circuits, _)) = &self.circuits {
+            told["circuits"] = circuits.report();
+        }
+        told
+    }
+}
