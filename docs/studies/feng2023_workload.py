@@ -174,6 +174,8 @@ def compare(
             estimates="requested" if assumption.estimate > 1 else "perfect",
             enforce_limits=False,
             grap_groups=machine.groups if grap else None,
+            # Modes decide speed-ups here; feng2023_network.py lets them decide places as well.
+            grap_modes=["adaptive"] if grap else None,
         )
 
     before, after = simulate(jobs, grap=False), simulate(faster, assumption.grap)
