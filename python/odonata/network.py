@@ -196,6 +196,11 @@ class Routing(Table):
     """Virtual channels per link; fewer than the algorithm needs are merged, and packets may then
     wait for each other forever, as `odonata verify` shows. Default: what the algorithm needs."""
 
+    per: Literal["packet", "message"] = "packet"
+    """What every router decides on: each packet by itself, or the first packet of a message, which
+    the others follow, so that a message has one path and its packets keep their order (adaptive
+    routing that keeps flows in order, as on InfiniBand). Not with `q-adaptive`."""
+
     def normalised(self) -> dict[str, Any]:
         """The engine's form."""
         return {
@@ -214,6 +219,8 @@ class Routing(Table):
             "weights": self.weights,
             "detours_in_group": self.detours_in_group,
             "virtual_channels": self.virtual_channels,
+            # Only where it differs: points of studies are known by this form.
+            **({} if self.per == "packet" else {"per": self.per}),
         }
 
 
@@ -510,11 +517,11 @@ class ReconfigurableDragonfly(NetworkBase):
     circuits_file: str | None = None
     """With `circuits = "file"`: the list, relative to the scenario: `group_a link_a group_b link_b`
     in every line."""
-    steering: Literal["uniform", "min-max", "matching", "birkhoff"] = "uniform"
+    steering: Literal["uniform", "min-max", "matching", "min-cost-flow", "birkhoff"] = "uniform"
     """With `circuits = "jobs"`: how many circuits join which groups of a job: as many each, or
     matched to what the groups send to each other: so that the busiest circuit has least to carry
-    (`min-max`), by assignments of greatest weight (`matching`), or by a Birkhoff–von Neumann
-    decomposition (`birkhoff`)."""
+    (`min-max`), by assignments of greatest weight (`matching`; all of them at once:
+    `min-cost-flow`), or by a Birkhoff–von Neumann decomposition (`birkhoff`)."""
     links: ReconfigurableLinks = Field(default_factory=ReconfigurableLinks)
     """Link classes."""
 

@@ -128,6 +128,22 @@ def test_every_algorithm_runs_and_is_proven(algorithm: str) -> None:
     assert proof["virtual_channels"] == raw(what)["meta"]["virtual_channels"]
 
 
+@pytest.mark.parametrize("algorithm", ["valiant", "ugal-l", "par"])
+def test_decisions_per_message_keep_packets_on_one_path(algorithm: str) -> None:
+    """Messages of four packets, of which all go where the first went: what a link carries is a
+    multiple of four. Packets that choose for themselves do not keep to that."""
+
+    def packets(per: str) -> np.ndarray:
+        routing = {"algorithm": algorithm, "per": per}
+        changes = {"network.routing": routing, "simulation.packet": "250 B"}
+        return np.asarray(raw(scenario(**changes))["links"]["packets"])
+
+    followed = packets("message")
+    assert followed.sum() > 0
+    assert (followed % 4 == 0).all()
+    assert (packets("packet") % 4 != 0).any()
+
+
 def test_a_broken_channel_scheme_is_caught_by_the_proof() -> None:
     routing = {"algorithm": "valiant", "virtual_channels": 1}
     proof = _engine.verify(scenario(**{"network.routing": routing}).normalised_json())

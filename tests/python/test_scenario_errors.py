@@ -340,6 +340,19 @@ def job(**keys: object) -> dict[str, object]:
             ["no such option", "q-adaptive"],
         ),
         (
+            dragonfly(routing={"algorithm": "q-adaptive", "per": "message"}),
+            "network.routing.per",
+            ['found "message"', "learns from every packet"],
+        ),
+        (
+            {
+                **dragonfly(routing={"algorithm": "valiant", "per": "message"}),
+                "simulation": {"engine": "flow"},
+            },
+            "network.routing.per",
+            ['found "message"', "simulation.paths"],
+        ),
+        (
             {"network": {"family": "codes", "file": "none.conf"}, "job": [HALO]},
             "network.file",
             ["none.conf", "No such file"],

@@ -48,6 +48,15 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), SpecError> {
             "1, as flows share links all over the network",
         ),
     ];
+    if scenario.network.routing.per == crate::spec::Per::Message {
+        let allowed = "with engine = \"flow\" \"packet\"; the paths of a message are \
+                       simulation.paths, of which paths = 1 gives it one";
+        return Err(SpecError::value(
+            "network.routing.per",
+            "\"message\"",
+            allowed,
+        ));
+    }
     match refused.into_iter().find(|&(_, given, ..)| given) {
         None => Ok(()),
         Some((key, _, found, allowed)) => {

@@ -112,6 +112,14 @@ fn check_options(spec: &spec::Routing) -> Result<(), SpecError> {
         ));
     }
     let learns = algorithm == Algorithm::QAdaptive;
+    if learns && spec.per == spec::Per::Message {
+        let allowed = "\"packet\" with algorithm = \"q-adaptive\", which learns from every packet";
+        return Err(SpecError::value(
+            "network.routing.per",
+            "\"message\"",
+            allowed,
+        ));
+    }
     let detours = adaptive || algorithm == Algorithm::Valiant;
     let fixed = matches!(spec.weights, spec::Weights::Fixed(_));
     let rules = [

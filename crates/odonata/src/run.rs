@@ -4,9 +4,9 @@ use std::io::Read;
 
 use odonata_network::{LinkClass, Topology};
 use odonata_sim::{
-    Arbitration, ArrivalRecords, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobPlan,
-    Measurement, MessageRecords, NicModel, Observer, Outcome, RouterModel, SimError, Switching,
-    run_any,
+    Arbitration, ArrivalRecords, CreditUse, Crossbar, Decisions, EngineConfig, InjectionOrder,
+    JobPlan, Measurement, MessageRecords, NicModel, Observer, Outcome, RouterModel, SimError,
+    Switching, run_any,
 };
 use odonata_units::{Bandwidth, Bytes, Picoseconds, RouterId};
 
@@ -304,6 +304,10 @@ pub(crate) fn engine_config(scenario: &Scenario) -> Result<EngineConfig, SpecErr
             loopback_bandwidth: Bandwidth::new(nic.loopback_bandwidth_bytes_per_s).map_err(
                 |error| SpecError::new("network.nic.loopback_bandwidth", error.to_string()),
             )?,
+        },
+        decisions: match scenario.network.routing.per {
+            spec::Per::Packet => Decisions::PerPacket,
+            spec::Per::Message => Decisions::PerMessage,
         },
         seed: scenario.seed,
         threads: scenario.simulation.threads,

@@ -10,8 +10,8 @@ use odonata_network::routing::{Choice, Minimal, MinimalLinks};
 use odonata_network::topology::{Arrangement, DragonflyLinks, DragonflySpec, GroupWiring};
 use odonata_network::{LinkClass, LinkKind};
 use odonata_sim::{
-    Arbitration, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobLoad, JobPlan, Measurement,
-    MessageRecords, NicModel, Progress, Protocol, RouterModel, Switching, run,
+    Arbitration, CreditUse, Crossbar, Decisions, EngineConfig, InjectionOrder, JobLoad, JobPlan,
+    Measurement, MessageRecords, NicModel, Progress, Protocol, RouterModel, Switching, run,
 };
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
 
@@ -81,6 +81,7 @@ fn main() {
             loopback_latency: Picoseconds(100_000),
             loopback_bandwidth: Bandwidth::new(rate).expect("in range"),
         },
+        decisions: Decisions::PerPacket,
         seed: 1,
         threads,
     };

@@ -75,6 +75,20 @@ pub struct RouterModel {
     pub arbitration: Arbitration,
 }
 
+/// How often a router decides how a message goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Decisions {
+    /// For every packet: those of a message may take different paths, and
+    /// overtake each other.
+    #[default]
+    PerPacket,
+    /// For the packet of a message that comes first; those behind it follow, so
+    /// that a message has one path and its packets keep their order. Such is
+    /// adaptive routing that keeps flows in order, as on InfiniBand. What the
+    /// first packet of a long message found empty is taken by all of it.
+    PerMessage,
+}
+
 /// In which order a node's network interface sends the messages that its ranks
 /// have handed to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +119,10 @@ pub struct EngineConfig {
     pub router: RouterModel,
     /// Network interfaces.
     pub nic: NicModel,
+    /// What routers decide on; not per message with an algorithm that learns
+    /// ([`Routing::LEARNS`](odonata_network::Routing::LEARNS)), which wants to hear
+    /// of every packet.
+    pub decisions: Decisions,
     /// Seed of every random stream.
     pub seed: u64,
     /// Threads that simulate; results do not depend on it.

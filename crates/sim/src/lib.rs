@@ -9,8 +9,8 @@ mod observer;
 mod outcome;
 
 pub use config::{
-    Arbitration, ArrivalRecords, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobLoad,
-    JobPlan, Measurement, MessageRecords, NicModel, Protocol, RouterModel, Switching,
+    Arbitration, ArrivalRecords, CreditUse, Crossbar, Decisions, EngineConfig, InjectionOrder,
+    JobLoad, JobPlan, Measurement, MessageRecords, NicModel, Protocol, RouterModel, Switching,
 };
 pub use engine::matching::{Arrived, Envelope, Matching, Posted, Wanted};
 pub use engine::timeline::TimelineCollector;

@@ -256,6 +256,7 @@ pub enum Steering {
     Uniform,
     MinMax,
     Matching,
+    MinCostFlow,
     Birkhoff,
 }
 
@@ -432,6 +433,27 @@ pub struct Routing {
     pub detours_in_group: Option<bool>,
     /// Virtual channels per link; `None`: what the algorithm needs.
     pub virtual_channels: Option<u8>,
+    /// What routers decide on. Left out of scenarios of old, which are known by their
+    /// text, where it is what it always was.
+    #[serde(skip_serializing_if = "Per::is_packet")]
+    pub per: Per,
+}
+
+/// What routers decide on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Per {
+    /// Every packet.
+    #[default]
+    Packet,
+    /// The first packet of a message, which the others follow.
+    Message,
+}
+
+impl Per {
+    fn is_packet(&self) -> bool {
+        *self == Self::Packet
+    }
 }
 
 /// A routing algorithm.

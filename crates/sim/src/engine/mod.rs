@@ -10,6 +10,7 @@ mod crossbar;
 mod deadlock;
 mod driver;
 mod endpoint;
+mod followed;
 pub(crate) mod matching;
 mod measure;
 mod memory;
@@ -29,9 +30,9 @@ use std::sync::atomic::AtomicU32;
 
 use odonata_network::routing::{AnyRouting, Dispatched, RoutingTask};
 use odonata_network::{Routing, Topology};
-use odonata_units::{Picoseconds, RankId};
+use odonata_units::{Picoseconds, RankId, RouterId};
 
-use crate::config::{EngineConfig, JobLoad, JobPlan, Measurement};
+use crate::config::{Decisions, EngineConfig, JobLoad, JobPlan, Measurement};
 use crate::error::SimError;
 use crate::observer::{Observer, PausedRun};
 use crate::outcome::{
@@ -199,6 +200,14 @@ fn simulate<R: Routing, P: Probe>(
         measurement,
     )?;
     P::check(&shared)?;
+    let learns = R::LEARNS && !routing.initial_memory(RouterId(0)).is_empty();
+    if learns && config.decisions == Decisions::PerMessage {
+        return Err(SimError::Parameter {
+            parameter: "network.routing.per",
+            found: "message".to_owned(),
+            allowed: "packet with an algorithm that learns".to_owned(),
+        });
+    }
     let snapshot: Vec<AtomicU32> = if R::NEEDS_SNAPSHOT {
         (0..topology.ports()).map(|_| AtomicU32::new(0)).collect()
     } else {

@@ -15,6 +15,7 @@ use super::calendar::{Calendar, Event, GroupedEvents, Kind, PackedEvent};
 use super::checkpoint::or_absent;
 use super::crossbar::{BoundedCrossbar, WAKE_INPUT, WAKE_OUTPUT};
 use super::endpoint::{Interface, OpenSource, OutMessage};
+use super::followed::Followed;
 use super::matching::{Arrived, Envelope, Posted};
 use super::measure::JobCollector;
 use super::memory::{prefetch, prefetch_to_write, vec_in_huge_pages};
@@ -25,7 +26,7 @@ use super::ranks::RankState;
 use super::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT, Class, Shared};
 use super::table::Table;
 use super::timeline::TimelineCollector;
-use crate::config::{Arbitration, CreditUse, JobLoad};
+use crate::config::{Arbitration, CreditUse, Decisions, JobLoad};
 use crate::outcome::{LinkAttribution, MessageRecord, Sender};
 
 /// "Not stalled", "no wake-up pending".
@@ -187,6 +188,9 @@ pub(super) struct Partition<'a, R: Routing, P: Probe> {
     pub local_rank: Vec<u32>,
     /// Messages of more than one packet that are under way, by (source node, message).
     pub incomplete: KeyMap<Incomplete>,
+    /// What routers have decided for the messages that pass them, if they decide
+    /// per message.
+    pub followed: Option<Box<Followed>>,
     pub jobs: Vec<JobCollector>,
     pub timeline: TimelineCollector,
     pub messages: Vec<MessageRecord>,
@@ -491,6 +495,10 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
             matched: Vec::new(),
             local_rank: Vec::new(),
             incomplete: KeyMap::default(),
+            followed: match shared.config.decisions {
+                Decisions::PerPacket => None,
+                Decisions::PerMessage => Some(Box::default()),
+            },
             jobs: shared.jobs.iter().map(JobCollector::new).collect(),
             timeline: TimelineCollector::new(
                 shared.jobs.len().max(1),
@@ -775,9 +783,11 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
                 Kind::Arrive => {
                     let packet = &mut self.packets.hot[event.payload() as usize];
                     let injected = packet.routers == 0;
-                    if !self
-                        .routing
-                        .next_hop_reads_occupancy(injected, &packet.route)
+                    // What is decided per message, its first packet decides.
+                    if self.followed.is_none()
+                        && !self
+                            .routing
+                            .next_hop_reads_occupancy(injected, &packet.route)
                     {
                         let view = View {
                             ports: &[],
@@ -1000,7 +1010,8 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
         let slot = event.payload();
         let now = self.window_start + event.offset();
         let packet = &mut self.packets.hot[slot as usize];
-        if packet.out_port == UNROUTED {
+        if packet.out_port == UNROUTED && !(self.followed.is_some() && self.follow(router, slot)) {
+            let packet = &mut self.packets.hot[slot as usize];
             let view = View {
                 ports: &self.ports[first_port..self.router_ports],
                 early,
@@ -1023,6 +1034,9 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
                 && let Some(lesson) = lesson
             {
                 self.teach_upstream(slot, lesson, now);
+            }
+            if self.followed.is_some() {
+                self.lead(router, slot);
             }
         }
         let packet = &self.packets.hot[slot as usize];

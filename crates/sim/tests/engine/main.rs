@@ -10,6 +10,7 @@ mod checkpoint;
 mod collectives;
 mod dragonfly;
 mod errors;
+mod followed;
 mod memory;
 mod own_routing;
 mod paced;

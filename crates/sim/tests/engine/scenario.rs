@@ -15,8 +15,8 @@ use odonata_network::topology::{
 };
 use odonata_network::{LinkKind, Topology};
 use odonata_sim::{
-    Arbitration, ArrivalRecords, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobLoad,
-    JobPlan, Measurement, MessageRecords, Observer, Outcome, Progress, Protocol, SimError,
+    Arbitration, ArrivalRecords, CreditUse, Crossbar, Decisions, EngineConfig, InjectionOrder,
+    JobLoad, JobPlan, Measurement, MessageRecords, Observer, Outcome, Progress, Protocol, SimError,
     Switching,
 };
 use odonata_units::random::{Purpose, Stream, StreamKey};
@@ -105,6 +105,7 @@ pub struct Scenario {
     pub credit_use: CreditUse,
     pub arbitration: Arbitration,
     pub injection: InjectionOrder,
+    pub decisions: Decisions,
     pub credit_delay: u64,
     pub delay: u64,
     pub jobs: Vec<Job>,
@@ -210,6 +211,7 @@ impl Scenario {
         engine.router.credit_use = self.credit_use;
         engine.router.arbitration = self.arbitration;
         engine.nic.injection = self.injection;
+        engine.decisions = self.decisions;
         engine.nic.loopback_latency = Picoseconds(50_000);
         engine.nic.loopback_bandwidth = bandwidth(2 * RATE);
         engine.seed = self.seed;
@@ -574,6 +576,7 @@ fn models() -> impl Strategy<
         (Crossbar, CreditUse),
         Arbitration,
         InjectionOrder,
+        Decisions,
     ),
 > {
     let switching = prop_oneof![
@@ -598,7 +601,11 @@ fn models() -> impl Strategy<
         Just(Arbitration::OldestFirst)
     ];
     let injection = prop_oneof![Just(InjectionOrder::RoundRobin), Just(InjectionOrder::Fifo)];
-    (switching, crossbar, arbitration, injection)
+    let decisions = prop_oneof![
+        2 => Just(Decisions::PerPacket),
+        1 => Just(Decisions::PerMessage),
+    ];
+    (switching, crossbar, arbitration, injection, decisions)
 }
 
 /// Whether a run stops at a given time, and if not whether open-loop jobs run
@@ -661,7 +668,8 @@ pub fn scenario(slow: bool) -> impl Strategy<Value = Scenario> {
                     routing.algorithm = Algorithm::Minimal;
                 }
                 let (rates, latencies, buffer, packet, credit, delay) = physical;
-                let (switching, (crossbar, credit_use), arbitration, injection) = models;
+                let (switching, (crossbar, credit_use), arbitration, injection, decisions) = models;
+                let learns = matches!(routing.algorithm, Algorithm::QAdaptive(_));
                 let (warmup, timeline_bin, every_nth, recorded) = measured;
                 Scenario {
                     family,
@@ -675,6 +683,11 @@ pub fn scenario(slow: bool) -> impl Strategy<Value = Scenario> {
                     credit_use,
                     arbitration,
                     injection,
+                    decisions: if learns {
+                        Decisions::PerPacket
+                    } else {
+                        decisions
+                    },
                     credit_delay: credit * 3_333,
                     delay,
                     jobs,

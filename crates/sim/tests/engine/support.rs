@@ -12,9 +12,9 @@ use odonata_network::topology::{
 };
 use odonata_network::{LinkClass, LinkKind, Routing, Topology};
 use odonata_sim::{
-    Arbitration, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobLoad, JobPlan, Measurement,
-    MessageRecords, NicModel, Observer, Outcome, Progress, Protocol, RouterModel, SimError,
-    Switching, run, run_any,
+    Arbitration, CreditUse, Crossbar, Decisions, EngineConfig, InjectionOrder, JobLoad, JobPlan,
+    Measurement, MessageRecords, NicModel, Observer, Outcome, Progress, Protocol, RouterModel,
+    SimError, Switching, run, run_any,
 };
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
 
@@ -98,6 +98,7 @@ pub fn config() -> EngineConfig {
             loopback_latency: Picoseconds(100_000),
             loopback_bandwidth: bandwidth(RATE),
         },
+        decisions: Decisions::PerPacket,
         seed: 1,
         threads: 1,
     }

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::calendar::Kind;
 use super::crossbar::Side;
 use super::endpoint::{Interface, OutMessage};
+use super::followed::Decision;
 use super::measure::JobCollector;
 use super::packets::{Contents, Packet};
 use super::partition::{Partition, Port};
@@ -81,6 +82,9 @@ struct RouterRecord {
     occupancy: Vec<u32>,
     /// Of a routing algorithm that learns.
     memory: Vec<f32>,
+    /// What packets of a message follow, by the routers that they have passed before
+    /// and their message; empty if routers decide per packet.
+    followed: Vec<(u8, u64, Decision)>,
     /// By terminal port.
     nodes: Vec<NodeRecord>,
     /// Who waits for whom, if recorded. Shape: ports, or empty.

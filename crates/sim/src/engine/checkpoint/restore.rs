@@ -15,6 +15,7 @@ use super::{
 use crate::engine::calendar::{Event, Kind, MAX_PAYLOAD};
 use crate::engine::crossbar::{WAKE_INPUT, WAKE_OUTPUT};
 use crate::engine::endpoint::{WAKE_INTERFACE, concerns_packet};
+use crate::engine::followed::Decision;
 use crate::engine::measure::JobCollector;
 use crate::engine::packets::{NIL, Packet, UNROUTED};
 use crate::engine::partition::{Incomplete, LESSON, Partition};
@@ -272,6 +273,7 @@ fn restore_router<R: Routing, P: Probe>(
     if let Some(memory) = partition.memories.get_mut(router as usize) {
         memory.copy_from_slice(&record.memory);
     }
+    restore_followed(partition, router, ports.len(), record.followed)?;
     for (port, saved) in ports.clone().zip(record.watches) {
         partition.probe.restore(port, saved);
     }
@@ -316,6 +318,32 @@ fn restore_router<R: Routing, P: Probe>(
         partition.calendar.push(event);
     }
     Ok(())
+}
+
+fn restore_followed<R: Routing, P: Probe>(
+    partition: &mut Partition<'_, R, P>,
+    router: u32,
+    radix: usize,
+    saved: Vec<(u8, u64, Decision)>,
+) -> Result<(), SimError> {
+    let shared = partition.shared;
+    let fits = |decision: &Decision| {
+        usize::from(decision.out_port) < radix
+            && usize::from(decision.out_vc) < shared.vcs
+            && usize::from(decision.route.vc) < shared.vcs
+            && (decision.route.destination_router as usize) < shared.topology.routers()
+            && decision.missing > 0
+    };
+    match &mut partition.followed {
+        None if saved.is_empty() => Ok(()),
+        Some(followed) if saved.iter().all(|(.., decision)| fits(decision)) => {
+            for (visited, message, decision) in saved {
+                followed.insert((router, visited, message), decision);
+            }
+            Ok(())
+        }
+        _ => Err(misfit("a message follows a decision that cannot be")),
+    }
 }
 
 fn restore_node<R: Routing, P: Probe>(

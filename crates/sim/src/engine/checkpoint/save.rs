@@ -13,6 +13,7 @@ use super::{
 };
 use crate::engine::calendar::{Event, Kind};
 use crate::engine::endpoint::{Subject, node_subject};
+use crate::engine::followed::{Decision, Visit};
 use crate::engine::measure::JobCollector;
 use crate::engine::packets::NIL;
 use crate::engine::partition::Partition;
@@ -110,6 +111,9 @@ fn save_routers<R: Routing, P: Probe>(
         })
         .collect();
     incomplete.sort_unstable();
+    let followed = partition.followed.iter().flat_map(|all| all.iter());
+    let mut followed: Vec<_> = followed.map(|(&key, &decision)| (key, decision)).collect();
+    followed.sort_unstable_by_key(|&(key, _)| key);
     let mut saver = Saver {
         partition,
         at,
@@ -120,7 +124,8 @@ fn save_routers<R: Routing, P: Probe>(
         let of_router = events.partition_point(|event| event.router() <= router);
         let (these, rest) = events.split_at(of_router);
         events = rest;
-        write_record(&saver.router(router, these, &incomplete)?, buffer, out)?;
+        let record = saver.router(router, these, &incomplete, &followed)?;
+        write_record(&record, buffer, out)?;
     }
     if saver.packets != partition.packets.len() {
         return Err(io::Error::other(format!(
@@ -143,14 +148,20 @@ struct Saver<'p, 'a, R: Routing, P: Probe> {
 
 impl<R: Routing, P: Probe> Saver<'_, '_, R, P> {
     /// `events`: all of this router. `incomplete`: interface, key and missing
-    /// bytes of all messages, sorted.
+    /// bytes of all messages, sorted. `followed`: the decisions of all routers that
+    /// packets follow, sorted by router and message.
     fn router(
         &mut self,
         router: u32,
         events: &[Event],
         incomplete: &[(u32, u64, u64)],
+        followed: &[(Visit, Decision)],
     ) -> io::Result<RouterRecord> {
         let partition = self.partition;
+        let first = followed.partition_point(|&((at, ..), _)| at < router);
+        let followed = followed[first..]
+            .iter()
+            .take_while(|&&((at, ..), _)| at == router);
         let ports = ports_of(partition, router);
         let vcs = partition.shared.vcs;
         let mut lanes = Vec::with_capacity(ports.len() * vcs);
@@ -189,6 +200,9 @@ impl<R: Routing, P: Probe> Saver<'_, '_, R, P> {
                 .memories
                 .get(router as usize)
                 .map_or_else(Vec::new, |m| m.to_vec()),
+            followed: followed
+                .map(|&((_, visited, message), decision)| (visited, message, decision))
+                .collect(),
             watches: partition.probe.links(ports.clone()).to_vec(),
             nodes: interfaces_of(partition, router)
                 .map(|index| self.node(index, incomplete))

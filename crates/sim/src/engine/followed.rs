@@ -1,0 +1,91 @@
+//! Decisions per message: the first packet of a message that comes to a router is
+//! routed, those behind it follow.
+
+use odonata_network::{PacketRoute, Routing};
+use serde::{Deserialize, Serialize};
+
+use super::partition::{EntityMap, Partition};
+use super::probe::Probe;
+
+/// Messages of more than one packet that have come to a router in part.
+pub(super) type Followed = EntityMap<Visit, Decision>;
+
+/// A message at a router: the router (counted in its partition), the routers that
+/// the message has passed before (non-minimal routes may come to one twice), and
+/// the message (source node, number there).
+pub(super) type Visit = (u32, u8, u64);
+
+/// What a router has decided for the first packet of a message.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Decision {
+    /// What the first packet carried on.
+    pub route: PacketRoute,
+    pub out_port: u16,
+    pub out_vc: u8,
+    /// Bytes of the message that are still to come to the router.
+    pub missing: u64,
+}
+
+impl<R: Routing, P: Probe> Partition<'_, R, P> {
+    /// The message of a packet that comes to a router, if others of it come, too.
+    /// Requests, grants and their like have no number, and are short.
+    fn divided(&self, router: u32, slot: u32) -> Option<Visit> {
+        let packet = &self.packets.hot[slot as usize];
+        if packet.bare {
+            return None;
+        }
+        let contents = &self.packets.contents[slot as usize];
+        if contents.kind.is_control() || contents.message_bytes == u64::from(packet.size) {
+            return None;
+        }
+        let message = (u64::from(packet.source) << 32) | u64::from(contents.message);
+        Some((router, packet.routers, message))
+    }
+
+    /// Lets a packet that has come to a router go where an earlier one of its
+    /// message went. `false` if it is the first.
+    #[inline(never)]
+    pub(super) fn follow(&mut self, router: u32, slot: u32) -> bool {
+        let Some(visit) = self.divided(router, slot) else {
+            return false;
+        };
+        let Some(followed) = &mut self.followed else {
+            return false;
+        };
+        let Some(decision) = followed.get_mut(&visit) else {
+            return false;
+        };
+        // All packets of the message have come the same way, so that what they
+        // carry was equal before the decision, too.
+        let packet = &mut self.packets.hot[slot as usize];
+        packet.route = decision.route;
+        (packet.out_port, packet.out_vc) = (decision.out_port, decision.out_vc);
+        packet.routers += 1;
+        decision.missing -= u64::from(packet.size);
+        if decision.missing == 0 {
+            followed.remove(&visit);
+        }
+        true
+    }
+
+    /// Keeps what has just been decided for a packet, for the rest of its message.
+    #[inline(never)]
+    pub(super) fn lead(&mut self, router: u32, slot: u32) {
+        let Some((router, visited, message)) = self.divided(router, slot) else {
+            return;
+        };
+        // The decision counts this router already.
+        let visit = (router, visited - 1, message);
+        let packet = &self.packets.hot[slot as usize];
+        let bytes = self.packets.contents[slot as usize].message_bytes;
+        let decision = Decision {
+            route: packet.route,
+            out_port: packet.out_port,
+            out_vc: packet.out_vc,
+            missing: bytes - u64::from(packet.size),
+        };
+        if let Some(followed) = &mut self.followed {
+            followed.insert(visit, decision);
+        }
+    }
+}
