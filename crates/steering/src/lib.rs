@@ -18,6 +18,7 @@ mod change;
 mod demand;
 mod factors;
 mod matching;
+mod min_cost;
 mod min_max;
 mod state;
 mod strategy;

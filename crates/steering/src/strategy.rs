@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::demand::Demand;
 use crate::state::check_connected;
-use crate::{birkhoff, factors, matching, min_max, uniform};
+use crate::{birkhoff, factors, matching, min_cost, min_max, uniform};
 
 /// How circuits are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -18,9 +18,11 @@ pub enum Strategy {
     /// 2016): numbers of circuits first, then a decomposition into matchings.
     MinMax,
     /// Assignments of greatest weight, one after the other, of what the circuits so
-    /// far leave each pair (as the min-cost flow of Flexspander, Teh et al. 2020, with
-    /// a cost for every further circuit between the same two groups).
+    /// far leave each pair.
     Matching,
+    /// All of those assignments together, as a flow of least cost with a cost for every
+    /// further circuit between the same two groups (as Flexspander, Teh et al. 2020).
+    MinCostFlow,
     /// By the weights of a Birkhoff–von Neumann decomposition of the demand, scaled to
     /// be doubly stochastic.
     Birkhoff,
@@ -28,7 +30,13 @@ pub enum Strategy {
 
 impl Strategy {
     /// The names in scenarios.
-    pub const NAMES: [&'static str; 4] = ["uniform", "min-max", "matching", "birkhoff"];
+    pub const NAMES: [&'static str; 5] = [
+        "uniform",
+        "min-max",
+        "matching",
+        "min-cost-flow",
+        "birkhoff",
+    ];
 
     /// The name in scenarios.
     pub const fn name(self) -> &'static str {
@@ -36,6 +44,7 @@ impl Strategy {
             Self::Uniform => "uniform",
             Self::MinMax => "min-max",
             Self::Matching => "matching",
+            Self::MinCostFlow => "min-cost-flow",
             Self::Birkhoff => "birkhoff",
         }
     }
@@ -81,9 +90,9 @@ pub enum SteeringError {
 /// `demand` is by place in `groups`; [`Strategy::Uniform`] does not look at it, the
 /// others take every pair to send as much where there is none.
 ///
-/// Time is linear in the number of links but for [`Strategy::Matching`] and
-/// [`Strategy::Birkhoff`], which solve an assignment, O(groups³), for every two links
-/// of a group.
+/// Time is linear in the number of links but for [`Strategy::Matching`],
+/// [`Strategy::MinCostFlow`] and [`Strategy::Birkhoff`], which take the time of an
+/// assignment, O(groups³), for every two links of a group.
 ///
 /// # Errors
 /// If a group is listed twice or does not exist, the demand does not fit, or the
@@ -158,6 +167,11 @@ fn fill_planes(table: &mut Table<'_>, first: u32, strategy: Strategy, demand: &D
         }
         Strategy::Matching => {
             let classes = matching::classes(demand, (links - first) / 2);
+            table.set_classes(first, &classes, demand);
+        }
+        Strategy::MinCostFlow => {
+            let most = (links - first) / 2;
+            let classes = factors::classes(demand.groups(), &min_cost::counts(demand, most), most);
             table.set_classes(first, &classes, demand);
         }
         Strategy::Birkhoff => {

@@ -9,10 +9,11 @@ use proptest::prelude::*;
 use super::Strategy;
 use super::*;
 
-const STRATEGIES: [Strategy; 4] = [
+const STRATEGIES: [Strategy; 5] = [
     Strategy::Uniform,
     Strategy::MinMax,
     Strategy::Matching,
+    Strategy::MinCostFlow,
     Strategy::Birkhoff,
 ];
 
@@ -95,8 +96,8 @@ fn circuits_follow_a_ring() {
     let ring =
         (0..6).flat_map(|group| [(group, (group + 1) % 6, 100), (group, (group + 5) % 6, 100)]);
     let demand = Demand::new(6, ring);
-    for strategy in [Strategy::MinMax, Strategy::Matching, Strategy::Birkhoff] {
-        let circuits = circuits_for(switches, &all, strategy, Some(&demand)).unwrap();
+    for strategy in &STRATEGIES[1..] {
+        let circuits = circuits_for(switches, &all, *strategy, Some(&demand)).unwrap();
         let circuits = set(switches, &circuits);
         assert_eq!(
             busiest(&circuits, &all, &demand),
@@ -237,7 +238,7 @@ proptest! {
         group_count in 3u32..9,
         nodes_per_group in 2u32..6,
         per_switch in 1u32..3,
-        steps in prop::collection::vec((0u32..40, 0usize..4, 0usize..4, any::<bool>()), 1..40),
+        steps in prop::collection::vec((0u32..40, 0usize..4, 0usize..5, any::<bool>()), 1..40),
     ) {
         let nodes = group_count * nodes_per_group;
         let machine = Machine::new(

@@ -176,6 +176,7 @@ pub(crate) fn strategy(steering: spec::Steering) -> Strategy {
         spec::Steering::Uniform => Strategy::Uniform,
         spec::Steering::MinMax => Strategy::MinMax,
         spec::Steering::Matching => Strategy::Matching,
+        spec::Steering::MinCostFlow => Strategy::MinCostFlow,
         spec::Steering::Birkhoff => Strategy::Birkhoff,
     }
 }
@@ -365,6 +366,7 @@ mod tests {
         for steering in [
             spec::Steering::MinMax,
             spec::Steering::Matching,
+            spec::Steering::MinCostFlow,
             spec::Steering::Birkhoff,
         ] {
             let network = spec::ReconfigurableDragonfly {
