@@ -341,6 +341,8 @@ def _print(console: Console, schedules: Sequence[Schedule], directory: Path) -> 
     row("bounded slowdown, median", lambda s: _number(s["bounded_slowdown"]["median"]))
     row("jobs waiting, mean", lambda s: f"{s['mean_queue']:,.1f}")
     row("jobs waiting, most", lambda s: f"{s['max_queue']:,}")
+    if any(each.summary["fragmentation"] is not None for each in schedules):
+        row("groups over least groups, mean", lambda s: _number(s["fragmentation"]))
     if any("network" in each.summary for each in schedules):
         row("circuits set", _circuits)
     table.add_row(

@@ -72,6 +72,7 @@ pub(super) fn summary_json(summary: &Summary, schedule: &Schedule) -> Value {
             "node_seconds": class.node_seconds,
             "wait_s": spread(&class.wait_s),
             "bounded_slowdown": spread(&class.bounded_slowdown),
+            "fragmentation": finite(class.fragmentation),
         })
     });
     json!({
@@ -92,6 +93,7 @@ pub(super) fn summary_json(summary: &Summary, schedule: &Schedule) -> Value {
         "bounded_slowdown": spread(&summary.bounded_slowdown),
         "mean_queue": summary.mean_queue,
         "max_queue": summary.max_queue,
+        "fragmentation": finite(summary.fragmentation),
         "classes": classes.collect::<Vec<_>>(),
     })
 }

@@ -169,6 +169,10 @@ impl Machine for GrapMachine {
         }
     }
 
+    fn group_sizes(&self) -> Vec<u32> {
+        self.groups.iter().map(|group| group.nodes).collect()
+    }
+
     fn groups(held: &Arc<Choice>) -> Option<&[(u32, u32)]> {
         Some(&held.groups)
     }

@@ -1,10 +1,11 @@
 //! What the scheduler knows of a machine: whether a job finds a place on it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use odonata_placement::{Machine as Wiring, MachineState, Policy, Refusal, Request, place};
-use odonata_units::NodeId;
 use odonata_units::random::{Purpose, StreamKey};
+use odonata_units::{NodeId, RouterId};
 
 /// What a job asks a machine for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +75,16 @@ pub trait Machine: Clone {
     fn nodes(held: &Self::Held) -> Option<&[NodeId]> {
         let _ = held;
         None
+    }
+
+    /// Nodes of each of the machine's groups; none where it does not know them.
+    fn group_sizes(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// Number of groups that a place lies in; 0 where the machine does not know them.
+    fn groups_of(&self, held: &Self::Held) -> u32 {
+        Self::groups(held).map_or(0, |groups| groups.len() as u32)
     }
 
     /// Groups of a place, where the machine knows them: index, and nodes in it.
@@ -264,5 +275,23 @@ impl Machine for PlacedMachine {
 
     fn nodes(held: &Arc<[NodeId]>) -> Option<&[NodeId]> {
         Some(held)
+    }
+
+    fn group_sizes(&self) -> Vec<u32> {
+        let nodes = |routers: &[RouterId]| {
+            routers
+                .iter()
+                .map(|&router| self.wiring.nodes_of(router).len() as u32)
+                .sum()
+        };
+        self.wiring
+            .groups()
+            .map(|(_, routers)| nodes(routers))
+            .collect()
+    }
+
+    fn groups_of(&self, held: &Arc<[NodeId]>) -> u32 {
+        let group = |&node: &NodeId| self.wiring.group_of(self.wiring.router_of(node));
+        held.iter().map(group).collect::<BTreeSet<_>>().len() as u32
     }
 }

@@ -59,6 +59,9 @@ pub struct Class {
     pub bounded_slowdown: Spread,
     /// Node-seconds they used.
     pub node_seconds: f64,
+    /// Mean over jobs of groups they sat in over groups they need at least; NaN where
+    /// the machine does not know groups.
+    pub fragmentation: f64,
 }
 
 /// A schedule in figures.
@@ -95,6 +98,9 @@ pub struct Summary {
     pub mean_queue: f64,
     /// Most waiting jobs at a time.
     pub max_queue: u64,
+    /// Mean over jobs of groups they sat in over groups they need at least; NaN where
+    /// the machine does not know groups.
+    pub fragmentation: f64,
     /// By size, smallest first.
     pub classes: Vec<Class>,
 }
@@ -187,6 +193,7 @@ pub fn summarise(schedule: &Schedule, tau: Seconds, classes: &[(u32, u32)]) -> S
                 .iter()
                 .map(|(row, _, start, end)| f64::from(row.nodes) * (*end - *start).0 as f64)
                 .sum(),
+            fragmentation: fragmentation(of.iter().map(|&&(row, ..)| row)),
         }
     };
     Summary {
@@ -208,8 +215,18 @@ pub fn summarise(schedule: &Schedule, tau: Seconds, classes: &[(u32, u32)]) -> S
         weighted_wait_s: share(weighted, weights().sum()),
         mean_queue: share(total_wait, makespan.0 as f64),
         max_queue: longest_queue(&ran),
+        fragmentation: fragmentation(ran.iter().map(|&(row, ..)| row)),
         classes: classes.iter().map(class).collect(),
     }
+}
+
+/// Mean over these jobs; NaN without any whose groups are known.
+fn fragmentation<'r>(rows: impl Iterator<Item = &'r Row>) -> f64 {
+    let known = rows.filter_map(|row| row.spread);
+    let (sum, jobs) = known.fold((0.0, 0.0), |(sum, jobs), spread| {
+        (sum + spread.fragmentation(), jobs + 1.0)
+    });
+    sum / jobs
 }
 
 /// Most jobs that wait at the same time; who starts in a second waits no more in it.

@@ -17,7 +17,7 @@ pub use metrics::{Class, Occupancy, Spread, Summary, occupancy, size_classes, su
 pub use network::{AsLogged, Network, Seat};
 pub use options::{Arrival, Estimate, Larger, OptionError, Options, Passes, Policy, Share, Window};
 pub use order::{Multifactor, Order};
-pub use schedule::{Fate, Row, Schedule, Started};
+pub use schedule::{Fate, GroupSpread, Row, Schedule, Started};
 pub use simulate::{SimulationError, simulate, simulate_with};
 
 #[cfg(test)]

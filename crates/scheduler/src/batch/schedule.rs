@@ -51,6 +51,51 @@ pub struct Row {
     pub placed: Option<Vec<NodeId>>,
     /// Its groups and the nodes in each, where the machine tells groups apart.
     pub groups: Option<Vec<(u32, u32)>>,
+    /// How it was spread over groups, where the machine knows them.
+    pub spread: Option<GroupSpread>,
+}
+
+/// How a job is spread over the groups of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupSpread {
+    /// Groups in which it has nodes.
+    pub groups: u32,
+    /// Groups that it would need at least, on an idle machine.
+    pub least: u32,
+}
+
+impl GroupSpread {
+    /// Fragmentation: groups it has over groups it needs, 1 at best.
+    pub fn fragmentation(self) -> f64 {
+        f64::from(self.groups) / f64::from(self.least)
+    }
+}
+
+/// How few groups of a machine hold how many nodes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Groups {
+    /// Nodes of the largest group, of the two largest, and so on.
+    largest: Vec<u32>,
+}
+
+impl Groups {
+    pub(super) fn new(mut sizes: Vec<u32>) -> Self {
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        let sum = |sum: &mut u32, size| {
+            *sum = sum.saturating_add(size);
+            Some(*sum)
+        };
+        Self {
+            largest: sizes.into_iter().scan(0, sum).collect(),
+        }
+    }
+
+    /// Of a job with this many nodes, in `groups` groups.
+    pub(super) fn spread(&self, nodes: u32, groups: u32) -> Option<GroupSpread> {
+        let least = self.largest.partition_point(|&held| held < nodes) as u32 + 1;
+        let known = !self.largest.is_empty() && groups > 0;
+        known.then_some(GroupSpread { groups, least })
+    }
 }
 
 impl Row {
@@ -98,6 +143,7 @@ impl Schedule {
                 promised: None,
                 placed: None,
                 groups: None,
+                spread: None,
             }
         };
         Self {

@@ -11,7 +11,7 @@ use super::options::{
     Arrival, Estimate, Larger, OptionError, Options, Passes, Policy, Share, Window,
 };
 use super::order::{Candidate, Multifactor, Order, Usage, priority};
-use super::schedule::{Fate, Row, Schedule, Started};
+use super::schedule::{Fate, Groups, Row, Schedule, Started};
 use super::timeline::Timeline;
 use crate::Seconds;
 use crate::log::{JobLog, Label};
@@ -104,6 +104,8 @@ pub fn simulate_with<M: Machine>(
 pub(super) struct Simulation<'a, M: Machine> {
     pub(super) options: &'a Options,
     network: &'a mut dyn Network,
+    /// How few groups of the machine hold a job.
+    groups: Groups,
     /// Jobs with new speeds; kept for its memory.
     changed: Vec<(u32, f64)>,
     pub(super) tasks: Vec<Task>,
@@ -203,6 +205,7 @@ impl<'a, M: Machine> Simulation<'a, M> {
                 promised: None,
                 placed: None,
                 groups: None,
+                spread: None,
             });
         }
         let refused = |row: &Row| matches!(row.fate, Fate::Refused(_));
@@ -229,6 +232,7 @@ impl<'a, M: Machine> Simulation<'a, M> {
         Self {
             options,
             network,
+            groups: Groups::new(idle.group_sizes()),
             changed: Vec::new(),
             tasks,
             rows,
@@ -394,6 +398,7 @@ impl<'a, M: Machine> Simulation<'a, M> {
         row.started = Some(how);
         row.placed = M::nodes(&held).map(<[_]>::to_vec);
         row.groups = M::groups(&held).map(<[_]>::to_vec);
+        row.spread = self.groups.spread(job.nodes, self.state.groups_of(&held));
         self.by_estimate.insert((estimated, task), held.clone());
         let ends = (now, self.starts);
         self.starts += 1;

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use odonata_placement::grap::GrapMode;
 use odonata_units::NodeId;
 
 use super::*;
@@ -385,6 +386,60 @@ fn wrong_options_say_what_is_allowed() {
         )
         .contains("1 s")
     );
+}
+
+/// Four groups of six nodes, all jobs one after the other. Four nodes need one group, eight
+/// two, 13 three; jobs spread over three groups have 1.5 times what eight nodes need, and as
+/// many as 13 need.
+#[test]
+fn fragmentation_is_groups_over_least_groups() {
+    let spread = |groups| GrapMode::CustomBalance { groups };
+    let lines = [(0, 4, 1, 1), (9, 8, 1, 1), (19, 8, 1, 1), (29, 13, 1, 1)];
+    let modes = vec![spread(3), GrapMode::Adaptive, spread(3), spread(3)];
+    let machine = GrapMachine::equal_groups(24, 4, modes);
+    let schedule = run_on(&log_of(&lines), &machine, &Options::default());
+    let found: Vec<_> = (schedule.rows.iter().flat_map(|row| row.spread))
+        .map(|spread| (spread.groups, spread.least))
+        .collect();
+    assert_eq!(found, [(1, 1), (2, 2), (3, 2), (3, 3)]);
+    let summary = summarise(&schedule, Seconds(10), &size_classes(24));
+    assert_eq!(summary.fragmentation, 4.5 / 4.0);
+    let classes: Vec<_> = summary
+        .classes
+        .iter()
+        .map(|class| class.fragmentation)
+        .collect();
+    // 4 to 7 nodes, and 8 to 15; nobody has less, or more.
+    assert_eq!(classes[2..4], [1.0, 3.5 / 3.0]);
+    assert!(classes[0].is_nan() && classes[1].is_nan() && classes[4].is_nan());
+    // Machines that do not know groups have no fragmentation.
+    let schedule = run_on(&log_of(&lines), &Pool::new(24), &Options::default());
+    assert!(
+        summarise(&schedule, Seconds(10), &[])
+            .fragmentation
+            .is_nan()
+    );
+}
+
+/// Nodes by a placement policy: 3 groups of 2 routers of 2 nodes. Contiguous jobs touch a
+/// border, a job that is spread over routers has all groups.
+#[test]
+fn placed_jobs_are_in_the_groups_of_their_nodes() {
+    let wiring = std::sync::Arc::new(odonata_placement::Machine::uniform(3, 2, 2).unwrap());
+    let lines = [(0, 3, 5, 5), (0, 3, 5, 5), (0, 6, 5, 5)];
+    let policy = odonata_placement::Policy::Contiguous;
+    let schedule = run_on(
+        &log_of(&lines),
+        &PlacedMachine::new(wiring, policy, 1),
+        &Options::default(),
+    );
+    let spread = |row: &Row| {
+        let spread = row.spread.unwrap();
+        (spread.groups, spread.least)
+    };
+    let found: Vec<_> = schedule.rows.iter().map(spread).collect();
+    // Nodes 0 to 2; 3 to 5, over the border at 4; 6 to 11, over that at 8.
+    assert_eq!(found, [(1, 1), (2, 1), (2, 2)]);
 }
 
 #[test]
