@@ -74,6 +74,10 @@ class Simulation(Table):
     paths: Annotated[int, Field(ge=1, le=4096)] | None = None
     """With `engine = "flow"`: paths that a message is spread over at most, as far as it has
     packets. Default: 8."""
+    settle: PositiveDuration | None = None
+    """With `engine = "flow"`: rates are brought up to date at multiples of this only, so that all
+    flows that begin or end in between cost one solution; a flow begins and gives its bandwidth back
+    that much late at most. Default: whenever a flow begins or ends."""
     packet: PositiveSize = Size("4 KiB")
     """Largest packet; messages are cut into packets of this size and a rest."""
     duration: PositiveDuration | None = None
@@ -111,6 +115,8 @@ class Simulation(Table):
         return {
             "engine": self.engine,
             "paths": self.paths,
+            # Only where it is given: points of studies are known by this form.
+            **({} if self.settle is None else {"settle_ps": int(self.settle)}),
             "packet_bytes": int(self.packet),
             "duration_ps": None if self.duration is None else int(self.duration),
             "warmup_ps": 0 if isinstance(self.warmup, str) else int(self.warmup),

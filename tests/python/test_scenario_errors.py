@@ -345,6 +345,11 @@ def job(**keys: object) -> dict[str, object]:
             ['found "message"', "learns from every packet"],
         ),
         (
+            {**dragonfly(), "simulation": {"settle": "1 us"}},
+            "simulation.settle",
+            ["1000000 ps", 'engine = "flow"'],
+        ),
+        (
             {
                 **dragonfly(routing={"algorithm": "valiant", "per": "message"}),
                 "simulation": {"engine": "flow"},

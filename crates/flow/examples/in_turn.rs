@@ -1,11 +1,12 @@
 //! CPU time and finishing times of the flow engine alone where every node sends
 //! to others in turn, each message when the one before it has arrived:
-//! `cargo run --release -p odonata-flow --example in_turn -- MESSAGES BYTES [ROUTING] [PATHS] [DIRECTORY] [latency]`.
+//! `cargo run --release -p odonata-flow --example in_turn -- MESSAGES BYTES [ROUTING] [PATHS] [DIRECTORY] [latency] [settle=NS]`.
 //!
 //! The network is a dragonfly of 1,024 nodes. With a directory, writes the
 //! links, every message's path and latency, and when it arrived, so that another
 //! simulator can be given the same and asked for its times. `latency` as a sixth
 //! argument makes shares inverse to latencies, as SimGrid's model of TCP does.
+//! With `settle=NS` anywhere, rates are brought up to date every so many nanoseconds only.
 
 use std::collections::BTreeSet;
 use std::io::{BufWriter, Write};
@@ -19,7 +20,11 @@ use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let named = |argument: &String| argument.starts_with("settle=");
+    let (named, arguments): (Vec<String>, Vec<String>) = std::env::args().skip(1).partition(named);
+    let settle = named
+        .first()
+        .map_or(Ok(0.0), |ns| ns["settle=".len()..].parse::<f64>())?;
     let number = |n: usize, default: u64| arguments.get(n).map_or(Ok(default), |a| a.parse());
     let (messages, bytes, paths) = (number(0, 98)? as u32, number(1, 1_000_000)?, number(3, 1)?);
     let by_latency = arguments.get(5).is_some_and(|how| how == "latency");
@@ -90,7 +95,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
 
     let begin = Instant::now();
-    let mut transfers = Transfers::new(LinkNumbers::capacities(&topology));
+    let capacities = LinkNumbers::capacities(&topology);
+    let interval = Picoseconds((settle * 1e3) as u64);
+    let mut transfers = Transfers::settling_every(interval, capacities);
     // What each node sends: which of its messages, and the transfer's owner.
     let mut sent = vec![0usize; nodes as usize];
     let mut owner: Vec<u32> = vec![];

@@ -98,14 +98,22 @@ struct Flow {
 #[derive(Clone, Copy, Debug)]
 struct Link {
     capacity: f64,
-    /// First of its entries.
+    /// First of its entries, and their number.
     head: u32,
+    uses: u32,
+    /// Flows whose bottleneck it is.
+    limits: u32,
+    /// What its flows carry at their levels, as of the last settling.
+    carried: f64,
     /// Number of the settling in which it concerns the region.
     region: u32,
-    /// While filling: capacity left, pull and number of flows that are not fixed.
+    /// While filling: capacity left, pull and number of flows that are not fixed;
+    /// flows of the region; highest level at which one of them was fixed.
     left: f64,
     pull: f64,
     free: u32,
+    members: u32,
+    highest: f64,
     /// Level at which this filling found it full; infinite if it did not.
     full_at: f64,
 }
@@ -162,10 +170,15 @@ impl FairShare {
             Link {
                 capacity,
                 head: NIL,
+                uses: 0,
+                limits: 0,
+                carried: 0.0,
                 region: 0,
                 left: 0.0,
                 pull: 0.0,
                 free: 0,
+                members: 0,
+                highest: 0.0,
                 full_at: f64::INFINITY,
             }
         };
@@ -268,6 +281,11 @@ impl FairShare {
         }
     }
 
+    /// Whether a flow came or left since the last settling.
+    pub fn is_unsettled(&self) -> bool {
+        !self.touched.is_empty()
+    }
+
     /// What settling has cost so far.
     pub fn work(&self) -> Work {
         self.work
@@ -318,7 +336,9 @@ impl FairShare {
         };
         for (at, step) in (first..).zip(path) {
             debug_assert!(step.share > 0.0, "{step:?}");
-            let head = std::mem::replace(&mut self.links[step.link.index()].head, at);
+            let link = &mut self.links[step.link.index()];
+            link.uses += 1;
+            let head = std::mem::replace(&mut link.head, at);
             if head != NIL {
                 self.entries[head as usize].previous = at;
             }
@@ -341,15 +361,31 @@ impl FairShare {
     /// Takes a flow away. Its number is given to another later on.
     pub fn remove(&mut self, flow: FlowId) {
         let Flow {
-            first, uses, class, ..
+            first,
+            uses,
+            class,
+            level,
+            bottleneck,
+            ..
         } = self.flows[flow.index()];
+        if bottleneck != NIL {
+            self.links[bottleneck as usize].limits -= 1;
+        }
         for at in first..first + uses {
             let Entry {
                 link,
                 next,
                 previous,
+                pull,
                 ..
             } = self.entries[at as usize];
+            let used = &mut self.links[link as usize];
+            used.uses -= 1;
+            // Rounding does not outlive the last flow.
+            used.carried = match used.uses {
+                0 => 0.0,
+                _ => used.carried - pull * level,
+            };
             if previous == NIL {
                 self.links[link as usize].head = next;
             } else {
@@ -408,8 +444,19 @@ impl FairShare {
         for index in 0..self.region_flows.len() {
             let id = self.region_flows[index];
             let flow = &mut self.flows[id as usize];
-            flow.bottleneck = flow.limit;
+            if flow.bottleneck != flow.limit {
+                if flow.bottleneck != NIL {
+                    self.links[flow.bottleneck as usize].limits -= 1;
+                }
+                flow.bottleneck = flow.limit;
+                self.links[flow.limit as usize].limits += 1;
+            }
             if (flow.found - flow.level).abs() > KEEP * flow.level {
+                let (first, uses) = (flow.first as usize, flow.uses as usize);
+                for entry in &self.entries[first..first + uses] {
+                    let more = entry.pull * (flow.found - flow.level);
+                    self.links[entry.link as usize].carried += more;
+                }
                 flow.level = flow.found;
                 changed.push(FlowId(id));
             }
@@ -439,27 +486,30 @@ impl FairShare {
     fn fill(&mut self) {
         self.work.fillings += 1;
         self.work.flows += self.region_flows.len() as u64;
+        for &number in &self.region_links {
+            let link = &mut self.links[number as usize];
+            (link.left, link.pull, link.free) = (link.capacity - link.carried, 0.0, 0);
+            (link.full_at, link.highest) = (f64::INFINITY, 0.0);
+        }
+        // What the region's flows have, they give back first.
         for &id in &self.region_flows {
-            self.flows[id as usize].fixed = false;
+            let flow = &mut self.flows[id as usize];
+            flow.fixed = false;
+            let (first, uses) = (flow.first as usize, flow.uses as usize);
+            for entry in &self.entries[first..first + uses] {
+                let link = &mut self.links[entry.link as usize];
+                link.left += entry.pull * flow.level;
+                link.pull += entry.pull;
+                link.free += 1;
+            }
         }
         self.heap.clear();
         for &number in &self.region_links {
             let link = &mut self.links[number as usize];
-            (link.left, link.pull, link.free) = (link.capacity, 0.0, 0);
-            link.full_at = f64::INFINITY;
-            let mut at = link.head;
-            while at != NIL {
-                let entry = &self.entries[at as usize];
-                let flow = &self.flows[entry.flow as usize];
-                if flow.region == self.epoch {
-                    link.pull += entry.pull;
-                    link.free += 1;
-                } else {
-                    link.left -= entry.pull * flow.level;
-                }
-                at = entry.next;
+            link.members = link.free;
+            if link.free > 0 {
+                self.heap.push(Reverse(candidate(number, link)));
             }
-            self.heap.push(Reverse(candidate(number, link)));
         }
         let mut floor = 0.0;
         while let Some(Reverse(next)) = self.heap.pop() {
@@ -498,6 +548,8 @@ impl FairShare {
                     other.left -= entry.pull * level;
                     other.pull -= entry.pull;
                     other.free -= 1;
+                    // Levels only rise.
+                    other.highest = level;
                 }
             }
         }
@@ -510,26 +562,12 @@ impl FairShare {
         for index in 0..self.region_links.len() {
             let number = self.region_links[index];
             let link = self.links[number as usize];
-            // Highest level of the region's flows on it, what all carry, and who
-            // among the others has most to lose.
-            let (mut highest, mut carried, mut others) = (0.0f64, 0.0, 0);
-            let mut at = link.head;
-            while at != NIL {
-                let entry = &self.entries[at as usize];
-                let flow = &self.flows[entry.flow as usize];
-                if flow.region == self.epoch && flow.fixed {
-                    highest = highest.max(flow.found);
-                    carried += entry.pull * flow.found;
-                } else {
-                    others += 1;
-                    carried += entry.pull * flow.level;
-                }
-                at = entry.next;
-            }
-            if others == 0 {
+            let slack = link.left > link.capacity * TOLERANCE;
+            let deserved = link.limits > 0 && (slack || link.highest > 0.0);
+            // Nobody else is on it, or has more than the region's flows, or is limited.
+            if link.uses == link.members || (link.full_at.is_infinite() && !deserved) {
                 continue;
             }
-            let slack = carried < link.capacity * (1.0 - TOLERANCE);
             let mut at = link.head;
             while at != NIL {
                 let Entry { flow: id, next, .. } = self.entries[at as usize];
@@ -540,7 +578,7 @@ impl FairShare {
                 }
                 let takes_too_much = flow.level > link.full_at * (1.0 + TOLERANCE);
                 let deserves_more = flow.bottleneck == number
-                    && (slack || highest > flow.level * (1.0 + TOLERANCE));
+                    && (slack || link.highest > flow.level * (1.0 + TOLERANCE));
                 if takes_too_much || deserves_more {
                     self.join(id);
                 }

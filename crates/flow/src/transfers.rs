@@ -70,6 +70,10 @@ pub struct Transfers {
     queue: Vec<u32>,
     begun: u64,
     settlings: u64,
+    /// Rates are brought up to date at multiples of this only, in ps; 1 is always.
+    interval: u64,
+    /// When they are next, if something has begun or ended.
+    due: Option<u64>,
     changed: Vec<FlowId>,
     /// Bytes that ended transfers have sent over each link.
     bytes: Vec<f64>,
@@ -78,6 +82,18 @@ pub struct Transfers {
 impl Transfers {
     /// Links of these capacities in bytes per picosecond, and nothing under way.
     pub fn new(capacities: impl IntoIterator<Item = f64>) -> Self {
+        Self::settling_every(Picoseconds(1), capacities)
+    }
+
+    /// As [`new`](Self::new), but rates are brought up to date at multiples of
+    /// `interval`, at least 1 ps, only: what begins has no rate until the next one,
+    /// what ends leaves its part of the links unused until then, and in between rates
+    /// are those that were fair at the last. All that begins and ends in an interval
+    /// costs one settling.
+    pub fn settling_every(
+        interval: Picoseconds,
+        capacities: impl IntoIterator<Item = f64>,
+    ) -> Self {
         let share = FairShare::new(capacities);
         Self {
             bytes: vec![0.0; share.links()],
@@ -88,6 +104,8 @@ impl Transfers {
             queue: Vec::new(),
             begun: 0,
             settlings: 0,
+            interval: interval.0.max(1),
+            due: None,
             changed: Vec::new(),
         }
     }
@@ -157,11 +175,13 @@ impl Transfers {
         self.transfers[transfer.index()].part = flow.0;
     }
 
-    /// When the next transfer will be through, if no rate changes before.
+    /// When the next transfer will be through, if no rate changes before, or when
+    /// rates are due to be [settled](Self::settle), if that comes first.
     pub fn next_end(&self) -> Option<Picoseconds> {
-        let first = self.queue.first()?;
-        let end = self.transfers[*first as usize].end;
-        (end != u64::MAX).then_some(Picoseconds(end))
+        let first = self.queue.first();
+        let end = first.map(|&first| self.transfers[first as usize].end);
+        let end = end.filter(|&end| end != u64::MAX);
+        [end, self.due].into_iter().flatten().min().map(Picoseconds)
     }
 
     /// Ends the first transfer that is through at `now`; call until it gives
@@ -216,8 +236,15 @@ impl Transfers {
         }
     }
 
-    /// Brings rates and ends up to date with all that began and ended at `now`.
+    /// Brings rates and ends up to date with all that began and ended until `now`,
+    /// if an interval begins; otherwise that is due when the next one does.
     pub fn settle(&mut self, now: Picoseconds) {
+        if !now.0.is_multiple_of(self.interval) {
+            let next = (now.0 / self.interval + 1).saturating_mul(self.interval);
+            self.due = self.share.is_unsettled().then_some(next);
+            return;
+        }
+        self.due = None;
         self.settlings += 1;
         let mut changed = std::mem::take(&mut self.changed);
         self.share.settle(&mut changed);

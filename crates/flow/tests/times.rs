@@ -14,7 +14,20 @@ fn over(links: &[u32]) -> Vec<Use> {
 
 /// Begins transfers of (start, bytes, links) and gives the end of each.
 fn ends(capacities: &[f64], plan: &[(u64, f64, Vec<u32>)]) -> (Vec<u64>, Transfers) {
-    let mut transfers = Transfers::new(capacities.iter().copied());
+    ends_of(Transfers::new(capacities.iter().copied()), plan)
+}
+
+/// The same with rates that are brought up to date at multiples of an interval.
+fn ends_with(interval: u64, capacities: &[f64], plan: &[(u64, f64, Vec<u32>)]) -> Vec<u64> {
+    let capacities = capacities.iter().copied();
+    ends_of(
+        Transfers::settling_every(Picoseconds(interval), capacities),
+        plan,
+    )
+    .0
+}
+
+fn ends_of(mut transfers: Transfers, plan: &[(u64, f64, Vec<u32>)]) -> (Vec<u64>, Transfers) {
     let mut order: Vec<usize> = (0..plan.len()).collect();
     order.sort_by_key(|&index| plan[index].0);
     let (mut order, mut owner, mut ends) =
@@ -47,6 +60,22 @@ fn two_that_share_a_link_take_twice_as_long_while_they_do() {
     // 400, which takes until 1600; then the second has 400 of 1000 left: 2000.
     let plan = [(0, 1000.0, vec![0]), (400, 1000.0, vec![0])];
     assert_eq!(ends(&[1.0], &plan).0, [1600, 2000]);
+}
+
+#[test]
+fn rates_change_at_multiples_of_the_interval_only() {
+    let plan = [(0, 1000.0, vec![0]), (430, 1000.0, vec![0])];
+    // The second has its half from 500 on, when 500 of the first are left: 1500. What that
+    // leaves is the second's at once, which has 500 to go: 2000.
+    assert_eq!(ends_with(100, &[1.0], &plan), [1500, 2000]);
+    // From 600 on; the first ends at 1400, and the second, with 600 to go, has its half
+    // until 1500 and all from there on: 1500 + 550.
+    assert_eq!(ends_with(300, &[1.0], &plan), [1400, 2050]);
+    // Begun together, between two multiples, they wait for the next and then share.
+    let together = [(10, 50.0, vec![0]), (20, 50.0, vec![0])];
+    assert_eq!(ends_with(100, &[1.0], &together), [200, 200]);
+    // Every picosecond is always.
+    assert_eq!(ends_with(1, &[1.0], &plan), ends(&[1.0], &plan).0);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use odonata_flow::{FlowConfig, FlowError, RouteError};
 use odonata_network::Topology;
 use odonata_sim::{EngineConfig, JobPlan, Measurement, Observer, Outcome};
+use odonata_units::Picoseconds;
 
 use crate::error::{Error, SpecError};
 use crate::routing::routing_spec;
@@ -16,6 +17,11 @@ const DEFAULT_PATHS: u32 = 8;
 pub(crate) fn check(scenario: &Scenario) -> Result<(), SpecError> {
     let simulation = &scenario.simulation;
     if simulation.engine == Engine::Packet {
+        if let Some(settle) = simulation.settle_ps {
+            let found = format!("{settle} ps");
+            let allowed = "only with engine = \"flow\"; packets have no rates";
+            return Err(SpecError::value("simulation.settle", found, allowed));
+        }
         return match simulation.paths {
             None => Ok(()),
             Some(paths) => Err(SpecError::value(
@@ -80,6 +86,7 @@ pub(crate) fn simulate(
     let config = FlowConfig {
         packet: config.packet,
         paths: scenario.simulation.paths.unwrap_or(DEFAULT_PATHS),
+        settle: Picoseconds(scenario.simulation.settle_ps.unwrap_or(1)),
         router: config.router,
         nic: config.nic,
         seed: config.seed,

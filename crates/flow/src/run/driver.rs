@@ -129,7 +129,7 @@ impl<'a> Driver<'a> {
             measurement,
             config,
             routes,
-            transfers: Transfers::new(LinkNumbers::capacities(topology)),
+            transfers: Transfers::settling_every(config.settle, LinkNumbers::capacities(topology)),
             events: BinaryHeap::new(),
             scheduled: 0,
             now: 0,

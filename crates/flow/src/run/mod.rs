@@ -23,6 +23,9 @@ pub struct FlowConfig {
     pub packet: Bytes,
     /// Paths drawn for a message at most, at least 1.
     pub paths: u32,
+    /// Rates are brought up to date at multiples of this, at least 1 ps, which is
+    /// always; see [`Transfers::settling_every`](crate::Transfers::settling_every).
+    pub settle: Picoseconds,
     /// Routers: their delay and way of switching make the latency of messages.
     pub router: RouterModel,
     /// Network interfaces.

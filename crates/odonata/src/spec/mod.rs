@@ -72,6 +72,11 @@ pub struct Simulation {
     /// With [`Engine::Flow`]: paths that a message is spread over at most; `None`:
     /// the default.
     pub paths: Option<u32>,
+    /// With [`Engine::Flow`]: rates are brought up to date at multiples of this only;
+    /// `None`: whenever a flow begins or ends. Left out where there is none, as
+    /// scenarios are known by their text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settle_ps: Option<u64>,
     /// Largest packet; messages are cut into packets of this size and a rest.
     pub packet_bytes: u64,
     /// Simulated time at which the run stops; `None`: when every job with a
@@ -97,6 +102,7 @@ impl Default for Simulation {
         Self {
             engine: Engine::Packet,
             paths: None,
+            settle_ps: None,
             packet_bytes: 4096,
             duration_ps: None,
             warmup_ps: 0,
