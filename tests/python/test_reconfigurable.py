@@ -50,7 +50,9 @@ def test_two_groups_of_a_job_have_all_circuits_between_them() -> None:
     assert result.jobs.column("mean_routers_visited").to_pylist()[0] < 4
 
 
-@pytest.mark.parametrize("steering", ["uniform", "min-max", "matching", "min-cost-flow", "birkhoff"])
+@pytest.mark.parametrize(
+    "steering", ["uniform", "min-max", "matching", "min-cost-flow", "birkhoff"]
+)
 def test_a_ring_of_groups_is_served_by_circuits_along_it(steering: str) -> None:
     """A plane of the grid in every group: with matched circuits, all 4 + 4 links of a group lead to
     its two neighbours, and no packet needs a third group."""

@@ -245,7 +245,7 @@ def test_defaults_of_the_engine_are_those_of_the_files() -> None:
 
 
 def test_an_option_left_at_its_default_leaves_no_trace_in_the_engines_form() -> None:
-    """Points of studies are known by this form, also those simulated before the option was there."""
+    """Points of studies are known by this form, older ones than the option among them."""
     usual = Routing(algorithm="par")
     assert usual == Routing(algorithm="par", per="packet")
     assert "per" not in usual.normalised()
