@@ -38,7 +38,6 @@ KEPT = DOCS / "studies" / "feng2023_network.csv"
 SHARE = (0.2, 0.7)
 #: What is compared with the first one.
 BASELINE, POLICY, CIRCUITS = "fixed links", "GRAP on fixed links", "GRAP, circuits"
-RANDOM = "fixed links, random nodes"
 TABLE = "GRAP, the paper's speed-ups"
 
 THETA_MACHINE = """
@@ -190,7 +189,7 @@ def simulate(
                 seed=draw,
                 machine=file,
                 injection=injection,
-                placement="random-node" if scheduled == RANDOM else "contiguous",
+                placement="contiguous",
             )
         schedule = odonata.schedule(
             log,
@@ -253,7 +252,7 @@ def compared(runs: Sequence[dict[str, str]]) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     order = {case.name: place for place, case in enumerate(CASES.values())}
     groups = {(r["log"], r["injection"], r["scheduled"]) for r in runs}
-    names = (BASELINE, RANDOM, POLICY, CIRCUITS, TABLE)
+    names = (BASELINE, POLICY, CIRCUITS, TABLE)
     for log, injection, scheduled in sorted(
         groups, key=lambda key: (order[key[0]], float(key[1]), names.index(key[2]))
     ):

@@ -4,6 +4,8 @@
 //! first packet of an input FIFO requests its output; an output grants one
 //! request when it is free, the input is free, and its buffer has room.
 
+use std::ops::Range;
+
 use odonata_network::Routing;
 use odonata_units::Bandwidth;
 
@@ -152,6 +154,26 @@ impl BoundedCrossbar {
         self.fifos[lane] = (first, last);
         let output = first_port + usize::from(packets[first as usize].out_port);
         self.request(output, lane - first_port * vcs, true);
+    }
+
+    /// Takes over the sides of a router's ports, whose FIFOs are in place. `false` if
+    /// an output is to wait for a FIFO that has no packet for it.
+    pub(super) fn restore_sides(
+        &mut self,
+        packets: &[Packet],
+        ports: Range<usize>,
+        vcs: usize,
+        sides: &[Side],
+    ) -> bool {
+        let fifos = &self.fifos[ports.start * vcs..ports.end * vcs];
+        let waits_in_order = |(output, side): (usize, &Side)| {
+            let fifo = fifos.get(side.short as usize).map(|fifo| fifo.0);
+            let first = fifo.and_then(|slot| packets.get(slot as usize));
+            side.short == NIL || first.is_some_and(|p| usize::from(p.out_port) == output)
+        };
+        let fit = sides.iter().enumerate().all(waits_in_order);
+        self.sides[ports].copy_from_slice(sides);
+        fit
     }
 
     fn request(&mut self, output: usize, fifo: usize, on: bool) {

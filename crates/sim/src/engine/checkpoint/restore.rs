@@ -4,7 +4,7 @@ use std::io::Read;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use odonata_network::Routing;
+use odonata_network::{Peer, Routing};
 use odonata_units::RouterId;
 use serde::de::DeserializeOwned;
 
@@ -265,7 +265,12 @@ fn restore_router<R: Routing, P: Probe>(
         }
     }
     if let Some(crossbar) = &mut partition.crossbar {
-        crossbar.sides[ports.clone()].copy_from_slice(&record.sides);
+        let hot = &partition.packets.hot;
+        if !crossbar.restore_sides(hot, ports.clone(), vcs, &record.sides) {
+            return Err(misfit(format!(
+                "an output of router {number} waits for a packet that is not there"
+            )));
+        }
     }
     for (bytes, saved) in occupancies.iter().zip(record.occupancy) {
         bytes.store(saved, Ordering::Relaxed);
@@ -440,7 +445,10 @@ fn insert<R: Routing, P: Probe>(
                 .topology
                 .ports_of(RouterId(router))
                 .nth(port)
-                .is_some_and(|port| shared.topology.class_of_port[port].0 == packet.upstream_class)
+                .is_some_and(|port| {
+                    shared.topology.class_of_port[port].0 == packet.upstream_class
+                        && shared.topology.peer[port] != Peer::Unconnected
+                })
     };
     let fits = usize::from(packet.job) < shared.jobs.len()
         && packet.size <= shared.packet
