@@ -254,14 +254,20 @@ class Router(Table):
     multiple of the fastest link of the router, at least 1."""
     output_buffer: PositiveSize | None = None
     """With a bounded crossbar: output buffer per virtual channel. Default: two packets."""
+    occupancy: Literal["buffered", "requests"] = "buffered"
+    """With a bounded crossbar, what routing sees of an output, besides what has been sent and not
+    credited: the bytes in its buffer, or also those in input queues that have chosen it."""
     arbitration: Literal["round-robin", "oldest-first"] = "round-robin"
     """Which of several waiting packets goes first: virtual channels take turns, or the packet
     that was created first."""
 
     @model_validator(mode="after")
-    def _credits_are_taken(self) -> Router:
+    def _fits_crossbar(self) -> Router:
         if self.credit_use == "crossbar" and self.crossbar == "ideal":
             raise problem("credit_use", '"crossbar"', '"link" with an ideal crossbar')
+        if self.occupancy == "requests" and self.crossbar == "ideal":
+            allowed = '"buffered" with an ideal crossbar, where all that waits counts'
+            raise problem("occupancy", '"requests"', allowed)
         return self
 
     def normalised(self) -> dict[str, Any]:
@@ -275,6 +281,8 @@ class Router(Table):
             "crossbar_speedup": None if self.crossbar == "ideal" else self.crossbar,
             "output_buffer_bytes": None if self.output_buffer is None else int(self.output_buffer),
             "arbitration": self.arbitration,
+            # Only where it differs: points of studies are known by this form.
+            **({} if self.occupancy == "buffered" else {"occupancy": self.occupancy}),
         }
 
 

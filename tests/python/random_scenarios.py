@@ -148,6 +148,7 @@ def _router(draw: random.Random) -> dict[str, Any]:
     if router["crossbar"] != "ideal":
         router["output_buffer"] = draw.choice(["4 KiB", "16 KiB"])
         router["credit_use"] = draw.choice(["link", "crossbar"])
+        router["occupancy"] = draw.choice(["buffered", "requests"])
     return router
 
 

@@ -5,8 +5,8 @@ use std::io::Read;
 use odonata_network::{LinkClass, Topology};
 use odonata_sim::{
     Arbitration, ArrivalRecords, CreditUse, Crossbar, Decisions, EngineConfig, InjectionOrder,
-    JobPlan, Measurement, MessageRecords, NicModel, Observer, Outcome, RouterModel, SimError,
-    Switching, run_any,
+    JobPlan, Measurement, MessageRecords, NicModel, Observer, OccupancyCount, Outcome, RouterModel,
+    SimError, Switching, run_any,
 };
 use odonata_units::{Bandwidth, Bytes, Picoseconds, RouterId};
 
@@ -289,6 +289,10 @@ pub(crate) fn engine_config(scenario: &Scenario) -> Result<EngineConfig, SpecErr
                             .unwrap_or(packet.saturating_mul(2)),
                     ),
                 },
+            },
+            occupancy: match router.occupancy {
+                spec::Occupancy::Buffered => OccupancyCount::Buffered,
+                spec::Occupancy::Requests => OccupancyCount::Requests,
             },
             arbitration: match router.arbitration {
                 spec::Arbitration::RoundRobin => Arbitration::RoundRobin,

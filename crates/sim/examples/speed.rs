@@ -11,7 +11,8 @@ use odonata_network::topology::{Arrangement, DragonflyLinks, DragonflySpec, Grou
 use odonata_network::{LinkClass, LinkKind};
 use odonata_sim::{
     Arbitration, CreditUse, Crossbar, Decisions, EngineConfig, InjectionOrder, JobLoad, JobPlan,
-    Measurement, MessageRecords, NicModel, Progress, Protocol, RouterModel, Switching, run,
+    Measurement, MessageRecords, NicModel, OccupancyCount, Progress, Protocol, RouterModel,
+    Switching, run,
 };
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
 
@@ -65,6 +66,7 @@ fn main() {
             delay: Picoseconds(40_000),
             credit_delay: Picoseconds(0),
             credit_use: CreditUse::Link,
+            occupancy: OccupancyCount::Buffered,
             switching: Switching::CutThrough { flit: Bytes(32) },
             crossbar: if std::env::var_os("BOUNDED").is_some() {
                 Crossbar::Bounded {

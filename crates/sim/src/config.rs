@@ -58,6 +58,18 @@ pub enum CreditUse {
     Crossbar,
 }
 
+/// Which packets in a router with a bounded crossbar count as occupancy of the
+/// output that they leave through, as routing algorithms see it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OccupancyCount {
+    /// Those in the output's buffer. What waits in input queues is not seen, so
+    /// that all of a burst may choose an output before any of it has got there.
+    #[default]
+    Buffered,
+    /// Those in input queues that have chosen the output as well.
+    Requests,
+}
+
 /// The router model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RouterModel {
@@ -71,6 +83,9 @@ pub struct RouterModel {
     pub switching: Switching,
     /// The switch inside.
     pub crossbar: Crossbar,
+    /// With a bounded crossbar, what counts as occupancy of an output; with an
+    /// ideal one all that waits does.
+    pub occupancy: OccupancyCount,
     /// Who goes first.
     pub arbitration: Arbitration,
 }

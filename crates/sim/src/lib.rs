@@ -10,7 +10,8 @@ mod outcome;
 
 pub use config::{
     Arbitration, ArrivalRecords, CreditUse, Crossbar, Decisions, EngineConfig, InjectionOrder,
-    JobLoad, JobPlan, Measurement, MessageRecords, NicModel, Protocol, RouterModel, Switching,
+    JobLoad, JobPlan, Measurement, MessageRecords, NicModel, OccupancyCount, Protocol, RouterModel,
+    Switching,
 };
 pub use engine::matching::{Arrived, Envelope, Matching, Posted, Wanted};
 pub use engine::timeline::TimelineCollector;

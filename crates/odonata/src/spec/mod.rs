@@ -19,8 +19,8 @@ pub use mpi::{Collectives, Mpi};
 pub use network::{
     Algorithm, Arbitration, Arrangement, Choice, CircuitSource, CodesModel, CodesNetwork,
     CrayXcFile, CreditUse, Crossbar, Dragonfly, DragonflyPlus, Family, FileNetwork, GroupWiring,
-    HopsWord, Injection, Kind, Link, MinimalLinks, Network, Nic, Per, ReconfigurableDragonfly,
-    Router, Routing, SpineArrangement, Steering, Switching, Via, Weights,
+    HopsWord, Injection, Kind, Link, MinimalLinks, Network, Nic, Occupancy, Per,
+    ReconfigurableDragonfly, Router, Routing, SpineArrangement, Steering, Switching, Via, Weights,
 };
 
 /// What is simulated: a network, the jobs on it, and what to record.

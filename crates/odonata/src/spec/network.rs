@@ -596,6 +596,9 @@ pub struct Router {
     pub crossbar_speedup: Option<f64>,
     /// With a bounded crossbar: output buffer per virtual channel; `None`: two packets.
     pub output_buffer_bytes: Option<u64>,
+    /// With a bounded crossbar: what counts as occupancy of an output.
+    #[serde(skip_serializing_if = "Occupancy::is_buffered")]
+    pub occupancy: Occupancy,
     /// Which of several waiting packets goes first.
     pub arbitration: Arbitration,
 }
@@ -611,6 +614,7 @@ impl Default for Router {
             flit_bytes: 32,
             crossbar_speedup: None,
             output_buffer_bytes: None,
+            occupancy: Occupancy::default(),
             arbitration: Arbitration::default(),
         }
     }
@@ -625,6 +629,24 @@ pub enum CreditUse {
     Link,
     /// When it starts through the bounded crossbar.
     Crossbar,
+}
+
+/// What routing sees as occupancy of an output behind a bounded crossbar.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Occupancy {
+    /// What waits in its buffer.
+    #[default]
+    Buffered,
+    /// What waits in input queues for it as well.
+    Requests,
+}
+
+impl Occupancy {
+    /// Whether it is the default, which the normal form leaves out.
+    fn is_buffered(&self) -> bool {
+        *self == Self::Buffered
+    }
 }
 
 /// How a packet passes through a router.

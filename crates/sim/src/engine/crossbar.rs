@@ -17,7 +17,7 @@ use super::packets::{NIL, Packet};
 use super::partition::Partition;
 use super::probe::Probe;
 use super::shared::Shared;
-use crate::config::{Arbitration, Crossbar};
+use crate::config::{Arbitration, Crossbar, OccupancyCount};
 
 /// Payloads of wake-up events: the link of a port is free (0), a node's
 /// interface (1), an input (2) or output (3) of the crossbar.
@@ -72,6 +72,8 @@ pub(super) struct BoundedCrossbar {
     words: usize,
     /// Rate of a crossbar port. Shape: routers.
     rate: Vec<Bandwidth>,
+    /// Whether packets in FIFOs count as occupancy of the output that they request.
+    counts_requests: bool,
 }
 
 impl BoundedCrossbar {
@@ -118,6 +120,7 @@ impl BoundedCrossbar {
             requests: vec![0; count * words],
             words,
             rate,
+            counts_requests: shared.config.router.occupancy == OccupancyCount::Requests,
         })
     }
 
@@ -213,6 +216,9 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
         let vc = usize::from(packet.route.vc);
         let output = first_port + usize::from(packet.out_port);
         let crossbar = self.crossbar.as_mut().expect("the crossbar is bounded");
+        if crossbar.counts_requests {
+            self.ports[output].queued += packet.size;
+        }
         let fifo = &mut crossbar.fifos[input * vcs + vc];
         if fifo.0 == NIL {
             *fifo = (slot, slot);
@@ -435,6 +441,10 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
         });
         packet.tail = packet.tail.max(end.saturating_sub(shared.delay + flit));
         packet.next = NIL;
+        if crossbar.counts_requests {
+            // It counts again as it enters the output's buffer.
+            self.ports[output].queued -= packet.size;
+        }
         crossbar.room[output * vcs + usize::from(packet.out_vc)] -= packet.size;
         if takes_credits {
             let lane = (output << self.lane_shift) + usize::from(packet.out_vc);

@@ -47,7 +47,8 @@ pub(super) struct Port {
     pub stall: u64,
     /// Packets sent since warm-up.
     pub packets: u32,
-    /// Bytes that wait for this port.
+    /// Bytes that wait for this port; with a bounded crossbar those in its output
+    /// buffer, and on request those in the FIFOs that request it.
     pub queued: u32,
     /// Bytes sent and not yet credited.
     pub downstream: u32,

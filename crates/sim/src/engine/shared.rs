@@ -5,7 +5,9 @@ use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bandwidth, NodeId, Picoseconds};
 
 use super::calendar::{MAX_PAYLOAD, MAX_RADIX, MAX_ROUTERS, MAX_WINDOW_SHIFT};
-use crate::config::{CreditUse, Crossbar, EngineConfig, JobLoad, JobPlan, Measurement, Switching};
+use crate::config::{
+    CreditUse, Crossbar, EngineConfig, JobLoad, JobPlan, Measurement, OccupancyCount, Switching,
+};
 use crate::error::SimError;
 
 /// Timing of a link class, ready for the hot path.
@@ -188,6 +190,15 @@ impl<'a> Shared<'a> {
                 "network.router.credit_use",
                 "\"crossbar\"",
                 "\"link\" with an ideal crossbar",
+            ));
+        }
+        if config.router.occupancy == OccupancyCount::Requests
+            && config.router.crossbar == Crossbar::Ideal
+        {
+            return Err(parameter(
+                "network.router.occupancy",
+                "\"requests\"",
+                "\"buffered\" with an ideal crossbar, where all that waits counts",
             ));
         }
         if topology.routers() > MAX_ROUTERS {

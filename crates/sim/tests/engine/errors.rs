@@ -8,8 +8,8 @@ use odonata_network::routing::{Algorithm, Hop, PacketRoute, RouterView, RoutingS
 use odonata_network::verify::verify;
 use odonata_network::{LinkKind, Routing, Topology, routing::AnyRouting};
 use odonata_sim::{
-    CreditUse, Crossbar, EngineConfig, JobLoad, JobPlan, Measurement, MessageRecords, SimError,
-    StuckPacket, Switching, run,
+    CreditUse, Crossbar, EngineConfig, JobLoad, JobPlan, Measurement, MessageRecords,
+    OccupancyCount, SimError, StuckPacket, Switching, run,
 };
 use odonata_units::{Bytes, GroupId, NodeId, Picoseconds, RankId, RouterId};
 
@@ -67,7 +67,7 @@ type Change = fn(&mut EngineConfig);
 
 #[test]
 fn parameters_of_the_engine() {
-    let changes: [(Change, &str, &str); 9] = [
+    let changes: [(Change, &str, &str); 10] = [
         (|c| c.packet = Bytes(0), "simulation.packet", "0 B"),
         (
             |c| c.packet = Bytes(1 << 26),
@@ -108,6 +108,11 @@ fn parameters_of_the_engine() {
             |c| c.router.credit_use = CreditUse::Crossbar,
             "network.router.credit_use",
             "\"crossbar\"",
+        ),
+        (
+            |c| c.router.occupancy = OccupancyCount::Requests,
+            "network.router.occupancy",
+            "\"requests\"",
         ),
     ];
     for (change, key, found) in changes {

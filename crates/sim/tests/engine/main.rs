@@ -12,6 +12,7 @@ mod dragonfly;
 mod errors;
 mod followed;
 mod memory;
+mod occupancy;
 mod own_routing;
 mod paced;
 mod properties;

@@ -16,8 +16,8 @@ use odonata_network::topology::{
 use odonata_network::{LinkKind, Topology};
 use odonata_sim::{
     Arbitration, ArrivalRecords, CreditUse, Crossbar, Decisions, EngineConfig, InjectionOrder,
-    JobLoad, JobPlan, Measurement, MessageRecords, Observer, Outcome, Progress, Protocol, SimError,
-    Switching,
+    JobLoad, JobPlan, Measurement, MessageRecords, Observer, OccupancyCount, Outcome, Progress,
+    Protocol, SimError, Switching,
 };
 use odonata_units::random::{Purpose, Stream, StreamKey};
 use odonata_units::{Bandwidth, Bytes, JobId, NodeId, Picoseconds, RankId, RouterId};
@@ -103,6 +103,7 @@ pub struct Scenario {
     pub switching: Switching,
     pub crossbar: Crossbar,
     pub credit_use: CreditUse,
+    pub occupancy: OccupancyCount,
     pub arbitration: Arbitration,
     pub injection: InjectionOrder,
     pub decisions: Decisions,
@@ -209,6 +210,7 @@ impl Scenario {
         engine.router.switching = self.switching;
         engine.router.crossbar = self.crossbar;
         engine.router.credit_use = self.credit_use;
+        engine.router.occupancy = self.occupancy;
         engine.router.arbitration = self.arbitration;
         engine.nic.injection = self.injection;
         engine.decisions = self.decisions;
@@ -573,7 +575,7 @@ fn rates() -> impl Strategy<Value = [u64; 3]> {
 fn models() -> impl Strategy<
     Value = (
         Switching,
-        (Crossbar, CreditUse),
+        (Crossbar, CreditUse, OccupancyCount),
         Arbitration,
         InjectionOrder,
         Decisions,
@@ -589,12 +591,12 @@ fn models() -> impl Strategy<
         output_buffer: Bytes(packets * 256),
     };
     let crossbar = prop_oneof![
-        2 => Just((Crossbar::Ideal, CreditUse::Link)),
-        1 => Just((bounded(1.0, 1), CreditUse::Link)),
-        1 => Just((bounded(1.5, 3), CreditUse::Link)),
-        1 => Just((bounded(2.0, 8), CreditUse::Link)),
-        1 => Just((bounded(1.0, 2), CreditUse::Crossbar)),
-        1 => Just((bounded(2.0, 8), CreditUse::Crossbar)),
+        2 => Just((Crossbar::Ideal, CreditUse::Link, OccupancyCount::Buffered)),
+        1 => Just((bounded(1.0, 1), CreditUse::Link, OccupancyCount::Buffered)),
+        1 => Just((bounded(1.5, 3), CreditUse::Link, OccupancyCount::Requests)),
+        1 => Just((bounded(2.0, 8), CreditUse::Link, OccupancyCount::Buffered)),
+        1 => Just((bounded(1.0, 2), CreditUse::Crossbar, OccupancyCount::Requests)),
+        1 => Just((bounded(2.0, 8), CreditUse::Crossbar, OccupancyCount::Buffered)),
     ];
     let arbitration = prop_oneof![
         Just(Arbitration::RoundRobin),
@@ -668,7 +670,8 @@ pub fn scenario(slow: bool) -> impl Strategy<Value = Scenario> {
                     routing.algorithm = Algorithm::Minimal;
                 }
                 let (rates, latencies, buffer, packet, credit, delay) = physical;
-                let (switching, (crossbar, credit_use), arbitration, injection, decisions) = models;
+                let (switching, inside, arbitration, injection, decisions) = models;
+                let (crossbar, credit_use, occupancy) = inside;
                 let learns = matches!(routing.algorithm, Algorithm::QAdaptive(_));
                 let (warmup, timeline_bin, every_nth, recorded) = measured;
                 Scenario {
@@ -681,6 +684,7 @@ pub fn scenario(slow: bool) -> impl Strategy<Value = Scenario> {
                     switching,
                     crossbar,
                     credit_use,
+                    occupancy,
                     arbitration,
                     injection,
                     decisions: if learns {

@@ -13,8 +13,8 @@ use odonata_network::topology::{
 use odonata_network::{LinkClass, LinkKind, Routing, Topology};
 use odonata_sim::{
     Arbitration, CreditUse, Crossbar, Decisions, EngineConfig, InjectionOrder, JobLoad, JobPlan,
-    Measurement, MessageRecords, NicModel, Observer, Outcome, Progress, Protocol, RouterModel,
-    SimError, Switching, run, run_any,
+    Measurement, MessageRecords, NicModel, Observer, OccupancyCount, Outcome, Progress, Protocol,
+    RouterModel, SimError, Switching, run, run_any,
 };
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
 
@@ -89,6 +89,7 @@ pub fn config() -> EngineConfig {
             delay: Picoseconds(40_000),
             credit_delay: Picoseconds(0),
             credit_use: CreditUse::Link,
+            occupancy: OccupancyCount::Buffered,
             switching: Switching::CutThrough { flit: Bytes(8) },
             crossbar: Crossbar::Ideal,
             arbitration: Arbitration::RoundRobin,
