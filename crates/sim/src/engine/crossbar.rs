@@ -16,7 +16,7 @@ use super::checkpoint::or_absent;
 use super::packets::{NIL, Packet};
 use super::partition::Partition;
 use super::probe::Probe;
-use super::shared::Shared;
+use super::shared::{Rate, Shared};
 use crate::config::{Arbitration, Crossbar, OccupancyCount};
 
 /// Payloads of wake-up events: the link of a port is free (0), a node's
@@ -71,7 +71,7 @@ pub(super) struct BoundedCrossbar {
     requests: Vec<u64>,
     words: usize,
     /// Rate of a crossbar port. Shape: routers.
-    rate: Vec<Bandwidth>,
+    rate: Vec<Rate>,
     /// Whether packets in FIFOs count as occupancy of the output that they request.
     counts_requests: bool,
 }
@@ -103,13 +103,15 @@ impl BoundedCrossbar {
                 let fastest = ports(router)
                     .map(|port| {
                         shared.classes[topology.class_of_port[port].index()]
+                            .rate
                             .bandwidth
                             .bytes_per_second()
                     })
                     .max()
                     .unwrap_or(1_000);
                 let rate = (fastest as f64 * speedup).round().min(1e15) as u64;
-                Bandwidth::new(rate).expect("at least as fast as a link")
+                let rate = Bandwidth::new(rate).expect("at least as fast as a link");
+                Rate::new(rate, u64::from(shared.packet), shared.flit.map(u64::from))
             })
             .collect();
         Some(Self {
@@ -423,22 +425,18 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
         queue.0 = packet.next;
         let following = queue.0;
         let rate = crossbar.rate[router as usize];
-        let mut end = now + rate.duration_of(u64::from(packet.size)).0.max(1);
+        let size = packet.size;
+        let mut end = now + rate.duration(size, shared.packet).max(1);
         if let Some(flit) = shared.flit {
-            end = end.max(
-                packet.tail + shared.delay + rate.duration_of(u64::from(flit.min(packet.size))).0,
-            );
+            end = end.max(packet.tail + shared.delay + rate.first_flit_duration(size, flit));
         }
         // The link will not end before the crossbar, nor before the tail's last
         // flit has arrived and gone out at the link's own rate; it adds delay and
         // flit to the tail, which have passed here already.
         let class = &shared.classes[self.ports[output].class as usize];
-        let flit = shared.flit.map_or(0, |flit| {
-            class
-                .bandwidth
-                .duration_of(u64::from(flit.min(packet.size)))
-                .0
-        });
+        let flit = shared
+            .flit
+            .map_or(0, |flit| class.rate.first_flit_duration(size, flit));
         packet.tail = packet.tail.max(end.saturating_sub(shared.delay + flit));
         packet.next = NIL;
         if crossbar.counts_requests {

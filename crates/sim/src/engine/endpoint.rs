@@ -334,9 +334,9 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
         interface.packets = sequence.wrapping_add(1);
         let state = &mut self.ports[port];
         let class = &shared.classes[state.class as usize];
-        let end = now + class.duration(size, self.packet);
+        let end = now + class.rate.duration(size, self.packet);
         let head = match self.flit {
-            Some(flit) => now + class.first_flit_duration(size, flit),
+            Some(flit) => now + class.rate.first_flit_duration(size, flit),
             None => end,
         };
         state.free_at = end;

@@ -369,7 +369,7 @@ fn finish<R: Routing, P: Probe>(
             let outcome = LinkOutcome {
                 bytes: port.bytes,
                 packets: u64::from(port.packets),
-                busy_ps: class.bandwidth.duration_of(port.bytes).0,
+                busy_ps: class.rate.bandwidth.duration_of(port.bytes).0,
                 stall_ps: port.stall,
             };
             if index < partition.router_ports {

@@ -1234,10 +1234,10 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
         let (latency, terminal) = (class.latency, class.terminal);
         let packet = &mut self.packets.hot[slot as usize];
         let size = packet.size;
-        let mut end = now + class.duration(size, self.packet);
+        let mut end = now + class.rate.duration(size, self.packet);
         let mut head = end;
         if let Some(flit) = self.flit {
-            let flit = class.first_flit_duration(size, flit);
+            let flit = class.rate.first_flit_duration(size, flit);
             head = now + flit;
             // A link that is faster than the one before waits for the tail.
             end = end.max(packet.tail + self.delay + flit);

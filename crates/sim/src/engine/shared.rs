@@ -13,19 +13,35 @@ use crate::error::SimError;
 /// Timing of a link class, ready for the hot path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Class {
-    pub bandwidth: Bandwidth,
+    pub rate: Rate,
     pub latency: u64,
     pub buffer: u32,
     pub terminal: bool,
     /// A channel with this many credits cannot run short of them within a window.
     pub margin: u32,
-    /// How long a whole packet takes.
-    pub packet_duration: u64,
-    /// How long the first flit of a packet of more than one takes.
-    pub flit_duration: u64,
 }
 
-impl Class {
+/// How fast packets pass: a bandwidth, and what nearly all of them take at it, as a
+/// division per packet shows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rate {
+    pub bandwidth: Bandwidth,
+    /// How long a whole packet takes.
+    packet_duration: u64,
+    /// How long the first flit of a packet of more than one takes.
+    flit_duration: u64,
+}
+
+impl Rate {
+    /// For packets of `packet` bytes in flits of `flit`, if they matter.
+    pub fn new(bandwidth: Bandwidth, packet: u64, flit: Option<u64>) -> Self {
+        Self {
+            bandwidth,
+            packet_duration: bandwidth.duration_of(packet).0,
+            flit_duration: bandwidth.duration_of(flit.unwrap_or(0)).0,
+        }
+    }
+
     /// How long `size` bytes take, where most packets are of `whole` bytes.
     #[inline(always)]
     pub fn duration(&self, size: u32, whole: u32) -> u64 {
@@ -222,15 +238,13 @@ impl<'a> Shared<'a> {
                 });
             }
             classes.push(Class {
-                bandwidth: class.bandwidth,
+                rate: Rate::new(class.bandwidth, packet, flit),
                 latency: class.latency.0,
                 buffer: u32::try_from(class.buffer.0).map_err(|_| {
                     parameter("network.links.*.buffer", class.buffer, "below 4 GiB")
                 })?,
                 terminal: class.kind == LinkKind::Terminal,
                 margin: 0,
-                packet_duration: class.bandwidth.duration_of(packet).0,
-                flit_duration: class.bandwidth.duration_of(flit.unwrap_or(0)).0,
             });
         }
         let mut attachment = Vec::with_capacity(topology.nodes());
@@ -366,7 +380,7 @@ impl<'a> Shared<'a> {
         let window = 1u64 << shared.window_shift();
         for class in &mut shared.classes {
             // What is sent in a window begins in it: one packet may reach beyond.
-            let rate = u128::from(class.bandwidth.bytes_per_second());
+            let rate = u128::from(class.rate.bandwidth.bytes_per_second());
             let sent = (rate * u128::from(window)).div_ceil(u128::from(Picoseconds::SECOND.0));
             class.margin = u32::try_from(sent + 2 * u128::from(packet)).unwrap_or(u32::MAX);
         }
@@ -410,7 +424,7 @@ impl<'a> Shared<'a> {
         let fastest = self
             .classes
             .iter()
-            .map(|class| class.packet_duration)
+            .map(|class| class.rate.packet_duration)
             .min()
             .unwrap_or(1)
             .max(1);
