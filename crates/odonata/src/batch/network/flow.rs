@@ -13,17 +13,17 @@ use odonata_flow::LinkNumbers;
 use odonata_flow::demands::{Demands, UserId};
 use odonata_flow::share::{LinkId, Use};
 use odonata_network::routing::{Algorithm, AnyRouting, RoutingSpec, minimal_routing};
-use odonata_scheduler::Seconds;
-use odonata_scheduler::batch::{Network, Seat};
+use odonata_scheduler::batch::Seat;
 use serde_json::{Value, json};
 
 use super::circuits::JobCircuits;
 use super::exits::Exits;
+use super::fallible::Fallible;
 use super::footprint::{Footprints, Loads, Sent};
 use super::jobs::Communication;
 use super::machine::{Allotment, SharedMachine, node_rate};
 use super::traffic::Traffic;
-use super::{Level, named_traffics, wrong};
+use super::{named_traffics, wrong};
 use crate::error::Error;
 use crate::spec::CircuitSource;
 
@@ -55,8 +55,6 @@ pub(super) struct FlowNetwork {
     users: BTreeMap<u32, UserId>,
     job_of: BTreeMap<UserId, u32>,
     changed: Vec<UserId>,
-    /// What could not be done since the last settling.
-    failure: Option<String>,
 }
 
 /// A link, and what a job puts on it by minimal routes and by detours.
@@ -125,43 +123,7 @@ impl FlowNetwork {
             users: BTreeMap::new(),
             job_of: BTreeMap::new(),
             changed: Vec::new(),
-            failure: None,
         })
-    }
-
-    /// Seats a job, sets its circuits, adds what it wants; seconds that it waits for
-    /// circuits.
-    fn try_begin(&mut self, job: u32, seat: &Seat<'_>) -> Result<f64, String> {
-        let group = self.allotment.group();
-        let nodes = self.allotment.seat(job, seat)?;
-        let communication = self.jobs[job as usize];
-        let traffic = communication
-            .traffic
-            .filter(|_| communication.share > 0.0 && nodes.len() > 1)
-            .map(|traffic| self.traffics[traffic as usize]);
-        let sent = traffic.map(|traffic| self.footprints.sent(traffic, nodes, group));
-        let (mut exits, mut delay) = (None, 0.0);
-        if let Some(circuits) = &mut self.circuits {
-            let mut groups: Vec<u32> = nodes
-                .iter()
-                .map(|&node| self.footprints.group_of(node).0)
-                .collect();
-            groups.sort_unstable();
-            groups.dedup();
-            if groups.len() > 1 {
-                let (links, until) = circuits.set(job, &groups, sent.as_ref())?;
-                (exits, delay) = (Some(links), until);
-                debug_assert_eq!(circuits.check(), Ok(()));
-            }
-        }
-        if let Some(sent) = sent {
-            let average = communication.share * self.rate;
-            let (uses, own) = self.wants(average, &sent, exits.as_ref())?;
-            let user = self.demands.add(uses, own);
-            self.users.insert(job, user);
-            self.job_of.insert(user, job);
-        }
-        Ok(delay)
     }
 
     /// What a job wants of the network: bytes per picosecond on each link on
@@ -251,21 +213,37 @@ fn merged(minimal: &Loads, detours: &Loads) -> Vec<Load> {
     }
 }
 
-impl Network for FlowNetwork {
-    fn begin(&mut self, job: u32, seat: &Seat<'_>, _: Seconds, _: Seconds) -> f64 {
-        match self.try_begin(job, seat) {
-            Ok(delay) => delay,
-            Err(reason) => {
-                self.failure.get_or_insert(reason);
-                0.0
+impl Fallible for FlowNetwork {
+    /// Seats a job, sets its circuits, adds what it wants; seconds that it waits for
+    /// circuits.
+    fn begin(&mut self, job: u32, seat: &Seat<'_>) -> Result<f64, String> {
+        let group = self.allotment.group();
+        let nodes = self.allotment.seat(job, seat)?;
+        let communication = self.jobs[job as usize];
+        let traffic = communication
+            .traffic_on(nodes.len())
+            .map(|traffic| self.traffics[traffic]);
+        let sent = traffic.map(|traffic| self.footprints.sent(traffic, nodes, group));
+        let (mut exits, mut delay) = (None, 0.0);
+        if let Some(circuits) = &mut self.circuits {
+            let groups = self.footprints.groups_of(nodes);
+            if groups.len() > 1 {
+                let (links, until) = circuits.set(job, &groups, sent.as_ref())?;
+                (exits, delay) = (Some(links), until);
+                debug_assert_eq!(circuits.check(), Ok(()));
             }
         }
+        if let Some(sent) = sent {
+            let average = communication.share * self.rate;
+            let (uses, own) = self.wants(average, &sent, exits.as_ref())?;
+            let user = self.demands.add(uses, own);
+            self.users.insert(job, user);
+            self.job_of.insert(user, job);
+        }
+        Ok(delay)
     }
 
-    fn end(&mut self, job: u32, _: Seconds) {
-        if let Err(reason) = self.allotment.leave(job) {
-            self.failure.get_or_insert(reason);
-        }
+    fn end(&mut self, job: u32) -> Result<(), String> {
         if let Some(circuits) = &mut self.circuits {
             circuits.release(job);
         }
@@ -273,25 +251,20 @@ impl Network for FlowNetwork {
             self.job_of.remove(&user);
             self.demands.remove(user);
         }
+        self.allotment.leave(job)
     }
 
-    fn settle(&mut self, _: Seconds, changed: &mut Vec<(u32, f64)>) -> Result<(), String> {
-        if let Some(failure) = self.failure.take() {
-            return Err(failure);
-        }
+    fn settle(&mut self, changed: &mut Vec<(u32, f64)>) -> Result<(), String> {
         self.demands.settle(&mut self.changed);
         for user in self.changed.drain(..) {
             if let Some(&job) = self.job_of.get(&user) {
-                let share = self.jobs[job as usize].share;
                 let part = self.demands.rate(user);
-                changed.push((job, 1.0 / (1.0 - share + share / part)));
+                changed.push((job, self.jobs[job as usize].speed(part)));
             }
         }
         Ok(())
     }
-}
 
-impl Level for FlowNetwork {
     fn report(&self) -> Value {
         match &self.circuits {
             None => Value::Null,

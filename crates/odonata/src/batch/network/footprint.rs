@@ -151,9 +151,14 @@ impl Footprints {
         self.routers_of.len()
     }
 
-    /// Group of each node.
-    pub(super) fn group_of(&self, node: NodeId) -> GroupId {
-        GroupId(self.group_of_router[self.router_of_node[node.index()] as usize])
+    /// Numbers of the groups in which `nodes` are, ascending.
+    pub(super) fn groups_of(&self, nodes: &[NodeId]) -> Vec<u32> {
+        let router_of = |node: &NodeId| self.router_of_node[node.index()] as usize;
+        let group_of = |node| self.group_of_router[router_of(node)];
+        let mut groups: Vec<u32> = nodes.iter().map(group_of).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        groups
     }
 
     /// The global links that do not change.
@@ -172,17 +177,13 @@ impl Footprints {
     /// [`Traffic::distances`].
     pub(super) fn sent(&mut self, traffic: Traffic, nodes: &[NodeId], group: usize) -> Sent {
         let mut sums = self.empty_sums();
-        let mut routers: Vec<u32> = vec![];
         let mut own: BTreeMap<u32, f64> = BTreeMap::new();
         for node in nodes {
             let router = self.router_of_node[node.index()];
             *own.entry(router).or_default() += 1.0;
             sums.add(self.numbers.node(*node).0, 1.0);
-            routers.push(self.group_of_router[router as usize]);
         }
-        let mut groups = routers;
-        groups.sort_unstable();
-        groups.dedup();
+        let groups = self.groups_of(nodes);
         let mut here: Vec<(u32, u32)> = own
             .keys()
             .map(|&router| {

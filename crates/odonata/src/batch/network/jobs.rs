@@ -47,6 +47,22 @@ pub(in crate::batch) struct Communication {
     pub traffic: Option<u32>,
 }
 
+impl Communication {
+    /// Number of the traffic that a job on so many nodes has, if it uses the network.
+    pub(super) fn traffic_on(&self, nodes: usize) -> Option<usize> {
+        let talks = self.share > 0.0 && nodes > 1;
+        self.traffic
+            .filter(|_| talks)
+            .map(|traffic| traffic as usize)
+    }
+
+    /// How fast the job goes on while it gets `part` of the rate at which it wants to
+    /// communicate; its speed in the log is 1.
+    pub(super) fn speed(&self, part: f64) -> f64 {
+        1.0 / (1.0 - self.share + self.share / part)
+    }
+}
+
 /// Classes of sizes with what jobs of them draw.
 pub(in crate::batch) struct MixTable<'a> {
     classes: &'a [MixSpec],

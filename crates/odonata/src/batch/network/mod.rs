@@ -3,6 +3,7 @@
 
 mod circuits;
 mod exits;
+mod fallible;
 mod flow;
 mod footprint;
 mod jobs;
@@ -19,6 +20,7 @@ use serde_json::Value;
 use super::modes::Mode;
 use crate::error::{Error, SpecError};
 use crate::spec;
+use fallible::FirstFailure;
 use flow::FlowNetwork;
 use jobs::communications;
 pub(super) use jobs::{Communication, MixTable};
@@ -159,15 +161,15 @@ impl Planned {
             LevelSpec::Flow(flow) => {
                 let injection = checked_injection(flow.injection)?;
                 let machine = SharedMachine::new(nodes, grap, spec.seed, flow)?;
-                Box::new(FlowNetwork::new(machine, &jobs, &traffics, injection)?)
+                let network = FlowNetwork::new(machine, &jobs, &traffics, injection)?;
+                Box::new(FirstFailure::of(network))
             }
             LevelSpec::Packet(packet) => {
                 let injection = checked_injection(packet.machine.injection)?;
                 let machine = SharedMachine::new(nodes, grap, spec.seed, &packet.machine)?;
                 let kinds = named_traffics(&traffics)?;
-                Box::new(PacketNetwork::new(
-                    machine, &jobs, kinds, injection, packet,
-                )?)
+                let network = PacketNetwork::new(machine, &jobs, kinds, injection, packet)?;
+                Box::new(FirstFailure::of(network))
             }
         };
         Ok(Self {

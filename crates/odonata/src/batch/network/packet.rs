@@ -15,8 +15,7 @@ use std::sync::Arc;
 use odonata_load::{Arrivals, OpenLoop, Partners, Pattern, Process, Turn};
 use odonata_network::Topology;
 use odonata_network::routing::{Algorithm, AnyRouting, RoutingSpec, minimal_routing};
-use odonata_scheduler::Seconds;
-use odonata_scheduler::batch::{Network, Seat};
+use odonata_scheduler::batch::Seat;
 use odonata_sim::{
     EngineConfig, JobLoad, JobPlan, Measurement, MessageRecords, Progress, Protocol, run_any,
 };
@@ -24,11 +23,12 @@ use odonata_units::{Bytes, NodeId, Picoseconds};
 use serde_json::{Value, json};
 
 use super::circuits::JobCircuits;
+use super::fallible::Fallible;
 use super::footprint::{Footprints, Sent};
 use super::jobs::Communication;
 use super::machine::{Allotment, SharedMachine, node_rate};
 use super::traffic::Traffic;
-use super::{Level, PacketSpec, Stretch, wrong};
+use super::{PacketSpec, Stretch, wrong};
 use crate::error::Error;
 use crate::run::engine_config;
 use crate::spec::{CircuitSource, Scenario};
@@ -75,7 +75,6 @@ pub(super) struct PacketNetwork {
     touched: bool,
     /// What has been seen of the same jobs before.
     known: BTreeMap<Vec<u64>, Vec<Seen>>,
-    failure: Option<String>,
 }
 
 /// The packet engine with everything that it needs for a window.
@@ -155,55 +154,7 @@ impl PacketNetwork {
             talkers: BTreeMap::new(),
             touched: false,
             known: BTreeMap::new(),
-            failure: None,
         })
-    }
-
-    fn try_begin(&mut self, job: u32, seat: &Seat<'_>) -> Result<f64, String> {
-        let communication = self.jobs[job as usize];
-        let group = self.allotment.group();
-        let nodes = self.allotment.seat(job, seat)?;
-        let traffic = communication
-            .traffic
-            .filter(|_| communication.share > 0.0 && nodes.len() > 1)
-            .map(|traffic| self.traffics[traffic as usize]);
-        let mut delay = 0.0;
-        if let Some((circuits, footprints)) = &mut self.circuits {
-            let mut groups: Vec<u32> = nodes
-                .iter()
-                .map(|&node| footprints.group_of(node).0)
-                .collect();
-            groups.sort_unstable();
-            groups.dedup();
-            if groups.len() > 1 {
-                let sent: Option<Sent> =
-                    traffic.map(|traffic| footprints.sent(traffic, nodes, group));
-                (_, delay) = circuits.set(job, &groups, sent.as_ref())?;
-                self.engine.rewire(circuits)?;
-            }
-        }
-        if let Some(traffic) = traffic {
-            let nodes = self.allotment.of(job).to_vec();
-            let share = communication.share;
-            let own = self.look(&[(traffic, &nodes, self.rate)])?[0].arrived;
-            let latency_ps = match self.stretch {
-                Stretch::Throughput => 0.0,
-                Stretch::Latency => {
-                    let average = self.rate * share * own;
-                    self.look(&[(traffic, &nodes, average)])?[0].latency_ps
-                }
-            };
-            let talker = Talker {
-                traffic,
-                share,
-                own,
-                latency_ps,
-                part: 1.0,
-            };
-            self.talkers.insert(job, talker);
-            self.touched = true;
-        }
-        Ok(delay)
     }
 
     /// What comes of these jobs' messages, from a window or from memory.
@@ -229,37 +180,6 @@ impl PacketNetwork {
         let seen = self.engine.window(senders)?;
         self.known.insert(key, seen.clone());
         Ok(seen)
-    }
-
-    fn try_settle(&mut self, changed: &mut Vec<(u32, f64)>) -> Result<(), String> {
-        if !std::mem::take(&mut self.touched) || self.talkers.is_empty() {
-            return Ok(());
-        }
-        let talking: Vec<(u32, Talker, Vec<NodeId>)> = (self.talkers.iter())
-            .map(|(&job, &talker)| (job, talker, self.allotment.of(job).to_vec()))
-            .collect();
-        let senders: Vec<Sender<'_>> = (talking.iter())
-            .map(|(_, talker, nodes)| {
-                let average = self.rate * talker.share * talker.own;
-                (talker.traffic, nodes.as_slice(), average)
-            })
-            .collect();
-        let seen = self.look(&senders)?;
-        for ((job, talker, _), seen) in talking.iter().zip(seen) {
-            let slower = match self.stretch {
-                Stretch::Throughput => 1.0,
-                Stretch::Latency => nearly_all(talker.latency_ps / seen.latency_ps),
-            };
-            let part = talker.own * seen.arrived.min(slower);
-            if let Some(kept) = self.talkers.get_mut(job)
-                && (part - kept.part).abs() > 1e-12
-            {
-                kept.part = part;
-                let share = talker.share;
-                changed.push((*job, 1.0 / (1.0 - share + share / part)));
-            }
-        }
-        Ok(())
     }
 }
 
@@ -348,36 +268,85 @@ impl Engine {
     }
 }
 
-impl Network for PacketNetwork {
-    fn begin(&mut self, job: u32, seat: &Seat<'_>, _: Seconds, _: Seconds) -> f64 {
-        match self.try_begin(job, seat) {
-            Ok(delay) => delay,
-            Err(reason) => {
-                self.failure.get_or_insert(reason);
-                0.0
+impl Fallible for PacketNetwork {
+    fn begin(&mut self, job: u32, seat: &Seat<'_>) -> Result<f64, String> {
+        let communication = self.jobs[job as usize];
+        let group = self.allotment.group();
+        let nodes = self.allotment.seat(job, seat)?;
+        let traffic = communication
+            .traffic_on(nodes.len())
+            .map(|traffic| self.traffics[traffic]);
+        let mut delay = 0.0;
+        if let Some((circuits, footprints)) = &mut self.circuits {
+            let groups = footprints.groups_of(nodes);
+            if groups.len() > 1 {
+                let sent: Option<Sent> =
+                    traffic.map(|traffic| footprints.sent(traffic, nodes, group));
+                (_, delay) = circuits.set(job, &groups, sent.as_ref())?;
+                self.engine.rewire(circuits)?;
             }
         }
+        if let Some(traffic) = traffic {
+            let nodes = self.allotment.of(job).to_vec();
+            let share = communication.share;
+            let own = self.look(&[(traffic, &nodes, self.rate)])?[0].arrived;
+            let latency_ps = match self.stretch {
+                Stretch::Throughput => 0.0,
+                Stretch::Latency => {
+                    let average = self.rate * share * own;
+                    self.look(&[(traffic, &nodes, average)])?[0].latency_ps
+                }
+            };
+            let talker = Talker {
+                traffic,
+                share,
+                own,
+                latency_ps,
+                part: 1.0,
+            };
+            self.talkers.insert(job, talker);
+            self.touched = true;
+        }
+        Ok(delay)
     }
 
-    fn end(&mut self, job: u32, _: Seconds) {
-        if let Err(reason) = self.allotment.leave(job) {
-            self.failure.get_or_insert(reason);
-        }
+    fn end(&mut self, job: u32) -> Result<(), String> {
         if let Some((circuits, _)) = &mut self.circuits {
             circuits.release(job);
         }
         self.touched |= self.talkers.remove(&job).is_some();
+        self.allotment.leave(job)
     }
 
-    fn settle(&mut self, _: Seconds, changed: &mut Vec<(u32, f64)>) -> Result<(), String> {
-        match self.failure.take() {
-            Some(failure) => Err(failure),
-            None => self.try_settle(changed),
+    fn settle(&mut self, changed: &mut Vec<(u32, f64)>) -> Result<(), String> {
+        if !std::mem::take(&mut self.touched) || self.talkers.is_empty() {
+            return Ok(());
         }
+        let talking: Vec<(u32, Talker, Vec<NodeId>)> = (self.talkers.iter())
+            .map(|(&job, &talker)| (job, talker, self.allotment.of(job).to_vec()))
+            .collect();
+        let senders: Vec<Sender<'_>> = (talking.iter())
+            .map(|(_, talker, nodes)| {
+                let average = self.rate * talker.share * talker.own;
+                (talker.traffic, nodes.as_slice(), average)
+            })
+            .collect();
+        let seen = self.look(&senders)?;
+        for ((job, talker, _), seen) in talking.iter().zip(seen) {
+            let slower = match self.stretch {
+                Stretch::Throughput => 1.0,
+                Stretch::Latency => nearly_all(talker.latency_ps / seen.latency_ps),
+            };
+            let part = talker.own * seen.arrived.min(slower);
+            if let Some(kept) = self.talkers.get_mut(job)
+                && (part - kept.part).abs() > 1e-12
+            {
+                kept.part = part;
+                changed.push((*job, self.jobs[*job as usize].speed(part)));
+            }
+        }
+        Ok(())
     }
-}
-
-impl Level for PacketNetwork {
     fn report(&self) -> Value {
         let mut told = json!({
             "windows": {"simulated": self.engine.windows, "reused": self.engine.reused},

@@ -1,0 +1,67 @@
+//! A network of which anything may fail, behind the scheduler's trait, which asks only
+//! when jobs settle.
+
+use odonata_scheduler::Seconds;
+use odonata_scheduler::batch::{Network, Seat};
+use serde_json::Value;
+
+use super::Level;
+
+/// A [`Network`] whose jobs may fail to begin and to end; errors say why.
+pub(super) trait Fallible {
+    /// Seats a job; seconds until it can run.
+    fn begin(&mut self, job: u32, seat: &Seat<'_>) -> Result<f64, String>;
+    /// A job has left.
+    fn end(&mut self, job: u32) -> Result<(), String>;
+    /// Whose speed has changed since the last time, and to what.
+    fn settle(&mut self, changed: &mut Vec<(u32, f64)>) -> Result<(), String>;
+    /// As [`Level::report`].
+    fn report(&self) -> Value;
+}
+
+/// Keeps the first failure since the last settling, and tells it there.
+pub(super) struct FirstFailure<N> {
+    network: N,
+    failure: Option<String>,
+}
+
+impl<N> FirstFailure<N> {
+    pub(super) fn of(network: N) -> Self {
+        Self {
+            network,
+            failure: None,
+        }
+    }
+
+    fn keep<T: Default>(&mut self, result: Result<T, String>) -> T {
+        result.unwrap_or_else(|reason| {
+            self.failure.get_or_insert(reason);
+            T::default()
+        })
+    }
+}
+
+impl<N: Fallible> Network for FirstFailure<N> {
+    fn begin(&mut self, job: u32, seat: &Seat<'_>, _: Seconds, _: Seconds) -> f64 {
+        let delay = self.network.begin(job, seat);
+        self.keep(delay)
+    }
+
+    fn end(&mut self, job: u32, _: Seconds) {
+        let left = self.network.end(job);
+        self.keep(left);
+    }
+
+    fn settle(&mut self, _: Seconds, changed: &mut Vec<(u32, f64)>) -> Result<(), String> {
+        match self.failure.take() {
+            Some(failure) => Err(failure),
+            None => self.network.settle(changed),
+        }
+    }
+}
+
+impl<N: Fallible> Level for FirstFailure<N> {
+    fn report(&self) -> Value {
+        self.network.report()
+    }
+}
