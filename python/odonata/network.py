@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -306,7 +307,7 @@ class Nic(Table):
         }
 
 
-class NetworkBase(Table):
+class NetworkBase(Table, ABC):
     """What every family of networks has."""
 
     default_routing: ClassVar[Algorithm] = "minimal"
@@ -320,9 +321,9 @@ class NetworkBase(Table):
     Default: `minimal` where the network has groups, else `shortest-path`; `tago` on a
     reconfigurable dragonfly with all-to-all groups."""
 
+    @abstractmethod
     def topology(self, directory: Path) -> dict[str, Any]:
         """The engine's form of what is wired; files are found relative to `directory`."""
-        raise NotImplementedError
 
     def link_classes(self) -> dict[str, Any]:
         """The engine's form of the link classes."""
@@ -343,24 +344,17 @@ class NetworkBase(Table):
         }
 
 
-class Dragonfly(NetworkBase):
-    """A dragonfly: groups of routers, groups connected to each other directly (Kim et al. 2008)."""
+class GroupsOfRouters(NetworkBase):
+    """Families whose groups are wired inside like those of a dragonfly."""
 
-    family: Literal["dragonfly"] = "dragonfly"
-    """The family."""
     p: Count
     """Nodes per router."""
-    a: Count
+    a: Count | None = None
     """Routers per group."""
-    h: Count
+    h: Count | None = None
     """Global links per router."""
     g: Count | None = None
-    """Groups, at most a·h + 1. Default: a·h + 1, one link between every two groups."""
-    arrangement: Literal["absolute", "relative", "circulant", "custom"] = "absolute"
-    """Which router of a group holds the link to which other group (Hastings et al. 2015);
-    `custom` reads it from `arrangement_file`."""
-    arrangement_file: str | None = None
-    """With `arrangement = "custom"`: file with the global links, relative to the scenario."""
+    """Groups."""
     group: Literal["all-to-all", "cray-xc"] = "all-to-all"
     """Wiring within a group: every router to every other, or a Cray XC grid whose rows and
     columns are each all-to-all."""
@@ -372,6 +366,71 @@ class Dragonfly(NetworkBase):
     """With `group = "cray-xc"`: parallel links between two routers of a row. Default: 1."""
     column_links: Count | None = None
     """With `group = "cray-xc"`: parallel links between two routers of a column. Default: 1."""
+
+    def is_grid(self) -> bool:
+        """Whether groups are grids rather than all-to-all."""
+        return self.group == "cray-xc"
+
+    def check_groups(self, *, told_elsewhere: bool = False) -> None:
+        """Whether the keys of a grid are there where groups are one, and no others' links.
+
+        `told_elsewhere`: a file tells rows and columns.
+
+        Raises:
+            PydanticCustomError: What is missing or too much.
+        """
+        grid = self.group == "cray-xc"
+        for key in () if told_elsewhere else ("rows", "columns"):
+            requires(self, key, when=grid, why='group = "cray-xc"')
+        for key in () if grid else ("row_links", "column_links"):
+            requires(self, key, when=False, why='group = "cray-xc"')
+        unused = self._unused_links()
+        links: Links = self.links  # type: ignore[attr-defined]
+        for key in unused:
+            if key in links.model_fields_set:
+                kind = "grids" if self.is_grid() else "all-to-all"
+                used = "green, black" if self.is_grid() else "local"
+                raise problem(
+                    f"links.{key}",
+                    f"`{key}` where groups are {kind}",
+                    f"terminal, {used}, global",
+                )
+
+    def wiring_within(self) -> dict[str, Any]:
+        """The engine's form of what is wired within groups."""
+        return {
+            "group": self.group,
+            "rows": self.rows,
+            "columns": self.columns,
+            "row_links": self.row_links or 1,
+            "column_links": self.column_links or 1,
+        }
+
+    def link_classes(self) -> dict[str, Any]:
+        """The engine's form of the link classes that these groups have."""
+        unused = self._unused_links()
+        return {k: v for k, v in super().link_classes().items() if k not in unused}
+
+    def _unused_links(self) -> tuple[str, ...]:
+        return ("local",) if self.is_grid() else ("green", "black")
+
+
+class Dragonfly(GroupsOfRouters):
+    """A dragonfly: groups of routers, groups connected to each other directly (Kim et al. 2008)."""
+
+    family: Literal["dragonfly"] = "dragonfly"
+    """The family."""
+    a: Count
+    """Routers per group."""
+    h: Count
+    """Global links per router."""
+    g: Count | None = None
+    """Groups, at most a·h + 1. Default: a·h + 1, one link between every two groups."""
+    arrangement: Literal["absolute", "relative", "circulant", "custom"] = "absolute"
+    """Which router of a group holds the link to which other group (Hastings et al. 2015);
+    `custom` reads it from `arrangement_file`."""
+    arrangement_file: str | None = None
+    """With `arrangement = "custom"`: file with the global links, relative to the scenario."""
     links: DragonflyLinks = Field(default_factory=DragonflyLinks)
     """Link classes."""
 
@@ -379,16 +438,7 @@ class Dragonfly(NetworkBase):
     def _consistent(self) -> Dragonfly:
         custom = self.arrangement == "custom"
         requires(self, "arrangement_file", when=custom, why='arrangement = "custom"')
-        grid = self.group == "cray-xc"
-        for key in ("rows", "columns"):
-            requires(self, key, when=grid, why='group = "cray-xc"')
-        for key in ("row_links", "column_links"):
-            if not grid:
-                requires(self, key, when=False, why='group = "cray-xc"')
-        for key in ("green", "black") if not grid else ("local",):
-            if key in self.links.model_fields_set:
-                wanted = "terminal, green, black, global" if grid else "terminal, local, global"
-                raise problem(f"links.{key}", f'`{key}` with group = "{self.group}"', wanted)
+        self.check_groups()
         return self
 
     def topology(self, directory: Path) -> dict[str, Any]:
@@ -402,17 +452,8 @@ class Dragonfly(NetworkBase):
             "g": self.g,
             "arrangement": self.arrangement,
             "arrangement_file": None if file is None else str(directory / file),
-            "group": self.group,
-            "rows": self.rows,
-            "columns": self.columns,
-            "row_links": self.row_links or 1,
-            "column_links": self.column_links or 1,
+            **self.wiring_within(),
         }
-
-    def link_classes(self) -> dict[str, Any]:
-        """The engine's form of the link classes that this dragonfly has."""
-        unused = ("local",) if self.group == "cray-xc" else ("green", "black")
-        return {k: v for k, v in self.links.normalised().items() if k not in unused}
 
 
 class DragonflyPlusLinks(Links):
@@ -463,10 +504,6 @@ class DragonflyPlus(NetworkBase):
         }
 
 
-#: Link classes where groups are all-to-all.
-_ALL_TO_ALL = "terminal, local, global"
-
-
 class ReconfigurableLinks(Links):
     """Link classes of a reconfigurable dragonfly."""
 
@@ -480,7 +517,7 @@ class ReconfigurableLinks(Links):
     """Circuits: from group to group through an optical switch."""
 
 
-class ReconfigurableDragonfly(NetworkBase):
+class ReconfigurableDragonfly(GroupsOfRouters):
     """A dragonfly whose global links lead to optical switches (Feng et al. 2023).
 
     Circuits through the switches decide which groups are joined.
@@ -490,25 +527,12 @@ class ReconfigurableDragonfly(NetworkBase):
 
     family: Literal["reconfigurable-dragonfly"] = "reconfigurable-dragonfly"
     """The family."""
-    p: Count
-    """Nodes per router."""
     a: Count | None = None
     """Routers per group. Needed without `wiring_file`."""
     h: Count | None = None
     """Global links per router. Needed without `wiring_file`."""
     g: Count | None = None
     """Groups. Needed without `wiring_file`, otherwise by default as many as that lists."""
-    group: Literal["all-to-all", "cray-xc"] = "all-to-all"
-    """Wiring within a group: every router to every other, or a Cray XC grid whose rows and
-    columns are each all-to-all."""
-    rows: Count | None = None
-    """With `group = "cray-xc"`: rows of a group; rows × columns = a."""
-    columns: Count | None = None
-    """With `group = "cray-xc"`: columns of a group."""
-    row_links: Count | None = None
-    """With `group = "cray-xc"`: parallel links between two routers of a row. Default: 1."""
-    column_links: Count | None = None
-    """With `group = "cray-xc"`: parallel links between two routers of a column. Default: 1."""
     wiring_file: str | None = None
     """Link list of a Cray XC (as of family `cray-xc-file`), relative to the scenario, whose groups
     these are: their links inside, and the global ports of their routers, which lead to the
@@ -537,22 +561,13 @@ class ReconfigurableDragonfly(NetworkBase):
     def _consistent(self) -> ReconfigurableDragonfly:
         listed = self.circuits == "file"
         requires(self, "circuits_file", when=listed, why='circuits = "file"')
-        grid = self.group == "cray-xc"
         if self.wiring_file is not None:
             for key in ("a", "h", "rows", "columns", "row_links", "column_links"):
                 requires(self, key, when=False, why="no `wiring_file`, which tells it")
         else:
             for key in ("a", "h", "g"):
                 requires(self, key, when=True, why="there is no `wiring_file` that tells it")
-            for key in ("rows", "columns"):
-                requires(self, key, when=grid, why='group = "cray-xc"')
-        if not grid:
-            for key in ("row_links", "column_links"):
-                requires(self, key, when=False, why='group = "cray-xc"')
-        for key in ("local",) if self._is_grid() else ("green", "black"):
-            if key in self.links.model_fields_set:
-                wanted = "terminal, green, black, global" if self._is_grid() else _ALL_TO_ALL
-                raise problem(f"links.{key}", f"`{key}`", f"{wanted} with these groups")
+        self.check_groups(told_elsewhere=self.wiring_file is not None)
         if self.steering != "uniform" and self.circuits != "jobs":
             raise problem("steering", f'"{self.steering}"', 'nothing, or circuits = "jobs"')
         return self
@@ -566,11 +581,7 @@ class ReconfigurableDragonfly(NetworkBase):
             "a": self.a or 0,
             "h": self.h or 0,
             "g": self.g or 0,
-            "group": self.group,
-            "rows": self.rows,
-            "columns": self.columns,
-            "row_links": self.row_links or 1,
-            "column_links": self.column_links or 1,
+            **self.wiring_within(),
             "wiring_file": None if wiring is None else str(directory / wiring),
             "links_per_switch": self.links_per_switch,
             "switch_ports": self.switch_ports,
@@ -579,17 +590,13 @@ class ReconfigurableDragonfly(NetworkBase):
             "steering": self.steering,
         }
 
-    def _is_grid(self) -> bool:
-        return self.group == "cray-xc" or self.wiring_file is not None
-
-    def link_classes(self) -> dict[str, Any]:
-        """The engine's form of the link classes that these groups have."""
-        unused = ("local",) if self._is_grid() else ("green", "black")
-        return {k: v for k, v in self.links.normalised().items() if k not in unused}
+    def is_grid(self) -> bool:
+        """Whether groups are grids rather than all-to-all: those of a link list are."""
+        return super().is_grid() or self.wiring_file is not None
 
     def normalised(self, directory: Path) -> dict[str, Any]:
         """The engine's form."""
-        if self.routing is None and self._is_grid():
+        if self.routing is None and self.is_grid():
             # TAGO knows all-to-all groups only.
             return self.model_copy(update={"routing": "minimal"}).normalised(directory)
         return super().normalised(directory)
