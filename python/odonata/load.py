@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, Tag, ValidationError, model_validator
+from pydantic import Field, Tag, ValidationError, model_validator
 
 from odonata.application import (
     Amg,
@@ -27,6 +27,7 @@ from odonata.model import (
     Count,
     Delay,
     Index,
+    Numbers,
     PositiveDuration,
     PositiveSize,
     Table,
@@ -35,6 +36,7 @@ from odonata.model import (
     is_list,
     is_table,
     is_text,
+    numbers,
     tag,
 )
 from odonata.problem import problem, problems, requires
@@ -546,29 +548,6 @@ Policy = Literal[
     "random-router",
     "random-group",
 ]
-_MOST_GROUPS = 1 << 20
-
-
-def _group_numbers(text: str) -> list[int]:
-    """The numbers of a text such as ``0, 3-8``.
-
-    Raises:
-        PydanticCustomError: If it is none.
-    """
-    numbers: list[int] = []
-    for part in text.split(","):
-        first, dash, last = (word.strip() for word in part.partition("-"))
-        ends = [first, last] if dash else [first]
-        low, high = ends[0], ends[-1]
-        if not all(end.isdecimal() for end in ends) or not int(low) <= int(high) < _MOST_GROUPS:
-            raise problem("", f'"{text}"', 'groups such as "3-8" or "0, 2, 5-7"')
-        numbers.extend(range(int(low), int(high) + 1))
-    return numbers
-
-
-def _checked_groups(text: str) -> str:
-    _group_numbers(text)
-    return text
 
 
 class PlacementTable(Table):
@@ -576,14 +555,7 @@ class PlacementTable(Table):
 
     policy: Policy = "contiguous"
     """Which of their free nodes the job gets, as its name alone would say of all groups."""
-    groups: (
-        Annotated[
-            Annotated[list[Index], Field(min_length=1), Tag(tag("a list of groups"))]
-            | Annotated[str, AfterValidator(_checked_groups), Tag(tag('a text such as "3-8"'))],
-            by_form({"a list of groups": is_list, 'a text such as "3-8"': is_text}),
-        ]
-        | None
-    ) = None
+    groups: Numbers | None = None
     """Groups whose nodes it may get: numbers from 0, as a list or a text such as `"0, 3-8"`. Not
     with `grap`."""
     mode: Literal["adaptive", "minimal-balance", "custom-balance", "custom"] | None = None
@@ -608,7 +580,7 @@ class PlacementTable(Table):
 
     def group_numbers(self) -> list[int] | None:
         """The groups, as numbers; none if the policy looks at all of them."""
-        return _group_numbers(self.groups) if isinstance(self.groups, str) else self.groups
+        return None if self.groups is None else numbers(self.groups)
 
     def normalised(self) -> dict[str, Any]:
         """The engine's form of the policy."""

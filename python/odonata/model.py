@@ -11,11 +11,12 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
+    Tag,
     ValidationError,
 )
 
 from odonata.errors import ScenarioError
-from odonata.problem import problems
+from odonata.problem import problem, problems
 from odonata.units import (
     Duration,
     FlopRate,
@@ -146,3 +147,39 @@ def is_list(value: Any) -> bool:
 def is_table(value: Any) -> bool:
     """Whether a value is a table or an object made from one."""
     return isinstance(value, (dict, Table))
+
+
+#: No number of a router or group in a text is larger, so that no range takes all memory.
+_MOST_NUMBERS = 1 << 20
+
+
+def numbers(given: list[int] | str) -> list[int]:
+    """The numbers of a list, or of a text such as ``0, 3-8``.
+
+    Raises:
+        PydanticCustomError: If the text is none.
+    """
+    if not isinstance(given, str):
+        return given
+    found: list[int] = []
+    for part in given.split(","):
+        first, dash, last = (word.strip() for word in part.partition("-"))
+        ends = [first, last] if dash else [first]
+        low, high = ends[0], ends[-1]
+        if not all(end.isdecimal() for end in ends) or not int(low) <= int(high) < _MOST_NUMBERS:
+            raise problem("", f'"{given}"', 'numbers such as "3-8" or "0, 2, 5-7"')
+        found.extend(range(int(low), int(high) + 1))
+    return found
+
+
+def _checked_numbers(text: str) -> str:
+    numbers(text)
+    return text
+
+
+#: Numbers of groups or routers, from zero: a list, or a text with ranges; see :func:`numbers`.
+Numbers = Annotated[
+    Annotated[list[Index], Field(min_length=1), Tag(tag("a list of numbers"))]
+    | Annotated[str, AfterValidator(_checked_numbers), Tag(tag('a text such as "3-8"'))],
+    by_form({"a list of numbers": is_list, 'a text such as "3-8"': is_text}),
+]

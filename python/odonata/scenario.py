@@ -38,7 +38,7 @@ from odonata.model import (
     Bandwidth,
     Count,
     Delay,
-    Index,
+    Numbers,
     PositiveDuration,
     PositiveSize,
     Precision,
@@ -47,6 +47,7 @@ from odonata.model import (
     is_number,
     is_table,
     is_text,
+    numbers,
     tag,
 )
 from odonata.network import Network
@@ -178,10 +179,11 @@ class Arrivals(Table):
 
     interval: PositiveDuration
     """Length of an interval."""
-    routers: Annotated[list[Index], Field(min_length=1)] | None = None
-    """At these routers. Default: at all of `groups`."""
-    groups: Annotated[list[Index], Field(min_length=1)] | None = None
-    """At all routers of these groups. Default: of all groups."""
+    routers: Numbers | None = None
+    """At these routers, numbered from 0: a list or a text such as `"0, 3-8"`. Default: at all of
+    `groups`."""
+    groups: Numbers | None = None
+    """At all routers of these groups, as a list or a text. Default: of all groups."""
     links: Annotated[list[str], Field(min_length=1)] | None = None
     """Over links of these classes or kinds (`terminal`, `local`, `global`). Default: any."""
 
@@ -195,8 +197,8 @@ class Arrivals(Table):
         """The engine's form."""
         return {
             "interval_ps": int(self.interval),
-            "routers": self.routers,
-            "groups": self.groups,
+            "routers": None if self.routers is None else numbers(self.routers),
+            "groups": None if self.groups is None else numbers(self.groups),
             "links": self.links,
         }
 

@@ -205,7 +205,7 @@ def attributed(threads: int = 1) -> Result:
         simulation={"duration": "40 us", "warmup": "5 us"},
         record={
             "attribution": True,
-            "arrivals": {"interval": "10 us", "groups": [3], "links": ["global"]},
+            "arrivals": {"interval": "10 us", "groups": "3", "links": ["global"]},
         },
     )
     return run(what, threads=threads)
