@@ -1,0 +1,415 @@
+//! A packet at a router: it arrives, is routed, waits, and leaves over a link.
+
+use std::marker::PhantomData;
+
+use odonata_network::Routing;
+use odonata_units::RouterId;
+
+use super::view::{View, no_such_output};
+use super::{LESSON, NEVER, Partition};
+use crate::config::Arbitration;
+use crate::engine::calendar::{Event, Kind, PackedEvent};
+use crate::engine::memory::prefetch_to_write;
+use crate::engine::packets::{NIL, Packet, UNROUTED};
+use crate::engine::probe::{Departure, Probe};
+use crate::engine::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT};
+
+/// Bytes that a credit event returns.
+#[inline(always)]
+pub(super) fn credit_size<P: Probe>(payload: u32) -> u32 {
+    payload & ((1 << P::CREDIT_SIZE_BITS) - 1)
+}
+
+impl<R: Routing, P: Probe> Partition<'_, R, P> {
+    /// Takes a credit at its time.
+    pub(super) fn credit(&mut self, first_port: usize, event: PackedEvent) {
+        let port = self.creditor(first_port, event);
+        let payload = event.payload();
+        let vc = (payload >> CREDIT_VC_SHIFT) as usize;
+        if P::ON {
+            let now = self.window_start + event.offset();
+            self.probe.credited(self.link(port), vc as u8, payload, now);
+        }
+        self.lanes[(port << self.lane_shift) + vc].credits += credit_size::<P>(payload);
+        self.ports[port].downstream -= credit_size::<P>(payload);
+        if self.ports[port].stalled_since != NEVER {
+            self.touch(port);
+        }
+        if self.credits_at_crossbar && port < self.router_ports {
+            self.touch_crossbar(port);
+        }
+    }
+
+    /// A packet requests its output. `alone`: no other event of this router
+    /// happens at the same time, so that it may leave at once.
+    #[inline(always)]
+    pub(super) fn arrive(
+        &mut self,
+        router: u32,
+        first_port: usize,
+        input: usize,
+        event: PackedEvent,
+        early: &[PackedEvent],
+        alone: bool,
+    ) {
+        let slot = event.payload();
+        let now = self.window_start + event.offset();
+        let packet = &mut self.packets.hot[slot as usize];
+        if packet.out_port == UNROUTED && !(self.followed.is_some() && self.follow(router, slot)) {
+            let packet = &mut self.packets.hot[slot as usize];
+            let view = View {
+                ports: &self.ports[first_port..self.router_ports],
+                early,
+                offset: event.offset(),
+                snapshot: self.snapshot,
+                key: self.shared.routing_key,
+                entity: 0,
+                counter: 0,
+                now,
+                memory: match R::LEARNS {
+                    true => &self.memories[router as usize],
+                    false => &[],
+                },
+                source: 0,
+                lesson: None,
+                probe: PhantomData::<P>,
+            };
+            let lesson = view.route(self.routing, self.base_router + router, packet);
+            if R::LEARNS
+                && let Some(lesson) = lesson
+            {
+                self.teach_upstream(slot, lesson, now);
+            }
+            if self.followed.is_some() {
+                self.lead(router, slot);
+            }
+        }
+        let packet = &self.packets.hot[slot as usize];
+        let (size, out_port, vc) = (packet.size, packet.out_port, packet.out_vc);
+        if first_port + usize::from(out_port) >= self.end_port
+            || usize::from(vc) >> self.lane_shift != 0
+        {
+            no_such_output(self.base_router + router, out_port, vc);
+        }
+        if P::ON {
+            let (job, port) = (packet.job, first_port + usize::from(out_port));
+            self.probe.wait(self.link(port), vc, job, now);
+        }
+        if self.crossbar.is_some() {
+            self.enter_fifo(first_port, input, slot);
+            return;
+        }
+        let port = first_port + usize::from(out_port);
+        let lane = (port << self.lane_shift) + usize::from(vc);
+        let state = &mut self.ports[port];
+        // One branch for all, as each by itself is unpredictable.
+        let at_once = alone
+            & (state.waiting == 0)
+            & (state.free_at <= now)
+            & (self.lanes[lane].credits >= size);
+        if at_once {
+            state.served = vc;
+            self.transmit(router, first_port, port, lane, slot, now);
+            return;
+        }
+        self.enter_output_queue(port, slot);
+        let state = &mut self.ports[port];
+        if state.free_at > now {
+            if !state.wake {
+                state.wake = true;
+                let event = Event::new(state.free_at, router, Kind::Wake, u32::from(out_port), 0);
+                self.schedule(event);
+            }
+        } else if alone {
+            self.try_send(router, first_port, port, now);
+        } else {
+            self.touch(port);
+        }
+    }
+
+    /// Sends a lesson back over the link by which a packet has come, if that leads
+    /// to a router.
+    fn teach_upstream(&mut self, slot: u32, lesson: u32, now: u64) {
+        let packet = &self.packets.hot[slot as usize];
+        let class = &self.classes[packet.upstream_class as usize];
+        if class.terminal {
+            return;
+        }
+        let (time, payload) = (now + class.latency, LESSON | lesson);
+        let (router, port) = (packet.upstream_router, u32::from(packet.upstream_port));
+        self.send_back(Kind::Wake, router, port, time, payload);
+    }
+
+    /// Changes what the routing algorithm keeps for a router of this partition.
+    pub(super) fn learn(&mut self, router: u32, port: u16, lesson: u32) {
+        let at = RouterId(self.base_router + router);
+        let memory = &mut self.memories[router as usize];
+        self.routing.learn(at, memory, port, lesson);
+    }
+
+    /// A packet joins those that wait for the link of a port.
+    #[inline(always)]
+    pub(in crate::engine) fn enter_output_queue(&mut self, port: usize, slot: u32) {
+        let packet = &mut self.packets.hot[slot as usize];
+        packet.next = NIL;
+        let vc = usize::from(packet.out_vc);
+        let state = &mut self.ports[port];
+        state.queued += packet.size;
+        state.waiting |= 1 << vc;
+        let lane = &mut self.lanes[(port << self.lane_shift) + vc];
+        if lane.head == NIL {
+            lane.head = slot;
+        } else {
+            self.packets.hot[lane.tail as usize].next = slot;
+        }
+        lane.tail = slot;
+    }
+
+    /// Sends the next packet that waits for `port`, if the link is free and one
+    /// has credits.
+    pub(in crate::engine) fn try_send(
+        &mut self,
+        router: u32,
+        first_port: usize,
+        port: usize,
+        now: u64,
+    ) {
+        let state = &mut self.ports[port];
+        if state.waiting == 0 {
+            return;
+        }
+        if state.free_at > now {
+            if !state.wake {
+                state.wake = true;
+                let event = Event::new(
+                    state.free_at,
+                    router,
+                    Kind::Wake,
+                    (port - first_port) as u32,
+                    0,
+                );
+                self.schedule(event);
+            }
+            return;
+        }
+        if self.crossbar.is_some() {
+            self.release_output(port);
+        }
+        let state = &mut self.ports[port];
+        let lanes = port << self.lane_shift;
+        let mut waiting = state.waiting;
+        let chosen = match self.shared.config.router.arbitration {
+            Arbitration::RoundRobin => loop {
+                if waiting == 0 {
+                    break None;
+                }
+                // The first waiting channel after the one served last.
+                let later = waiting & (u16::MAX << state.served << 1);
+                let vc = if later != 0 { later } else { waiting }.trailing_zeros() as usize;
+                let lane = &self.lanes[lanes + vc];
+                if self.credits_at_crossbar
+                    || self.packets.hot[lane.head as usize].size <= lane.credits
+                {
+                    break Some(vc);
+                }
+                waiting &= !(1 << vc);
+            },
+            Arbitration::OldestFirst => {
+                let mut best = None;
+                while waiting != 0 {
+                    let vc = waiting.trailing_zeros() as usize;
+                    waiting &= waiting - 1;
+                    let lane = &self.lanes[lanes + vc];
+                    let packet = &self.packets.hot[lane.head as usize];
+                    let age = (packet.created, packet.sequence, packet.source);
+                    let may_leave = self.credits_at_crossbar || packet.size <= lane.credits;
+                    if may_leave && best.is_none_or(|(oldest, _)| age < oldest) {
+                        best = Some((age, vc));
+                    }
+                }
+                best.map(|(_, vc)| vc)
+            }
+        };
+        let Some(vc) = chosen else {
+            if state.stalled_since == NEVER {
+                state.stalled_since = now;
+            }
+            return;
+        };
+        if state.stalled_since != NEVER {
+            if P::ON {
+                let link = self.link(port);
+                self.probe.settle(link, now);
+            }
+            self.ports[port].end_stall(now, self.warmup);
+        }
+        let state = &mut self.ports[port];
+        state.served = vc as u8;
+        let lane = &mut self.lanes[lanes + vc];
+        let slot = lane.head;
+        let packet = &self.packets.hot[slot as usize];
+        state.queued -= packet.size;
+        lane.head = packet.next;
+        if lane.head == NIL {
+            state.waiting &= !(1 << vc);
+        }
+        self.transmit(router, first_port, port, lanes + vc, slot, now);
+        let state = &mut self.ports[port];
+        if state.waiting != 0 && !state.wake {
+            state.wake = true;
+            let event = Event::new(
+                state.free_at,
+                router,
+                Kind::Wake,
+                (port - first_port) as u32,
+                0,
+            );
+            self.schedule(event);
+        }
+    }
+
+    /// Sends a packet through a router port that is free and has credits.
+    #[inline(always)]
+    fn transmit(
+        &mut self,
+        router: u32,
+        first_port: usize,
+        port: usize,
+        lane: usize,
+        slot: u32,
+        now: u64,
+    ) {
+        let state = &mut self.ports[port];
+        let class = &self.classes[state.class as usize];
+        let (latency, terminal) = (class.latency, class.terminal);
+        let packet = &mut self.packets.hot[slot as usize];
+        let size = packet.size;
+        let mut end = now + class.rate.duration(size, self.packet);
+        let mut head = end;
+        if let Some(flit) = self.flit {
+            let flit = class.rate.first_flit_duration(size, flit);
+            head = now + flit;
+            // A link that is faster than the one before waits for the tail.
+            end = end.max(packet.tail + self.delay + flit);
+        }
+        state.free_at = end;
+        if now >= self.warmup {
+            state.bytes += u64::from(size);
+            state.packets += 1;
+        }
+        self.packet_hops += 1;
+        self.last_move = now;
+        let out_vc = packet.out_vc;
+        if P::ON {
+            let departure = Departure {
+                job: packet.job,
+                vc: out_vc,
+                size,
+                now,
+                end,
+                buffered: !terminal,
+            };
+            let (router, class) = (state.peer_router, state.class);
+            if !terminal {
+                self.probe
+                    .arrive(router, class, departure.job, size, end + latency);
+            }
+            self.probe.send(self.link(port), departure);
+        }
+        if self.crossbar.is_some() {
+            self.occupy_output(router, first_port, port, size, out_vc);
+        } else {
+            self.release_input(slot, end);
+        }
+        let state = &mut self.ports[port];
+        if terminal {
+            self.deliver(router, (port - first_port) as u32, slot, end + latency);
+            return;
+        }
+        if !self.credits_at_crossbar {
+            self.lanes[lane].credits -= size;
+        }
+        state.downstream += size;
+        let (peer_router, peer_port, class) = (state.peer_router, state.peer_port, state.class);
+        let arrival = head + latency + self.delay;
+        let here = self.base_router + router;
+        let packet = if self.has_router(peer_router) {
+            let peer = peer_router - self.base_router;
+            self.schedule(Event::new(arrival, peer, Kind::Arrive, peer_port, slot));
+            &mut self.packets.hot[slot as usize]
+        } else {
+            self.post_packet(peer_router, peer_port, arrival, slot)
+        };
+        packet.route.vc = out_vc;
+        packet.out_port = UNROUTED;
+        packet.tail = end + latency;
+        packet.upstream_port = (port - first_port) as u16;
+        packet.upstream_router = here;
+        packet.upstream_class = class;
+    }
+
+    /// The tail of a packet leaves its input buffer at `end`: tells who sent it.
+    #[inline(always)]
+    pub(in crate::engine) fn release_input(&mut self, slot: u32, end: u64) {
+        let packet = &self.packets.hot[slot as usize];
+        let class = &self.classes[packet.upstream_class as usize];
+        let time = end + class.latency + self.shared.credit_delay;
+        let whose = if class.terminal {
+            CREDIT_FOR_INTERFACE
+        } else {
+            0
+        };
+        let credit = P::credit(packet.size, packet.job);
+        let payload = (u32::from(packet.route.vc) << CREDIT_VC_SHIFT) | whose | credit;
+        let (router, port) = (packet.upstream_router, u32::from(packet.upstream_port));
+        self.send_back(Kind::Credit, router, port, time, payload);
+    }
+
+    /// Sends an event to the port of a router of the network that a packet came from.
+    #[inline(always)]
+    fn send_back(&mut self, kind: Kind, router: u32, port: u32, time: u64, payload: u32) {
+        if self.has_router(router) {
+            let event = Event::new(time, router - self.base_router, kind, port, payload);
+            self.schedule(event);
+        } else {
+            let (partition, router) = self.elsewhere(router);
+            let event = Event::new(time, router, kind, port, payload);
+            let credits = &mut self.outbox[partition].credits;
+            prefetch_to_write(credits, credits.len() + 16);
+            credits.push(event);
+        }
+    }
+
+    /// Whether a router of the network is in this partition.
+    #[inline(always)]
+    fn has_router(&self, router: u32) -> bool {
+        router.wrapping_sub(self.base_router) < self.end_router - self.base_router
+    }
+
+    /// Lets a packet arrive at a router of another partition. Returns the copy
+    /// of it that goes there, for what changes on the way: written only then,
+    /// as copying what has just been written stalls the processor.
+    fn post_packet(&mut self, router: u32, port: u32, time: u64, slot: u32) -> &mut Packet {
+        let (partition, router) = self.elsewhere(router);
+        let mail = &mut self.outbox[partition];
+        mail.arrivals
+            .push(Event::new(time, router, Kind::Arrive, port, 0));
+        let packet = &self.packets.hot[slot as usize];
+        if !packet.bare {
+            mail.contents.push(self.packets.contents[slot as usize]);
+        }
+        let copy = mail.packets.len();
+        prefetch_to_write(&mail.packets, copy + 8);
+        prefetch_to_write(&mail.arrivals, copy + 16);
+        mail.packets.push(*packet);
+        self.packets.remove(slot);
+        &mut mail.packets[copy]
+    }
+
+    /// Partition of a router of the network, and the router's number there.
+    #[inline(always)]
+    fn elsewhere(&self, router: u32) -> (usize, u32) {
+        let partition = usize::from(self.partition_of[router as usize]);
+        (partition, router - self.bounds[partition])
+    }
+}

@@ -1,0 +1,96 @@
+//! What a routing algorithm sees of the router where it runs.
+
+use std::marker::PhantomData;
+
+use odonata_network::Routing;
+use odonata_units::random::StreamKey;
+use odonata_units::{NodeId, PortId, RouterId};
+
+use super::forward::credit_size;
+use super::{MAX_LESSON, Port, Snapshot};
+use crate::engine::calendar::PackedEvent;
+use crate::engine::packets::Packet;
+use crate::engine::probe::Probe;
+
+/// Random draws that a packet may make at one router.
+const DRAWS_PER_ROUTER: u32 = 64;
+
+/// What a routing algorithm sees of the router where it runs.
+pub(super) struct View<'v, P> {
+    pub ports: &'v [Port],
+    /// Credits that came early, and the time (in the window) of the decision:
+    /// those before it count.
+    pub early: &'v [PackedEvent],
+    pub offset: u64,
+    pub snapshot: &'v Snapshot,
+    pub key: StreamKey,
+    pub entity: u64,
+    pub counter: u32,
+    pub now: u64,
+    pub memory: &'v [f32],
+    pub source: u32,
+    pub lesson: Option<u32>,
+    pub probe: PhantomData<P>,
+}
+
+impl<P: Probe> odonata_network::RouterView for View<'_, P> {
+    #[inline(always)]
+    fn occupancy_bytes(&mut self, port: u16) -> u64 {
+        let state = &self.ports[port as usize];
+        let credited: u64 = self
+            .early
+            .iter()
+            .filter(|credit| credit.port() == u32::from(port) && credit.offset() < self.offset)
+            .map(|credit| u64::from(credit_size::<P>(credit.payload())))
+            .sum();
+        u64::from(state.queued) + u64::from(state.downstream) - credited
+    }
+    #[inline(always)]
+    fn remote_occupancy_bytes(&self, port: PortId) -> u64 {
+        u64::from(self.snapshot[port.index()].load(std::sync::atomic::Ordering::Relaxed))
+    }
+    #[inline(always)]
+    fn random_below(&mut self, bound: u32) -> u32 {
+        self.counter += 1;
+        self.key.below(self.entity, self.counter, bound)
+    }
+    #[inline(always)]
+    fn now_ps(&self) -> u64 {
+        self.now
+    }
+    #[inline(always)]
+    fn source_node(&self) -> NodeId {
+        NodeId(self.source)
+    }
+    #[inline(always)]
+    fn memory(&self) -> &[f32] {
+        self.memory
+    }
+    #[inline(always)]
+    fn teach(&mut self, lesson: u32) {
+        self.lesson = Some(lesson & MAX_LESSON);
+    }
+}
+
+impl<P: Probe> View<'_, P> {
+    /// Decides on the next hop of a packet at router `at`, which sees this. Returns
+    /// what the router that sent the packet here is taught.
+    #[inline(always)]
+    pub fn route<R: Routing>(mut self, routing: &R, at: u32, packet: &mut Packet) -> Option<u32> {
+        self.entity = (u64::from(packet.source) << 32) | u64::from(packet.sequence);
+        self.counter = u32::from(packet.routers) * DRAWS_PER_ROUTER;
+        self.source = packet.source;
+        let injected = packet.routers == 0;
+        packet.routers += 1;
+        let hop = routing.next_hop(&mut self, RouterId(at), injected, &mut packet.route);
+        packet.out_vc = hop.vc;
+        packet.out_port = hop.port;
+        self.lesson
+    }
+}
+
+/// Ends the run: a routing algorithm is in error.
+#[cold]
+pub(super) fn no_such_output(router: u32, port: u16, vc: u8) -> ! {
+    panic!("routing sends a packet to port {port}, channel {vc} of router {router}, which has none")
+}

@@ -1,0 +1,396 @@
+//! A window of a partition: every router by itself, in ascending order, its events in order.
+
+use std::hint::select_unpredictable;
+use std::marker::PhantomData;
+
+use odonata_network::Routing;
+
+use super::forward::credit_size;
+use super::view::View;
+use super::{LESSON, MAX_LESSON, NEVER, Partition};
+use crate::engine::calendar::{Event, GroupedEvents, Kind, PackedEvent};
+use crate::engine::crossbar::{WAKE_INPUT, WAKE_OUTPUT};
+use crate::engine::memory::prefetch;
+use crate::engine::probe::Probe;
+use crate::engine::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT};
+
+/// Most events that are put in order by counting.
+const FEW: usize = 16;
+
+/// Events in ascending order, in `few` if they are few. Few are put where the
+/// number of smaller ones says: more comparisons than an insertion sort needs,
+/// but no branch that depends on one, nor on how many there are but for blocks of
+/// four.
+#[inline(always)]
+fn in_order<'e>(
+    events: &'e mut [PackedEvent],
+    few: &'e mut [PackedEvent; FEW],
+) -> &'e [PackedEvent] {
+    let count = events.len();
+    if count > FEW {
+        events.sort_unstable();
+        return events;
+    }
+    let mut padded = [PackedEvent::LAST; FEW];
+    padded[..count].copy_from_slice(events);
+    let blocks = &padded.as_chunks::<4>().0[..count.div_ceil(4)];
+    let mut places = 0;
+    for &event in events.iter() {
+        let smaller: usize = blocks
+            .iter()
+            .map(|block| -> usize { block.map(|other| usize::from(other < event)).iter().sum() })
+            .sum();
+        places += smaller;
+        few[smaller % FEW] = event;
+    }
+    // Equal ones have one place.
+    if places != count * count.saturating_sub(1) / 2 {
+        events.sort_unstable();
+        return events;
+    }
+    &few[..count]
+}
+
+/// How many routers ahead of the simulated one what their events name is loaded,
+/// and what that leads to.
+const NAMED_AHEAD: usize = 5;
+const LOOK_AHEAD: usize = 2;
+
+impl<R: Routing, P: Probe> Partition<'_, R, P> {
+    /// Simulates one window: every router by itself, in ascending order.
+    pub(in crate::engine) fn simulate(&mut self, window: u64, grouped: &mut GroupedEvents) {
+        self.calendar.take(window, grouped);
+        self.window_end = self.calendar.end_of(window);
+        self.window_start = self.calendar.end_of(window) - self.calendar.window();
+        for index in 0..NAMED_AHEAD {
+            self.prefetch_named(grouped, index);
+        }
+        if self.exceeds_cache {
+            for index in 0..LOOK_AHEAD {
+                self.look_ahead(grouped, index);
+            }
+        }
+        for index in 0..grouped.groups.len() - 1 {
+            let group = grouped.groups[index];
+            let end = grouped.groups[index + 1].first;
+            self.prefetch_named(grouped, index + NAMED_AHEAD);
+            if self.exceeds_cache {
+                self.look_ahead(grouped, index + LOOK_AHEAD);
+            }
+            let (events, credits) = grouped.events[group.first as usize..end as usize]
+                .split_at_mut((group.credits - group.first) as usize);
+            let mut few = [PackedEvent::LAST; FEW];
+            let events = in_order(events, &mut few);
+            self.current = group.router;
+            let first_port = self.first_port(group.router);
+            self.end_port = self.first_port(group.router + 1);
+            let early = self.take_credits_early(first_port, credits);
+            self.simulate_router(group.router, first_port, events, early);
+            if self.reads_occupancy {
+                for &credit in early {
+                    let port = self.creditor(first_port, credit);
+                    self.ports[port].downstream -= credit_size::<P>(credit.payload());
+                }
+            }
+        }
+        self.window_end = 0;
+    }
+
+    /// First port of a router of this partition, in `ports`.
+    #[inline(always)]
+    fn first_port(&self, router: u32) -> usize {
+        (self.shared.topology.first_port[(self.base_router + router) as usize] - self.base_port)
+            as usize
+    }
+
+    /// Adds this window's credits to their channels before their time where
+    /// nobody can notice: where the channel would not run short of credits in
+    /// this window without them. Returns those; the occupancy that routing sees
+    /// still has to account for their time. The others become events.
+    fn take_credits_early<'c>(
+        &mut self,
+        first_port: usize,
+        credits: &'c mut [PackedEvent],
+    ) -> &'c [PackedEvent] {
+        let mut early = 0;
+        for index in 0..credits.len() {
+            let credit = credits[index];
+            let port = self.creditor(first_port, credit);
+            let state = &mut self.ports[port];
+            let vc = (credit.payload() >> CREDIT_VC_SHIFT) as usize;
+            let lane = &mut self.lanes[(port << self.lane_shift) + vc];
+            if state.stalled_since == NEVER
+                && !self.credits_at_crossbar
+                && lane.credits >= self.classes[state.class as usize].margin
+            {
+                lane.credits += credit_size::<P>(credit.payload());
+                if !self.reads_occupancy {
+                    state.downstream -= credit_size::<P>(credit.payload());
+                }
+                if P::ON {
+                    let (link, payload) = (self.link(port), credit.payload());
+                    self.probe
+                        .credited(link, vc as u8, payload, self.window_start);
+                }
+                credits[early] = credit;
+                early += 1;
+            } else {
+                self.upcoming.push(credit);
+            }
+        }
+        if self.upcoming.len() > 1 {
+            self.upcoming.sort_unstable_by(|a, b| b.cmp(a));
+        }
+        if let Some(&soonest) = self.upcoming.last() {
+            self.soonest = soonest;
+        }
+        self.events += early as u64;
+        &credits[..early]
+    }
+
+    /// Port (index in `ports`) that a credit event is for: that of the event, or
+    /// that of the interface behind it.
+    #[inline(always)]
+    pub(super) fn creditor(&self, first_port: usize, credit: PackedEvent) -> usize {
+        let port = first_port + credit.port() as usize;
+        // Which of them it is is unpredictable.
+        select_unpredictable(
+            credit.payload() & CREDIT_FOR_INTERFACE == 0,
+            port,
+            self.router_ports + self.ports[port].peer_router as usize,
+        )
+    }
+
+    /// Starts to load what the events of a group name: ports, and packets that arrive.
+    #[inline(always)]
+    fn prefetch_named(&self, grouped: &GroupedEvents, index: usize) {
+        let Some(&[group, next]) = grouped.groups.get(index..index + 2) else {
+            return;
+        };
+        let others = group.others as usize;
+        for event in &grouped.events[group.first as usize..others] {
+            prefetch(&self.packets.hot, event.payload() as usize);
+        }
+        if self.exceeds_cache {
+            let first_port = self.first_port(group.router);
+            for event in &grouped.events[others..next.first as usize] {
+                self.prefetch_port(first_port + event.port() as usize);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch_port(&self, port: usize) {
+        prefetch(&self.ports, port);
+        prefetch(&self.lanes, port << self.lane_shift);
+    }
+
+    /// Routes the packets of a group ahead of their arrival, as far as their
+    /// hops depend on nothing else; and starts to load what the packets and
+    /// ports that the group names lead to: the ports that packets leave
+    /// through, the first packets of queues, and nodes' interfaces.
+    #[inline(always)]
+    fn look_ahead(&mut self, grouped: &GroupedEvents, index: usize) {
+        let Some(&[group, next]) = grouped.groups.get(index..index + 2) else {
+            return;
+        };
+        let first_port = self.first_port(group.router);
+        for event in &grouped.events[group.first as usize..next.first as usize] {
+            let port = first_port + event.port() as usize;
+            match event.kind() {
+                Kind::Arrive => {
+                    let packet = &mut self.packets.hot[event.payload() as usize];
+                    let injected = packet.routers == 0;
+                    // What is decided per message, its first packet decides.
+                    if self.followed.is_none()
+                        && !self
+                            .routing
+                            .next_hop_reads_occupancy(injected, &packet.route)
+                    {
+                        let view = View {
+                            ports: &[],
+                            early: &[],
+                            offset: 0,
+                            snapshot: self.snapshot,
+                            key: self.shared.routing_key,
+                            entity: 0,
+                            counter: 0,
+                            now: 0,
+                            memory: &[],
+                            source: 0,
+                            lesson: None,
+                            probe: PhantomData::<P>,
+                        };
+                        view.route(self.routing, self.base_router + group.router, packet);
+                        let out_port = usize::from(packet.out_port);
+                        self.prefetch_port(first_port + out_port);
+                    }
+                }
+                Kind::Wake if event.payload() == 0 => {
+                    let waiting = self.ports[port].waiting;
+                    let vc = waiting.trailing_zeros() as usize & ((1 << self.lane_shift) - 1);
+                    let lane = &self.lanes[(port << self.lane_shift) + vc];
+                    prefetch(&self.packets.hot, lane.head as usize);
+                }
+                Kind::Wake if R::LEARNS && event.payload() & LESSON != 0 => {}
+                Kind::Wake => {
+                    let interface = self.ports[port].peer_router as usize;
+                    prefetch(&self.interfaces, interface);
+                    prefetch(&self.sources, interface);
+                    self.prefetch_port(self.router_ports + interface);
+                }
+                Kind::Credit if event.payload() & CREDIT_FOR_INTERFACE != 0 => {
+                    let interface = self.ports[port].peer_router as usize;
+                    self.prefetch_port(self.router_ports + interface);
+                }
+                Kind::Credit | Kind::Node => {}
+            }
+        }
+    }
+
+    /// Simulates the current window of one router, given its events in order
+    /// and the credits that have been taken early.
+    fn simulate_router(
+        &mut self,
+        router: u32,
+        first_port: usize,
+        events: &[PackedEvent],
+        early: &[PackedEvent],
+    ) {
+        let mut events = events.iter().copied();
+        // The next event from before this window, and of those that came up in it.
+        let mut given = events.next().unwrap_or(PackedEvent::LAST);
+        let mut count = 0;
+        loop {
+            let first = given.min(self.soonest);
+            if first == PackedEvent::LAST {
+                break;
+            }
+            let offset = first.offset();
+            let now = self.window_start + offset;
+            if now >= self.stop {
+                break;
+            }
+            self.now = now;
+            // Simultaneous requests are all seen before any output decides.
+            let mut event = first;
+            let mut first_at_this_time = true;
+            loop {
+                count += 1;
+                if event == given {
+                    given = events.next().unwrap_or(PackedEvent::LAST);
+                } else {
+                    self.upcoming.pop();
+                    self.soonest = self.upcoming.last().copied().unwrap_or(PackedEvent::LAST);
+                }
+                let next = given.min(self.soonest);
+                let last_at_this_time = next.offset() != offset || next == PackedEvent::LAST;
+                let alone = first_at_this_time && last_at_this_time;
+                let port = first_port + event.port() as usize;
+                match event.kind() {
+                    Kind::Arrive => self.arrive(router, first_port, port, event, early, alone),
+                    Kind::Credit => self.credit(first_port, event),
+                    Kind::Wake => match event.payload() {
+                        payload if R::LEARNS && payload & LESSON != 0 => {
+                            self.learn(router, event.port() as u16, payload & MAX_LESSON);
+                        }
+                        0 => {
+                            self.ports[port].wake = false;
+                            if self.crossbar.is_some() {
+                                self.touch_crossbar(port);
+                            }
+                            if alone {
+                                self.try_send(router, first_port, port, now);
+                            } else {
+                                self.touch(port);
+                            }
+                        }
+                        WAKE_INPUT => self.wake_input(first_port, port),
+                        WAKE_OUTPUT => self.wake_output(port),
+                        _ => {
+                            let interface = self.ports[port].peer_router;
+                            self.wake_interface(interface, now);
+                        }
+                    },
+                    Kind::Node => {
+                        self.node_event(self.ports[port].peer_router, event.payload(), now)
+                    }
+                }
+                if last_at_this_time {
+                    break;
+                }
+                first_at_this_time = false;
+                event = next;
+            }
+            if !self.touched.is_empty() {
+                self.settle_touched(router, first_port, now);
+            }
+            if !self.touched_crossbar.is_empty() {
+                self.settle_touched_crossbar(router, first_port, now);
+            }
+        }
+        self.upcoming.clear();
+        self.soonest = PackedEvent::LAST;
+        self.events += count;
+    }
+
+    fn settle_touched(&mut self, router: u32, first_port: usize, now: u64) {
+        let mut index = 0;
+        while index < self.touched.len() {
+            let port = self.touched[index] as usize;
+            if port < self.router_ports {
+                self.try_send(router, first_port, port, now);
+            } else {
+                self.try_inject(port - self.router_ports, now);
+            }
+            index += 1;
+        }
+        self.touched.clear();
+    }
+
+    fn settle_touched_crossbar(&mut self, router: u32, first_port: usize, now: u64) {
+        let mut index = 0;
+        while index < self.touched_crossbar.len() {
+            let output = self.touched_crossbar[index] as usize;
+            self.try_grant(router, first_port, output, now);
+            index += 1;
+        }
+        self.touched_crossbar.clear();
+    }
+
+    /// Puts an event of the current router, or of any router after this
+    /// window, where it belongs.
+    #[inline(always)]
+    pub(in crate::engine) fn schedule(&mut self, event: Event) {
+        if event.time < self.window_end {
+            debug_assert_eq!(
+                event.router(),
+                self.current,
+                "an effect on another router within a window"
+            );
+            debug_assert!(event.time > self.now, "an effect without delay");
+            let event = event.pack(self.window_start);
+            // Soonest last.
+            let mut at = self.upcoming.len();
+            while at > 0 && self.upcoming[at - 1] < event {
+                at -= 1;
+            }
+            self.upcoming.insert(at, event);
+            self.soonest = self.soonest.min(event);
+        } else {
+            self.calendar.push(event);
+        }
+    }
+
+    /// Marks a port (index in `ports`) to be looked at when all events of this
+    /// moment have been seen.
+    #[inline(always)]
+    pub(in crate::engine) fn touch(&mut self, port: usize) {
+        self.touched.push(port as u32);
+    }
+
+    /// The same for an output of the bounded crossbar.
+    pub(in crate::engine) fn touch_crossbar(&mut self, output: usize) {
+        self.touched_crossbar.push(output as u32);
+    }
+}
