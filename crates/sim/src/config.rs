@@ -199,6 +199,12 @@ impl Protocol {
             .map_or(Picoseconds::ZERO, |rate| rate.duration_of(message.0))
     }
 
+    /// Whether a message of `message` bytes between nodes asks first.
+    #[inline]
+    pub fn asks_for(&self, message: Bytes) -> bool {
+        self.eager_limit.is_some_and(|limit| message > limit)
+    }
+
     /// How long a rank is busy with sending `message` bytes.
     pub fn send_overhead_of(&self, message: Bytes) -> Picoseconds {
         self.send_overhead + self.copying(message)

@@ -13,7 +13,9 @@ pub use config::{
     JobLoad, JobPlan, Measurement, MessageRecords, NicModel, OccupancyCount, Protocol, RouterModel,
     Switching,
 };
+pub use engine::actions::{Begun, Sending, Task};
 pub use engine::matching::{Arrived, Envelope, Matching, Posted, Wanted};
+pub use engine::packets::MessageKind;
 pub use engine::timeline::TimelineCollector;
 pub use engine::{resume, run, run_any};
 pub use error::{SimError, StuckPacket};

@@ -13,7 +13,7 @@ use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bytes, NodeId, Picoseconds, RankId};
 
 use super::FlowConfig;
-use super::protocol::{Kind, Message};
+use super::protocol::Message;
 use super::ranks::Rank;
 use crate::routes::{LinkNumbers, Routes};
 use crate::share::LinkId;
@@ -331,7 +331,7 @@ impl<'a> Driver<'a> {
         let message = Message {
             source_rank: source.rank,
             destination_rank: to.0,
-            ..Message::new(Kind::Open, source.job, load.message.0, self.now)
+            ..Message::new(None, source.job, load.message.0, self.now)
         };
         self.send(message);
     }
@@ -353,7 +353,6 @@ impl<'a> Driver<'a> {
     pub fn send(&mut self, message: Message) {
         let source = self.node_of(message.job, message.source_rank);
         let destination = self.node_of(message.job, message.destination_rank);
-        let kind = message.kind;
         let bytes = message.bytes;
         let number = match self.free_messages.pop() {
             Some(number) => {
@@ -377,7 +376,7 @@ impl<'a> Driver<'a> {
             self.schedule(time, arrive);
             return;
         }
-        if kind.is_control() {
+        if message.is_control() {
             // Too small to share links: its time in an empty network.
             self.routes.route(
                 source,
@@ -393,7 +392,7 @@ impl<'a> Driver<'a> {
             self.schedule(self.now + self.routes.latency().0 + longest, arrive);
             return;
         }
-        let serial = kind == Kind::Open || self.config.nic.injection == InjectionOrder::Fifo;
+        let serial = message.kind.is_none() || self.config.nic.injection == InjectionOrder::Fifo;
         let interface = &mut self.interfaces[source.index()];
         if serial {
             self.messages[number as usize].serial = true;
@@ -459,11 +458,11 @@ impl<'a> Driver<'a> {
         let message = self.messages[number as usize];
         self.free_messages.push(number);
         self.messages[number as usize].is_there = false;
-        if !message.kind.is_control() {
+        if !message.is_control() {
             self.count_delivered(&message);
         }
-        if message.kind != Kind::Open {
-            self.received(&message);
+        if let Some(kind) = message.kind {
+            self.received(&message, kind);
         }
     }
 
@@ -491,7 +490,7 @@ impl<'a> Driver<'a> {
                 counts.routers[routers] += packets;
             }
         }
-        if message.kind == Kind::Open && counts.has_end {
+        if message.kind.is_none() && counts.has_end {
             counts.to_do -= 1;
             self.unfinished -= u64::from(counts.to_do == 0);
         }

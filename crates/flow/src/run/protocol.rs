@@ -3,49 +3,16 @@
 //! the time that they take in an empty network.
 
 use odonata_load::{Context, RequestId};
-use odonata_sim::{Arrived, Envelope, Posted};
+use odonata_sim::{Arrived, Envelope, MessageKind, Posted, Sending, Task};
 use odonata_units::Bytes;
 
 use super::driver::Driver;
-use super::ranks::{Sending, Task};
-
-/// What a message is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// Of an open-loop source.
-    Open,
-    /// Sent without asking.
-    Eager,
-    /// Asks whether a long message may be sent.
-    Request,
-    /// That it may.
-    Grant,
-    /// A long message.
-    Granted,
-    /// Writes into another rank's memory.
-    Put,
-    /// That it has been written.
-    Acknowledge,
-    /// Asks for a part of another rank's memory.
-    Ask,
-    /// That part.
-    Answer,
-}
-
-impl Kind {
-    /// Whether it carries nothing of the program's.
-    pub fn is_control(self) -> bool {
-        matches!(
-            self,
-            Self::Request | Self::Grant | Self::Acknowledge | Self::Ask
-        )
-    }
-}
 
 /// A message on its way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Message {
-    pub kind: Kind,
+    /// What it is for; `None`: of an open-loop source.
+    pub kind: Option<MessageKind>,
     pub job: u32,
     pub source_rank: u32,
     pub destination_rank: u32,
@@ -72,7 +39,7 @@ pub(super) struct Message {
 }
 
 impl Message {
-    pub fn new(kind: Kind, job: u32, bytes: u64, created: u64) -> Self {
+    pub fn new(kind: Option<MessageKind>, job: u32, bytes: u64, created: u64) -> Self {
         let envelope = Envelope {
             context: Context::default(),
             source: 0,
@@ -97,20 +64,24 @@ impl Message {
             is_there: true,
         }
     }
+
+    /// Whether it carries nothing of the job's.
+    pub fn is_control(&self) -> bool {
+        self.kind.is_some_and(MessageKind::is_control)
+    }
 }
 
 impl Driver<'_> {
     /// A message between ranks has arrived.
-    pub(super) fn received(&mut self, message: &Message) {
+    pub(super) fn received(&mut self, message: &Message, kind: MessageKind) {
         let first = self.first_rank[message.job as usize];
         let sender = first + message.source_rank;
         let receiver = first + message.destination_rank;
         let now = self.now;
-        match message.kind {
-            Kind::Open => {}
-            Kind::Eager | Kind::Request => {
-                let what = match message.kind {
-                    Kind::Request => Arrived::Request {
+        match kind {
+            MessageKind::Eager | MessageKind::Request => {
+                let what = match kind {
+                    MessageKind::Request => Arrived::Request {
                         handle: message.handle,
                     },
                     _ => Arrived::Message {
@@ -127,7 +98,7 @@ impl Driver<'_> {
                     |envelope, what, posted| matched.push((envelope, what, posted)),
                 );
                 for (envelope, what, posted) in matched {
-                    self.matched(receiver, envelope, what, posted);
+                    self.matched(receiver, envelope.source, what, posted);
                 }
                 if message.local {
                     // Within a node the sender is done when the message is there.
@@ -137,69 +108,57 @@ impl Driver<'_> {
                     }
                 }
             }
-            Kind::Granted => {
+            MessageKind::Granted => {
                 let key = (message.source_rank, message.handle);
                 let posted = self.ranks[receiver as usize].granted.remove(&key);
                 if let Some(posted) = posted {
-                    self.take_in(receiver, posted, message.bytes);
+                    let what = Arrived::Message {
+                        bytes: message.bytes,
+                        created: message.created,
+                    };
+                    self.matched(receiver, message.source_rank, what, posted);
                 }
             }
-            Kind::Grant => {
+            MessageKind::Grant => {
                 // The receiver of the grant sends the long message.
                 let held = self.ranks[receiver as usize].held.remove(&message.handle);
                 if let Some(held) = held {
-                    self.send_data(receiver, &held, Kind::Granted, message.handle, 0);
+                    self.send_data(receiver, &held, MessageKind::Granted, message.handle, 0);
                 }
             }
-            Kind::Put if message.local => {
+            MessageKind::Put if message.local => {
                 self.complete(sender, RequestId(message.handle));
                 self.advance(sender);
                 return;
             }
-            Kind::Put => {
+            MessageKind::Put => {
                 let control = self.protocol(receiver).control;
                 self.send(Message {
                     source_rank: message.destination_rank,
                     destination_rank: message.source_rank,
                     handle: message.handle,
-                    ..Message::new(Kind::Acknowledge, message.job, control.0, now)
+                    ..Message::new(Some(MessageKind::Acknowledge), message.job, control.0, now)
                 });
             }
-            Kind::Ask => self.answer(receiver, message.source_rank, message.asked, message.handle),
-            Kind::Acknowledge | Kind::Answer => {
+            MessageKind::Ask => {
+                self.answer(receiver, message.source_rank, message.asked, message.handle)
+            }
+            MessageKind::Acknowledge | MessageKind::Answer => {
                 self.complete(receiver, RequestId(message.handle));
             }
         }
         self.advance(receiver);
     }
 
-    /// A message, or the request of one, has met its receive.
-    pub(super) fn matched(&mut self, rank: u32, envelope: Envelope, what: Arrived, posted: Posted) {
-        match what {
-            Arrived::Message { bytes, .. } => self.take_in(rank, posted, bytes),
-            Arrived::Request { handle } => {
-                let key = (envelope.source, handle);
-                self.ranks[rank as usize].granted.insert(key, posted);
-                let overhead = self.protocol(rank).receive_overhead;
-                let task = Task::Grant {
-                    handle,
-                    to: envelope.source,
-                };
-                self.occupy(rank, posted.processor, overhead, task);
-            }
+    /// A message from `source`, or the request of one, has met its receive, which
+    /// completes when the message has been taken in.
+    pub(super) fn matched(&mut self, rank: u32, source: u32, what: Arrived, posted: Posted) {
+        if let Arrived::Request { handle } = what {
+            let granted = &mut self.ranks[rank as usize].granted;
+            granted.insert((source, handle), posted);
         }
-    }
-
-    /// A rank takes in a message that has arrived: its receive completes after the
-    /// overhead.
-    fn take_in(&mut self, rank: u32, posted: Posted, bytes: u64) {
-        let overhead = self.protocol(rank).receive_overhead_of(Bytes(bytes));
-        self.occupy(
-            rank,
-            posted.processor,
-            overhead,
-            Task::TakeIn(posted.request),
-        );
+        let (duration, task) = Task::answering(what, source, posted, self.protocol(rank));
+        self.occupy(rank, posted.processor, duration, task);
     }
 
     /// Starts a send of a program, at once or by a request.
@@ -210,15 +169,14 @@ impl Driver<'_> {
         );
         let (from, to) = (self.node_of(job, me), self.node_of(job, sending.to));
         let protocol = self.protocol(rank);
-        let limit = protocol.eager_limit;
         let control = protocol.control.0;
-        let asks = limit.is_some_and(|limit| sending.bytes > limit.0) && from != to;
+        let asks = protocol.asks_for(Bytes(sending.bytes)) && from != to;
         let own = &mut self.ranks[rank as usize];
         let sequence = own.matching.number(sending.envelope.context, sending.to);
         self.count_created(job, Bytes(sending.bytes), sending.created);
         self.count_traffic(rank, sending.to, sending.bytes);
         if !asks {
-            self.send_data(rank, &sending, Kind::Eager, 0, sequence);
+            self.send_data(rank, &sending, MessageKind::Eager, 0, sequence);
             return;
         }
         let own = &mut self.ranks[rank as usize];
@@ -231,11 +189,18 @@ impl Driver<'_> {
             envelope: sending.envelope,
             sequence,
             handle,
-            ..Message::new(Kind::Request, job, control, self.now)
+            ..Message::new(Some(MessageKind::Request), job, control, self.now)
         });
     }
 
-    fn send_data(&mut self, rank: u32, sending: &Sending, kind: Kind, handle: u32, sequence: u32) {
+    fn send_data(
+        &mut self,
+        rank: u32,
+        sending: &Sending,
+        kind: MessageKind,
+        handle: u32,
+        sequence: u32,
+    ) {
         let own = &self.ranks[rank as usize];
         self.send(Message {
             source_rank: own.rank,
@@ -244,7 +209,7 @@ impl Driver<'_> {
             sequence,
             handle,
             request: Some(sending.request),
-            ..Message::new(kind, own.job, sending.bytes, sending.created)
+            ..Message::new(Some(kind), own.job, sending.bytes, sending.created)
         });
     }
 
@@ -260,7 +225,7 @@ impl Driver<'_> {
             source_rank: me,
             destination_rank: to,
             handle: request.0,
-            ..Message::new(Kind::Put, job, bytes, created)
+            ..Message::new(Some(MessageKind::Put), job, bytes, created)
         });
     }
 
@@ -281,7 +246,7 @@ impl Driver<'_> {
             destination_rank: from,
             handle: request.0,
             asked: bytes,
-            ..Message::new(Kind::Ask, job, control, self.now)
+            ..Message::new(Some(MessageKind::Ask), job, control, self.now)
         });
     }
 
@@ -296,7 +261,7 @@ impl Driver<'_> {
             source_rank: me,
             destination_rank: to,
             handle,
-            ..Message::new(Kind::Answer, job, bytes, self.now)
+            ..Message::new(Some(MessageKind::Answer), job, bytes, self.now)
         });
     }
 }

@@ -6,57 +6,13 @@ use odonata_load::{
     Action, CollectiveKind, Idle, ProcessorId, ProgramError, RankProgram, RequestId, Step, Waiting,
 };
 use odonata_sim::{
-    Envelope, Matching, Posted, Protocol, RankActivity, RankTimes, SimError, Traffic, Wanted,
+    Begun, Matching, MessageKind, Posted, Protocol, RankActivity, RankTimes, Sending, SimError,
+    Task, Traffic,
 };
 use odonata_units::Picoseconds;
 
 use super::driver::{Driver, Event};
-
-/// A message that a rank is about to send, or that waits for its receiver.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sending {
-    pub to: u32,
-    pub bytes: u64,
-    pub envelope: Envelope,
-    pub request: RequestId,
-    /// When the rank wanted to send it.
-    pub created: u64,
-}
-
-/// What keeps a processor busy, and what follows.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Task {
-    Compute(RequestId),
-    HandOver(Sending),
-    HandOverPut {
-        to: u32,
-        bytes: u64,
-        request: RequestId,
-        created: u64,
-    },
-    HandOverGet {
-        from: u32,
-        bytes: u64,
-        request: RequestId,
-    },
-    TakeIn(RequestId),
-    Grant {
-        handle: u32,
-        to: u32,
-    },
-}
-
-impl Task {
-    fn activity(&self) -> RankActivity {
-        match self {
-            Self::Compute(_) => RankActivity::Compute,
-            Self::HandOver(_) | Self::HandOverPut { .. } | Self::HandOverGet { .. } => {
-                RankActivity::Send
-            }
-            Self::TakeIn(_) | Self::Grant { .. } => RankActivity::Receive,
-        }
-    }
-}
+use super::protocol::Message;
 
 /// A processor of a rank.
 #[derive(Debug, Default)]
@@ -152,13 +108,8 @@ impl Rank<'_> {
         self.times = self.times(now);
         self.since = now;
         let mut tasks = self.processors.iter();
-        self.activity = match tasks.find_map(|processor| processor.task) {
-            Some(task) => task.activity(),
-            None => match self.waiting {
-                Waiting::Send => RankActivity::WaitToSend,
-                Waiting::Receive | Waiting::Processor => RankActivity::WaitToReceive,
-            },
-        };
+        let task = tasks.find_map(|processor| processor.task);
+        self.activity = RankActivity::of(task, self.waiting);
     }
 }
 
@@ -273,62 +224,16 @@ impl Driver<'_> {
     }
 
     fn begin(&mut self, rank: u32, action: Action, request: RequestId, processor: u8) {
-        let created = self.now;
-        let protocol = self.protocol(rank);
-        let (duration, task) = match action {
-            Action::Compute(duration) => (duration, Task::Compute(request)),
-            Action::Send {
-                to,
-                bytes,
-                context,
-                tag,
-            } => {
-                let envelope = Envelope {
-                    context,
-                    source: self.ranks[rank as usize].rank,
-                    tag,
-                };
-                let sending = Sending {
-                    to: to.0,
-                    bytes: bytes.0,
-                    envelope,
-                    request,
-                    created,
-                };
-                (protocol.send_overhead_of(bytes), Task::HandOver(sending))
-            }
-            Action::Put { to, bytes } => {
-                let task = Task::HandOverPut {
-                    to: to.0,
-                    bytes: bytes.0,
-                    request,
-                    created,
-                };
-                (protocol.send_overhead_of(bytes), task)
-            }
-            Action::Get { from, bytes } => {
-                let task = Task::HandOverGet {
-                    from: from.0,
-                    bytes: bytes.0,
-                    request,
-                };
-                (protocol.send_overhead, task)
-            }
-            Action::Receive { from, context, tag } => {
-                let wanted = Wanted {
-                    context,
-                    source: from.map(|from| from.0),
-                    tag,
-                };
-                let posted = Posted { request, processor };
+        let (own, protocol) = (&self.ranks[rank as usize], self.protocol(rank));
+        match Begun::of(action, protocol, own.rank, request, processor, self.now) {
+            Begun::Busy(duration, task) => self.occupy(rank, processor, duration, task),
+            Begun::Post(wanted, posted) => {
                 let found = self.ranks[rank as usize].matching.post(wanted, posted);
                 if let Some((envelope, what)) = found {
-                    self.matched(rank, envelope, what, posted);
+                    self.matched(rank, envelope.source, what, posted);
                 }
-                return;
             }
-        };
-        self.occupy(rank, processor, duration, task);
+        }
     }
 
     /// Keeps a processor busy for a while, after what it is busy with. What takes no
@@ -387,20 +292,12 @@ impl Driver<'_> {
             } => self.ask(rank, from, bytes, request),
             Task::Grant { handle, to } => {
                 let control = self.protocol(rank).control.0;
-                let (job, me) = (
-                    self.ranks[rank as usize].job,
-                    self.ranks[rank as usize].rank,
-                );
-                self.send(super::protocol::Message {
-                    source_rank: me,
+                let own = &self.ranks[rank as usize];
+                self.send(Message {
+                    source_rank: own.rank,
                     destination_rank: to,
                     handle,
-                    ..super::protocol::Message::new(
-                        super::protocol::Kind::Grant,
-                        job,
-                        control,
-                        self.now,
-                    )
+                    ..Message::new(Some(MessageKind::Grant), own.job, control, self.now)
                 });
             }
         }

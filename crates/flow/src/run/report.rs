@@ -91,7 +91,7 @@ impl Driver<'_> {
         let sum = |of: fn(&super::driver::Counts) -> u64| self.counts.iter().map(of).sum();
         let backlog = self.backlog();
         let there = self.messages.iter().filter(|message| message.is_there);
-        let there = there.filter(|message| !message.kind.is_control());
+        let there = there.filter(|message| !message.is_control());
         let under_way: u64 = there.map(|message| message.bytes).sum();
         Conservation {
             created: sum(|job| job.bytes_created),

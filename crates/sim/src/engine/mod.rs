@@ -4,6 +4,7 @@
 //! time advances in windows, and within a window each router is simulated by
 //! itself (see [`calendar`]). Nothing in a partition is shared while it runs.
 
+pub(crate) mod actions;
 mod calendar;
 mod checkpoint;
 mod crossbar;
@@ -14,7 +15,7 @@ mod followed;
 pub(crate) mod matching;
 mod measure;
 mod memory;
-mod packets;
+pub(crate) mod packets;
 mod partition;
 mod probe;
 mod queues;

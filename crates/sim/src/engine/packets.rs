@@ -110,7 +110,7 @@ impl Contents {
 /// What a message is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
-pub(super) enum MessageKind {
+pub enum MessageKind {
     /// Sent without asking.
     #[default]
     Eager,

@@ -18,14 +18,14 @@ use odonata_network::Routing;
 use odonata_units::{Picoseconds, RankId};
 use serde::{Deserialize, Serialize};
 
+use super::actions::{Begun, Sending};
 use super::checkpoint::sorted_map;
-use super::matching::{Envelope, Matching, Posted, Wanted};
+use super::matching::{Matching, Posted};
 use super::partition::{KeyMap, Partition};
 use super::probe::Probe;
 use crate::config::{JobLoad, JobPlan, Protocol};
 use crate::outcome::{RankActivity, RankInterval, RankTimes, Traffic};
-use protocol::Sending;
-use tasks::{Processor, Task};
+use tasks::Processor;
 
 /// Where a rank is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -221,13 +221,8 @@ impl<'a> RankState<'a> {
     /// What it is doing now.
     fn current_activity(&self) -> RankActivity {
         let mut tasks = self.record.processors.iter();
-        match tasks.find_map(|processor| processor.task) {
-            Some(task) => task.activity(),
-            None => match self.record.waiting {
-                Waiting::Send => RankActivity::WaitToSend,
-                Waiting::Receive | Waiting::Processor => RankActivity::WaitToReceive,
-            },
-        }
+        let task = tasks.find_map(|processor| processor.task);
+        RankActivity::of(task, self.record.waiting)
     }
 
     fn complete(&mut self, request: RequestId) {
@@ -353,59 +348,13 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
     ) {
         let protocol = self.protocol(local_rank);
         let state = &mut self.ranks[local_rank as usize];
-        let (duration, task) = match action {
-            Action::Compute(duration) => (duration, Task::Compute(request)),
-            Action::Send {
-                to,
-                bytes,
-                context,
-                tag,
-            } => {
-                let envelope = Envelope {
-                    context,
-                    source: state.rank,
-                    tag,
-                };
-                let sending = Sending {
-                    to: to.0,
-                    bytes: bytes.0,
-                    envelope,
-                    request,
-                    created: now,
-                };
-                (protocol.send_overhead_of(bytes), Task::HandOver(sending))
-            }
-            Action::Put { to, bytes } => {
-                let task = Task::HandOverPut {
-                    to: to.0,
-                    bytes: bytes.0,
-                    request,
-                    created: now,
-                };
-                (protocol.send_overhead_of(bytes), task)
-            }
-            Action::Get { from, bytes } => {
-                let task = Task::HandOverGet {
-                    from: from.0,
-                    bytes: bytes.0,
-                    request,
-                };
-                (protocol.send_overhead, task)
-            }
-            Action::Receive { from, context, tag } => {
-                let wanted = Wanted {
-                    context,
-                    source: from.map(|from| from.0),
-                    tag,
-                };
-                let posted = Posted { request, processor };
-                let found = state.record.matching.post(wanted, posted);
-                if let Some((envelope, what)) = found {
-                    self.matched_with(local_rank, envelope, what, posted, now);
+        match Begun::of(action, protocol, state.rank, request, processor, now) {
+            Begun::Busy(duration, task) => self.occupy(local_rank, processor, duration, task, now),
+            Begun::Post(wanted, posted) => {
+                if let Some((envelope, what)) = state.record.matching.post(wanted, posted) {
+                    self.matched_with(local_rank, envelope.source, what, posted, now);
                 }
-                return;
             }
-        };
-        self.occupy(local_rank, processor, duration, task, now);
+        }
     }
 }

@@ -4,25 +4,13 @@
 use odonata_load::{Context, RequestId};
 use odonata_network::Routing;
 use odonata_units::{Bytes, RankId};
-use serde::{Deserialize, Serialize};
 
-use super::tasks::Task;
+use crate::engine::actions::{Sending, Task};
 use crate::engine::endpoint::Draft;
 use crate::engine::matching::{Arrived, Envelope, Posted};
 use crate::engine::packets::{Contents, MessageKind, NIL};
 use crate::engine::partition::Partition;
 use crate::engine::probe::Probe;
-
-/// A message that a rank is about to send, or that waits for its receiver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Sending {
-    pub to: u32,
-    pub bytes: u64,
-    pub envelope: Envelope,
-    pub request: RequestId,
-    /// When the rank wanted to send it.
-    pub created: u64,
-}
 
 /// What a rank hands to its interface.
 #[derive(Clone, Copy, Debug)]
@@ -98,8 +86,9 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
                 let key = granted_key(contents.handle, contents.source_rank);
                 let posted = record.granted.remove(&key);
                 let posted = posted.expect("a message that was granted");
-                record.cause = Some((contents.source_rank, created));
-                self.take_in(local, posted, contents.message_bytes, now);
+                let bytes = contents.message_bytes;
+                let what = Arrived::Message { bytes, created };
+                self.matched_with(local, contents.source_rank, what, posted, now);
             }
             MessageKind::Grant => {
                 let record = &mut self.ranks[local as usize].record;
@@ -215,46 +204,30 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
             },
         );
         for (envelope, what, posted) in matched.drain(..) {
-            self.matched_with(local_rank, envelope, what, posted, now);
+            self.matched_with(local_rank, envelope.source, what, posted, now);
         }
         self.matched = matched;
     }
 
-    /// A message, or the request of one, has met its receive.
+    /// A message from `source`, or the request of one, has met its receive, which
+    /// completes when the message has been taken in.
     pub(super) fn matched_with(
         &mut self,
         local_rank: u32,
-        envelope: Envelope,
+        source: u32,
         what: Arrived,
         posted: Posted,
         now: u64,
     ) {
+        let record = &mut self.ranks[local_rank as usize].record;
         match what {
-            Arrived::Message { bytes, created } => {
-                let record = &mut self.ranks[local_rank as usize].record;
-                record.cause = Some((envelope.source, created));
-                self.take_in(local_rank, posted, bytes, now);
-            }
+            Arrived::Message { created, .. } => record.cause = Some((source, created)),
             Arrived::Request { handle } => {
-                let record = &mut self.ranks[local_rank as usize].record;
-                let key = granted_key(handle, envelope.source);
-                record.granted.insert(key, posted);
-                let task = Task::Grant {
-                    handle,
-                    to: envelope.source,
-                };
-                let overhead = self.protocol(local_rank).receive_overhead;
-                self.occupy(local_rank, posted.processor, overhead, task, now);
+                record.granted.insert(granted_key(handle, source), posted);
             }
         }
-    }
-
-    /// A rank takes in a message that has arrived and been matched: its receive
-    /// completes after the overhead.
-    pub(super) fn take_in(&mut self, local_rank: u32, posted: Posted, bytes: u64, now: u64) {
-        let overhead = self.protocol(local_rank).receive_overhead_of(Bytes(bytes));
-        let task = Task::TakeIn(posted.request);
-        self.occupy(local_rank, posted.processor, overhead, task, now);
+        let (duration, task) = Task::answering(what, source, posted, self.protocol(local_rank));
+        self.occupy(local_rank, posted.processor, duration, task, now);
     }
 
     /// Asks for a part of another rank's memory.
@@ -337,7 +310,7 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
         let protocol = self.protocol(local_rank);
         let state = &mut self.ranks[local_rank as usize];
         let (job, node) = (state.job, self.interfaces[state.interface as usize].node);
-        let waits = protocol.eager_limit.is_some_and(|limit| sending.bytes > limit.0)
+        let waits = protocol.asks_for(Bytes(sending.bytes))
             // Within a node there is nothing to wait for.
             && self.shared.node_of(job, sending.to).0 != node;
         let context = sending.envelope.context;

@@ -2,59 +2,18 @@
 
 use std::collections::VecDeque;
 
-use odonata_load::RequestId;
 use odonata_network::Routing;
 use odonata_units::{Bytes, Picoseconds};
 use serde::{Deserialize, Serialize};
 
 use super::Stage;
-use super::protocol::{Outgoing, Sending};
+use super::protocol::Outgoing;
+use crate::engine::actions::Task;
 use crate::engine::calendar::{Event, Kind};
 use crate::engine::endpoint::timer_payload;
 use crate::engine::packets::MessageKind;
 use crate::engine::partition::{NEVER, Partition};
 use crate::engine::probe::Probe;
-use crate::outcome::RankActivity;
-
-/// What keeps a processor busy, and what follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Task {
-    Compute(RequestId),
-    /// The message goes to the interface.
-    HandOver(Sending),
-    /// The message to write into another rank's memory.
-    HandOverPut {
-        to: u32,
-        bytes: u64,
-        request: RequestId,
-        created: u64,
-    },
-    /// The question for another rank's memory.
-    HandOverGet {
-        from: u32,
-        bytes: u64,
-        request: RequestId,
-    },
-    /// The message is there.
-    TakeIn(RequestId),
-    /// The grant goes to the sender.
-    Grant {
-        handle: u32,
-        to: u32,
-    },
-}
-
-impl Task {
-    pub(super) fn activity(&self) -> RankActivity {
-        match self {
-            Self::Compute(_) => RankActivity::Compute,
-            Self::HandOver(_) | Self::HandOverPut { .. } | Self::HandOverGet { .. } => {
-                RankActivity::Send
-            }
-            Self::TakeIn(_) | Self::Grant { .. } => RankActivity::Receive,
-        }
-    }
-}
 
 /// A processor of a rank.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -1,0 +1,243 @@
+//! What ranks make of the actions of their programs, and of messages that have
+//! met their receives: what keeps a processor busy for how long, and what follows.
+//! The same for every engine.
+
+use odonata_load::{Action, RequestId, Waiting};
+use odonata_units::{Bytes, Picoseconds};
+use serde::{Deserialize, Serialize};
+
+use super::matching::{Arrived, Envelope, Posted, Wanted};
+use crate::config::Protocol;
+use crate::outcome::RankActivity;
+
+/// A message that a rank is about to send, or that waits for its receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Sending {
+    /// Receiving rank.
+    pub to: u32,
+    /// Size.
+    pub bytes: u64,
+    /// What it says about itself.
+    pub envelope: Envelope,
+    /// Complete when its last byte has left the node.
+    pub request: RequestId,
+    /// When the rank wanted to send it, in ps.
+    pub created: u64,
+}
+
+/// What keeps a processor busy, and what follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Task {
+    /// Nothing but that the request is complete.
+    Compute(RequestId),
+    /// The message goes to the interface.
+    HandOver(Sending),
+    /// The message to write into another rank's memory.
+    HandOverPut {
+        /// The other rank.
+        to: u32,
+        /// Size.
+        bytes: u64,
+        /// Complete when that has been acknowledged.
+        request: RequestId,
+        /// When the rank wanted to write, in ps.
+        created: u64,
+    },
+    /// The question for another rank's memory.
+    HandOverGet {
+        /// The other rank.
+        from: u32,
+        /// Bytes that are asked for.
+        bytes: u64,
+        /// Complete when they have come.
+        request: RequestId,
+    },
+    /// The message is there.
+    TakeIn(RequestId),
+    /// The grant goes to the sender.
+    Grant {
+        /// Number of the message at its sender.
+        handle: u32,
+        /// That rank.
+        to: u32,
+    },
+}
+
+impl Task {
+    /// What a rank does about what came from `source` and got the receive `posted`,
+    /// and how long that takes: takes the message in, or grants that it may be sent.
+    #[inline]
+    pub fn answering(
+        what: Arrived,
+        source: u32,
+        posted: Posted,
+        protocol: &Protocol,
+    ) -> (Picoseconds, Self) {
+        match what {
+            Arrived::Message { bytes, .. } => {
+                let overhead = protocol.receive_overhead_of(Bytes(bytes));
+                (overhead, Self::TakeIn(posted.request))
+            }
+            Arrived::Request { handle } => {
+                let grant = Self::Grant { handle, to: source };
+                (protocol.receive_overhead, grant)
+            }
+        }
+    }
+
+    fn activity(&self) -> RankActivity {
+        match self {
+            Self::Compute(_) => RankActivity::Compute,
+            Self::HandOver(_) | Self::HandOverPut { .. } | Self::HandOverGet { .. } => {
+                RankActivity::Send
+            }
+            Self::TakeIn(_) | Self::Grant { .. } => RankActivity::Receive,
+        }
+    }
+}
+
+impl RankActivity {
+    /// What a rank does while `task` is the first of those that its processors are
+    /// busy with; without any its program waits.
+    #[inline]
+    pub fn of(task: Option<Task>, waiting: Waiting) -> Self {
+        match (task, waiting) {
+            (Some(task), _) => task.activity(),
+            (None, Waiting::Send) => Self::WaitToSend,
+            (None, Waiting::Receive | Waiting::Processor) => Self::WaitToReceive,
+        }
+    }
+}
+
+/// What a rank begins with an action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begun {
+    /// The processor is busy for a while, with a task.
+    Busy(Picoseconds, Task),
+    /// A receive is posted.
+    Post(Wanted, Posted),
+}
+
+impl Begun {
+    /// What rank `source` begins with `action` at `created` ps, on `processor`.
+    #[inline]
+    pub fn of(
+        action: Action,
+        protocol: &Protocol,
+        source: u32,
+        request: RequestId,
+        processor: u8,
+        created: u64,
+    ) -> Self {
+        match action {
+            Action::Compute(duration) => Self::Busy(duration, Task::Compute(request)),
+            Action::Send {
+                to,
+                bytes,
+                context,
+                tag,
+            } => {
+                let envelope = Envelope {
+                    context,
+                    source,
+                    tag,
+                };
+                let sending = Sending {
+                    to: to.0,
+                    bytes: bytes.0,
+                    envelope,
+                    request,
+                    created,
+                };
+                Self::Busy(protocol.send_overhead_of(bytes), Task::HandOver(sending))
+            }
+            Action::Put { to, bytes } => {
+                let task = Task::HandOverPut {
+                    to: to.0,
+                    bytes: bytes.0,
+                    request,
+                    created,
+                };
+                Self::Busy(protocol.send_overhead_of(bytes), task)
+            }
+            Action::Get { from, bytes } => {
+                let task = Task::HandOverGet {
+                    from: from.0,
+                    bytes: bytes.0,
+                    request,
+                };
+                Self::Busy(protocol.send_overhead, task)
+            }
+            Action::Receive { from, context, tag } => {
+                let wanted = Wanted {
+                    context,
+                    source: from.map(|from| from.0),
+                    tag,
+                };
+                Self::Post(wanted, Posted { request, processor })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use odonata_load::Context;
+    use odonata_units::{Bandwidth, RankId};
+
+    use super::*;
+
+    const BYTES: Bytes = Bytes(1_000);
+    const SEND: u64 = 10_000;
+    const RECEIVE: u64 = 30_000;
+    /// 1,000 bytes at 5 bytes per ns.
+    const COPY: u64 = 200_000;
+
+    fn protocol() -> Protocol {
+        Protocol {
+            send_overhead: Picoseconds(SEND),
+            receive_overhead: Picoseconds(RECEIVE),
+            copy_bandwidth: Some(Bandwidth::new(5_000_000_000).unwrap()),
+            ..Protocol::default()
+        }
+    }
+
+    /// How long `action` keeps a processor busy, in ps.
+    fn busy(action: Action) -> u64 {
+        match Begun::of(action, &protocol(), 0, RequestId(7), 0, 0) {
+            Begun::Busy(duration, _) => duration.0,
+            Begun::Post(..) => 0,
+        }
+    }
+
+    #[test]
+    fn only_what_a_rank_has_in_hand_is_copied() {
+        let (to, from) = (RankId(1), RankId(1));
+        let (bytes, context, tag) = (BYTES, Context::default(), 0);
+        let send = Action::Send {
+            to,
+            bytes,
+            context,
+            tag,
+        };
+        assert_eq!(busy(send), SEND + COPY);
+        assert_eq!(busy(Action::Put { to, bytes }), SEND + COPY);
+        // It asks; the answer is written without it.
+        assert_eq!(busy(Action::Get { from, bytes }), SEND);
+        let posted = Posted {
+            request: RequestId(7),
+            processor: 0,
+        };
+        let answering = |what| Task::answering(what, 1, posted, &protocol());
+        let message = Arrived::Message {
+            bytes: BYTES.0,
+            created: 0,
+        };
+        let taken_in = (Picoseconds(RECEIVE + COPY), Task::TakeIn(RequestId(7)));
+        assert_eq!(answering(message), taken_in);
+        // The message itself is still where it was.
+        let grant = Task::Grant { handle: 5, to: 1 };
+        let granted = (Picoseconds(RECEIVE), grant);
+        assert_eq!(answering(Arrived::Request { handle: 5 }), granted);
+    }
+}
