@@ -76,4 +76,6 @@ def test_quick_study_finds_what_isolation_does(tmp_path: Path) -> None:
         apart = mean[pattern, "contiguous", "near", 130] / mean[pattern, "contiguous", "near", 0]
         assert shared > 1.04 > 1.01 > apart
     assert mean["tornado", "contiguous", "near", 0] > 3 * mean["tornado", "random", "near", 0]
-    assert mean["stencil", "random", "near", 0] > 1.5 * mean["stencil", "contiguous", "near", 0]
+    # Six messages in 1 µs are more than a node's own link carries, wherever its partners are; in
+    # 3 µs they fit through it, and only random ranks overload the links between groups.
+    assert mean["stencil", "random", "under", 0] > 2 * mean["stencil", "contiguous", "under", 0]
