@@ -259,21 +259,6 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
         }
     }
 
-    fn wake_link(&mut self, router: u32, first_port: usize, output: usize) {
-        let state = &mut self.ports[output];
-        if !state.wake {
-            state.wake = true;
-            let event = Event::new(
-                state.free_at,
-                router,
-                Kind::Wake,
-                (output - first_port) as u32,
-                0,
-            );
-            self.schedule(event);
-        }
-    }
-
     /// An input of the crossbar is free: what waits there may be granted.
     pub(super) fn wake_input(&mut self, first_port: usize, input: usize) {
         let vcs = self.shared.vcs;

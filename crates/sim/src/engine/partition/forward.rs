@@ -115,11 +115,7 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
         self.enter_output_queue(port, slot);
         let state = &mut self.ports[port];
         if state.free_at > now {
-            if !state.wake {
-                state.wake = true;
-                let event = Event::new(state.free_at, router, Kind::Wake, u32::from(out_port), 0);
-                self.schedule(event);
-            }
+            self.wake_link(router, first_port, port);
         } else if alone {
             self.try_send(router, first_port, port, now);
         } else {
@@ -179,17 +175,7 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
             return;
         }
         if state.free_at > now {
-            if !state.wake {
-                state.wake = true;
-                let event = Event::new(
-                    state.free_at,
-                    router,
-                    Kind::Wake,
-                    (port - first_port) as u32,
-                    0,
-                );
-                self.schedule(event);
-            }
+            self.wake_link(router, first_port, port);
             return;
         }
         if self.crossbar.is_some() {
@@ -254,16 +240,19 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
             state.waiting &= !(1 << vc);
         }
         self.transmit(router, first_port, port, lanes + vc, slot, now);
+        if self.ports[port].waiting != 0 {
+            self.wake_link(router, first_port, port);
+        }
+    }
+
+    /// Looks at a port again when its link is free, unless that is to happen anyway.
+    #[inline(always)]
+    pub(in crate::engine) fn wake_link(&mut self, router: u32, first_port: usize, port: usize) {
         let state = &mut self.ports[port];
-        if state.waiting != 0 && !state.wake {
+        if !state.wake {
             state.wake = true;
-            let event = Event::new(
-                state.free_at,
-                router,
-                Kind::Wake,
-                (port - first_port) as u32,
-                0,
-            );
+            let number = (port - first_port) as u32;
+            let event = Event::new(state.free_at, router, Kind::Wake, number, 0);
             self.schedule(event);
         }
     }
