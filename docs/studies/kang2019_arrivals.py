@@ -128,16 +128,10 @@ def draw(found: Sequence[Rates]) -> None:
         times_us = (np.arange(len(one.over_time)) + 0.5) * INTERVAL_PS / 1e6
         panel.plot(times_us, one.over_time / GIB, color="#0072b2", drawstyle="steps-mid")
         panel.axhline(one.mean / GIB, color="#555555", linewidth=1, linestyle="--")
-        panel.annotate(
-            f"mean {one.mean / GIB:.2f}",
-            (1, one.mean / GIB),
-            xycoords=("axes fraction", "data"),
-            xytext=(-4, 4),
-            textcoords="offset points",
-            ha="right",
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
+        panel.set(
+            title=f"{one.placement}\nmean {one.mean / GIB:.2f} GiB/s (dashed)",
+            xlabel="time since the broadcast began, µs",
         )
-        panel.set(title=one.placement, xlabel="time since the broadcast began, µs")
         panel.spines[["top", "right"]].set_visible(False)
     panels[0].set(ylabel="arriving outside the root's group, GiB/s", ylim=(0, None))
     figure.savefig(FIGURE, dpi=160)
