@@ -29,7 +29,9 @@ use std::io::Read;
 use std::sync::Barrier;
 use std::sync::atomic::AtomicU32;
 
-use odonata_network::routing::{AnyRouting, Dispatched, RoutingTask};
+#[cfg(not(debug_assertions))]
+use odonata_network::routing::RoutingTask;
+use odonata_network::routing::{AnyRouting, Dispatched};
 use odonata_network::{Routing, Topology};
 use odonata_units::{Picoseconds, RankId, RouterId};
 
@@ -122,12 +124,18 @@ pub fn run_any(
         state,
         observer,
     };
-    if !measurement.is_recorded() {
-        return routing.dispatch(call);
-    }
-    match routing.needs_snapshot() {
-        true => call.simulate::<_, Recorder>(&Dispatched::<true>(routing)),
-        false => call.simulate::<_, Recorder>(&Dispatched::<false>(routing)),
+    let snapshot = routing.needs_snapshot();
+    match (measurement.is_recorded(), snapshot) {
+        (true, true) => call.simulate::<_, Recorder>(&Dispatched::<true>(routing)),
+        (true, false) => call.simulate::<_, Recorder>(&Dispatched::<false>(routing)),
+        // Builds with checks are made often and run little: there the engine is not
+        // compiled once for every algorithm.
+        #[cfg(debug_assertions)]
+        (false, true) => call.simulate::<_, Silent>(&Dispatched::<true>(routing)),
+        #[cfg(debug_assertions)]
+        (false, false) => call.simulate::<_, Silent>(&Dispatched::<false>(routing)),
+        #[cfg(not(debug_assertions))]
+        (false, _) => routing.dispatch(call),
     }
 }
 
@@ -164,6 +172,7 @@ impl Call<'_, '_> {
     }
 }
 
+#[cfg(not(debug_assertions))]
 impl RoutingTask for Call<'_, '_> {
     type Output = Result<Outcome, SimError>;
 
