@@ -57,7 +57,11 @@ def cli_page() -> str:
 
 def _commands(group: click.Group, path: str) -> list[tuple[str, click.Command]]:
     found: list[tuple[str, click.Command]] = []
-    for name, command in group.commands.items():
+    context = click.Context(group)
+    # As they are declared: click would sort them.
+    for name in list(group.commands) or group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
         if isinstance(command, click.Group):
             found += _commands(command, f"{path} {name}")
         else:

@@ -14,17 +14,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from odonata.errors import CheckpointError, OutputError
+from odonata.errors import CheckpointError, OutputError, Terminated
 from odonata.units import Duration, UnitError
 
 #: The checkpoint in the directory of an unfinished run.
 CHECKPOINT_FILE = "checkpoint"
 #: What a killed process may leave beside it.
 _LEFTOVERS = (f".{CHECKPOINT_FILE}.partial", ".results.partial")
-
-
-class Terminated(KeyboardInterrupt):
-    """The run was stopped by SIGTERM, as batch systems send it before they kill."""
 
 
 @dataclass(frozen=True)

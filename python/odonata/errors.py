@@ -119,5 +119,9 @@ class OutputError(OdonataError):
     exit_code = ExitCode.OUTPUT
 
 
+class Terminated(KeyboardInterrupt):
+    """The run was stopped by SIGTERM, as batch systems send it before they kill."""
+
+
 class CheckpointError(OutputError):
     """A checkpoint that is missing, damaged, or of another run, version or build."""

@@ -7,14 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from odonata.cli.shared import Command, debug_option, json_option, new_file, print_json, terminal
+from odonata.cli.shared import (
+    Command,
+    debug_option,
+    escape,
+    json_option,
+    new_file,
+    new_table,
+    print_json,
+    terminal,
+)
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from odonata.batch import JobLog
 
 
@@ -283,7 +290,7 @@ def print_report(console: Console, report: dict[str, Any], *, examples: bool = F
     )
     if not report["rules"]:
         return
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = new_table()
     for column in ("rule", "records", "", "what it is"):
         table.add_column(column, justify="right" if column == "records" else "left")
     for rule in report["rules"]:

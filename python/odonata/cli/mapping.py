@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.box import SIMPLE_HEAD
-from rich.markup import escape
-from rich.table import Table
 
 from odonata import display
 from odonata.cli.shared import (
     debug_option,
+    escape,
     json_option,
     new_file,
+    new_table,
     print_json,
     progress_terminal,
     read_scenario,
@@ -22,6 +21,9 @@ from odonata.cli.shared import (
     terminal,
 )
 from odonata.errors import OutputError
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 @click.command()
@@ -103,7 +105,7 @@ def mapping(
 
 
 def _table(rows: list[dict[str, Any]], compare: bool) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=0)
+    table = new_table(padding=0)
     if compare:
         table.add_column("\nMapping", no_wrap=True)
     columns = ("within\nnode", "\nrouter", "\ngroup", "hop-\nbytes", "mean\nhops")

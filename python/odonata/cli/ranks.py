@@ -6,18 +6,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from odonata import display
-from odonata.cli.shared import debug_option, json_option, print_json, terminal
-from odonata.columns import numbers
+from odonata.cli.shared import (
+    debug_option,
+    escape,
+    json_option,
+    new_table,
+    print_json,
+    terminal,
+)
 from odonata.errors import NotRecordedError, OutputError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from odonata.results import Result
 
 
@@ -73,6 +76,9 @@ def ranks(directory: Path, perfetto: Path | None, as_json: bool) -> None:
 
 def _times(result: Result) -> list[dict[str, Any]]:
     """Mean, least and most time of the ranks of each closed-loop job, by what they did."""
+    import numpy as np
+
+    from odonata.columns import numbers
     from odonata.plots.ranks import PARTS
 
     table = result.table("ranks")
@@ -96,6 +102,9 @@ def _times(result: Result) -> list[dict[str, Any]]:
 
 
 def _paths(result: Result) -> list[dict[str, Any]]:
+    import numpy as np
+
+    from odonata.columns import numbers
     from odonata.critical_path import critical_path, shares
 
     names = result.jobs["name"].to_pylist()
@@ -117,7 +126,7 @@ def _paths(result: Result) -> list[dict[str, Any]]:
 
 
 def _print_times(console: Console, jobs: list[dict[str, Any]]) -> None:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = new_table()
     for title, justify in (("Job", "left"), ("Time of its ranks in", "left")):
         table.add_column(title, justify=justify)  # type: ignore[arg-type]
     for title in ("mean", "least", "most", "share"):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
-from rich.console import Console
 
 from odonata.cli.shared import (
     debug_option,
@@ -17,7 +16,11 @@ from odonata.cli.shared import (
     terminal,
     threads_option,
 )
-from odonata.replay import ReplayedTrace, check_trace, codes_traces, replay_scenario
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from odonata.replay import ReplayedTrace
 
 
 @click.command()
@@ -123,6 +126,9 @@ def replay(
         raise click.UsageError("name traces, or a workload of CODES with --workload")
     if ranks is not None and repeat_rank is None:
         raise click.UsageError("--ranks has a meaning with --repeat-rank only")
+
+    from odonata.replay import check_trace, codes_traces, replay_scenario
+
     console = progress_terminal()
     if quiet:
         console.quiet = True

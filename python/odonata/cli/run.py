@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.markup import escape
 
 from odonata import display
-from odonata.checkpoint import CHECKPOINT_FILE, Checkpoint, CheckpointEvent
 from odonata.cli.shared import (
     debug_option,
+    escape,
     json_option,
     print_json,
     progress_terminal,
@@ -22,11 +21,11 @@ from odonata.cli.shared import (
     terminal,
     threads_option,
 )
-from odonata.scenario import Scenario
-from odonata.units import UnitError
 
 if TYPE_CHECKING:
+    from odonata.checkpoint import CheckpointEvent
     from odonata.progress import ProgressBar
+    from odonata.scenario import Scenario
 
 
 @click.command()
@@ -98,6 +97,7 @@ def run(
         changes = (*changes, f"simulation.precision={precision}")
     what = read_scenario(scenario, changes)
 
+    from odonata.checkpoint import Checkpoint
     from odonata.progress import ProgressBar
     from odonata.results import check_output_directory, unused_directory
     from odonata.simulate import run as simulate
@@ -154,6 +154,9 @@ def run(
 
 def _intervals(text: str | None) -> dict[str, Any]:
     """How often, from the value of ``--checkpoint``."""
+    from odonata.checkpoint import Checkpoint
+    from odonata.units import UnitError
+
     if text is None:
         return {}
     try:
@@ -167,6 +170,8 @@ def _saying_how_to_go_on(
     scenario: Path, directory: Path, bar: ProgressBar, last: list[CheckpointEvent]
 ) -> Iterator[None]:
     """Adds to an interruption where the run was, and how to go on with it if it can."""
+    from odonata.checkpoint import CHECKPOINT_FILE
+
     try:
         yield
     except KeyboardInterrupt as interrupt:

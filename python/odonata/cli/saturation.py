@@ -18,7 +18,6 @@ from odonata.cli.shared import (
     scenario_argument,
     terminal,
 )
-from odonata.units import Share, UnitError
 
 
 @click.command()
@@ -63,6 +62,8 @@ def saturation(
     99 % of what it is offered, clearly more than the 95 % confidence interval allows: the rest
     piles up. Leaves the load-latency curve as a table and a picture.
     """
+    from odonata.units import Share, UnitError
+
     try:
         width = Share(tolerance).fraction
     except UnitError as error:

@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
 
 from odonata.cli.log import log_options, print_report, read_log
 from odonata.cli.network import NetworkOptions, network_options
 from odonata.cli.shared import (
     debug_option,
     json_option,
+    new_table,
     print_json,
     progress_terminal,
     terminal,
@@ -23,6 +21,8 @@ from odonata.cli.shared import (
 from odonata.errors import JobLogError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from odonata.batch import JobLog, Schedule
 
 #: Orders of the queue, as ``--order`` names them.
@@ -320,7 +320,7 @@ def _compared(
 def _print(console: Console, schedules: Sequence[Schedule], directory: Path) -> None:
     from odonata.batch.describe import span
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = new_table()
     table.add_column("")
     for each in schedules:
         table.add_column(each.name, justify="right")

@@ -1,4 +1,8 @@
-"""What several commands have in common: options, terminals, JSON."""
+"""What several commands have in common: options, terminals, JSON.
+
+Modules of commands are imported to print ``odonata --help``. They import what takes long (rich,
+numpy, pydantic, the engine) where it is used, in functions.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,17 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from rich.console import Console
 
 from odonata.errors import OutputError
-from odonata.scenario import Scenario
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from odonata.scenario import Scenario
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -83,6 +91,8 @@ def read_scenario(file: Path, changes: tuple[str, ...]) -> Scenario:
     Raises:
         ScenarioError: If there is no such file, or it is no scenario.
     """
+    from odonata.scenario import Scenario
+
     scenario = Scenario.from_file(file)
     return scenario.with_set(changes) if changes else scenario
 
@@ -94,12 +104,31 @@ def print_json(content: Any) -> None:
 
 def terminal() -> Console:
     """Standard output, for people."""
+    from rich.console import Console
+
     return Console(highlight=False)
 
 
 def progress_terminal() -> Console:
     """Standard error, for progress bars and errors."""
+    from rich.console import Console
+
     return Console(stderr=True, highlight=False)
+
+
+def new_table(**options: Any) -> Table:
+    """An empty table for a terminal: a line below its head, none around it."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    return Table(box=SIMPLE_HEAD, pad_edge=False, **options)
+
+
+def escape(text: str) -> str:
+    """The text for a terminal, with nothing in it taken for markup."""
+    from rich import markup
+
+    return markup.escape(text)
 
 
 def new_file(path: Path) -> Path:

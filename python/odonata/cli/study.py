@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.table import Table
 
 from odonata import display
 from odonata.cli.shared import debug_option, progress_terminal, terminal
@@ -213,6 +212,8 @@ def _print_points(
     chosen: StudyFile, points: Sequence[SweepPoint], cost: Estimate, directory: Path
 ) -> None:
     """The points and what is missing, for ``--dry-run``."""
+    from rich.table import Table
+
     console = terminal()
     table = Table(title=chosen.title, title_justify="left", box=None)
     for column in ("point", *(axis.column for axis in chosen.axis), "seed", "packet-hops"):

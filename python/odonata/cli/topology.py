@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.box import SIMPLE_HEAD
-from rich.markup import escape
-from rich.table import Table
 
 from odonata.cli.shared import (
     Command,
     debug_option,
+    escape,
     json_option,
     new_file,
+    new_table,
     print_json,
     read_scenario,
     scenario_argument,
@@ -210,7 +209,7 @@ def _print_width(width: Width) -> None:
 def _print_sweep(widths: list[Width]) -> None:
     """Prints a table of widths: a line for each α, a column for each arrangement."""
     console = terminal()
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = new_table()
     table.add_column("α", justify="right")
     arrangements = list(dict.fromkeys(width.arrangement for width in widths))
     for arrangement in arrangements:

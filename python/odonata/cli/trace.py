@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from odonata.cli.shared import debug_option, json_option, print_json, terminal
+from odonata.cli.shared import (
+    debug_option,
+    escape,
+    json_option,
+    new_table,
+    print_json,
+    terminal,
+)
 from odonata.errors import InternalError, TraceError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 @click.group()
@@ -74,7 +80,7 @@ def _print(console: Console, summary: dict[str, Any]) -> None:
 
     figures = {"ranks": summary["ranks"], "records": summary["records"], **summary["facts"]}
     print_figures(console, f"{summary['file']}: {summary['format']}", figures)
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = new_table()
     table.add_column("kind")
     table.add_column("records", justify="right")
     table.add_column("bytes sent", justify="right")

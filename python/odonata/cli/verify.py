@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from rich.markup import escape
 
 from odonata.cli.shared import (
     debug_option,
+    escape,
     json_option,
     print_json,
     progress_terminal,

@@ -1,0 +1,100 @@
+"""What the command line and the package load before anything is asked of them.
+
+Counted in modules: a clock would tell more of the machine than of the program.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+#: Each of them, or what it pulls in, takes a tenth of a second or more.
+HEAVY = {
+    *("matplotlib", "numpy", "pandas", "polars", "pyarrow", "pydantic", "pydantic_core"),
+    *("scipy", "networkx", "distributed", "rich", "odonata._engine"),
+}
+
+#: Runs the command line and prints what it had imported, whichever way it ends.
+PROGRAM = """
+import json, sys
+from odonata.cli import main
+try:
+    main(sys.argv[1:])
+finally:
+    print(json.dumps(sorted(sys.modules)), file=sys.stderr)
+"""
+
+
+def loaded(program: str, *arguments: str) -> tuple[int, set[str]]:
+    """Exit code of a program in a fresh interpreter, and the modules that it imported."""
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False
+    )
+    modules = set(json.loads(done.stderr.splitlines()[-1]))
+    return done.returncode, modules
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--help"], 0),
+        (["--version"], 0),
+        (["run", "--help"], 0),
+        (["topology", "draw", "--help"], 0),
+        (["schedule", "--help"], 0),
+        (["fly"], 2),
+        (["run"], 2),
+        (["run", "small.toml", "--colour"], 2),
+        (["run", "small.toml", "--threads", "0"], 2),
+        (["bench", "--nodes", "77"], 2),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else str(value),
+)
+def test_help_and_wrong_arguments_load_nothing_heavy(arguments: list[str], code: int) -> None:
+    returned, modules = loaded(PROGRAM, *arguments)
+    assert returned == code
+    assert "odonata.cli.main" in modules
+    assert not modules & HEAVY
+
+
+def test_a_command_loads_no_other_command() -> None:
+    _, modules = loaded(PROGRAM, "verify", "--help")
+    others = {name for name in modules if name.startswith("odonata.cli.")}
+    assert others == {"odonata.cli.main", "odonata.cli.shared", "odonata.cli.verify"}
+
+
+def test_the_package_loads_nothing_heavy_until_it_is_used() -> None:
+    program = """
+import json, sys
+import odonata
+print(json.dumps(sorted(sys.modules)), file=sys.stderr)
+"""
+    code, modules = loaded(program)
+    assert code == 0
+    assert not modules & HEAVY
+
+
+def test_every_public_name_is_there_and_listed() -> None:
+    import odonata
+
+    for name in odonata.__all__:
+        assert getattr(odonata, name) is not None
+    assert set(odonata.__all__) <= set(dir(odonata))
+    with pytest.raises(AttributeError, match="no attribute 'runn'"):
+        odonata.runn  # noqa: B018
+
+
+def test_every_listed_command_exists() -> None:
+    import click
+
+    from odonata.cli.main import COMMANDS, odonata
+
+    context = click.Context(odonata)
+    for name in COMMANDS:
+        command = odonata.get_command(context, name)
+        assert command is not None
+        assert command.name == name
+    assert odonata.get_command(context, "main") is None
