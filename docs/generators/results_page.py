@@ -41,6 +41,7 @@ result.to_polars("links")  # … and polars, without a copy
 result.summary_dict["jobs"][0]["message_latency_p99_ps"]
 result.most_loaded_links(5)  # with names: g3 r12 → g5 r40 (global)
 result.plot.latency()  # a matplotlib figure
+result.plot.latency("latency.svg")  # the same as a file: .png, .pdf or .svg
 result.save("results/mine", plots=True)
 ```
 

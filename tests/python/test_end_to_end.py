@@ -302,12 +302,29 @@ def test_topologies_are_described_drawn_and_exported(directory: Path) -> None:
     assert odonata("topology", "describe", "small.toml", directory=directory).returncode == 0
 
     assert odonata("topology", "draw", "small.toml", directory=directory).returncode == 0
-    assert (directory / "small-topology.png").stat().st_size > 10_000
-    again = odonata("topology", "draw", "small.toml", directory=directory)
+    assert (directory / "results/small-topology-1.png").stat().st_size > 10_000
+    # A second time it takes the next name; a name that was asked for is never overwritten.
+    assert odonata("topology", "draw", "small.toml", directory=directory).returncode == 0
+    assert (directory / "results/small-topology-2.png").exists()
+    options = ["draw", "small.toml", "--out", "results/small-topology-1.png"]
+    again = odonata("topology", *options, directory=directory)
     assert again.returncode == ExitCode.OUTPUT
     assert "exists already" in again.stderr
 
-    for family, name in [("graphml", "small.graphml"), ("edge-list", "small.edges")]:
+    for ending, begin in [("svg", b"<?xml"), ("pdf", b"%PDF-")]:
+        options = ["draw", "small.toml", "--out", f"drawn.{ending}"]
+        done = odonata("topology", *options, directory=directory)
+        assert done.returncode == ExitCode.OK, done.stderr
+        assert (directory / f"drawn.{ending}").read_bytes().startswith(begin)
+    done = odonata("topology", "draw", "small.toml", "--out", "a.gif", directory=directory)
+    assert done.returncode == ExitCode.OUTPUT
+    assert 'found the ending ".gif"; allowed for pictures: .png, .pdf, .svg' in done.stderr
+    options = ["bisection", "small.toml", "--alpha", "1,2", "--out", "b.jpeg"]
+    assert odonata("topology", *options, directory=directory).returncode == ExitCode.OUTPUT
+    assert not list(directory.glob("[ab].*"))
+
+    exported = [("graphml", "results/small-1.graphml"), ("edge-list", "results/small-1.edges")]
+    for family, name in exported:
         done = odonata("topology", "export", "small.toml", "--format", family, directory=directory)
         assert done.returncode == ExitCode.OK, done.stderr
         (directory / "copy.toml").write_text(

@@ -1,12 +1,19 @@
 """Pictures: they show something, for usual and unusual results."""
 
+import inspect
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import matplotlib.image
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
+from odonata.batch import generate_job_log, schedule
+from odonata.batch.plots import SchedulePlots
+from odonata.errors import OutputError
+from odonata.plots import Plots, save
 from odonata.plots.groups import mean_utilisation
 from odonata.plots.latency import share_between
 from odonata.plots.topology import Wiring, lay_out
@@ -123,3 +130,89 @@ def test_wiring_counts_each_link_once(result: Result) -> None:
     assert np.isfinite(layout.node).all()
     # No two routers on the same spot.
     assert len(np.unique(layout.router.round(6), axis=0)) == 36
+
+
+# --- Files ------------------------------------------------------------------------------
+
+FORMATS = ["png", "pdf", "svg"]
+
+
+def methods(plots: type) -> list[str]:
+    """Every picture that a class draws."""
+    found = [name for name, _ in inspect.getmembers(plots, inspect.isfunction) if name[0] != "_"]
+    return [name for name in found if name != "save_all"]
+
+
+def check_whole(path: Path) -> None:
+    """Checks that a file is a whole picture of the format that its name says."""
+    raw = path.read_bytes()
+    if path.suffix == ".svg":
+        root = ElementTree.fromstring(raw)
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        assert len(list(root.iter("{http://www.w3.org/2000/svg}path"))) > 10
+    elif path.suffix == ".pdf":
+        assert raw.startswith(b"%PDF-")
+        assert raw.rstrip().endswith(b"%%EOF")
+        assert b"CreationDate" not in raw
+    else:
+        assert ink(path) > 0.001
+
+
+def check_formats(draw: Any, directory: Path) -> None:
+    """Draws a picture once and writes it in every format."""
+    figure = draw(directory / "picture.svg")
+    for ending in FORMATS[:2]:
+        save(figure, directory / f"picture.{ending}")
+    for ending in FORMATS:
+        check_whole(directory / f"picture.{ending}")
+    assert len(list(directory.iterdir())) == len(FORMATS)
+
+
+@pytest.mark.parametrize("name", methods(Plots))
+def test_every_picture_has_every_format(result: Result, tmp_path: Path, name: str) -> None:
+    check_formats(getattr(result.plot, name), tmp_path)
+
+
+@pytest.mark.parametrize("name", methods(SchedulePlots))
+def test_schedules_have_every_format(tmp_path: Path, name: str) -> None:
+    log = generate_job_log(jobs=40, nodes=64, seed=3)
+    check_formats(getattr(SchedulePlots([schedule(log)]), name), tmp_path)
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_equal_pictures_are_equal_files(result: Result, tmp_path: Path, ending: str) -> None:
+    first, second = tmp_path / f"first.{ending}", tmp_path / f"second.{ending}"
+    result.plot.latency(first)
+    result.plot.latency(second)
+    assert first.read_bytes() == second.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("a.gif", 'the ending ".gif"'), ("a.jpeg", '".jpeg"'), ("a", "a name without an ending")],
+)
+def test_other_formats_are_refused_before_anything_is_drawn(
+    result: Result, tmp_path: Path, name: str, found: str
+) -> None:
+    with pytest.raises(OutputError, match=r"allowed for pictures: \.png, \.pdf, \.svg") as error:
+        result.plot.latency(tmp_path / name)
+    assert found in str(error.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_picture_that_fails_leaves_the_one_before(
+    result: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "latency.svg"
+    figure = result.plot.latency(path)
+    whole = path.read_bytes()
+
+    def fail(self: Figure, file: Any, **options: Any) -> None:
+        file.write(b"<svg")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Figure, "savefig", fail)
+    with pytest.raises(OSError, match="No space left"):
+        save(figure, path)
+    assert path.read_bytes() == whole
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]

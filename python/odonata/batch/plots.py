@@ -13,7 +13,16 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 from odonata.columns import numbers
-from odonata.plots.style import JOB_COLOURS, MUTED, job_colour, new_figure, save, say_empty, style
+from odonata.plots.style import (
+    JOB_COLOURS,
+    MUTED,
+    check_format,
+    job_colour,
+    new_figure,
+    save,
+    say_empty,
+    style,
+)
 
 if TYPE_CHECKING:
     from odonata.batch.schedules import Schedule
@@ -27,7 +36,11 @@ _SPANS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "second
 
 
 class SchedulePlots:
-    """Draws schedules of one log, side by side where there are several."""
+    """Draws schedules of one log, side by side where there are several.
+
+    Each method returns a matplotlib figure, and writes it if it is given a path: as PNG, PDF or
+    SVG, by how the name ends.
+    """
 
     def __init__(self, schedules: Sequence[Schedule]) -> None:
         self._schedules = list(schedules)
@@ -70,6 +83,8 @@ class SchedulePlots:
     def _draw(
         self, path: str | Path | None, width: float, height: float, draw: Callable[[Figure], None]
     ) -> Figure:
+        if path is not None:
+            check_format(Path(path))
         with style():
             figure = new_figure(width, height)
             draw(figure)

@@ -142,3 +142,24 @@ def new_file(path: Path) -> Path:
     if not path.parent.is_dir():
         raise OutputError(f"{path}: there is no directory {path.parent}")
     return path
+
+
+def unused_file(stem: str, ending: str) -> Path:
+    """The first of ``results/STEM-1``, ``results/STEM-2`` … that does not exist.
+
+    Its directory is there afterwards.
+
+    Raises:
+        OutputError: If the directory can be created no more than the file.
+    """
+    directory = Path("results")
+    try:
+        directory.mkdir(exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"{directory}: cannot be created: {error.strerror}. Choose a file with --out."
+        ) from error
+    number = 1
+    while (path := directory / f"{stem}-{number}{ending}").exists():
+        number += 1
+    return path

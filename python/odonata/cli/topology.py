@@ -21,10 +21,13 @@ from odonata.cli.shared import (
     read_scenario,
     scenario_argument,
     terminal,
+    unused_file,
 )
 from odonata.errors import OutputError
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from odonata.bisection import Width
 
 #: Formats of ``export`` and how their files' names end.
@@ -125,7 +128,7 @@ def _alphas(context: click.Context, parameter: click.Parameter, text: str | None
     help="Partial assignments at which the search for the exact width gives up; a million take "
     "some seconds.",
 )
-@out_option("none; with --alpha, a PNG of the widths")
+@out_option("none; with --alpha, a picture of the widths (.png, .pdf, .svg)")
 @json_option
 @debug_option
 def bisection(
@@ -149,7 +152,7 @@ def bisection(
     if not alphas and (arrangements or out):
         option = "--arrangement" if arrangements else "--out"
         raise click.UsageError(f"{option} goes with --alpha")
-    path = None if out is None else new_file(out)
+    path = None if out is None else _new_picture(out)
     if alphas:
         chosen = arrangements or ARRANGEMENTS
         widths = list(bisection_sweep(what, alphas, chosen, steps))
@@ -170,12 +173,35 @@ def bisection(
 
 def _draw_widths(widths: list[Width], path: Path) -> None:
     """Writes the picture of a sweep."""
-    from odonata.plots import new_figure, save, style
+    from odonata.plots import new_figure, style
     from odonata.plots.bisection import draw_bisection
 
     with style():
         figure = new_figure(6.4, 4.2)
         draw_bisection(figure, widths, widths[0].network.split(" (")[0])
+    _save_picture(figure, path)
+
+
+def _new_picture(path: Path) -> Path:
+    """Checks that a picture can be written: its place and its format.
+
+    Raises:
+        OutputError: If it cannot.
+    """
+    from odonata.plots import check_format
+
+    check_format(path)
+    return new_file(path)
+
+
+def _save_picture(figure: Figure, path: Path) -> None:
+    """Writes a picture.
+
+    Raises:
+        OutputError: If it cannot be written.
+    """
+    from odonata.plots import save
+
     try:
         save(figure, path)
     except OSError as error:
@@ -231,26 +257,23 @@ def _print_sweep(widths: list[Width]) -> None:
 
 @topology.command()
 @scenario_argument
-@out_option("NAME-topology.png")
+@out_option("results/NAME-topology-1.png, -2 …; .pdf and .svg are drawn as well")
 @json_option
 @debug_option
 def draw(scenario: Path, changes: tuple[str, ...], out: Path | None, as_json: bool) -> None:
-    """Draw the network as a PNG."""
+    """Draw the network as a picture: PNG, PDF or SVG."""
     what = read_scenario(scenario, changes)
-    path = new_file(out or Path(f"{scenario.stem}-topology.png"))
+    path = _new_picture(out or unused_file(f"{scenario.stem}-topology", ".png"))
 
     from odonata import _engine
-    from odonata.plots import Wiring, draw_topology, new_figure, save, style
+    from odonata.plots import Wiring, draw_topology, new_figure, style
     from odonata.simulate import ask_engine
 
     found = ask_engine(_engine.topology, what)
     with style():
         figure = new_figure(6.8, 6.8)
         draw_topology(figure, Wiring.of_description(found), found["description"]["network"])
-    try:
-        save(figure, path)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
+    _save_picture(figure, path)
     _say_written(path, as_json)
 
 
@@ -264,7 +287,7 @@ def draw(scenario: Path, changes: tuple[str, ...], out: Path | None, as_json: bo
     show_default=True,
     help="GraphML, or one line per link.",
 )
-@out_option("NAME.graphml or NAME.edges")
+@out_option("results/NAME-1.graphml or results/NAME-1.edges, -2 …")
 @json_option
 @debug_option
 def export(
@@ -272,7 +295,7 @@ def export(
 ) -> None:
     """Write the network as a file that other programs, and Odonata itself, can read."""
     what = read_scenario(scenario, changes)
-    path = new_file(out or Path(scenario.stem + FORMATS[format_]))
+    path = new_file(out or unused_file(scenario.stem, FORMATS[format_]))
 
     from odonata import _engine
     from odonata.simulate import ask_engine

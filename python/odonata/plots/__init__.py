@@ -19,7 +19,7 @@ from odonata.plots.latency import draw_latency
 from odonata.plots.links import draw_link_load
 from odonata.plots.overview import draw_overview
 from odonata.plots.ranks import draw_ranks
-from odonata.plots.style import new_figure, save, style
+from odonata.plots.style import check_format, new_figure, save, style
 from odonata.plots.timeline import draw_timeline
 from odonata.plots.topology import Wiring, draw_topology
 from odonata.plots.waits import draw_waits, wait_rows
@@ -27,7 +27,7 @@ from odonata.plots.waits import draw_waits, wait_rows
 if TYPE_CHECKING:
     from odonata.results import Result
 
-__all__ = ["Plots", "Wiring", "draw_topology", "new_figure", "save", "style"]
+__all__ = ["Plots", "Wiring", "check_format", "draw_topology", "new_figure", "save", "style"]
 
 
 #: Tables that pictures of what is recorded on request are drawn from.
@@ -45,7 +45,7 @@ class Plots:
     """The pictures of one result; ``result.plot`` makes it.
 
     Each method returns a matplotlib figure, which a notebook shows by itself, and writes it
-    as a PNG if it is given a path.
+    if it is given a path: as PNG, PDF or SVG, by how the name ends.
     """
 
     def __init__(self, result: Result) -> None:
@@ -137,6 +137,8 @@ class Plots:
         height: float,
         draw: Callable[[Figure], None],
     ) -> Figure:
+        if path is not None:
+            check_format(Path(path))
         with style():
             figure = new_figure(width, height)
             draw(figure)

@@ -6,6 +6,8 @@ of colour vision can tell apart; continuous scales are viridis and cividis.
 
 from __future__ import annotations
 
+import io
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +17,8 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure, SubFigure
+
+from odonata.errors import OutputError
 
 #: Jobs, in their order; further jobs start again.
 JOB_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#8C510A", "#000000")
@@ -55,6 +59,15 @@ FAINT = "#DDDDDD"
 
 DPI = 160
 
+#: Formats of pictures by how their files' names end, each with what would otherwise make equal
+#: pictures unequal files: dates, versions.
+_METADATA: dict[str, dict[str, None]] = {
+    ".png": {"Software": None},
+    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    ".svg": {"Date": None, "Creator": None},
+}
+FORMATS = tuple(_METADATA)
+
 _RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so it is the same everywhere
     "font.size": 9.0,
@@ -80,6 +93,8 @@ _RC: dict[Any, Any] = {
     "figure.facecolor": "white",
     "figure.dpi": DPI,
     "savefig.dpi": DPI,
+    "svg.hashsalt": "odonata",  # names within an SVG are equal then, too
+    "pdf.fonttype": 42,  # TrueType, which publishers ask for
 }
 
 
@@ -104,10 +119,42 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
+def check_format(path: Path) -> None:
+    """Finds out before a picture is drawn whether it can be written in that format.
+
+    Raises:
+        OutputError: If the name ends in none of :data:`FORMATS`.
+    """
+    if path.suffix.lower() not in _METADATA:
+        found = f'the ending "{path.suffix}"' if path.suffix else "a name without an ending"
+        raise OutputError(f"{path}: found {found}; allowed for pictures: {', '.join(FORMATS)}")
+
+
 def save(figure: Figure, path: Path) -> None:
-    """Writes a PNG without date or version, so that equal pictures are equal files."""
+    """Writes a picture in the format that its name ends in, whole or not at all.
+
+    Equal pictures are equal files: they hold no date and no version.
+
+    Args:
+        figure: What to write.
+        path: Ends in one of :data:`FORMATS`; a file of that name is replaced.
+
+    Raises:
+        OutputError: If the name ends in something else.
+        OSError: If the file cannot be written.
+    """
+    check_format(path)
+    ending = path.suffix.lower()
+    drawn = io.BytesIO()
     with style():
-        figure.savefig(path, dpi=DPI, metadata={"Software": None})
+        figure.savefig(drawn, format=ending[1:], dpi=DPI, metadata=_METADATA[ending])
+    # Beside its target and renamed when it is whole.
+    with tempfile.TemporaryDirectory(
+        dir=path.parent, prefix=f".{path.name}.", suffix=".partial"
+    ) as directory:
+        partial = Path(directory) / path.name
+        partial.write_bytes(drawn.getbuffer())
+        partial.replace(path)
 
 
 def job_colour(job: int) -> str:
