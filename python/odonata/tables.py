@@ -212,16 +212,24 @@ LINKS = TableSchema(
         Column("port", pa.int32(), "port of the sending router; none for a node", nullable=True),
         Column("bandwidth_bytes_per_s", pa.int64(), "bandwidth"),
         Column("latency_ps", pa.int64(), "latency of the wire"),
-        Column("bytes", pa.int64(), "bytes sent"),
-        Column("packets", pa.int64(), "packets sent"),
-        Column("busy_ps", pa.int64(), "time during which it was sending"),
+        Column(
+            "bytes",
+            pa.int64(),
+            "bytes sent in the measured time; of packets that its borders cut, the part within",
+        ),
+        Column("packets", pa.int64(), "packets begun in the measured time"),
+        Column("busy_ps", pa.int64(), "time during which it was sending, of the measured time"),
         Column(
             "stall_ps",
             pa.int64(),
             "time during which it was free and packets waited for it, but the buffer at its other "
             "end had no room for any of them",
         ),
-        Column("utilisation", pa.float64(), "`busy_ps` as a fraction of the measured time"),
+        Column(
+            "utilisation",
+            pa.float64(),
+            "`busy_ps` as a fraction of the measured time; never above 1",
+        ),
     ),
 )
 
@@ -451,8 +459,8 @@ LINK_JOBS = TableSchema(
     (
         Column("link", pa.int64(), "link, as in `links`"),
         _JOB,
-        Column("bytes", pa.int64(), "bytes that it sent, after warm-up"),
-        Column("packets", pa.int64(), "packets that it sent, after warm-up"),
+        Column("bytes", pa.int64(), "bytes that it sent in the measured time"),
+        Column("packets", pa.int64(), "packets that it began to send in the measured time"),
         Column(
             "stall_ps",
             pa.int64(),

@@ -40,7 +40,7 @@ pub fn exception(error: Error) -> PyErr {
             error.found.unwrap_or_default(),
             error.allowed.unwrap_or_default(),
         )),
-        Error::Simulation(error @ SimError::NotConserved(_)) => {
+        Error::Simulation(error @ (SimError::NotConserved(_) | SimError::Overfull { .. })) => {
             InternalError::new_err(error.to_string())
         }
         Error::Checkpoint(error) => CheckpointError::new_err(error.to_string()),

@@ -87,6 +87,19 @@ pub enum SimError {
         .0.created, .0.delivered, .0.backlog, .0.in_flight
     )]
     NotConserved(Conservation),
+    /// A link carried more than it can: an error in the engine.
+    #[error(
+        "a {class} link sent {bytes} B in {measured}, more than its bandwidth allows: \
+         this is an error in Odonata, please report it with the scenario"
+    )]
+    Overfull {
+        /// Class of the link.
+        class: String,
+        /// Bytes sent in the measured time.
+        bytes: u64,
+        /// The measured time.
+        measured: Picoseconds,
+    },
     /// A saved state that is not one of this run; see [`crate::resume`].
     #[error("the saved state cannot be taken up: {0}")]
     State(String),

@@ -198,11 +198,12 @@ pub struct PairTraffic {
 /// entry per router port (router → its peer) and one per node (node → router).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkOutcome {
-    /// Bytes sent.
+    /// Bytes sent: of packets that were being sent as measuring began or ended, the part
+    /// within the measured time.
     pub bytes: u64,
-    /// Packets sent.
+    /// Packets that it began to send.
     pub packets: u64,
-    /// Time during which it was sending.
+    /// Time during which it was sending, at most the measured time.
     pub busy_ps: u64,
     /// Time during which it was free and packets waited for it, but none had credits.
     pub stall_ps: u64,

@@ -339,18 +339,15 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
             Some(flit) => now + class.rate.first_flit_duration(size, flit),
             None => end,
         };
-        state.free_at = end;
+        let measured = state.start(class, size, now, end, self.warmup);
         state.downstream += size;
         self.lanes[port << self.lane_shift].credits -= size;
-        if now >= self.warmup {
-            state.bytes += u64::from(size);
-            state.packets += 1;
-        }
         if P::ON {
             let departure = Departure {
                 job: message.contents.job,
                 vc: 0,
                 size,
+                measured,
                 now,
                 end,
                 buffered: true,

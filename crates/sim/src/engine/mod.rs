@@ -376,10 +376,24 @@ fn finish<R: Routing, P: Probe>(
                 port.end_stall(end, partition.warmup);
             }
             let class = &shared.classes[port.class as usize];
+            let bytes = port.bytes.saturating_sub(port.unsent(&shared.classes, end));
+            let measured = end.saturating_sub(partition.warmup);
+            // What is cut at a border of the measured time is rounded to a byte, and the
+            // duration of every packet to a picosecond.
+            let least = class.rate.bandwidth.duration_of(bytes.saturating_sub(1)).0;
+            if least > measured + u64::from(port.packets) + 1 {
+                return Err(SimError::Overfull {
+                    class: shared.topology.link_classes[port.class as usize]
+                        .name
+                        .clone(),
+                    bytes,
+                    measured: Picoseconds(measured),
+                });
+            }
             let outcome = LinkOutcome {
-                bytes: port.bytes,
+                bytes,
                 packets: u64::from(port.packets),
-                busy_ps: class.rate.bandwidth.duration_of(port.bytes).0,
+                busy_ps: class.rate.bandwidth.duration_of(bytes).0.min(measured),
                 stall_ps: port.stall,
             };
             if index < partition.router_ports {

@@ -42,11 +42,11 @@ pub(super) struct Port {
     /// Since when packets wait although the link is free; or [`NEVER`].
     #[serde(with = "or_absent")]
     pub stalled_since: u64,
-    /// Bytes sent since warm-up.
+    /// Bytes sent since warm-up: of a packet that was being sent when it ended, the rest.
     pub bytes: u64,
     /// Time stalled since warm-up.
     pub stall: u64,
-    /// Packets sent since warm-up.
+    /// Packets begun since warm-up.
     pub packets: u32,
     /// Bytes that wait for this port; with a bounded crossbar those in its output
     /// buffer, and on request those in the FIFOs that request it.
@@ -69,6 +69,8 @@ pub(super) struct Port {
     pub served: u8,
     /// Whether a wake-up at `free_at` is pending.
     pub wake: bool,
+    /// Bytes of the last packet.
+    pub sending: u32,
 }
 
 const _: () = assert!(size_of::<Port>() == 64);
@@ -546,11 +548,12 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
     /// Ends the warm-up at `now`, when everything before has happened.
     pub fn begin_measuring(&mut self, now: u64) {
         self.warmup = now;
-        for port in self.ports.iter_mut() {
-            (port.bytes, port.packets, port.stall) = (0, 0, 0);
-        }
         self.jobs.iter_mut().for_each(JobCollector::begin_measuring);
         self.probe.begin_measuring();
+        for (index, port) in self.ports.iter_mut().enumerate() {
+            (port.bytes, port.packets, port.stall) = (port.unsent(&self.classes[..], now), 0, 0);
+            self.probe.carry(index, port.bytes);
+        }
     }
 
     /// The link of a port as its probe sees it.
@@ -569,8 +572,12 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
             return Vec::new();
         }
         for port in 0..self.ports.len() {
-            let link = self.link(port);
+            let (link, unsent) = (
+                self.link(port),
+                self.ports[port].unsent(&self.classes[..], end),
+            );
             self.probe.settle(link, end);
+            self.probe.leave(port, unsent);
         }
         let watches = self.probe.links(0..self.ports.len()).iter().enumerate();
         let used = watches.filter(|(_, watch)| !(watch.jobs.is_empty() && watch.waits.is_empty()));
@@ -619,7 +626,31 @@ impl Port {
             class,
             served: 0,
             wake: false,
+            sending: 0,
         }
+    }
+
+    /// A packet starts whose tail leaves at `end`. Returns how much of it is sent after
+    /// the warm-up.
+    #[inline(always)]
+    pub fn start(&mut self, class: &Class, size: u32, now: u64, end: u64, warmup: u64) -> u64 {
+        self.free_at = end;
+        self.sending = size;
+        let measured = if now >= warmup {
+            self.packets += 1;
+            u64::from(size)
+        } else if end > warmup {
+            class.unsent(size, end, warmup)
+        } else {
+            0
+        };
+        self.bytes += measured;
+        measured
+    }
+
+    /// Bytes of the last packet that the link has not sent at `now`.
+    pub fn unsent(&self, classes: &[Class], now: u64) -> u64 {
+        classes[usize::from(self.class)].unsent(self.sending, self.free_at, now)
     }
 
     /// Accounts a stall that ends now.

@@ -32,6 +32,8 @@ pub(super) struct Departure {
     pub job: u16,
     pub vc: u8,
     pub size: u32,
+    /// Bytes of it that are sent after the warm-up.
+    pub measured: u64,
     pub now: u64,
     /// When the link has sent its tail.
     pub end: u64,
@@ -76,6 +78,12 @@ pub(super) trait Probe: Sized + Send {
     /// Forgets what was measured at links.
     fn begin_measuring(&mut self);
 
+    /// Of the packet that a link is sending as measuring begins, so many bytes count.
+    fn carry(&mut self, port: usize, bytes: u64);
+
+    /// Of the packet that a link is sending as the run ends, so many bytes do not count.
+    fn leave(&mut self, port: usize, bytes: u64);
+
     /// What is known of some links, for checkpoints and outcomes.
     fn links(&self, ports: Range<usize>) -> &[LinkWatch];
 
@@ -117,6 +125,8 @@ impl Probe for Silent {
     #[inline(always)]
     fn arrive(&mut self, _: u32, _: u8, _: u16, _: u32, _: u64) {}
     fn begin_measuring(&mut self) {}
+    fn carry(&mut self, _: usize, _: u64) {}
+    fn leave(&mut self, _: usize, _: u64) {}
     fn links(&self, _: Range<usize>) -> &[LinkWatch] {
         &[]
     }
@@ -361,10 +371,10 @@ impl Probe for Recorder {
         watch.waiting -= 1;
         watch.busy_until = packet.end;
         watch.sender = packet.job;
-        if packet.now >= link.warmup {
+        if packet.measured > 0 {
             let of = watch.job(packet.job);
-            of.bytes += u64::from(packet.size);
-            of.packets += 1;
+            of.bytes += packet.measured;
+            of.packets += u64::from(packet.now >= link.warmup);
         }
     }
 
@@ -394,6 +404,19 @@ impl Probe for Recorder {
         for watch in &mut self.links {
             watch.jobs.clear();
             watch.waits.clear();
+        }
+    }
+
+    fn carry(&mut self, port: usize, bytes: u64) {
+        if let Some(watch) = self.links.get_mut(port).filter(|_| bytes > 0) {
+            watch.job(watch.sender).bytes += bytes;
+        }
+    }
+
+    fn leave(&mut self, port: usize, bytes: u64) {
+        if let Some(watch) = self.links.get_mut(port).filter(|_| bytes > 0) {
+            let of = watch.job(watch.sender);
+            of.bytes = of.bytes.saturating_sub(bytes);
         }
     }
 

@@ -21,6 +21,17 @@ pub(super) struct Class {
     pub margin: u32,
 }
 
+impl Class {
+    /// Bytes of a packet of `size`, whose tail leaves at `end`, that are not sent at `now`.
+    /// Where a link waits for the tail of a packet, what is sent last is sent at full rate.
+    pub fn unsent(&self, size: u32, end: u64, now: u64) -> u64 {
+        let left = u128::from(end.saturating_sub(now));
+        let rate = u128::from(self.rate.bandwidth.bytes_per_second());
+        let bytes = left * rate / u128::from(Picoseconds::SECOND.0);
+        bytes.min(u128::from(size)) as u64
+    }
+}
+
 /// How fast packets pass: a bandwidth, and what nearly all of them take at it, as a
 /// division per packet shows.
 #[derive(Clone, Copy, Debug)]

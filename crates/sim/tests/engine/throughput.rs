@@ -5,7 +5,7 @@ use odonata_load::Operation;
 use odonata_network::{LinkKind, Topology};
 use odonata_sim::{
     Arbitration, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobPlan, MessageRecords,
-    Outcome, Switching,
+    Outcome, Sender, Switching,
 };
 use odonata_units::{Bytes, Picoseconds, RankId};
 
@@ -261,4 +261,49 @@ fn a_virtual_channel_has_a_buffer_of_its_own() {
     assert_eq!(stalls, 499 * (round_trip - 4 * 32_000));
     let busy = outcome.ports.iter().map(|port| port.busy_ps).max();
     assert_eq!(busy, Some(2_000 * 32_000));
+}
+
+/// A link that never rests is busy for exactly the measured time, wherever the borders of
+/// that cut its packets: half of one, a part of one that is longer than the whole time. What
+/// jobs are said to have sent over a link sums to what it carried.
+#[test]
+fn no_link_is_busier_than_the_time_it_was_measured() {
+    let topology = crossbar(3, link(LinkKind::Terminal, RATE, 10_000, 1 << 20));
+    for (crossbar, credit_use) in crossbars() {
+        for switching in [Switching::StoreAndForward, config().router.switching] {
+            let mut config = config();
+            config.router.crossbar = crossbar;
+            config.router.credit_use = credit_use;
+            config.router.switching = switching;
+            let jobs = [flow(0, 2, 4_000 * 256), flow(1, 2, 4_000 * 256)];
+            for (begin, end) in [
+                (10_000_000, 20_000_000),
+                (10_016_000, 20_007_000),
+                (10_031_999, 10_064_001),
+                (10_005_000, 10_009_000),
+            ] {
+                let mut window = measure(begin, end, MessageRecords::None);
+                let plain = simulate(&topology, &MINIMAL, &config, &jobs, &window).unwrap();
+                let to_sink = plain.ports[2];
+                assert_eq!(to_sink.busy_ps, end - begin, "{config:?} {begin} {end}");
+                let bytes = (end - begin) * RATE / 1_000_000_000_000;
+                assert!(
+                    to_sink.bytes.abs_diff(bytes) <= 1,
+                    "{} {bytes}",
+                    to_sink.bytes
+                );
+                window.attribution = true;
+                let outcome = simulate(&topology, &MINIMAL, &config, &jobs, &window).unwrap();
+                assert_eq!(outcome.ports, plain.ports);
+                for link in &outcome.attribution {
+                    let of_jobs: u64 = link.jobs.iter().map(|job| job.bytes).sum();
+                    let carried = match link.link {
+                        Sender::Router(port) => outcome.ports[port.index()],
+                        Sender::Node(node) => outcome.injection[node.index()],
+                    };
+                    assert_eq!(of_jobs, carried.bytes, "{:?}", link.link);
+                }
+            }
+        }
+    }
 }

@@ -281,11 +281,7 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
             // A link that is faster than the one before waits for the tail.
             end = end.max(packet.tail + self.delay + flit);
         }
-        state.free_at = end;
-        if now >= self.warmup {
-            state.bytes += u64::from(size);
-            state.packets += 1;
-        }
+        let measured = state.start(class, size, now, end, self.warmup);
         self.packet_hops += 1;
         self.last_move = now;
         let out_vc = packet.out_vc;
@@ -294,6 +290,7 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
                 job: packet.job,
                 vc: out_vc,
                 size,
+                measured,
                 now,
                 end,
                 buffered: !terminal,
