@@ -52,7 +52,8 @@ impl TraceError {
         Self::new(file, position, format!("cannot be read: {error}"))
     }
 
-    pub(crate) fn open(path: &Path, error: &std::io::Error) -> Self {
+    /// A file that cannot be opened.
+    pub fn open(path: &Path, error: &std::io::Error) -> Self {
         let reason = format!("cannot be opened: {error}");
         Self::new(&path.display().to_string(), Position::Whole, reason)
     }

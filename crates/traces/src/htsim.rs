@@ -4,10 +4,10 @@
 //! Facts: htsim, `sim/datacenter/connection_matrix.cpp`.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use odonata_files::Source;
 use odonata_units::{Bytes, NodeId, Picoseconds};
 
 use crate::error::TraceError;
@@ -123,14 +123,14 @@ pub struct ConnectionReader<R> {
     done: bool,
 }
 
-impl ConnectionReader<File> {
+impl ConnectionReader<Source> {
     /// Opens a matrix.
     ///
     /// # Errors
     /// If the file cannot be opened or does not start with `Nodes` and
     /// `Connections`.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
-        let file = File::open(path).map_err(|error| TraceError::open(path, &error))?;
+        let file = odonata_files::open(path).map_err(|error| TraceError::open(path, &error))?;
         Self::new(file, path.display().to_string())
     }
 }

@@ -6,10 +6,10 @@
 //! the Hadoop sample of A. Roy et al., "Inside the social network's (datacenter)
 //! network", SIGCOMM 2015.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use odonata_files::Source;
 use odonata_units::Bytes;
 
 use crate::error::TraceError;
@@ -37,13 +37,13 @@ pub struct PacketReader<R> {
     done: bool,
 }
 
-impl PacketReader<File> {
+impl PacketReader<Source> {
     /// Opens a trace.
     ///
     /// # Errors
     /// If the file cannot be opened.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
-        let file = File::open(path).map_err(|error| TraceError::open(path, &error))?;
+        let file = odonata_files::open(path).map_err(|error| TraceError::open(path, &error))?;
         Ok(Self::new(file, path.display().to_string()))
     }
 }

@@ -2,7 +2,6 @@
 //! before they simulate it.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -53,7 +52,7 @@ impl Format {
     /// # Errors
     /// If the file cannot be read or is of none of the formats.
     pub fn of(path: &Path) -> Result<Self, TraceError> {
-        let file = File::open(path).map_err(|error| TraceError::open(path, &error))?;
+        let file = odonata_files::open(path).map_err(|error| TraceError::open(path, &error))?;
         let mut start = Vec::new();
         let read = file.take(4096).read_to_end(&mut start);
         let name = path.display().to_string();

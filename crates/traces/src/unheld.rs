@@ -3,26 +3,36 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use odonata_files::Unpacked;
 
 /// A file that is opened anew for every read, so that the traces of thousands of
 /// ranks can be read side by side without as many open files. Readers of this
-/// crate read in large pieces, which makes the cost of opening small.
+/// crate read in large pieces, which makes the cost of opening small. A compressed
+/// file is read from a temporary one with its content.
 #[derive(Clone, Debug)]
 pub struct UnheldFile {
     path: PathBuf,
     position: u64,
+    /// Keeps the temporary file.
+    _unpacked: Option<Arc<Unpacked>>,
 }
 
 impl UnheldFile {
     /// A file that exists and can be opened.
     ///
     /// # Errors
-    /// If it cannot.
+    /// If it cannot, or its content not be written to a temporary file.
     pub fn new(path: &Path) -> io::Result<Self> {
-        File::open(path)?;
+        let unpacked = Unpacked::of(path)?.map(Arc::new);
         Ok(Self {
-            path: path.to_owned(),
+            path: unpacked
+                .as_ref()
+                .map_or(path, |file| file.path())
+                .to_owned(),
             position: 0,
+            _unpacked: unpacked,
         })
     }
 }

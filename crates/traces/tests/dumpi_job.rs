@@ -208,3 +208,44 @@ fn descriptions_that_describe_no_job_are_errors() {
         assert!(error.reason.contains(why), "{error}");
     }
 }
+
+/// A job is the same with its ranks' files compressed, one way or another.
+#[test]
+fn compressed_ranks_are_read_like_others() {
+    let folder = Folder::new("packed");
+    let meta = folder.meta(3);
+    (0..3).for_each(|rank| folder.rank(rank as u32, rank, 3, (rank + 1) % 3));
+    let calls = |job: &DumpiJob| -> Vec<Vec<Call>> {
+        let of = |rank| {
+            job.rank(RankId(rank))
+                .unwrap()
+                .map(Result::unwrap)
+                .collect()
+        };
+        (0..3).map(of).collect()
+    };
+    let plain = calls(&DumpiJob::open(&meta).unwrap());
+    for rank in 1..3 {
+        let bin = folder.0.join(format!("job-{rank:04}.bin"));
+        let packed = gzip(&fs::read(&bin).unwrap());
+        fs::write(folder.0.join(format!("job-{rank:04}.bin.gz")), packed).unwrap();
+        fs::remove_file(bin).unwrap();
+    }
+    let job = DumpiJob::open(&meta).unwrap();
+    assert!(job.path(RankId(1)).ends_with("job-0001.bin.gz"));
+    assert_eq!(calls(&job), plain);
+    let one = DumpiJob::repeated(&job.path(RankId(1)), 3).unwrap();
+    let again = |rank| -> Vec<Call> {
+        one.rank(RankId(rank))
+            .unwrap()
+            .map(Result::unwrap)
+            .collect()
+    };
+    assert_eq!((again(0), again(2)), (plain[1].clone(), plain[1].clone()));
+}
+
+fn gzip(data: &[u8]) -> Vec<u8> {
+    let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut out, data).unwrap();
+    out.finish().unwrap()
+}

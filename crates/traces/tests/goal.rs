@@ -13,7 +13,8 @@ use odonata_traces::goal::{
     Action, Condition, Dependency, GoalBinaryReader, GoalBinaryWriter, GoalTextReader,
     GoalTextWriter, Operation, RankNodes, RankSchedule, Tag, text_to_binary,
 };
-use odonata_traces::{Position, TraceError};
+
+use odonata_traces::{Format, Position, TraceError};
 use odonata_units::{Bytes, RankId};
 use shared::{contents, data, files};
 
@@ -500,4 +501,33 @@ fn damaged_binaries_are_refused_or_read() {
         true
     });
     assert!(refused * 2 > all, "{refused} of {all}");
+}
+
+/// What is compressed is told by its content, whatever its name, and reads like what is not.
+#[test]
+fn compressed_schedules_are_read_like_others() {
+    let text = b"num_ranks 2\nrank 0 {\nl1: send 8b to 1\n}\nrank 1 {\nl1: recv 8b from 0\n}\n";
+    let ranks = read_text(text).unwrap();
+    let binary = write_binary(&ranks);
+    let gzip = |data: &[u8]| {
+        let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut out, data).unwrap();
+        out.finish().unwrap()
+    };
+    let name = format!("odonata-goal-packed-{}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    std::fs::write(&path, gzip(text)).unwrap();
+    assert_eq!(Format::of(&path).unwrap(), Format::GoalText);
+    let reader = GoalTextReader::open(&path).unwrap();
+    let read: Vec<_> = reader.map(|rank| rank.unwrap().1).collect();
+    assert_eq!(read, ranks);
+    std::fs::write(&path, gzip(&binary)).unwrap();
+    assert_eq!(Format::of(&path).unwrap(), Format::GoalBinary);
+    let mut reader = GoalBinaryReader::open(&path).unwrap();
+    let read: Vec<_> = (0..2)
+        .map(|rank| reader.rank(RankId(rank)).unwrap())
+        .collect();
+    assert_eq!(read, ranks);
+    assert_eq!(RankNodes::open(&path, RankId(1)).unwrap().operations(), 1);
+    std::fs::remove_file(&path).unwrap();
 }

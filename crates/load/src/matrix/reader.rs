@@ -1,6 +1,5 @@
 //! Reads communication matrices from files.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -158,7 +157,7 @@ pub fn read_matrix(
     path: &Path,
     options: ReadOptions,
 ) -> Result<(CommunicationMatrix, ReadReport), MatrixError> {
-    let file = File::open(path).map_err(|reason| MatrixError::Io {
+    let file = odonata_files::open(path).map_err(|reason| MatrixError::Io {
         file: path.to_owned(),
         reason,
     })?;

@@ -18,7 +18,6 @@ mod slurm_time;
 mod swf;
 mod table;
 
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
@@ -87,14 +86,14 @@ pub struct ReadOptions {
 /// Bytes at the start of a file that decide on its format.
 const PEEKED_BYTES: usize = 64 * 1024;
 
-/// Reads a job log.
+/// Reads a job log, compressed (gzip, xz, zstd) or not.
 ///
 /// # Errors
 /// If the file cannot be read, is of no known format or lacks a column that is
 /// needed; with [`ReadOptions::strict`] also at the first fault.
 pub fn read_log(path: &Path, options: &ReadOptions) -> Result<(JobLog, Report), LogError> {
     let name = path.display().to_string();
-    let file = File::open(path)
+    let file = odonata_files::open(path)
         .map_err(|error| LogError::new(&name, None, format!("cannot be opened: {error}")))?;
     read_log_from(BufReader::with_capacity(PEEKED_BYTES, file), &name, options)
 }

@@ -463,3 +463,30 @@ proptest! {
         }
     }
 }
+
+/// A compressed log is the log, whatever its name; one that ends too early is an error.
+#[test]
+fn compressed_logs_are_read_like_others() {
+    let text: String = (1..=2000)
+        .map(|id| format!("{id} {id} 5 60 4 -1 -1 4 120 -1 1 3 1 1 1 1 -1 -1\n"))
+        .collect();
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut packed, text.as_bytes()).unwrap();
+    let packed = packed.finish().unwrap();
+    let path = std::env::temp_dir().join(format!("odonata-log-{}.swf.gz", std::process::id()));
+    std::fs::write(&path, &packed).unwrap();
+    let (log, report) = read_log(&path, &ReadOptions::default()).unwrap();
+    assert_eq!(
+        (log.jobs.len(), report.jobs, report.dropped()),
+        (2000, 2000, 0)
+    );
+    std::fs::write(&path, &packed[..packed.len() / 2]).unwrap();
+    let error = read_log(&path, &ReadOptions::default())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("gzip data are damaged or end too early"),
+        "{error}"
+    );
+    std::fs::remove_file(&path).unwrap();
+}

@@ -1,7 +1,6 @@
 //! Workload and allocation files.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -34,8 +33,8 @@ impl Workload {
     }
 }
 
-fn open(path: &Path) -> Result<(File, String), TraceError> {
-    let file = File::open(path).map_err(|error| TraceError::open(path, &error))?;
+fn open(path: &Path) -> Result<(odonata_files::Source, String), TraceError> {
+    let file = odonata_files::open(path).map_err(|error| TraceError::open(path, &error))?;
     Ok((file, path.display().to_string()))
 }
 

@@ -54,7 +54,8 @@ impl LinkReader<File> {
     /// # Errors
     /// If the file cannot be read or its size is no multiple of a record.
     pub fn open_intra(path: &Path, layout: IntraLayout, routers: u32) -> Result<Self, TraceError> {
-        let file = File::open(path).map_err(|error| TraceError::open(path, &error))?;
+        let file =
+            odonata_files::open_seekable(path).map_err(|error| TraceError::open(path, &error))?;
         Self::new(file, path.display().to_string(), layout, routers)
     }
 

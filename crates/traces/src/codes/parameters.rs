@@ -1,7 +1,6 @@
 //! Configuration files.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +22,7 @@ impl Parameters {
     /// # Errors
     /// If it cannot be read, or an assignment has no value in double quotes.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
-        let source = File::open(path).map_err(|error| TraceError::open(path, &error))?;
+        let source = odonata_files::open(path).map_err(|error| TraceError::open(path, &error))?;
         Self::read(source, path.display().to_string())
     }
 

@@ -1,9 +1,11 @@
 //! All trace files of a job.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use odonata_files::{Compression, Unpacked};
 use odonata_units::RankId;
 
 use super::function::{Function, Kind};
@@ -43,7 +45,7 @@ impl MetaFile {
     /// If the file cannot be read, a line has no `=`, a number is none, or
     /// `numprocs` or `fileprefix` is missing.
     pub fn read(path: &Path) -> Result<Self, TraceError> {
-        let file = File::open(path).map_err(|error| TraceError::open(path, &error))?;
+        let file = odonata_files::open(path).map_err(|error| TraceError::open(path, &error))?;
         Self::read_from(file, &path.display().to_string())
     }
 
@@ -117,8 +119,8 @@ impl MetaFile {
 enum Files {
     /// One per rank, in this folder.
     PerRank(PathBuf),
-    /// One for all ranks.
-    Repeated(PathBuf),
+    /// One for all ranks, and its content where it is compressed.
+    Repeated(PathBuf, Option<Arc<Unpacked>>),
 }
 
 /// A job whose trace files are all there: one per rank, beside the description, or
@@ -131,7 +133,8 @@ pub struct DumpiJob {
 
 impl DumpiJob {
     /// Finds the trace files of the job that `meta` describes:
-    /// `PREFIX-RANK.bin` in the same folder, the rank with at least four digits.
+    /// `PREFIX-RANK.bin` in the same folder, the rank with at least four digits, or a
+    /// compressed one (`.bin.gz`, `.bin.xz`, `.bin.zst`).
     ///
     /// # Errors
     /// If the description is damaged or a rank's file is missing.
@@ -164,7 +167,11 @@ impl DumpiJob {
     /// # Errors
     /// If the file is damaged, or there are no ranks or too many.
     pub fn repeated(trace: &Path, ranks: u32) -> Result<Self, TraceError> {
-        let reader = DumpiReader::open(trace)?;
+        let unpacked = Unpacked::of(trace).map_err(|error| TraceError::open(trace, &error))?;
+        let unpacked = unpacked.map(Arc::new);
+        let file = unpacked.as_ref().map_or(trace, |file| file.path());
+        let file = UnheldFile::new(file).map_err(|error| TraceError::open(trace, &error))?;
+        let reader = DumpiReader::new(file, trace.display().to_string())?;
         if !(1..=MAX_RANKS).contains(&ranks) {
             let reason = format!("repeated {ranks} times; a job has 1 to {MAX_RANKS} ranks");
             return Err(TraceError::new(reader.file(), Position::Whole, reason));
@@ -180,7 +187,7 @@ impl DumpiJob {
                 start_time: Some(header.start_time),
                 version: header.version.map(u32::from),
             },
-            files: Files::Repeated(trace.to_owned()),
+            files: Files::Repeated(trace.to_owned(), unpacked),
         })
     }
 
@@ -197,11 +204,19 @@ impl DumpiJob {
     /// Trace file of a rank.
     pub fn path(&self, rank: RankId) -> PathBuf {
         match &self.files {
-            Files::Repeated(trace) => trace.clone(),
+            Files::Repeated(trace, _) => trace.clone(),
             Files::PerRank(folder) => {
                 // The prefix may be a path on the machine that wrote the trace.
                 let prefix = self.meta.prefix.rsplit('/').next().unwrap_or_default();
-                folder.join(format!("{prefix}-{:04}.bin", rank.0))
+                let name = format!("{prefix}-{:04}.bin", rank.0);
+                let plain = folder.join(&name);
+                let packed = Compression::ALL.map(|how| format!("{name}.{}", how.ending()));
+                let there = |path: &PathBuf| fs::exists(path).unwrap_or(false);
+                let mut packed = packed.iter().map(|name| folder.join(name));
+                match there(&plain) {
+                    true => plain,
+                    false => packed.find(there).unwrap_or(plain),
+                }
             }
         }
     }
@@ -212,7 +227,11 @@ impl DumpiJob {
     /// As [`DumpiReader::open`].
     pub fn rank(&self, rank: RankId) -> Result<RankReader, TraceError> {
         let path = self.path(rank);
-        let file = UnheldFile::new(&path).map_err(|error| TraceError::open(&path, &error))?;
+        let file = match &self.files {
+            Files::Repeated(_, Some(unpacked)) => unpacked.path(),
+            _ => &path,
+        };
+        let file = UnheldFile::new(file).map_err(|error| TraceError::open(&path, &error))?;
         let name = path.display().to_string();
         let buffer = shared_buffer(u64::from(self.meta.ranks));
         let bytes = ByteReader::with_buffer(file, name, buffer)?;

@@ -48,7 +48,8 @@ impl GoalBinaryReader<File> {
     /// # Errors
     /// If the file cannot be read, or is no binary schedule.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
-        let file = File::open(path).map_err(|error| TraceError::open(path, &error))?;
+        let file =
+            odonata_files::open_seekable(path).map_err(|error| TraceError::open(path, &error))?;
         Self::new(file, path.display().to_string())
     }
 }

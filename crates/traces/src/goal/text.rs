@@ -8,10 +8,10 @@
 //! spaces, no comments, a line feed at the end of every line.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
+use odonata_files::Source;
 use odonata_units::{Bytes, RankId};
 
 use super::{Action, Condition, Dependency, MAX_RANKS, Operation, RankSchedule, Tag};
@@ -32,13 +32,13 @@ pub struct GoalTextReader<R> {
     done: bool,
 }
 
-impl GoalTextReader<File> {
+impl GoalTextReader<Source> {
     /// Opens a schedule.
     ///
     /// # Errors
     /// If the file cannot be read, or does not start with the number of ranks.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
-        let file = File::open(path).map_err(|error| TraceError::open(path, &error))?;
+        let file = odonata_files::open(path).map_err(|error| TraceError::open(path, &error))?;
         Self::new(file, path.display().to_string())
     }
 }

@@ -16,7 +16,6 @@ mod definitions;
 mod events;
 mod local;
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 pub use anchor::Anchor;
@@ -49,7 +48,8 @@ impl Archive {
     /// a location with events has no file.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
         let open = |path: &Path| {
-            let file = File::open(path).map_err(|error| TraceError::open(path, &error))?;
+            let file = odonata_files::open_seekable(path)
+                .map_err(|error| TraceError::open(path, &error))?;
             Ok::<_, TraceError>((file, path.display().to_string()))
         };
         let (file, name) = open(path)?;
@@ -100,7 +100,7 @@ impl Archive {
     /// If the location is not defined or one of its files is damaged.
     pub fn events(&self, location: LocationRef) -> Result<EventReader<'_, UnheldFile>, TraceError> {
         let path = self.file(location, "def");
-        let local = match File::open(&path) {
+        let local = match odonata_files::open_seekable(&path) {
             Ok(file) => LocalDefinitions::read(file, path.display().to_string(), &self.anchor)?,
             // A location without mappings and clock offsets needs no such file.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

@@ -5,6 +5,7 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use odonata_files::Unpacked;
 use odonata_traces::goal::{
     Action, ConversionError, GoalBinaryReader, GoalTextReader, Node, RankNodes, Tag, text_to_binary,
 };
@@ -24,6 +25,8 @@ pub(in crate::replay) struct GoalFile {
     path: PathBuf,
     /// Removes the file in the end, if it was made.
     _made: Option<Made>,
+    /// The same for the content of a compressed one.
+    _unpacked: Option<Unpacked>,
 }
 
 /// A file that goes when it is not needed any more.
@@ -51,11 +54,18 @@ impl GoalFile {
             true => Some(binary_of(path)?),
             false => None,
         };
-        let binary = made.as_ref().map_or(path, |made| &made.0).to_owned();
+        // Ranks are read one by one, each by opening the file again.
+        let unpacked = match text {
+            true => None,
+            false => Unpacked::of(path).map_err(|error| TraceError::open(path, &error))?,
+        };
+        let read = unpacked.as_ref().map_or(path, Unpacked::path);
+        let binary = made.as_ref().map_or(read, |made| &made.0).to_owned();
         let (facts, processors) = survey(path, &binary)?;
         let schedule = Self {
             path: binary,
             _made: made,
+            _unpacked: unpacked,
         };
         Ok(Scheduled::new(
             Box::new(schedule),
