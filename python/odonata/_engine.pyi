@@ -83,6 +83,9 @@ class JobLog:
 def application_defaults() -> str:
     """Parameters of every application by default, by its name, as JSON."""
 
+def expand_hostlist(list: str) -> list[str]:
+    """Names of the hosts of a list as Slurm writes it; ``ValueError`` if it is none."""
+
 def run(
     spec_json: str,
     progress: Callable[[ProgressReport], object] | None = None,

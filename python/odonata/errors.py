@@ -107,6 +107,12 @@ class JobLogError(OdonataError, ValueError):
     exit_code = ExitCode.USAGE
 
 
+class ClusterError(OdonataError, ValueError):
+    """What a cluster or a file of its output does not tell, or tells in no known form."""
+
+    exit_code = ExitCode.USAGE
+
+
 class NotRecordedError(OdonataError, ValueError):
     """A question about a result that its run did not record; says what to set."""
 

@@ -60,6 +60,7 @@ pub use load::application_defaults;
 pub use mapping::{MappingCost, MappingCosts, mapping_costs};
 pub use odonata_network::routing::AnyRouting;
 pub use odonata_network::verify::{Options as VerifyOptions, Sample, Verdict, VerifyError};
+pub use odonata_scheduler::log::hostlist::{MAX_HOSTS, expand as expand_hostlist};
 pub use odonata_sim::{Observer, Outcome, PausedRun, Progress, SimError, Wish};
 pub use odonata_units::Picoseconds;
 pub use routing::build_routing;

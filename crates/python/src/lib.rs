@@ -41,6 +41,18 @@ mod _engine {
         serde_json::to_string(&defaults).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
+    /// Names of the hosts of a list as Slurm writes it, such as `n[0-3,7]`, in its order.
+    #[pyfunction]
+    fn expand_hostlist(list: &str) -> PyResult<Vec<String>> {
+        odonata::expand_hostlist(list).ok_or_else(|| {
+            PyValueError::new_err(format!(
+                "found `{list}`; allowed: a list of hosts as Slurm writes it, such as \
+                 n[0-3,7],gpu-2, of at most {} hosts",
+                odonata::MAX_HOSTS
+            ))
+        })
+    }
+
     /// Simulates a scenario.
     ///
     /// Returns a dict: "meta" holds scalars, every other entry is a table, a
