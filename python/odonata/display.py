@@ -32,6 +32,17 @@ def scale_for(largest: float, kind: str) -> tuple[float, str]:
     return _suiting(largest, scales)
 
 
+def tick(value: float, kind: str) -> str:
+    """The label of a round value on an axis, without digits that say nothing, e.g. ``5 MB``.
+
+    Args:
+        value: In base units.
+        kind: As of :func:`scale_for`.
+    """
+    scale, unit = scale_for(value, kind)
+    return f"{value / scale:g} {unit}"
+
+
 def duration(ps: float | None) -> str:
     """A duration given in picoseconds, e.g. ``1.25 µs``; minutes and hours above 100 s."""
     if ps is None:

@@ -11,7 +11,8 @@ import pytest
 
 import odonata
 from odonata import Scenario, _engine
-from odonata.plots.topology import Wiring, lay_out
+from odonata.plots.layout import lay_out
+from odonata.plots.wiring import Wiring
 from odonata.simulate import ask_engine
 
 #: The machine of Kang et al. 2019, section 2.1.

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import matplotlib
 import matplotlib.image
 import numpy as np
 import pytest
@@ -16,7 +17,9 @@ from odonata.errors import OutputError
 from odonata.plots import Plots, save
 from odonata.plots.groups import mean_utilisation
 from odonata.plots.latency import share_between
-from odonata.plots.topology import Wiring, lay_out
+from odonata.plots.layout import lay_out
+from odonata.plots.style import MORE_IS_DARKER
+from odonata.plots.wiring import Wiring
 from odonata.results import Result
 from synthetic import engine_result
 
@@ -216,3 +219,109 @@ def test_a_picture_that_fails_leaves_the_one_before(
         save(figure, path)
     assert path.read_bytes() == whole
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+# --- What pictures say --------------------------------------------------------------------
+
+
+def texts(figure: Figure) -> list[str]:
+    """Every text of a figure and its parts."""
+    from matplotlib.text import Text
+
+    return [text.get_text() for text in figure.findobj(Text)]
+
+
+def test_more_is_darker_in_every_picture(result: Result) -> None:
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import to_rgb
+
+    shades = set()
+    for name in methods(Plots):
+        figure = getattr(result.plot, name)()
+        shades |= {
+            one.get_cmap().name
+            for one in figure.findobj(lambda artist: isinstance(artist, ScalarMappable))
+            if one.get_array() is not None
+        }
+    assert shades == {MORE_IS_DARKER}
+    few, many = (to_rgb(matplotlib.colormaps[MORE_IS_DARKER](at)) for at in (0.0, 1.0))
+    assert sum(many) < sum(few)
+    # And nothing else is used behind its back.
+    for file in Path(inspect.getfile(Plots)).parents[1].rglob("*.py"):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            assert not any(f'cmap="{name}' in line for name in matplotlib.colormaps), file
+
+
+def test_small_shares_are_not_rounded_away(tmp_path: Path) -> None:
+    raw = engine_result()
+    raw["links"]["utilisation"] = np.where(np.arange(len(raw["links"]["link"])) == 0, 0.0012, 0.0)
+    words = "\n".join(texts(Result.from_engine(raw).plot.link_load()))
+    assert "max 0.12 %" in words
+    assert "max 0 %" not in words
+
+
+def test_networks_are_named_once(result: Result) -> None:
+    titled = texts(result.plot.overview())
+    network = result.meta["network"]
+    assert result.meta["title"] in titled
+    assert sum(text.count(network) for text in titled) == 1
+    raw = engine_result()
+    raw["meta"]["title"] = ""
+    untitled = texts(Result.from_engine(raw).plot.overview())
+    assert network in untitled
+    assert sum(text.count(network) for text in untitled) == 1
+
+
+def test_a_large_single_group_has_a_heat_map(result: Result) -> None:
+    raw = engine_result()
+    routers = 600
+    ring = np.arange(routers)
+    links = {name: np.zeros(routers, dtype=column.dtype) for name, column in raw["links"].items()}
+    links |= {
+        "link": ring,
+        "kind": ring * 0 + 1,
+        "class": ring * 0 + 1,
+        "from_router": ring,
+        "to_router": (ring + 1) % routers,
+        "from_node": ring * 0 - 1,
+        "to_node": ring * 0 - 1,
+        "utilisation": np.full(routers, 0.25),
+    }
+    raw["links"] = links
+    raw["routers"] = {
+        "router": ring,
+        "group": ring * 0,
+        "row": ring * 0 - 1,
+        "column": ring * 0 - 1,
+    }
+    raw["meta"] |= {"groups": 1, "routers": routers}
+    figure = Result.from_engine(raw).plot.group_heatmap()
+    (image,) = figure.axes[0].images
+    assert image.get_array().shape == (200, 200)
+    # Three routers a row: the axis still counts routers.
+    assert image.get_extent() == [-0.5, 599.5, 599.5, -0.5]
+
+
+def test_bars_of_message_sizes_stand_between_their_ticks(result: Result) -> None:
+    from matplotlib.patches import Rectangle
+
+    raw = engine_result()
+    raw["message_sizes"] = {
+        "job": [0, 1, 0],
+        "low_bytes": [1000, 1000, 40_000],
+        "high_bytes": [1000, 1000, 40_000],
+        "count": [10, 30, 5],
+    }
+    figure = Result.from_engine(raw).plot.message_sizes()
+    upper, lower = figure.axes
+    assert lower.get_ylabel() == "kB"
+    labels = {
+        tick: label.get_text()
+        for tick, label in zip(lower.get_xticks(), lower.get_xticklabels(), strict=True)
+    }
+    assert labels[9] == "512 B" and labels[10] == "1 KiB" and labels[15] == "32 KiB"
+    bars = [bar for bar in upper.patches if isinstance(bar, Rectangle) and bar.get_height() > 1]
+    spans = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in bars]
+    # 1,000 B lie between 512 B and 1 KiB, 40 kB between 32 and 64 KiB.
+    assert all((low > 9 and high < 10) or (low > 15 and high < 16) for low, high in spans)
+    assert len(spans) == 3

@@ -35,7 +35,7 @@ def draw(points: Sequence[Point], path: Path) -> None:
         _panel(right, points, "adv+1", (0.0, 0.57), "Adversarial traffic, ADV+1")
         left.set_ylabel("mean packet latency (ns)")
         _bound(left, MACHINE.uniform_valiant_group(), "Valiant's bound 0.52", 0.62, "left")
-        _bound(left, MACHINE.uniform_minimal(), "terminal links 1.00", 0.62, "right", offset=26)
+        _bound(left, MACHINE.uniform_minimal(), "terminal links 1.00", 0.93, "right", offset=26)
         _bound(right, MACHINE.adversarial_minimal(), "one link for 32 nodes: 1/32", 0.93, "left")
         _bound(right, MACHINE.adversarial_ugal_local(), "UGAL-L\n31/84", 0.14, "right")
         _bound(right, MACHINE.adversarial_valiant(), "Valiant\n31/64", 0.14, "right")

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from odonata.plots import new_figure, save, style
-from odonata.plots.style import MUTED, class_colours
+from odonata.plots.style import MORE_IS_DARKER, MUTED, class_colours
 
 from .runs import CLASSES, PLACEMENTS, ROUTINGS, Kept, Run
 
@@ -204,7 +204,7 @@ def draw_groups(kept: Mapping[Run, Kept], path: Path) -> None:
         most = max(table.max() for table in tables)
         for axes, placement, table in zip(panels, shown, tables, strict=True):
             shown_table = np.ma.masked_array(table, np.eye(len(table), dtype=bool))
-            picture = axes.imshow(shown_table, cmap="viridis", vmin=0, vmax=most)
+            picture = axes.imshow(shown_table, cmap=MORE_IS_DARKER, vmin=0, vmax=most)
             axes.set_facecolor("#EEEEEE")
             axes.set_title(f"{placement}: {table.sum() / 1e3:.2f} GB")
             axes.set_xlabel("to group")

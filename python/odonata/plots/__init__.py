@@ -21,8 +21,9 @@ from odonata.plots.overview import draw_overview
 from odonata.plots.ranks import draw_ranks
 from odonata.plots.style import check_format, new_figure, save, style
 from odonata.plots.timeline import draw_timeline
-from odonata.plots.topology import Wiring, draw_topology
+from odonata.plots.topology import draw_topology
 from odonata.plots.waits import draw_waits, wait_rows
+from odonata.plots.wiring import Wiring
 
 if TYPE_CHECKING:
     from odonata.results import Result

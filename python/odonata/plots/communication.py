@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
 from odonata import display
 from odonata.columns import numbers
-from odonata.plots.style import job_colour, say_empty
+from odonata.plots.style import MORE_IS_DARKER, job_colour, say_empty
 
 if TYPE_CHECKING:
     from odonata.results import Result
@@ -82,7 +82,7 @@ def draw_communication(figure: Figure | SubFigure, result: Result) -> None:
         axes.imshow(
             np.ma.masked_equal(values, 0.0),
             norm=norm,
-            cmap="viridis",
+            cmap=MORE_IS_DARKER,
             interpolation="nearest",
             origin="upper",
             extent=(-0.5, ranks - 0.5, ranks - 0.5, -0.5),
@@ -95,11 +95,13 @@ def draw_communication(figure: Figure | SubFigure, result: Result) -> None:
             axis.set_major_locator(MaxNLocator(nbins=8, integer=True, steps=[1, 2, 4, 5, 8, 10]))
         axes.grid(visible=False)
         axes.spines[:].set_visible(False)
-    bar = figure.colorbar(ScalarMappable(norm, "viridis"), ax=list(all_axes), shrink=0.9, pad=0.02)
+    bar = figure.colorbar(
+        ScalarMappable(norm, MORE_IS_DARKER), ax=list(all_axes), shrink=0.9, pad=0.02
+    )
     if high < 100 * low:
         bar.ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     bar.outline.set_visible(False)
-    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: display.size(value)))
+    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: display.tick(value, "size")))
     bar.ax.yaxis.set_minor_formatter("")
     bar.set_label("bytes from rank to rank (grey: none)")
 
@@ -124,29 +126,37 @@ def draw_message_sizes(figure: Figure | SubFigure, result: Result) -> None:
     low, high = int(bins.min()), int(bins.max())
     messages, volume = figure.subplots(2, 1, sharex=True)
     width = 0.8 / len(jobs)
+    largest = 0.0
     for place, job in enumerate(jobs):
         chosen = job_of_row == job
         for axes, weights in ((messages, count), (volume, count * size)):
             heights = np.bincount(
                 bins[chosen] - low, weights=weights[chosen], minlength=high - low + 1
             )
-            x = np.arange(low, high + 1) + (place - (len(jobs) - 1) / 2) * width
-            axes.bar(x, heights, width, color=job_colour(job), label=names[job])
+            # From a power of two to the next: the bars of a bin stand between their ticks.
+            left = np.arange(low, high + 1) + 0.1 + place * width
+            axes.bar(left, heights, width, align="edge", color=job_colour(job), label=names[job])
+        largest = max(largest, float(heights.max()))
+    scale, unit = display.scale_for(largest, "size")
     messages.set_title(SIZES_TITLE)
     messages.set_ylabel("messages")
-    volume.set_ylabel("bytes")
+    volume.set_ylabel(unit)
     messages.set_yscale("log")
     messages.set_ylim(bottom=0.7)
     for axes in (messages, volume):
         axes.grid(axis="x", visible=False)
     messages.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    volume.yaxis.set_major_formatter(FuncFormatter(lambda value, _: display.size(value)))
+    volume.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / scale:g}"))
+    volume.set_xlim(low, high + 1)
     step = -(-(high - low + 1) // 12)
-    ticks = np.arange(low, high + 1, step)
+    ticks = np.arange(low, high + 2, step)
     volume.set_xticks(ticks, [_power(int(tick)) for tick in ticks])
-    volume.set_xlabel("size of the message (from this to twice as much)")
+    volume.set_xlabel("size of the message")
     if len(jobs) > 1:
-        messages.legend(loc="upper right", ncols=min(len(jobs), 4))
+        # Beside the title, where no bar is.
+        messages.legend(
+            loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=min(len(jobs), 4), borderpad=0.2
+        )
 
 
 def _power(exponent: int) -> str:

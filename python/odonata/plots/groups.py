@@ -10,14 +10,14 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
 from odonata.columns import numbers
-from odonata.plots.style import CLASS_COLOURS, say_empty
+from odonata.plots.style import CLASS_COLOURS, MORE_IS_DARKER, say_empty
 
 if TYPE_CHECKING:
     from odonata.results import Result
 
 TITLE = "Load between groups"
-#: Up to so many routers, a network of a single group is shown router by router.
-MOST_ROUTERS = 128
+#: Rows and columns; with more routers or groups than that, some share one.
+MOST_ROWS = 256
 #: How many links of a network of a single router are shown.
 BUSIEST_NODES = 12
 
@@ -26,7 +26,8 @@ def draw_group_heatmap(figure: Figure | SubFigure, result: Result) -> None:
     """Draws the mean utilisation of the links from each group to each other group.
 
     The diagonal shows the links within the group. Pairs without a link stay grey. A network
-    of one group is shown router by router, one of a single router by its busiest nodes.
+    of one group is shown router by router, one of a single router by its busiest nodes. Above 256
+    groups or routers, neighbouring ones share a row.
 
     Args:
         figure: An empty figure.
@@ -42,24 +43,25 @@ def draw_group_heatmap(figure: Figure | SubFigure, result: Result) -> None:
     if result.meta["groups"] > 1:
         source, target = numbers(links, "from_group"), numbers(links, "to_group")
         unit, title = "group", TITLE
-    elif result.meta["routers"] <= MOST_ROUTERS:
+    else:
         source, target = source_router, target_router
         unit, title = "router", "Load between routers"
-    else:
-        say_empty(figure, TITLE, "This network is a single group.")
-        return
+    # Neighbouring routers or groups share a row where there are too many.
+    joined = -(-(int(max(source[between].max(), target[between].max())) + 1) // MOST_ROWS)
     load = mean_utilisation(
-        source[between], target[between], numbers(links, "utilisation")[between]
+        source[between] // joined, target[between] // joined, numbers(links, "utilisation")[between]
     )
+    edge = joined * len(load) - 0.5
 
     axes = figure.add_subplot()
     picture = axes.imshow(
         np.ma.masked_invalid(100 * load),
-        cmap="viridis",
+        cmap=MORE_IS_DARKER,
         vmin=0,
         vmax=max(100 * float(np.nanmax(load)), 1.0),
         interpolation="nearest",
         origin="upper",
+        extent=(-0.5, edge, edge, -0.5),
     )
     axes.set_facecolor("#EEEEEE")
     axes.set_title(title)

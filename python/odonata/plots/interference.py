@@ -11,7 +11,16 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from odonata import display
-from odonata.plots.style import FAINT, MUTED, job_colour, new_figure, save, say_empty, style
+from odonata.plots.style import (
+    FAINT,
+    MORE_IS_DARKER,
+    MUTED,
+    job_colour,
+    new_figure,
+    save,
+    say_empty,
+    style,
+)
 from odonata.plots.waits import draw_waits
 
 if TYPE_CHECKING:
@@ -107,7 +116,7 @@ def draw_latencies(figure: Figure | SubFigure, found: Interference) -> None:
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda ps, _: display.duration(ps)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda ps, _: display.tick(ps, "duration")))
     axes.set_xticks(places, [_beside(row["beside"]) for row in rows], rotation=40, ha="right")
     axes.set_xlim(places[0] - 0.8, places[-1] + 0.8)
     axes.grid(axis="x", visible=False)
@@ -148,13 +157,13 @@ def draw_matrix(figure: Figure | SubFigure, found: Interference) -> None:
     finite = values[np.isfinite(values)]
     high = max(float(finite.max()), 1.1)
     norm = LogNorm(min(float(finite.min()), 1.0), high)
-    axes.imshow(np.ma.masked_invalid(values), norm=norm, cmap="cividis", aspect="equal")
+    axes.imshow(np.ma.masked_invalid(values), norm=norm, cmap=MORE_IS_DARKER, aspect="equal")
     axes.set_facecolor(FAINT)
     middle = float(norm.inverse(0.6))
     for y, line in enumerate(values):
         for x, value in enumerate(line):
             if np.isfinite(value):
-                colour = "black" if value > middle else "white"
+                colour = "white" if value > middle else "black"
                 axes.text(x, y, f"{value:.2f}×", ha="center", va="center", color=colour)
     axes.set_xticks(range(len(found.names)), found.names, rotation=40, ha="right")
     axes.set_yticks(range(len(rows)), [found.names[job] for job in rows])

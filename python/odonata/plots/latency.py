@@ -67,17 +67,14 @@ def draw_latency(figure: Figure | SubFigure, result: Result) -> None:
         if largest < 100 * smallest:
             quantiles.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
         quantiles.xaxis.set_minor_formatter(NullFormatter())
-        quantiles.xaxis.set_major_formatter(FuncFormatter(lambda ps, _: _tick(ps)))
+        quantiles.xaxis.set_major_formatter(
+            FuncFormatter(lambda ps, _: display.tick(ps, "duration"))
+        )
         quantiles.set_xlabel("latency, from creation to the last byte's arrival (log scale)")
     else:
         scale, unit = display.scale_for(largest, "duration")
         quantiles.xaxis.set_major_formatter(FuncFormatter(lambda ps, _: f"{ps / scale:g}"))
         quantiles.set_xlabel(f"latency, from creation to the last byte's arrival ({unit})")
-
-
-def _tick(ps: float) -> str:
-    scale, unit = display.scale_for(ps, "duration")
-    return f"{ps / scale:g} {unit}"
 
 
 def _curve(axes: Axes, result: Result, job: dict[str, Any], edges: npt.NDArray[np.float64]) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure, SubFigure
 
+from odonata import display
 from odonata.columns import codes, labels, numbers
 from odonata.plots.style import class_colours, say_empty
 
@@ -48,7 +49,8 @@ def draw_link_load(figure: Figure | SubFigure, result: Result) -> None:
             baseline=None,
             color=colours[name],
             linewidth=1.8,
-            label=f"{name}  ({count:,} links: mean {mean:.0f} %, max {most:.0f} %)",
+            label=f"{name}  ({count:,} links: mean {display.percent(mean / 100)}, "
+            f"max {display.percent(most / 100)})",
         )
         blocked.stairs(
             np.sort(stall[chosen])[::-1],

@@ -31,7 +31,8 @@ def draw_overview(figure: Figure, result: Result) -> None:
         0.012, 0.70, meta["title"] or meta["network"], fontsize=15, weight="bold", va="center"
     )
     facts = [
-        meta["network"],
+        # Without a title, the network is the headline.
+        *([meta["network"]] if meta["title"] else []),
         f"{meta['nodes']:,} nodes",
         f"{meta['routing']} routing",
         f"{display.duration(meta['end_ps'])} simulated",

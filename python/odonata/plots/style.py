@@ -1,7 +1,8 @@
 """How all pictures look, and how they become files that are equal byte for byte.
 
 Colours are those of Okabe and Ito (Color Universal Design, 2008), which people with any kind
-of colour vision can tell apart; continuous scales are viridis and cividis.
+of colour vision can tell apart; there is one continuous
+scale, in one direction: darker is more.
 """
 
 from __future__ import annotations
@@ -52,6 +53,10 @@ PATH_COLOURS = {
     "network": "#D55E00",
     "leaving": "#9A9A9A",
 }
+
+#: The continuous scale of all pictures. On white, dark is what catches the eye: more is darker
+#: everywhere, for loads, bytes and slowdowns alike.
+MORE_IS_DARKER = "viridis_r"
 
 #: Text and lines that should not catch the eye.
 MUTED = "#666666"

@@ -1,11 +1,8 @@
-"""The network itself: groups on a circle, routers within them, links between them."""
+"""The network itself: routers and nodes where the layout places them, links between them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,206 +13,26 @@ from matplotlib.colors import Normalize, to_rgb
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 
-from odonata.columns import codes, labels, numbers
-from odonata.plots.style import CLASS_COLOURS, FAINT, MUTED, job_colour
-
-if TYPE_CHECKING:
-    from odonata.results import Result
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from odonata.plots.layout import Layout, lay_out
+from odonata.plots.style import CLASS_COLOURS, FAINT, MORE_IS_DARKER, MUTED, job_colour
+from odonata.plots.wiring import GLOBAL, LOCAL, Floats, Ints, Wiring
 
 #: Above so many links between groups, one curve stands for all links of a pair of groups.
 MOST_CURVES = 3_000
 #: Above so many links within groups they are left out.
 MOST_LOCAL_LINES = 6_000
+#: Where networks have no groups, so many links are drawn: the most loaded ones.
+MOST_LINES = 20_000
 #: Above so many nodes they are left out; routers show what their nodes do.
 MOST_NODES = 3_000
+#: Nodes smaller than this (radius in points) cannot be seen and are left out as well.
+SMALLEST_NODE = 0.5
 
-LOCAL, GLOBAL = 1, 2
-
-#: Colours of routers, and of those that are spines.
+#: Colours of routers, and of those that are spines or above the lowest level.
 ROUTER, SPINE = "#444444", "#CC79A7"
 
-
-@dataclass(frozen=True)
-class Wiring:
-    """What is drawn.
-
-    Attributes:
-        group_of_router: Shape: routers.
-        cell_of_router: Row and column within the group, or ``None`` where groups have none.
-            Shape: routers × 2.
-        router_of_node: Shape: nodes.
-        ends: Routers of each undirected link between routers. Shape: links × 2.
-        kind: 1 local, 2 global. Shape: links.
-        load: Utilisation of the busier direction, in 0..=1, or ``None`` if nothing ran.
-        job_of_node: −1 for idle nodes, or ``None`` if nothing ran. Shape: nodes.
-    """
-
-    group_of_router: Ints
-    cell_of_router: Ints | None
-    router_of_node: Ints
-    ends: Ints
-    kind: Ints
-    load: Floats | None = None
-    job_of_node: Ints | None = None
-
-    @cached_property
-    def is_spine(self) -> npt.NDArray[np.bool_] | None:
-        """Whether each router is a spine, or ``None`` if groups are not leaves and spines.
-
-        Leaves have nodes and spines have none, every group has both, and a link within a group
-        joins one of each. Shape: routers.
-        """
-        spine = np.bincount(self.router_of_node, minlength=len(self.group_of_router)) == 0
-        groups = int(self.group_of_router.max()) + 1
-        for part in (spine, ~spine):
-            if len(np.unique(self.group_of_router[part])) < groups:
-                return None
-        local = self.ends[self.kind == LOCAL]
-        return spine if (spine[local[:, 0]] != spine[local[:, 1]]).all() else None
-
-    @classmethod
-    def of_result(cls, result: Result) -> Wiring:
-        """The wiring that a run used, with its link loads and its jobs' nodes."""
-        links = result.links
-        source, target = numbers(links, "from_router"), numbers(links, "to_router")
-        node = numbers(links, "from_node")
-        routers = result.routers
-        cells = np.stack([numbers(routers, "row"), numbers(routers, "column")], axis=1)
-        router_of_node = np.zeros(int(result.meta["nodes"]), dtype=np.int64)
-        injects = node >= 0
-        router_of_node[node[injects]] = target[injects]
-
-        between = (source >= 0) & (target >= 0)
-        known = labels(links, "kind")
-        kind = np.where(codes(links, "kind") == known.index("global"), GLOBAL, LOCAL)[between]
-        low = np.minimum(source, target)[between].astype(np.int64)
-        high = np.maximum(source, target)[between].astype(np.int64)
-        ends, first, link = np.unique(
-            np.stack([low, high], axis=1), axis=0, return_index=True, return_inverse=True
-        )
-        load = np.zeros(len(ends))
-        np.maximum.at(load, link.reshape(-1), numbers(links, "utilisation")[between])
-
-        job_of_node = np.full(int(result.meta["nodes"]), -1, dtype=np.int64)
-        job_of_node[numbers(result.placement, "node")] = numbers(result.placement, "job")
-        # The most loaded links are drawn last, above the others.
-        order = np.argsort(load, kind="stable")
-        return cls(
-            numbers(routers, "group").astype(np.int64),
-            cells.astype(np.int64) if (cells >= 0).all() else None,
-            router_of_node,
-            ends[order],
-            kind[first][order],
-            load[order],
-            job_of_node,
-        )
-
-    @classmethod
-    def of_description(cls, description: Mapping[str, Any]) -> Wiring:
-        """The wiring that ``odonata._engine.topology`` describes."""
-        ends = np.stack([description["link_a"], description["link_b"]], axis=1).astype(np.int64)
-        kind = np.asarray(description["link_kind"], dtype=np.int64)
-        ends, first = np.unique(np.sort(ends, axis=1), axis=0, return_index=True)
-        cells = None
-        if "router_row" in description:
-            cells = np.stack([description["router_row"], description["router_column"]], axis=1)
-        return cls(
-            np.asarray(description["group_of_router"], dtype=np.int64),
-            None if cells is None else cells.astype(np.int64),
-            np.asarray(description["node_router"], dtype=np.int64),
-            ends,
-            kind[first],
-        )
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where things are drawn, in units of the circle of groups.
-
-    Attributes:
-        group: Centres. Shape: groups × 2.
-        router: Shape: routers × 2.
-        node: Shape: nodes × 2.
-        group_radius: Of the ring of a group's routers.
-        router_radius: Room of one router.
-    """
-
-    group: Floats
-    router: Floats
-    node: Floats
-    group_radius: float
-    router_radius: float
-
-
-def lay_out(wiring: Wiring) -> Layout:
-    """Places groups on a circle, clockwise from the top, and nodes outside their routers.
-
-    The routers of a group stand on a ring, on a grid where they have rows and columns, with
-    rows counted outwards, or in two rows where they are leaves and spines, the leaves outside.
-    """
-    groups = int(wiring.group_of_router.max()) + 1
-    sizes = np.bincount(wiring.group_of_router, minlength=groups)
-    if groups == 1:
-        centre, radius = np.zeros((1, 2)), 1.0
-    else:
-        angle = np.pi / 2 - 2 * np.pi * np.arange(groups) / groups
-        centre = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-        # Neighbouring groups on the circle must not touch.
-        radius = min(0.36, 0.80 * np.sin(np.pi / groups))
-    # Within the unit circle, outwards along x and clockwise along −y.
-    unit = np.zeros((len(wiring.group_of_router), 2))
-    if wiring.cell_of_router is not None:
-        # Rows are further apart than columns: there is room outwards.
-        rows, columns = wiring.cell_of_router.max(axis=0)
-        width = max(float(columns), 1.6 * float(rows), 1.0)
-        cells = (2 * wiring.cell_of_router - [rows, columns]) / width
-        unit = np.stack([1.6 * cells[:, 0], -cells[:, 1]], axis=1)
-        room = min(0.24, 0.9 / width) * radius
-    elif wiring.is_spine is not None:
-        most = 1
-        for group in np.arange(groups):
-            for row, part in ((-0.62, wiring.is_spine), (0.62, ~wiring.is_spine)):
-                members = np.flatnonzero((wiring.group_of_router == group) & part)
-                count = len(members)
-                along = np.linspace(1, -1, count) if count > 1 else np.zeros(1)
-                unit[members] = np.stack([np.full(count, row), 1.15 * along], axis=1)
-                most = max(most, count)
-        room = min(0.24, 1.7 / most) * radius
-    else:
-        for group in np.flatnonzero(sizes > 1):
-            members = np.flatnonzero(wiring.group_of_router == group)
-            around = -2 * np.pi * np.arange(len(members)) / len(members)
-            unit[members] = np.stack([np.cos(around), np.sin(around)], axis=1)
-        room = min(0.24, 1.9 / int(sizes.max())) * radius
-    turn = np.pi / 2 - 2 * np.pi * wiring.group_of_router / groups
-    cosine, sine = np.cos(turn), np.sin(turn)
-    turned = np.stack(
-        [
-            cosine * unit[:, 0] - sine * unit[:, 1],
-            sine * unit[:, 0] + cosine * unit[:, 1],
-        ],
-        axis=1,
-    )
-    router = centre[wiring.group_of_router] + 0.74 * radius * turned
-
-    node = np.zeros((len(wiring.router_of_node), 2))
-    order = np.argsort(wiring.router_of_node, kind="stable")
-    per_router = np.bincount(wiring.router_of_node, minlength=len(router))
-    starts = np.concatenate([[0], np.cumsum(per_router)[:-1]])
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order)) - starts[wiring.router_of_node[order]]
-    owner = wiring.router_of_node
-    outward = router[owner] - centre[wiring.group_of_router[owner]]
-    direction = np.arctan2(outward[:, 1], outward[:, 0])
-    # A fan of at most 150 degrees on the far side of the group's centre.
-    fan = np.minimum(np.radians(150), np.radians(48) * per_router[owner])
-    spread = (place + 0.5) / np.maximum(per_router[owner], 1) - 0.5
-    direction = direction + fan * spread
-    node[:] = router[owner] + 1.05 * room * np.stack([np.cos(direction), np.sin(direction)], axis=1)
-    return Layout(centre, router, node, radius, room)
+#: Length of the picture's longer side in points, about.
+_SIDE = 380.0
 
 
 def draw_topology(
@@ -237,25 +54,56 @@ def draw_topology(
     shades = None
     if wiring.load is not None:
         shades = ScalarMappable(
-            Normalize(0, max(float(wiring.load.max(initial=0.0)), 0.01) * 100), "viridis_r"
+            Normalize(0, max(float(wiring.load.max(initial=0.0)), 0.01) * 100), MORE_IS_DARKER
         )
-    _local_links(axes, wiring, layout, shades)
-    _global_links(axes, wiring, layout, shades)
-    _routers_and_nodes(axes, wiring, layout)
-    groups = len(layout.group)
-    if 1 < groups <= 64:
-        for group, centre in enumerate(layout.group):
-            at = centre * (1 + 1.3 * layout.group_radius)
-            axes.text(at[0], at[1], str(group), ha="center", va="center", fontsize=7.5, color=MUTED)
-    extent = 1.3 if groups == 1 else 1 + 1.6 * layout.group_radius
-    axes.set_xlim(-extent, extent)
-    axes.set_ylim(-extent, extent)
+    if layout.has_groups:
+        _local_links(axes, wiring, layout, shades)
+        _global_links(axes, wiring, layout, shades)
+        _group_numbers(axes, layout)
+    else:
+        _lines(axes, wiring, layout, shades)
+    low, high = _frame(layout)
+    shows_nodes = _routers_and_nodes(axes, wiring, layout, _SIDE / float((high - low).max()))
+    axes.set_xlim(low[0], high[0])
+    axes.set_ylim(low[1], high[1])
     if shades is not None:
         bar = figure.colorbar(shades, ax=axes, shrink=0.6, pad=0.01)
         bar.outline.set_visible(False)
         bar.set_label("utilisation of the busier direction (%)")
-    handles = _legend(wiring, job_names)
-    axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(-0.02, 1.0), handlelength=1.6)
+    handles = _legend(wiring, layout, job_names) + _remarks(wiring, layout, shows_nodes)
+    if layout.kind == "groups":
+        # The corners around a circle are free.
+        axes.legend(
+            handles=handles, loc="upper left", bbox_to_anchor=(-0.02, 1.0), handlelength=1.6
+        )
+    else:
+        figure.legend(handles=handles, loc="outside lower left", handlelength=1.6)
+        if isinstance(figure, Figure):
+            # No higher than what is in it.
+            shape = float((high - low)[1] / (high - low)[0])
+            width = figure.get_figwidth()
+            figure.set_figheight(min(0.86 * width * shape + 0.6 + 0.19 * len(handles), width + 1))
+
+
+def _frame(layout: Layout) -> tuple[Floats, Floats]:
+    """The lower left and the upper right corner of the picture."""
+    if layout.kind == "groups":
+        extent = 1.3 if len(layout.group) == 1 else 1 + 1.6 * layout.group_radius
+        return np.array([-extent, -extent]), np.array([extent, extent])
+    things = np.concatenate([layout.router, layout.node])
+    low, high = things.min(axis=0), things.max(axis=0)
+    margin = 0.03 * float((high - low).max()) + layout.router_radius
+    if layout.wraps:
+        margin += 0.42 * layout.cell
+    return low - margin, high + margin
+
+
+def _group_numbers(axes: Axes, layout: Layout) -> None:
+    if len(layout.group) > 64:
+        return
+    for group, centre in enumerate(layout.group):
+        at = centre * (1 + 1.3 * layout.group_radius)
+        axes.text(at[0], at[1], str(group), ha="center", va="center", fontsize=7.5, color=MUTED)
 
 
 def _colours(wiring: Wiring, chosen: npt.NDArray[np.bool_], shades: ScalarMappable | None) -> Any:
@@ -274,6 +122,41 @@ def _line_width(wiring: Wiring, lines: int, few: int, thin: float) -> float:
     if lines < few:
         return 0.9
     return thin if wiring.is_spine is None or lines < 1_500 else 0.15
+
+
+def _lines(axes: Axes, wiring: Wiring, layout: Layout, shades: ScalarMappable | None) -> None:
+    """Draws the links of a network without groups, each by itself."""
+    links = _drawn_links(wiring)
+    paths, link = layout.paths(wiring.ends[links])
+    link = links[link]
+    if shades is None or wiring.load is None:
+        names = np.array([CLASS_COLOURS["local"], CLASS_COLOURS["global"]])
+        colours: Any = names[np.where(wiring.kind[link] == GLOBAL, 1, 0)]
+    else:
+        colours = shades.to_rgba(100 * wiring.load[link])
+    # Ever thinner, or there would be nothing but ink.
+    width = float(np.clip(26.0 / np.sqrt(len(links) + 1), 0.12, 1.3))
+    if any(one.kind == "complete" and one.size > 4 for one in layout.dimensions):
+        # Arcs over each other would fill their rows.
+        width *= 0.4
+    # And paler, so that where there are more of them it is darker, unless shades mean something.
+    alpha = 1.0 if shades else float(np.clip(2_000 / (len(links) + 1), 0.2, 1.0))
+    axes.add_collection(
+        LineCollection(paths, colors=colours, linewidths=width, alpha=alpha, zorder=1)
+    )
+
+
+def _drawn_links(wiring: Wiring) -> Ints:
+    """Which links are drawn where there are too many.
+
+    The most loaded ones, which come last, or some of all parts where nothing ran.
+    """
+    count = len(wiring.ends)
+    if count <= MOST_LINES:
+        return np.arange(count)
+    if wiring.load is not None:
+        return np.arange(count - MOST_LINES, count)
+    return np.linspace(0, count - 1, MOST_LINES).astype(np.int64)
 
 
 def _local_links(axes: Axes, wiring: Wiring, layout: Layout, shades: ScalarMappable | None) -> None:
@@ -335,13 +218,20 @@ def _curves(start: Floats, end: Floats) -> Floats:
     return curve
 
 
-def _routers_and_nodes(axes: Axes, wiring: Wiring, layout: Layout) -> None:
-    # Marker areas are in points²; the circle of groups is about 400 points wide.
-    scale = 190 / (1 + 1.6 * layout.group_radius)
+def _routers_and_nodes(axes: Axes, wiring: Wiring, layout: Layout, scale: float) -> bool:
+    """Draws them; returns whether nodes are drawn.
+
+    Args:
+        axes: Where.
+        wiring: What.
+        layout: Where exactly.
+        scale: Points of the picture by unit of the layout.
+    """
+    # Marker areas are in points².
     area = float(np.clip((scale * layout.router_radius) ** 2 * 0.9, 2.0, 170.0))
     jobs = wiring.job_of_node
-    if len(layout.node) <= MOST_NODES:
-        node_area = float(np.clip(area * 0.30, 0.8, 40.0))
+    if _shows_nodes(layout, scale):
+        node_area = float(np.clip((2 * scale * layout.node_radius) ** 2, 0.8, 40.0))
         colours = [
             FAINT if jobs is None or job < 0 else job_colour(int(job))
             for job in (jobs if jobs is not None else np.full(len(layout.node), -1))
@@ -359,13 +249,13 @@ def _routers_and_nodes(axes: Axes, wiring: Wiring, layout: Layout) -> None:
             layout.router[:, 0],
             layout.router[:, 1],
             s=area * 0.62,
-            c=_plain_colours(wiring),
+            c=_plain_colours(wiring, layout),
             linewidths=0.5,
             edgecolors="white",
             zorder=4,
         )
-        return
-    colours = _plain_colours(wiring) if jobs is None else _router_colours(wiring, jobs)
+        return True
+    colours = _plain_colours(wiring, layout) if jobs is None else _router_colours(wiring, jobs)
     axes.scatter(
         layout.router[:, 0],
         layout.router[:, 1],
@@ -375,14 +265,28 @@ def _routers_and_nodes(axes: Axes, wiring: Wiring, layout: Layout) -> None:
         edgecolors="white",
         zorder=4,
     )
+    return False
 
 
-def _plain_colours(wiring: Wiring) -> list[str]:
+def _shows_nodes(layout: Layout, scale: float) -> bool:
+    return len(layout.node) <= MOST_NODES and scale * layout.node_radius >= SMALLEST_NODE
+
+
+def _plain_colours(wiring: Wiring, layout: Layout) -> list[str]:
     """The colours of routers where nothing is told of their nodes."""
-    spine = wiring.is_spine
+    spine = _above(wiring, layout)
     if spine is None:
         return [ROUTER] * len(wiring.group_of_router)
     return [SPINE if is_spine else ROUTER for is_spine in spine]
+
+
+def _above(wiring: Wiring, layout: Layout) -> npt.NDArray[np.bool_] | None:
+    """Whether each router is a spine or above the lowest level, if there is such a thing."""
+    if layout.kind == "levels":
+        nodes = np.bincount(wiring.router_of_node, minlength=len(wiring.group_of_router))
+        above: npt.NDArray[np.bool_] = nodes == 0
+        return above
+    return wiring.is_spine
 
 
 def _router_colours(wiring: Wiring, jobs: Ints) -> Any:
@@ -398,16 +302,23 @@ def _router_colours(wiring: Wiring, jobs: Ints) -> Any:
     return strength * full + (1 - strength) * np.array(to_rgb(FAINT))
 
 
-def _legend(wiring: Wiring, job_names: list[str] | None) -> list[Line2D]:
+def _legend(wiring: Wiring, layout: Layout, job_names: list[str] | None) -> list[Line2D]:
     def dot(colour: str, label: str) -> Line2D:
         return Line2D([], [], linestyle="", marker="o", markersize=5, color=colour, label=label)
 
     if job_names is None:
-        if wiring.is_spine is None:
+        if _above(wiring, layout) is None:
             handles = [dot(ROUTER, "router")]
+        elif layout.kind == "levels":
+            handles = [dot(ROUTER, "router with nodes"), dot(SPINE, "router without")]
         else:
             handles = [dot(ROUTER, "leaf router"), dot(SPINE, "spine router")]
-        drawn = {"local": _shows_local_links(wiring), "global": (wiring.kind == GLOBAL).any()}
+        drawn = {
+            "local": _shows_local_links(wiring)
+            if layout.has_groups
+            else (wiring.kind == LOCAL).any(),
+            "global": (wiring.kind == GLOBAL).any(),
+        }
         for name in (name for name, shown in drawn.items() if shown):
             handles.append(Line2D([], [], color=CLASS_COLOURS[name], label=f"{name} link"))
         return handles
@@ -415,3 +326,22 @@ def _legend(wiring: Wiring, job_names: list[str] | None) -> list[Line2D]:
     if wiring.job_of_node is not None and (wiring.job_of_node < 0).any():
         handles.append(dot(FAINT, "idle"))
     return handles
+
+
+def _remarks(wiring: Wiring, layout: Layout, shows_nodes: bool) -> list[Line2D]:
+    """What the picture leaves out or draws in a way that has to be told, as lines of the legend."""
+    remarks = []
+    if layout.wraps:
+        remarks.append("links that end beside a router wrap around")
+    if not shows_nodes:
+        remarks.append(f"{len(layout.node):,} nodes are not drawn")
+    if layout.has_groups:
+        local, between = int((wiring.kind == LOCAL).sum()), int((wiring.kind == GLOBAL).sum())
+        if local and not _shows_local_links(wiring):
+            remarks.append(f"{local:,} local links are not drawn")
+        if between > MOST_CURVES:
+            remarks.append("a curve stands for all links of two groups")
+    elif len(wiring.ends) > MOST_LINES:
+        which = "" if wiring.load is None else "most loaded "
+        remarks.append(f"{MOST_LINES:,} {which}of {len(wiring.ends):,} links are drawn")
+    return [Line2D([], [], linestyle="", label=remark) for remark in remarks]
