@@ -1,11 +1,12 @@
 """Numbers as people read them: three digits and the unit that suits their size.
 
-The functions take base units (picoseconds, bytes, bytes per second). ``None`` means that
-there is no value and shows as a dash.
+The functions take base units (picoseconds, bytes, bytes per second). ``None`` and NaN mean that
+there is no value and show as a dash.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 NO_VALUE = "–"
@@ -45,7 +46,7 @@ def tick(value: float, kind: str) -> str:
 
 def duration(ps: float | None) -> str:
     """A duration given in picoseconds, e.g. ``1.25 µs``; minutes and hours above 100 s."""
-    if ps is None:
+    if ps is None or math.isnan(ps):
         return NO_VALUE
     seconds = ps / 1e12
     if seconds >= 100:
@@ -65,17 +66,19 @@ def clock(seconds: float) -> str:
 
 def size(count: float | None) -> str:
     """An amount of data given in bytes, e.g. ``12.3 MB``."""
-    return NO_VALUE if count is None else _with_unit(count, _prefixed("B"))
+    return NO_VALUE if count is None or math.isnan(count) else _with_unit(count, _prefixed("B"))
 
 
 def rate(bytes_per_s: float | None) -> str:
     """A bandwidth given in bytes per second, e.g. ``5.25 GB/s``."""
-    return NO_VALUE if bytes_per_s is None else _with_unit(bytes_per_s, _prefixed("B/s"))
+    if bytes_per_s is None or math.isnan(bytes_per_s):
+        return NO_VALUE
+    return _with_unit(bytes_per_s, _prefixed("B/s"))
 
 
 def count(number: float | None) -> str:
     """A count: exact below 100,000, above that three digits, e.g. ``12.3 M``."""
-    if number is None:
+    if number is None or math.isnan(number):
         return NO_VALUE
     if abs(number) < 1e5 and float(number).is_integer():
         return f"{int(number):,}"
@@ -84,7 +87,7 @@ def count(number: float | None) -> str:
 
 def percent(fraction: float | None) -> str:
     """A fraction as a percentage, e.g. ``42.0 %``; small ones keep two digits."""
-    if fraction is None:
+    if fraction is None or math.isnan(fraction):
         return NO_VALUE
     value = fraction * 100
     if value and abs(value) < 0.01:
@@ -95,7 +98,7 @@ def percent(fraction: float | None) -> str:
 
 def decimal(number: float | None, digits: int = 2) -> str:
     """A plain number with a fixed number of decimals."""
-    return NO_VALUE if number is None else f"{number:.{digits}f}"
+    return NO_VALUE if number is None or math.isnan(number) else f"{number:.{digits}f}"
 
 
 def _prefixed(unit: str) -> list[tuple[float, str]]:

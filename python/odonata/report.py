@@ -138,6 +138,12 @@ def print_saturation(
             "saturated" if point.saturated else "",
         )
     console.print(shown)
+    if any(math.isnan(point.latency_ps) for point in found.points):
+        console.print(
+            f"{display.NO_VALUE}: no message that was created after the warm-up arrived before "
+            "the end.",
+            style="dim",
+        )
     if math.isnan(found.load):
         console.print(f"Not saturated up to a load of {found.points[-1].load:g}; see --highest.")
     else:

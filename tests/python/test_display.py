@@ -1,5 +1,7 @@
 """Numbers as people read them."""
 
+from collections.abc import Callable
+
 import pytest
 
 from odonata import display
@@ -30,6 +32,27 @@ def test_sizes_rates_counts_and_shares() -> None:
     assert display.percent(0.4215) == "42.1 %"
     assert display.percent(0.00001) == "< 0.01 %"
     assert display.percent(0) == "0.0 %"
+
+
+@pytest.mark.parametrize(
+    "show",
+    [
+        display.duration,
+        display.size,
+        display.rate,
+        display.count,
+        display.percent,
+        display.decimal,
+    ],
+)
+@pytest.mark.parametrize("value", [None, float("nan")])
+def test_what_has_no_value_is_a_dash(show: Callable[[float | None], str], value: None) -> None:
+    assert show(value) == "–"
+
+
+def test_ticks_have_no_digits_that_say_nothing() -> None:
+    assert display.tick(5e6, "size") == "5 MB"
+    assert display.tick(2.5e9, "duration") == "2.5 ms"
 
 
 def test_axis_scales() -> None:

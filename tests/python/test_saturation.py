@@ -10,7 +10,15 @@ import pytest
 from odonata import Result, Scenario, ScenarioError
 from odonata.cli.main import main
 from odonata.study.replication import figures_of_jobs, replicate
-from odonata.study.saturation import LoadPoint, at_load, bracket, find_saturation
+from odonata.study.saturation import (
+    LoadPoint,
+    Saturation,
+    at_load,
+    bracket,
+    draw,
+    find_saturation,
+    write,
+)
 
 TEXT = """
 title = "Every node of a group sends to the next group"
@@ -104,6 +112,48 @@ def test_a_load_is_saturated_if_it_falls_behind_for_certain() -> None:
     assert bracket([point(0.2, 20), point(0.4, 30), point(0.3, 30)]) == (0.3, 0.4)
     assert bracket([point(0.2, 10)]) == (0.0, 0.2)
     assert bracket([point(0.2, 20)]) == (0.2, math.inf)
+
+
+def overloaded(load: float) -> LoadPoint:
+    """So far beyond saturation that nothing created after the warm-up arrived."""
+    return LoadPoint(load, load * 100, 3.0, math.nan, math.nan, math.nan, math.nan)
+
+
+def test_points_without_a_latency_have_no_value_anywhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from odonata.cli.shared import print_json, terminal
+    from odonata.report import print_saturation
+
+    found = Saturation(0.03, 0.001, 0.03, [point(0.02, 2.0), overloaded(0.5), overloaded(1.0)])
+    write(found, tmp_path)
+    rows = pq.read_table(tmp_path / "saturation.parquet").to_pylist()
+    assert [row["latency_ps"] for row in rows] == [1.0, None, None]
+    assert "nan" not in (tmp_path / "saturation.csv").read_text()
+    print_saturation(terminal(), Scenario.from_toml(TEXT), found, tmp_path)
+    said = capsys.readouterr().out
+    assert "nan" not in said
+    assert "no message that was created after the warm-up arrived" in " ".join(said.split())
+    print_json({"curve": [vars(one) for one in found.points], "load": math.inf})
+    told = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert told["load"] is None
+    assert [one["latency_ps"] for one in told["curve"]] == [1.0, None, None]
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        [overloaded(0.5), overloaded(1.0)],
+        [point(0.1, 10.0), overloaded(0.5)],
+        [point(0.1, 10.0), point(0.2, 20.0)],
+    ],
+    ids=["all saturated", "one measured", "none saturated"],
+)
+def test_any_curve_is_drawn_without_a_warning(tmp_path: Path, points: list[LoadPoint]) -> None:
+    low, high = bracket(points)
+    load = math.nan if math.isinf(high) else (low + high) / 2
+    draw(Saturation(load, load - low, 0.1, points), tmp_path / "saturation.png")
+    assert (tmp_path / "saturation.png").stat().st_size > 10_000
 
 
 def test_the_search_needs_a_load(file: Path) -> None:

@@ -130,6 +130,20 @@ def test_routes_are_counted_on_the_wiring() -> None:
     assert set(to_next) == {3, 4, 5, 6}
 
 
+def test_without_data_of_other_simulators_there_is_no_panel_for_them(tmp_path: Path) -> None:
+    from odonata.study.validation import closed_forms, figures
+
+    def one(section: str, series: str) -> Comparison:
+        return Comparison(section, "case", 0.5, series, "wait", 1.0, 0.1, 1.01, "theory")
+
+    sections = (closed_forms.WAITING, closed_forms.CREDITS, closed_forms.BLOCKING)
+    theory = [one(section, name) for section in sections for name in ("a", "b")]
+    figures.draw(theory, tmp_path / "theory.png")
+    figures.draw([*theory, one(booksim.LATENCY, "min, 10 flits")], tmp_path / "all.png")
+    # One panel less, and no warning of an empty legend.
+    assert (tmp_path / "theory.png").read_bytes() != (tmp_path / "all.png").read_bytes()
+
+
 def test_quick_validation_leaves_nothing_unexplained(tmp_path: Path) -> None:
     """The theory's points of the quick study; the whole one is behind docs/validation.md."""
     from odonata.study.validation.closed_forms import ClosedForms

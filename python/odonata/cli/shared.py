@@ -7,6 +7,7 @@ numpy, pydantic, the engine) where it is used, in functions.
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -98,8 +99,22 @@ def read_scenario(file: Path, changes: tuple[str, ...]) -> Scenario:
 
 
 def print_json(content: Any) -> None:
-    """Prints one JSON object on standard output."""
-    sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    """Prints one JSON object on standard output.
+
+    JSON knows no NaN and no infinity: what has no value is ``null``.
+    """
+    text = json.dumps(_finite(content), indent=2, ensure_ascii=False, allow_nan=False)
+    sys.stdout.write(text + "\n")
+
+
+def _finite(content: Any) -> Any:
+    if isinstance(content, float):
+        return content if math.isfinite(content) else None
+    if isinstance(content, dict):
+        return {key: _finite(value) for key, value in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [_finite(value) for value in content]
+    return content
 
 
 def terminal() -> Console:

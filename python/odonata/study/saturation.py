@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,12 @@ class LoadPoint:
         """
         missing = self.offered_bytes_per_s - self.accepted_bytes_per_s
         return missing > SHORTFALL * self.offered_bytes_per_s and missing > self.accepted_ci95
+
+
+#: The columns of ``saturation.parquet``; all but the last are numbers of a :class:`LoadPoint`.
+_SCHEMA = pa.schema(
+    [*((field.name, pa.float64()) for field in fields(LoadPoint)), ("saturated", pa.bool_())]
+)
 
 
 @dataclass(frozen=True)
@@ -204,8 +210,15 @@ def figures(found: Saturation) -> dict[str, Any]:
 
 def write(found: Saturation, directory: Path) -> None:
     """Writes ``saturation.json``, the curve as Parquet and CSV, and its picture."""
-    rows = [{**asdict(point), "saturated": point.saturated} for point in found.points]
-    table = pa.Table.from_pylist(rows)
+    # Where nothing was measured there is no value, in both files.
+    rows = [
+        {
+            name: None if isinstance(value, float) and math.isnan(value) else value
+            for name, value in {**asdict(point), "saturated": point.saturated}.items()
+        }
+        for point in found.points
+    ]
+    table = pa.Table.from_pylist(rows, schema=_SCHEMA)
     pq.write_table(table, directory / "saturation.parquet")
     pacsv.write_csv(table, directory / "saturation.csv")
     text = json.dumps(figures(found), indent=2)
@@ -214,44 +227,44 @@ def write(found: Saturation, directory: Path) -> None:
 
 
 def draw(found: Saturation, path: Path) -> None:
-    """Writes the picture: latency on the left, delivered load on the right."""
+    """Writes the picture: latency on the left, delivered load on the right.
+
+    Latencies beyond saturation are left out: they grow for as long as one measures. What is
+    delivered there is drawn hollow.
+    """
     with style():
         figure = new_figure(9.0, 3.8)
         left, right = figure.subplots(1, 2)
         stable = [point for point in found.points if not point.saturated]
-        left.errorbar(
-            [point.load for point in stable],
-            [point.latency_ps / 1e3 for point in stable],
-            yerr=[0 if math.isnan(p.latency_ci95_ps) else p.latency_ci95_ps / 1e3 for p in stable],
-            color=JOB_COLOURS[0],
-            marker="o",
-            markersize=4,
-            label="mean",
-        )
-        left.plot(
-            [point.load for point in stable],
-            [point.latency_p99_ps / 1e3 for point in stable],
-            color=JOB_COLOURS[1],
-            marker="^",
-            markersize=4,
-            label="99th percentile",
-        )
-        left.set_yscale("log")
-        left.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        left.yaxis.set_minor_locator(NullLocator())
-        left.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-        left.set_ylabel("message latency (ns)")
+        measured = [point for point in stable if not math.isnan(point.latency_ps)]
         left.set_title("Latency below saturation")
-        left.legend(loc="upper left")
+        if measured:
+            _latencies(left, measured)
+        else:
+            # The ticks of an empty logarithmic axis would be numbers of nothing.
+            left.set_yticks([])
+            message = "no load below saturation\nwas measured"
+            left.text(0.5, 0.5, message, transform=left.transAxes, ha="center", color=MUTED)
+        left.set_ylabel("message latency (ns)")
         capacity = found.points[0].offered_bytes_per_s / found.points[0].load
         right.axline((0, 0), slope=1, color=MUTED, linewidth=0.9, linestyle=(0, (2, 2)))
-        right.plot(
-            [point.load for point in found.points],
-            [point.accepted_bytes_per_s / capacity for point in found.points],
-            color=JOB_COLOURS[0],
-            marker="o",
-            markersize=4,
-        )
+        for points, fill, label in (
+            (stable, JOB_COLOURS[0], "what is offered arrives"),
+            ([point for point in found.points if point.saturated], "white", "saturated"),
+        ):
+            if points:
+                right.plot(
+                    [point.load for point in points],
+                    [point.accepted_bytes_per_s / capacity for point in points],
+                    color=JOB_COLOURS[0],
+                    marker="o",
+                    markersize=4,
+                    markerfacecolor=fill,
+                    linestyle="-" if fill != "white" else ":",
+                    linewidth=1.2,
+                    label=label,
+                )
+        right.legend(loc="lower right")
         right.set_ylabel("delivered load")
         right.set_title("Delivered of what is offered")
         right.set_ylim(bottom=0)
@@ -261,6 +274,32 @@ def draw(found: Saturation, path: Path) -> None:
             axes.set_xlim(0, last)
             _mark(axes, found)
         save(figure, path)
+
+
+def _latencies(axes: Axes, points: Sequence[LoadPoint]) -> None:
+    """Draws mean and 99th percentile over the offered load."""
+    axes.errorbar(
+        [point.load for point in points],
+        [point.latency_ps / 1e3 for point in points],
+        yerr=[0 if math.isnan(p.latency_ci95_ps) else p.latency_ci95_ps / 1e3 for p in points],
+        color=JOB_COLOURS[0],
+        marker="o",
+        markersize=4,
+        label="mean",
+    )
+    axes.plot(
+        [point.load for point in points],
+        [point.latency_p99_ps / 1e3 for point in points],
+        color=JOB_COLOURS[1],
+        marker="^",
+        markersize=4,
+        label="99th percentile",
+    )
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.legend(loc="upper left")
 
 
 def _mark(axes: Axes, found: Saturation) -> None:

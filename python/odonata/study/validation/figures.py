@@ -18,7 +18,10 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
 def draw(comparisons: Sequence[Comparison], path: Path) -> None:
-    """Writes the picture: three laws with their points, BookSim's latencies, all differences."""
+    """Writes the picture: three laws with their points, BookSim's latencies, all differences.
+
+    Without the data of other simulators there are no latencies, and no panel for them.
+    """
     with style():
         figure = new_figure(10.2, 7.4)
         parts = figure.subfigures(2, 1, squeeze=False, height_ratios=(1.0, 1.2))
@@ -34,8 +37,11 @@ def draw(comparisons: Sequence[Comparison], path: Path) -> None:
         right.set_ylabel("throughput (share of the links)")
         right.set_xscale("log", base=2)
         right.xaxis.set_major_formatter("{x:.0f}")
-        curves, differences = lower.subplots(1, 2)
-        _curves(curves, comparisons)
+        if _latencies(comparisons):
+            curves, differences = lower.subplots(1, 2)
+            _curves(curves, comparisons)
+        else:
+            differences = lower.subplots()
         _differences(differences, comparisons)
         save(figure, path)
 
@@ -81,9 +87,14 @@ def _law(
     )
 
 
+def _latencies(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """Those with BookSim's latencies of packets of 10 flits."""
+    return [c for c in _of(comparisons, booksim.LATENCY) if "10 flits" in c.series]
+
+
 def _curves(axes: Axes, comparisons: Sequence[Comparison]) -> None:
     """Latency over offered load, packets of 10 flits: BookSim's as crosses."""
-    found = [c for c in _of(comparisons, booksim.LATENCY) if "10 flits" in c.series]
+    found = _latencies(comparisons)
     for index, series in enumerate(dict.fromkeys(c.series for c in found)):
         chosen = sorted((c for c in found if c.series == series), key=lambda c: c.x)
         x = [c.x for c in chosen]
