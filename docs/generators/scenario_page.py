@@ -25,6 +25,9 @@ A scenario says what is wired, how packets are routed, and which jobs send what.
 
 - Quantities are texts with a unit: `"100 ns"`, `"4 KiB"`, `"16 GB/s"`. kB, MB, GB are powers of
   1000; KiB, MiB, GiB are powers of 1024. A number without a unit is an error.
+- The longest simulated time is 50 days, as a time and as a duration; latencies, delays and
+  overheads of links, routers, interfaces and MPI are at most 1 h. A run without `duration` whose
+  jobs are not done after 50 days ends with an error that names one of them.
 - Paths are relative to the scenario file.
 - A wrong key, unit or value is an error that names the file, the key, what was found and what is
   allowed.

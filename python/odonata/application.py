@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from odonata.model import Computing, Count, Delay, Index, PositiveSize, Table
-from odonata.units import FlopRate, Size
+from odonata.model import Computing, Count, Index, PositiveSize, Table
+from odonata.units import Duration, FlopRate, Size
 
 #: A number that is not negative.
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -28,7 +28,7 @@ class Skeleton(Table):
 
     iterations: Count = 1
     """How often each rank runs through the application's main loop."""
-    compute: Delay | None = None
+    compute: Duration | None = None
     """Time that a rank computes in an iteration, divided among its parts as their work is.
     Instead of `flop_rate`, which says it by default."""
 

@@ -25,7 +25,6 @@ from odonata.collectives import ALGORITHMS, ROOTED, Operation
 from odonata.errors import ScenarioError
 from odonata.model import (
     Count,
-    Delay,
     Index,
     Numbers,
     PositiveDuration,
@@ -52,7 +51,7 @@ class MotifBase(Table):
 
     iterations: Count = 1
     """How often each rank runs through the motif."""
-    compute: Delay = Duration(0)
+    compute: Duration = Duration(0)
     """Time that each rank computes at the start of every iteration."""
 
     def form(self, directory: Path) -> dict[str, Any]:
@@ -317,7 +316,7 @@ class Trace(Table):
     with `repeat_rank` the DUMPI trace of one rank (.bin)."""
     compute_scale: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     """Factor for every time between two calls: 0 replays the communication alone. Default: 1."""
-    gap: Delay | None = None
+    gap: Duration | None = None
     """Replaces every time between two calls, instead of `compute_scale`."""
     repeat_rank: Literal["offset", "xor"] | None = None
     """Lets the trace of one rank stand for all. A rank's peers are then as far from it as the
@@ -606,7 +605,7 @@ class Job(Table):
     trace, where one is replayed."""
     ranks_per_node: Count = 1
     """Ranks on each node."""
-    start: Delay = Duration(0)
+    start: Duration = Duration(0)
     """When its ranks start."""
     placement: Annotated[
         Annotated[Policy, Tag(tag("a name"))]

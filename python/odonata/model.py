@@ -70,8 +70,10 @@ def _between(low: Quantity, high: Quantity | None = None) -> AfterValidator:
     return AfterValidator(check)
 
 
-#: A duration that may be zero.
-Delay = Duration
+#: A latency, delay or overhead: what every packet or message adds up.
+Delay = Annotated[Duration, _between(Duration(0), Duration("1 h"))]
+#: A delay that takes time.
+PositiveDelay = Annotated[Duration, _between(Duration(1), Duration("1 h"))]
 #: A duration that takes time.
 PositiveDuration = Annotated[Duration, _between(Duration(1))]
 #: An amount of data that is not nothing.

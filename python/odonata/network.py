@@ -12,7 +12,7 @@ from odonata.model import (
     Bandwidth,
     Count,
     Delay,
-    PositiveDuration,
+    PositiveDelay,
     PositiveSize,
     Table,
     by_form,
@@ -55,7 +55,7 @@ class Link(Table):
 
     bandwidth: Bandwidth = Rate("5.25 GiB/s")
     """Rate of each direction."""
-    latency: PositiveDuration = Duration("30 ns")
+    latency: PositiveDelay = Duration("30 ns")
     """Propagation delay of each direction."""
     buffer: PositiveSize | None = None
     """Input buffer at the receiving router, per virtual channel. Default: what the link
@@ -95,7 +95,7 @@ class GlobalLink(Link):
 
     bandwidth: Bandwidth = Rate("4.69 GiB/s")
     """Rate of each direction."""
-    latency: PositiveDuration = Duration("300 ns")
+    latency: PositiveDelay = Duration("300 ns")
     """Propagation delay of each direction."""
 
 

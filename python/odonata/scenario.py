@@ -85,7 +85,8 @@ class Simulation(Table):
     """Simulated time at which the run stops. Default: when every job with a motif or a number of
     messages has finished."""
     warmup: Annotated[
-        Annotated[Literal["auto"], Tag(tag('"auto"'))] | Annotated[Delay, Tag(tag("a duration"))],
+        Annotated[Literal["auto"], Tag(tag('"auto"'))]
+        | Annotated[Duration, Tag(tag("a duration"))],
         by_form({'"auto"': _is_auto, "a duration": lambda value: True}),
     ] = Duration(0)
     """Statistics count what is created (latencies) or happens (throughput, link load) from here.

@@ -74,6 +74,9 @@ class Quantity(int):
     printed_units: ClassVar[tuple[str, ...]]
     #: Example for messages and schema.
     example: ClassVar[str]
+    #: The largest value, in base units, and how messages name it.
+    largest: ClassVar[int] = 2**63 - 1
+    largest_name: ClassVar[str] = "2^63 of its smallest unit"
     #: Whether values between two base units are rounded; otherwise they are refused.
     rounds: ClassVar[bool] = False
 
@@ -118,8 +121,8 @@ class Quantity(int):
                 f"{found}, which is {exact}",
                 f"{cls.kind} that is a whole number of {cls.base_unit}",
             )
-        if not 0 <= whole < 2**63:
-            raise UnitError(found, f"{cls.kind} between 0 and 2^63 {cls.base_unit}")
+        if not 0 <= whole <= cls.largest:
+            raise UnitError(found, f"{cls.kind} between 0 and {cls.largest_name}")
         return int.__new__(cls, whole)
 
     @classmethod
@@ -187,10 +190,12 @@ class Quantity(int):
 
 
 class Duration(Quantity):
-    """A duration or point in simulated time, in whole picoseconds."""
+    """A duration or point in simulated time, in whole picoseconds; at most 50 days."""
 
     kind = "a duration"
     base_unit = "ps"
+    largest = 50 * 24 * 3600 * 10**12
+    largest_name = "50 days (1200 h), the longest time that is simulated"
     example = "100 ns"
     units: ClassVar[Mapping[str, Fraction]] = {
         "ps": Fraction(1),

@@ -64,7 +64,9 @@ def test_rates_are_bytes_per_second(text: str, per_second: int) -> None:
         (Duration, "0.5 ps", ["0.5 ps", "whole number of ps"]),
         (Duration, "ten ns", ['"ten ns"']),
         (Duration, "", ['""']),
-        (Duration, "1e99 s", ["2^63"]),
+        (Duration, "1e99 s", ["50 days"]),
+        (Duration, "1201 h", ["1201 h", "between 0 and 50 days"]),
+        (Size, "1e99 B", ["2^63"]),
         (Size, "1.5 B", ["whole number of B"]),
         (Size, "1 mb", ['did you mean "MB"?']),
         (Size, "8 Gbit", ["sizes are in bytes"]),
@@ -112,6 +114,7 @@ def test_quantities_print_short(quantity: Quantity, text: str) -> None:
 @pytest.mark.parametrize("kind", [Duration, Size, Rate])
 @given(value=st.integers(min_value=0, max_value=2**63 - 1))
 def test_printing_and_reading_is_the_identity(kind: type[Quantity], value: int) -> None:
+    value = min(value, kind.largest)
     assert kind(str(kind(value))) == value
 
 

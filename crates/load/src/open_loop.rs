@@ -223,7 +223,7 @@ impl OpenLoop {
 
     /// When `source` starts its message number `n` (from 0), given when it started
     /// the one before (`start` of the job for n = 0). Never before `previous`; the end of
-    /// time if there is no such message.
+    /// time if there is no such message, or if it would be later.
     ///
     /// Gaps are rounded to whole picoseconds each, so that the mean of
     /// exponential gaps is off by less than (1 ps / mean gap)² / 24 of itself;
@@ -249,14 +249,15 @@ impl OpenLoop {
         match self.arrivals {
             Arrivals::Poisson { mean_gap_ps } => {
                 let gap = -libm::log(key.unit(entity, n)) * mean_gap_ps;
-                previous + Picoseconds(gap.round() as u64)
+                previous.saturating_add(Picoseconds(gap.round() as u64))
             }
             Arrivals::Periodic { gap_ps } => {
                 let phase = key.unit(entity, 0);
-                start + Picoseconds(((phase + f64::from(n)) * gap_ps).round() as u64)
+                let since = Picoseconds(((phase + f64::from(n)) * gap_ps).round() as u64);
+                start.saturating_add(since)
             }
             Arrivals::Aligned { gap_ps } => {
-                start + Picoseconds((f64::from(n) * gap_ps).round() as u64)
+                start.saturating_add(Picoseconds((f64::from(n) * gap_ps).round() as u64))
             }
             Arrivals::Bernoulli { slot, probability } => {
                 // The number of slots without a message before the next one is
@@ -264,7 +265,8 @@ impl OpenLoop {
                 // p = 1 divides by minus infinity, which gives 0.
                 let empty = (libm::log(key.unit(entity, n)) / libm::log1p(-probability)).floor();
                 let first = u64::from(n != 0);
-                previous + Picoseconds((empty as u64 + first) * slot.0)
+                let slots = (empty as u64).saturating_add(first);
+                previous.saturating_add(Picoseconds(slots.saturating_mul(slot.0)))
             }
         }
     }

@@ -171,3 +171,26 @@ fn what_flows_lack_is_refused() {
     packets.simulation.paths = Some(4);
     assert!(refusal(&packets).contains("only with engine"));
 }
+
+#[test]
+fn a_job_that_does_not_end_in_simulated_time_is_an_error_of_both_engines() {
+    // 6,000 times an hour of computing are 250 days; 64 bits of picoseconds 213.
+    let hour = 3_600 * 1_000_000_000_000;
+    for engine in [Engine::Packet, Engine::Flow] {
+        let mut scenario = scenario(Load::Motif(Motif {
+            kind: MotifKind::AllToAll {
+                message_bytes: 1024,
+                window: 1,
+            },
+            iterations: 6_000,
+            compute_ps: hour,
+        }));
+        scenario.jobs[0].nodes = Some(4);
+        scenario.simulation.engine = engine;
+        let result = run(&scenario, &mut |_: &Progress| ControlFlow::Continue(()));
+        let Err(Error::Simulation(error)) = result else {
+            panic!("no error with {engine:?}");
+        };
+        assert!(error.to_string().contains("50 days"), "{error}");
+    }
+}

@@ -207,12 +207,12 @@ impl Protocol {
 
     /// How long a rank is busy with sending `message` bytes.
     pub fn send_overhead_of(&self, message: Bytes) -> Picoseconds {
-        self.send_overhead + self.copying(message)
+        self.send_overhead.saturating_add(self.copying(message))
     }
 
     /// How long a rank is busy with receiving `message` bytes.
     pub fn receive_overhead_of(&self, message: Bytes) -> Picoseconds {
-        self.receive_overhead + self.copying(message)
+        self.receive_overhead.saturating_add(self.copying(message))
     }
 }
 

@@ -68,6 +68,15 @@ pub enum SimError {
         /// What it waits for.
         waits_for: String,
     },
+    /// A run without a duration that does not come to an end in simulated time.
+    #[error(
+        "job `{job}` is not done after 50 days of simulated time, the most that is simulated: \
+         give simulation.duration to see its beginning, or let it do less"
+    )]
+    TooLong {
+        /// Job name.
+        job: String,
+    },
     /// What is behind a job turned out to be damaged.
     #[error("job `{job}`, rank {rank}, at {at} of simulated time: {reason}")]
     Program {

@@ -5,6 +5,7 @@ mod config;
 mod engine;
 mod error;
 mod histogram;
+mod limits;
 mod observer;
 mod outcome;
 
@@ -20,6 +21,7 @@ pub use engine::timeline::TimelineCollector;
 pub use engine::{resume, run, run_any};
 pub use error::{SimError, StuckPacket};
 pub use histogram::Histogram;
+pub use limits::check_times;
 pub use observer::{Observer, PausedRun, Wish};
 pub use outcome::{
     Activity, Arrival, Conservation, JobAtLink, JobOutcome, JobWait, LinkAttribution, LinkOutcome,

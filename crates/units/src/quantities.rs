@@ -74,6 +74,22 @@ impl Picoseconds {
     /// One second.
     pub const SECOND: Self = Self(1_000_000_000_000);
 
+    /// The largest simulated time, 50 days: nothing happens at or after it, and no
+    /// duration is longer. Times are 64-bit numbers that wrap after 213 days; this is
+    /// less than a quarter of that, so that the sum of a time that is simulated and a
+    /// few durations never wraps.
+    pub const LARGEST: Self = Self(50 * 24 * 3_600 * Self::SECOND.0);
+
+    /// The longest latency, delay or overhead, one hour: of what is added up for
+    /// every packet or message.
+    pub const LONGEST_DELAY: Self = Self(3_600 * Self::SECOND.0);
+
+    /// The sum, or the end of time if that is beyond it.
+    #[inline(always)]
+    pub const fn saturating_add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
     /// The same duration in seconds.
     pub fn as_seconds(self) -> f64 {
         self.0 as f64 * 1e-12
@@ -178,11 +194,12 @@ impl Bandwidth {
 
     /// How long `bytes` take: `bytes · 10¹² / rate`, rounded to the nearest
     /// picosecond (exact for every amount below 16 MiB whose exact duration is
-    /// not within 2⁻⁹ ps of a half).
+    /// not within 2⁻⁹ ps of a half); the end of time if they take longer.
     #[inline(always)]
     pub fn duration_of(self, bytes: u64) -> Picoseconds {
         let exact = u128::from(bytes) * u128::from(self.inverse);
-        Picoseconds(((exact + (1 << (FRACTION - 1))) >> FRACTION) as u64)
+        let rounded = (exact + (1 << (FRACTION - 1))) >> FRACTION;
+        Picoseconds(u64::try_from(rounded).unwrap_or(u64::MAX))
     }
 }
 
@@ -218,6 +235,26 @@ mod tests {
         assert!(Bandwidth::new(0).is_err());
         assert!(Bandwidth::new(999).is_err());
         assert!(Bandwidth::new(1_000).is_ok());
+    }
+
+    #[test]
+    fn what_takes_longer_than_time_lasts_ends_with_it() {
+        let slowest = Bandwidth::new(1_000).unwrap();
+        assert_eq!(slowest.duration_of(u64::MAX), Picoseconds(u64::MAX));
+        let day = 24 * 3_600 * 1_000;
+        assert_eq!(
+            slowest.duration_of(50 * day),
+            Picoseconds::LARGEST,
+            "50 days at a byte per millisecond"
+        );
+    }
+
+    #[test]
+    fn a_simulated_time_and_a_few_durations_do_not_wrap() {
+        let sum = Picoseconds::LARGEST.0.checked_mul(4);
+        assert!(sum.is_some());
+        let delays = Picoseconds::LONGEST_DELAY.0.checked_mul(1_000);
+        assert!(delays < Some(Picoseconds::LARGEST.0));
     }
 
     #[test]

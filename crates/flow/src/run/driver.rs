@@ -221,7 +221,8 @@ impl<'a> Driver<'a> {
 
     /// Runs to the end.
     pub fn run(&mut self, observer: &mut dyn Observer) -> Result<(), SimError> {
-        let duration = self.measurement.duration.map_or(u64::MAX, |end| end.0);
+        let asked = self.measurement.duration;
+        let duration = asked.unwrap_or(Picoseconds::LARGEST).0;
         let warmup = self.measurement.warmup.0;
         let ends = self.counts.iter().any(|job| job.has_end);
         let mut looked = 0;
@@ -233,9 +234,11 @@ impl<'a> Driver<'a> {
             let end = self.transfers.next_end().map(|end| end.0);
             let next = [event, end].into_iter().flatten().min();
             let Some(next) = next.filter(|&next| next < duration) else {
-                // Without a duration nothing is left to happen.
-                if self.measurement.duration.is_some() {
-                    self.now = duration;
+                match (asked, next) {
+                    (Some(_), _) => self.now = duration,
+                    // Nothing is left to happen.
+                    (None, None) => {}
+                    (None, Some(_)) => self.in_time()?,
                 }
                 break;
             };
@@ -274,9 +277,20 @@ impl<'a> Driver<'a> {
         self.blocked()
     }
 
+    /// An error if a job with an end would go on after the largest simulated time.
+    fn in_time(&self) -> Result<(), SimError> {
+        let mut jobs = self.jobs.iter().zip(&self.counts);
+        match jobs.find(|(_, counts)| counts.has_end && counts.to_do > 0) {
+            None => Ok(()),
+            Some((plan, _)) => Err(SimError::TooLong {
+                job: plan.name.clone(),
+            }),
+        }
+    }
+
     fn progress(&self, duration: u64) -> Progress {
         let created: u64 = self.counts.iter().map(|job| job.bytes_created).sum();
-        let fraction = if duration != u64::MAX {
+        let fraction = if self.measurement.duration.is_some() {
             self.now as f64 / duration as f64
         } else {
             // Of what is to be sent, where that is known.
@@ -369,10 +383,10 @@ impl<'a> Driver<'a> {
             let nic = &self.config.nic;
             let interface = &mut self.interfaces[source.index()];
             let begin = self.now.max(interface.loopback_free);
-            let end = begin + nic.loopback_bandwidth.duration_of(bytes).0.max(1);
+            let end = begin.saturating_add(nic.loopback_bandwidth.duration_of(bytes).0.max(1));
             interface.loopback_free = end;
             self.messages[number as usize].local = true;
-            let time = (end + nic.loopback_latency.0).max(self.now + 1);
+            let time = end.saturating_add(nic.loopback_latency.0).max(self.now + 1);
             self.schedule(time, arrive);
             return;
         }
@@ -437,7 +451,7 @@ impl<'a> Driver<'a> {
     fn through(&mut self, number: u32) {
         let message = self.messages[number as usize];
         let arrive = Event::Arrive { message: number };
-        self.schedule(self.now + message.latency, arrive);
+        self.schedule(self.now.saturating_add(message.latency), arrive);
         if message.serial {
             let source = self.node_of(message.job, message.source_rank);
             let interface = &mut self.interfaces[source.index()];

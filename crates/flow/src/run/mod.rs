@@ -9,6 +9,7 @@ use odonata_network::Topology;
 use odonata_network::routing::RoutingSpec;
 use odonata_sim::{
     JobPlan, Measurement, NicModel, Observer, Outcome, RouterModel, SimError, Switching,
+    check_times,
 };
 use odonata_units::{Bytes, Picoseconds};
 
@@ -102,6 +103,14 @@ fn check(config: &FlowConfig, jobs: &[JobPlan], measurement: &Measurement) -> Re
             ),
         })
     };
+    check_times(&config.router, &config.nic, jobs, measurement)?;
+    if config.settle > Picoseconds::LARGEST {
+        return Err(SimError::Parameter {
+            parameter: "simulation.settle",
+            found: config.settle.to_string(),
+            allowed: "at most 50 days".to_owned(),
+        });
+    }
     if config.packet == Bytes::ZERO {
         return refuse("simulation.packet", "0 B", "packets of at least 1 B");
     }

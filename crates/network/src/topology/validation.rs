@@ -2,7 +2,7 @@
 //! Odonata relies on, each with an error that names the place.
 
 use super::{LinkClass, LinkClassId, LinkKind, Peer, Topology};
-use odonata_units::{GroupId, NodeId, PortId, RouterId};
+use odonata_units::{GroupId, NodeId, Picoseconds, PortId, RouterId};
 
 /// Most ports that one router may have. Packets carry port numbers in 16 bits;
 /// the limit leaves room, and no real router comes near it.
@@ -102,6 +102,17 @@ pub enum TopologyError {
     ZeroLatency {
         /// Name of the class.
         name: String,
+    },
+    /// A link class with a latency that no link has.
+    #[error(
+        "link class `{name}` has a latency of {latency}; at most {} (1 h) is allowed",
+        Picoseconds::LONGEST_DELAY
+    )]
+    LongLatency {
+        /// Name of the class.
+        name: String,
+        /// Its latency.
+        latency: Picoseconds,
     },
     /// A link class with a buffer of zero.
     #[error("link class `{name}` has a buffer of 0 bytes; it must hold at least one packet")]
@@ -349,6 +360,13 @@ impl Topology {
             }
             if class.latency.0 == 0 {
                 return Err(TopologyError::ZeroLatency { name: name() });
+            }
+            if class.latency > Picoseconds::LONGEST_DELAY {
+                let latency = class.latency;
+                return Err(TopologyError::LongLatency {
+                    name: name(),
+                    latency,
+                });
             }
             if class.buffer.0 == 0 {
                 return Err(TopologyError::ZeroBuffer { name: name() });

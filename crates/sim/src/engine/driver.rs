@@ -243,7 +243,7 @@ pub(super) fn drive<R: Routing, P: Probe>(
     let threads = partitions.len();
     let window = 1u64 << shared.window_shift();
     let boundary = 1u64 << shared.lookahead.min(1 << 30).ilog2();
-    let background = shared.stop == NEVER
+    let background = shared.ends_with_jobs
         && shared
             .jobs
             .iter()
@@ -463,7 +463,7 @@ impl Exchange<'_> {
             .max()
             .unwrap_or(0);
         let bytes_delivered = sum(|b| &b.bytes);
-        let fraction = if self.shared.stop == NEVER {
+        let fraction = if self.shared.ends_with_jobs {
             match self.total_bytes {
                 Some(total) => bytes_delivered as f64 / total.max(1) as f64,
                 None => {

@@ -514,8 +514,10 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
         let nic = &shared.config.nic;
         let begin = now.max(interface.loopback_free);
         let duration = nic.loopback_bandwidth.duration_of(bytes.0).0.max(1);
-        interface.loopback_free = begin + duration;
-        let time = (begin + duration + nic.loopback_latency.0).max(now + 1);
+        // As many and as long messages as a node likes wait for each other.
+        let end = begin.saturating_add(duration);
+        interface.loopback_free = end;
+        let time = end.saturating_add(nic.loopback_latency.0).max(now + 1);
         let interface = &self.interfaces[index];
         let (router, terminal) = (interface.router - self.base_router, interface.terminal);
         self.injected_bytes += bytes.0;

@@ -254,6 +254,9 @@ fn simulate<R: Routing, P: Probe>(
         }
     };
     deadlock::check(&shared, &partitions)?;
+    if done_at.is_none() {
+        in_time(&shared, &partitions)?;
+    }
     finish(&shared, partitions, done_at)
 }
 
@@ -333,7 +336,7 @@ fn finish<R: Routing, P: Probe>(
     mut partitions: Vec<Box<Partition<'_, R, P>>>,
     done_at: Option<u64>,
 ) -> Result<Outcome, SimError> {
-    if shared.stop == u64::MAX {
+    if shared.ends_with_jobs {
         unmatched(shared, &partitions)?;
     }
     let mut conservation = Conservation::default();
@@ -348,7 +351,7 @@ fn finish<R: Routing, P: Probe>(
     let mut loopback_bytes = 0;
     let end = match done_at {
         Some(at) => at,
-        None if shared.stop == u64::MAX => partitions
+        None if shared.ends_with_jobs => partitions
             .iter()
             .flat_map(|p| &p.jobs)
             .map(|job| match job.has_end {
@@ -446,6 +449,41 @@ fn finish<R: Routing, P: Probe>(
         bytes_per_port: partitions[0].bytes_per_port() as u64,
         timeline: TimelineCollector::merge(partitions.iter().map(|p| &p.timeline)),
     })
+}
+
+/// An error if a job with an end would go on after the largest simulated time.
+fn in_time<R: Routing, P: Probe>(
+    shared: &Shared<'_>,
+    partitions: &[Box<Partition<'_, R, P>>],
+) -> Result<(), SimError> {
+    if !shared.ends_with_jobs || !partitions.iter().any(|p| p.goes_on()) {
+        return Ok(());
+    }
+    let is_late = |job: usize, plan: &JobPlan| match &plan.load {
+        JobLoad::Closed(_) => {
+            let ranks = partitions.iter().flat_map(|p| &p.ranks);
+            ranks
+                .filter(|rank| rank.job as usize == job)
+                .any(|rank| !rank.is_finished())
+        }
+        JobLoad::Open(_) => {
+            let shares = partitions.iter().map(|p| &p.jobs[job]);
+            let to_come = shares
+                .filter(|share| share.has_end)
+                .fold(0u64, |sum, share| {
+                    sum.wrapping_add(share.messages_to_come)
+                        .wrapping_sub(share.messages_delivered)
+                });
+            to_come != 0
+        }
+    };
+    let mut jobs = shared.jobs.iter().enumerate();
+    match jobs.find(|&(job, plan)| is_late(job, plan)) {
+        None => Ok(()),
+        Some((_, plan)) => Err(SimError::TooLong {
+            job: plan.name.clone(),
+        }),
+    }
 }
 
 /// An error if the events have run out although ranks are not done.

@@ -500,6 +500,16 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
         })
     }
 
+    /// Whether something is left to happen that is not simulated, as it would be after
+    /// the end.
+    pub fn goes_on(&self) -> bool {
+        let later = |source: &OpenSource| (self.stop..NEVER).contains(&source.next_time);
+        self.next_window().is_some()
+            || self.leaving_bytes > 0
+            || self.loopback_bytes > 0
+            || self.sources.iter().any(later)
+    }
+
     /// When the last byte arrives of what open-loop jobs with an end have sent so far
     /// through their last routers.
     pub fn last_delivery(&self) -> u64 {

@@ -9,6 +9,7 @@ use crate::config::{
     CreditUse, Crossbar, EngineConfig, JobLoad, JobPlan, Measurement, OccupancyCount, Switching,
 };
 use crate::error::SimError;
+use crate::limits::check_times;
 
 /// Timing of a link class, ready for the hot path.
 #[derive(Clone, Copy, Debug)]
@@ -142,8 +143,11 @@ pub(super) struct Shared<'a> {
     pub routing_key: StreamKey,
     pub arrival_key: StreamKey,
     pub destination_key: StreamKey,
-    /// Nothing at or after this time is simulated.
+    /// Nothing at or after this time is simulated: the duration that was asked for, or
+    /// the largest simulated time.
     pub stop: u64,
+    /// Whether no duration was asked for: the run ends when all jobs with an end have.
+    pub ends_with_jobs: bool,
     pub warmup: u64,
     /// Shortest latency between two routers.
     pub lookahead: u64,
@@ -235,8 +239,13 @@ impl<'a> Shared<'a> {
                 format!("at most {MAX_ROUTERS}"),
             ));
         }
+        check_times(&config.router, &config.nic, jobs, measurement)?;
         let mut classes = Vec::with_capacity(topology.link_classes.len());
         for class in &topology.link_classes {
+            if class.latency > Picoseconds::LONGEST_DELAY {
+                let found = format!("{} for {} links", class.latency, class.name);
+                return Err(parameter("network.links.*.latency", found, "at most 1 h"));
+            }
             if class.latency.0 == 0 {
                 let found = format!("0 ps for {} links", class.name);
                 return Err(parameter("network.links.*.latency", found, "at least 1 ps"));
@@ -285,8 +294,9 @@ impl<'a> Shared<'a> {
                 }
             }
         }
-        let stop = measurement.duration.map_or(u64::MAX, |duration| duration.0);
-        if stop == u64::MAX
+        let ends_with_jobs = measurement.duration.is_none();
+        let stop = measurement.duration.unwrap_or(Picoseconds::LARGEST).0;
+        if ends_with_jobs
             && jobs
                 .iter()
                 .all(|job| matches!(&job.load, JobLoad::Open(source) if source.times().is_none()))
@@ -385,6 +395,7 @@ impl<'a> Shared<'a> {
             arrival_key: StreamKey::new(config.seed, Purpose::Arrival),
             destination_key: StreamKey::new(config.seed, Purpose::Destination),
             stop,
+            ends_with_jobs,
             warmup: measurement.warmup.0,
             lookahead,
         };

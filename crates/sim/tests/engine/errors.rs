@@ -65,9 +65,103 @@ fn assert_parameter(error: SimError, key: &str, found: &str) {
 
 type Change = fn(&mut EngineConfig);
 
+const BEYOND_AN_HOUR: Picoseconds = Picoseconds(3_601 * Picoseconds::SECOND.0);
+const BEYOND_50_DAYS: Picoseconds = Picoseconds(Picoseconds::LARGEST.0 + 1);
+
+#[test]
+fn times_that_sums_could_wrap_with() {
+    let refused_job = |change: fn(&mut JobPlan)| {
+        let mut job = uniform(10.0);
+        change(&mut job);
+        refused(&network(), &config(), &[job], &SHORT)
+    };
+    let hour = "3601 s";
+    let error = refused_job(|job| job.protocol.send_overhead = BEYOND_AN_HOUR);
+    assert_parameter(error, "mpi.send_overhead", hour);
+    let error = refused_job(|job| job.protocol.receive_overhead = BEYOND_AN_HOUR);
+    assert_parameter(error, "mpi.receive_overhead", hour);
+    let error = refused_job(|job| job.protocol.gap = BEYOND_AN_HOUR);
+    assert_parameter(error, "mpi.gap", hour);
+    let days = BEYOND_50_DAYS.to_string();
+    let error = refused_job(|job| job.start = BEYOND_50_DAYS);
+    assert_parameter(error, "job.start", &days);
+    for (key, duration, bin) in [
+        ("simulation.duration", BEYOND_50_DAYS, None),
+        (
+            "simulation.timeline_bin",
+            Picoseconds(1_000_000),
+            Some(BEYOND_50_DAYS),
+        ),
+    ] {
+        let measurement = Measurement {
+            duration: Some(duration),
+            timeline_bin: bin,
+            ..SHORT
+        };
+        let error = refused(&network(), &config(), &[uniform(10.0)], &measurement);
+        assert_parameter(error, key, &days);
+    }
+    let mut topology = network();
+    topology.link_classes[0].latency = BEYOND_AN_HOUR;
+    let error = refused(&topology, &config(), &[uniform(10.0)], &SHORT);
+    assert_parameter(
+        error,
+        "network.links.*.latency",
+        "3601 s for terminal links",
+    );
+}
+
+/// The last moment that is simulated, and everything that is as slow as it may be.
+#[test]
+fn the_end_of_simulated_time_is_an_error_of_runs_that_are_to_end_by_themselves() {
+    let exchange = |rank: u32| {
+        let (peer, tag) = (RankId(rank ^ 1), 0);
+        let bytes = Bytes(1 << 20);
+        vec![
+            Operation::Send {
+                to: peer,
+                bytes,
+                tag,
+            },
+            Operation::Receive { from: peer, tag },
+        ]
+    };
+    let mut slow = config();
+    slow.router.delay = Picoseconds::LONGEST_DELAY;
+    slow.router.credit_delay = Picoseconds::LONGEST_DELAY;
+    slow.nic.loopback_latency = Picoseconds::LONGEST_DELAY;
+    let slowest = link(
+        LinkKind::Terminal,
+        1_000,
+        Picoseconds::LONGEST_DELAY.0,
+        4_096,
+    );
+    for (nodes, start) in [
+        ([0, 1], Picoseconds::LARGEST.0 - 1),
+        ([0, 0], Picoseconds::LARGEST.0 - 1),
+        ([0, 1], Picoseconds::LARGEST.0),
+        // Sent in time, and so slow that it does not arrive in time.
+        (
+            [0, 1],
+            Picoseconds::LARGEST.0 - 3_600 * Picoseconds::SECOND.0,
+        ),
+    ] {
+        let mut late = job("late", nodes, Listed::load((0..2).map(exchange).collect()));
+        late.start = Picoseconds(start);
+        late.protocol.send_overhead = Picoseconds::LONGEST_DELAY;
+        late.protocol.gap = Picoseconds::LONGEST_DELAY;
+        let topology = crossbar(2, slowest.clone());
+        let error = refused(&topology, &slow, &[late], &TO_THE_END);
+        assert!(
+            matches!(&error, SimError::TooLong { job } if job == "late"),
+            "{error}"
+        );
+    }
+}
+
 #[test]
 fn parameters_of_the_engine() {
-    let changes: [(Change, &str, &str); 10] = [
+    let changes: [(Change, &str, &str); 13] = [
         (|c| c.packet = Bytes(0), "simulation.packet", "0 B"),
         (
             |c| c.packet = Bytes(1 << 26),
@@ -113,6 +207,21 @@ fn parameters_of_the_engine() {
             |c| c.router.occupancy = OccupancyCount::Requests,
             "network.router.occupancy",
             "\"requests\"",
+        ),
+        (
+            |c| c.router.delay = Picoseconds(u64::MAX),
+            "network.router.delay",
+            "18446744.07370955 s",
+        ),
+        (
+            |c| c.router.credit_delay = BEYOND_AN_HOUR,
+            "network.router.credit_delay",
+            "3601 s",
+        ),
+        (
+            |c| c.nic.loopback_latency = BEYOND_AN_HOUR,
+            "network.nic.loopback_latency",
+            "3601 s",
         ),
     ];
     for (change, key, found) in changes {

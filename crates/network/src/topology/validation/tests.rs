@@ -127,6 +127,11 @@ fn every_broken_invariant_is_named() {
         refused(|w| w.link_classes[0].latency = Picoseconds::ZERO),
         TopologyError::ZeroLatency { .. }
     ));
+    let too_long = Picoseconds(Picoseconds::LONGEST_DELAY.0 + 1);
+    assert!(matches!(
+        refused(|w| w.link_classes[0].latency = too_long),
+        TopologyError::LongLatency { latency, .. } if latency == too_long
+    ));
     assert!(matches!(
         refused(|w| w.link_classes[0].buffer = Bytes::ZERO),
         TopologyError::ZeroBuffer { .. }
