@@ -31,8 +31,23 @@ at_least() { # found, wanted: both dotted numbers
 }
 
 has git || lacks "git" "$(package git git git git)"
-has cc || has gcc || has clang || lacks "a C compiler (cc), which links the Rust code" \
-    "$(package build-essential gcc gcc gcc)"
+# A compiler without the C library's headers and start files, such as Debian's gcc without
+# libc6-dev, is there but links nothing.
+compiles() {
+    folder=$(mktemp -d 2>/dev/null) || return 0
+    printf '#include <stdio.h>\nint main(void) { return puts("") < 0; }\n' >"$folder/a.c"
+    "$1" -o "$folder/a" "$folder/a.c" >/dev/null 2>&1
+    status=$?
+    rm -rf "$folder"
+    return $status
+}
+compiler=$(command -v cc || command -v gcc || command -v clang)
+if [ -z "$compiler" ]; then
+    lacks "a C compiler (cc), which links the Rust code" "$(package build-essential gcc gcc gcc)"
+elif ! compiles "$compiler"; then
+    lacks "the C library's headers ($compiler is there but cannot build a program)" \
+        "$(package libc6-dev glibc-devel glibc gcc)"
+fi
 
 if ! has "$python"; then
     lacks "Python 3.10 or newer ($python)" \
@@ -46,8 +61,13 @@ elif ! "$python" -c 'import venv, ensurepip' 2>/dev/null; then
         "$(package "python$version-venv" python3 python python)"
 fi
 
-rustup="curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y"
-if ! has cargo || ! has rustc; then
+fetch="curl --proto '=https' --tlsv1.2 -sSf"
+has curl || ! has wget || fetch="wget -qO-"
+rustup="$fetch https://sh.rustup.rs | sh -s -- -y && . \"\$HOME/.cargo/env\""
+has curl || has wget || rustup="$(package 'curl ca-certificates' curl curl curl) && $rustup"
+if ! has cargo && [ -x "${HOME:-}/.cargo/bin/cargo" ]; then
+    lacks "Rust on PATH (it is installed in ~/.cargo/bin)" '. "$HOME/.cargo/env"'
+elif ! has cargo || ! has rustc; then
     lacks "Rust $rust_version or newer (cargo and rustc)" "$rustup"
 else
     found=$(rustc --version | cut -d' ' -f2 | cut -d- -f1)

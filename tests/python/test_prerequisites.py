@@ -11,10 +11,12 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "tools" / "prerequisites.sh"
 
 
-def run_check(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_check(
+    path: Path, *arguments: str, home: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["/bin/sh", str(SCRIPT), *arguments],
-        env={**os.environ, "PATH": str(path)},
+        env={**os.environ, "PATH": str(path), "HOME": str(home or path)},
         capture_output=True,
         text=True,
         check=False,
@@ -47,9 +49,39 @@ def test_everything_missing_is_named_with_its_command(bare_path: Path) -> None:
         "apt-get install -y git",
         "apt-get install -y build-essential",
         "apt-get install -y python3 python3-venv",
+        "apt-get install -y curl ca-certificates",
         "https://sh.rustup.rs",
+        '. "$HOME/.cargo/env"',
     ]:
         assert command in result.stderr
+
+
+def test_rustup_is_fetched_with_what_is_there(bare_path: Path) -> None:
+    add_tool(bare_path, "wget", "exit 0")
+    result = run_check(bare_path, "python3", "1.88")
+    assert "wget -qO- https://sh.rustup.rs | sh" in result.stderr
+    assert "curl" not in result.stderr
+
+
+def test_a_rust_that_is_not_on_the_path_is_found(
+    bare_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    home = tmp_path_factory.mktemp("home")
+    (home / ".cargo" / "bin").mkdir(parents=True)
+    add_tool(home / ".cargo" / "bin", "cargo", "exit 0")
+    result = run_check(bare_path, "python3", "1.88", home=home)
+    assert "installed in ~/.cargo/bin" in result.stderr
+    assert "sh.rustup.rs" not in result.stderr
+
+
+def test_a_compiler_without_the_c_librarys_headers_is_found_out(bare_path: Path) -> None:
+    for tool in ["mktemp", "rm"]:
+        (bare_path / tool).symlink_to(shutil.which(tool) or "")
+    # Debian's gcc without libc6-dev.
+    add_tool(bare_path, "gcc", 'echo "a.c:1:10: fatal error: stdio.h: No such file" >&2; exit 1')
+    result = run_check(bare_path, "python3", "1.88")
+    assert "apt-get install -y libc6-dev" in result.stderr
+    assert "build-essential" not in result.stderr
 
 
 def test_python_without_venv_names_the_package_of_its_version(bare_path: Path) -> None:

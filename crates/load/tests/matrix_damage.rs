@@ -36,12 +36,7 @@ fn made() -> Vec<Vec<u8>> {
 
 /// Small real ones, where they are at hand.
 fn real() -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .map(|folder| folder.join("shared/data/comm-matrices/derived-edges"))
-        .find(|folder| folder.exists());
-    let Some(folder) = folder else {
-        eprintln!("skipped: ../shared/data/comm-matrices is not here");
+    let Some(folder) = odonata_testdata::data("comm-matrices/derived-edges") else {
         return Vec::new();
     };
     let read = |name: &str| std::fs::read(folder.join(name)).unwrap();

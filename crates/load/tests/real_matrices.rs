@@ -1,23 +1,11 @@
 //! Communication matrices of real applications, where they are at hand.
 
-use std::path::{Path, PathBuf};
-
 use odonata_load::Script;
 use odonata_load::matrix::{Format, ReadOptions, read_matrix};
 use odonata_load::motif::{MatrixReplay, MessageSize, Repeat};
 use odonata_units::{Bytes, RankId};
 
-/// `shared/data/…` beside the checkout or above it.
-fn data(name: &str) -> Option<PathBuf> {
-    let found = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .map(|folder| folder.join("shared/data").join(name))
-        .find(|path| path.exists());
-    if found.is_none() {
-        eprintln!("skipped: ../shared/data/{name} is not here");
-    }
-    found
-}
+use odonata_testdata::data;
 
 #[test]
 fn amg_on_a_thousand_ranks() {

@@ -11,18 +11,7 @@ use odonata::spec::{
 use odonata::{Error, Progress, Run, Scenario, run};
 use odonata_load::replay::{Options, Trace};
 
-/// A path under the data folder beside the checkout, found by walking up; `None`
-/// (and a note that the test is skipped) where there is none.
-fn data(name: &str) -> Option<PathBuf> {
-    let found = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .map(|folder| folder.join("shared/data").join(name))
-        .find(|path| path.exists());
-    if found.is_none() {
-        eprintln!("skipped: shared/data/{name} is not here");
-    }
-    found
-}
+use odonata_testdata::data;
 
 /// A folder for files of a test, which goes with it.
 struct Folder(PathBuf);

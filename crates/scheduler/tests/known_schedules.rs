@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
 
 use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{
@@ -12,15 +11,7 @@ use odonata_scheduler::batch::{
 };
 use odonata_scheduler::log::{JobLog, ReadOptions, read_log};
 
-fn shared(file: &str) -> Option<PathBuf> {
-    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    let mut places = above.map(|directory| directory.join("shared/data").join(file));
-    let found = places.find(|path| path.exists());
-    if found.is_none() {
-        eprintln!("skipped: there is no ../shared/data/{file}");
-    }
-    found
-}
+use odonata_testdata::data as shared;
 
 fn read(file: &str) -> Option<JobLog> {
     let (log, _) = read_log(&shared(file)?, &ReadOptions::default()).unwrap();

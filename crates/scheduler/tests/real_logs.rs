@@ -1,23 +1,12 @@
 //! Real logs, where `../shared/data` lies beside the checkout; otherwise the tests
 //! say that they skip.
 
-use std::path::{Path, PathBuf};
-
 use odonata_scheduler::Seconds;
 use odonata_scheduler::log::{
     JobLog, ReadOptions, Report, Rule, Status, hostlist, read_log, read_log_from, write_swf,
 };
 
-/// A file below `shared/data` in a directory above this crate.
-fn shared(file: &str) -> Option<PathBuf> {
-    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    let mut places = above.map(|directory| directory.join("shared/data").join(file));
-    let found = places.find(|path| path.exists());
-    if found.is_none() {
-        eprintln!("skipped: there is no ../shared/data/{file}");
-    }
-    found
-}
+use odonata_testdata::data as shared;
 
 fn read(file: &str, options: &ReadOptions) -> Option<(JobLog, Report)> {
     let (log, report) = read_log(&shared(file)?, options).unwrap();

@@ -1,6 +1,6 @@
 //! The real traces, where they are at hand.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use odonata_load::CollectiveKind;
 use odonata_load::replay::{Compute, Options, Partners, Trace};
@@ -31,18 +31,7 @@ pub const DUMPI_JOBS: [(&str, u32, u64, u64); 4] = [
     ),
 ];
 
-/// A path under the data folder beside the checkout, found by walking up; `None`
-/// (and a note that the test is skipped) where there is none.
-pub fn data(name: &str) -> Option<PathBuf> {
-    let found = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .map(|folder| folder.join("shared/data").join(name))
-        .find(|path| path.exists());
-    if found.is_none() {
-        eprintln!("skipped: shared/data/{name} is not here");
-    }
-    found
-}
+pub use odonata_testdata::data;
 
 pub fn options(scale: f64) -> Options {
     Options {

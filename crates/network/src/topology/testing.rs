@@ -3,7 +3,6 @@
 use super::{DragonflyLinks, LinkClass, LinkClassId, LinkKind, Peer, Topology, Wiring};
 use odonata_units::{Bandwidth, Bytes, GroupId, NodeId, Picoseconds, PortId};
 use proptest::prelude::*;
-use std::path::{Path, PathBuf};
 
 /// A link class of 1 GB/s, 10 ns and 4 KiB buffers.
 pub fn class(name: &str, kind: LinkKind) -> LinkClass {
@@ -26,18 +25,7 @@ pub fn dragonfly_links() -> DragonflyLinks {
     }
 }
 
-/// The file `../shared/data/<name>` beside the checkout or one of its parents.
-/// Says so and returns `None` where it is absent, so that the test is skipped.
-pub fn shared_data(name: &str) -> Option<PathBuf> {
-    let found = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .map(|directory| directory.join("shared/data").join(name))
-        .find(|path| path.is_file());
-    if found.is_none() {
-        eprintln!("skipped: ../shared/data/{name} is absent");
-    }
-    found
-}
+pub use odonata_testdata::data as shared_data;
 
 /// Any sound topology of a few routers: uneven groups, parallel links, ports in
 /// any order, some unconnected, two classes of each kind, positions or none.

@@ -2,7 +2,6 @@
 
 use std::io::Read;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use odonata_load::{Arrivals, Cursor, OpenLoop, Operation, Pattern, Process, Script, Totals};
@@ -69,17 +68,7 @@ pub fn dragonfly(p: u32, a: u32, h: u32, g: u32, links: DragonflyLinks) -> Topol
     .expect("a dragonfly")
 }
 
-/// A file below `../shared`, or `None`, said on stderr, where it is absent.
-pub fn shared_file(name: &str) -> Option<PathBuf> {
-    let found = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .map(|directory| directory.join("shared").join(name))
-        .find(|path| path.is_file());
-    if found.is_none() {
-        eprintln!("skipped: ../shared/{name} is absent");
-    }
-    found
-}
+pub use odonata_testdata::shared as shared_file;
 
 /// Parameters that a test changes to what it is about.
 pub fn config() -> EngineConfig {

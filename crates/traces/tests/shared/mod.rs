@@ -4,17 +4,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// `shared/data/NAME` beside the checkout or above it.
-pub fn data(name: &str) -> Option<PathBuf> {
-    let found = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .map(|folder| folder.join("shared/data").join(name))
-        .find(|path| path.exists());
-    if found.is_none() {
-        eprintln!("skipped: ../shared/data/{name} is not here");
-    }
-    found
-}
+#[allow(unused_imports)]
+pub use odonata_testdata::data;
 
 /// All files below `folder` whose name ends with `ending`, sorted.
 #[allow(dead_code)]

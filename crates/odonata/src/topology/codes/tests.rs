@@ -10,18 +10,9 @@ use super::*;
 use crate::build_topology;
 use crate::spec::{Family, Network, Scenario};
 
-/// The file `../shared/data/codes-confs/<name>` beside the checkout or one of its
-/// parents. Says so and returns `None` where it is absent, so that the test is
-/// skipped.
+/// A file of the configurations that CODES ships.
 fn shared(name: &str) -> Option<PathBuf> {
-    let found = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .map(|directory| directory.join("shared/data/codes-confs").join(name))
-        .find(|path| path.is_file());
-    if found.is_none() {
-        eprintln!("skipped: ../shared/data/codes-confs/{name} is absent");
-    }
-    found
+    odonata_testdata::data(&format!("codes-confs/{name}"))
 }
 
 fn scenario(network: CodesNetwork) -> Scenario {

@@ -147,17 +147,12 @@ mod tests {
 
     /// The real list, where the data lie beside the checkout.
     fn theta() -> Option<PathBuf> {
-        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let name = "shared/data/theta-topology/theta.interconnect";
-        here.ancestors()
-            .map(|above| above.join(name))
-            .find(|file| file.exists())
+        odonata_testdata::data("theta-topology/theta.interconnect")
     }
 
     #[test]
     fn thetas_groups_are_read_and_its_rule_goes_on() {
         let Some(file) = theta() else {
-            eprintln!("skipped: the list of Theta's links is not beside the checkout");
             return;
         };
         let nine = read(&file, 4, 0).unwrap();
@@ -189,7 +184,6 @@ mod tests {
     #[test]
     fn groups_that_are_not_alike_are_refused() {
         let Some(file) = theta() else {
-            eprintln!("skipped: the list of Theta's links is not beside the checkout");
             return;
         };
         let text = std::fs::read_to_string(file).unwrap();
