@@ -1,12 +1,25 @@
 //! Names the sources of the engine by a number, `ODONATA_SOURCES`. A checkpoint
-//! is only taken up by the sources that wrote it: others may simulate otherwise
-//! or lay out their state otherwise, whatever their version says.
+//! is only taken up by the sources that wrote it, and a study keeps only what they
+//! simulated: others may simulate otherwise or lay out their state otherwise,
+//! whatever their version says.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// What decides about the result of a run.
-const CRATES: [&str; 6] = ["units", "network", "load", "placement", "sim", "odonata"];
+const CRATES: [&str; 11] = [
+    "units",
+    "files",
+    "traces",
+    "partition",
+    "network",
+    "load",
+    "placement",
+    "steering",
+    "sim",
+    "flow",
+    "odonata",
+];
 
 fn main() -> io::Result<()> {
     let own = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by Cargo"));

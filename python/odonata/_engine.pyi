@@ -5,6 +5,8 @@ from typing import Any, TypedDict
 
 VERSION: str
 """Version of the engine."""
+SOURCES: str
+"""Names its sources: others may simulate otherwise, whatever their version says."""
 
 class SpecError(Exception):
     """A scenario that cannot be simulated as written.
@@ -95,6 +97,7 @@ def run(
     every_wall_s: float | None = None,
     every_simulated_ps: int | None = None,
     checkpointed: Callable[[dict[str, Any]], object] | None = None,
+    identity_json: str | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Simulates a scenario.
 
@@ -108,6 +111,8 @@ def run(
             given, a resumed run writes them as often as before.
         every_simulated_ps: Simulated time between two checkpoints.
         checkpointed: Is called with the attributes of a ``CheckpointEvent``.
+        identity_json: With `checkpoint_file`: what is simulated; ``result`` must be equal to go
+            on, ``keys`` is kept beside it for messages.
 
     Returns:
         ``meta`` with scalars, and one dict of columns per table: numpy arrays, lists for text.
@@ -246,6 +251,23 @@ def replay_facts(
         SpecError: If the file is of no known format, damaged, or its ranks contradict each other.
         InternalError: If the engine has a defect.
     """
+
+def checkpoint_header(path: str) -> dict[str, Any]:
+    """What the checkpoint in a file says about itself.
+
+    Returns:
+        ``version``, ``sources``, ``at``, ``scenario`` and ``keys`` (as in ``identity_json``), and
+        what the run cost and found so far.
+
+    Raises:
+        CheckpointError: If there is no such file or it is no whole checkpoint.
+    """
+
+def parts_of_trace(path: str) -> list[str]:
+    """All files that a trace consists of, itself first; only itself if it cannot be read."""
+
+def parts_of_codes(path: str) -> list[str]:
+    """A configuration of CODES and the lists of links that it names."""
 
 def codes_jobs(workload: str, allocation: str) -> list[dict[str, Any]]:
     """Jobs of a workload file of CODES with the nodes of an allocation file.

@@ -25,11 +25,14 @@ from odonata.collectives import ALGORITHMS, ROOTED, Operation
 from odonata.errors import ScenarioError
 from odonata.model import (
     Count,
+    FileName,
     Index,
     Numbers,
+    PhasesFile,
     PositiveDuration,
     PositiveSize,
     Table,
+    TraceFile,
     by_form,
     chosen_by,
     is_list,
@@ -272,7 +275,7 @@ class Matrix(MotifBase):
 
     kind: Literal["matrix"] = "matrix"
     """The motif."""
-    file: str
+    file: FileName
     """The matrix (CSV or edge list), relative to the scenario."""
     message: PositiveSize | None = None
     """Largest message; larger entries are cut. Default: one message per entry."""
@@ -310,7 +313,7 @@ class Trace(Table):
 
     kind: Literal["trace"] = "trace"
     """The motif."""
-    file: str
+    file: TraceFile
     """The trace, relative to the scenario: description of a DUMPI job (.meta), anchor file of an
     OTF2 archive (.otf2), GOAL schedule (text or binary), connection matrix (.cm), packet trace;
     with `repeat_rank` the DUMPI trace of one rank (.bin)."""
@@ -389,7 +392,7 @@ class Phases(Table):
     """How often each rank runs through all phases."""
     phases: Annotated[list[Phase], Field(min_length=1)] | None = None
     """Motifs, computing and repeats, one after another."""
-    file: str | None = None
+    file: PhasesFile | None = None
     """File that has `phases`, instead; relative to the scenario."""
 
     @model_validator(mode="after")
@@ -408,7 +411,7 @@ class Phases(Table):
         phases = self.phases
         if phases is None:
             file = directory / str(self.file)
-            phases, directory = _read_phases(file), file.parent
+            phases, directory = read_phases(file), file.parent
         forms = [phase_form(phase, directory) for phase in phases]
         return {"kind": {"name": self.kind, "phases": forms}, "iterations": self.iterations}
 
@@ -419,7 +422,7 @@ def phase_form(phase: Phase, directory: Path) -> dict[str, Any]:
     return form if isinstance(phase, ComputePhase | RepeatPhase) else {"motif": form}
 
 
-def _read_phases(file: Path) -> list[Phase]:
+def read_phases(file: Path) -> list[Phase]:
     """The phases of a file."""
     data = parse_toml(read_text(file), str(file))
     try:
@@ -492,7 +495,7 @@ for _table in (RepeatPhase, PhaseFile, Phases):
 class MappingTable(Table):
     """A mapping of ranks to nodes in full: from a file, or by a policy."""
 
-    file: str | None = None
+    file: FileName | None = None
     """One line per rank: index of its node among the job's nodes; relative to the scenario. All
     other keys are for policies."""
     policy: Literal["linear", "random", "greedy", "graph-bisection"] | None = None
@@ -503,7 +506,7 @@ class MappingTable(Table):
     objective: Literal["hop-bytes", "link-load"] | None = None
     """With `refine`: what swaps lower, bytes times the time for which each occupies links on its
     way (`hop-bytes`), or the load of the busiest links (`link-load`). Default: hop-bytes."""
-    matrix: str | None = None
+    matrix: FileName | None = None
     """Communication matrix that says who sends how much to whom, relative to the scenario.
     Default: what the job's own motif or traffic sends."""
 

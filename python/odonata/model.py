@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -88,6 +89,26 @@ Precision = Annotated[Share, _between(Share("0.01 %"), Share("50 %"))]
 PositiveShare = Annotated[Share, _between(Share(1))]
 #: A theoretical global link load that is not nothing.
 PositiveGlobalLoad = Annotated[GlobalLoad, _between(GlobalLoad(1))]
+
+
+@dataclass(frozen=True)
+class NamesFile:
+    """Marks the type of a key that names a file; see :mod:`odonata.files`.
+
+    Attributes:
+        parts: What belongs to the file: nothing else (``itself``), the other files of a trace, the
+            lists that a configuration of CODES names, or what a file of phases names.
+    """
+
+    parts: Literal["itself", "trace", "codes", "phases"] = "itself"
+
+
+#: Name of a file, relative to the scenario.
+FileName = Annotated[str, NamesFile()]
+#: Name of a file with others that belong to it.
+TraceFile = Annotated[str, NamesFile("trace")]
+CodesFile = Annotated[str, NamesFile("codes")]
+PhasesFile = Annotated[str, NamesFile("phases")]
 #: A number of things, at least one.
 Count = Annotated[int, Field(ge=1, le=2**32 - 1)]
 #: An index, from zero.

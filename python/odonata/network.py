@@ -10,8 +10,10 @@ from pydantic import Field, Tag, model_validator
 
 from odonata.model import (
     Bandwidth,
+    CodesFile,
     Count,
     Delay,
+    FileName,
     PositiveDelay,
     PositiveSize,
     Table,
@@ -429,7 +431,7 @@ class Dragonfly(GroupsOfRouters):
     arrangement: Literal["absolute", "relative", "circulant", "custom"] = "absolute"
     """Which router of a group holds the link to which other group (Hastings et al. 2015);
     `custom` reads it from `arrangement_file`."""
-    arrangement_file: str | None = None
+    arrangement_file: FileName | None = None
     """With `arrangement = "custom"`: file with the global links, relative to the scenario."""
     links: DragonflyLinks = Field(default_factory=DragonflyLinks)
     """Link classes."""
@@ -533,7 +535,7 @@ class ReconfigurableDragonfly(GroupsOfRouters):
     """Global links per router. Needed without `wiring_file`."""
     g: Count | None = None
     """Groups. Needed without `wiring_file`, otherwise by default as many as that lists."""
-    wiring_file: str | None = None
+    wiring_file: FileName | None = None
     """Link list of a Cray XC (as of family `cray-xc-file`), relative to the scenario, whose groups
     these are: their links inside, and the global ports of their routers, which lead to the
     switches. Takes the place of `a`, `h`, `group` and its keys; with `g` above the number of
@@ -546,7 +548,7 @@ class ReconfigurableDragonfly(GroupsOfRouters):
     """Which circuits are set for the run: as many between every two groups, give or take one
     (`uniform`), for every job that sends between groups those between its own groups (`jobs`),
     or those of a list (`file`)."""
-    circuits_file: str | None = None
+    circuits_file: FileName | None = None
     """With `circuits = "file"`: the list, relative to the scenario: `group_a link_a group_b link_b`
     in every line."""
     steering: Literal["uniform", "min-max", "matching", "min-cost-flow", "birkhoff"] = "uniform"
@@ -624,7 +626,7 @@ class CrayXcFile(NetworkBase):
 
     family: Literal["cray-xc-file"] = "cray-xc-file"
     """The family."""
-    file: str
+    file: FileName
     """The link list, relative to the scenario."""
     nodes_per_router: Count = 4
     """Nodes on each router."""
@@ -652,11 +654,11 @@ class Codes(NetworkBase):
 
     family: Literal["codes"] = "codes"
     """The family."""
-    file: str | None = None
+    file: CodesFile | None = None
     """Configuration of CODES, relative to the scenario: numbers, bandwidths, buffers and lists."""
-    intra_file: str | None = None
+    intra_file: FileName | None = None
     """List of the links within a group. Default: the one that the configuration names."""
-    inter_file: str | None = None
+    inter_file: FileName | None = None
     """List of the links between groups. Default: the one that the configuration names."""
     model: Literal["dragonfly_plus", "dragonfly_dally"] | None = None
     """Without `file`: the model of CODES that the lists are for."""
@@ -716,7 +718,7 @@ class FileNetwork(NetworkBase):
 
     default_routing: ClassVar[Algorithm] = "shortest-path"
 
-    file: str
+    file: FileName
     """The wiring, relative to the scenario."""
     links: dict[str, NamedLink] = Field(default_factory=dict)
     """Link classes, by the names that the file uses."""

@@ -33,6 +33,7 @@ from typing_extensions import Self
 
 from odonata.collectives import Collectives, Library
 from odonata.errors import Problem, ScenarioError
+from odonata.files import named_files
 from odonata.load import Job, Motif, Phase, Phases, RepeatPhase
 from odonata.model import (
     Bandwidth,
@@ -354,14 +355,29 @@ class Scenario(Table):
         Args:
             defaults: Whether to include keys that were not given.
         """
-        data = self.model_dump(
-            by_alias=True, exclude_none=True, exclude_unset=not defaults, warnings=False
-        )
-        # What chooses the kind of a table comes first, and is kept even where code left it out.
-        network = data["network"] = {"family": self.network.family, **data["network"]}
+        data = self._dumped(exclude_unset=not defaults)
         if defaults:
             used = self.network.link_classes()
+            network = data["network"]
             network["links"] = {k: v for k, v in network["links"].items() if k in used}
+        return data
+
+    def without_defaults(self) -> dict[str, Any]:
+        """The scenario as nested dicts and lists, without keys that are as by default."""
+        return self._dumped(exclude_defaults=True)
+
+    def _dumped(
+        self, *, exclude_unset: bool = False, exclude_defaults: bool = False
+    ) -> dict[str, Any]:
+        data = self.model_dump(
+            by_alias=True,
+            exclude_none=True,
+            exclude_unset=exclude_unset,
+            exclude_defaults=exclude_defaults,
+            warnings=False,
+        )
+        # What chooses the kind of a table comes first, and is kept even where code left it out.
+        data["network"] = {"family": self.network.family, **data["network"]}
         for job, table in zip(self.job, data.get("job", []), strict=True):
             if job.motif is not None:
                 table["motif"] = _with_kinds(job.motif, table["motif"])
@@ -381,7 +397,12 @@ class Scenario(Table):
         """
         data = self.to_dict(defaults=defaults)
         if directory is not None:
-            _move_paths(data, self._directory.resolve(), Path(directory).resolve())
+            there = Path(directory).resolve()
+            for file in named_files(self):
+                # What a file of phases names is relative to that file.
+                if ":" not in file.place and not Path(file.name).is_absolute():
+                    path = Path(os.path.relpath(file.path, there)).as_posix()
+                    file.table_in(data)[file.place[-1]] = path
         return toml_text(data)
 
     def with_set(self, changes: Iterable[str] | Mapping[str, Any]) -> Self:
@@ -518,23 +539,3 @@ def _with_kinds(phase: Motif | Phase, data: dict[str, Any]) -> dict[str, Any]:
         data = {**data, "phases": [_with_kinds(part, table) for part, table in inner]}
     kind = getattr(phase, "kind", None)
     return data if kind is None else {"kind": kind, **data}
-
-
-def _with_phases(motif: dict[str, Any] | None) -> list[dict[str, Any]]:
-    """A motif and all that it has in its phases."""
-    if motif is None:
-        return []
-    return [motif, *(part for phase in motif.get("phases", []) for part in _with_phases(phase))]
-
-
-def _move_paths(data: dict[str, Any], old: Path, new: Path) -> None:
-    """Makes paths that are relative to `old` relative to `new`."""
-    network = data["network"]
-    keys = ("file", "arrangement_file", "intra_file", "inter_file")
-    tables = [(network, key) for key in keys]
-    for job in data.get("job", []):
-        motifs = _with_phases(job.get("motif"))
-        tables += [(table, "file") for table in (*motifs, job.get("mapping")) if table is not None]
-    for table, key in tables:
-        if isinstance(table, dict) and key in table and not Path(table[key]).is_absolute():
-            table[key] = Path(os.path.relpath(old / table[key], new)).as_posix()

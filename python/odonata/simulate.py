@@ -18,6 +18,7 @@ from odonata.errors import (
     ScenarioError,
     SimulationError,
 )
+from odonata.files import difference, essence, words
 from odonata.results import Result
 from odonata.scenario import Scenario
 
@@ -90,13 +91,37 @@ def run(
         with stoppable():
             seen = checkpoint.on_event or _warn
             more = engine_arguments(checkpoint, claim, seen)
-            raw = ask_engine(_engine.run, scenario, report, threads=threads, **more)
+            identity = {"result": essence(scenario), "keys": words(scenario)}
+            more["identity_json"] = json.dumps(identity)
+            try:
+                raw = ask_engine(_engine.run, scenario, report, threads=threads, **more)
+            except CheckpointError as error:
+                raise _in_words(error, claim, identity) from None
         result = Result.from_engine(raw, scenario)
     except BaseException:
         claim.release()
         raise
     result.claim = claim
     return result
+
+
+def _in_words(error: CheckpointError, claim: Claim, identity: Mapping[str, Any]) -> CheckpointError:
+    """The error, said in the keys of the scenario if it is that the scenario is another one."""
+    if not claim.resumes:
+        return error
+    try:
+        header = _engine.checkpoint_header(str(claim.file))
+    except _engine.CheckpointError:
+        return error
+    if header["sources"] != _engine.SOURCES or header["scenario"] == identity["result"]:
+        return error
+    found = difference(header["keys"], identity["keys"])
+    if found is None:
+        return error
+    return CheckpointError(
+        f"{claim.file}: a checkpoint of another scenario: {found}. Resume with the scenario and "
+        "the files that it was begun with, or start afresh in another directory"
+    )
 
 
 def _warn(event: CheckpointEvent) -> None:

@@ -20,6 +20,7 @@ from odonata import ScenarioError
 from odonata.cli.main import odonata
 from odonata.cli.study import LIBRARY
 from odonata.errors import OutputError
+from odonata.files import fingerprint_of
 from odonata.schema import study_schema
 from odonata.study.dataset import DATASET_FILE, dataset_schema, read_dataset
 from odonata.study.expression import Condition, ConditionError
@@ -29,7 +30,7 @@ from odonata.study.local import LocalExecutor
 from odonata.study.measures import Measure
 from odonata.study.remote import DaskExecutor, slurm_cluster
 from odonata.study.run import STORE_FILE, estimate, run_sweep
-from odonata.study.sweep import Sweep, fingerprint_of
+from odonata.study.sweep import Sweep
 from odonata.study.task import Outcome, Task, TaskError
 from odonata.summary import JOB_FIGURES, LINK_CLASS_FIGURES, RUN_FIGURES
 
@@ -306,7 +307,10 @@ class Instant:
             seed = task.scenario.get("seed", 1)
             time_us = 10.0 if "alpha=2" in task.name else 20.0 + seed
             values = {"run_time_us": time_us, "busiest_global": None}
-            yield task, Outcome(values, 1.0, _engine.VERSION)
+            yield (
+                task,
+                Outcome(values, 1.0, _engine.VERSION, _engine.SOURCES, task.scenario_fingerprint),
+            )
 
 
 @pytest.fixture(scope="module")
@@ -436,7 +440,10 @@ def test_only_what_is_missing_is_simulated(file: Path, tmp_path: Path) -> None:
     # Another measure is another record.
     changed(file, 'reduce = "maximum"\nunit', 'reduce = "minimum"\nunit')
     third = Instant()
-    run_sweep(Sweep(StudyFile.from_file(file)), out, executor=third)
+    told: list[str] = []
+    run_sweep(Sweep(StudyFile.from_file(file)), out, executor=third, notice=told.append)
+    assert "12 that were simulated before" in told[0]
+    assert "something else is measured" in told[0]
     assert len(third.ran) == 12
 
 

@@ -69,7 +69,11 @@ pub use spec::Scenario;
 pub use steady::JobStatistics;
 pub use tables::{Column, Table};
 pub use topology::{build_topology, default_buffer};
-pub use traces::{codes_jobs, replay_facts, trace_summary};
+pub use traces::{codes_jobs, parts_of_codes, parts_of_trace, replay_facts, trace_summary};
 
 /// Version of this crate.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Names the sources of the engine: others may simulate otherwise, whatever
+/// their version says.
+pub const SOURCES: &str = env!("ODONATA_SOURCES");

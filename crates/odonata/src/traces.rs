@@ -1,6 +1,6 @@
 //! A look at a trace file before it is simulated.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use odonata_load::Program;
 use odonata_load::replay::{Options, Trace};
@@ -11,6 +11,19 @@ use serde_json::{Value, json};
 use crate::error::{Error, SpecError};
 use crate::load::partners;
 use crate::spec::RepeatRank;
+
+/// All files that a trace consists of, itself first; only itself if it cannot be read.
+#[must_use]
+pub fn parts_of_trace(path: &Path) -> Vec<PathBuf> {
+    odonata_load::replay::files(path)
+}
+
+/// A configuration of CODES and the lists of links that it names; only itself if
+/// it cannot be read.
+#[must_use]
+pub fn parts_of_codes(path: &Path) -> Vec<PathBuf> {
+    crate::topology::codes::files(path)
+}
 
 fn refused(error: &TraceError) -> Error {
     Error::Spec(SpecError::new("", error.to_string()))

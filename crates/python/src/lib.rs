@@ -16,7 +16,7 @@ mod _engine {
     use std::path::PathBuf;
     use std::time::Duration;
 
-    use odonata::checkpoint::{Checkpoints, Every, run_with_checkpoints};
+    use odonata::checkpoint::{Checkpoints, Every, Identity, run_with_checkpoints};
     use odonata::{BenchOptions, Sample, Scenario, VerifyOptions};
     use pyo3::exceptions::PyValueError;
     use pyo3::prelude::*;
@@ -32,6 +32,10 @@ mod _engine {
     /// Version of the engine.
     #[pymodule_export]
     const VERSION: &str = odonata::VERSION;
+
+    /// Names its sources: others may simulate otherwise, whatever their version says.
+    #[pymodule_export]
+    const SOURCES: &str = odonata::SOURCES;
 
     /// Parameters of every application by default, by its name, as JSON: what a
     /// scenario's motif has as its kind.
@@ -59,9 +63,10 @@ mod _engine {
     /// dict of columns. `progress` is called about five times a second, in the
     /// calling thread, with a dict; what it raises ends the run and is raised here.
     /// With `checkpoint_file` it writes checkpoints, and `checkpointed` is called
-    /// with a dict for each.
+    /// with a dict for each; `identity_json` is then what is simulated (`result`,
+    /// `keys`), with the contents of files in place of their names.
     #[pyfunction]
-    #[pyo3(signature = (spec_json, progress=None, *, checkpoint_file=None, resume=false, every_wall_s=None, every_simulated_ps=None, checkpointed=None))]
+    #[pyo3(signature = (spec_json, progress=None, *, checkpoint_file=None, resume=false, every_wall_s=None, every_simulated_ps=None, checkpointed=None, identity_json=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
     fn run<'py>(
         py: Python<'py>,
@@ -72,6 +77,7 @@ mod _engine {
         every_wall_s: Option<f64>,
         every_simulated_ps: Option<u64>,
         checkpointed: Option<Py<PyAny>>,
+        identity_json: Option<&str>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let wall = every_wall_s
             .map(Duration::try_from_secs_f64)
@@ -79,11 +85,23 @@ mod _engine {
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         let simulated = every_simulated_ps.map(odonata::Picoseconds);
         let every = (wall.is_some() || simulated.is_some()).then_some(Every { wall, simulated });
-        let checkpoints = checkpoint_file.map(|file| Checkpoints {
-            file,
-            every,
-            resume,
-        });
+        let checkpoints = match (checkpoint_file, identity_json) {
+            (Some(file), Some(identity)) => {
+                let identity: Identity = serde_json::from_str(identity)
+                    .map_err(|error| PyValueError::new_err(error.to_string()))?;
+                Some(Checkpoints {
+                    file,
+                    every,
+                    resume,
+                    identity,
+                })
+            }
+            (None, None) => None,
+            _ => {
+                let message = "checkpoint_file and identity_json go together";
+                return Err(PyValueError::new_err(message));
+            }
+        };
         let run = computing(py, |stop| {
             let scenario = Scenario::from_json(spec_json)?;
             let callback = RefCell::new(Callback::new(progress.as_ref(), stop));
@@ -265,6 +283,28 @@ mod _engine {
     ) -> PyResult<Bound<'_, PyAny>> {
         let jobs = computing(py, |_| odonata::codes_jobs(&workload, &allocation))?;
         to_python(py, &jobs)
+    }
+
+    /// What the checkpoint in a file says about itself: version, sources, simulated
+    /// time, and what is simulated (`scenario`, `keys`). All of the file is checked.
+    #[pyfunction]
+    fn checkpoint_header(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
+        let header = computing(py, |_| Ok(odonata::checkpoint::inspect(&path)?))?;
+        let header = serde_json::to_value(header)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        to_python(py, &header)
+    }
+
+    /// All files that a trace consists of, itself first.
+    #[pyfunction]
+    fn parts_of_trace(py: Python<'_>, path: PathBuf) -> Vec<PathBuf> {
+        py.detach(|| odonata::parts_of_trace(&path))
+    }
+
+    /// A configuration of CODES and the lists of links that it names.
+    #[pyfunction]
+    fn parts_of_codes(py: Python<'_>, path: PathBuf) -> Vec<PathBuf> {
+        py.detach(|| odonata::parts_of_codes(&path))
     }
 
     /// The defaults of the engine for a dragonfly: a normalised scenario in JSON.

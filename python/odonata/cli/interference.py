@@ -11,6 +11,7 @@ from odonata.cli.shared import (
     debug_option,
     jobs_option,
     json_option,
+    notices,
     print_json,
     progress_terminal,
     read_scenario,
@@ -73,7 +74,8 @@ def interference(
     from odonata.study.interference import interference as analyse
 
     directory = out or Path("results") / f"{scenario.stem}-interference"
-    with StudyBar(progress_terminal(), "Jobs alone and together") as bar:
+    console = progress_terminal()
+    with StudyBar(console, "Jobs alone and together") as bar:
         try:
             found = analyse(
                 what,
@@ -83,6 +85,7 @@ def interference(
                 jobs=jobs or os.cpu_count() or 1,
                 out=directory,
                 progress=bar,
+                notice=notices(console),
             )
         except KeyboardInterrupt:
             message = f"stopped; run the same command again to go on in {directory}"

@@ -12,6 +12,7 @@ from odonata.cli.shared import (
     debug_option,
     jobs_option,
     json_option,
+    notices,
     print_json,
     progress_terminal,
     read_scenario,
@@ -77,7 +78,8 @@ def saturation(
     from odonata.study.saturation import figures, find_saturation, write
 
     directory = out or Path("results") / f"{scenario.stem}-saturation"
-    with StudyBar(progress_terminal(), "Looking for saturation") as bar:
+    console = progress_terminal()
+    with StudyBar(console, "Looking for saturation") as bar:
         try:
             found = find_saturation(
                 what,
@@ -86,6 +88,7 @@ def saturation(
                 tolerance=width,
                 jobs=jobs or os.cpu_count() or 1,
                 progress=bar,
+                notice=notices(console),
             )
         except KeyboardInterrupt:
             message = f"stopped; run the same command again to go on in {directory}"

@@ -124,6 +124,15 @@ def terminal() -> Console:
     return Console(highlight=False)
 
 
+def notices(console: Console) -> Callable[[str], None]:
+    """What prints sentences that a person should know about what a command does."""
+
+    def notice(sentence: str) -> None:
+        console.print(f"[yellow]Note:[/] {escape(sentence)}", soft_wrap=True)
+
+    return notice
+
+
 def progress_terminal() -> Console:
     """Standard error, for progress bars and errors."""
     from rich.console import Console

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from odonata import display
-from odonata.cli.shared import debug_option, progress_terminal, terminal
+from odonata.cli.shared import debug_option, notices, progress_terminal, terminal
 
 if TYPE_CHECKING:
     from odonata.study.file import StudyFile
@@ -145,9 +145,17 @@ def _run_program(name: str, quick: bool, out: Path | None, jobs: int | None) -> 
 
     directory = out or Path("results") / (f"{name}-quick" if quick else name)
     chosen = STUDIES[name]()
-    with StudyBar(progress_terminal(), chosen.title) as bar:
+    progress = progress_terminal()
+    with StudyBar(progress, chosen.title) as bar:
         try:
-            lines = run_study(chosen, directory, quick=quick, jobs=jobs, progress=bar)
+            lines = run_study(
+                chosen,
+                directory,
+                quick=quick,
+                jobs=jobs,
+                progress=bar,
+                notice=notices(progress),
+            )
         except KeyboardInterrupt:
             message = f"stopped; run the same command again to go on in {directory}"
             raise KeyboardInterrupt(message) from None
@@ -183,9 +191,17 @@ def _run_file(
         raise click.UsageError(f'--only: "{only}" is true of none of {len(sweep.points)} points')
     # A finding or figure with a wrong condition is found out before anything is simulated.
     judge(chosen, _empty(chosen))
-    with SweepBar(progress_terminal(), chosen.title) as bar:
+    progress = progress_terminal()
+    with SweepBar(progress, chosen.title) as bar:
         try:
-            table = run_sweep(sweep, directory, points=points, executor=where, progress=bar)
+            table = run_sweep(
+                sweep,
+                directory,
+                points=points,
+                executor=where,
+                progress=bar,
+                notice=notices(progress),
+            )
         except KeyboardInterrupt:
             message = f"stopped; run the same command again to go on in {directory}"
             raise KeyboardInterrupt(message) from None
@@ -231,6 +247,8 @@ def _print_points(
         f"{display.duration(int(cost.cpu_s * 1e12))} of processor time ({basis})",
         soft_wrap=True,
     )
+    for sentence in cost.outdated:
+        notices(console)(sentence)
     if cost.unknown:
         console.print(
             f"The work of {cost.unknown} points is unknown; they count as the others on average."

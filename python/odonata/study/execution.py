@@ -7,13 +7,17 @@ import hashlib
 import json
 import os
 import threading
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
-from odonata.errors import OutputError
+from odonata.errors import OutputError, SimulationError
+from odonata.files import fingerprint_of, named_files
+from odonata.output import reason
 from odonata.results import Result
 from odonata.scenario import Scenario
 from odonata.simulate import Progress
@@ -22,6 +26,11 @@ from odonata.tables import SCHEMA_VERSION
 
 #: What is kept of a simulation: numbers and texts that JSON can hold.
 Record = dict[str, Any]
+
+
+def warn(sentence: str) -> None:
+    """Says a sentence as a warning, where nothing else was asked for."""
+    warnings.warn(sentence, RuntimeWarning, stacklevel=3)
 
 
 def summary_of(result: Result) -> Record:
@@ -46,14 +55,19 @@ class Point:
     keep: Callable[[Result], Record] = summary_of
     cost: float = 1.0
 
+    @property
+    def scenario_fingerprint(self) -> str:
+        """SHA-256 of the scenario and of what the files hold that it names."""
+        return fingerprint_of(self.scenario)
+
     def fingerprint(self) -> str:
-        """Changes with whatever changes the record: the scenario, what is kept, the version."""
+        """Changes with whatever changes the record: scenario, files, what is kept, engine."""
         from odonata import _engine
 
         what = {
-            "scenario": self.scenario.normalised(),
+            "scenario": self.scenario_fingerprint,
             "keep": f"{self.keep.__module__}.{self.keep.__qualname__}",
-            "version": [_engine.VERSION, SCHEMA_VERSION],
+            "engine": [_engine.SOURCES, SCHEMA_VERSION],
         }
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
 
@@ -65,6 +79,14 @@ class Named(Protocol):
     def name(self) -> str:
         """What it is, for people."""
 
+    @property
+    def scenario(self) -> Scenario:
+        """What is simulated."""
+
+    @property
+    def scenario_fingerprint(self) -> str:
+        """SHA-256 of the scenario and of what the files hold that it names."""
+
     def fingerprint(self) -> str:
         """Changes with whatever changes the record."""
 
@@ -75,6 +97,11 @@ class _StoppedError(Exception):
 
 class Store:
     """Records of finished simulations in a file, one line each.
+
+    A record is known by all that it depends on, the build of the engine included; besides, its line
+    tells what that was, so that :meth:`outdated` can say why a point has to be simulated again.
+    Lines are only added: who goes back to an earlier build, or to a file as it was, finds what was
+    simulated with it.
 
     A line is written whole and synchronised before the next simulation counts as done; one that a
     kill cut off is ignored when the file is read again. Only one process at a time may hold a
@@ -88,7 +115,10 @@ class Store:
     """
 
     def __init__(self, file: Path) -> None:
+        self._path = file
         self._known: dict[str, Record] = {}
+        #: By name, the last line of a point without its record.
+        self._named: dict[str, dict[str, Any]] = {}
         whole = 0
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -99,29 +129,80 @@ class Store:
                     break
                 try:
                     entry = json.loads(line)
-                    self._known[entry["fingerprint"]] = entry["record"]
+                    self._known[entry["fingerprint"]] = entry.pop("record")
+                    self._named[entry["name"]] = entry
                 except (ValueError, KeyError, TypeError):
                     break
                 whole += len(line)
             self._file.truncate(whole)
         except OSError as error:
-            raise OutputError(f"{file}: {error.strerror or error}") from error
+            raise OutputError(f"{file}: cannot be written: {reason(error)}") from error
 
     def get(self, point: Named) -> Record | None:
         """The record of a point, if it is done."""
         return self._known.get(point.fingerprint())
 
-    def put(self, point: Named, record: Record) -> Record:
-        """Keeps a record; returns it as it would be read back."""
-        fingerprint = point.fingerprint()
-        entry = {"name": point.name, "fingerprint": fingerprint, "record": record}
+    def put(self, point: Named, record: Record, fingerprint: str | None = None) -> Record:
+        """Keeps a record; returns it as it would be read back.
+
+        Args:
+            point: Of it.
+            record: What was found.
+            fingerprint: Of the point when its simulation began. Default: now.
+        """
+        from odonata import _engine
+
+        key = fingerprint or point.fingerprint()
+        entry = {
+            "name": point.name,
+            "fingerprint": key,
+            "engine": _engine.SOURCES,
+            "version": _engine.VERSION,
+            "scenario": point.scenario_fingerprint,
+            "files": {file.key: file.contents() for file in named_files(point.scenario)},
+            "record": record,
+        }
         line = json.dumps(entry)
-        self._file.write(line + "\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        try:
+            self._file.write(line + "\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise OutputError(f"{self._path}: cannot be written: {reason(error)}") from error
         kept: Record = json.loads(line)["record"]
-        self._known[fingerprint] = kept
+        self._known[key] = kept
         return kept
+
+    def outdated(self, points: Iterable[Named]) -> list[str]:
+        """Why points have to be simulated again of which there are records, in a few sentences."""
+        from odonata import _engine
+
+        reasons: Counter[str] = Counter()
+        for point in points:
+            entry = self._named.get(point.name)
+            if entry is None or point.fingerprint() in self._known:
+                continue
+            if "engine" not in entry:
+                reasons["it is not known which build of Odonata simulated them"] += 1
+            elif entry["engine"] != _engine.SOURCES:
+                version = entry.get("version")
+                reasons[f"another build of Odonata {version} simulated them"] += 1
+            elif entry["scenario"] == point.scenario_fingerprint:
+                reasons["something else is measured of them now"] += 1
+            else:
+                held = entry.get("files", {})
+                changed = [
+                    f"{file.name} ({file.key})"
+                    for file in named_files(point.scenario)
+                    if held.get(file.key, "") != file.contents()
+                ]
+                what = f"{' and '.join(changed)} changed" if changed else "the scenario changed"
+                reasons[f"{what} since"] += 1
+        return [
+            f"{count} that {'was' if count == 1 else 'were'} simulated before "
+            f"{'has' if count == 1 else 'have'} to be simulated again: {why}"
+            for why, count in reasons.items()
+        ]
 
     def close(self) -> None:
         """Closes the file."""
@@ -150,6 +231,7 @@ def run_points(
     jobs: int | None = None,
     store: Store | None = None,
     progress: Callable[[float, int], object] | None = None,
+    notice: Callable[[str], object] = warn,
 ) -> dict[str, Record]:
     """Simulates points side by side, each with one thread.
 
@@ -161,12 +243,14 @@ def run_points(
         store: Remembers what is done; points that it holds are not simulated.
         progress: Is told, about five times a second, the share of the work that is done and how
             many points are.
+        notice: Is told why points are simulated again that the store holds in another form.
 
     Returns:
         Records by the points' names, whatever the order in which they were done.
 
     Raises:
         ValueError: If two points have one name.
+        SimulationError: If a file that a scenario names changes while it is simulated.
         KeyboardInterrupt: If it was interrupted. What was done by then is in the store.
     """
     names = [point.name for point in points]
@@ -175,6 +259,10 @@ def run_points(
         raise ValueError(f"points of the same name: {twice}")
     records: dict[str, Record] = {}
     open_points = []
+    begun = {point.name: point.fingerprint() for point in points}
+    if store is not None:
+        for sentence in store.outdated(points):
+            notice(sentence)
     for point in points:
         known = store.get(point) if store else None
         if known is None:
@@ -205,6 +293,8 @@ def run_points(
                 for future in finished:
                     point = futures[future]
                     record = future.result()
+                    if point.fingerprint() != begun[point.name]:
+                        raise changed_meanwhile(point.name)
                     records[point.name] = store.put(point, record) if store else record
                     done += point.cost
                     parts.pop(point.name, None)
@@ -217,6 +307,14 @@ def run_points(
                 future.cancel()
             raise
     return {name: records[name] for name in names}
+
+
+def changed_meanwhile(point: str) -> SimulationError:
+    """The error of a point whose files changed while it was simulated."""
+    return SimulationError(
+        f"at the point {point}: a file that the scenario names changed while it was simulated, and "
+        "nothing was kept of it; run the same command again"
+    )
 
 
 def figures_of(record: Mapping[str, Any], job: int = 0) -> Mapping[str, Any]:

@@ -20,7 +20,7 @@ from odonata.errors import Problem, ScenarioError
 from odonata.plots.waits import wait_rows
 from odonata.results import Result
 from odonata.scenario import Scenario
-from odonata.study.execution import Point, Record, Store, run_points
+from odonata.study.execution import Point, Record, Store, run_points, warn
 from odonata.study.study import STORE_FILE
 
 #: Quantiles of which slowdowns are told, beside smallest, largest and mean.
@@ -151,6 +151,7 @@ def interference(
     jobs: int | None = None,
     out: str | os.PathLike[str] | None = None,
     progress: Callable[[float, int], object] | None = None,
+    notice: Callable[[str], object] = warn,
 ) -> Interference:
     """Simulates jobs alone, in pairs and all together, on the same nodes and with equal draws.
 
@@ -168,6 +169,7 @@ def interference(
         out: Directory for tables and pictures; if it holds those of an earlier call for the same
             scenario, what is done is not simulated again. Default: nothing is written.
         progress: Is told the share of the simulations that is done and how many are.
+        notice: Is told why what is there already is simulated again. Default: a warning.
 
     Raises:
         ScenarioError: If the scenario has fewer than two jobs that do something, no job of the
@@ -190,7 +192,9 @@ def interference(
                 if progress is not None:
                     progress(len(done) / total + part * share, len(done) + finished)
 
-            found = run_points(points, jobs=jobs or os.cpu_count(), store=store, progress=told)
+            found = run_points(
+                points, jobs=jobs or os.cpu_count(), store=store, progress=told, notice=notice
+            )
             done.update(found)
 
         if plan.needs_end():

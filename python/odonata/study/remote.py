@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from odonata.errors import OutputError, ScenarioError
 from odonata.study.local import TICK_S
-from odonata.study.task import Outcome, Task, TaskError, failure, simulate_task
+from odonata.study.task import Outcome, Task, failure, simulate_task
 
 if TYPE_CHECKING:
     from dask_jobqueue import SLURMCluster
@@ -55,8 +55,6 @@ class DaskExecutor:
             from distributed import Client, wait
         except ModuleNotFoundError:
             raise _not_installed("distributed") from None
-        from odonata import _engine
-
         cluster = None if self._slurm is None else slurm_cluster(self._slurm)
         try:
             if cluster is not None:
@@ -87,11 +85,6 @@ class DaskExecutor:
                             if failed is not None:
                                 raise failure(task, failed)
                             outcome = future.result()
-                            if outcome.version != _engine.VERSION:
-                                raise TaskError(
-                                    f"a Dask worker has Odonata {outcome.version}, this process "
-                                    f"{_engine.VERSION}; install the same version"
-                                )
                             yield task, outcome
                         report("", 0.0)
                 finally:

@@ -17,11 +17,11 @@ from odonata import _engine
 from odonata.errors import OutputError
 from odonata.study.cost import HOPS_PER_S
 from odonata.study.dataset import build_dataset, write_dataset
-from odonata.study.execution import Record, Store
+from odonata.study.execution import Record, Store, warn
 from odonata.study.file import StudyFile
 from odonata.study.local import LocalExecutor
 from odonata.study.sweep import Sweep, SweepPoint
-from odonata.study.task import Executor, Task
+from odonata.study.task import Executor, Outcome, Task, TaskError
 
 #: Records of finished points in a study's directory.
 STORE_FILE = "points.jsonl"
@@ -57,6 +57,7 @@ class Estimate:
         cpu_s: Processor time of the others.
         measured: Whether that follows from points that are done, and not from a rule of thumb.
         unknown: Points of whose work nothing is known; they count as the others do on average.
+        outdated: Why points have to be simulated again of which there are records.
     """
 
     points: int
@@ -64,6 +65,7 @@ class Estimate:
     cpu_s: float
     measured: bool
     unknown: int
+    outdated: Sequence[str] = ()
 
 
 def work_of(points: Sequence[SweepPoint]) -> list[float]:
@@ -84,9 +86,11 @@ def estimate(points: Sequence[SweepPoint], directory: Path) -> Estimate:
         OutputError: If the directory cannot be read.
     """
     records: list[Record | None] = [None] * len(points)
+    outdated: list[str] = []
     if (directory / STORE_FILE).exists():
         store = Store(directory / STORE_FILE)
         records = [store.get(point) for point in points]
+        outdated = store.outdated(points)
         store.close()
     work = work_of(points)
     spent = [(r["cpu_s"], w) for r, w in zip(records, work, strict=True) if r is not None]
@@ -98,6 +102,7 @@ def estimate(points: Sequence[SweepPoint], directory: Path) -> Estimate:
         cpu_s=missing / (rate or HOPS_PER_S),
         measured=rate is not None,
         unknown=sum(point.packet_hops is None for point in points),
+        outdated=outdated,
     )
 
 
@@ -114,6 +119,7 @@ def run_sweep(
     points: Sequence[SweepPoint] | None = None,
     executor: Executor | None = None,
     progress: Callable[[StudyProgress], object] | None = None,
+    notice: Callable[[str], object] = warn,
 ) -> pa.Table:
     """Simulates what is missing of a study and writes its dataset.
 
@@ -127,6 +133,7 @@ def run_sweep(
         points: Those to simulate. Default: all.
         executor: Where. Default: on all processors of this machine.
         progress: Is told about five times a second.
+        notice: Is told why points are simulated again that are there in another form.
 
     Returns:
         The dataset: all points of the study that are done, those of earlier runs included.
@@ -139,6 +146,8 @@ def run_sweep(
     wanted = sweep.points if points is None else points
     store = Store(directory / STORE_FILE)
     try:
+        for sentence in store.outdated(wanted):
+            notice(sentence)
         _run_missing(wanted, store, executor or LocalExecutor(), progress)
         records = {}
         for point in sweep.points:
@@ -206,12 +215,13 @@ def _run_missing(
     running = executor.run(tasks, report)
     try:
         for task, outcome in running:
+            _check(task, outcome)
             record: dict[str, Any] = {
                 "values": dict(outcome.values),
                 "cpu_s": outcome.cpu_s,
                 "version": _engine.VERSION,
             }
-            store.put(missing.pop(task.key), record)
+            store.put(missing.pop(task.key), record, task.key)
             still -= alike[task.key]
             shares.pop(task.key, None)
             done += work[task.key]
@@ -221,9 +231,32 @@ def _run_missing(
     tell()
 
 
+def _check(task: Task, outcome: Outcome) -> None:
+    """That a worker simulated with this engine, and with the files of which the study knows.
+
+    Raises:
+        TaskError: If it did not.
+    """
+    if outcome.engine != _engine.SOURCES:
+        other = f"Odonata {outcome.version}"
+        if outcome.version == _engine.VERSION:
+            other = f"another build of {other}"
+        raise TaskError(
+            f"a worker has {other}, this process Odonata {_engine.VERSION}; install the same one"
+        )
+    if outcome.scenario_fingerprint != task.scenario_fingerprint:
+        raise TaskError(
+            f"at the point {task.name}: its worker found other contents in a file that the "
+            "scenario names than the study did when it began: the file changed meanwhile, or is "
+            "another one on the worker's machine. Nothing was kept of the point; run the same "
+            "command again"
+        )
+
+
 def _task(key: str, point: SweepPoint) -> Task:
     return Task(
         key=key,
+        scenario_fingerprint=point.scenario_fingerprint,
         name=point.name,
         scenario=point.scenario.to_dict(),
         directory=str(point.scenario.directory.resolve()),

@@ -19,7 +19,7 @@ from odonata.errors import Problem, ScenarioError
 from odonata.plots.style import JOB_COLOURS, MUTED, new_figure, save, style
 from odonata.results import Result
 from odonata.scenario import Scenario
-from odonata.study.execution import Point, Record, Store, run_points
+from odonata.study.execution import Point, Record, Store, run_points, warn
 from odonata.study.study import STORE_FILE
 from odonata.units import GlobalLoad
 
@@ -137,6 +137,7 @@ def find_saturation(
     tolerance: float = 0.01,
     jobs: int = 1,
     progress: Callable[[float, int], object] | None = None,
+    notice: Callable[[str], object] = warn,
 ) -> Saturation:
     """Finds the load from which on a network falls behind what it is offered.
 
@@ -152,6 +153,7 @@ def find_saturation(
         tolerance: Width of the last bracket, as a share of the load.
         jobs: Simulations at a time.
         progress: As of ``run_points``, for each round.
+        notice: Is told why what is there already is simulated again. Default: a warning.
 
     Raises:
         ScenarioError: If the scenario has no load to change, or cannot be run.
@@ -162,7 +164,7 @@ def find_saturation(
 
     def look(loads: Sequence[float]) -> None:
         points = [Point(repr(x), at_load(scenario, x), keep, x) for x in loads if x not in found]
-        records = run_points(points, jobs=jobs, store=store, progress=progress)
+        records = run_points(points, jobs=jobs, store=store, progress=progress, notice=notice)
         for name, record in records.items():
             found[float(name)] = LoadPoint(float(name), **record)
 

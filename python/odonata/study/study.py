@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from odonata.study.execution import Point, Record, Store, run_points
+from odonata.study.execution import Point, Record, Store, run_points, warn
 
 #: Records of finished points in a study's directory.
 STORE_FILE = "points.jsonl"
@@ -41,6 +41,7 @@ def run_study(
     quick: bool = False,
     jobs: int | None = None,
     progress: Callable[[float, int], object] | None = None,
+    notice: Callable[[str], object] = warn,
 ) -> Sequence[str]:
     """Runs a study, or what is missing of it, and writes what it shows.
 
@@ -51,6 +52,7 @@ def run_study(
         quick: Whether a coarse version is enough.
         jobs: Simulations at a time. Default: processors.
         progress: As of ``run_points``.
+        notice: Is told why what is there already is simulated again. Default: a warning.
 
     Returns:
         What the terminal says about the outcome, line by line.
@@ -62,7 +64,7 @@ def run_study(
     store = Store(directory / STORE_FILE)
     try:
         points = study.points(quick)
-        records = run_points(points, jobs=jobs, store=store, progress=progress)
+        records = run_points(points, jobs=jobs, store=store, progress=progress, notice=notice)
     finally:
         store.close()
     return study.finish(records, directory)

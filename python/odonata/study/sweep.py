@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import copy
-import functools
 import hashlib
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from odonata.errors import Problem, ScenarioError
+from odonata.files import fingerprint_of, missing_files
 from odonata.scenario import Scenario, set_key
 from odonata.study.cost import packet_hops
 from odonata.study.expression import Condition, ConditionError
 from odonata.study.file import Label, StudyFile
 from odonata.tables import SCHEMA_VERSION
 
-#: Keys of the engine's form that name files; what they hold counts, not where they lie.
-_FILE_KEYS = ("file", "arrangement_file", "intra_file", "inter_file")
-#: Keys of the engine's form on which no result depends.
-_IDLE_KEYS = ("title", "threads")
 #: Points of a study at most; more is a mistake in an axis.
 MOST_POINTS = 1_000_000
 
@@ -59,11 +54,11 @@ class SweepPoint:
     def _fingerprint(self) -> str:
         from odonata import _engine
 
-        what = [self.scenario_fingerprint, self.measures, _engine.VERSION, SCHEMA_VERSION]
+        what = [self.scenario_fingerprint, self.measures, _engine.SOURCES, SCHEMA_VERSION]
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
 
     def fingerprint(self) -> str:
-        """Changes with whatever changes its record: scenario, measures, version."""
+        """Changes with whatever changes its record: scenario, files, measures, engine."""
         return self._fingerprint
 
 
@@ -242,6 +237,9 @@ class Sweep:
         """The scenario of a point, or an error that names the axis."""
         try:
             scenario = Scenario.from_dict(data, file=self._base_file, directory=self._directory)
+            missing = missing_files(scenario)
+            if missing:
+                raise ScenarioError(missing, self._base_file)
         except ScenarioError as error:
             found = []
             for one in error.problems:
@@ -314,42 +312,3 @@ def _blamed(problem: Problem, place: str, axes: Mapping[str, Label | None]) -> P
     key = f"{problem.path}: " if problem.path else ""
     where = f" (at the point {point})" if point else ""
     return replace(problem, path=place, message=f"{key}{problem.message}{where}")
-
-
-def fingerprint_of(scenario: Scenario) -> str:
-    """SHA-256 of all that a run's result depends on, whatever machine and directory it is in."""
-    text = json.dumps(_essence(scenario.normalised()), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _essence(form: Any) -> Any:
-    if isinstance(form, Mapping):
-        return {
-            key: _digest(value) if key in _FILE_KEYS and isinstance(value, str) else _essence(value)
-            for key, value in form.items()
-            if key not in _IDLE_KEYS
-        }
-    if isinstance(form, (list, tuple)):
-        return [_essence(value) for value in form]
-    return form
-
-
-def _digest(path: str) -> str:
-    """Of a file's content; of its name where there is none, as the engine will say."""
-    file = Path(path)
-    try:
-        stamp = file.stat()
-    except OSError:
-        return f"absent {file.name}"
-    return _content_digest(path, stamp.st_size, stamp.st_mtime_ns)
-
-
-@functools.lru_cache(maxsize=256)
-def _content_digest(path: str, size: int, changed_ns: int) -> str:
-    if Path(path).is_dir():
-        return f"directory {Path(path).name}"
-    digest = hashlib.sha256()
-    with Path(path).open("rb") as file:
-        while part := file.read(1 << 20):
-            digest.update(part)
-    return digest.hexdigest()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from odonata.errors import OdonataError, SimulationError
+from odonata.files import fingerprint_of
 from odonata.scenario import Scenario
 
 
@@ -17,6 +18,7 @@ class Task:
 
     Attributes:
         key: Fingerprint of the point.
+        scenario_fingerprint: Of the scenario and of what the files hold that it names.
         name: Of the point, for people.
         scenario: As nested dicts and lists.
         directory: What its paths are relative to, absolute.
@@ -24,6 +26,7 @@ class Task:
     """
 
     key: str
+    scenario_fingerprint: str
     name: str
     scenario: Mapping[str, Any]
     directory: str
@@ -38,11 +41,15 @@ class Outcome:
         values: Every measure by its column; ``None`` where there is no value.
         cpu_s: Processor time of the simulation.
         version: Of the worker's Odonata.
+        engine: Names the sources of the worker's engine.
+        scenario_fingerprint: Of what the worker simulated, with the files that it found.
     """
 
     values: Mapping[str, float | None]
     cpu_s: float
     version: str
+    engine: str
+    scenario_fingerprint: str
 
 
 class Executor(Protocol):
@@ -98,7 +105,13 @@ def simulate_task(task: Task, report: Callable[[float], object] | None = None) -
         values = measure_all(measures, result)
     except KeyError as error:
         raise SimulationError(f"{task.name}: {error.args[0]}") from None
-    return Outcome(values, float(result.timing["cpu_seconds"]), _engine.VERSION)
+    return Outcome(
+        values,
+        float(result.timing["cpu_seconds"]),
+        _engine.VERSION,
+        _engine.SOURCES,
+        fingerprint_of(scenario),
+    )
 
 
 def failure(task: Task, error: BaseException) -> BaseException:

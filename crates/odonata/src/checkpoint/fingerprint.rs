@@ -1,8 +1,5 @@
 //! Whether two scenarios give the same result.
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
-
 use serde_json::Value;
 
 use crate::spec::Scenario;
@@ -16,46 +13,7 @@ pub(super) fn of(scenario: &Scenario) -> Value {
             simulation.remove("threads");
         }
     }
-    name_files_by_content(&mut value);
     value
-}
-
-/// Puts the hash of a file where its name was: the files may have moved, but
-/// not changed. Of a trace of several files all count. A file that cannot be read
-/// keeps its name; reading the network or the load from it says what is wrong.
-fn name_files_by_content(value: &mut Value) {
-    match value {
-        Value::Object(keys) => {
-            let is_codes = keys.get("family").is_some_and(|name| name == "codes");
-            let is_trace = keys.get("name").is_some_and(|name| name == "trace");
-            for (key, value) in keys {
-                match value {
-                    Value::String(path) if key == "file" || key.ends_with("_file") => {
-                        let files = match is_trace {
-                            true => odonata_load::replay::files(Path::new(&*path)),
-                            false if is_codes => crate::topology::codes::files(Path::new(&*path)),
-                            false => vec![PathBuf::from(&*path)],
-                        };
-                        if let Ok(hash) = hash_of(&files) {
-                            *path = format!("BLAKE3 {hash}");
-                        }
-                    }
-                    _ => name_files_by_content(value),
-                }
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(name_files_by_content),
-        _ => {}
-    }
-}
-
-/// Hash of the contents of files, one after the other.
-fn hash_of(files: &[PathBuf]) -> std::io::Result<String> {
-    let mut hasher = blake3::Hasher::new();
-    for file in files {
-        hasher.update_reader(File::open(file)?)?;
-    }
-    Ok(hasher.finalize().to_hex().to_string())
 }
 
 /// The first key that differs, and its value in either.

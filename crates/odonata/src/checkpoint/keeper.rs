@@ -35,7 +35,6 @@ impl<'a, 'o> Keeper<'a, 'o> {
     /// `before`: the checkpoint that the run goes on from.
     pub fn new(
         checkpoints: &'a Checkpoints,
-        scenario: serde_json::Value,
         before: Option<&Header>,
         inner: &'a mut SteadyState<'o>,
         tell: &'a mut dyn FnMut(&Event),
@@ -51,12 +50,13 @@ impl<'a, 'o> Keeper<'a, 'o> {
             checkpoints,
             header: Header {
                 version: crate::VERSION.to_owned(),
-                sources: env!("ODONATA_SOURCES").to_owned(),
+                sources: crate::SOURCES.to_owned(),
                 at,
                 every,
                 cost: before.map_or_else(Cost::default, |header| header.cost),
                 findings: Findings::default(),
-                scenario,
+                scenario: checkpoints.identity.result.clone(),
+                keys: checkpoints.identity.keys.clone(),
             },
             meter: Meter::start(),
             since: Instant::now(),

@@ -43,6 +43,32 @@ pub struct Checkpoints {
     pub every: Option<Every>,
     /// Whether to go on from the checkpoint in the file.
     pub resume: bool,
+    /// What is simulated.
+    pub identity: Identity,
+}
+
+/// What is simulated, as far as it decides about the result. Whoever knows which
+/// keys of a scenario name files says so, and puts their contents in place of
+/// their names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// Equal for runs with equal results: the normalised scenario without its
+    /// title and number of threads, and with the contents of files.
+    pub result: serde_json::Value,
+    /// The scenario in the words of people, for messages about what differs.
+    #[serde(default)]
+    pub keys: serde_json::Value,
+}
+
+impl Identity {
+    /// That of a scenario which names no files: those count by their names here.
+    #[must_use]
+    pub fn of(scenario: &Scenario) -> Self {
+        Self {
+            result: fingerprint::of(scenario),
+            keys: serde_json::Value::Null,
+        }
+    }
 }
 
 /// What became of a checkpoint.
@@ -87,16 +113,17 @@ pub struct Header {
     pub cost: Cost,
     /// What was found about its steady state.
     pub findings: Findings,
-    /// All that decides about the result: the normalised scenario without its
-    /// title and number of threads, and with the contents of files in place of
-    /// their names.
+    /// All that decides about the result.
     pub scenario: serde_json::Value,
+    /// The same in the words of people.
+    #[serde(default)]
+    pub keys: serde_json::Value,
 }
 
 impl Header {
     /// Whether the run of `scenario` may go on from this checkpoint.
     fn check(&self, file: &Path, scenario: &serde_json::Value) -> Result<(), CheckpointError> {
-        if self.version != crate::VERSION || self.sources != env!("ODONATA_SOURCES") {
+        if self.version != crate::VERSION || self.sources != crate::SOURCES {
             return Err(CheckpointError::OtherVersion {
                 file: file.to_owned(),
                 found: self.version.clone(),
@@ -137,35 +164,31 @@ pub fn run_with_checkpoints(
     observer: &mut dyn Observer,
     tell: &mut dyn FnMut(&Event),
 ) -> Result<Run, Error> {
-    let session = Session::new(scenario, checkpoints, tell)?;
+    let session = Session::new(checkpoints, tell)?;
     run_session(scenario, Some(session), observer)
 }
 
 /// A run's dealings with checkpoints in one process.
 pub(crate) struct Session<'c> {
     checkpoints: &'c Checkpoints,
-    scenario: serde_json::Value,
     start: Option<(Header, BufReader<File>)>,
     tell: &'c mut dyn FnMut(&Event),
 }
 
 impl<'c> Session<'c> {
     fn new(
-        scenario: &Scenario,
         checkpoints: &'c Checkpoints,
         tell: &'c mut dyn FnMut(&Event),
     ) -> Result<Self, CheckpointError> {
-        let fingerprint = fingerprint::of(scenario);
         let mut start = None;
         if checkpoints.resume {
             let (header, body) = file::open(&checkpoints.file)?;
-            header.check(&checkpoints.file, &fingerprint)?;
+            header.check(&checkpoints.file, &checkpoints.identity.result)?;
             tell(&Event::Resumed { at: header.at });
             start = Some((header, body));
         }
         Ok(Self {
             checkpoints,
-            scenario: fingerprint,
             start,
             tell,
         })
@@ -185,8 +208,7 @@ impl<'c> Session<'c> {
             steady.recall(header.findings);
         }
         let cost = before.map_or_else(Cost::default, |header| header.cost);
-        let scenario = self.scenario.clone();
-        let keeper = Keeper::new(self.checkpoints, scenario, before, steady, self.tell);
+        let keeper = Keeper::new(self.checkpoints, before, steady, self.tell);
         (cost, body, keeper)
     }
 }

@@ -106,6 +106,7 @@ fn killed(scenario: &Scenario, scratch: &Scratch) -> Checkpoints {
         file: scratch.file(),
         every: every(2),
         resume: false,
+        identity: Identity::of(scenario),
     };
     let mut watch = Watch {
         kill_at: Some(Picoseconds(7_000_000)),
@@ -195,6 +196,7 @@ fn a_resumed_run_knows_its_steady_state() {
                 simulated: Some(Picoseconds(150_000)),
             }),
             resume: false,
+            identity: Identity::of(&scenario),
         };
         let mut watch = Watch {
             kill_at: Some(Picoseconds(kill_at)),
@@ -221,6 +223,7 @@ fn an_interruption_writes_a_last_checkpoint() {
         file: scratch.file(),
         every: None,
         resume: false,
+        identity: Identity::of(&scenario),
     };
     let mut watch = Watch {
         interrupt: true,
@@ -307,6 +310,10 @@ fn only_the_same_scenario_goes_on() {
     let refused = |change: &dyn Fn(&mut Scenario)| {
         let mut other = scenario.clone();
         change(&mut other);
+        let checkpoints = Checkpoints {
+            identity: Identity::of(&other),
+            ..checkpoints.clone()
+        };
         match simulate(&other, &checkpoints, &mut Watch::default()) {
             Err(Error::Checkpoint(CheckpointError::OtherScenario {
                 key, found, own, ..
@@ -338,7 +345,7 @@ fn only_the_same_program_goes_on() {
     let scenario = scenario();
     let checkpoints = killed(&scenario, &scratch);
     for (version, sources, words) in [
-        ("0.0.9", env!("ODONATA_SOURCES"), "Odonata 0.0.9, not"),
+        ("0.0.9", crate::SOURCES, "Odonata 0.0.9, not"),
         (crate::VERSION, "0123", "another build"),
     ] {
         let (header, mut body) = file::open(&scratch.file()).unwrap();
@@ -354,26 +361,4 @@ fn only_the_same_program_goes_on() {
         let error = error.err().expect("refused").to_string();
         assert!(error.contains(words), "{error}");
     }
-}
-
-/// Files count by what they hold, not by where they lie.
-#[test]
-fn a_file_of_the_scenario_may_move_but_not_change() {
-    let scratch = Scratch::new("files");
-    let (here, there) = (scratch.0.join("a"), scratch.0.join("b"));
-    fs::write(&here, "one").unwrap();
-    fs::write(&there, "one").unwrap();
-    let value = |path: &Path| {
-        let mut scenario = scenario();
-        let crate::spec::Family::Dragonfly(dragonfly) = &mut scenario.network.topology else {
-            panic!("a dragonfly");
-        };
-        dragonfly.arrangement_file = Some(path.to_owned());
-        fingerprint::of(&scenario)
-    };
-    let before = value(&here);
-    assert_eq!(fingerprint::first_difference(&before, &value(&there)), None);
-    fs::write(&there, "two").unwrap();
-    let (key, ..) = fingerprint::first_difference(&before, &value(&there)).unwrap();
-    assert_eq!(key, "network.arrangement_file");
 }

@@ -1,0 +1,415 @@
+"""Where results go. Nothing is ever overwritten, nothing finished is lost, nothing is half done.
+
+One rule for every command that writes:
+
+- A **file** must not exist yet. It is written beside its place and gets its name when it is whole.
+- The **directory of a run** must not exist yet, or be empty. It is claimed before anything is
+  computed, so that whatever could keep results from being written is found out first, and so that
+  several commands that choose a name at the same time choose several names.
+- The **directory of a study** (of a search for saturation, of an analysis of interference) goes on
+  with what was simulated there. Where what it shows would come to differ from what is there, the
+  files that are there are kept in `earlier-1`, `earlier-2` ….
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from odonata.errors import OutputError
+
+#: The checkpoint in the directory of an unfinished run.
+CHECKPOINT_FILE = "checkpoint"
+#: Says of a directory that a process has claimed it; locked as long as that lives.
+CLAIM_FILE = ".claimed"
+#: In a claimed directory: what is being written.
+_PARTIAL = ".results.partial"
+#: What a killed process may leave in a directory.
+_LEFTOVERS = frozenset((CLAIM_FILE, _PARTIAL, f".{CHECKPOINT_FILE}.partial"))
+#: A file that says of a directory that its results are complete is the last to appear there.
+_LAST = "result.json"
+#: Seconds after which something unfinished that nobody holds may be removed.
+_ABANDONED_S = 60.0
+#: Pictures follow from data, and may differ with the version of the library that draws them.
+_PICTURES = frozenset((".png", ".svg", ".pdf"))
+
+
+def reason(error: OSError) -> str:
+    """Why the system refused something, in its words."""
+    return (error.strerror or str(error)).lower()
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Says of `path` what keeps the block from writing.
+
+    Raises:
+        OutputError: If the system refuses something.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {reason(error)}") from error
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Writes a JSON object for people and programs."""
+    text = json.dumps(content, indent=2, ensure_ascii=False)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+# --- Files --------------------------------------------------------------------------------
+
+
+def check_new_file(path: Path) -> Path:
+    """Finds out before a long computation whether a file can be written without losing another.
+
+    Raises:
+        OutputError: If it exists already or its directory does not.
+    """
+    if path.exists() or path.is_symlink():
+        raise OutputError(f"{path}: exists already; choose another name with --out, or remove it")
+    if not path.parent.is_dir():
+        raise OutputError(f"{path}: there is no directory {path.parent}")
+    return path
+
+
+@contextlib.contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    """Another place with the same name, from where the file is moved when the block ends well.
+
+    Raises:
+        OutputError: If the file exists already or cannot be written. If it came to exist
+            meanwhile, what was written is kept under another name, which the error tells.
+    """
+    check_new_file(path)
+    _remove_abandoned(path)
+    with (
+        writing(path),
+        tempfile.TemporaryDirectory(
+            prefix=f".{path.name}.", suffix=".partial", dir=path.parent, ignore_cleanup_errors=True
+        ) as directory,
+        _holding(Path(directory)),
+    ):
+        partial = Path(directory) / path.name
+        yield partial
+        _synchronise(partial)
+        if not _appear(partial, path):
+            number = 2
+            while not _appear(partial, path.with_name(f"{path.stem}-{number}{path.suffix}")):
+                number += 1
+            kept = path.with_name(f"{path.stem}-{number}{path.suffix}")
+            raise OutputError(
+                f"{path}: exists already, it came while this was written; what was written is in "
+                f"{kept}"
+            )
+
+
+def _appear(partial: Path, path: Path) -> bool:
+    """Gives a file its name unless another one has it."""
+    try:
+        os.link(partial, path)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        # Some file systems have no hard links.
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS):
+            raise
+        if path.exists() or path.is_symlink():
+            return False
+        partial.rename(path)
+    return True
+
+
+def _synchronise(file: Path) -> None:
+    with file.open("rb") as written:
+        os.fsync(written.fileno())
+
+
+@contextlib.contextmanager
+def _holding(directory: Path) -> Iterator[None]:
+    """Lets others see that this process lives and needs a directory, where locks are known."""
+    lock = os.open(directory, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Removes what killed processes have left beside `path`, while they were writing it."""
+    for leftover in path.parent.glob(f".{_escaped(path.name)}.*.partial"):
+        with contextlib.suppress(OSError):
+            if time.time() - leftover.stat().st_mtime < _ABANDONED_S:
+                continue
+            lock = os.open(leftover, os.O_RDONLY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if leftover.is_dir():
+                    shutil.rmtree(leftover)
+                else:
+                    leftover.unlink()
+            finally:
+                os.close(lock)
+
+
+def _escaped(name: str) -> str:
+    """The name as a pattern that fits it alone."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
+
+
+# --- Directories --------------------------------------------------------------------------
+
+
+class Claim:
+    """A directory that belongs to one process, from before it computes until it has written.
+
+    Args:
+        directory: Is created if it does not exist. May be the working directory, a symbolic link
+            or a mount point: files are written in it, not it renamed.
+        goes_on: Name of a file by which the directory is known to hold earlier work that this goes
+            on with; without that file it must be empty.
+        must_be_new: Whether an empty directory will not do either.
+
+    Raises:
+        OutputError: If it holds something else, another process has it, or it cannot be written.
+        FileExistsError: If it must be new and is not.
+    """
+
+    def __init__(
+        self, directory: Path, *, goes_on: str | None = None, must_be_new: bool = False
+    ) -> None:
+        self.directory = directory
+        self._goes_on = goes_on
+        self._lock: int | None = None
+        self._created = False
+        try:
+            directory.parent.mkdir(parents=True, exist_ok=True)
+            _remove_abandoned(directory)
+            self._create(must_be_new)
+            self._check()
+            self._take()
+            try:
+                # Again, as nobody else can put something there from now on.
+                self._check()
+                self._remove_leftovers()
+            except BaseException:
+                self.release()
+                raise
+        except OSError as error:
+            if must_be_new and isinstance(error, FileExistsError):
+                raise
+            raise OutputError(
+                f"{directory}: cannot be written: {reason(error)}. "
+                "Choose a writable directory with --out."
+            ) from error
+
+    def _create(self, must_be_new: bool) -> None:
+        try:
+            self.directory.mkdir()
+            self._created = True
+        except FileExistsError:
+            if must_be_new and not self._abandoned():
+                raise
+            if not self.directory.is_dir():
+                raise OutputError(
+                    f"{self.directory}: is no directory; give one that does not exist yet"
+                ) from None
+
+    def _abandoned(self) -> bool:
+        """Whether there is nothing but what a killed process has left."""
+        try:
+            present = {path.name for path in self.directory.iterdir()}
+        except OSError:
+            return False
+        return CLAIM_FILE in present and present <= _LEFTOVERS
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the directory holds earlier work."""
+        return self._goes_on is not None and (self.directory / self._goes_on).is_file()
+
+    def _check(self) -> None:
+        if self.goes_on:
+            return
+        present = {path.name for path in self.directory.iterdir()}
+        if CHECKPOINT_FILE in present:
+            raise OutputError(
+                f"{self.directory}: holds a run that is not finished. Go on with it with --resume "
+                f"{self.directory}, choose another directory with --out, or remove this one."
+            )
+        if not present <= _LEFTOVERS:
+            raise OutputError(
+                f"{self.directory}: already holds files, and results are never overwritten. "
+                "Choose another directory with --out, or remove this one."
+            )
+
+    def _take(self) -> None:
+        file = self.directory / CLAIM_FILE
+        while True:
+            lock = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(lock)
+                raise OutputError(
+                    f"{self.directory}: another process is running there; wait for it, or choose "
+                    "another directory with --out"
+                ) from None
+            except OSError:
+                pass  # Some network file systems cannot lock; then it is up to the user.
+            with contextlib.suppress(FileNotFoundError):
+                if file.stat().st_ino == os.fstat(lock).st_ino:
+                    self._lock = lock
+                    return
+            # Whoever had it removed it between the two calls.
+            os.close(lock)
+
+    def _remove_leftovers(self) -> None:
+        for name in _LEFTOVERS - {CLAIM_FILE}:
+            leftover = self.directory / name
+            if leftover.is_dir():
+                shutil.rmtree(leftover)
+            else:
+                leftover.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def adding(self) -> Iterator[Path]:
+        """A temporary directory whose files appear in the claimed one when the block ends well.
+
+        Files of the same names are replaced; there are some only if an earlier process was killed
+        while it did this.
+        """
+        with writing(self.directory), self._partial() as partial:
+            yield partial
+            self._move(partial)
+
+    @contextlib.contextmanager
+    def bringing_up_to_date(
+        self, grown: Callable[[Path, Path], bool] | None = None
+    ) -> Iterator[Path]:
+        """The same where files may be there from an earlier command.
+
+        If those that would be replaced differ from the new ones, they are moved to ``earlier-1``,
+        ``earlier-2`` … first.
+
+        Args:
+            grown: Whether the new files (second argument: their directory) hold all that those
+                there (first argument) do, so that nothing is lost. Default: whether the data are
+                the same.
+        """
+        with writing(self.directory), self._partial() as partial:
+            yield partial
+            new = {path.name for path in partial.iterdir()}
+            old = [name for name in sorted(new) if (self.directory / name).exists()]
+            if old and not (grown or _same_data)(self.directory, partial):
+                number = 1
+                while (self.directory / f"earlier-{number}").exists():
+                    number += 1
+                earlier = self.directory / f"earlier-{number}"
+                earlier.mkdir()
+                for name in old:
+                    (self.directory / name).rename(earlier / name)
+            self._move(partial)
+
+    @contextlib.contextmanager
+    def _partial(self) -> Iterator[Path]:
+        partial = self.directory / _PARTIAL
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir()
+        try:
+            yield partial
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+
+    def _move(self, partial: Path) -> None:
+        """Moves what is whole to its place, what says that all is there last."""
+        files = sorted(partial.iterdir(), key=lambda path: (path.name == _LAST, path.name))
+        for file in files:
+            _synchronise(file)
+        for file in files:
+            file.replace(self.directory / file.name)
+        if self._lock is not None:
+            directory = os.open(self.directory, os.O_RDONLY)
+            try:
+                with contextlib.suppress(OSError):
+                    os.fsync(directory)
+            finally:
+                os.close(directory)
+
+    def end(self) -> None:
+        """Lets others have the directory, whose work is complete; there is no way on from it."""
+        (self.directory / CHECKPOINT_FILE).unlink(missing_ok=True)
+        self.release()
+
+    def release(self) -> None:
+        """Lets others have the directory; removes it if it was made for nothing."""
+        if self._lock is None:
+            return
+        with contextlib.suppress(OSError):
+            self._remove_leftovers()
+        with contextlib.suppress(OSError):
+            (self.directory / CLAIM_FILE).unlink(missing_ok=True)
+        if self._created or self._goes_on == CHECKPOINT_FILE:
+            with contextlib.suppress(OSError):
+                self.directory.rmdir()  # Unless there is something in it.
+        os.close(self._lock)
+        self._lock = None
+
+    def __enter__(self) -> Claim:
+        """Releases the directory at the end of the block."""
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Lets others have the directory."""
+        self.release()
+
+
+def claim(out: Path | None, stem: str, parent: Path = Path("results")) -> Claim:
+    """Claims the directory for the results of a run.
+
+    Args:
+        out: Which. Default: the first of ``results/STEM-1``, ``results/STEM-2`` … that nothing and
+            nobody has.
+        stem: What it is called by default.
+        parent: Where it is by default.
+
+    Raises:
+        OutputError: If it cannot be had.
+    """
+    if out is not None:
+        return Claim(out)
+    number = 1
+    while True:
+        directory = parent / f"{stem}-{number}"
+        if not directory.exists() or (directory / CLAIM_FILE).exists():
+            with contextlib.suppress(FileExistsError):
+                try:
+                    return Claim(directory, must_be_new=True)
+                except OutputError:
+                    # Another process was faster, or is still there. Anything else is an error.
+                    if not directory.exists():
+                        raise
+        number += 1
+
+
+def _same_data(old: Path, new: Path) -> bool:
+    """Whether files hold the same as those of their names elsewhere, pictures apart."""
+    for file in new.iterdir():
+        there = old / file.name
+        if file.suffix in _PICTURES or not file.is_file():
+            continue
+        if not there.is_file() or there.read_bytes() != file.read_bytes():
+            return False
+    return True
