@@ -39,6 +39,11 @@ pub trait Machine: Clone {
     /// Why a job finds no place.
     type Refusal: std::fmt::Display;
 
+    /// Whether the number of free nodes is all that matters: a job finds a place exactly
+    /// where it asks for no more than are free, and any such place is as good as another.
+    /// Plans for such machines are much faster.
+    const COUNTS: bool = false;
+
     /// Nodes of the machine.
     fn size(&self) -> u32;
 
@@ -119,6 +124,8 @@ impl Pool {
 impl Machine for Pool {
     type Held = u32;
     type Refusal = Refusal;
+
+    const COUNTS: bool = true;
 
     fn size(&self) -> u32 {
         self.size

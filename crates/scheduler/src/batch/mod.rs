@@ -1,5 +1,6 @@
 //! Batch simulation: a job log on a machine under a policy.
 
+mod counted;
 mod grap;
 mod machine;
 mod metrics;
@@ -7,8 +8,10 @@ mod network;
 mod options;
 mod order;
 mod passes;
+mod queue;
 mod schedule;
 mod simulate;
+mod skyline;
 mod timeline;
 
 pub use grap::GrapMachine;

@@ -57,6 +57,11 @@ impl Default for Multifactor {
 }
 
 impl Order {
+    /// Whether the order of two waiting jobs may change as time passes.
+    pub(super) fn changes(&self) -> bool {
+        matches!(self, Self::Wfp | Self::Multifactor(_))
+    }
+
     /// Whether the parameters make sense.
     pub(super) fn check(&self) -> Result<(), String> {
         let Self::Multifactor(weights) = self else {

@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 
 use super::machine::Machine;
+use super::queue::Place;
 use super::schedule::Started;
 use super::simulate::{Simulation, Start};
+use super::timeline::Moment;
 use crate::Seconds;
 
 impl<M: Machine> Simulation<'_, M> {
@@ -15,8 +17,8 @@ impl<M: Machine> Simulation<'_, M> {
             if !active || self.users[index].is_empty() {
                 continue;
             }
-            for position in 0..self.queue.len() {
-                let task = self.queue[position];
+            let mut place = Place::default();
+            while let Some(task) = self.queue.after(&mut place) {
                 let job = self.tasks[task as usize];
                 if !self.users[index].contains(&job.user) || now + job.waiting > window.end {
                     continue;
@@ -35,14 +37,11 @@ impl<M: Machine> Simulation<'_, M> {
                     );
                 }
             }
-            let rows = &self.rows;
-            self.queue
-                .retain(|&task| rows[task as usize].start.is_none());
         }
     }
 
     /// Whether no window withholds anything now or later.
-    fn no_windows(&self, now: Seconds) -> bool {
+    pub(super) fn no_windows(&self, now: Seconds) -> bool {
         self.options.windows.iter().all(|window| window.end <= now)
     }
 
@@ -52,7 +51,7 @@ impl<M: Machine> Simulation<'_, M> {
         let how = Started::InOrder;
         if self.no_windows(now) {
             let mut state = self.state.clone();
-            for &task in &self.queue {
+            for task in self.queue.iter() {
                 let Ok(held) = state.place(&self.ask(task)) else {
                     break;
                 };
@@ -67,12 +66,12 @@ impl<M: Machine> Simulation<'_, M> {
             return starts;
         }
         let mut timeline = self.timeline(now);
-        for &task in &self.queue {
+        for task in self.queue.iter() {
             let duration = self.tasks[task as usize].waiting;
             let Some(held) = timeline.place_now(&self.ask(task), duration) else {
                 break;
             };
-            timeline.hold(now, duration, &held);
+            timeline.hold(Moment::of(now), duration, &held);
             starts.push(Start {
                 task,
                 held,
@@ -91,13 +90,12 @@ impl<M: Machine> Simulation<'_, M> {
             // Most passes end here: the head waits, and nothing behind it is small
             // enough for what is free.
             let free = self.state.free();
-            let behind = self.queue.get(1..).unwrap_or(&[]);
-            let fits = |&task: &u32| self.tasks[task as usize].nodes <= free;
+            let fits = |task: u32| self.tasks[task as usize].nodes <= free;
             let promised = self
                 .queue
                 .first()
-                .is_some_and(|&head| depth > 1 || self.rows[head as usize].promised.is_some());
-            if promised && !behind.iter().any(fits) {
+                .is_some_and(|head| depth > 1 || self.rows[head as usize].promised.is_some());
+            if promised && !self.queue.iter().skip(1).any(fits) {
                 return Vec::new();
             }
         }
@@ -105,7 +103,7 @@ impl<M: Machine> Simulation<'_, M> {
         let mut promised = Vec::new();
         let mut reserved = 0;
         let mut timeline = self.timeline(now);
-        for &task in &self.queue {
+        for task in self.queue.iter() {
             let free = timeline.now().free();
             if free == 0 && reserved > 0 {
                 break;
@@ -121,7 +119,7 @@ impl<M: Machine> Simulation<'_, M> {
                     continue;
                 };
                 timeline.hold(at, duration, &held);
-                if at == now {
+                if at == Moment::of(now) {
                     starts.push(Start {
                         task,
                         held,
@@ -130,12 +128,12 @@ impl<M: Machine> Simulation<'_, M> {
                     });
                 } else {
                     reserved += 1;
-                    promised.push((task, at));
+                    promised.push((task, at.second()));
                 }
             } else if ask.nodes <= free
                 && let Some(held) = timeline.place_now(&ask, duration)
             {
-                timeline.hold(now, duration, &held);
+                timeline.hold(Moment::of(now), duration, &held);
                 starts.push(Start {
                     task,
                     held,
@@ -154,7 +152,7 @@ impl<M: Machine> Simulation<'_, M> {
     /// Conservative backfill with kept reservations.
     pub(super) fn conservative(&mut self, now: Seconds) -> Vec<Start<M::Held>> {
         let mut kept = std::mem::take(&mut self.promises);
-        let mut held_at: HashMap<u32, (Seconds, M::Held)> = HashMap::new();
+        let mut held_at: HashMap<u32, (Moment, M::Held)> = HashMap::new();
         let mut broken = 0;
         let mut timeline = self.timeline(now);
         // Earlier promises first, so that those who hold the nearest keep it if
@@ -164,10 +162,16 @@ impl<M: Machine> Simulation<'_, M> {
         promised.sort_unstable();
         for (at, task) in promised {
             let (ask, duration) = (self.ask(task), self.tasks[task as usize].waiting);
-            // A pass at an interval may come after the promised time.
-            let at = at.max(now);
-            match timeline.place_at(at, &ask, duration) {
-                Some(held) => {
+            // A pass at an interval may come after the promised time. Who was promised this
+            // very second may have to wait for jobs that are due in it.
+            let begin = Moment::of(at.max(now));
+            let late = (at <= now).then_some(Moment::late_in(now));
+            let place = [begin].into_iter().chain(late).find_map(|at| {
+                let held = timeline.place_at(at, &ask, duration)?;
+                Some((at, held))
+            });
+            match place {
+                Some((at, held)) => {
                     timeline.hold(at, duration, &held);
                     held_at.insert(task, (at, held));
                 }
@@ -179,15 +183,15 @@ impl<M: Machine> Simulation<'_, M> {
         }
         let mut starts = Vec::new();
         let mut waiting = false;
-        for &task in &self.queue {
+        for task in self.queue.iter() {
             let (ask, duration) = (self.ask(task), self.tasks[task as usize].waiting);
             let mut found = held_at.remove(&task);
             let moves = found.is_none() || self.unexpected_end;
             if moves && let Some((at, held)) = found.take() {
-                if at == now {
+                if at == Moment::of(now) {
                     found = Some((at, held));
                 } else {
-                    timeline.extend_to(at + duration);
+                    timeline.extend_to(at.end_of(duration));
                     timeline.let_go(at, duration, &held);
                 }
             }
@@ -200,7 +204,7 @@ impl<M: Machine> Simulation<'_, M> {
             let Some((at, held)) = found else {
                 continue;
             };
-            if at == now {
+            if at == Moment::of(now) {
                 let how = if waiting {
                     Started::Backfilled
                 } else {
@@ -215,14 +219,16 @@ impl<M: Machine> Simulation<'_, M> {
                 kept.remove(&task);
             } else {
                 waiting = true;
-                kept.insert(task, at);
+                kept.insert(task, at.second());
             }
         }
         drop(timeline);
         for (&task, &at) in &kept {
             self.rows[task as usize].promised.get_or_insert(at);
         }
-        self.wake = kept.values().min().copied();
+        // Who waits for jobs that are due now is looked at again in a second: they may go on.
+        let soonest = kept.values().min();
+        self.wake = soonest.map(|&at| at.max(now + Seconds(1)));
         self.promises = kept;
         self.broken_promises += broken;
         starts

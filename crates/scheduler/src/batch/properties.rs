@@ -102,6 +102,8 @@ fn any_order() -> impl Strategy<Value = Order> {
     prop_oneof![
         Just(Order::Fcfs),
         Just(Order::ShortestFirst),
+        Just(Order::LongestFirst),
+        Just(Order::SmallestFirst),
         Just(Order::LargestFirst),
         Just(Order::Wfp),
         Just(Order::Multifactor(Multifactor::default())),
@@ -153,6 +155,87 @@ fn most_in_use(rows: &[&Row]) -> i64 {
         Some(*used)
     });
     sum.max().unwrap_or(0)
+}
+
+/// A pool of nodes that does not tell that counting is all: it is planned for like any
+/// other machine, by laying its future out in every pass.
+#[derive(Clone)]
+struct LaidOut(Pool);
+
+impl Machine for LaidOut {
+    type Held = u32;
+    type Refusal = <Pool as Machine>::Refusal;
+
+    fn size(&self) -> u32 {
+        self.0.size()
+    }
+    fn free(&self) -> u32 {
+        self.0.free()
+    }
+    fn place(&self, ask: &Ask) -> Result<u32, Self::Refusal> {
+        self.0.place(ask)
+    }
+    fn take(&mut self, held: &u32) {
+        self.0.take(held);
+    }
+    fn give_back(&mut self, held: &u32) {
+        self.0.give_back(held);
+    }
+    fn overlay(&mut self, other: &Self) {
+        self.0.overlay(&other.0);
+    }
+    fn withhold(&mut self, nodes: &Withheld, used: u32) {
+        self.0.withhold(nodes, used);
+    }
+    fn within(&self, nodes: &Withheld, used: u32) -> Self {
+        Self(self.0.within(nodes, used))
+    }
+    fn idle(&self) -> Self {
+        Self(self.0.idle())
+    }
+}
+
+/// Jobs that come faster than they can run, so that queues are long.
+fn crowd(nodes: u32) -> impl Strategy<Value = Vec<Line>> {
+    let line = (0i64..60, 1..=nodes, 0i64..25, 0i64..30);
+    prop::collection::vec(line, 1..70).prop_map(|mut lines| {
+        lines.sort_by_key(|line| line.0);
+        lines
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    /// Plans of machines that only count are found in other ways; their schedules are the
+    /// same, job by job, promise by promise.
+    #[test]
+    fn counting_changes_nothing(
+        lines in crowd(12),
+        policy in any_policy(),
+        order in any_order(),
+        window in any_window(12),
+        enforce_limits in any::<bool>(),
+        waiting in prop::sample::select(vec![Estimate::Requested, Estimate::Perfect, Estimate::Factor(2.5)]),
+        running in prop::sample::select(vec![Estimate::Requested, Estimate::Perfect, Estimate::Factor(1.5)]),
+        passes in prop::sample::select(vec![Passes::PerInstant, Passes::PerEvent, Passes::Every(Seconds(7))]),
+    ) {
+        prop_assume!((policy, passes) != (Policy::Conservative, Passes::PerEvent));
+        let options = Options {
+            policy,
+            order,
+            enforce_limits,
+            waiting_estimate: waiting,
+            running_estimate: running,
+            passes,
+            windows: window.into_iter().collect(),
+            ..Options::default()
+        };
+        let log = log_of(&lines);
+        let counted = run_on(&log, &Pool::new(12), &options);
+        let laid_out = run_on(&log, &LaidOut(Pool::new(12)), &options);
+        prop_assert_eq!(counted, laid_out);
+    }
 }
 
 proptest! {

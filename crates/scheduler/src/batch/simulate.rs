@@ -5,12 +5,14 @@ use std::ops::ControlFlow;
 
 use thiserror::Error;
 
+use super::counted::Counted;
 use super::machine::{Ask, Machine};
 use super::network::{AsLogged, Network, Seat};
 use super::options::{
     Arrival, Estimate, Larger, OptionError, Options, Passes, Policy, Share, Window,
 };
 use super::order::{Candidate, Multifactor, Order, Usage, priority};
+use super::queue::Queue;
 use super::schedule::{Fate, Groups, Row, Schedule, Started};
 use super::timeline::Timeline;
 use crate::Seconds;
@@ -50,9 +52,16 @@ pub(super) struct Task {
     pub(super) user: Label,
 }
 
+/// The end of a job before it is known.
+const NO_END: Seconds = Seconds(i64::MIN);
+
+/// The place of a task that does not run.
+const NOT_RUNNING: u32 = u32::MAX;
+
 /// Where a running job is.
 #[derive(Clone, Debug)]
-pub(super) struct Running<H> {
+struct Running<H> {
+    task: u32,
     held: H,
     /// Seconds that it still stands still at `since`.
     still: f64,
@@ -106,18 +115,23 @@ pub(super) struct Simulation<'a, M: Machine> {
     network: &'a mut dyn Network,
     /// How few groups of the machine hold a job.
     groups: Groups,
-    /// Jobs with new speeds; kept for its memory.
+    /// Jobs with new speeds, and waiting ones by priority; kept for their memory.
     changed: Vec<(u32, f64)>,
+    keyed: Vec<(f64, u32)>,
     pub(super) tasks: Vec<Task>,
     pub(super) rows: Vec<Row>,
     /// Tasks by arrival.
     pub(super) arrivals: Vec<u32>,
     pub(super) arrived: usize,
-    /// Waiting tasks; in order of arrival unless the order says otherwise.
-    pub(super) queue: Vec<u32>,
+    /// Waiting tasks.
+    pub(super) queue: Queue,
     /// The machine with its jobs, without windows.
     pub(super) state: M,
-    pub(super) running: HashMap<u32, Running<M::Held>>,
+    /// Running tasks, and the place of each of them among these; [`NOT_RUNNING`] of others.
+    running: Vec<Running<M::Held>>,
+    places: Vec<u32>,
+    /// What is known of the future of a machine that only counts.
+    pub(super) counted: Option<Counted>,
     pub(super) by_estimate: BTreeMap<(Seconds, u32), M::Held>,
     /// Ends to come: time, number of the start, task.
     pub(super) ends: BTreeMap<(Seconds, u64), u32>,
@@ -229,18 +243,22 @@ impl<'a, M: Machine> Simulation<'a, M> {
         let mut users: Vec<Label> = log.jobs.iter().map(|job| job.user).collect();
         users.sort_unstable();
         users.dedup();
+        let queue = Queue::new(&options.order, &tasks, &arrivals);
         Self {
             options,
             network,
             groups: Groups::new(idle.group_sizes()),
             changed: Vec::new(),
+            keyed: Vec::new(),
+            places: vec![NOT_RUNNING; tasks.len()],
             tasks,
             rows,
             arrivals,
             arrived: 0,
-            queue: Vec::new(),
+            queue,
             state: idle,
-            running: HashMap::new(),
+            running: Vec::new(),
+            counted: None,
             by_estimate: BTreeMap::new(),
             ends: BTreeMap::new(),
             starts: 0,
@@ -273,7 +291,7 @@ impl<'a, M: Machine> Simulation<'a, M> {
         let mut told = 0;
         let mut ended = 0u64;
         loop {
-            let next_end = self.ends.keys().next().map(|key| key.0);
+            let next_end = self.ends.first_key_value().map(|(key, _)| key.0);
             let next_arrival = self.arrivals.get(self.arrived);
             let next_arrival = next_arrival.map(|&task| self.tasks[task as usize].arrival);
             let next_edge = self.edges.get(self.edges_over).copied();
@@ -313,7 +331,10 @@ impl<'a, M: Machine> Simulation<'a, M> {
                 && !(single && any)
             {
                 self.arrived += 1;
-                self.queue.push(task);
+                self.queue.insert(task);
+                if let Some(counted) = &mut self.counted {
+                    counted.arrives(task, &self.tasks[task as usize], &self.queue);
+                }
                 any = true;
             }
             if let Passes::Every(interval) = self.options.passes {
@@ -340,7 +361,7 @@ impl<'a, M: Machine> Simulation<'a, M> {
                 }
             }
         }
-        for &task in &self.queue {
+        for task in self.queue.iter() {
             let reason = "it never found a place on the machine";
             self.rows[task as usize].fate = Fate::Refused(reason.to_owned());
         }
@@ -354,10 +375,19 @@ impl<'a, M: Machine> Simulation<'a, M> {
 
     /// A job ends.
     fn end(&mut self, task: u32, now: Seconds) {
-        let Some(job) = self.running.remove(&task) else {
+        let place = std::mem::replace(&mut self.places[task as usize], NOT_RUNNING);
+        if place == NOT_RUNNING {
             return;
-        };
+        }
+        let job = self.running.swap_remove(place as usize);
+        if let Some(moved) = self.running.get(place as usize) {
+            self.places[moved.task as usize] = place;
+        }
         self.by_estimate.remove(&(job.estimated, task));
+        if let Some(counted) = &mut self.counted {
+            let nodes = self.tasks[task as usize].nodes;
+            counted.ends(task, nodes, job.estimated, now);
+        }
         self.network.end(task, now);
         self.state.give_back(&job.held);
         self.unexpected_end |= now != job.estimated;
@@ -400,25 +430,29 @@ impl<'a, M: Machine> Simulation<'a, M> {
         row.groups = M::groups(&held).map(<[_]>::to_vec);
         row.spread = self.groups.spread(job.nodes, self.state.groups_of(&held));
         self.by_estimate.insert((estimated, task), held.clone());
-        let ends = (now, self.starts);
+        let number = self.starts;
         self.starts += 1;
-        self.ends.insert(ends, task);
-        self.running.insert(
+        self.queue.remove(task);
+        if let Some(counted) = &mut self.counted {
+            counted.starts(task, &job, estimated, now, &self.queue);
+        }
+        self.places[task as usize] = self.running.len() as u32;
+        self.running.push(Running {
             task,
-            Running {
-                held,
-                still,
-                left: job.work.0 as f64,
-                speed: 1.0,
-                since: now,
-                started: now,
-                ends,
-                estimated,
-                inside,
-            },
-        );
+            held,
+            still,
+            left: job.work.0 as f64,
+            speed: 1.0,
+            since: now,
+            started: now,
+            ends: (NO_END, number),
+            estimated,
+            inside,
+        });
         self.set_end(task);
-        self.promises.remove(&task);
+        if !self.promises.is_empty() {
+            self.promises.remove(&task);
+        }
         if let Order::Multifactor(Multifactor { half_life, .. }) = self.options.order {
             self.usage
                 .change(now, job.user, f64::from(job.nodes), half_life);
@@ -435,7 +469,8 @@ impl<'a, M: Machine> Simulation<'a, M> {
                 speed > 0.0 && speed.is_finite(),
                 "job {task} at speed {speed}"
             );
-            if let Some(job) = self.running.get_mut(&task) {
+            let place = self.places[task as usize] as usize;
+            if let Some(job) = self.running.get_mut(place) {
                 let passed = (now - job.since).0 as f64;
                 let worked = (passed - job.still).max(0.0);
                 job.still = (job.still - passed).max(0.0);
@@ -451,7 +486,8 @@ impl<'a, M: Machine> Simulation<'a, M> {
     /// Works out when a running job will end if its speed stays, and puts it among
     /// the ends at its old place within a second.
     fn set_end(&mut self, task: u32) {
-        let Some(job) = self.running.get_mut(&task) else {
+        let place = self.places[task as usize] as usize;
+        let Some(job) = self.running.get_mut(place) else {
             return;
         };
         // What rounding has left over is no work.
@@ -463,9 +499,13 @@ impl<'a, M: Machine> Simulation<'a, M> {
         if let Some(at) = killed_at {
             end = end.min(at);
         }
-        self.ends.remove(&job.ends);
-        job.ends.0 = end;
-        self.ends.insert(job.ends, task);
+        if job.ends.0 != end {
+            if job.ends.0 != NO_END {
+                self.ends.remove(&job.ends);
+            }
+            job.ends.0 = end;
+            self.ends.insert(job.ends, task);
+        }
         let row = &mut self.rows[task as usize];
         row.end = Some(end);
         row.fate = if killed { Fate::Killed } else { Fate::Finished };
@@ -491,7 +531,12 @@ impl<'a, M: Machine> Simulation<'a, M> {
     /// Looks at the queue and starts what can start.
     fn pass(&mut self, now: Seconds) {
         self.passes += 1;
-        if self.queue.is_empty() {
+        if let Order::Multifactor(weights) = &self.options.order
+            && !self.queue.is_empty()
+        {
+            self.usage.advance(now, weights.half_life);
+        }
+        if self.queue.is_empty() || (M::COUNTS && self.pass_counted(now)) {
             self.unexpected_end = false;
             return;
         }
@@ -507,44 +552,43 @@ impl<'a, M: Machine> Simulation<'a, M> {
     }
 
     pub(super) fn carry_out(&mut self, starts: Vec<Start<M::Held>>, now: Seconds) {
-        if starts.is_empty() {
-            return;
-        }
         for start in starts {
             self.start(start, now);
         }
-        let rows = &self.rows;
-        self.queue
-            .retain(|&task| rows[task as usize].start.is_none());
     }
 
-    /// Puts the queue into its order.
-    fn sort(&mut self, now: Seconds) {
-        let order = &self.options.order;
-        if *order == Order::Fcfs {
-            return;
-        }
-        if let Order::Multifactor(weights) = order {
-            self.usage.advance(now, weights.half_life);
-        }
+    /// Priority of a waiting job; higher comes first, then who arrived sooner.
+    pub(super) fn priority(&self, task: u32, now: Seconds) -> f64 {
+        let job = &self.tasks[task as usize];
+        let candidate = Candidate {
+            submit: job.arrival,
+            estimate: job.waiting,
+            nodes: job.nodes,
+            user: job.user,
+        };
         let size = self.state.size();
-        let mut keyed: Vec<(f64, u32)> = Vec::with_capacity(self.queue.len());
-        for &task in &self.queue {
-            let job = &self.tasks[task as usize];
-            let candidate = Candidate {
-                submit: job.arrival,
-                estimate: job.waiting,
-                nodes: job.nodes,
-                user: job.user,
-            };
-            keyed.push((priority(order, &candidate, now, size, &self.usage), task));
-        }
-        let arrival = |task: u32| (self.tasks[task as usize].arrival, task);
-        keyed.sort_unstable_by(|a, b| {
-            b.0.total_cmp(&a.0)
-                .then_with(|| arrival(a.1).cmp(&arrival(b.1)))
+        priority(&self.options.order, &candidate, now, size, &self.usage)
+    }
+
+    /// Puts the queue into its order, if that changes from pass to pass.
+    pub(super) fn sort(&mut self, now: Seconds) {
+        let Some(sorted) = self.queue.sorting() else {
+            return;
+        };
+        let mut tasks = std::mem::take(sorted);
+        let mut keyed = std::mem::take(&mut self.keyed);
+        keyed.extend(tasks.iter().map(|&task| (self.priority(task, now), task)));
+        // Ranks are those of arrival here. The order of the last pass is almost this one's,
+        // which a stable sort makes use of.
+        keyed.sort_by(|a, b| {
+            let ranks = || self.queue.rank(a.1).cmp(&self.queue.rank(b.1));
+            b.0.total_cmp(&a.0).then_with(ranks)
         });
-        self.queue.clear();
-        self.queue.extend(keyed.into_iter().map(|(_, task)| task));
+        tasks.clear();
+        tasks.extend(keyed.drain(..).map(|(_, task)| task));
+        self.keyed = keyed;
+        if let Some(sorted) = self.queue.sorting() {
+            *sorted = tasks;
+        }
     }
 }

@@ -539,3 +539,34 @@ fn an_overdue_job_is_expected_to_go_on_as_long_as_it_did() {
     let longer = [lines[0], lines[1], (30, 5, 21, 21)];
     assert_eq!(starts(&longer, 10, &options), [0, 100, 110]);
 }
+
+#[test]
+fn a_job_that_is_due_now_is_over_within_the_second() {
+    // A and B end at 10, one event after the other. Between them B is due in this very
+    // second, so that C, which wants all nodes, is promised 10, and D, of 1 s on A's
+    // nodes, would delay it.
+    let lines = [
+        (0, 5, 10, 10),
+        (0, 5, 10, 10),
+        (1, 10, 10, 10),
+        (2, 5, 1, 1),
+    ];
+    for policy in [
+        Policy::EASY,
+        Policy::Backfill { depth: 2 },
+        Policy::REPLANNED,
+    ] {
+        let options = Options {
+            passes: Passes::PerEvent,
+            ..with(policy)
+        };
+        let schedule = run_on(&log_of(&lines), &Pool::new(10), &options);
+        let begun: Vec<_> = schedule
+            .rows
+            .iter()
+            .map(|row| row.start.unwrap().0)
+            .collect();
+        assert_eq!(begun, [0, 0, 10, 20], "{policy:?}");
+        assert_eq!(schedule.rows[2].promised, Some(Seconds(10)), "{policy:?}");
+    }
+}

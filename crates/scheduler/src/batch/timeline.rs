@@ -8,17 +8,59 @@ use super::machine::{Ask, Machine};
 use super::options::Window;
 use crate::Seconds;
 
-/// From a point in time on, until the next step's.
+/// A point in time as plans know it: every second has two. At its beginning the
+/// machine is as it is when a pass looks at it; *late* in it, jobs that are due in that
+/// very second and have not ended yet are over. Who is planned for then waits, but
+/// nobody may take that place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Moment(pub(super) i64);
+
+impl Moment {
+    /// Later than everything.
+    pub const NEVER: Self = Self(i64::MAX);
+
+    /// The beginning of a second.
+    pub fn of(second: Seconds) -> Self {
+        Self(second.0.saturating_mul(2))
+    }
+
+    /// Late in a second.
+    pub fn late_in(second: Seconds) -> Self {
+        Self(second.0.saturating_mul(2).saturating_add(1))
+    }
+
+    /// When a job that was to end at `end` and still runs is expected to end: now, if
+    /// it is due just now, else after as long as it has outlived its estimate.
+    pub fn expected(end: Seconds, now: Seconds) -> Self {
+        if end == now {
+            Self::late_in(now)
+        } else {
+            Self::of(now + (now - end))
+        }
+    }
+
+    /// The second in which it lies.
+    pub fn second(self) -> Seconds {
+        Seconds(self.0.div_euclid(2))
+    }
+
+    /// When a job ends that begins now and runs for so long.
+    pub fn end_of(self, duration: Seconds) -> Self {
+        Self::of(self.second() + duration)
+    }
+}
+
+/// From a moment on, until the next step's.
 #[derive(Clone, Debug)]
 struct Step<M> {
-    at: Seconds,
+    at: Moment,
     state: M,
 }
 
 /// What happens beyond the last step that was laid out.
 #[derive(Clone, Debug)]
 struct Release<H> {
-    at: Seconds,
+    at: Moment,
     number: u64,
     held: Option<H>,
 }
@@ -77,7 +119,7 @@ where
             for at in [window.start, window.end] {
                 if at > now {
                     later.push(Reverse(Release {
-                        at,
+                        at: Moment::of(at),
                         number,
                         held: None,
                     }));
@@ -88,7 +130,7 @@ where
         }
         let mut running = running.peekable();
         while let Some((end, held)) = running.next_if(|(end, _)| *end <= now) {
-            let at = now + (now - end).max(Seconds(1));
+            let at = Moment::expected(end, now);
             let held = Some(held);
             later.push(Reverse(Release { at, number, held }));
             number += 1;
@@ -103,7 +145,7 @@ where
             number,
             grows,
         };
-        timeline.lay(now);
+        timeline.lay(Moment::of(now));
         timeline
     }
 
@@ -113,10 +155,11 @@ where
     }
 
     /// Adds the step at `at` from the base.
-    fn lay(&mut self, at: Seconds) {
+    fn lay(&mut self, at: Moment) {
         let mut state = self.base.clone();
+        let second = at.second();
         for (window, &used) in self.windows.iter().zip(self.used) {
-            if window.start <= at && at < window.end {
+            if window.start <= second && second < window.end {
                 state.withhold(&window.nodes, used);
             }
         }
@@ -125,12 +168,12 @@ where
 
     /// Lays out one more step; `false` if nothing happens after the last one.
     fn extend(&mut self) -> bool {
-        let of_jobs = self.running.peek().map(|(end, _)| *end);
+        let of_jobs = self.running.peek().map(|(end, _)| Moment::of(*end));
         let of_others = self.later.peek().map(|Reverse(release)| release.at);
         let Some(at) = of_jobs.into_iter().chain(of_others).min() else {
             return false;
         };
-        while self.running.peek().is_some_and(|(end, _)| *end <= at) {
+        while (self.running.peek()).is_some_and(|(end, _)| Moment::of(*end) <= at) {
             if let Some((_, held)) = self.running.next() {
                 self.base.give_back(&held);
             }
@@ -152,7 +195,7 @@ where
     }
 
     /// Lays out everything up to `until`.
-    pub fn extend_to(&mut self, until: Seconds) {
+    pub fn extend_to(&mut self, until: Moment) {
         while self.steps[self.steps.len() - 1].at < until && self.extend() {}
     }
 
@@ -180,7 +223,7 @@ where
         if state.place(ask).is_err() {
             return Err(from + 1);
         }
-        let end = self.steps[from].at + duration;
+        let end = self.steps[from].at.end_of(duration);
         let mut all = state.clone();
         let mut next = from + 1;
         while self.reach(next) && self.steps[next].at < end {
@@ -203,7 +246,7 @@ where
     }
 
     /// The earliest start and a place for the job; `None` if it never fits.
-    pub fn earliest(&mut self, ask: &Ask, duration: Seconds) -> Option<(Seconds, M::Held)> {
+    pub fn earliest(&mut self, ask: &Ask, duration: Seconds) -> Option<(Moment, M::Held)> {
         let mut from = 0;
         while self.reach(from) {
             match self.place_from(from, ask, duration) {
@@ -215,7 +258,7 @@ where
     }
 
     /// A place for the job at a time that was promised to it.
-    pub fn place_at(&mut self, at: Seconds, ask: &Ask, duration: Seconds) -> Option<M::Held> {
+    pub fn place_at(&mut self, at: Moment, ask: &Ask, duration: Seconds) -> Option<M::Held> {
         self.extend_to(at);
         if self.steps[self.steps.len() - 1].at < at {
             // Nothing happens any more; the last state lasts.
@@ -227,7 +270,7 @@ where
     }
 
     /// Makes `at` the beginning of a step, unless it lies beyond the last one.
-    fn split(&mut self, at: Seconds) {
+    fn split(&mut self, at: Moment) {
         let next = self.steps.partition_point(|step| step.at < at);
         let exists = self.steps.get(next).is_some_and(|step| step.at == at);
         let beyond = next == self.steps.len();
@@ -239,8 +282,8 @@ where
 
     /// Holds a place that was found from `start`, which begins a step, for
     /// `duration`.
-    pub fn hold(&mut self, start: Seconds, duration: Seconds, held: &M::Held) {
-        let end = start + duration;
+    pub fn hold(&mut self, start: Moment, duration: Seconds, held: &M::Held) {
+        let end = start.end_of(duration);
         self.split(end);
         let first = self.steps.partition_point(|step| step.at < start);
         let mut open = true;
@@ -265,8 +308,8 @@ where
     }
 
     /// Gives up a place held before. Its end must have been laid out.
-    pub fn let_go(&mut self, start: Seconds, duration: Seconds, held: &M::Held) {
-        let end = start + duration;
+    pub fn let_go(&mut self, start: Moment, duration: Seconds, held: &M::Held) {
+        let end = start.end_of(duration);
         debug_assert!(self.steps[self.steps.len() - 1].at >= end);
         for step in &mut self.steps {
             if step.at >= start && step.at < end {
