@@ -62,6 +62,9 @@ HEADINGS = {
     "CrayXcLinks": "Link classes",
     "Links": "Link classes",
     "NamedLink": "Link classes of a wiring file",
+    "TimeBorder": "Part of a trace: by time",
+    "RegionBorder": "Part of a trace: by function",
+    "MarkerBorder": "Part of a trace: by marker",
 }
 
 LINKS_TEXT = """\
@@ -108,6 +111,13 @@ def scenario_page(root: Path) -> str:
         "the job ends when all are done.",
         motifs,
         "Motif",
+    )
+    page.definition("TimeBorder", "####", "`start` or `end` of a trace: `{ time = … }`")
+    page.definition(
+        "RegionBorder", "####", "`start` or `end` of a trace: `{ region = …, iteration = … }`"
+    )
+    page.definition(
+        "MarkerBorder", "####", "`start` or `end` of a trace: `{ marker = …, iteration = … }`"
     )
     page.choice(
         "### Applications",

@@ -234,15 +234,14 @@ def trace_summary(path: str, records: int = 0) -> dict[str, Any]:
         InternalError: If the engine has a defect.
     """
 
-def replay_facts(
-    path: str, ranks: int | None = None, repeat_rank: str | None = None
-) -> dict[str, Any]:
+def replay_facts(path: str, options: str = "{}") -> dict[str, Any]:
     """Checks that a trace can be replayed and tells what a replay does.
 
     Args:
         path: As for `trace_summary`.
-        ranks: Number of ranks that the trace must have, or for which one rank's is repeated.
-        repeat_rank: ``offset`` or ``xor``, to let one rank's trace stand for all.
+        options: JSON: ``ranks`` that the trace must have, or for which one rank's is repeated;
+            ``repeat_rank`` (``offset`` or ``xor``), to let one rank's trace stand for all;
+            ``start`` and ``end`` of the part that is replayed, as in a normalised scenario.
 
     Returns:
         ``file``, ``format``, ``ranks``, and ``facts``, a list of names and values.

@@ -304,6 +304,63 @@ class Matrix(MotifBase):
         }
 
 
+class TimeBorder(Table):
+    """A moment of a trace."""
+
+    time: Delay
+    """Time since the trace's start: calls that begin from then on (`start`), or before (`end`)."""
+
+    def normalised(self) -> dict[str, Any]:
+        """The engine's form of the border."""
+        return {"time-ps": int(self.time)}
+
+
+class RegionBorder(Table):
+    """Where a rank enters a function (`start`) or leaves it (`end`)."""
+
+    region: Annotated[str, Field(min_length=1)]
+    """The function: a region of the program that the trace knows, or a function of MPI such as
+    `MPI_Allreduce`."""
+    iteration: Annotated[int, Field(ge=1, le=2**63 - 1)] | None = None
+    """Which time that each rank is in it. Default: the first as `start`, the last as `end`."""
+
+    def normalised(self) -> dict[str, Any]:
+        """The engine's form of the border."""
+        return {"region": {"name": self.region, "iteration": self.iteration}}
+
+
+class MarkerBorder(Table):
+    """A marker of an OTF2 archive."""
+
+    marker: Annotated[str, Field(min_length=1)]
+    """Its text or kind."""
+    iteration: Annotated[int, Field(ge=1, le=2**63 - 1)] | None = None
+    """Which marker of that name. Default: the first as `start`, the last as `end`."""
+
+    def normalised(self) -> dict[str, Any]:
+        """The engine's form of the border."""
+        return {"marker": {"name": self.marker, "iteration": self.iteration}}
+
+
+def _has(key: str) -> Callable[[Any], bool]:
+    return lambda value: key in value if isinstance(value, dict) else hasattr(value, key)
+
+
+#: Where a region of interest of a trace starts or ends.
+Border = Annotated[
+    Annotated[TimeBorder, Tag(tag("a table with `time`"))]
+    | Annotated[RegionBorder, Tag(tag("one with `region`"))]
+    | Annotated[MarkerBorder, Tag(tag("one with `marker`"))],
+    by_form(
+        {
+            "a table with `time`": _has("time"),
+            "one with `region`": _has("region"),
+            "one with `marker`": _has("marker"),
+        }
+    ),
+]
+
+
 class Trace(Table):
     """Replays what a real application did.
 
@@ -325,6 +382,12 @@ class Trace(Table):
     """Lets the trace of one rank stand for all. A rank's peers are then as far from it as the
     recorded ones from the recorded rank (`offset`, around the ring of ranks), or differ from it in
     the same bits (`xor`, for a power of two of ranks)."""
+    start: Border | None = None
+    """Where the part of a trace of MPI starts that is replayed: `{ time = "10 ms" }`,
+    `{ region = "solve" }`, `{ region = "timestep", iteration = 11 }` or `{ marker = "warm" }`.
+    Default: the trace's start."""
+    end: Border | None = None
+    """Where it ends, as for `start`. Default: the trace's end."""
 
     @model_validator(mode="after")
     def _one_compute(self) -> Trace:
@@ -341,6 +404,8 @@ class Trace(Table):
                 "compute_scale": self.compute_scale,
                 "gap_ps": None if self.gap is None else int(self.gap),
                 "repeat_rank": self.repeat_rank,
+                "start": None if self.start is None else self.start.normalised(),
+                "end": None if self.end is None else self.end.normalised(),
             },
             "iterations": 1,
             "compute_ps": 0,

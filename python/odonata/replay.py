@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,6 +48,8 @@ def check_trace(
     *,
     ranks: int | None = None,
     repeat_rank: Literal["offset", "xor"] | None = None,
+    start: dict[str, Any] | None = None,
+    end: dict[str, Any] | None = None,
 ) -> ReplayedTrace:
     """Reads a trace once and checks that it can be replayed.
 
@@ -56,14 +59,28 @@ def check_trace(
             one rank (.bin).
         ranks: Number of ranks that it must have, or for which one rank's is repeated.
         repeat_rank: Lets one rank's trace stand for all.
+        start: Where the part of a trace of MPI starts that is looked at, as a motif's ``start``
+            in a scenario, e.g. ``{"region": "timestep", "iteration": 11}``.
+        end: Where it ends.
 
     Raises:
-        TraceError: If it is of no known format, damaged, or its ranks contradict each other.
+        TraceError: If it is of no known format, damaged, its ranks contradict each other, or
+            start or end are not in it.
+        ScenarioError: If `start` or `end` are no borders.
         InternalError: If the engine has a defect.
     """
     from odonata import _engine
+    from odonata.load import Trace
 
-    found = _ask(_engine.replay_facts, os.fspath(file), ranks, repeat_rank)
+    values: dict[str, Any] = {"file": os.fspath(file), "start": start, "end": end}
+    kind = Trace(**values).normalised(Path())["kind"]
+    options = {
+        "ranks": ranks,
+        "repeat_rank": repeat_rank,
+        "start": kind["start"],
+        "end": kind["end"],
+    }
+    found = _ask(_engine.replay_facts, os.fspath(file), json.dumps(options))
     facts = [(name, value) for name, value in found["facts"]]
     return ReplayedTrace(Path(file), found["format"], found["ranks"], facts)
 
@@ -125,6 +142,8 @@ def replay_scenario(
     gap: str | None = None,
     ranks_per_node: int = 1,
     repeat_rank: Literal["offset", "xor"] | None = None,
+    start: dict[str, Any] | None = None,
+    end: dict[str, Any] | None = None,
 ) -> Scenario:
     """A scenario with a job per trace.
 
@@ -136,6 +155,8 @@ def replay_scenario(
         gap: Replaces every time between two calls, e.g. ``"1 us"``.
         ranks_per_node: Ranks on each node.
         repeat_rank: How one rank's trace stands for all.
+        start: Where the part of each trace starts that is replayed, as for `check_trace`.
+        end: Where it ends.
 
     Raises:
         ScenarioError: If the scenario cannot be.
@@ -159,6 +180,10 @@ def replay_scenario(
             motif["gap"] = gap
         if repeat_rank is not None:
             motif["repeat_rank"] = repeat_rank
+        if start is not None:
+            motif["start"] = start
+        if end is not None:
+            motif["end"] = end
         job: dict[str, Any] = {
             "name": name if names[name] == 1 else f"{name}-{names[name]}",
             "ranks": trace.ranks,

@@ -129,11 +129,36 @@ def test_what_does_not_fit_is_refused(
         ("--ranks", "4"),
         ("--workload", "x"),
         ("--repeat-rank", "xor"),
+        # A schedule has no borders; others are none.
+        ("--start", "time=1us"),
+        ("--start", "solve"),
+        ("--end", "time="),
+        ("--end", "region=solve,iteration=0"),
+        ("--end", "time=5"),
     ):
         assert command(str(schedule), *wrong) == ExitCode.USAGE
     schedule.write_text(SCHEDULE.replace("to 2 tag 6", "to 2 tag 7"))
     with pytest.raises(TraceError, match="would not come to an end"):
         check_trace(schedule.rename(tmp_path / "b.goal"))
+
+
+def test_regions_of_interest_are_replayed(capsys: pytest.CaptureFixture[str]) -> None:
+    file = Path(__file__).parents[3] / "shared/data/otf2-10ranks/traces.otf2"
+    if not file.exists():
+        pytest.skip("../shared/data/otf2-10ranks is not here")
+    whole = dict(check_trace(file).facts)
+    sums = {"region": "MPI_Allreduce", "iteration": 2}
+    part = dict(check_trace(file, start=sums, end={"region": "MPI_Allreduce"}).facts)
+    assert 0 < int(part["records"]) < int(whole["records"])
+    assert part["ranks"] == whole["ranks"]
+    with pytest.raises(TraceError, match="no rank calls a function"):
+        check_trace(file, start={"region": "solve"})
+    with pytest.raises(ScenarioError, match="one with `marker`"):
+        check_trace(file, start={"function": "MPI_Allreduce"})
+    border = ("--start", "region=MPI_Allreduce,iteration=2", "--end", "region=MPI_Allreduce")
+    assert command(str(file), *border, "--check", "--json") == ExitCode.OK
+    (found,) = json.loads(capsys.readouterr().out)["traces"]
+    assert found["facts"] == part
 
 
 @pytest.mark.parametrize(("nodes", "p"), [(1, 1), (6, 1), (7, 2), (72, 2), (73, 3), (1056, 4)])

@@ -23,7 +23,7 @@ use odonata_units::{Bandwidth, Bytes, GroupId, JobId, NodeId, Picoseconds, RankI
 
 use crate::collectives;
 use crate::error::SpecError;
-use crate::spec::{self, Load, Motif, MotifKind, Offered, RepeatRank, Traffic};
+use crate::spec::{self, Load, Motif, MotifKind, Offered, RepeatRank, TraceBorder, Traffic};
 
 /// Parameters of every application by default, by its name: a
 /// [`MotifKind::Application`] each.
@@ -116,6 +116,8 @@ pub(crate) fn read_recording(
             compute_scale,
             gap_ps,
             repeat_rank,
+            start,
+            end,
         } => {
             let options = replay::Options {
                 compute: match gap_ps {
@@ -125,12 +127,31 @@ pub(crate) fn read_recording(
                 repeat_rank: repeat_rank.map(partners),
                 ranks,
                 algorithms: algorithms.clone(),
+                region: region(start.clone(), end.clone()),
             };
             let trace = Trace::open(file, options)
                 .map_err(|error| SpecError::new(format!("{path}.file"), error.to_string()))?;
             Ok(Some(Recording::Trace(Arc::new(trace))))
         }
         _ => Ok(None),
+    }
+}
+
+pub(crate) fn region(start: Option<TraceBorder>, end: Option<TraceBorder>) -> replay::Region {
+    let border = |border| match border {
+        TraceBorder::TimePs(time) => replay::Border::Time(Picoseconds(time)),
+        TraceBorder::Region { name, iteration } => replay::Border::Function {
+            name,
+            number: iteration,
+        },
+        TraceBorder::Marker { name, iteration } => replay::Border::Marker {
+            name,
+            number: iteration,
+        },
+    };
+    replay::Region {
+        start: start.map(border),
+        end: end.map(border),
     }
 }
 

@@ -9,8 +9,8 @@ use odonata_traces::{Summary, TraceError};
 use serde_json::{Value, json};
 
 use crate::error::{Error, SpecError};
-use crate::load::partners;
-use crate::spec::RepeatRank;
+use crate::load::{partners, region};
+use crate::spec::ReplayOptions;
 
 /// All files that a trace consists of, itself first; only itself if it cannot be read.
 #[must_use]
@@ -34,14 +34,11 @@ fn refused(error: &TraceError) -> Error {
 ///
 /// # Errors
 /// If the file is of no known format, damaged, or its ranks contradict each other.
-pub fn replay_facts(
-    path: &Path,
-    ranks: Option<u32>,
-    repeat_rank: Option<RepeatRank>,
-) -> Result<Value, Error> {
+pub fn replay_facts(path: &Path, options: ReplayOptions) -> Result<Value, Error> {
     let options = Options {
-        ranks,
-        repeat_rank: repeat_rank.map(partners),
+        ranks: options.ranks,
+        repeat_rank: options.repeat_rank.map(partners),
+        region: region(options.start, options.end),
         ..Options::default()
     };
     let trace = Trace::open(path, options).map_err(|error| refused(&error))?;

@@ -254,23 +254,15 @@ mod _engine {
 
     /// Checks that a trace can be replayed and tells what a replay does.
     #[pyfunction]
-    #[pyo3(signature = (path, ranks=None, repeat_rank=None))]
+    #[pyo3(signature = (path, options="{}"))]
     fn replay_facts<'py>(
         py: Python<'py>,
         path: PathBuf,
-        ranks: Option<u32>,
-        repeat_rank: Option<&str>,
+        options: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let repeat_rank = match repeat_rank {
-            None => None,
-            Some("offset") => Some(odonata::spec::RepeatRank::Offset),
-            Some("xor") => Some(odonata::spec::RepeatRank::Xor),
-            Some(other) => {
-                let message = format!("repeat_rank is \"{other}\"; allowed: offset, xor");
-                return Err(PyValueError::new_err(message));
-            }
-        };
-        let facts = computing(py, |_| odonata::replay_facts(&path, ranks, repeat_rank))?;
+        let options: odonata::spec::ReplayOptions = serde_json::from_str(options)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let facts = computing(py, |_| odonata::replay_facts(&path, options.clone()))?;
         to_python(py, &facts)
     }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use odonata_units::RankId;
 
-use crate::dumpi::{self, Call, DumpiJob, DumpiReader, MetaFile, Trailer};
+use crate::dumpi::{self, Call, DumpiJob, DumpiReader, MetaFile, SentBytes, Trailer};
 use crate::error::{Position, TraceError};
 use crate::goal::{Action, GoalBinaryReader, GoalTextReader, RankSchedule};
 use crate::htsim::{ConnectionReader, Statement};
@@ -99,7 +99,9 @@ impl Format {
 pub struct KindCount {
     /// Records.
     pub records: u64,
-    /// Bytes of the messages that these records send; 0 for other kinds.
+    /// Bytes of the messages and one-sided writes that these records begin; 0 for
+    /// other kinds. Collectives are not counted: what they send depends on their
+    /// algorithm.
     pub bytes_sent: u64,
 }
 
@@ -138,6 +140,7 @@ impl Summary {
                 samples: Vec::new(),
             },
             samples,
+            unknown_sizes: 0,
         };
         match format {
             Format::DumpiRank => count.dumpi_rank(path)?,
@@ -155,6 +158,8 @@ impl Summary {
 struct Counter {
     summary: Summary,
     samples: usize,
+    /// Calls that send what has no known size.
+    unknown_sizes: u64,
 }
 
 impl Counter {
@@ -176,8 +181,12 @@ impl Counter {
         }
     }
 
-    fn call(&mut self, call: &Call, trailer: &Trailer) {
-        self.add(call.function.name(), bytes_sent(call, trailer), || {
+    fn call(&mut self, call: &Call, trailer: &Trailer, sent: &mut SentBytes) {
+        let bytes = sent.of(call).unwrap_or_else(|| {
+            self.unknown_sizes += 1;
+            0
+        });
+        self.add(call.function.name(), bytes, || {
             let mut text = Vec::new();
             // Writing into memory does not fail.
             let _ = dumpi::text::write_call(call, trailer, &mut text);
@@ -195,10 +204,23 @@ impl Counter {
     fn dumpi_rank(&mut self, path: &Path) -> Result<(), TraceError> {
         let mut reader = DumpiReader::open(path)?;
         self.dumpi_header(&reader.header().clone());
+        let mut sent = SentBytes::new(&reader.trailer().datatype_sizes);
         while let Some(call) = reader.next_call()? {
-            self.call(&call, reader.trailer());
+            self.call(&call, reader.trailer(), &mut sent);
         }
+        self.unknown_sizes();
         Ok(())
+    }
+
+    /// Says how many calls send what has no known size.
+    fn unknown_sizes(&mut self) {
+        if self.unknown_sizes > 0 {
+            let calls = self.unknown_sizes;
+            self.fact(
+                "not counted",
+                format!("bytes of {calls} calls whose datatype has no known size"),
+            );
+        }
     }
 
     fn dumpi_job(&mut self, path: &Path) -> Result<(), TraceError> {
@@ -211,10 +233,12 @@ impl Counter {
             if rank.0 == 0 {
                 self.dumpi_header(&reader.header().clone());
             }
+            let mut sent = SentBytes::new(&reader.trailer().datatype_sizes);
             while let Some(call) = reader.next_call()? {
-                self.call(&call, reader.trailer());
+                self.call(&call, reader.trailer(), &mut sent);
             }
         }
+        self.unknown_sizes();
         Ok(())
     }
 
@@ -264,6 +288,10 @@ impl Counter {
         let clock = definitions.clock();
         let seconds = clock.length as f64 / clock.ticks_per_second as f64;
         self.fact("duration", format!("{seconds:.6} s"));
+        let markers = archive.markers()?;
+        if !markers.is_empty() {
+            self.fact("markers", markers.len());
+        }
         for (location, of) in definitions.locations() {
             if of.events == 0 {
                 continue;
@@ -308,22 +336,6 @@ impl Counter {
     }
 }
 
-/// Bytes of the message that a call sends to a peer; 0 if it sends none or the
-/// size of its datatype is not known.
-fn bytes_sent(call: &Call, trailer: &Trailer) -> u64 {
-    let int = |names: [&str; 2]| names.iter().find_map(|name| call.int(name));
-    let size = || {
-        let datatype = usize::try_from(int(["sendtype", "datatype"])?).ok()?;
-        let size = u64::try_from(*trailer.datatype_sizes.get(datatype)?).ok()?;
-        let count = u64::try_from(int(["sendcount", "count"])?).ok()?;
-        count.checked_mul(size)
-    };
-    match call.int("dest") {
-        Some(0..) => size().unwrap_or(0),
-        _ => 0,
-    }
-}
-
 fn otf2_kind(event: &Event, definitions: &crate::otf2::Definitions) -> (String, u64) {
     let kind = match &event.kind {
         EventKind::Enter(region) => {
@@ -339,6 +351,9 @@ fn otf2_kind(event: &Event, definitions: &crate::otf2::Definitions) -> (String, 
         EventKind::IrecvRequest(_) => "receive posted",
         EventKind::IsendComplete(_) => "send completed",
         EventKind::CollectiveBegin => "(collective begins)",
+        EventKind::MeasurementOn => "(recording on)",
+        EventKind::MeasurementOff => "(recording off)",
+        EventKind::BufferFlush(_) => "(buffer written)",
         EventKind::CollectiveComplete { operation, .. } => {
             return (format!("{operation:?} (non-blocking)"), 0);
         }

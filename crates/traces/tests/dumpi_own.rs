@@ -247,6 +247,45 @@ MPI_Sendrecv returning at walltime 13.000000000, cputime 0.000000000 seconds in 
     assert_eq!(String::from_utf8(text).unwrap(), expected);
 }
 
+#[test]
+fn text_of_empty_lists_and_of_rows() {
+    // What dumpi2ascii prints of calls without requests, types and ranges.
+    let lines = |call: &Call| {
+        let mut text = Vec::new();
+        text::write_call(call, &trailer(), &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let (_, rest) = text.split_once('\n').unwrap();
+        let end = rest.rfind("MPI_").unwrap();
+        rest[..end].to_owned()
+    };
+    let none = Value::Ints(Vec::new());
+    let statuses = Value::Statuses(Vec::new());
+    let waitall = vec![Value::Int(0), none.clone(), statuses.clone()];
+    assert_eq!(
+        lines(&Call::with_values(Function::Waitall, waitall)),
+        "int count=0\nMPI_Request requests[0]=<IGNORED>\nMPI_Status statuses[0]=<IGNORED>\n"
+    );
+    let io = vec![Value::Int(0), none, Value::Int(1), statuses];
+    assert!(
+        lines(&Call::with_values(Function::Io_Testall, io))
+            .contains("MPIO_Request requests[0]=<IGNORED>\n")
+    );
+    let group = |rows: Vec<Vec<i32>>| {
+        let values = vec![
+            Value::Handle(3),
+            Value::Int(rows.len() as i32),
+            Value::IntRows(rows),
+            Value::Handle(4),
+        ];
+        lines(&Call::with_values(Function::Group_range_incl, values))
+    };
+    assert!(group(Vec::new()).contains("int ranges[0][3]=<IGNORED>\nMPI_Group newgroup=4"));
+    assert!(
+        group(vec![vec![0, 6, 2], vec![1, 1, 1]])
+            .contains("int ranges[2][3]=[[0, 6, 2]\n, [1, 1, 1]\n]MPI_Group newgroup=4")
+    );
+}
+
 fn waitall() -> Vec<u8> {
     let status = Status {
         bytes: 8,

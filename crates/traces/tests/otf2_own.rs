@@ -1,11 +1,14 @@
 //! OTF2 archives put together by ourselves: all kinds of events that are read,
 //! both byte orders, several chunks, and what damaged files lead to.
 
+#[path = "shared/bytewise.rs"]
+mod bytewise;
 #[path = "shared/damage.rs"]
 mod damage;
 
 use std::io::Cursor;
 
+use bytewise::Bytewise;
 use damage::{attack, rounds, start};
 use odonata_traces::otf2::{
     Anchor, Collective, CommRef, Definitions, Event, EventKind, EventReader, LocalDefinitions,
@@ -15,72 +18,6 @@ use odonata_traces::{Position, TraceError};
 use odonata_units::Bytes;
 
 const CHUNK: usize = 256 * 1024;
-
-/// Writes what files of an archive consist of.
-#[derive(Clone, Default)]
-struct Bytewise {
-    bytes: Vec<u8>,
-    big_endian: bool,
-}
-
-impl Bytewise {
-    fn full(&mut self, value: u64) {
-        self.bytes.extend(match self.big_endian {
-            true => value.to_be_bytes(),
-            false => value.to_le_bytes(),
-        });
-    }
-
-    fn full32(&mut self, value: u32) {
-        self.bytes.extend(match self.big_endian {
-            true => value.to_be_bytes(),
-            false => value.to_le_bytes(),
-        });
-    }
-
-    /// A compressed integer.
-    fn short(&mut self, value: u64) {
-        let size = 8 - value.leading_zeros() as usize / 8;
-        self.bytes.push(size as u8);
-        match self.big_endian {
-            true => self.bytes.extend(&value.to_be_bytes()[8 - size..]),
-            false => self.bytes.extend(&value.to_le_bytes()[..size]),
-        }
-    }
-
-    /// "None", which is the largest number.
-    fn none(&mut self) {
-        self.bytes.push(0xff);
-    }
-
-    fn text(&mut self, text: &str) {
-        self.bytes.extend(text.as_bytes());
-        self.bytes.push(0);
-    }
-
-    fn header(&mut self) {
-        let order = if self.big_endian { 0x23 } else { 0x42 };
-        self.bytes.extend([3, order]);
-    }
-
-    /// A record with its length.
-    fn record(&mut self, kind: u8, fill: impl FnOnce(&mut Bytewise)) {
-        let mut inner = Bytewise {
-            big_endian: self.big_endian,
-            ..Bytewise::default()
-        };
-        fill(&mut inner);
-        self.bytes.push(kind);
-        match u8::try_from(inner.bytes.len()) {
-            Ok(length) if length < 0xff => self.bytes.push(length),
-            _ => {
-                self.bytes.push(0xff);
-                self.full(inner.bytes.len() as u64);
-            }
-        }
-        self.bytes.extend(inner.bytes);
-    }
-}
 
 #[derive(Clone)]
 struct Files {
@@ -251,7 +188,7 @@ fn collective(out: &mut Bytewise, operation: u8, root: Option<u64>) {
 fn one_of_each(out: &mut Bytewise) {
     out.header();
     out.full(1);
-    out.full(25);
+    out.full(28);
     timestamp(out, 1_000);
     out.bytes.extend([12, 0]);
     // Attributes of the next event, which are passed over.
@@ -305,6 +242,10 @@ fn one_of_each(out: &mut Bytewise) {
     out.record(31, |out| out.bytes.extend([1, 2, 3]));
     out.bytes.extend([28, 1, 1]);
     out.record(250, |out| out.bytes.extend([0; 400]));
+    // Recording pauses and goes on; the buffer is written until 1,500 local ticks.
+    out.record(11, |out| out.bytes.push(2));
+    out.record(11, |out| out.bytes.push(1));
+    out.record(10, |out| out.full(1_500));
     timestamp(out, 2_000);
     out.bytes.extend([13, 0]);
     out.bytes.push(2);
@@ -386,16 +327,19 @@ fn every_kind_of_event_is_read() {
         EventKind::Other(31),
         EventKind::Other(28),
         EventKind::Other(250),
+        EventKind::MeasurementOff,
+        EventKind::MeasurementOn,
+        EventKind::BufferFlush(1_550),
         EventKind::Leave(RegionRef(9)),
     ];
     for big_endian in [false, true] {
-        let events = read(&files(big_endian, 25, one_of_each)).unwrap();
+        let events = read(&files(big_endian, 28, one_of_each)).unwrap();
         let kinds: Vec<_> = events.iter().map(|event| event.kind).collect();
         assert_eq!(kinds, expected);
         // The clock deviates by 0 at 1,000 and by 100 at 2,000.
         assert_eq!(events[0].time, 1_000);
         assert_eq!(events[1].time, 1_550);
-        assert_eq!(events[24].time, 2_100);
+        assert_eq!(events[27].time, 2_100);
     }
 }
 
@@ -438,7 +382,7 @@ type Case<'a> = (&'a str, &'a str, &'a dyn Fn(&mut Files));
 
 #[test]
 fn errors_say_where_and_why() {
-    let good = files(false, 25, one_of_each);
+    let good = files(false, 28, one_of_each);
     let changed = |change: &dyn Fn(&mut Files)| {
         let mut files = good.clone();
         change(&mut files);
@@ -477,8 +421,8 @@ fn errors_say_where_and_why() {
         }),
         (
             "0.evt",
-            "behind event 25, but its header says 26",
-            &|files| files.events[10] = 26,
+            "behind event 28, but its header says 29",
+            &|files| files.events[10] = 29,
         ),
         ("0.evt", "7 is the kind of no event", &|files| {
             // The first event becomes one whose kind is not in use.
@@ -502,7 +446,7 @@ fn errors_say_where_and_why() {
     assert!(
         place(&fewer)
             .2
-            .contains("25 events, but the location's definition says 24")
+            .contains("28 events, but the location's definition says 24")
     );
     // A rank that the communicator does not have.
     let mut files = files(false, 1, |out| {
@@ -530,7 +474,7 @@ fn errors_say_where_and_why() {
 
 #[test]
 fn every_truncation_is_an_error() {
-    let good = files(false, 25, one_of_each);
+    let good = files(false, 28, one_of_each);
     let lists: [fn(&mut Files) -> &mut Vec<u8>; 4] = [
         |files| &mut files.anchor,
         |files| &mut files.definitions,
@@ -549,7 +493,7 @@ fn every_truncation_is_an_error() {
 
 #[test]
 fn damaged_archives_are_refused_or_read() {
-    let good = files(false, 25, one_of_each);
+    let good = files(false, 28, one_of_each);
     let parts = |files: &Files| {
         let Files {
             anchor,

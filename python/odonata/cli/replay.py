@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -71,6 +71,19 @@ if TYPE_CHECKING:
     help="With --repeat-rank: number of ranks.  [default: as the trace says]",
 )
 @click.option(
+    "--start",
+    metavar="BORDER",
+    help="Replay traces of MPI from here on: time=10ms (after the trace's start), region=NAME "
+    "(where a rank first enters a function, of the program or of MPI), "
+    "region=NAME,iteration=11 (the 11th time), marker=NAME (OTF2).",
+)
+@click.option(
+    "--end",
+    metavar="BORDER",
+    help="Replay them up to here: time=20ms, region=NAME (where a rank leaves the function for "
+    "the last time), region=NAME,iteration=20, marker=NAME.",
+)
+@click.option(
     "--workload",
     type=click.Path(path_type=Path),
     metavar="FILE",
@@ -103,6 +116,8 @@ def replay(
     ranks_per_node: int,
     repeat_rank: Literal["offset", "xor"] | None,
     ranks: int | None,
+    start: str | None,
+    end: str | None,
     workload: Path | None,
     allocation: Path | None,
     check: bool,
@@ -126,6 +141,9 @@ def replay(
         raise click.UsageError("name traces, or a workload of CODES with --workload")
     if ranks is not None and repeat_rank is None:
         raise click.UsageError("--ranks has a meaning with --repeat-rank only")
+    borders = {"start": _border("--start", start), "end": _border("--end", end)}
+    if workload is not None and (start is not None or end is not None):
+        raise click.UsageError("--start and --end are for traces, not for a workload of CODES")
 
     from odonata.replay import check_trace, codes_traces, replay_scenario
 
@@ -136,7 +154,9 @@ def replay(
         if workload is not None and allocation is not None:
             traces = codes_traces(workload, allocation)
         else:
-            traces = [check_trace(file, ranks=ranks, repeat_rank=repeat_rank) for file in files]
+            traces = [
+                check_trace(file, ranks=ranks, repeat_rank=repeat_rank, **borders) for file in files
+            ]
     if check:
         if as_json:
             print_json({"traces": [_as_json(trace) for trace in traces]})
@@ -150,6 +170,7 @@ def replay(
         gap=gap,
         ranks_per_node=ranks_per_node,
         repeat_rank=repeat_rank,
+        **borders,
     )
     if changes:
         scenario = scenario.with_set(changes)
@@ -171,6 +192,28 @@ def replay(
         print_json({"directory": str(directory), **result.summary_dict, "timing": result.timing})
     elif not quiet:
         print_summary(terminal(), result, directory)
+
+
+def _border(option: str, text: str | None) -> dict[str, Any] | None:
+    """Reads a border such as ``region=timestep,iteration=11``.
+
+    Raises:
+        click.BadParameter: If it is none.
+    """
+    if text is None:
+        return None
+    kind, equals, rest = text.partition("=")
+    allowed = "time=DURATION, region=NAME or marker=NAME, the latter two with ,iteration=N"
+    if not equals or kind not in ("time", "region", "marker") or not rest:
+        raise click.BadParameter(f"{text!r} is no border; allowed: {allowed}", param_hint=option)
+    # Names of functions may have commas of their own.
+    name, separator, number = rest.rpartition(",iteration=")
+    if kind == "time" or not separator:
+        return {kind: rest}
+    if not number.isdecimal() or int(number) < 1:
+        message = f"iteration {number!r} in {text!r}; allowed: a whole number from 1"
+        raise click.BadParameter(message, param_hint=option)
+    return {kind: name, "iteration": int(number)}
 
 
 def _as_json(trace: ReplayedTrace) -> dict[str, object]:

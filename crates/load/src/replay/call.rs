@@ -307,6 +307,8 @@ pub(crate) enum Call {
     CompleteTransfers(Option<u32>),
     /// What cannot be replayed and does not stop the rest; counted by name.
     NotReplayed(&'static str),
+    /// The record is a time in which the trace does not tell what the rank did.
+    Unrecorded,
 }
 
 /// Wall time of a call, picoseconds since any moment that is the same for all
@@ -326,6 +328,40 @@ pub(crate) struct Record {
     pub span: Option<Span>,
     /// Whether the time in it is that of the rank's own work.
     pub local: bool,
+}
+
+/// A moment in a rank's trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// As [`Record::at`].
+    pub at: u64,
+    /// As those of [`Span`], if recorded.
+    pub time: Option<i64>,
+}
+
+/// A function from its entry to its return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Visit {
+    pub entered: Place,
+    /// The trace's end, if it does not return before.
+    pub left: Place,
+}
+
+impl Place {
+    /// Behind everything.
+    pub const END: Self = Self {
+        at: u64::MAX,
+        time: None,
+    };
+}
+
+/// A moment that a trace has a name for; times as those of [`Span`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Marker {
+    /// What it goes by.
+    pub names: Vec<String>,
+    pub begins: i64,
+    pub ends: i64,
 }
 
 /// The trace of one rank, call by call.
@@ -364,6 +400,38 @@ pub(crate) trait Source: Send + Sync {
     /// # Errors
     /// If it cannot be read.
     fn calls(&self, rank: u32, outcomes: bool) -> Result<Box<dyn Calls + '_>, TraceError>;
+
+    /// When the trace starts, on the clock of its records.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    fn start(&self) -> Result<i64, TraceError>;
+
+    /// Calls `each` for every time that a rank is in a function, in order; functions
+    /// of MPI are some of them. Where it calls itself, only the outermost counts.
+    ///
+    /// # Errors
+    /// If the trace cannot be read.
+    fn visits(
+        &self,
+        rank: u32,
+        function: &str,
+        each: &mut dyn FnMut(Visit),
+    ) -> Result<(), TraceError>;
+
+    /// Names of functions that the trace knows, those of MPI apart, for messages.
+    ///
+    /// # Errors
+    /// If the trace cannot be read.
+    fn functions(&self) -> Result<Vec<String>, TraceError>;
+
+    /// The trace's markers, by time.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    fn markers(&self) -> Result<Vec<Marker>, TraceError> {
+        Ok(Vec::new())
+    }
 
     /// The members of the rank's communicators by slot where the trace says so
     /// outright, as those of OTF2 do; `None`: they follow from the calls.

@@ -39,6 +39,25 @@ pub(super) struct Gaps {
 }
 
 impl Gaps {
+    /// For a region in which a rank's own time counts from a moment on, `None`: from
+    /// its first record on.
+    pub fn from(opens: Option<i64>) -> Self {
+        Self {
+            left: opens,
+            ..Self::default()
+        }
+    }
+
+    /// Time behind the last record, up to the end of a region; 0 without one.
+    pub fn rest(&self, closes: Option<i64>) -> Picoseconds {
+        match (self.left, closes) {
+            (Some(left), Some(closes)) => {
+                Picoseconds(u64::try_from(closes.saturating_sub(left)).unwrap_or(0))
+            }
+            _ => Picoseconds::ZERO,
+        }
+    }
+
     /// Time before a record; 0 before the first one.
     pub fn before(&mut self, record: &Record) -> Picoseconds {
         let Some(span) = record.span else {
@@ -111,6 +130,20 @@ mod tests {
         };
         assert_eq!(gaps.before(&untimed), Picoseconds::ZERO);
         assert_eq!((gaps.negative(), gaps.untimed()), (1, 1));
+    }
+
+    #[test]
+    fn time_in_a_region_reaches_from_its_start_to_its_end() {
+        let record = |entered, left| Record {
+            at: 0,
+            span: Some(Span { entered, left }),
+            local: false,
+        };
+        let mut gaps = Gaps::from(Some(90));
+        assert_eq!(gaps.before(&record(100, 110)), Picoseconds(10));
+        assert_eq!(gaps.rest(Some(125)), Picoseconds(15));
+        assert_eq!(gaps.rest(Some(105)), Picoseconds::ZERO);
+        assert_eq!(gaps.rest(None), Picoseconds::ZERO);
     }
 
     #[test]

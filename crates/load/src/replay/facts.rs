@@ -36,6 +36,13 @@ pub struct TraceFacts {
     pub untimed: u64,
     /// Waits for requests that no recorded call has made; passed over.
     pub unknown_requests: u64,
+    /// Time in which the trace does not tell what ranks did, because recording was off
+    /// or the recorder at work; all ranks together. Not computing.
+    pub unrecorded: Picoseconds,
+    /// Sends and receives of the region of interest whose other end lies outside.
+    pub messages_left_out: u64,
+    /// Calls of collectives in the region of interest that not all members have there.
+    pub collectives_left_out: u64,
     /// Calls that are passed over, by name.
     pub not_replayed: BTreeMap<&'static str, u64>,
 }
@@ -68,7 +75,18 @@ impl TraceFacts {
             ("negative times between calls", self.negative_gaps),
             ("records without time", self.untimed),
             ("waits for unknown requests", self.unknown_requests),
+            (
+                "messages across the region's border, left out",
+                self.messages_left_out,
+            ),
+            (
+                "collectives across the region's border, left out",
+                self.collectives_left_out,
+            ),
         ];
+        if self.unrecorded > Picoseconds::ZERO {
+            line("not recorded, all ranks", self.unrecorded.to_string());
+        }
         for (name, count) in counts {
             if count > 0 {
                 line(name, count.to_string());

@@ -24,6 +24,7 @@ mod memberships;
 mod mpi;
 mod operations;
 mod otf2;
+mod region;
 mod requests;
 mod schedule;
 mod survey;
@@ -38,6 +39,7 @@ use odonata_units::{Picoseconds, RankId};
 pub use clock::Compute;
 pub use dumpi::Partners;
 pub use facts::TraceFacts;
+pub use region::{Border, Region};
 
 use self::dumpi::DumpiSource;
 use self::mpi::MpiTrace;
@@ -61,6 +63,8 @@ pub struct Options {
     /// Number of ranks: with `repeat_rank` that of the job; otherwise the trace must
     /// have as many.
     pub ranks: Option<u32>,
+    /// The part of a trace of MPI that is replayed.
+    pub region: Region,
 }
 
 /// A trace that can be replayed.
@@ -70,8 +74,8 @@ pub struct Trace {
 }
 
 enum Kind {
-    Mpi(MpiTrace),
-    Scheduled(Scheduled),
+    Mpi(Box<MpiTrace>),
+    Scheduled(Box<Scheduled>),
 }
 
 impl Trace {
@@ -97,11 +101,19 @@ impl Trace {
                 "compute time scaled by {scale}; allowed: 0 or more"
             )));
         }
+        let is_mpi = matches!(format, Format::DumpiJob | Format::DumpiRank | Format::Otf2);
+        if !options.region.is_whole() && !is_mpi {
+            return Err(fail(format!(
+                "is a {}; a start and an end can be chosen in traces of MPI (DUMPI, OTF2)",
+                format.name()
+            )));
+        }
         let (ranks, compute) = (options.ranks, options.compute);
+        let mpi = |source: Box<dyn call::Source>, options| {
+            MpiTrace::new(source, options).map(|trace| Kind::Mpi(Box::new(trace)))
+        };
         let kind = match format {
-            Format::DumpiJob => {
-                Kind::Mpi(MpiTrace::new(Box::new(DumpiSource::open(path)?), options)?)
-            }
+            Format::DumpiJob => mpi(Box::new(DumpiSource::open(path)?), options)?,
             Format::DumpiRank => {
                 let Some(partners) = options.repeat_rank else {
                     return Err(fail(
@@ -111,13 +123,17 @@ impl Trace {
                     ));
                 };
                 let source = DumpiSource::repeat(path, ranks, partners)?;
-                Kind::Mpi(MpiTrace::new(Box::new(source), options)?)
+                mpi(Box::new(source), options)?
             }
-            Format::Otf2 => Kind::Mpi(MpiTrace::new(Box::new(Otf2Source::open(path)?), options)?),
-            Format::GoalText => Kind::Scheduled(GoalFile::open(path, true, options.compute)?),
-            Format::GoalBinary => Kind::Scheduled(GoalFile::open(path, false, options.compute)?),
-            Format::Htsim => Kind::Scheduled(Flows::open(path, options.compute)?),
-            Format::Packets => Kind::Scheduled(Packets::open(path, options.compute)?),
+            Format::Otf2 => mpi(Box::new(Otf2Source::open(path)?), options)?,
+            Format::GoalText => {
+                Kind::Scheduled(Box::new(GoalFile::open(path, true, options.compute)?))
+            }
+            Format::GoalBinary => {
+                Kind::Scheduled(Box::new(GoalFile::open(path, false, options.compute)?))
+            }
+            Format::Htsim => Kind::Scheduled(Box::new(Flows::open(path, options.compute)?)),
+            Format::Packets => Kind::Scheduled(Box::new(Packets::open(path, options.compute)?)),
         };
         let trace = Self { format, kind };
         let longest = trace.facts().longest_compute;
@@ -167,6 +183,7 @@ pub fn files(path: &Path) -> Vec<PathBuf> {
         Ok(Format::Otf2) => {
             if let Ok(archive) = Archive::open(path) {
                 files.push(path.with_extension("def"));
+                files.extend(Some(path.with_extension("marker")).filter(|file| file.exists()));
                 let folder = path.with_extension("");
                 for location in archive.definitions().locations().keys() {
                     let of = ["evt", "def"].map(|end| folder.join(format!("{}.{end}", location.0)));

@@ -8,8 +8,9 @@ use super::call::Source;
 use super::facts::TraceFacts;
 use super::memberships::Communicators;
 use super::operations::Replay;
+use super::region::Cut;
 use super::requests::Effects;
-use super::survey::{Surveyed, survey};
+use super::survey::{Surveyed, survey, survey_region};
 use crate::interpreter::Interpreter;
 use crate::program::{ProgramError, RankProgram, Totals};
 
@@ -17,23 +18,33 @@ use crate::program::{ProgramError, RankProgram, Totals};
 pub(super) struct MpiTrace {
     source: Box<dyn Source>,
     communicators: Communicators,
+    /// The part that is replayed; `None`: all of it.
+    cut: Option<Cut>,
     facts: TraceFacts,
     options: Options,
 }
 
 impl MpiTrace {
-    /// Reads the trace once.
+    /// Reads the trace once; for a region of it three times more.
     ///
     /// # Errors
     /// If it is damaged or does not fit together.
     pub fn new(source: Box<dyn Source>, options: Options) -> Result<Self, TraceError> {
+        let whole = options.region.is_whole();
         let Surveyed {
-            facts,
+            mut facts,
             communicators,
-        } = survey(source.as_ref())?;
+        } = survey(source.as_ref(), whole)?;
+        let mut cut = None;
+        if !whole {
+            let found = Cut::new(source.as_ref(), &communicators, &options.region)?;
+            facts = survey_region(source.as_ref(), &found, &communicators)?;
+            cut = Some(found);
+        }
         Ok(Self {
             source,
             communicators,
+            cut,
             facts,
             options,
         })
@@ -44,8 +55,13 @@ impl MpiTrace {
     }
 
     pub fn start(&self, rank: RankId) -> Result<Box<dyn RankProgram + '_>, ProgramError> {
-        let effects = Effects::new(self.source.as_ref(), rank.0)
-            .map_err(|error| ProgramError(format!("rank {rank}: {error}")))?;
+        let effects = Effects::within(
+            self.source.as_ref(),
+            rank.0,
+            self.cut.as_ref(),
+            &self.communicators,
+        )
+        .map_err(|error| ProgramError(format!("rank {rank}: {error}")))?;
         let replay = Replay::new(effects, &self.options, rank.0, &self.communicators);
         Ok(Box::new(Interpreter::new(rank, replay)))
     }

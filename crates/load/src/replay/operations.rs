@@ -8,7 +8,7 @@ use odonata_units::{Bytes, Picoseconds, RankId};
 
 use super::Options;
 use super::call::{Direction, Message, Slot};
-use super::clock::Gaps;
+use super::clock::{Compute, Gaps};
 use super::collective::call_of;
 use super::memberships::Communicators;
 use super::requests::{Effect, Effects};
@@ -44,11 +44,11 @@ impl<'a> Replay<'a> {
         communicators: &'a Communicators,
     ) -> Self {
         Self {
+            gaps: effects.gaps(),
             effects,
             options,
             rank,
             communicators,
-            gaps: Gaps::default(),
             found: VecDeque::new(),
             pending: VecDeque::new(),
             dropped: Vec::new(),
@@ -61,21 +61,29 @@ impl<'a> Replay<'a> {
     fn read(&mut self) -> Result<(), TraceError> {
         let Some(record) = self.effects.next(&mut self.found)? else {
             self.done = true;
+            // What follows the last call of a region is no time between two calls.
+            if let Compute::Scaled(_) = self.options.compute {
+                let rest = self.gaps.rest(self.effects.closes());
+                self.compute(self.options.compute.of(rest));
+            }
             return Ok(());
         };
         let gap = self.gaps.before(&record);
         // Local calls do not end a time of computing.
         if !record.local && record.span.is_some() {
-            let duration = self.options.compute.of(gap);
-            if duration > Picoseconds::ZERO {
-                self.pending.push_back(Operation::Compute(duration));
-            }
+            self.compute(self.options.compute.of(gap));
         }
         while let Some(effect) = self.found.pop_front() {
             self.translate(effect)
                 .map_err(|reason| self.effects.error_at(record.at, reason))?;
         }
         Ok(())
+    }
+
+    fn compute(&mut self, duration: Picoseconds) {
+        if duration > Picoseconds::ZERO {
+            self.pending.push_back(Operation::Compute(duration));
+        }
     }
 
     fn communicator(&self, slot: Slot) -> Result<Arc<Communicator>, String> {
@@ -157,7 +165,8 @@ impl<'a> Replay<'a> {
             Effect::Create { .. }
             | Effect::Group(_)
             | Effect::Claim { .. }
-            | Effect::NotReplayed(_) => {}
+            | Effect::NotReplayed(_)
+            | Effect::Unrecorded => {}
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 //! OTF2 3.2, `OTF2_Events`; bytes of collectives: Score-P, which counts what a rank
 //! sends to and receives from all ranks of the communicator, itself included.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use odonata_traces::otf2::{
@@ -15,8 +15,8 @@ use odonata_traces::{Position, TraceError, UnheldFile};
 use odonata_units::Bytes;
 
 use super::call::{
-    Call, Calls, Defined, Direction, Message, Outcome, Record, RequestNumber, Shape, Slot, Source,
-    Span, Until,
+    Call, Calls, Defined, Direction, Marker, Message, Outcome, Place, Record, RequestNumber, Shape,
+    Slot, Source, Span, Until, Visit,
 };
 
 /// Number of MPI among the programming models.
@@ -200,7 +200,108 @@ impl Source for Otf2Source {
             entered: 0,
             blocking: Vec::new(),
             completed: Vec::new(),
+            paused: None,
+            interrupted: false,
+            is_incomplete: false,
         }))
+    }
+
+    /// Times count from the start of the archive's clock.
+    fn start(&self) -> Result<i64, TraceError> {
+        Ok(0)
+    }
+
+    fn visits(
+        &self,
+        rank: u32,
+        function: &str,
+        each: &mut dyn FnMut(Visit),
+    ) -> Result<(), TraceError> {
+        let definitions = self.archive.definitions();
+        let named = definitions.regions().iter();
+        let named = named.filter(|(_, of)| of.name == function || of.canonical_name == function);
+        let regions: HashSet<RegionRef> = named.map(|(&id, _)| id).collect();
+        let location = self.locations[rank as usize];
+        let events = definitions.locations().get(&location);
+        if regions.is_empty() || events.is_none_or(|location| location.events == 0) {
+            return Ok(());
+        }
+        let mut reader = self.archive.events(location)?;
+        let (mut depth, mut entered) = (0u32, None);
+        while let Some(event) = reader.next_event()? {
+            let (region, enters) = match event.kind {
+                EventKind::Enter(region) => (region, true),
+                EventKind::Leave(region) => (region, false),
+                _ => continue,
+            };
+            if !regions.contains(&region) {
+                continue;
+            }
+            let time = picoseconds(definitions.clock(), event.time).map_err(|reason| {
+                TraceError::new(
+                    &self.path,
+                    Position::Whole,
+                    format!("rank {rank}: {reason}"),
+                )
+            })?;
+            let place = Place {
+                at: reader.events(),
+                time: Some(time),
+            };
+            match (enters, depth) {
+                (true, 0) => entered = Some(place),
+                (false, 1) => {
+                    if let Some(entered) = entered.take() {
+                        each(Visit {
+                            entered,
+                            left: place,
+                        });
+                    }
+                }
+                _ => {}
+            }
+            depth = match enters {
+                true => depth.saturating_add(1),
+                false => depth.saturating_sub(1),
+            };
+        }
+        if let Some(entered) = entered {
+            each(Visit {
+                entered,
+                left: Place::END,
+            });
+        }
+        Ok(())
+    }
+
+    fn functions(&self) -> Result<Vec<String>, TraceError> {
+        let regions = self.archive.definitions().regions();
+        let own = regions
+            .iter()
+            .filter(|(id, _)| !self.functions.contains_key(id));
+        let mut names: Vec<String> = own.map(|(_, region)| region.name.clone()).collect();
+        names.sort_unstable();
+        names.dedup();
+        Ok(names)
+    }
+
+    fn markers(&self) -> Result<Vec<Marker>, TraceError> {
+        let clock = self.archive.definitions().clock();
+        let markers = self.archive.markers()?.into_iter().map(|marker| {
+            let ends = marker.time.saturating_add(marker.duration);
+            Ok(Marker {
+                begins: picoseconds(clock, marker.time)?,
+                ends: picoseconds(clock, ends)?,
+                names: vec![marker.text, marker.category],
+            })
+        });
+        markers.collect::<Result<_, String>>().map_err(|reason| {
+            TraceError::new(
+                &self.path,
+                Position::Whole,
+                format!("a marker has {reason}"),
+            )
+        })
     }
 
     fn defined(&self) -> Option<Defined> {
@@ -224,6 +325,13 @@ struct Otf2Calls<'a> {
     /// Messages of the function at hand that it waits for.
     blocking: Vec<Message>,
     completed: Vec<RequestNumber>,
+    /// Since when recording is off.
+    paused: Option<i64>,
+    /// Whether the function at hand was interrupted by the recorder, so that the time in
+    /// it is not the rank's own.
+    interrupted: bool,
+    /// Whether recording was off at some time, so that calls are missing.
+    is_incomplete: bool,
 }
 
 impl Calls for Otf2Calls<'_> {
@@ -267,13 +375,21 @@ impl Calls for Otf2Calls<'_> {
     }
 
     fn is_incomplete(&self) -> bool {
-        false
+        self.is_incomplete
     }
 
     /// Events have no place that a person could look at; they are counted.
     fn error_at(&self, at: u64, reason: String) -> TraceError {
         TraceError::new(&self.file, Position::Whole, format!("event {at}: {reason}"))
     }
+}
+
+/// Picoseconds from the start of a trace.
+fn picoseconds(clock: &Clock, ticks: u64) -> Result<i64, String> {
+    let since = i128::from(ticks) - i128::from(clock.start);
+    let resolution = i128::from(clock.ticks_per_second.max(1));
+    i64::try_from(since * 1_000_000_000_000 / resolution)
+        .map_err(|_| format!("time stamp {ticks}, more than 106 days from the trace's start"))
 }
 
 impl Otf2Calls<'_> {
@@ -283,10 +399,23 @@ impl Otf2Calls<'_> {
 
     /// Picoseconds since the trace's start.
     fn time(&self, ticks: u64) -> Result<i64, String> {
-        let since = i128::from(ticks) - i128::from(self.clock.start);
-        let resolution = i128::from(self.clock.ticks_per_second.max(1));
-        i64::try_from(since * 1_000_000_000_000 / resolution)
-            .map_err(|_| format!("time stamp {ticks}, more than 106 days from the trace's start"))
+        picoseconds(&self.clock, ticks)
+    }
+
+    /// A time in which the rank did what the trace does not tell; `None` in a function of
+    /// MPI, whose time does not count anyway.
+    fn unrecorded(
+        &mut self,
+        entered: i64,
+        left: i64,
+        calls: &mut Vec<Call>,
+    ) -> Option<(Span, bool)> {
+        if !self.inside.is_empty() {
+            self.interrupted = true;
+            return None;
+        }
+        calls.push(Call::Unrecorded);
+        Some((Span { entered, left }, false))
     }
 
     fn slot(&self, comm: CommRef) -> Result<Slot, String> {
@@ -346,12 +475,28 @@ impl Otf2Calls<'_> {
                 if !self.inside.is_empty() {
                     return Ok(None);
                 }
-                let local = self.leave(function, calls);
+                let local = self.leave(function, calls) && !self.interrupted;
+                self.interrupted = false;
                 let span = Span {
                     entered: self.entered,
                     left: time,
                 };
                 return Ok(Some((span, local)));
+            }
+            EventKind::MeasurementOff => {
+                self.is_incomplete = true;
+                self.paused = self.paused.or(Some(time));
+                return Ok(None);
+            }
+            EventKind::MeasurementOn => {
+                return Ok(match self.paused.take() {
+                    Some(paused) => self.unrecorded(paused, time, calls),
+                    None => None,
+                });
+            }
+            EventKind::BufferFlush(until) => {
+                let until = self.time(until)?.max(time);
+                return Ok(self.unrecorded(time, until, calls));
             }
             EventKind::Send(of) => self.blocking.push(self.send(of)?),
             EventKind::Recv(of) => self.blocking.push(Message::Receive {

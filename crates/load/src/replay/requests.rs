@@ -9,6 +9,9 @@ use super::call::{
     Call, Calls, Direction, GroupMade, How, Message, Outcome, Record, RequestNumber, Shape, Slot,
     Source, Until,
 };
+use super::clock::Gaps;
+use super::memberships::Communicators;
+use super::region::{Cut, Cutting};
 use crate::script::Handle;
 
 /// What a rank does, its requests resolved.
@@ -42,6 +45,8 @@ pub(crate) enum Effect {
         size: Option<u32>,
     },
     NotReplayed(&'static str),
+    /// The record is a time in which the trace does not tell what the rank did.
+    Unrecorded,
 }
 
 /// What a request stands for.
@@ -224,6 +229,7 @@ impl Requests {
                 effects.push_back(Effect::Claim { comm, rank, size });
             }
             Call::NotReplayed(name) => effects.push_back(Effect::NotReplayed(name)),
+            Call::Unrecorded => effects.push_back(Effect::Unrecorded),
             Call::Cancel(_) | Call::Outcome(..) => {}
         }
         Ok(())
@@ -284,6 +290,7 @@ impl<'a> Ahead<'a> {
             self.done = true;
             return Ok(false);
         };
+        self.requests.lenient = self.calls.is_incomplete();
         for call in buffer.drain(..) {
             self.apply(call)
                 .map_err(|reason| self.calls.error_at(record.at, reason))?;
@@ -383,6 +390,8 @@ pub(crate) struct Effects<'a> {
     every: bool,
     buffer: Vec<Call>,
     resolved: VecDeque<Effect>,
+    cutting: Option<Cutting<'a>>,
+    cut: Option<&'a Cut>,
 }
 
 impl<'a> Effects<'a> {
@@ -401,7 +410,34 @@ impl<'a> Effects<'a> {
             ahead: None,
             buffer: Vec::new(),
             resolved: VecDeque::new(),
+            cutting: None,
+            cut: None,
         })
+    }
+
+    /// Of `rank`, within a region of interest: records outside are passed over, and
+    /// what lies across its border with them. `cut` as [`Cut::new`] found it with these
+    /// communicators; `None`: the whole trace.
+    pub fn within(
+        source: &'a dyn Source,
+        rank: u32,
+        cut: Option<&'a Cut>,
+        communicators: &'a Communicators,
+    ) -> Result<Self, TraceError> {
+        let mut effects = Self::new(source, rank)?;
+        effects.cut = cut;
+        effects.cutting = cut.map(|cut| Cutting::new(cut, communicators, rank));
+        Ok(effects)
+    }
+
+    /// The rank's time between records, from the start of the region on.
+    pub fn gaps(&self) -> Gaps {
+        Gaps::from(self.cut.and_then(|cut| cut.opens(self.rank)))
+    }
+
+    /// When the region ends for the rank's own time.
+    pub fn closes(&self) -> Option<i64> {
+        self.cut.and_then(|cut| cut.closes(self.rank))
     }
 
     /// Waits for requests that no call had made, in a trace that lacks calls.
@@ -420,20 +456,60 @@ impl<'a> Effects<'a> {
     /// # Errors
     /// If the trace is damaged or contradicts itself.
     pub fn next(&mut self, effects: &mut VecDeque<Effect>) -> Result<Option<Record>, TraceError> {
+        loop {
+            let Some(record) = self.read()? else {
+                return Ok(None);
+            };
+            let Some(inside) = self
+                .cutting
+                .as_ref()
+                .map(|cutting| cutting.contains(&record))
+            else {
+                while let Some(effect) = self.resolved.pop_front() {
+                    effects.extend(self.resolve(effect)?);
+                }
+                return Ok(Some(record));
+            };
+            while let Some(effect) = self.resolved.pop_front() {
+                let Some(effect) = self.resolve(effect)? else {
+                    continue;
+                };
+                if let Some(cutting) = &mut self.cutting
+                    && cutting
+                        .keeps(&effect, inside)
+                        .map_err(|reason| self.calls.error_at(record.at, reason))?
+                {
+                    effects.push_back(effect);
+                }
+            }
+            if inside {
+                return Ok(Some(record));
+            }
+            if self
+                .cutting
+                .as_ref()
+                .is_some_and(|cutting| cutting.is_past(&record))
+            {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Reads a record; what it did comes to `resolved`.
+    fn read(&mut self) -> Result<Option<Record>, TraceError> {
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.clear();
         let Some(record) = self.calls.next(&mut buffer)? else {
             return Ok(None);
         };
+        // Recording may pause on the way.
+        self.requests.lenient = self.calls.is_incomplete();
         for call in buffer.drain(..) {
             self.requests
                 .apply(call, &mut self.resolved)
                 .map_err(|reason| self.calls.error_at(record.at, reason))?;
         }
         self.buffer = buffer;
-        while let Some(effect) = self.resolved.pop_front() {
-            effects.extend(self.resolve(effect)?);
-        }
         Ok(Some(record))
     }
 

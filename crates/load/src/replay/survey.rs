@@ -8,10 +8,10 @@ use odonata_units::{Bytes, Picoseconds};
 
 use super::balance::{Balance, hash, mix};
 use super::call::{Message, Shape, Slot, Source};
-use super::clock::Gaps;
 use super::communicators::{Collector, Which};
 use super::facts::TraceFacts;
 use super::memberships::Communicators;
+use super::region::Cut;
 use super::requests::{Effect, Effects};
 use crate::communicator::{Communicator, Member};
 
@@ -61,46 +61,20 @@ pub(super) struct Surveyed {
 /// # Errors
 /// If a trace is damaged, ranks contradict each other about communicators or
 /// collectives, or messages are sent that nobody receives or the other way round.
-pub(super) fn survey(source: &dyn Source) -> Result<Surveyed, TraceError> {
+///
+/// `is_all`: whether all of it is replayed, so that all of it must fit together. Of a
+/// region this goes through the communicators.
+pub(super) fn survey(source: &dyn Source, is_all: bool) -> Result<Surveyed, TraceError> {
     let ranks = source.ranks();
     let mut facts = TraceFacts {
         ranks,
         ..TraceFacts::default()
     };
     let mut collector = source.defined().is_none().then(|| Collector::new(ranks));
-    // Of each rank by slot.
-    let mut called: Vec<Vec<Called>> = Vec::with_capacity(ranks as usize);
-    let mut others = false;
-    let mut balances = vec![Balance::default(); ranks as usize];
+    let mut counted = Counted::of(ranks);
     for rank in 0..ranks {
-        let mut effects = Effects::new(source, rank)?;
-        let mut gaps = Gaps::default();
-        let mut computed = Picoseconds::ZERO;
-        let mut found = VecDeque::new();
-        let mut slots = vec![Called::default(); 2];
-        while let Some(record) = effects.next(&mut found)? {
-            facts.records += 1;
-            let gap = gaps.before(&record);
-            computed = Picoseconds(computed.0.saturating_add(gap.0));
-            for effect in found.drain(..) {
-                let context = Counting {
-                    facts: &mut facts,
-                    balances: &mut balances,
-                    slots: &mut slots,
-                    others: &mut others,
-                    rank,
-                    ranks,
-                };
-                context
-                    .count(effect, collector.as_mut())
-                    .map_err(|reason| effects.error_at(record.at, reason))?;
-            }
-        }
-        facts.computes(computed);
-        facts.negative_gaps += gaps.negative();
-        facts.untimed += gaps.untimed();
-        facts.unknown_requests += effects.unknown_requests();
-        called.push(slots);
+        let effects = Effects::new(source, rank)?;
+        counted.rank(effects, rank, &mut facts, collector.as_mut())?;
         if let Some(collector) = &mut collector {
             collector.next_rank();
         }
@@ -112,14 +86,12 @@ pub(super) fn survey(source: &dyn Source) -> Result<Surveyed, TraceError> {
         (None, None) => return Err(fail("no communicators".to_owned())),
     };
     facts.communicators = communicators.all.len() as u64 - 1;
-    check_collectives(source, &communicators, &called)?;
-    if others {
-        count_others(source, &communicators, &mut balances)?;
-    }
-    for (rank, balance) in balances.iter().enumerate() {
-        if !balance.is_even() {
-            return Err(explain(source, &communicators, rank as u32, balance)?);
-        }
+    if is_all {
+        counted.check(&View {
+            source,
+            communicators: &communicators,
+            cut: None,
+        })?;
     }
     Ok(Surveyed {
         facts,
@@ -127,8 +99,132 @@ pub(super) fn survey(source: &dyn Source) -> Result<Surveyed, TraceError> {
     })
 }
 
+/// What a region of interest holds, and whether that fits together.
+///
+/// # Errors
+/// If it does not: receives from any rank whose message the trace does not tell may
+/// take one from the other side of the border.
+pub(super) fn survey_region(
+    source: &dyn Source,
+    cut: &Cut,
+    communicators: &Communicators,
+) -> Result<TraceFacts, TraceError> {
+    let ranks = source.ranks();
+    let mut facts = TraceFacts {
+        ranks,
+        communicators: communicators.all.len() as u64 - 1,
+        messages_left_out: cut.messages_left_out,
+        collectives_left_out: cut.collectives_left_out,
+        ..TraceFacts::default()
+    };
+    let view = View {
+        source,
+        communicators,
+        cut: Some(cut),
+    };
+    let mut counted = Counted::of(ranks);
+    for rank in 0..ranks {
+        counted.rank(view.effects(rank)?, rank, &mut facts, None)?;
+    }
+    counted.check(&view)?;
+    Ok(facts)
+}
+
+/// A trace, or a region of it, whose communicators are known.
+struct View<'a> {
+    source: &'a dyn Source,
+    communicators: &'a Communicators,
+    cut: Option<&'a Cut>,
+}
+
+impl<'a> View<'a> {
+    fn effects(&self, rank: u32) -> Result<Effects<'a>, TraceError> {
+        Effects::within(self.source, rank, self.cut, self.communicators)
+    }
+}
+
+/// What must fit together.
+struct Counted {
+    /// Collectives of each rank by slot.
+    called: Vec<Vec<Called>>,
+    /// Whether there is more than messages of the world.
+    others: bool,
+    balances: Vec<Balance>,
+}
+
+impl Counted {
+    fn of(ranks: u32) -> Self {
+        Self {
+            called: Vec::with_capacity(ranks as usize),
+            others: false,
+            balances: vec![Balance::default(); ranks as usize],
+        }
+    }
+
+    /// Takes in what the next rank does.
+    fn rank(
+        &mut self,
+        mut effects: Effects<'_>,
+        rank: u32,
+        facts: &mut TraceFacts,
+        mut collector: Option<&mut Collector>,
+    ) -> Result<(), TraceError> {
+        let ranks = facts.ranks;
+        let mut gaps = effects.gaps();
+        let mut computed = Picoseconds::ZERO;
+        let mut found = VecDeque::new();
+        let mut slots = vec![Called::default(); 2];
+        while let Some(record) = effects.next(&mut found)? {
+            facts.records += 1;
+            let gap = gaps.before(&record);
+            computed = Picoseconds(computed.0.saturating_add(gap.0));
+            for effect in found.drain(..) {
+                if effect == Effect::Unrecorded
+                    && let Some(span) = record.span
+                {
+                    let time = u64::try_from(span.left.saturating_sub(span.entered)).unwrap_or(0);
+                    facts.unrecorded = Picoseconds(facts.unrecorded.0.saturating_add(time));
+                }
+                let context = Counting {
+                    facts,
+                    balances: &mut self.balances,
+                    slots: &mut slots,
+                    others: &mut self.others,
+                    rank,
+                    ranks,
+                };
+                context
+                    .count(effect, collector.as_deref_mut())
+                    .map_err(|reason| effects.error_at(record.at, reason))?;
+            }
+        }
+        computed = Picoseconds(computed.0.saturating_add(gaps.rest(effects.closes()).0));
+        facts.computes(computed);
+        facts.negative_gaps += gaps.negative();
+        facts.untimed += gaps.untimed();
+        facts.unknown_requests += effects.unknown_requests();
+        self.called.push(slots);
+        Ok(())
+    }
+
+    /// # Errors
+    /// If ranks call different collectives, or what is sent is not received.
+    fn check(mut self, view: &View<'_>) -> Result<(), TraceError> {
+        check_collectives(view, &self.called)?;
+        if self.others {
+            count_others(view, &mut self.balances)?;
+        }
+        for (rank, balance) in self.balances.iter().enumerate() {
+            if !balance.is_even() {
+                return Err(explain(view, rank as u32, balance)?);
+            }
+        }
+        Ok(())
+    }
+}
+
 /// An error of the job as a whole: names the file of rank 0.
-fn job_error(source: &dyn Source, reason: String) -> TraceError {
+pub(super) fn job_error(source: &dyn Source, reason: String) -> TraceError {
     match source.calls(0, false) {
         Ok(calls) => TraceError::new(calls.file(), Position::Whole, format!("(the job) {reason}")),
         Err(error) => error,
@@ -205,7 +301,7 @@ impl Counting<'_> {
             Effect::NotReplayed(name) => {
                 *self.facts.not_replayed.entry(name).or_default() += 1;
             }
-            Effect::Wait(_) | Effect::Drop(_) => {}
+            Effect::Wait(_) | Effect::Drop(_) | Effect::Unrecorded => {}
         }
         Ok(())
     }
@@ -299,11 +395,8 @@ fn check_shape(shape: &Shape, size: u32, me: u32) -> Result<(), String> {
 }
 
 /// All members must call the same collectives of a communicator.
-fn check_collectives(
-    source: &dyn Source,
-    communicators: &Communicators,
-    called: &[Vec<Called>],
-) -> Result<(), TraceError> {
+fn check_collectives(view: &View<'_>, called: &[Vec<Called>]) -> Result<(), TraceError> {
+    let communicators = view.communicators;
     let mut first: Vec<Option<(u32, Called)>> = vec![None; communicators.all.len()];
     for (rank, slots) in called.iter().enumerate() {
         let rank = rank as u32;
@@ -314,7 +407,7 @@ fn check_collectives(
                 Some((_, of_first)) if *of_first == called => {}
                 Some((other, _)) => {
                     let other = *other;
-                    return Err(differing(source, communicators, index, other, rank)?);
+                    return Err(differing(view, index, other, rank)?);
                 }
             }
         }
@@ -345,16 +438,11 @@ fn next_collective(
 }
 
 /// Finds where the collectives of two members differ.
-fn differing(
-    source: &dyn Source,
-    communicators: &Communicators,
-    index: u32,
-    one: u32,
-    other: u32,
-) -> Result<TraceError, TraceError> {
+fn differing(view: &View<'_>, index: u32, one: u32, other: u32) -> Result<TraceError, TraceError> {
+    let communicators = view.communicators;
     let is_of =
         |rank: u32| move |slot: Slot| communicators.which(slot, rank) == Some(Which::Index(index));
-    let mut both = [Effects::new(source, one)?, Effects::new(source, other)?];
+    let mut both = [view.effects(one)?, view.effects(other)?];
     let mut pending = [VecDeque::new(), VecDeque::new()];
     for number in 1u64.. {
         let [first, second] = &mut both;
@@ -381,7 +469,7 @@ fn differing(
         );
         return Ok(second.error_at(at, reason));
     }
-    Ok(job_error(source, "collectives differ".to_owned()))
+    Ok(job_error(view.source, "collectives differ".to_owned()))
 }
 
 /// The rank of a member.
@@ -399,13 +487,13 @@ fn rank_of(communicator: &Communicator, member: u32) -> Result<u32, String> {
 /// communicator, tag, place)` and `received(communicator, sender, tag, place)` with
 /// ranks of the job.
 fn messages(
-    source: &dyn Source,
-    communicators: &Communicators,
+    view: &View<'_>,
     rank: u32,
     mut sent: impl FnMut(u32, u64, u32, u64),
     mut received: impl FnMut(u64, Option<u32>, Option<u32>, u64),
 ) -> Result<(), TraceError> {
-    let mut effects = Effects::new(source, rank)?;
+    let communicators = view.communicators;
+    let mut effects = view.effects(rank)?;
     let mut found = VecDeque::new();
     let mut varying: HashMap<Slot, u32> = HashMap::new();
     while let Some(record) = effects.next(&mut found)? {
@@ -464,17 +552,12 @@ fn messages(
 }
 
 /// Counts all messages anew, now that all communicators are known.
-fn count_others(
-    source: &dyn Source,
-    communicators: &Communicators,
-    balances: &mut [Balance],
-) -> Result<(), TraceError> {
+fn count_others(view: &View<'_>, balances: &mut [Balance]) -> Result<(), TraceError> {
     balances.fill(Balance::default());
-    for rank in 0..source.ranks() {
+    for rank in 0..view.source.ranks() {
         let balances = std::cell::RefCell::new(&mut *balances);
         messages(
-            source,
-            communicators,
+            view,
             rank,
             |to, comm, tag, _| balances.borrow_mut()[to as usize].send(comm, rank, tag),
             |comm, from, tag, _| balances.borrow_mut()[rank as usize].receive(comm, from, tag),
@@ -485,20 +568,15 @@ fn count_others(
 
 /// Finds a message for `receiver` that is sent and not received, or the other way
 /// round.
-fn explain(
-    source: &dyn Source,
-    communicators: &Communicators,
-    receiver: u32,
-    balance: &Balance,
-) -> Result<TraceError, TraceError> {
+fn explain(view: &View<'_>, receiver: u32, balance: &Balance) -> Result<TraceError, TraceError> {
+    let source = view.source;
     // Sent and received, by communicator, sender and tag.
     let mut counts: BTreeMap<(u64, u32, u32), (u64, u64)> = BTreeMap::new();
     let mut open = 0u64;
     for rank in 0..source.ranks() {
         let counts = std::cell::RefCell::new(&mut counts);
         messages(
-            source,
-            communicators,
+            view,
             rank,
             |to, comm, tag, _| {
                 if to == receiver {
@@ -545,8 +623,7 @@ fn explain(
     };
     let count = std::cell::RefCell::new(&mut count);
     messages(
-        source,
-        communicators,
+        view,
         rank,
         |to, of, with, at| {
             if is_sent && (to, of, with) == (receiver, comm, tag) {
@@ -579,5 +656,5 @@ fn explain(
             balance.sent, balance.received
         )
     };
-    Ok(Effects::new(source, rank)?.error_at(place, reason))
+    Ok(view.effects(rank)?.error_at(place, reason))
 }

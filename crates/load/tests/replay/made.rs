@@ -1,6 +1,7 @@
 //! What functions of MPI mean, on traces made for it.
 
 use odonata_load::{Action, Idle, ProcessorId, Program, Step};
+use odonata_traces::Summary;
 use odonata_traces::dumpi::{Status, Value};
 use odonata_units::{Bytes, RankId};
 
@@ -532,7 +533,17 @@ fn sizes_of_derived_types_are_those_of_their_parts() {
     let job = Job::new(vec![sender(made), receiver.clone()]);
     let done = run(&job.open().unwrap()).unwrap();
     assert_eq!(sends(&done.actions[0]), [(1, 2 * 3 * 5 * 4, 0)]);
+    // What is shown of a trace counts the same bytes as its replay.
+    let shown = |job: &Job| Summary::read(&job.meta, 0).unwrap();
+    assert_eq!(shown(&job).kinds["MPI_Send"].bytes_sent, 120);
+    assert_eq!(job.open().unwrap().facts().bytes, Bytes(120));
     let unknown = Job::new(vec![sender(vec![]), receiver]);
+    let facts = shown(&unknown).facts;
+    let said = "bytes of 1 calls whose datatype has no known size";
+    assert!(
+        facts.contains(&("not counted", said.to_owned())),
+        "{facts:?}"
+    );
     assert!(
         unknown
             .refused()

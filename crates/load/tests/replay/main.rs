@@ -1,8 +1,11 @@
 //! Traces are replayed: by the rules of matching alone, without a network.
 
+#[path = "../../../traces/tests/shared/bytewise.rs"]
+mod bytewise;
 mod damage;
 mod executor;
 mod job;
 mod made;
 mod real;
+mod regions;
 mod schedules;

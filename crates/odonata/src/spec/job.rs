@@ -294,6 +294,12 @@ pub enum MotifKind {
         /// Lets one rank's trace stand for all.
         #[serde(default)]
         repeat_rank: Option<RepeatRank>,
+        /// Where the part that is replayed starts; `None`: at the trace's start.
+        #[serde(default)]
+        start: Option<TraceBorder>,
+        /// Where it ends; `None`: at the trace's end.
+        #[serde(default)]
+        end: Option<TraceBorder>,
     },
     /// The skeleton of an application. [`Motif::compute_ps`] has to be 0.
     Application {
@@ -308,6 +314,49 @@ pub enum MotifKind {
         /// What each iteration runs through.
         phases: Vec<Phase>,
     },
+}
+
+/// Where a region of interest of a trace starts or ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum TraceBorder {
+    /// So long after the trace's start.
+    TimePs(u64),
+    /// Where a rank enters or leaves a function; `iteration`: which time, from 1.
+    Region {
+        /// Its name.
+        name: String,
+        /// Which time, from 1; `None`: the first entry, or the last exit.
+        #[serde(default)]
+        iteration: Option<u64>,
+    },
+    /// At a marker; `iteration`: which of that name, from 1.
+    Marker {
+        /// Its text or kind.
+        name: String,
+        /// Which, from 1; `None`: the first as a start, the last as an end.
+        #[serde(default)]
+        iteration: Option<u64>,
+    },
+}
+
+/// How a trace is checked before it is replayed; as in [`MotifKind::Trace`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReplayOptions {
+    /// Number of ranks that the trace must have, or for which one rank's is repeated;
+    /// `None`: as it says.
+    #[serde(default)]
+    pub ranks: Option<u32>,
+    /// Lets one rank's trace stand for all.
+    #[serde(default)]
+    pub repeat_rank: Option<RepeatRank>,
+    /// Where the part that is replayed starts; `None`: at the trace's start.
+    #[serde(default)]
+    pub start: Option<TraceBorder>,
+    /// Where it ends; `None`: at the trace's end.
+    #[serde(default)]
+    pub end: Option<TraceBorder>,
 }
 
 /// Whom a rank talks to where one rank's trace stands for all.

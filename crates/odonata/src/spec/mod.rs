@@ -13,7 +13,8 @@ use crate::error::SpecError;
 
 pub use job::{
     GrapMode, Job, Load, Mapping, MappingObjective, MappingStart, Motif, MotifKind, Offered,
-    Pattern, Phase, Placement, Process, RepeatRank, Traffic, Tree, Turn,
+    Pattern, Phase, Placement, Process, RepeatRank, ReplayOptions, TraceBorder, Traffic, Tree,
+    Turn,
 };
 pub use mpi::{Collectives, Mpi};
 pub use network::{

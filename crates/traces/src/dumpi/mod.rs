@@ -4,6 +4,7 @@
 //! [`DumpiReader`] streams the records of one file; [`DumpiJob`] opens all files
 //! of a job; [`DumpiWriter`] writes traces, for tests.
 
+mod datatypes;
 mod function;
 mod job;
 mod names;
@@ -13,6 +14,7 @@ mod sections;
 pub mod text;
 mod writer;
 
+pub use datatypes::{Datatypes, SentBytes};
 pub use function::{Field, Function, Kind};
 pub use job::{DumpiJob, MetaFile, RankReader};
 pub use names::{COMM_SELF, COMM_WORLD, datatype_name};

@@ -232,13 +232,17 @@ fn write_argument(
             } else {
                 "MPIO"
             };
-            writeln!(out, "{label}_Request {name}[{}]={values:?}", values.len())
+            write!(out, "{label}_Request {name}[{}]=", values.len())?;
+            match values.is_empty() {
+                true => writeln!(out, "<IGNORED>"),
+                false => writeln!(out, "{values:?}"),
+            }
         }
         Value::Ints(values) if values.is_empty() => {
             writeln!(out, "int {name}[0]=<IGNORED>")
         }
         Value::Ints(values) => writeln!(out, "int {name}[{}]={values:?}", values.len()),
-        Value::IntRows(rows) => writeln!(out, "int {name}[{}]={rows:?}", rows.len()),
+        Value::IntRows(rows) => write_rows(name, rows, out),
         Value::Handles(handles) => {
             let label = if kind == Kind::Infos {
                 "Info"
@@ -276,6 +280,25 @@ fn write_argument(
             write_statuses(statuses, out)
         }
     }
+}
+
+/// Rows end lines of their own, and nothing ends that of the last bracket: the next
+/// argument stands behind it.
+fn write_rows(name: &str, rows: &[Vec<i32>], out: &mut impl Write) -> io::Result<()> {
+    // The rows of the format are ranges of ranks: first, last and stride.
+    let width = rows.first().map_or(3, Vec::len);
+    write!(out, "int {name}[{}][{width}]=", rows.len())?;
+    if rows.is_empty() {
+        return writeln!(out, "<IGNORED>");
+    }
+    write!(out, "[")?;
+    for (index, row) in rows.iter().enumerate() {
+        if index > 0 {
+            write!(out, ", ")?;
+        }
+        writeln!(out, "{row:?}")?;
+    }
+    write!(out, "]")
 }
 
 fn write_int(kind: Kind, name: &str, value: i32, out: &mut impl Write) -> io::Result<()> {

@@ -107,6 +107,13 @@ impl Collective {
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
+    /// Recording went on.
+    MeasurementOn,
+    /// Recording paused: whatever the location does up to the next
+    /// [`MeasurementOn`](Self::MeasurementOn) leaves no events.
+    MeasurementOff,
+    /// The tool wrote its buffer to disk, up to this time.
+    BufferFlush(u64),
     /// A region was entered.
     Enter(RegionRef),
     /// A region was left.
@@ -344,6 +351,16 @@ impl<'a, R: Read + Seek> EventReader<'a, R> {
         }
         let record = self.chunks.begin_record()?;
         let event = match kind {
+            10 => EventKind::BufferFlush(self.local.corrected(self.chunks.u64_full()?)),
+            11 => match self.chunks.bytes.u8()? {
+                1 => EventKind::MeasurementOn,
+                2 => EventKind::MeasurementOff,
+                other => {
+                    let reason =
+                        format!("{other} is no state of recording; there are 1 (on) and 2 (off)");
+                    return Err(self.chunks.bytes.error_at(at, reason));
+                }
+            },
             14 => EventKind::Send(self.transfer(at)?),
             15 => EventKind::Isend(self.transfer(at)?, self.chunks.u64()?),
             18 => EventKind::Recv(self.transfer(at)?),

@@ -4,17 +4,20 @@
 //!
 //! [`Archive`] opens an archive; its [`EventReader`]s stream the events of one
 //! location each: entering and leaving of functions, messages, requests,
-//! collectives, one-sided transfers. Records of other kinds are passed over by
+//! collectives, one-sided transfers, pauses of
+//! recording. Records of other kinds are passed over by
 //! their length and reported as [`EventKind::Other`].
 //!
 //! Facts: OTF2 3.2 (Score-P project), `OTF2_Buffer`, `OTF2_AnchorFile`,
-//! `OTF2_GlobalDefReader`, `OTF2_DefReader`, `OTF2_EvtReader`, `otf2_id_map`.
+//! `OTF2_GlobalDefReader`, `OTF2_DefReader`, `OTF2_EvtReader`,
+//! `OTF2_MarkerReader`, `otf2_id_map`.
 
 mod anchor;
 mod chunks;
 mod definitions;
 mod events;
 mod local;
+mod markers;
 
 use std::path::{Path, PathBuf};
 
@@ -25,6 +28,7 @@ pub use definitions::{
 };
 pub use events::{Collective, Event, EventKind, EventReader, Root, Transfer};
 pub use local::LocalDefinitions;
+pub use markers::Marker;
 
 use crate::bytes::{ByteReader, shared_buffer};
 use crate::error::{Position, TraceError};
@@ -86,6 +90,20 @@ impl Archive {
     /// The global definitions.
     pub fn definitions(&self) -> &Definitions {
         &self.definitions
+    }
+
+    /// The markers (`NAME.marker` beside the anchor file), in the order of their time;
+    /// none where there is no such file.
+    ///
+    /// # Errors
+    /// If the file is damaged.
+    pub fn markers(&self) -> Result<Vec<Marker>, TraceError> {
+        let path = self.path.with_extension("marker");
+        match odonata_files::open_seekable(&path) {
+            Ok(file) => markers::read(file, path.display().to_string(), &self.anchor),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(TraceError::open(&path, &error)),
+        }
     }
 
     fn file(&self, location: LocationRef, ending: &str) -> PathBuf {

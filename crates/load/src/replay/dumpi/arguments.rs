@@ -1,9 +1,8 @@
 //! Arguments of a call, by name.
 
-use odonata_traces::dumpi::{self, Function, Value};
+use odonata_traces::dumpi::{self, Datatypes, Function, Value};
 
 use super::super::call::Shape;
-use super::types::Types;
 
 /// The arguments of a call.
 #[derive(Clone, Copy)]
@@ -68,24 +67,16 @@ impl<'a> Arguments<'a> {
     }
 
     /// Bytes of `count` elements of a type.
-    pub fn bytes(self, types: &Types, count: &str, datatype: &str) -> Result<u64, String> {
+    pub fn bytes(self, types: &Datatypes, count: &str, datatype: &str) -> Result<u64, String> {
         self.sized(types, self.whole(count)?, self.handle(datatype)?)
     }
 
-    fn sized(self, types: &Types, count: u32, datatype: u16) -> Result<u64, String> {
-        if count == 0 {
-            return Ok(0);
-        }
-        let function = self.0.function.name();
-        let size = types.size(datatype).ok_or_else(|| {
-            format!("{function}: {count} elements of datatype {datatype}, whose size is not known")
-        })?;
-        size.checked_mul(count.into())
-            .ok_or_else(|| format!("{function}: {count} elements of {size} B exceed 64 bits"))
+    fn sized(self, types: &Datatypes, count: u32, datatype: u16) -> Result<u64, String> {
+        types.bytes(self.0.function, count, datatype)
     }
 
     /// Bytes of as many elements of a type as each of `counts` says.
-    fn list(self, types: &Types, counts: &str, datatype: &str) -> Result<Box<[u64]>, String> {
+    fn list(self, types: &Datatypes, counts: &str, datatype: &str) -> Result<Box<[u64]>, String> {
         let datatype = self.handle(datatype)?;
         let counts = self.wholes(counts)?;
         let counts = counts
@@ -95,7 +86,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// Bytes of as many elements of each type as each of `counts` says.
-    fn lists(self, types: &Types, counts: &str, datatypes: &str) -> Result<Box<[u64]>, String> {
+    fn lists(self, types: &Datatypes, counts: &str, datatypes: &str) -> Result<Box<[u64]>, String> {
         let Some(Value::Handles(datatypes)) = self.0.value(datatypes) else {
             return Err(self.missing(datatypes));
         };
@@ -108,7 +99,7 @@ impl<'a> Arguments<'a> {
     /// What a collective does; `None` of other calls. Where data stays in place
     /// (`MPI_IN_PLACE`), arguments of the sending side mean nothing: sizes are
     /// taken from the receiving side where both tell.
-    pub fn shape(self, types: &Types) -> Result<Option<Shape>, String> {
+    pub fn shape(self, types: &Datatypes) -> Result<Option<Shape>, String> {
         use Function as F;
         let root = || self.whole("root");
         let bytes = |count, datatype| self.bytes(types, count, datatype);

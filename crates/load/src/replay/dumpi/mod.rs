@@ -5,23 +5,24 @@
 
 mod arguments;
 mod repeated;
-mod types;
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use odonata_traces::TraceError;
-use odonata_traces::dumpi::{self, COMM_SELF, COMM_WORLD, DumpiJob, Function, RankReader, Status};
+use odonata_traces::dumpi::{
+    self, COMM_SELF, COMM_WORLD, Datatypes, DumpiJob, Function, RankReader, Status,
+};
 use odonata_units::RankId;
 
 pub use repeated::Partners;
 
 use self::arguments::Arguments;
 use self::repeated::{Repeated, check_lockstep};
-use self::types::Types;
 use super::call::{
-    Call, Calls, Direction, GroupMade, GroupNumber, How, Message, Outcome, Record, RequestNumber,
-    Slot, Source, Span, Until,
+    Call, Calls, Direction, GroupMade, GroupNumber, How, Message, Outcome, Place, Record,
+    RequestNumber, Slot, Source, Span, Until, Visit,
 };
 
 /// `MPI_COMM_NULL`, `MPI_GROUP_NULL`, `MPI_REQUEST_NULL`; 0 stands for an error.
@@ -84,7 +85,7 @@ impl DumpiSource {
             || counts.iter().any(|count| count.ignored > 0)
             || others.into_iter().any(called);
         Ok(DumpiCalls {
-            types: Types::new(&reader.trailer().datatype_sizes),
+            types: Datatypes::new(&reader.trailer().datatype_sizes),
             reader,
             file,
             outcomes,
@@ -112,6 +113,104 @@ impl Source for DumpiSource {
             Some(repeated) => Box::new(repeated.seen_by(rank, calls)),
         })
     }
+
+    /// The first entry of any rank into a call.
+    fn start(&self) -> Result<i64, TraceError> {
+        let mut start = None;
+        for rank in 0..self.job.ranks() {
+            let mut reader = self.job.rank(RankId(rank))?;
+            while let Some(call) = reader.next_call()? {
+                if let Some(wall) = call.wall {
+                    let entered = picoseconds(wall.start);
+                    start = Some(start.map_or(entered, |start: i64| start.min(entered)));
+                    break;
+                }
+            }
+            if self.repeated.is_some() {
+                break;
+            }
+        }
+        Ok(start.unwrap_or(0))
+    }
+
+    fn visits(
+        &self,
+        rank: u32,
+        function: &str,
+        each: &mut dyn FnMut(Visit),
+    ) -> Result<(), TraceError> {
+        let mut reader = self.job.rank(RankId(rank))?;
+        // Functions that were traced by address have a name in the trailer.
+        let addresses = &reader.trailer().addresses;
+        let named = addresses.iter().filter(|(_, name)| label(name) == function);
+        let addresses: HashSet<i64> = named.map(|(address, _)| *address as i64).collect();
+        let (mut depth, mut entered) = (0u32, None);
+        while let Some(call) = reader.next_call()? {
+            let place = |moment: fn(dumpi::Span) -> dumpi::Clock| Place {
+                at: call.offset,
+                time: call.wall.map(|wall| picoseconds(moment(wall))),
+            };
+            match call.function {
+                Function::Function_enter | Function::Function_exit => {
+                    let address = call
+                        .arguments
+                        .iter()
+                        .find_map(|argument| match argument.value {
+                            dumpi::Value::Long(address) => Some(address),
+                            _ => None,
+                        });
+                    if !address.is_some_and(|address| addresses.contains(&address)) {
+                        continue;
+                    }
+                    if call.function == Function::Function_enter {
+                        if depth == 0 {
+                            entered = Some(place(|wall| wall.start));
+                        }
+                        depth = depth.saturating_add(1);
+                    } else {
+                        depth = depth.saturating_sub(1);
+                        if depth == 0
+                            && let Some(entered) = entered.take()
+                        {
+                            let left = place(|wall| wall.stop);
+                            each(Visit { entered, left });
+                        }
+                    }
+                }
+                of if of.name() == function => each(Visit {
+                    entered: place(|wall| wall.start),
+                    left: place(|wall| wall.stop),
+                }),
+                _ => {}
+            }
+        }
+        if let Some(entered) = entered {
+            each(Visit {
+                entered,
+                left: Place::END,
+            });
+        }
+        Ok(())
+    }
+
+    fn functions(&self) -> Result<Vec<String>, TraceError> {
+        let reader = self.job.rank(RankId(0))?;
+        let addresses = &reader.trailer().addresses;
+        let names = addresses.iter().map(|(_, name)| label(name).into_owned());
+        Ok(names.collect())
+    }
+}
+
+/// The name of a function that was traced by address.
+fn label(name: &[u8]) -> Cow<'_, str> {
+    let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(name)
+}
+
+fn picoseconds(clock: dumpi::Clock) -> i64 {
+    // At most 2^31 s, which do not fit as picoseconds; the time stamps of a trace lie
+    // within 2^16 s of each other.
+    clock.total_nanoseconds().wrapping_mul(1_000)
 }
 
 /// What a communicator's number stands for.
@@ -131,7 +230,7 @@ struct DumpiCalls {
     incomplete: bool,
     /// Takes communicators of unknown origin for copies of the world.
     follows_unknown: bool,
-    types: Types,
+    types: Datatypes,
     comms: HashMap<u16, Comm>,
     next_slot: u32,
     groups: HashMap<u16, GroupNumber>,
@@ -148,11 +247,6 @@ impl Calls for DumpiCalls {
         let local = self
             .translate(&call, calls)
             .map_err(|reason| self.error_at(call.offset, reason))?;
-        let picoseconds = |clock: dumpi::Clock| {
-            // At most 2^31 s, which do not fit as picoseconds; the time stamps of a
-            // trace lie within 2^16 s of each other.
-            clock.total_nanoseconds().wrapping_mul(1_000)
-        };
         Ok(Some(Record {
             at: call.offset,
             span: call.wall.map(|wall| Span {

@@ -1,0 +1,178 @@
+//! Markers: moments that a person or a tool has put a name to, in a file of their
+//! own beside the anchor file.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Seek};
+
+use super::anchor::Anchor;
+use super::chunks::ChunkReader;
+use crate::error::TraceError;
+
+/// Kinds of records, as `OTF2_MarkerType` numbers them.
+const DEFINITION: u8 = 5;
+const MARKER: u8 = 6;
+
+/// A moment with a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Marker {
+    /// When it begins, in ticks of the global clock.
+    pub time: u64,
+    /// How long it lasts, in ticks.
+    pub duration: u64,
+    /// Group of its kind, for instance the tool that set it.
+    pub group: String,
+    /// Its kind within the group.
+    pub category: String,
+    /// What it says.
+    pub text: String,
+}
+
+impl Marker {
+    /// Whether it goes by a name: that is what it says, or its kind.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.text == name || self.category == name
+    }
+}
+
+/// Reads the markers of an archive from `source`, called `file` in messages, in the
+/// order of their time.
+///
+/// # Errors
+/// If the file is damaged or a marker is of a kind that is not defined.
+pub(super) fn read<R: Read + Seek>(
+    source: R,
+    file: String,
+    anchor: &Anchor,
+) -> Result<Vec<Marker>, TraceError> {
+    let mut reader = ChunkReader::new(source, file, anchor.definition_chunk_bytes)?;
+    let mut kinds: BTreeMap<u32, (String, String)> = BTreeMap::new();
+    let mut found = Vec::new();
+    while let Some(kind) = reader.next_kind(|_| Ok(()), |_| Ok(()))? {
+        let at = reader.bytes.position() - 1;
+        let record = reader.begin_record()?;
+        match kind {
+            DEFINITION => {
+                let id = reader.u32()?;
+                let names = (reader.text()?, reader.text()?);
+                if kinds.insert(id, names).is_some() {
+                    let reason = format!("kind {id} of markers is defined twice");
+                    return Err(reader.bytes.error_at(at, reason));
+                }
+            }
+            MARKER => {
+                let (time, duration) = (reader.u64()?, reader.u64()?);
+                let id = reader.u32()?;
+                // Whom it concerns: all, or one location or group of them.
+                reader.bytes.u8()?;
+                reader.u64()?;
+                found.push((at, id, time, duration, reader.text()?));
+            }
+            _ => {}
+        }
+        reader.end_record(record)?;
+    }
+    let mut markers = Vec::with_capacity(found.len());
+    for (at, id, time, duration, text) in found {
+        let Some((group, category)) = kinds.get(&id).cloned() else {
+            let reason = format!("a marker of kind {id}, which is not defined");
+            return Err(reader.bytes.error_at(at, reason));
+        };
+        markers.push(Marker {
+            time,
+            duration,
+            group,
+            category,
+            text,
+        });
+    }
+    markers.sort_by_key(|marker| marker.time);
+    Ok(markers)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    /// A compressed integer of one byte, or of none.
+    fn short(value: u8) -> Vec<u8> {
+        match value {
+            0 => vec![0],
+            value => vec![1, value],
+        }
+    }
+
+    fn record(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
+        let body = parts.concat();
+        [&[kind, body.len() as u8], &body[..]].concat()
+    }
+
+    fn file(records: &[Vec<u8>]) -> Vec<u8> {
+        let mut bytes = vec![3, 0x42];
+        bytes.extend(1u64.to_le_bytes());
+        bytes.extend(0u64.to_le_bytes());
+        bytes.extend(records.concat());
+        bytes.push(2);
+        bytes
+    }
+
+    fn marker(time: u8, kind: u8, text: &[u8]) -> Vec<u8> {
+        let parts: [&[u8]; 6] = [&short(time), &short(9), &short(kind), &[0], &short(0), text];
+        record(MARKER, &parts)
+    }
+
+    fn definition(id: u8) -> Vec<u8> {
+        record(DEFINITION, &[&short(id), b"user\0", b"phase\0", &[3]])
+    }
+
+    fn anchor() -> Anchor {
+        Anchor {
+            version: [3, 0, 0],
+            event_chunk_bytes: 256 * 1024,
+            definition_chunk_bytes: 256 * 1024,
+            locations: 0,
+            global_definitions: 0,
+            machine: String::new(),
+            creator: String::new(),
+            description: String::new(),
+            properties: Vec::new(),
+            id: 0,
+        }
+    }
+
+    #[test]
+    fn markers_come_with_their_names_in_order_of_time() {
+        let bytes = file(&[
+            marker(200, 4, b"end\0"),
+            definition(4),
+            marker(50, 4, b"start\0"),
+            // A kind of record that is not read.
+            record(77, &[b"anything"]),
+        ]);
+        let markers = read(Cursor::new(bytes), "a.marker".to_owned(), &anchor()).unwrap();
+        let seen: Vec<(u64, &str)> = markers.iter().map(|m| (m.time, m.text.as_str())).collect();
+        assert_eq!(seen, [(50, "start"), (200, "end")]);
+        assert!(markers[0].is_called("start") && markers[0].is_called("phase"));
+        assert!(!markers[0].is_called("user"));
+    }
+
+    #[test]
+    fn damaged_markers_are_refused() {
+        let refused = |records: &[Vec<u8>]| {
+            let bytes = file(records);
+            let read = read(Cursor::new(bytes), "a.marker".to_owned(), &anchor());
+            read.unwrap_err().to_string()
+        };
+        assert!(refused(&[marker(1, 4, b"x\0")]).contains("kind 4, which is not defined"));
+        assert!(refused(&[definition(4), definition(4)]).contains("defined twice"));
+        let whole = file(&[definition(4), marker(1, 4, b"x\0")]);
+        for end in 0..whole.len() {
+            let cut = Cursor::new(whole[..end].to_vec());
+            assert!(
+                read(cut, "a.marker".to_owned(), &anchor()).is_err(),
+                "{end}"
+            );
+        }
+    }
+}
