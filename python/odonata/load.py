@@ -343,7 +343,12 @@ class MarkerBorder(Table):
 
 
 def _has(key: str) -> Callable[[Any], bool]:
-    return lambda value: key in value if isinstance(value, dict) else hasattr(value, key)
+    """Whether a value is a table that has `key`."""
+
+    def has(value: Any) -> bool:
+        return key in value if isinstance(value, dict) else hasattr(value, key)
+
+    return has
 
 
 #: Where a region of interest of a trace starts or ends.
@@ -494,15 +499,6 @@ def read_phases(file: Path) -> list[Phase]:
         return PhaseFile.model_validate(data).phases
     except ValidationError as error:
         raise ScenarioError(problems(error, PhaseFile), str(file)) from None
-
-
-def _has(key: str) -> Callable[[Any], bool]:
-    """Whether a value is a table that has `key`."""
-
-    def has(value: Any) -> bool:
-        return key in value if isinstance(value, dict) else hasattr(value, key)
-
-    return has
 
 
 _EXCHANGES = "uniform-random|permutation|transpose|tornado|bisection-pairs|neighbour|group-tornado"
