@@ -113,6 +113,18 @@ class ClusterError(OdonataError, ValueError):
     exit_code = ExitCode.USAGE
 
 
+class SampleError(OdonataError, ValueError):
+    """Samples that cannot be read, or of which there are too few for what is asked."""
+
+    exit_code = ExitCode.USAGE
+
+
+class LibraryError(OdonataError, ImportError):
+    """A library that is installed on request only, and is not; says the command."""
+
+    exit_code = ExitCode.USAGE
+
+
 class NotRecordedError(OdonataError, ValueError):
     """A question about a result that its run did not record; says what to set."""
 

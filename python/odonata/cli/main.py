@@ -14,7 +14,7 @@ from odonata.errors import ExitCode, OdonataError, Terminated
 #: In the order of ``--help``. Each is a function of its name in a module of its name.
 COMMANDS = (
     *("run", "replay", "show", "ranks", "saturation", "interference", "study", "verify"),
-    *("topology", "mapping", "trace", "schedule", "log", "cluster", "schema", "bench"),
+    *("topology", "mapping", "trace", "schedule", "log", "cluster", "tails", "schema", "bench"),
 )
 
 

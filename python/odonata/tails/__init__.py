@@ -1,0 +1,23 @@
+"""Long tails: how samples of times are distributed, and what they go with.
+
+The same functions serve what was measured on a cluster, what a simulation gave, and public data.
+"""
+
+from odonata.tails.correlation import Correlation, correlate
+from odonata.tails.fits import Fit, fit_families
+from odonata.tails.measures import Tail, measure_tail
+from odonata.tails.modes import Modes, dip_test, find_modes
+from odonata.tails.samples import read_samples
+
+__all__ = [
+    "Correlation",
+    "Fit",
+    "Modes",
+    "Tail",
+    "correlate",
+    "dip_test",
+    "find_modes",
+    "fit_families",
+    "measure_tail",
+    "read_samples",
+]

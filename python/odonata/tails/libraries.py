@@ -1,0 +1,35 @@
+"""The libraries of statistics, which are installed on request."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from odonata.errors import LibraryError
+
+
+def _needed(module: str, package: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise LibraryError(
+            f"this needs {package}, which is not installed: pip install 'odonata[statistics]'"
+        ) from error
+
+
+def scipy_stats() -> Any:
+    """``scipy.stats``.
+
+    Raises:
+        LibraryError: If SciPy is not installed.
+    """
+    return _needed("scipy.stats", "SciPy")
+
+
+def mixture_class() -> Any:
+    """``sklearn.mixture.GaussianMixture``.
+
+    Raises:
+        LibraryError: If scikit-learn is not installed.
+    """
+    return _needed("sklearn.mixture", "scikit-learn").GaussianMixture

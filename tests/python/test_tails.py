@@ -1,0 +1,166 @@
+"""Tail statistics: against closed forms, made mixtures, and SciPy's own results."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from odonata.errors import SampleError
+from odonata.tails import correlate, dip_test, find_modes, fit_families, measure_tail, read_samples
+from odonata.tails.measures import hill, hill_plot
+
+CLI = (sys.executable, "-c", "import odonata.cli; odonata.cli.main()")
+
+
+def test_measures_of_a_known_distribution() -> None:
+    # Exponential of mean 1: median ln 2, p99 ln 100, above twice the median 1/4.
+    samples = stats.expon.ppf((np.arange(20_000) + 0.5) / 20_000)
+    tail = measure_tail(samples)
+    assert tail.mean == pytest.approx(1, rel=1e-3)
+    assert tail.median == pytest.approx(np.log(2), rel=1e-3)
+    assert tail.p99 == pytest.approx(np.log(100), rel=1e-3)
+    assert tail.above_twice_median == pytest.approx(0.25, abs=1e-3)
+    assert tail.above_threshold == pytest.approx(0.15, abs=1e-3)
+    assert tail.mean_median_gap == pytest.approx(1 / np.log(2) - 1, rel=1e-2)
+    assert measure_tail(samples, threshold=2).above_threshold == pytest.approx(np.exp(-2), rel=1e-2)
+
+
+@pytest.mark.parametrize("index", [1.2, 2.5, 4.0])
+def test_hill_finds_the_index_of_a_pareto_tail(index: float) -> None:
+    samples = stats.pareto(index).ppf((np.arange(20_000) + 0.5) / 20_000)
+    found, error, used = hill(samples)
+    assert used == 1_000
+    assert found == pytest.approx(index, rel=0.02)
+    assert error == pytest.approx(index / np.sqrt(1_000), rel=0.02)
+    k, estimates = hill_plot(samples)
+    assert k[0] == 10
+    assert estimates[990] == pytest.approx(found, rel=0.01)
+
+
+def test_dip_of_small_cases() -> None:
+    # Evenly spaced samples are as uniform as can be: 1/2n. Two equal clumps: the middle of the
+    # jump of 1/2 between them is as far as can be from any single mode, nearly 1/4.
+    assert dip_test(np.arange(50.0))[0] == pytest.approx(1 / 100)
+    assert dip_test(np.repeat([0.0, 1.0], 500))[0] == pytest.approx(0.25, abs=0.001)
+
+
+def test_the_dip_test_keeps_its_level_and_finds_two_modes() -> None:
+    random = np.random.default_rng(1)
+    single = [dip_test(random.normal(size=300))[1] for _ in range(60)]
+    # A normal distribution is further from two modes than the uniform reference is.
+    assert np.mean(np.array(single) < 0.05) <= 0.05
+    uniform = [dip_test(random.random(300))[1] for _ in range(200)]
+    assert np.mean(np.array(uniform) < 0.1) == pytest.approx(0.1, abs=0.06)
+    double = np.concatenate([random.normal(0, 1, 150), random.normal(5, 1, 150)])
+    assert dip_test(double)[1] < 0.01
+    # The statistic knows no unit.
+    assert dip_test(double * 7 - 3)[0] == pytest.approx(dip_test(double)[0])
+    assert dip_test(-double)[0] == pytest.approx(dip_test(double)[0])
+
+
+def test_modes_and_their_shares() -> None:
+    random = np.random.default_rng(2)
+    samples = np.concatenate([random.lognormal(0, 0.1, 700), random.lognormal(1.5, 0.1, 300)])
+    modes = find_modes(samples)
+    assert modes.p < 0.01
+    assert [mode.share for mode in modes.modes] == pytest.approx([0.7, 0.3], abs=0.01)
+    assert [mode.centre for mode in modes.modes] == pytest.approx([1, np.exp(1.5)], rel=0.02)
+    single = find_modes(random.lognormal(0, 0.3, 1_000))
+    assert len(single.modes) == 1
+    assert single.p > 0.05
+
+
+#: Families whose samples another one with as many parameters cannot imitate too well.
+FAMILIES = ("expon", "norm", "lognorm", "gamma", "weibull_min", "pareto", "gumbel_r", "logistic")
+DRAWN = {
+    "lognorm": stats.lognorm(0.8),
+    "gamma": stats.gamma(3),
+    "weibull_min": stats.weibull_min(1.7),
+    "pareto": stats.pareto(2.5),
+}
+
+
+@pytest.mark.parametrize("name", ["expon", "norm", "lognorm", "pareto", "gumbel_r"])
+def test_families_are_recovered_from_their_own_samples(name: str) -> None:
+    family = DRAWN.get(name) or getattr(stats, name)()
+    samples = family.rvs(size=1_000, random_state=np.random.default_rng(3))
+    fits = fit_families(samples, FAMILIES, processes=1)
+    assert name in [fit.family for fit in fits[:3]]
+    best = fits[0]
+    frozen = getattr(stats, best.family)(*best.parameters.values())
+    assert best.ks == pytest.approx(stats.kstest(samples, frozen.cdf).statistic)
+    assert best.aic == pytest.approx(2 * len(best.parameters) - 2 * frozen.logpdf(samples).sum())
+
+
+def test_a_family_that_takes_too_long_is_named() -> None:
+    samples = np.random.default_rng(4).random(200)
+    fits = fit_families(samples, ["studentized_range", "norm"], time_limit_s=0.3, processes=1)
+    assert [fit.family for fit in fits] == ["norm", "studentized_range"]
+    assert fits[1].failure == "not done within 0.3 s"
+
+
+def test_correlations_are_scipys() -> None:
+    random = np.random.default_rng(5)
+    x = random.random(22)
+    y = x**2 + 0.2 * random.random(22)
+    found = correlate(x, y)
+    assert found.pearson == pytest.approx(stats.pearsonr(x, y).statistic)
+    assert found.pearson_p == pytest.approx(stats.pearsonr(x, y).pvalue)
+    assert found.spearman == pytest.approx(stats.spearmanr(x, y).statistic)
+    assert found.spearman_p == pytest.approx(stats.spearmanr(x, y).pvalue)
+    assert found.pearson_low < found.pearson < found.pearson_high
+    assert found.spearman_low < found.spearman < found.spearman_high <= 1
+    perfect = correlate([1, 2, 3, 4], [1, 2, 3, 40])
+    assert (perfect.spearman, perfect.spearman_high) == (1, 1)
+
+
+def test_files(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("1 2 # start\n3.5\n")
+    assert read_samples(tmp_path / "a.txt").tolist() == [1, 2, 3.5]
+    (tmp_path / "a.csv").write_text("b,time\n0.1,5\n0.2,6\n")
+    assert read_samples(tmp_path / "a.csv", "time").tolist() == [5, 6]
+    for text, column, says in [
+        ("b,time\n0.1,5\n", None, "which column"),
+        ("b,time\n0.1,x\n", "time", "line 2: found 'x'"),
+        ("b,time\n0.1\n", "time", "line 2: found ''"),
+        ("b,time\n0.1,5\n", "no", "no column 'no'"),
+        ("", None, "empty"),
+        ("1 2\n3 x\n", None, "line 2: found 'x'"),
+    ]:
+        (tmp_path / "b.csv").write_text(text)
+        with pytest.raises(SampleError) as error:
+            read_samples(tmp_path / "b.csv", column)
+        assert says in str(error.value)
+    with pytest.raises(SampleError, match="cannot be read"):
+        read_samples(tmp_path / "none.csv")
+
+
+@pytest.mark.parametrize(
+    "wrong", [[], [1.0], [1.0, float("nan")] * 20, [float("inf")] * 20], ids=str
+)
+def test_too_few_or_infinite_samples_are_refused(wrong: list[float]) -> None:
+    with pytest.raises(SampleError):
+        measure_tail(wrong)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    random = np.random.default_rng(6)
+    b = random.random(400)
+    times = 1 + b + random.lognormal(-2, 1, 400)
+    lines = "\n".join(f"{x},{y}" for x, y in zip(b, times, strict=True))
+    (tmp_path / "s.csv").write_text(f"b,time\n{lines}\n")
+    command = [*CLI, "tails", str(tmp_path / "s.csv"), "--column", "time", "--against", "b"]
+    command += ["--family", "lognorm", "--family", "norm"]
+    done = subprocess.run([*command, "--json"], capture_output=True, check=True)
+    found = json.loads(done.stdout)
+    assert found["fits"][0]["family"] == "lognorm"
+    assert found["correlation"]["count"] == 400
+    assert found["tail"]["count"] == 400
+    picture = tmp_path / "tail.svg"
+    done = subprocess.run([*command, "--out", str(picture)], capture_output=True, check=True)
+    assert b"Spearman" in done.stdout
+    assert picture.read_bytes().startswith(b"<?xml")
