@@ -307,7 +307,7 @@ class Matrix(MotifBase):
 class TimeBorder(Table):
     """A moment of a trace."""
 
-    time: Delay
+    time: Duration
     """Time since the trace's start: calls that begin from then on (`start`), or before (`end`)."""
 
     def normalised(self) -> dict[str, Any]:
