@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.group()
 @debug_option
 def cluster() -> None:
-    """Clusters in use: how busy a cluster's network is now. Needs no privileges."""
+    """Clusters in use: how busy a cluster's network is, and was. Needs no privileges."""
 
 
 @cluster.command()
@@ -125,6 +125,175 @@ def utilisation(
         print_json(look.to_dict(wiring, hosts))
     else:
         look.show(wiring, hosts)
+
+
+def _span(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
+    from odonata.batch.options import Span
+    from odonata.units import UnitError
+
+    if value is None:
+        return None
+    try:
+        span = int(Span(value))
+    except UnitError as error:
+        raise click.BadParameter(str(error)) from None
+    if span < 1:
+        raise click.BadParameter(f'found "{value}"; allowed: at least 1 s')
+    return span
+
+
+def _size(context: click.Context, parameter: click.Parameter, value: str) -> int:
+    from odonata.units import Size, UnitError
+
+    try:
+        return int(Size(value))
+    except UnitError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+@cluster.command()
+@click.argument("store", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--period",
+    callback=_span,
+    default="60 s",
+    show_default=True,
+    metavar="TIME",
+    help="Between two questions to Slurm.",
+)
+@click.option(
+    "--for",
+    "for_",
+    callback=_span,
+    metavar="TIME",
+    help='How long, e.g. "2 w".  [default: until stopped]',
+)
+@click.option(
+    "--keep", callback=_span, metavar="TIME", help="Older samples are removed.  [default: none]"
+)
+@click.option(
+    "--largest",
+    callback=_size,
+    default="1 GiB",
+    show_default=True,
+    metavar="SIZE",
+    help="The oldest samples are removed where they take more.",
+)
+@click.option(
+    "--topology",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Slurm's topology.conf: keeps what is sent between islands and groups as well.",
+)
+@click.option(
+    "--metrics",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the latest sample there in Prometheus' text format, for the textfile collector "
+    "of its node exporter. The file is replaced each time.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a command of Slurm may take.",
+)
+@debug_option
+def watch(
+    store: Path,
+    period: int,
+    for_: int | None,
+    keep: int | None,
+    largest: int,
+    topology: Path | None,
+    metrics: Path | None,
+    timeout: float,
+) -> None:
+    """Samples the utilisation once a period and keeps it in STORE, for weeks.
+
+    Costs the controller one squeue a period; less where it fails or is slow. Goes on with a STORE
+    that is there. A kill loses the sample that was being taken, nothing else; Ctrl-C and SIGTERM
+    end it.
+    """
+    import signal
+    import threading
+    import time
+
+    from odonata.cluster import nodes as cluster_nodes
+    from odonata.cluster.watch import Watch
+
+    wiring = None
+    if topology is not None:
+        wiring = cluster_nodes.read_topology(_text(topology), str(topology))
+    ended = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
+
+    def say(line: str) -> None:
+        click.echo(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}", err=True)
+
+    watching = Watch(
+        period_s=period,
+        timeout_s=timeout,
+        keep_s=keep,
+        largest_bytes=largest,
+        topology=wiring,
+        metrics=metrics,
+        say=say,
+    )
+    say(f"watching into {store}, one sample in {period} s")
+    kept = watching.run(store, for_s=float("inf") if for_ is None else for_, stop=ended.wait)
+    say(f"{kept} samples kept")
+
+
+@cluster.command()
+@click.argument("store", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--last", callback=_span, metavar="TIME", help='Only so far back, e.g. "12 h".  [default: all]'
+)
+@click.option("--csv", "as_csv", is_flag=True, help="All samples, as a table for other programs.")
+@json_option
+@debug_option
+def history(store: Path, last: int | None, as_csv: bool, as_json: bool) -> None:
+    """What `odonata cluster watch` kept in STORE: how busy the network was."""
+    import csv
+    import time
+
+    from odonata.cluster.watch import COLUMNS, Store
+
+    kept = Store(store)
+    samples = kept.samples(since_s=0 if last is None else time.time() - last)
+    kept.close()
+    if as_json:
+        print_json({"samples": samples})
+        return
+    if as_csv:
+        writer = csv.DictWriter(sys.stdout, COLUMNS)
+        writer.writeheader()
+        writer.writerows(samples)
+        return
+    out = terminal()
+    good = [sample for sample in samples if sample["error"] is None]
+    out.print(f"{len(samples)} samples, of {len(samples) - len(good)} Slurm gave no answer")
+    if not good:
+        return
+    table = new_table()
+    for heading in ("hour of the day", "samples", "b: least", "median", "most"):
+        table.add_column(heading, justify="right")
+    by_hour: dict[int, list[float]] = {}
+    for sample in good:
+        by_hour.setdefault(time.localtime(sample["time_s"]).tm_hour, []).append(sample["b"])
+    for hour, values in sorted(by_hour.items()):
+        ordered = sorted(values)
+        figures = (ordered[0], ordered[len(ordered) // 2], ordered[-1])
+        row = (f"{hour:02}", str(len(ordered)), *(f"{value:.3f}" for value in figures))
+        table.add_row(*row)
+    out.print(table)
+    now = good[-1]
+    below = sum(sample["b"] <= now["b"] for sample in good) / len(good)
+    out.print(f"latest: b = {now['b']:.3f}; it was so low or lower {100 * below:.0f} % of the time")
 
 
 def _text(path: Path) -> str:
