@@ -85,6 +85,8 @@ fn trace(file: &Path, scale: f64) -> MotifKind {
         compute_scale: Some(scale),
         gap_ps: None,
         repeat_rank: None,
+        start: None,
+        end: None,
     }
 }
 
@@ -251,6 +253,8 @@ fn one_rank_stands_for_all() {
         compute_scale: Some(0.0),
         gap_ps: None,
         repeat_rank: Some(RepeatRank::Xor),
+        start: None,
+        end: None,
     };
     let outcome = |ranks| simulate(&with_trace(crossbar(128), kind.clone(), ranks));
     let run = outcome(Some(128)).unwrap();
