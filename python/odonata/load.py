@@ -744,7 +744,7 @@ class Job(Table):
             "mapping": mapping,
             "load": {"motif": self.motif.normalised(directory)}
             if self.motif
-            else {"traffic": self.traffic.normalised()}
+            else {"traffic": self.traffic.normalised(directory)}
             if self.traffic
             else None,
         }

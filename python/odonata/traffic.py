@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, Tag, model_validator
@@ -68,11 +69,13 @@ class TrafficBase(Table):
         | None
     ) = None
     """Offered load of a node, as a fraction of the bandwidth of its terminal link; its ranks
-    share it. Or a theoretical global link load such as `"90 % TGLL"` (Kang et al. 2019, equation
-    4): size of a message over the time between two of a rank, as a part of the bandwidth of a
-    global link; of messages that a rank sends at once (`to = "all"`) one counts."""
+    share it; with a matrix of rates, of the average node. Or a theoretical global link load such as
+    `"90 % TGLL"` (Kang et al. 2019, equation 4): size of a message over the time between two of a
+    rank, as a part of the bandwidth of a global link; of messages that a rank sends at once (`to =
+    "all"`) one counts."""
     rate: Bandwidth | None = None
-    """Offered load of a rank; with `to = "all"` of all that the rank with most partners sends."""
+    """Offered load of a rank, with a matrix of rates of the average one; with `to = "all"` of all
+    that the rank with most partners sends."""
     interval: PositiveDuration | None = None
     """Mean time between two messages of a rank, whether the last one has arrived or not; with
     `to = "all"` between two times at which it sends."""
@@ -99,8 +102,8 @@ class TrafficBase(Table):
             raise problem("slot", describe(self.slot), 'only with process = "bernoulli"')
         return self
 
-    def normalised(self) -> dict[str, Any]:
-        """The engine's form."""
+    def normalised(self, directory: Path) -> dict[str, Any]:
+        """The engine's form; files are found relative to `directory`."""
         offered: dict[str, Any]
         if isinstance(self.load, GlobalLoad):
             offered = {"tgll": self.load.fraction}
@@ -113,7 +116,7 @@ class TrafficBase(Table):
             offered = {"interval_ps": int(self.interval or 0)}
         derived = self.message is None and self.interval is not None
         return {
-            "pattern": self.pattern_form(),
+            "pattern": self.pattern_form(directory),
             "message_bytes": None if self.message is None else int(self.message),
             "interval_ps": int(self.interval) if derived and self.interval else None,
             "messages": self.messages,
@@ -122,7 +125,7 @@ class TrafficBase(Table):
             "offered": offered,
         }
 
-    def pattern_form(self) -> dict[str, Any]:
+    def pattern_form(self, directory: Path) -> dict[str, Any]:
         """The engine's form of the pattern."""
         return {"name": self.pattern}  # type: ignore[attr-defined]
 
@@ -158,7 +161,7 @@ class GroupShift(TrafficBase):
     k: int = 1
     """Distance in groups, among those where the job has ranks."""
 
-    def pattern_form(self) -> dict[str, Any]:
+    def pattern_form(self, directory: Path) -> dict[str, Any]:
         """The engine's form of the pattern."""
         return {"name": self.pattern, "k": self.k}
 
@@ -171,7 +174,7 @@ class Shift(TrafficBase):
     offset: Count
     """Rank r sends to r + offset (modulo the number of ranks)."""
 
-    def pattern_form(self) -> dict[str, Any]:
+    def pattern_form(self, directory: Path) -> dict[str, Any]:
         """The engine's form of the pattern."""
         return {"name": self.pattern, "offset": self.offset}
 
@@ -197,7 +200,7 @@ class Stencil(TrafficBase):
             raise problem("dimensions", describe(self.dimensions), "either `grid` or `dimensions`")
         return self
 
-    def pattern_form(self) -> dict[str, Any]:
+    def pattern_form(self, directory: Path) -> dict[str, Any]:
         """The engine's form of the pattern."""
         form = {"name": self.pattern, "grid": self.grid, "periodic": self.periodic, "to": self.to}
         return {**form, "dimensions": self.dimensions}
@@ -211,7 +214,7 @@ class GroupPeers(TrafficBase):
     to: Turn = "random"
     """Which of them get a message: a random one, the next in turn, or all, one each."""
 
-    def pattern_form(self) -> dict[str, Any]:
+    def pattern_form(self, directory: Path) -> dict[str, Any]:
         """The engine's form of the pattern."""
         return {"name": self.pattern, "to": self.to}
 
@@ -224,7 +227,7 @@ class BroadcastTraffic(TrafficBase):
     root: Index = 0
     """The rank that sends."""
 
-    def pattern_form(self) -> dict[str, Any]:
+    def pattern_form(self, directory: Path) -> dict[str, Any]:
         """The engine's form of the pattern."""
         return {"name": self.pattern, "root": self.root}
 
@@ -239,9 +242,32 @@ class HotSpot(TrafficBase):
     fraction: Annotated[float, Field(ge=0, le=1)]
     """Share of the messages that goes to them."""
 
-    def pattern_form(self) -> dict[str, Any]:
+    def pattern_form(self, directory: Path) -> dict[str, Any]:
         """The engine's form of the pattern."""
         return {"name": self.pattern, "hot_ranks": self.hot_ranks, "fraction": self.fraction}
+
+
+class MatrixTraffic(TrafficBase):
+    """Traffic by a matrix of rates, such as the probabilities that one rack sends to another."""
+
+    pattern: Literal["matrix"] = "matrix"
+    """The pattern."""
+    file: str
+    """The matrix, relative to the scenario, in any [format](bring-your-application.md#matrices):
+    bytes, shares or probabilities; only their proportions count. `load`, `rate` or `interval` say
+    how much the average rank offers."""
+    between: Literal["ranks", "nodes", "routers", "groups"] = "ranks"
+    """What a row and a column of the matrix is, in the order of those on which the job has ranks:
+    its ranks, or nodes, routers (racks with a router each) or groups, whose ranks share what they
+    send and receive evenly."""
+
+    def pattern_form(self, directory: Path) -> dict[str, Any]:
+        """The engine's form of the pattern."""
+        return {
+            "name": self.pattern,
+            "file": str(directory / self.file),
+            "between": self.between,
+        }
 
 
 _PLAIN = (
@@ -256,9 +282,10 @@ AnyTraffic = Annotated[
     | Annotated[Stencil, Tag(tag("stencil"))]
     | Annotated[GroupPeers, Tag(tag("group-peers"))]
     | Annotated[BroadcastTraffic, Tag(tag("broadcast"))]
-    | Annotated[HotSpot, Tag(tag("hot-spot"))],
+    | Annotated[HotSpot, Tag(tag("hot-spot"))]
+    | Annotated[MatrixTraffic, Tag(tag("matrix"))],
     chosen_by(
         "pattern",
-        *(_PLAIN, _GROUPED, "shift", "stencil", "group-peers", "broadcast", "hot-spot"),
+        *(_PLAIN, _GROUPED, "shift", "stencil", "group-peers", "broadcast", "hot-spot", "matrix"),
     ),
 ]

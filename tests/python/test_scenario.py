@@ -226,7 +226,7 @@ def test_defaults_do_not_depend_on_each_other() -> None:
     assert scenario.network.normalised(Path())["routing"]["algorithm"] == "shortest-path"
     assert scenario.simulation == Simulation()
     traffic = Traffic(pattern="tornado", message="64 B", interval="1 us")
-    assert traffic.normalised()["offered"] == {"interval_ps": 1_000_000}
+    assert traffic.normalised(Path())["offered"] == {"interval_ps": 1_000_000}
 
 
 def test_defaults_of_the_engine_are_those_of_the_files() -> None:

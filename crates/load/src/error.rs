@@ -44,6 +44,20 @@ pub enum LoadError {
         /// Pattern.
         load: &'static str,
     },
+    /// A matrix of rates between groups, of another number of them.
+    #[error(
+        "the matrix of rates has {rows} rows, but the ranks of the job are in {blocks} groups or \
+         routers; give one row for each of these"
+    )]
+    Rows {
+        /// Rows of the matrix.
+        rows: u32,
+        /// Groups or routers in which the job has ranks.
+        blocks: u32,
+    },
+    /// A matrix of rates without any.
+    #[error("the matrix of rates holds no traffic between two ranks")]
+    NoRates,
     /// More partners of ranks than are kept.
     #[error("the ranks have 2^32 partners or more in all")]
     TooManyPartners,

@@ -30,7 +30,7 @@ pub use error::LoadError;
 pub use grid::{Grid, Offset};
 pub use interpreter::Interpreter;
 pub use open_loop::{Arrivals, OpenLoop, Process};
-pub use pattern::{Blocks, HotSpot, Partners, Pattern, Permutation, Turn};
+pub use pattern::{Blocks, HotSpot, Partners, Pattern, Permutation, Rates, Turn};
 pub use phases::{Calls, Division, Phase, Phases};
 pub use program::{
     Action, CollectiveKind, Context, Idle, MOST_PROCESSORS, ProcessorId, Program, ProgramError,

@@ -103,6 +103,25 @@ impl Arrivals {
         }
     }
 
+    /// The same process, so many times as often.
+    fn times_as_often(self, factor: f64) -> Self {
+        match self {
+            Self::Poisson { mean_gap_ps } => Self::Poisson {
+                mean_gap_ps: mean_gap_ps / factor,
+            },
+            Self::Periodic { gap_ps } => Self::Periodic {
+                gap_ps: gap_ps / factor,
+            },
+            Self::Aligned { gap_ps } => Self::Aligned {
+                gap_ps: gap_ps / factor,
+            },
+            Self::Bernoulli { slot, probability } => Self::Bernoulli {
+                slot,
+                probability: probability * factor,
+            },
+        }
+    }
+
     /// Whether the numbers describe a process.
     ///
     /// # Errors
@@ -160,6 +179,9 @@ impl OpenLoop {
     ) -> Result<Self, LoadError> {
         pattern.check(ranks)?;
         arrivals.check()?;
+        let (most, least) = pattern.rate_extremes();
+        arrivals.times_as_often(most).check()?;
+        arrivals.times_as_often(least).check()?;
         if message == Bytes::ZERO {
             return Err(LoadError::EmptyMessage);
         }
@@ -168,7 +190,7 @@ impl OpenLoop {
             message,
             ranks,
             messages: None,
-            uneven: matches!(pattern, Pattern::Partners(_)),
+            uneven: matches!(pattern, Pattern::Partners(_) | Pattern::Matrix(_)),
             pattern,
         })
     }
@@ -218,7 +240,9 @@ impl OpenLoop {
     /// Offered rate of the source that sends most, in bytes per second.
     pub fn bytes_per_second(&self) -> f64 {
         let at_once = f64::from(self.pattern.most_at_once());
-        at_once * self.message.0 as f64 * Picoseconds::SECOND.0 as f64 / self.arrivals.mean_gap_ps()
+        let (most, _) = self.pattern.rate_extremes();
+        at_once * most * self.message.0 as f64 * Picoseconds::SECOND.0 as f64
+            / self.arrivals.mean_gap_ps()
     }
 
     /// When `source` starts its message number `n` (from 0), given when it started
@@ -238,15 +262,15 @@ impl OpenLoop {
         start: Picoseconds,
         previous: Picoseconds,
     ) -> Picoseconds {
-        let n = match self.uneven {
-            false => n,
+        let (n, arrivals) = match self.uneven {
+            false => (n, self.arrivals),
             true => match self.time_of(n, source) {
                 Time::Again => return previous,
-                Time::Number(n) => n,
+                Time::Number(n) => (n, self.arrivals_of(source)),
                 Time::Never => return Picoseconds(u64::MAX),
             },
         };
-        match self.arrivals {
+        match arrivals {
             Arrivals::Poisson { mean_gap_ps } => {
                 let gap = -libm::log(key.unit(entity, n)) * mean_gap_ps;
                 previous.saturating_add(Picoseconds(gap.round() as u64))
@@ -268,6 +292,17 @@ impl OpenLoop {
                 let slots = (empty as u64).saturating_add(first);
                 previous.saturating_add(Picoseconds(slots.saturating_mul(slot.0)))
             }
+        }
+    }
+
+    /// The process of one rank.
+    fn arrivals_of(&self, source: RankId) -> Arrivals {
+        match &self.pattern {
+            // Ranks that do not send are found out when they are asked for the first.
+            Pattern::Matrix(rates) if rates.relative(source) > 0.0 => {
+                self.arrivals.times_as_often(rates.relative(source))
+            }
+            _ => self.arrivals,
         }
     }
 
@@ -367,6 +402,50 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn ranks_of_a_matrix_send_as_often_as_it_says() {
+        let mut builder = crate::matrix::MatrixBuilder::new();
+        builder.add(RankId(0), RankId(1), Bytes(10), None);
+        builder.add(RankId(1), RankId(2), Bytes(50), None);
+        let (matrix, _) = builder.build(3).unwrap();
+        let rates = Arc::new(crate::pattern::Rates::between_ranks(&matrix, 3).unwrap());
+        let slot = Picoseconds(1_000);
+        let pattern = || Pattern::Matrix(rates.clone());
+        for process in [
+            Process::Poisson,
+            Process::Periodic,
+            Process::Aligned,
+            Process::Bernoulli { slot },
+        ] {
+            // 64 ns between messages of the average rank.
+            let arrivals = Arrivals::from_rate(Bytes(64), 1e9, process).unwrap();
+            let source = OpenLoop::new(pattern(), arrivals, Bytes(64), 3).unwrap();
+            // 10 of 60, by 20 on average; the busiest sends 50.
+            assert!((source.bytes_per_second() / 2.5e9 - 1.0).abs() < 1e-12);
+            for (rank, relative) in [(RankId(0), 0.5), (RankId(1), 2.5)] {
+                let key = StreamKey::new(3, Purpose::Arrival);
+                let (mut at, count) = (START, 100_000);
+                for n in 0..count {
+                    at = source.arrival(key, u64::from(rank.0), n, rank, START, at);
+                }
+                let mean = (at - START).0 as f64 / f64::from(count);
+                // Three standard deviations of exponential gaps are 1 %.
+                assert!(
+                    (mean * relative / 64_000.0 - 1.0).abs() < 1e-2,
+                    "{process:?}: {mean}"
+                );
+            }
+            let key = StreamKey::new(3, Purpose::Destination);
+            assert_eq!(source.destination(key, 2, 0, RankId(2)), None);
+        }
+        // The busiest rank would need more than a message a slot.
+        let arrivals = Arrivals::Bernoulli {
+            slot,
+            probability: 0.5,
+        };
+        assert!(OpenLoop::new(pattern(), arrivals, Bytes(64), 3).is_err());
     }
 
     #[test]

@@ -114,7 +114,7 @@ fn matrices_that_end_early_are_refused() {
         (
             &undirected,
             last(&undirected, b','),
-            ", line 121, column 3: found \"\"; allowed is a whole number",
+            ", line 121, column 3: found \"\"; allowed is a number",
         ),
         (&shares, lines(&shares, 129), ": the shares sum to 0.5; "),
         (&dense, lines(&dense, 8), ": found 8 lines of 16 numbers; "),

@@ -1,7 +1,9 @@
 //! Communication matrices of real applications, where they are at hand.
 
+use std::path::Path;
+
 use odonata_load::Script;
-use odonata_load::matrix::{Format, ReadOptions, read_matrix};
+use odonata_load::matrix::{CommunicationMatrix, Format, ReadOptions, read_matrix};
 use odonata_load::motif::{MatrixReplay, MessageSize, Repeat};
 use odonata_units::{Bytes, RankId};
 
@@ -74,4 +76,58 @@ fn shares_of_amg_become_bytes() {
     assert_eq!(report.format, Format::Probabilities);
     assert_eq!((matrix.ranks(), report.entries), (1_728, 136_886));
     assert_eq!(matrix.statistics().total, Bytes(1_000_000_000_000));
+}
+
+#[test]
+fn reports_and_statistics_hold_the_matrices_that_were_made_of_them() {
+    let reports = [
+        ("AMG2013", "amg2013.64.241221.1.mpiP"),
+        ("lulesh", "lulesh2.0.64.102451.1.mpiP"),
+        ("miniAMR", "miniAMR.x.64.253515.1.mpiP"),
+        ("miniFE", "miniFE.x.64.101195.1.mpiP"),
+        ("miniMD", "miniMD_intel.64.156827.1.mpiP"),
+    ];
+    for (name, report) in reports {
+        let files = [
+            format!("comm-matrices/{name}/64_ranks/{report}"),
+            format!("comm-matrices/derived-edges/{name}_64.csv"),
+            format!("comm-matrices/{name}/64_ranks/graphStats.txt"),
+        ];
+        let [Some(report), Some(edges), Some(graph)] = files.map(|file| data(&file)) else {
+            return;
+        };
+        let read = |path: &Path| read_matrix(path, ReadOptions::default()).unwrap();
+        let (matrix, found) = read(&report);
+        assert_eq!(found.format, Format::MpiP);
+        assert_eq!(matrix, read(&edges).0, "{name}");
+        // The statistics have both directions in one edge.
+        let (graph, found) = read(&graph);
+        assert_eq!(found.format, Format::GraphStats);
+        for (from, entry) in graph.entries() {
+            let both = |matrix: &CommunicationMatrix| {
+                let between = |from: RankId, to: RankId| {
+                    let found = matrix.row(from).iter().find(|entry| entry.to == to);
+                    found.map_or(0, |entry| entry.bytes)
+                };
+                between(from, entry.to) + between(entry.to, from)
+            };
+            assert_eq!(
+                both(&graph),
+                both(&matrix),
+                "{name}: {from} and {}",
+                entry.to
+            );
+        }
+    }
+    for (name, ranks) in [("AMG2013", 1_000), ("lulesh", 1_000), ("miniFE", 1_024)] {
+        let graph = data(&format!(
+            "comm-matrices/{name}/{ranks}_ranks/graphStats.txt"
+        ));
+        let edges = format!("comm-matrices/derived-edges/{name}_{ranks}_undirected.csv");
+        let (Some(graph), Some(edges)) = (graph, data(&edges)) else {
+            return;
+        };
+        let read = |path: &Path| read_matrix(path, ReadOptions::default()).unwrap().0;
+        assert_eq!(read(&graph), read(&edges), "{name}");
+    }
 }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use odonata_load::application::{Application, Pace, Setting};
 use odonata_load::collective::Algorithms;
-use odonata_load::matrix::{CommunicationMatrix, MatrixError, ReadOptions, read_matrix};
+use odonata_load::matrix::{
+    CommunicationMatrix, MatrixError, ReadOptions, read_matrix, read_rates,
+};
 use odonata_load::motif::{
     AllToAll, Bisection, Broadcast, Collective, Exchange, Halo, MatrixReplay, MessageSize, Repeat,
     Tree,
@@ -14,7 +16,7 @@ use odonata_load::motif::{
 use odonata_load::replay::{self, Compute, Trace};
 use odonata_load::{
     Arrivals, Blocks, Grid, LoadError, OpenLoop, Partners, Pattern, Permutation, Phase, Phases,
-    Process, Program, Script, Turn,
+    Process, Program, Rates, Script, Turn,
 };
 use odonata_network::{LinkKind, Peer, Topology};
 use odonata_sim::JobLoad;
@@ -367,7 +369,10 @@ fn grid_of(extents: &[u32], periodic: bool, ranks: u32) -> Result<Grid, LoadErro
 
 fn build_traffic(traffic: &Traffic, context: &JobContext<'_>) -> Result<OpenLoop, SpecError> {
     let fail = |error: LoadError| load_error(&error, &context.path("traffic"));
-    let pattern = build_pattern(&traffic.pattern, context).map_err(fail)?;
+    let pattern = match &traffic.pattern {
+        spec::Pattern::Matrix { file, between } => rates(file, *between, context)?,
+        pattern => build_pattern(pattern, context).map_err(fail)?,
+    };
     let at_once = f64::from(pattern.most_at_once().max(1));
     // Bytes per second of one message per interval.
     let of_one_message = match traffic.offered {
@@ -426,6 +431,35 @@ fn build_traffic(traffic: &Traffic, context: &JobContext<'_>) -> Result<OpenLoop
         Some(messages) => source.ending_after(messages).map_err(fail),
         None => Ok(source),
     }
+}
+
+/// Traffic by the matrix of rates in a file.
+fn rates(
+    file: &Path,
+    between: spec::Between,
+    context: &JobContext<'_>,
+) -> Result<Pattern, SpecError> {
+    let of_nodes = |of: &dyn Fn(NodeId) -> u32| {
+        let blocks: Vec<u32> = context.node_of_rank.iter().map(|&node| of(node)).collect();
+        Arc::new(Blocks::new(&blocks))
+    };
+    let blocks = match between {
+        spec::Between::Ranks => None,
+        spec::Between::Nodes => Some(of_nodes(&|node| node.0)),
+        spec::Between::Routers => Some(of_nodes(&|node| context.topology.router_of_node(node).0)),
+        spec::Between::Groups => Some(context.blocks()),
+    };
+    let path = context.path("traffic");
+    let rows = blocks
+        .as_ref()
+        .map_or(context.ranks, |blocks| blocks.count());
+    let matrix = read_rates(file, Some(rows)).map_err(|error| matrix_error(&error, file, &path))?;
+    let rates = match blocks {
+        None => Rates::between_ranks(&matrix, context.ranks),
+        Some(blocks) => Rates::between_blocks(&matrix, blocks),
+    };
+    let rates = rates.map_err(|error| SpecError::new(format!("{path}.file"), error.to_string()))?;
+    Ok(Pattern::Matrix(Arc::new(rates)))
 }
 
 /// The message that, once in every interval, makes a rate; to the nearest byte.
@@ -572,6 +606,8 @@ fn build_pattern(pattern: &spec::Pattern, context: &JobContext<'_>) -> Result<Pa
             let hot: Vec<RankId> = hot_ranks.iter().copied().map(RankId).collect();
             Pattern::hot_spot(&hot, *fraction)?
         }
+        // Read from its file by `rates`.
+        spec::Pattern::Matrix { .. } => return Err(LoadError::NoRates),
     };
     pattern.check(ranks)?;
     Ok(pattern)

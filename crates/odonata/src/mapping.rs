@@ -21,7 +21,7 @@ use crate::error::SpecError;
 use crate::jobs::{PlannedJob, plan_jobs};
 use crate::load::matrix_error;
 use crate::spec::{
-    self, Load, MappingObjective, MappingStart, Motif, MotifKind, Pattern, Phase, Scenario,
+    self, Between, Load, MappingObjective, MappingStart, Motif, MotifKind, Pattern, Phase, Scenario,
 };
 use crate::topology::build_topology;
 
@@ -128,6 +128,10 @@ fn is_between_groups(pattern: &Pattern) -> bool {
             | Pattern::GroupShift { .. }
             | Pattern::GroupTornado
             | Pattern::WithinGroup
+            | Pattern::Matrix {
+                between: Between::Nodes | Between::Routers | Between::Groups,
+                ..
+            }
     )
 }
 

@@ -11,6 +11,7 @@ pub struct MatrixBuilder {
     triples: Vec<(RankId, Entry)>,
     highest: Option<RankId>,
     messages_unknown: bool,
+    keeps_diagonal: bool,
     self_entries: u64,
     self_bytes: u64,
 }
@@ -21,10 +22,19 @@ impl MatrixBuilder {
         Self::default()
     }
 
+    /// An empty matrix that keeps its diagonal: what stays within a rack, say, where
+    /// rows and columns are racks of ranks.
+    pub(crate) fn with_diagonal() -> Self {
+        Self {
+            keeps_diagonal: true,
+            ..Self::default()
+        }
+    }
+
     /// Adds what `from` sends to `to`. `messages` is `None` where nobody counted.
     pub fn add(&mut self, from: RankId, to: RankId, bytes: Bytes, messages: Option<u64>) {
         self.highest = self.highest.max(Some(from)).max(Some(to));
-        if from == to {
+        if from == to && !self.keeps_diagonal {
             self.self_entries += 1;
             self.self_bytes = self.self_bytes.saturating_add(bytes.0);
             return;
@@ -36,6 +46,17 @@ impl MatrixBuilder {
             messages: messages.unwrap_or(1),
         };
         self.triples.push((from, entry));
+    }
+
+    /// Whether entries of a rank to itself stay.
+    pub(crate) fn keeps_diagonal(&self) -> bool {
+        self.keeps_diagonal
+    }
+
+    /// Takes out all entries, but not the highest rank seen.
+    pub(crate) fn clear(&mut self) {
+        self.triples.clear();
+        self.messages_unknown = false;
     }
 
     /// Highest rank seen so far.

@@ -14,6 +14,59 @@ pub enum Format {
     /// No header: n lines of n numbers, line i column j holding the bytes from
     /// rank i to rank j.
     Dense,
+    /// A report of mpiP with a communication matrix: source, target, bytes and
+    /// messages a line, for all pairs of ranks. On the diagonal stands what a rank
+    /// sends in all, not what it sends to itself.
+    MpiP,
+    /// The list of edges that the statistics of such a matrix begin with
+    /// (`graphStats.txt`): `a , b = BYTES`, as [`Undirected`](Self::Undirected).
+    GraphStats,
+}
+
+/// What separates the fields of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Separator {
+    /// This character.
+    Character(char),
+    /// Blanks and tabs, one or several.
+    Blanks,
+}
+
+/// What marks begin and end of the matrix in a report, and what the file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Section {
+    pub(super) format: Format,
+    pub(super) begins: &'static str,
+    pub(super) ends: &'static str,
+    /// Name of the file's kind, for messages.
+    pub(super) name: &'static str,
+}
+
+impl Section {
+    /// The kind of report that begins with a line.
+    pub(super) fn of_first_line(line: &str) -> Option<Self> {
+        let (format, begins, ends, name) = match line {
+            line if line.starts_with("@ mpiP") => (
+                Format::MpiP,
+                "Start Communication Matrix",
+                "End Communication Matrix",
+                "a report of mpiP",
+            ),
+            line if line.contains("Graph Information") => (
+                Format::GraphStats,
+                "Graph Information",
+                "Graph info end",
+                "statistics of a communication graph",
+            ),
+            _ => return None,
+        };
+        Some(Self {
+            format,
+            begins,
+            ends,
+            name,
+        })
+    }
 }
 
 /// Which columns of an edge list hold what; indices from zero.
@@ -63,23 +116,23 @@ impl Columns {
     }
 }
 
-/// What separates fields, told from the first line: the one of comma, semicolon
-/// and tab that occurs in it, in this order.
-pub(super) fn delimiter(first_line: &str) -> u8 {
-    [b',', b';', b'\t']
+/// What separates fields, told from the first line: the one of comma and semicolon
+/// that occurs in it, in this order, or else blanks.
+pub(super) fn separator(first_line: &str) -> Separator {
+    [',', ';']
         .into_iter()
-        .find(|&separator| first_line.as_bytes().contains(&separator))
-        .unwrap_or(b',')
+        .find(|&character| first_line.contains(character))
+        .map_or(Separator::Blanks, Separator::Character)
 }
 
 /// Names of a header line: lower case, without blanks, quotes and a leading `#`.
-pub(super) fn header_names(first_line: &str, delimiter: u8) -> Vec<String> {
-    first_line
-        .trim()
-        .trim_start_matches(['\u{feff}', '#'])
-        .split(char::from(delimiter))
-        .map(|name| name.trim().trim_matches('"').to_ascii_lowercase())
-        .collect()
+pub(super) fn header_names(first_line: &str, separator: Separator) -> Vec<String> {
+    let line = first_line.trim().trim_start_matches(['\u{feff}', '#']);
+    let name = |name: &str| name.trim().trim_matches('"').to_ascii_lowercase();
+    match separator {
+        Separator::Character(character) => line.split(character).map(name).collect(),
+        Separator::Blanks => line.split_whitespace().map(name).collect(),
+    }
 }
 
 #[cfg(test)]
@@ -87,7 +140,7 @@ mod tests {
     use super::*;
 
     fn columns(header: &str) -> Option<Columns> {
-        Columns::of_header(&header_names(header, delimiter(header)))
+        Columns::of_header(&header_names(header, separator(header)))
     }
 
     #[test]
@@ -102,6 +155,8 @@ mod tests {
         assert_eq!((found.from, found.to, found.amount), (1, 2, 3));
         let found = columns("Bytes; To; From").unwrap();
         assert_eq!((found.from, found.to, found.amount), (2, 1, 0));
+        let found = columns("# src  dst\tbytes").unwrap();
+        assert_eq!((found.from, found.to, found.amount), (0, 1, 2));
         assert_eq!(columns("0,1,2"), None);
         assert_eq!(columns("src,dst"), None);
     }

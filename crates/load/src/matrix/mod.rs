@@ -9,7 +9,7 @@ use odonata_units::{Bytes, RankId};
 
 pub use builder::MatrixBuilder;
 pub use format::Format;
-pub use reader::{MatrixError, ReadOptions, ReadReport, read_matrix, read_matrix_from};
+pub use reader::{MatrixError, ReadOptions, ReadReport, read_matrix, read_matrix_from, read_rates};
 
 /// What one rank sends to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,8 @@ pub struct Entry {
 }
 
 /// A rank × rank matrix of bytes and messages, in compressed rows. It has no
-/// diagonal: what a rank keeps never reaches the network.
+/// diagonal, as what a rank keeps never reaches the network, unless [`read_rates`]
+/// has read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommunicationMatrix {
     /// Where each rank's entries start; one more at the end.

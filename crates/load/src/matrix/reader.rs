@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use odonata_units::{Bytes, RankId};
 use thiserror::Error;
 
-use super::format::{Columns, Format, delimiter, header_names};
+use super::format::{Columns, Format, Section, Separator, header_names, separator};
 use super::{CommunicationMatrix, MatrixBuilder};
 
 /// What the file does not say.
@@ -36,6 +36,9 @@ pub struct ReadReport {
     /// Entries of 0 bytes. Those with messages stay in the matrix, though they
     /// send nothing; those without are left out.
     pub empty: u64,
+    /// Entries with a fraction of a byte: rounded to the nearest whole one, or, with a
+    /// number of bytes for the whole matrix, given their part of it.
+    pub fractions: u64,
 }
 
 /// Why a file is no communication matrix.
@@ -105,6 +108,16 @@ pub enum MatrixError {
         /// Columns.
         expected: u32,
     },
+    /// A report without a matrix, or with a part of one.
+    #[error("{file}: {name} {flaw}")]
+    Report {
+        /// File.
+        file: PathBuf,
+        /// What the file is.
+        name: &'static str,
+        /// What is wrong with it.
+        flaw: String,
+    },
     /// Shares of the bytes, but not of how many.
     #[error(
         "{file} holds shares of the bytes, not bytes; give the number of bytes of the whole matrix \
@@ -140,16 +153,17 @@ pub enum MatrixError {
 
 /// The formats, for messages.
 const EXPECTED: &str = "a header `src,dst,bytes[,messages]` (directed), `a,b,bytes` (undirected) or \
-                        `src,dst,pdf_num_bytes` (shares), or a square matrix of numbers without header";
+                        `src,dst,pdf_num_bytes` (shares), a square matrix of numbers without header, a report \
+                        of mpiP with a communication matrix, or graphStats.txt of one";
 
 /// Most ranks that a file by itself may have: more than any machine has cores, and few
 /// enough that a mistyped rank does not take a gigabyte, as a row is kept for every one.
 const MOST_RANKS: u32 = 1 << 24;
 
 /// Reads the communication matrix in `path`. The [`Format`] is told from the
-/// first line; fields are separated by commas, semicolons or tabs; empty lines
-/// and lines that start with `#` (the header aside) are skipped. The file is
-/// read as a stream.
+/// first line; fields are separated by commas or semicolons if it has any, otherwise
+/// by blanks and tabs; empty lines and lines that start with `#` (the header aside)
+/// are skipped. Fractions of bytes are rounded. The file is read as a stream.
 ///
 /// # Errors
 /// A [`MatrixError`] that names the file, the line and the column.
@@ -157,11 +171,33 @@ pub fn read_matrix(
     path: &Path,
     options: ReadOptions,
 ) -> Result<(CommunicationMatrix, ReadReport), MatrixError> {
-    let file = odonata_files::open(path).map_err(|reason| MatrixError::Io {
+    read_matrix_from(opened(path)?, path, options)
+}
+
+/// Weights of [`read_rates`] in all: more than their shares are exact to.
+const RATES: Bytes = Bytes(1 << 53);
+
+/// Reads how much goes from where to where as shares of the whole, whatever the file
+/// counts: the "bytes" of the entries sum to 2^53. Rows and columns may be ranks or
+/// racks of them, so that the diagonal is kept. `size`: number of rows; `None`: one
+/// more than the highest in the file.
+///
+/// # Errors
+/// As [`read_matrix`].
+pub fn read_rates(path: &Path, size: Option<u32>) -> Result<CommunicationMatrix, MatrixError> {
+    let options = ReadOptions {
+        ranks: size,
+        total_bytes: Some(RATES),
+    };
+    let builder = MatrixBuilder::with_diagonal();
+    read_into(builder, opened(path)?, path, options).map(|(matrix, _)| matrix)
+}
+
+fn opened(path: &Path) -> Result<impl Read, MatrixError> {
+    odonata_files::open(path).map_err(|reason| MatrixError::Io {
         file: path.to_owned(),
         reason,
-    })?;
-    read_matrix_from(file, path, options)
+    })
 }
 
 /// Reads a communication matrix from `input`; `name` stands for it in errors.
@@ -173,54 +209,68 @@ pub fn read_matrix_from(
     name: &Path,
     options: ReadOptions,
 ) -> Result<(CommunicationMatrix, ReadReport), MatrixError> {
-    let file = || name.to_owned();
-    let mut input = BufReader::new(input);
-    let mut first_line = String::new();
-    input
-        .read_line(&mut first_line)
-        .map_err(|reason| MatrixError::Io {
-            file: file(),
-            reason,
-        })?;
-    if first_line.trim().is_empty() {
-        return Err(MatrixError::Empty { file: file() });
-    }
-    let separator = delimiter(&first_line);
-    let names = header_names(&first_line, separator);
-    let numeric = names.iter().all(|name| name.parse::<f64>().is_ok());
+    read_into(MatrixBuilder::new(), input, name, options)
+}
+
+fn read_into(
+    builder: MatrixBuilder,
+    input: impl Read,
+    name: &Path,
+    options: ReadOptions,
+) -> Result<(CommunicationMatrix, ReadReport), MatrixError> {
+    let mut lines = Lines {
+        input: BufReader::new(input),
+        file: name,
+        separator: Separator::Blanks,
+        text: String::new(),
+        fields: Vec::new(),
+        number: 0,
+    };
     let parser = Parser {
         file: name,
         options,
-        builder: MatrixBuilder::new(),
+        builder,
         entries: 0,
         empty: 0,
+        fractions: 0,
+        largest: 0.0,
+        // Whatever is scaled keeps its fractions.
+        weights: options.total_bytes.map(|_| Vec::new()),
     };
-    let mut lines = Lines {
-        input,
-        file: name,
-        separator,
-        text: first_line,
-        fields: Vec::new(),
-        number: 1,
-    };
-    if let Some(columns) = Columns::of_header(&names) {
-        parser.edges(lines, columns)
-    } else if numeric {
-        lines.split();
-        parser.dense(lines)
-    } else {
-        Err(MatrixError::Header {
-            file: file(),
-            found: lines.text.trim().to_owned(),
-        })
+    // Remarks may come before the first line that says something.
+    while lines.read()? {
+        let first = lines.text.trim();
+        lines.separator = separator(first);
+        let names = header_names(first, lines.separator);
+        if first.is_empty() {
+            if lines.number == 1 {
+                break;
+            }
+        } else if let Some(columns) = Columns::of_header(&names) {
+            return parser.edges(lines, columns);
+        } else if let Some(section) = Section::of_first_line(first) {
+            return parser.report(lines, section);
+        } else if !first.starts_with('#') {
+            if names.iter().all(|name| name.parse::<f64>().is_ok()) {
+                lines.split();
+                return parser.dense(lines);
+            }
+            return Err(MatrixError::Header {
+                file: name.to_owned(),
+                found: first.to_owned(),
+            });
+        }
     }
+    Err(MatrixError::Empty {
+        file: name.to_owned(),
+    })
 }
 
 /// The lines of a file, split into fields.
 struct Lines<'a, R> {
     input: R,
     file: &'a Path,
-    separator: u8,
+    separator: Separator,
     /// The current line.
     text: String,
     /// Its fields, without blanks and quotes around them.
@@ -230,37 +280,51 @@ struct Lines<'a, R> {
 }
 
 impl<R: BufRead> Lines<'_, R> {
+    /// Goes to the next line; false at the end.
+    fn read(&mut self) -> Result<bool, MatrixError> {
+        self.text.clear();
+        self.number += 1;
+        let read = self.input.read_line(&mut self.text);
+        let read = read.map_err(|reason| MatrixError::Io {
+            file: self.file.to_owned(),
+            reason,
+        })?;
+        Ok(read > 0)
+    }
+
     /// Goes to the next line that is neither empty nor a comment; false at the end.
     fn advance(&mut self) -> Result<bool, MatrixError> {
-        loop {
-            self.text.clear();
-            self.number += 1;
-            let read = self.input.read_line(&mut self.text);
-            let read = read.map_err(|reason| MatrixError::Io {
-                file: self.file.to_owned(),
-                reason,
-            })?;
-            if read == 0 {
-                return Ok(false);
-            }
+        while self.read()? {
             let text = self.text.trim_ascii_start();
             if !text.is_empty() && !text.starts_with('#') {
                 self.split();
                 return Ok(true);
             }
         }
+        Ok(false)
     }
 
     fn split(&mut self) {
         self.fields.clear();
         let mut start = 0;
         let line = self.text.trim_end_matches(['\n', '\r']);
-        for field in line.split(char::from(self.separator)) {
+        let separator = match self.separator {
+            Separator::Character(character) => character,
+            Separator::Blanks => {
+                for field in line.split_ascii_whitespace() {
+                    // A piece of the line, which knows where it lies.
+                    let from = field.as_ptr().addr() - line.as_ptr().addr();
+                    self.fields.push(from..from + field.len());
+                }
+                return;
+            }
+        };
+        for field in line.split(separator) {
             let trimmed = field.trim_start_matches([' ', '"']);
             let from = start + field.len() - trimmed.len();
             let to = from + trimmed.trim_end_matches([' ', '"']).len();
             self.fields.push(from..to);
-            start += field.len() + 1;
+            start += field.len() + separator.len_utf8();
         }
     }
 
@@ -275,6 +339,32 @@ struct Parser<'a> {
     builder: MatrixBuilder,
     entries: u64,
     empty: u64,
+    /// Entries with a fraction of a byte.
+    fractions: u64,
+    /// The largest entry.
+    largest: f64,
+    /// All entries as they are in the file, where they are to be scaled.
+    weights: Option<Vec<(RankId, RankId, f64, Option<u64>)>>,
+}
+
+/// Bytes of an entry.
+#[derive(Clone, Copy)]
+struct Amount {
+    /// To the nearest byte.
+    bytes: u64,
+    exact: f64,
+}
+
+impl Amount {
+    /// What goes back of an amount of both directions, half of it, and what forth: the
+    /// odd byte with it.
+    fn halved(self) -> (Self, Self) {
+        let half = |bytes| Self {
+            bytes,
+            exact: self.exact / 2.0,
+        };
+        (half(self.bytes / 2), half(self.bytes - self.bytes / 2))
+    }
 }
 
 impl Parser<'_> {
@@ -327,8 +417,32 @@ impl Parser<'_> {
         }
     }
 
-    fn add(&mut self, from: RankId, to: RankId, bytes: u64, messages: Option<u64>) {
-        self.builder.add(from, to, Bytes(bytes), messages);
+    /// Bytes, of which there may be a fraction.
+    fn amount(
+        &mut self,
+        lines: &Lines<impl BufRead>,
+        column: usize,
+    ) -> Result<Amount, MatrixError> {
+        let text = lines.field(column);
+        let amount = match (text.parse::<u64>(), text.parse::<f64>()) {
+            (Ok(bytes), _) => Amount {
+                bytes,
+                exact: bytes as f64,
+            },
+            (_, Ok(exact)) if exact >= 0.0 && exact < (1u64 << 53) as f64 => {
+                self.fractions += u64::from(exact.fract() != 0.0);
+                Amount {
+                    bytes: exact.round() as u64,
+                    exact,
+                }
+            }
+            _ => {
+                let allowed = "a number of bytes, 0 or more".to_owned();
+                return Err(self.field_error(lines.number, column, text, allowed));
+            }
+        };
+        self.largest = self.largest.max(amount.exact);
+        Ok(amount)
     }
 
     fn edges(
@@ -360,28 +474,58 @@ impl Parser<'_> {
                 shares.push((from, to, self.share(&lines, columns.amount)?));
                 continue;
             }
-            let bytes = self.count(&lines, columns.amount, "bytes")?;
+            let amount = self.amount(&lines, columns.amount)?;
             let messages = match columns.messages {
                 Some(column) => Some(self.count(&lines, column, "messages")?),
                 None => None,
             };
-            self.empty += u64::from(bytes == 0);
             match columns.format {
-                Format::Undirected if from != to => {
-                    let back = bytes / 2;
-                    let messages_back = messages.map(|messages| messages / 2);
-                    let messages_forth =
-                        messages.map(|messages| messages - messages_back.unwrap_or(0));
-                    self.add_unless_nothing(from, to, bytes - back, messages_forth);
-                    self.add_unless_nothing(to, from, back, messages_back);
-                }
-                _ => self.add_unless_nothing(from, to, bytes, messages),
+                Format::Undirected => self.both_ways(from, to, amount, messages),
+                _ => self.entry(from, to, amount, messages),
             }
         }
         if let (true, Some(total)) = (shares_wanted, self.options.total_bytes) {
-            self.apportion(shares, total)?;
+            let sum: f64 = shares.iter().map(|&(_, _, share)| share).sum();
+            if !(0.99..=1.01).contains(&sum) {
+                return Err(MatrixError::Shares {
+                    file: self.file.to_owned(),
+                    sum,
+                });
+            }
+            let shares = shares
+                .into_iter()
+                .map(|(from, to, share)| (from, to, share, None));
+            self.apportion(shares.collect(), total);
         }
         self.finish(columns.format, None)
+    }
+
+    fn entry(&mut self, from: RankId, to: RankId, amount: Amount, messages: Option<u64>) {
+        self.empty += u64::from(amount.exact == 0.0);
+        if let Some(weights) = &mut self.weights {
+            weights.push((from, to, amount.exact, messages));
+        }
+        self.add_unless_nothing(from, to, amount.bytes, messages);
+    }
+
+    /// An entry for both directions together.
+    fn both_ways(&mut self, from: RankId, to: RankId, amount: Amount, messages: Option<u64>) {
+        if from == to {
+            return self.entry(from, to, amount, messages);
+        }
+        self.empty += u64::from(amount.exact == 0.0);
+        let (back, forth) = amount.halved();
+        let messages_back = messages.map(|messages| messages / 2);
+        let messages_forth = messages.map(|messages| messages - messages_back.unwrap_or(0));
+        for (from, to, amount, messages) in [
+            (from, to, forth, messages_forth),
+            (to, from, back, messages_back),
+        ] {
+            if let Some(weights) = &mut self.weights {
+                weights.push((from, to, amount.exact, messages));
+            }
+            self.add_unless_nothing(from, to, amount.bytes, messages);
+        }
     }
 
     /// Adds an entry unless it has neither bytes nor counted messages. Bytes
@@ -389,8 +533,90 @@ impl Parser<'_> {
     fn add_unless_nothing(&mut self, from: RankId, to: RankId, bytes: u64, messages: Option<u64>) {
         if bytes > 0 || messages.is_some_and(|messages| messages > 0) {
             let messages = messages.map(|messages| messages.max(1));
-            self.add(from, to, bytes, messages);
+            self.builder.add(from, to, Bytes(bytes), messages);
         }
+    }
+
+    /// The matrix that stands somewhere in a report.
+    fn report(
+        mut self,
+        mut lines: Lines<impl BufRead>,
+        section: Section,
+    ) -> Result<(CommunicationMatrix, ReadReport), MatrixError> {
+        let flaw = |file: &Path, flaw: String| MatrixError::Report {
+            file: file.to_owned(),
+            name: section.name,
+            flaw,
+        };
+        while !lines.text.contains(section.begins) {
+            if !lines.read()? {
+                return Err(flaw(
+                    self.file,
+                    format!(
+                        "without a communication matrix (a line \"{}\"): it does not tell who \
+                         sends to whom",
+                        section.begins
+                    ),
+                ));
+            }
+        }
+        lines.separator = Separator::Blanks;
+        let mut ranks = 0;
+        loop {
+            if !lines.advance()? {
+                return Err(flaw(
+                    self.file,
+                    format!(
+                        "that ends before its line \"{}\"; is it cut off?",
+                        section.ends
+                    ),
+                ));
+            }
+            if lines.text.contains(section.ends) {
+                break;
+            }
+            let is_edge = lines
+                .text
+                .trim_start()
+                .starts_with(|first: char| first.is_ascii_digit());
+            let (from, to, expected) = match section.format {
+                // Titles of the ranks' parts.
+                Format::MpiP if !is_edge => continue,
+                Format::MpiP => (0, 1, 4),
+                // a , b = bytes
+                _ => (0, 2, 5),
+            };
+            if lines.fields.len() != expected {
+                return Err(MatrixError::Fields {
+                    file: self.file.to_owned(),
+                    line: lines.number,
+                    found: lines.fields.len(),
+                    expected,
+                    hint: match section.format {
+                        Format::MpiP => " (source, target, bytes, messages)",
+                        _ => " (a , b = bytes)",
+                    },
+                });
+            }
+            self.entries += 1;
+            let (from, to) = (self.rank(&lines, from)?, self.rank(&lines, to)?);
+            ranks = ranks.max(from.0 + 1).max(to.0 + 1);
+            match section.format {
+                Format::MpiP => {
+                    let amount = self.amount(&lines, 2)?;
+                    let messages = self.count(&lines, 3, "messages")?;
+                    // On the diagonal stands the sum of the row.
+                    if from != to {
+                        self.entry(from, to, amount, Some(messages));
+                    }
+                }
+                _ => {
+                    let amount = self.amount(&lines, 4)?;
+                    self.both_ways(from, to, amount, None);
+                }
+            }
+        }
+        self.finish(section.format, Some(ranks))
     }
 
     fn share(&self, lines: &Lines<impl BufRead>, column: usize) -> Result<f64, MatrixError> {
@@ -403,35 +629,24 @@ impl Parser<'_> {
         }
     }
 
-    /// Turns shares into whole bytes that sum to exactly `total`: each entry
+    /// Turns weights into whole bytes that sum to exactly `total`: each entry
     /// gets the difference of the rounded running sums before and after it, in
     /// the order of the ranks, so that no entry is off by more than a byte.
-    fn apportion(
-        &mut self,
-        mut shares: Vec<(RankId, RankId, f64)>,
-        total: Bytes,
-    ) -> Result<(), MatrixError> {
-        shares.sort_by_key(|&(from, to, _)| (from, to));
-        let sum: f64 = shares.iter().map(|&(_, _, share)| share).sum();
-        if !(0.99..=1.01).contains(&sum) {
-            return Err(MatrixError::Shares {
-                file: self.file.to_owned(),
-                sum,
-            });
-        }
+    fn apportion(&mut self, mut weights: Vec<(RankId, RankId, f64, Option<u64>)>, total: Bytes) {
+        weights.sort_by_key(|&(from, to, ..)| (from, to));
+        let sum: f64 = weights.iter().map(|&(_, _, weight, _)| weight).sum();
         let (mut running, mut given) = (0.0, 0u64);
-        let last = shares.len() - 1;
-        for (index, (from, to, share)) in shares.into_iter().enumerate() {
-            running += share;
+        let last = weights.len().saturating_sub(1);
+        for (index, (from, to, weight, messages)) in weights.into_iter().enumerate() {
+            running += weight;
             let upto = match index {
                 index if index == last => total.0,
                 _ => ((running / sum * total.0 as f64).round() as u64).clamp(given, total.0),
             };
             self.empty += u64::from(upto == given);
-            self.add_unless_nothing(from, to, upto - given, None);
+            self.add_unless_nothing(from, to, upto - given, messages);
             given = upto;
         }
-        Ok(())
     }
 
     fn dense(
@@ -466,10 +681,9 @@ impl Parser<'_> {
                 ));
             }
             for column in 0..columns {
-                let bytes = self.count(&lines, column, "bytes")?;
+                let amount = self.amount(&lines, column)?;
                 self.entries += 1;
-                self.empty += u64::from(bytes == 0);
-                self.add_unless_nothing(RankId(row), RankId(column as u32), bytes, None);
+                self.entry(RankId(row), RankId(column as u32), amount, None);
             }
             row += 1;
             if !lines.advance()? {
@@ -487,7 +701,7 @@ impl Parser<'_> {
     }
 
     fn finish(
-        self,
+        mut self,
         format: Format,
         ranks: Option<u32>,
     ) -> Result<(CommunicationMatrix, ReadReport), MatrixError> {
@@ -498,6 +712,30 @@ impl Parser<'_> {
                 file: self.file.to_owned(),
             });
         }
+        if self.fractions > 0 {
+            match (self.options.total_bytes, self.weights.take()) {
+                (Some(total), Some(mut weights)) => {
+                    // What a rank keeps has no part in the total.
+                    let keeps = self.builder.keeps_diagonal();
+                    weights.retain(|of| of.2 > 0.0 && (keeps || of.0 != of.1));
+                    if weights.is_empty() {
+                        return Err(MatrixError::NothingToScale {
+                            file: self.file.to_owned(),
+                            total: total.0,
+                        });
+                    }
+                    self.builder.clear();
+                    self.apportion(weights, total);
+                }
+                // Of what is so small nothing would be left.
+                (None, _) if self.largest <= 1.0 => {
+                    return Err(MatrixError::NoTotal {
+                        file: self.file.to_owned(),
+                    });
+                }
+                _ => {}
+            }
+        }
         let (self_entries, self_bytes) = self.builder.to_self();
         let (matrix, merged) = self
             .builder
@@ -505,16 +743,15 @@ impl Parser<'_> {
             .ok_or_else(|| MatrixError::TooMuch {
                 file: self.file.to_owned(),
             })?;
-        let matrix =
-            match self.options.total_bytes {
-                Some(total) if format != Format::Probabilities => matrix
-                    .scaled_to(total)
-                    .ok_or_else(|| MatrixError::NothingToScale {
-                        file: self.file.to_owned(),
-                        total: total.0,
-                    })?,
-                _ => matrix,
-            };
+        let matrix = match self.options.total_bytes {
+            Some(total) if format != Format::Probabilities && self.fractions == 0 => matrix
+                .scaled_to(total)
+                .ok_or_else(|| MatrixError::NothingToScale {
+                    file: self.file.to_owned(),
+                    total: total.0,
+                })?,
+            _ => matrix,
+        };
         let report = ReadReport {
             format,
             entries: self.entries,
@@ -522,6 +759,7 @@ impl Parser<'_> {
             self_bytes,
             merged,
             empty: self.empty,
+            fractions: self.fractions,
         };
         Ok((matrix, report))
     }

@@ -3,6 +3,7 @@
 mod blocks;
 mod partners;
 mod permutation;
+mod rates;
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use odonata_units::random::{Stream, StreamKey};
 pub use blocks::Blocks;
 pub use partners::{Partners, Turn};
 pub use permutation::Permutation;
+pub use rates::Rates;
 
 use crate::error::LoadError;
 use crate::grid::Grid;
@@ -94,6 +96,8 @@ pub enum Pattern {
     HotSpot(Arc<HotSpot>),
     /// Every rank has several fixed partners.
     Partners(Arc<Partners>),
+    /// By a matrix of rates.
+    Matrix(Arc<Rates>),
 }
 
 /// A few ranks that draw more traffic than the others.
@@ -233,6 +237,7 @@ impl Pattern {
             Self::WithinBlock { .. } => "within group",
             Self::HotSpot(_) => "hot-spot",
             Self::Partners(partners) => partners.name(),
+            Self::Matrix(rates) => rates.name(),
         }
     }
 
@@ -299,6 +304,11 @@ impl Pattern {
                 entries: partners.ranks() as usize,
                 ranks,
             }),
+            Self::Matrix(rates) if rates.ranks() != ranks => Err(LoadError::ListLength {
+                list: "the matrix of rates",
+                entries: rates.ranks() as usize,
+                ranks,
+            }),
             Self::HotSpot(spot) => match spot.ranks.last() {
                 Some(&rank) if rank >= ranks => Err(LoadError::UnknownRank {
                     list: "the hot spot",
@@ -328,7 +338,26 @@ impl Pattern {
             | Self::Adversarial { .. }
             | Self::WithinBlock { .. }
             | Self::HotSpot(_)
-            | Self::Partners(_) => false,
+            | Self::Partners(_)
+            | Self::Matrix(_) => false,
+        }
+    }
+
+    /// How often `source` sends by the mean of all ranks.
+    #[inline]
+    pub fn relative_rate(&self, source: RankId) -> f64 {
+        match self {
+            Self::Matrix(rates) => rates.relative(source),
+            _ => 1.0,
+        }
+    }
+
+    /// The most and the least often that a rank sends by the mean of all ranks, those
+    /// apart that do not send.
+    pub fn rate_extremes(&self) -> (f64, f64) {
+        match self {
+            Self::Matrix(rates) => rates.extremes(),
+            _ => (1.0, 1.0),
         }
     }
 
@@ -441,6 +470,7 @@ impl Pattern {
                 (ranks >= 2).then(|| skip(source, below(draw, ranks - 1)))
             }
             Self::Partners(partners) => partners.destination(key, entity, n, source),
+            Self::Matrix(rates) => rates.destination(key, entity, n, source),
         }
     }
 }

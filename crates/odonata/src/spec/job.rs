@@ -559,4 +559,28 @@ pub enum Pattern {
         /// The share.
         fraction: f64,
     },
+    /// By a matrix of rates.
+    Matrix {
+        /// The matrix.
+        file: PathBuf,
+        /// What its rows and columns are.
+        #[serde(default)]
+        between: Between,
+    },
+}
+
+/// What the rows and columns of a matrix of rates are, in their order, of those on which
+/// the job has ranks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Between {
+    /// Ranks of the job.
+    #[default]
+    Ranks,
+    /// Nodes.
+    Nodes,
+    /// Routers.
+    Routers,
+    /// Groups.
+    Groups,
 }

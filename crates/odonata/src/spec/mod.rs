@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use crate::error::SpecError;
 
 pub use job::{
-    GrapMode, Job, Load, Mapping, MappingObjective, MappingStart, Motif, MotifKind, Offered,
-    Pattern, Phase, Placement, Process, RepeatRank, ReplayOptions, TraceBorder, Traffic, Tree,
-    Turn,
+    Between, GrapMode, Job, Load, Mapping, MappingObjective, MappingStart, Motif, MotifKind,
+    Offered, Pattern, Phase, Placement, Process, RepeatRank, ReplayOptions, TraceBorder, Traffic,
+    Tree, Turn,
 };
 pub use mpi::{Collectives, Mpi};
 pub use network::{

@@ -193,6 +193,46 @@ fn swaps_lower_what_they_are_to_lower() {
 }
 
 #[test]
+fn no_swap_lowers_link_load_by_more_than_its_bound() {
+    use swap::Measure;
+    let network = line(7, 2);
+    let application = ring(14, 5);
+    let mut random = stream(3);
+    let mut node_of_rank: Vec<u32> = (0..14).collect();
+    random.shuffle(&mut node_of_rank);
+    let routes = network.routes().unwrap();
+    let load = |places: &[u32]| swap::LinkLoad::new(&application, &network, routes, 1.0, places);
+    let mut measure = load(&node_of_rank);
+    let mut near = 0;
+    for round in 0..40 {
+        let (mut best, mut pairs) = ((0.0, 0, 1), 0);
+        for a in 0..14 {
+            for b in 0..a {
+                let bound = measure.bound(&application, &node_of_rank, a, b);
+                let change = measure.change(&application, &node_of_rank, a, b);
+                assert!(bound <= change, "round {round}: {bound} above {change}");
+                near += u32::from(bound > change - 0.5);
+                pairs += 1;
+                if change < best.0 {
+                    best = (change, a, b);
+                }
+            }
+        }
+        assert_eq!(pairs, 91);
+        // The best swap, or any, so that loads and prices go on changing.
+        let (_, a, b) = if round % 2 == 0 {
+            best
+        } else {
+            (0.0, round % 14, (round + 5) % 14)
+        };
+        measure.accept(&application, &node_of_rank, a, b);
+        node_of_rank.swap(a, b);
+    }
+    // A bound that is never near is none.
+    assert!(near > 500, "{near}");
+}
+
+#[test]
 fn what_is_not_known_is_asked_for() {
     let network = JobNetwork::new(2, [(0, 1, 5)], vec![0, 1]);
     let application = ring(2, 1);

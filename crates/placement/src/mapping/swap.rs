@@ -45,6 +45,7 @@ pub(super) fn swap(
     }
     let mut work = 0u64;
     let mut order: Vec<u32> = (0..ranks as u32).collect();
+    let mut candidates: Vec<(f64, usize)> = vec![];
     loop {
         let mut improved = false;
         let costs: Vec<f64> = (0..ranks)
@@ -76,7 +77,8 @@ pub(super) fn swap(
             tried.extend((0..DRAWN).map(|_| random.below(ranks as u32)));
             tried.sort_unstable();
             tried.dedup();
-            let mut best: Option<(f64, usize)> = None;
+            // The most promising first: whatever cannot be better need not be tried.
+            candidates.clear();
             for &other in &tried {
                 let other = other as usize;
                 if other == rank || node_of_rank[other] == node_of_rank[rank] {
@@ -84,6 +86,15 @@ pub(super) fn swap(
                 }
                 work += (application.neighbours(rank).len() + application.neighbours(other).len())
                     as u64;
+                let bound = measure.bound(application, node_of_rank, rank, other);
+                candidates.push((bound, other));
+            }
+            candidates.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            let mut best: Option<(f64, usize)> = None;
+            for &(bound, other) in &candidates {
+                if !measure.is_gain(bound) || best.is_some_and(|best| bound >= best.0) {
+                    break;
+                }
                 let change = measure.change(application, node_of_rank, rank, other);
                 if best.is_none_or(|best| change < best.0) {
                     best = Some((change, other));
@@ -117,6 +128,11 @@ pub(super) fn swap(
 pub(super) trait Measure {
     /// What a rank contributes.
     fn cost(&self, application: &Graph, node_of_rank: &[u32], rank: usize) -> f64;
+    /// A change of the objective below which that of a swap cannot be, where that is found
+    /// at less cost.
+    fn bound(&self, _: &Graph, _: &[u32], _: usize, _: usize) -> f64 {
+        f64::NEG_INFINITY
+    }
     /// How the objective changes if two ranks on different nodes swap places.
     fn change(&mut self, application: &Graph, node_of_rank: &[u32], a: usize, b: usize) -> f64;
     /// Whether a change is more than rounding.
@@ -194,13 +210,131 @@ impl Measure for HopBytes<'_> {
     fn accept(&mut self, _: &Graph, _: &[u32], _: usize, _: usize) {}
 }
 
+/// Uses of links of all pairs of places above which no prices are kept: 256 MiB.
+const MOST_PRICED: usize = 1 << 25;
+
+/// Links that what two places exchange uses, half of it each way: as lists by pair, and
+/// by link.
+struct Exchanges {
+    /// First use of each pair, and one past the last. Pairs of places count as in
+    /// [`pair`].
+    first: Vec<usize>,
+    /// Link, and nanoseconds for which a byte occupies it.
+    uses: Vec<(u32, f32)>,
+}
+
+/// Number of a pair of different places.
+#[inline]
+fn pair(a: usize, b: usize) -> usize {
+    let (low, high) = (a.min(b), a.max(b));
+    high * high.saturating_sub(1) / 2 + low
+}
+
+impl Exchanges {
+    fn new(routes: &Routes) -> Self {
+        let places = routes.places().count();
+        let (mut first, mut uses) = (vec![0], vec![]);
+        let mut both: Vec<(u32, f32)> = vec![];
+        for b in 0..places {
+            for a in 0..b {
+                both.clear();
+                for (from, to) in [(a, b), (b, a)] {
+                    both.extend(routes.between(from, to).iter().map(|&(link, share)| {
+                        (link, share * routes.byte_ns()[link as usize] / 2.0)
+                    }));
+                }
+                both.sort_unstable_by_key(|one| one.0);
+                for same in both.chunk_by(|a, b| a.0 == b.0) {
+                    uses.push((same[0].0, same.iter().map(|one| one.1).sum()));
+                }
+                first.push(uses.len());
+            }
+        }
+        Self { first, uses }
+    }
+
+    #[inline]
+    fn between(&self, a: usize, b: usize) -> &[(u32, f32)] {
+        match a == b {
+            true => &[],
+            false => {
+                let pair = pair(a, b);
+                &self.uses[self.first[pair]..self.first[pair + 1]]
+            }
+        }
+    }
+}
+
+/// What another byte between two places would change: a first-order estimate of the
+/// objective, which is convex, so that no change is below it.
+struct Prices {
+    /// By pair of places, in units of [`LinkLoad::unit`] a byte.
+    of_pair: Vec<f64>,
+    /// Pairs that use each link, and nanoseconds for which a byte occupies it.
+    first: Vec<usize>,
+    pairs: Vec<(u32, f32)>,
+}
+
+impl Prices {
+    fn new(exchanges: &Exchanges, links: usize) -> Self {
+        let mut first = vec![0usize; links + 1];
+        for &(link, _) in &exchanges.uses {
+            first[link as usize + 1] += 1;
+        }
+        for link in 0..links {
+            first[link + 1] += first[link];
+        }
+        let mut filled = first.clone();
+        let mut pairs = vec![(0, 0.0); exchanges.uses.len()];
+        for (pair, ends) in exchanges.first.windows(2).enumerate() {
+            for &(link, ns) in &exchanges.uses[ends[0]..ends[1]] {
+                let place = &mut filled[link as usize];
+                pairs[*place] = (pair as u32, ns);
+                *place += 1;
+            }
+        }
+        Self {
+            of_pair: vec![0.0; exchanges.first.len() - 1],
+            first,
+            pairs,
+        }
+    }
+
+    /// Takes in that another nanosecond on a link costs so much more.
+    fn add(&mut self, link: usize, more: f64) {
+        let Some(end) = self.first.get(link + 1) else {
+            // The link of a node.
+            return;
+        };
+        for &(pair, ns) in &self.pairs[self.first[link]..*end] {
+            self.of_pair[pair as usize] += more * f64::from(ns);
+        }
+    }
+
+    fn between(&self, a: usize, b: usize) -> f64 {
+        match a == b {
+            true => 0.0,
+            false => self.of_pair[pair(a, b)],
+        }
+    }
+}
+
+/// What another nanosecond on a link costs.
+fn price(load: f64) -> f64 {
+    4.0 * load.powi(3)
+}
+
 /// Σ over links of the fourth power of the time for which each is occupied. Of
 /// what two ranks exchange, half is taken to go each way.
-pub(super) struct LinkLoad<'a> {
-    routes: &'a Routes,
+pub(super) struct LinkLoad {
+    exchanges: Exchanges,
+    /// `None`: too many.
+    prices: Option<Prices>,
     place_of_node: Vec<usize>,
     /// Nanoseconds for which each link is occupied, those of the job's nodes last.
     load: Vec<f64>,
+    /// Links between routers.
+    links: usize,
     /// Nanoseconds for which a byte occupies a node's link.
     terminal_ns: f64,
     /// Change of each link's load in the trial under way, and the links that have one.
@@ -210,28 +344,32 @@ pub(super) struct LinkLoad<'a> {
     unit: f64,
 }
 
-impl<'a> LinkLoad<'a> {
+impl LinkLoad {
     pub fn new(
         application: &Graph,
         network: &JobNetwork,
-        routes: &'a Routes,
+        routes: &Routes,
         terminal_ns: f64,
         node_of_rank: &[u32],
     ) -> Self {
-        let links = routes.byte_ns().len() + network.router_of_node().len();
+        let links = routes.byte_ns().len();
+        let all = links + network.router_of_node().len();
         let places = routes.places();
+        let exchanges = Exchanges::new(routes);
         let mut measure = Self {
-            routes,
             place_of_node: network
                 .router_of_node()
                 .iter()
                 .map(|&router| places.of(router))
                 .collect(),
-            load: vec![0.0; links],
+            load: vec![0.0; all],
+            links,
             terminal_ns,
-            change: vec![0.0; links],
+            change: vec![0.0; all],
             changed: vec![],
             unit: 1.0,
+            prices: None,
+            exchanges,
         };
         for rank in 0..application.vertices() {
             for (other, weight) in application.edges(rank).filter(|edge| edge.0 > rank) {
@@ -244,6 +382,13 @@ impl<'a> LinkLoad<'a> {
         for load in &mut measure.load {
             *load /= measure.unit;
         }
+        if measure.exchanges.uses.len() <= MOST_PRICED {
+            let mut prices = Prices::new(&measure.exchanges, links);
+            for (link, &load) in measure.load.iter().enumerate().take(links) {
+                prices.add(link, price(load));
+            }
+            measure.prices = Some(prices);
+        }
         measure
     }
 
@@ -252,22 +397,32 @@ impl<'a> LinkLoad<'a> {
         if a == b {
             return;
         }
-        let half = bytes / 2.0 / self.unit;
-        let (place_a, place_b) = (
-            self.place_of_node[a as usize],
-            self.place_of_node[b as usize],
-        );
-        let routes = self.routes;
-        for (from, to) in [(place_a, place_b), (place_b, place_a)] {
-            for &(link, share) in routes.between(from, to) {
-                let byte_ns = f64::from(routes.byte_ns()[link as usize]);
-                self.note(link as usize, half * f64::from(share) * byte_ns);
+        let bytes = bytes / self.unit;
+        let places = [a, b].map(|node| self.place_of_node[node as usize]);
+        // The lists are taken out of the way of the loads for as long as they are read.
+        let exchanges = std::mem::take(&mut self.exchanges.uses);
+        if places[0] != places[1] {
+            let pair = pair(places[0], places[1]);
+            let ends = self.exchanges.first[pair]..self.exchanges.first[pair + 1];
+            for &(link, ns) in &exchanges[ends] {
+                self.note(link as usize, bytes * f64::from(ns));
             }
         }
-        let terminals = routes.byte_ns().len();
+        self.exchanges.uses = exchanges;
         for node in [a, b] {
-            self.note(terminals + node as usize, half * self.terminal_ns);
+            self.note(self.links + node as usize, bytes / 2.0 * self.terminal_ns);
         }
+    }
+
+    /// What another byte between two nodes would change, in [`Self::unit`]s.
+    fn price_between(&self, prices: &Prices, a: u32, b: u32) -> f64 {
+        if a == b {
+            return 0.0;
+        }
+        let terminals = [a, b].map(|node| price(self.load[self.links + node as usize]));
+        let places = [a, b].map(|node| self.place_of_node[node as usize]);
+        prices.between(places[0], places[1])
+            + (terminals[0] + terminals[1]) * self.terminal_ns / 2.0
     }
 
     fn note(&mut self, link: usize, more: f64) {
@@ -293,8 +448,16 @@ impl<'a> LinkLoad<'a> {
     /// Takes the trial over.
     fn settle(&mut self) {
         for link in self.changed.drain(..) {
-            self.load[link as usize] += self.change[link as usize];
-            self.change[link as usize] = 0.0;
+            let link = link as usize;
+            let before = self.load[link];
+            self.load[link] += self.change[link];
+            self.change[link] = 0.0;
+            if let Some(prices) = &mut self.prices {
+                let more = price(self.load[link]) - price(before);
+                if more != 0.0 {
+                    prices.add(link, more);
+                }
+            }
         }
     }
 
@@ -312,7 +475,7 @@ impl<'a> LinkLoad<'a> {
     }
 }
 
-impl Measure for LinkLoad<'_> {
+impl Measure for LinkLoad {
     fn cost(&self, application: &Graph, node_of_rank: &[u32], rank: usize) -> f64 {
         // The load of the busiest link that the rank's messages pass.
         let here = self.place_of_node[node_of_rank[rank] as usize];
@@ -320,10 +483,30 @@ impl Measure for LinkLoad<'_> {
             .edges(rank)
             .flat_map(|(other, _)| {
                 let there = self.place_of_node[node_of_rank[other] as usize];
-                self.routes.between(here, there)
+                self.exchanges.between(here, there)
             })
             .map(|&(link, _)| self.load[link as usize])
             .fold(0.0, f64::max)
+    }
+
+    fn bound(&self, application: &Graph, node_of_rank: &[u32], a: usize, b: usize) -> f64 {
+        let Some(prices) = &self.prices else {
+            return f64::NEG_INFINITY;
+        };
+        let mut sum = 0.0;
+        for (rank, partner) in [(a, b), (b, a)] {
+            let (from, to) = (node_of_rank[rank], node_of_rank[partner]);
+            for (other, weight) in application.edges(rank) {
+                if other != partner {
+                    let there = node_of_rank[other];
+                    let change = self.price_between(prices, to, there)
+                        - self.price_between(prices, from, there);
+                    sum += weight as f64 * change;
+                }
+            }
+        }
+        // Sums of many small changes are off by rounding.
+        sum / self.unit - 1e-10
     }
 
     fn change(&mut self, application: &Graph, node_of_rank: &[u32], a: usize, b: usize) -> f64 {

@@ -40,6 +40,7 @@ fn directed_edges_keep_their_message_counts() {
             self_bytes: Bytes(9),
             merged: 1,
             empty: 1,
+            fractions: 0,
         }
     );
 }
@@ -122,17 +123,17 @@ fn errors_name_line_and_column() {
         (
             "src,dst,bytes\n0,1,5\n\n0,2,-5\n",
             none,
-            "m.csv, line 4, column 3: found \"-5\"; allowed is a whole number of bytes, 0 or more",
+            "m.csv, line 4, column 3: found \"-5\"; allowed is a number of bytes, 0 or more",
         ),
         (
             "src,dst,bytes\n0,1,NaN\n",
             none,
-            "m.csv, line 2, column 3: found \"NaN\"; allowed is a whole number of bytes, 0 or more",
+            "m.csv, line 2, column 3: found \"NaN\"; allowed is a number of bytes, 0 or more",
         ),
         (
             "src,dst,bytes\n0,1,2.5\n",
             none,
-            "m.csv, line 2, column 3: found \"2.5\"; allowed is a whole number of bytes, 0 or more",
+            "m.csv, line 2, column 3: found \"2.5\"; allowed is a number of bytes, 0 or more",
         ),
         (
             "src,dst,bytes\n0,4,5\n",
@@ -147,7 +148,7 @@ fn errors_name_line_and_column() {
         (
             "0,1\nx,0\n",
             none,
-            "m.csv, line 2, column 1: found \"x\"; allowed is a whole number of bytes, 0 or more",
+            "m.csv, line 2, column 1: found \"x\"; allowed is a number of bytes, 0 or more",
         ),
         (
             "src,dst,pdf_num_bytes\n0,1,1.5\n",
@@ -199,4 +200,96 @@ fn bytes_are_scaled_to_a_total() {
         refusal("0,0\n0,5\n", total),
         "m.csv holds no bytes between different ranks; they cannot be scaled to 10 B"
     );
+}
+
+#[test]
+fn dense_matrices_may_have_blanks_floats_and_remarks() {
+    // As numpy.savetxt writes them.
+    let text = "# two ranks\n0.000e+00 1.500e+03\n2.500e+02   0.000e+00\n";
+    let (matrix, report) = plain(text);
+    assert_eq!(triples(&matrix), [(0, 1, 1500, 1), (1, 0, 250, 1)]);
+    assert_eq!((report.format, report.fractions), (Format::Dense, 0));
+    let (tabs, _) = plain("0\t7\n\t3\t0\n");
+    assert_eq!(triples(&tabs), [(0, 1, 7, 1), (1, 0, 3, 1)]);
+    let (edges, _) = plain("src dst bytes\n0  1  5\n1 0 6.0\n");
+    assert_eq!(triples(&edges), [(0, 1, 5, 1), (1, 0, 6, 1)]);
+    // Averages have fractions: to the nearest byte.
+    let (rounded, report) = plain("0 1.4\n2.6 0\n");
+    assert_eq!(triples(&rounded), [(0, 1, 1, 1), (1, 0, 3, 1)]);
+    assert_eq!(report.fractions, 2);
+    assert!(refusal("0 -1\n1 0\n", ReadOptions::default()).contains("a number of bytes"));
+    assert!(refusal("# nothing\n\n", ReadOptions::default()).contains("is empty"));
+}
+
+#[test]
+fn fractions_get_their_part_of_the_total() {
+    let total = ReadOptions {
+        ranks: None,
+        total_bytes: Some(Bytes(1_000)),
+    };
+    let text = "9.5 0.2 0.1\n0 0 0\n0.5 0 0\n";
+    let (matrix, _) = read(text, total).unwrap();
+    // What rank 0 keeps has no part: 0.8 in all.
+    assert_eq!(
+        triples(&matrix),
+        [(0, 1, 250, 1), (0, 2, 125, 1), (2, 0, 625, 1)]
+    );
+    // Without a total nothing would be left of shares.
+    let shares = "0 0.75\n0.25 0\n";
+    assert!(refusal(shares, ReadOptions::default()).contains("holds shares of the bytes"));
+    assert!(refusal("0.5 0\n0 0\n", total).contains("no bytes between different ranks"));
+}
+
+const MPIP: &str = "\
+@ mpiP
+@ Command : ./a.out
+@--- Callsites: 2 -----
+------- Start Communication Matrix -------------
+
+Statistics of rank: 0
+
+Source\tTarget\tTotal Amount\tTotal Count
+0\t0\t30\t5
+0\t1\t30\t5
+0\t2\t0\t0
+
+Statistics of rank: 1
+
+Source\tTarget\tTotal Amount\tTotal Count
+1\t0\t7\t1
+1\t1\t7\t1
+1\t2\t0\t0
+
+------- End Communication Matrix -------------
+
+@--- End of Report ----
+";
+
+#[test]
+fn reports_of_mpip_have_their_matrix_at_the_end() {
+    let (matrix, report) = plain(MPIP);
+    assert_eq!(triples(&matrix), [(0, 1, 30, 5), (1, 0, 7, 1)]);
+    // A rank that neither sends nor receives is one all the same.
+    assert_eq!((matrix.ranks(), report.format), (3, Format::MpiP));
+    assert_eq!((report.entries, report.self_entries), (6, 0));
+    let (before, _) = MPIP.split_once("------- Start").unwrap();
+    assert!(refusal(before, ReadOptions::default()).contains("without a communication matrix"));
+    let (cut, _) = MPIP.split_once("------- End").unwrap();
+    assert!(refusal(cut, ReadOptions::default()).contains("is it cut off?"));
+    let damaged = MPIP.replace("1\t0\t7\t1\n", "1\t0\t7\n");
+    assert!(refusal(&damaged, ReadOptions::default()).contains("line 16: found 3 fields"));
+}
+
+#[test]
+fn statistics_of_graphs_begin_with_their_edges() {
+    let text = "--------------- Graph Information----------------\n0 , 1 = 7.0\n2 , 1 = 4.0\n\
+                ----------------Graph info end -------------------\nAverage Degree:  1.3\n";
+    let (matrix, report) = plain(text);
+    assert_eq!(
+        triples(&matrix),
+        [(0, 1, 4, 1), (1, 0, 3, 1), (1, 2, 2, 1), (2, 1, 2, 1)]
+    );
+    assert_eq!(report.format, Format::GraphStats);
+    let (cut, _) = text.split_once("----------------Graph info end").unwrap();
+    assert!(refusal(cut, ReadOptions::default()).contains("cut off"));
 }
