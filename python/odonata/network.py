@@ -720,13 +720,21 @@ class FileNetwork(NetworkBase):
 
     file: FileName
     """The wiring, relative to the scenario."""
+    nodes_per_router: Annotated[int, Field(ge=1, le=4096)] | None = None
+    """Nodes on each router, for a file that attaches none. Default: 1."""
     links: dict[str, NamedLink] = Field(default_factory=dict)
-    """Link classes, by the names that the file uses."""
+    """Link classes, by the names that the file uses. Links that the file gives no class, and no
+    class of their kind is there, are of the class `terminal`, `local` or `global` with the
+    defaults of a dragonfly."""
 
     def topology(self, directory: Path) -> dict[str, Any]:
         """The engine's form of what is wired; the file is found relative to `directory`."""
         family: str = self.family  # type: ignore[attr-defined]
-        return {"family": family, "file": str(directory / self.file)}
+        return {
+            "family": family,
+            "file": str(directory / self.file),
+            "nodes_per_router": self.nodes_per_router,
+        }
 
     def link_classes(self) -> dict[str, Any]:
         """The engine's form of the link classes."""

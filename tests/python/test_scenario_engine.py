@@ -4,12 +4,13 @@ import json
 import signal
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from odonata import Scenario, _engine, run
-from odonata.errors import InternalError
+from odonata.errors import InternalError, ScenarioError
 from odonata.simulate import ask_engine
 
 NETWORK = {"family": "dragonfly", "p": 2, "a": 4, "h": 2}
@@ -254,3 +255,32 @@ def test_the_benchmark_reports_what_it_promises() -> None:
     with pytest.raises(ValueError, match="ugal-l"):
         _engine.bench(1056, routing="ugal")
     json.dumps(figures)
+
+
+def test_a_plain_list_of_pairs_is_a_network(tmp_path: Path) -> None:
+    (tmp_path / "ring.txt").write_text("# a ring\n0 1\n1 2\n2 3 {}\n3 0\n")
+    network = {"family": "edge-list", "file": str(tmp_path / "ring.txt")}
+    all_to_all = {"nodes": 4, "motif": {"kind": "all-to-all", "message": "1 kB"}}
+    result = run(Scenario.from_dict({"network": network, "job": [all_to_all]}))
+    assert result.meta["nodes"] == 4
+    # It says nothing of its name: the file's must do.
+    assert result.meta["network"] == "ring.txt"
+    assert result.jobs["messages_delivered"].to_pylist() == [12]
+    described = ask_engine(
+        _engine.topology,
+        Scenario.from_dict(
+            {"network": {**network, "nodes_per_router": 3}, "job": [{**all_to_all, "nodes": 12}]}
+        ),
+    )["description"]
+    assert described["nodes"] == 12
+    classes = {one["name"]: one["bandwidth_bytes_per_s"] for one in described["link_classes"]}
+    # As a dragonfly's, by default.
+    assert classes == {"terminal": 17_179_869_184, "local": 5_637_144_576}
+    # Its nodes come from one place.
+    (tmp_path / "ring.txt").write_text("nodes 1 0\n0 1\n")
+    with pytest.raises(ScenarioError, match=r"network\.nodes_per_router.*attaches nodes itself"):
+        run(
+            Scenario.from_dict(
+                {"network": {**network, "nodes_per_router": 3}, "job": [{**all_to_all, "nodes": 1}]}
+            )
+        )

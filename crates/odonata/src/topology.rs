@@ -7,8 +7,9 @@ pub(crate) mod reconfigurable;
 use std::path::Path;
 
 use odonata_network::topology::{
-    Arrangement, CrayXcError, CrayXcLinks, CrayXcSpec, CrossbarSpec, DragonflyError,
-    DragonflyLinks, DragonflySpec, GroupWiring, TopologyError, arrangement, edge_list, graphml,
+    Arrangement, AttachedNodes, CrayXcError, CrayXcLinks, CrayXcSpec, CrossbarSpec, DragonflyError,
+    DragonflyLinks, DragonflySpec, GroupWiring, Supplies, TopologyError, WiringFileError,
+    arrangement, edge_list, graphml,
 };
 use odonata_network::{LinkClass, LinkKind, Topology};
 use odonata_units::{Bandwidth, Bytes, Picoseconds};
@@ -59,13 +60,17 @@ pub fn build_topology(scenario: &Scenario) -> Result<Topology, SpecError> {
         Family::Codes(lists) => codes::build(lists, &classes),
         Family::EdgeList(list) => {
             let text = read_file(&list.file, "network.file")?;
-            edge_list::import(&text, &classes.all_given()?)
-                .map_err(|error| in_file(&list.file, "network.file", &error))
+            let (given, defaults) = (classes.all_given()?, classes.defaults()?);
+            edge_list::import_with(&text, &list.supplies(&given, &defaults))
+                .map(|topology| titled(topology, &list.file))
+                .map_err(|error| in_wiring(&list.file, &error))
         }
         Family::Graphml(graph) => {
             let text = read_file(&graph.file, "network.file")?;
-            graphml::import(&text, &classes.all_given()?)
-                .map_err(|error| in_file(&graph.file, "network.file", &error))
+            let (given, defaults) = (classes.all_given()?, classes.defaults()?);
+            graphml::import_with(&text, &graph.supplies(&given, &defaults))
+                .map(|topology| titled(topology, &graph.file))
+                .map_err(|error| in_wiring(&graph.file, &error))
         }
     }
 }
@@ -182,6 +187,48 @@ impl Classes<'_> {
             })
             .collect()
     }
+
+    /// The classes of links of which a wiring file says nothing.
+    fn defaults(&self) -> Result<Vec<LinkClass>, SpecError> {
+        [LinkKind::Terminal, LinkKind::Local, LinkKind::Global]
+            .into_iter()
+            .map(|kind| self.given(kind.name(), &Link::default_for(kind.name()), kind))
+            .collect()
+    }
+}
+
+impl spec::FileNetwork {
+    /// What its file may leave to the scenario.
+    fn supplies<'a>(&self, classes: &'a [LinkClass], defaults: &'a [LinkClass]) -> Supplies<'a> {
+        Supplies {
+            classes,
+            defaults,
+            nodes: match self.nodes_per_router {
+                Some(each) => AttachedNodes::Each(each),
+                None => AttachedNodes::Otherwise(1),
+            },
+        }
+    }
+}
+
+/// The network of a file that does not say what it is called is called after
+/// the file.
+fn titled(mut topology: Topology, file: &Path) -> Topology {
+    if topology.title.is_empty()
+        && let Some(name) = file.file_name()
+    {
+        topology.title = name.to_string_lossy().into_owned();
+    }
+    topology
+}
+
+/// An error of a wiring file, at the key that is to blame.
+fn in_wiring(file: &Path, error: &WiringFileError) -> SpecError {
+    let key = match error {
+        WiringFileError::NodesInFile { .. } => "network.nodes_per_router",
+        _ => "network.file",
+    };
+    in_file(file, key, error)
 }
 
 fn build_dragonfly(
@@ -330,7 +377,10 @@ mod tests {
             let name = format!("odonata-{}-{name}", std::process::id());
             let file = std::env::temp_dir().join(name);
             std::fs::write(&file, text).unwrap();
-            let scenario = network(family(FileNetwork { file: file.clone() }));
+            let scenario = network(family(FileNetwork {
+                file: file.clone(),
+                nodes_per_router: None,
+            }));
             Self { file, scenario }
         }
     }
@@ -490,6 +540,8 @@ mod tests {
         }
         let topology = build_topology(&wired.scenario).unwrap();
         assert_eq!((topology.nodes(), topology.routers()), (4, 2));
+        // It says nothing of its name.
+        assert!(topology.title.contains("classes"), "{}", topology.title);
         assert_eq!(
             topology.link_classes[1].bandwidth.bytes_per_second(),
             5_637_144_576

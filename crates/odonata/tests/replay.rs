@@ -72,7 +72,10 @@ fn torus(folder: &Folder, rows: u32, columns: u32) -> Scenario {
     let file = folder.0.join("torus.txt");
     std::fs::write(&file, text).unwrap();
     let mut scenario = linked(
-        Family::EdgeList(FileNetwork { file }),
+        Family::EdgeList(FileNetwork {
+            file,
+            nodes_per_router: None,
+        }),
         &["terminal", "local"],
     );
     scenario.network.routing.algorithm = Algorithm::ShortestPath;

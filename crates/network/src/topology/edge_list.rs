@@ -37,9 +37,24 @@
 //! of each router are numbered from 0 without gaps. CLASS may be left out of
 //! nodes and links if there is exactly one class of their kind. Lines may come in
 //! any order. `#` starts a comment, except in a title.
+//!
+//! The word `link` may be left out, so that plain lists of pairs of routers, as
+//! graph tools write them, can be read as they are:
+//!
+//! ```text
+//! # source target
+//! 0 1
+//! 1 2
+//! 2 0 {'weight': 3}
+//! ```
+//!
+//! What stands in braces at the end of such a line, as networkx writes it, is
+//! ignored. If no router is declared, all that are mentioned lie in group 0. If no
+//! node is attached, and no class of a kind is declared, they come from whoever
+//! reads the list.
 
 use super::wiring_file::{
-    ClassParameters, Declarations, End, WiringFileError, check_router_number,
+    ClassParameters, Declarations, End, Supplies, WiringFileError, check_router_number,
 };
 use super::{LinkClass, LinkKind, MAX_PORTS_PER_ROUTER, Peer, Topology};
 use odonata_units::{PortId, RouterId};
@@ -52,6 +67,18 @@ use std::fmt::Write as _;
 /// If a line cannot be read or contradicts another, or if the wiring is not
 /// sound and connected; the error names the line.
 pub fn import(text: &str, link_classes: &[LinkClass]) -> Result<Topology, WiringFileError> {
+    let supplies = Supplies {
+        classes: link_classes,
+        ..Supplies::default()
+    };
+    import_with(text, &supplies)
+}
+
+/// Reads an edge list that may leave classes and nodes to whoever reads it.
+///
+/// # Errors
+/// As of [`import`].
+pub fn import_with(text: &str, supplies: &Supplies<'_>) -> Result<Topology, WiringFileError> {
     let mut declarations = Declarations::default();
     let mut title_line = None;
     for (index, text) in text.lines().enumerate() {
@@ -80,7 +107,7 @@ pub fn import(text: &str, link_classes: &[LinkClass]) -> Result<Topology, Wiring
             Problem::Wrong(error) => error,
         })?;
     }
-    declarations.into_topology(link_classes)
+    declarations.into_topology(supplies)
 }
 
 /// Why a line is refused.
@@ -99,7 +126,14 @@ impl From<WiringFileError> for Problem {
 
 /// Reads a line that is split into words.
 fn declare(to: &mut Declarations, line: usize, words: &[&str]) -> Result<(), Problem> {
-    let Some((&keyword, words)) = words.split_first() else {
+    let Some((&keyword, words)) = (match words.first() {
+        // A plain pair of routers.
+        Some(word) if word.starts_with(|first: char| first.is_ascii_digit()) => {
+            let attributes = words.iter().position(|word| word.starts_with('{'));
+            Some((&"", &words[..attributes.unwrap_or(words.len())]))
+        }
+        _ => words.split_first(),
+    }) else {
         return Ok(());
     };
     let expected = match keyword {
@@ -111,11 +145,14 @@ fn declare(to: &mut Declarations, line: usize, words: &[&str]) -> Result<(), Pro
         "node" => "`node N R:PORT CLASS`",
         "nodes" => "`nodes COUNT R CLASS` with COUNT from 1 to 4096",
         "link" => "`link R:PORT R:PORT CLASS`",
+        "" => {
+            "two routers and the class of the link between them, `R R CLASS`; ports as `R:PORT` and the class may be left out"
+        }
         "links" => "`links COUNT R R CLASS` with COUNT from 1 to 4096",
         "unconnected" => "`unconnected R:PORT CLASS`",
         _ => {
             return Err(Problem::Expected(
-                "a line that starts with title, class, router, routers, node, nodes, link, links or unconnected",
+                "a line that starts with title, class, router, routers, node, nodes, link, links or unconnected, or two router numbers",
             ));
         }
     };
@@ -190,7 +227,7 @@ fn declare(to: &mut Declarations, line: usize, words: &[&str]) -> Result<(), Pro
                 to.attach(line, to.nodes(), at, class)?;
             }
         }
-        ("link", [a, b, class @ ..]) => {
+        ("link" | "", [a, b, class @ ..]) => {
             let class = class_of(class)?;
             to.link(line, end(a)?, end(b)?, class)?;
         }

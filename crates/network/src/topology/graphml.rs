@@ -17,6 +17,9 @@
 //! | edge | `class` | link class; may be left out if there is exactly one of its kind |
 //! | edge | `source_port`, `target_port` | port at a router's end; default: the lowest that nothing else mentions |
 //!
+//! If no node is attached, or no class of a kind is declared, they come from
+//! whoever reads the file: a graph without any data can be read.
+//!
 //! Other keys are ignored. Nested graphs, hyperedges and directed edges are
 //! errors. Parallel edges are parallel links.
 
@@ -24,7 +27,9 @@ mod reading;
 #[cfg(test)]
 mod tests;
 
-use super::wiring_file::{ClassName, ClassParameters, Declarations, End, WiringFileError};
+use super::wiring_file::{
+    ClassName, ClassParameters, Declarations, End, Supplies, WiringFileError,
+};
 use super::{LinkClass, LinkKind, MAX_PORTS_PER_ROUTER, Peer, Topology};
 use odonata_units::PortId;
 use quick_xml::escape::escape;
@@ -39,6 +44,18 @@ use std::fmt::Write as _;
 /// If the file is no GraphML or contradicts itself, or if the wiring is not
 /// sound and connected; the error names the line.
 pub fn import(text: &str, link_classes: &[LinkClass]) -> Result<Topology, WiringFileError> {
+    let supplies = Supplies {
+        classes: link_classes,
+        ..Supplies::default()
+    };
+    import_with(text, &supplies)
+}
+
+/// Reads a GraphML file that may leave classes and nodes to whoever reads it.
+///
+/// # Errors
+/// As of [`import`].
+pub fn import_with(text: &str, supplies: &Supplies<'_>) -> Result<Topology, WiringFileError> {
     let document = Document::parse(text)?;
     let mut declarations = Declarations::default();
     if let Some(title) = document.graph.get("title") {
@@ -74,7 +91,7 @@ pub fn import(text: &str, link_classes: &[LinkClass]) -> Result<Topology, Wiring
             return Err(WiringFileError::Unattached { line, node });
         }
     }
-    declarations.into_topology(link_classes)
+    declarations.into_topology(supplies)
 }
 
 /// A `node` of the graph.

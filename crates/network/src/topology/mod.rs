@@ -41,7 +41,7 @@ pub use leaf_spine::{LeafSpine, NotLeafSpine};
 pub use optical::{Circuit, CircuitError, Circuits, OpticalSwitches, SwitchPort};
 pub use reconfigurable::{ReconfigurableError, ReconfigurableSpec};
 pub use validation::{MAX_PORTS_PER_ROUTER, TopologyError, Wiring};
-pub use wiring_file::WiringFileError;
+pub use wiring_file::{AttachedNodes, Supplies, WiringFileError};
 
 use odonata_units::{Bandwidth, Bytes, GroupId, NodeId, Picoseconds, PortId, RouterId};
 

@@ -14,6 +14,8 @@ use std::collections::HashMap;
 
 /// Most routers that a file may declare.
 const MAX_ROUTERS: u32 = 1 << 24;
+/// Most nodes that are attached to the routers of a file that attaches none.
+const MAX_ATTACHED: u64 = 1 << 27;
 
 /// Physical parameters of a link class, where the file gives them.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +89,31 @@ pub(super) struct Declarations {
     nodes: u32,
     names: Vec<String>,
     name_index: HashMap<String, u32>,
+}
+
+/// What a wiring file may leave to whoever reads it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Supplies<'a> {
+    /// Classes that supply the parameters of classes of their name, also where
+    /// the file has its own; those that nothing uses are ignored.
+    pub classes: &'a [LinkClass],
+    /// Classes for links of a kind of which neither the file nor `classes` has
+    /// any.
+    pub defaults: &'a [LinkClass],
+    /// Nodes that the file does not attach.
+    pub nodes: AttachedNodes,
+}
+
+/// Which nodes hang on the routers of a wiring file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AttachedNodes {
+    /// Those of the file.
+    #[default]
+    AsInFile,
+    /// Those of the file, or so many on each router if it attaches none.
+    Otherwise(u32),
+    /// So many on each router; the file must attach none.
+    Each(u32),
 }
 
 /// Refuses a router number beyond what a file may declare.
@@ -227,14 +254,15 @@ impl Declarations {
         Ok(())
     }
 
-    /// Adds everything up. Classes in `given` supply the parameters of classes
-    /// of their name, also where the file has its own; those that the file does
-    /// not declare come after its own, if a link uses them.
-    pub fn into_topology(self, given: &[LinkClass]) -> Checked<Topology> {
+    /// Adds everything up. Classes that the file does not declare come after
+    /// its own, if a link uses them.
+    pub fn into_topology(mut self, supplies: &Supplies<'_>) -> Checked<Topology> {
+        self.imply_routers()?;
         let routers = self.routers_in_order()?;
+        self.attach_nodes(supplies.nodes, &routers)?;
         self.check_nodes()?;
         let ends_of_port = self.number_ports(&routers)?;
-        let (classes, class_of_end) = self.resolve_classes(&routers, given)?;
+        let (classes, class_of_end) = self.resolve_classes(&routers, supplies)?;
 
         let mut first_port = vec![0u32];
         let mut port_of_end = vec![PortId(0); self.ends.len()];
@@ -276,6 +304,50 @@ impl Declarations {
             },
             other => WiringFileError::Topology(other),
         })
+    }
+
+    /// Declares the routers that lines mention, all in group 0, if none is
+    /// declared.
+    fn imply_routers(&mut self) -> Checked {
+        if !self.routers.is_empty() {
+            return Ok(());
+        }
+        for index in 0..self.ends.len() {
+            let DeclaredEnd { at, line, .. } = self.ends[index];
+            if !self.routers.contains_key(&at.router) {
+                self.declare_router(line, at.router, 0, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Attaches the nodes that the file leaves to whoever reads it.
+    fn attach_nodes(&mut self, nodes: AttachedNodes, routers: &[RouterDeclaration]) -> Checked {
+        let is_node = |end: &&DeclaredEnd| matches!(end.target, Target::Node(_));
+        let first = self.ends.iter().find(is_node).map(|end| end.line);
+        let each = match (nodes, first) {
+            (AttachedNodes::AsInFile, _) | (AttachedNodes::Otherwise(_), Some(_)) => return Ok(()),
+            (AttachedNodes::Each(_), Some(line)) => {
+                return Err(WiringFileError::NodesInFile { line });
+            }
+            (AttachedNodes::Otherwise(each) | AttachedNodes::Each(each), None) => each,
+        };
+        let all = routers.len() as u64 * u64::from(each);
+        if all > MAX_ATTACHED {
+            return Err(WiringFileError::TooLarge {
+                line: routers.last().map_or(1, |last| last.line),
+                what: "number of nodes",
+                found: all,
+                limit: MAX_ATTACHED,
+            });
+        }
+        for (router, declared) in (0..).zip(routers) {
+            let at = End { router, port: None };
+            for _ in 0..each {
+                self.attach(declared.line, self.nodes, at, None)?;
+            }
+        }
+        Ok(())
     }
 
     /// The routers by number, which must leave no gap.
@@ -400,8 +472,9 @@ impl Declarations {
     fn resolve_classes(
         &self,
         routers: &[RouterDeclaration],
-        given: &[LinkClass],
+        supplies: &Supplies<'_>,
     ) -> Checked<(Vec<LinkClass>, Vec<LinkClassId>)> {
+        let given = supplies.classes;
         let mut classes = Vec::new();
         for declared in &self.classes {
             let (line, class) = (declared.line, declared.name.clone());
@@ -432,6 +505,12 @@ impl Declarations {
         let declared = classes.len();
         let undeclared = |class: &&LinkClass| !self.classes.iter().any(|c| c.name == class.name);
         classes.extend(given.iter().filter(undeclared).cloned());
+        for default in supplies.defaults {
+            let taken = |c: &LinkClass| c.kind == default.kind || c.name == default.name;
+            if !classes.iter().any(taken) {
+                classes.push(default.clone());
+            }
+        }
         if classes.len() > 256 {
             return Err(WiringFileError::Topology(TopologyError::TooMany {
                 what: "link classes",
@@ -445,8 +524,11 @@ impl Declarations {
             .iter()
             .map(|name| classes.iter().position(|class| class.name == *name))
             .collect();
-        let all = || {
-            let names: Vec<&str> = classes.iter().map(|c| c.name.as_str()).collect();
+        let names = |kind: Option<LinkKind>| {
+            let wanted = |c: &&LinkClass| kind.is_none_or(|kind| c.kind == kind);
+            let names: Vec<&str> = (classes.iter().filter(wanted))
+                .map(|c| c.name.as_str())
+                .collect();
             names.join(", ")
         };
         let mut class_of_end = Vec::with_capacity(self.ends.len());
@@ -469,7 +551,7 @@ impl Declarations {
                     by_name[name as usize].ok_or_else(|| WiringFileError::UnknownClass {
                         line,
                         class: self.names[name as usize].clone(),
-                        classes: all(),
+                        classes: names(None),
                     })?
                 }
                 (None, kind) => {
@@ -478,11 +560,15 @@ impl Declarations {
                     match (fitting().next(), fitting().count()) {
                         (Some(only), 1) => only,
                         (_, found) => {
-                            return Err(WiringFileError::ClassNeeded {
-                                line,
-                                kind,
-                                found,
-                                classes: all(),
+                            return Err(if found == 0 {
+                                WiringFileError::NoClass { line, kind }
+                            } else {
+                                WiringFileError::ClassNeeded {
+                                    line,
+                                    kind,
+                                    found,
+                                    classes: names(Some(kind)),
+                                }
                             });
                         }
                     }

@@ -347,6 +347,9 @@ pub enum CodesModel {
 pub struct FileNetwork {
     /// The wiring.
     pub file: PathBuf,
+    /// Nodes on each router of a file that attaches none; `None`: one, or as the file says.
+    #[serde(default)]
+    pub nodes_per_router: Option<u32>,
 }
 
 /// What all links of one class have in common; both directions have the full bandwidth.

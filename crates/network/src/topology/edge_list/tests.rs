@@ -1,4 +1,5 @@
 use super::*;
+use crate::topology::AttachedNodes;
 use crate::topology::testing::{any_topology, class, dragonfly_links};
 use crate::topology::{Arrangement, DragonflySpec, GroupWiring};
 use odonata_units::{NodeId, Picoseconds};
@@ -80,6 +81,109 @@ fn classes_may_be_left_out_where_they_are_clear() {
         message.starts_with("line 14: this global link names no class, and there are 2"),
         "{message}"
     );
+}
+
+/// What a scenario supplies to a list that says nothing but who is linked to whom.
+fn supplies(classes: &[LinkClass], nodes: AttachedNodes) -> Supplies<'_> {
+    Supplies {
+        defaults: classes,
+        nodes,
+        ..Supplies::default()
+    }
+}
+
+#[test]
+fn plain_pairs_are_a_network_with_what_is_supplied() {
+    let links = dragonfly_links();
+    let defaults = [links.terminal, links.local, links.global];
+    let two_each = supplies(&defaults, AttachedNodes::Otherwise(2));
+    let plain = "# source target\n0 1\n1\t2 {'weight': 3}\n2 0 {}\n";
+    let topology = import_with(plain, &two_each).unwrap();
+    assert_eq!((topology.routers(), topology.nodes()), (3, 6));
+    assert_eq!(
+        topology.group_of_router,
+        [0, 0, 0].map(odonata_units::GroupId)
+    );
+    // What nothing uses is left out: there are no links between groups.
+    assert_eq!(topology.link_classes, defaults[..2]);
+    assert_eq!(
+        topology.peer[topology.port_of_node[5].index()],
+        Peer::Node(NodeId(5))
+    );
+    // The same, said in full.
+    let full = "routers 0 2 group 0\nlink 0 1 local\nlink 1 2 local\nlink 2 0 local\n\
+                nodes 2 0 terminal\nnodes 2 1 terminal\nnodes 2 2 terminal\n";
+    assert_eq!(import_with(full, &two_each), Ok(topology.clone()));
+    // Ports and classes can be named, and groups told apart.
+    let grouped = "router 0 group 0\nrouter 1 group 1\n0:0 1:0 global\n";
+    let topology = import_with(grouped, &two_each).unwrap();
+    assert_eq!(topology.link_classes[1], defaults[2]);
+    // A default does not stand beside a class of its kind.
+    let own = format!("class fibre local 1000000 5 4096\n{plain}");
+    let topology = import_with(&own, &two_each).unwrap();
+    assert_eq!(topology.link_classes[0].name, "fibre");
+    assert_eq!(topology.link_classes.len(), 2);
+}
+
+#[test]
+fn nodes_are_attached_once() {
+    let links = dragonfly_links();
+    let defaults = [links.terminal, links.local, links.global];
+    let attached = "nodes 3 0\n0 1\n";
+    let otherwise = supplies(&defaults, AttachedNodes::Otherwise(2));
+    assert_eq!(import_with(attached, &otherwise).unwrap().nodes(), 3);
+    let each = supplies(&defaults, AttachedNodes::Each(2));
+    assert_eq!(import_with("0 1\n", &each).unwrap().nodes(), 4);
+    assert_eq!(
+        import_with(attached, &each),
+        Err(WiringFileError::NodesInFile { line: 1 })
+    );
+    let many = supplies(&defaults, AttachedNodes::Each(u32::MAX));
+    let message = import_with("0 1\n", &many).unwrap_err().to_string();
+    assert!(message.contains("number of nodes"), "{message}");
+}
+
+#[test]
+fn wrong_pairs_are_named() {
+    let links = dragonfly_links();
+    let defaults = [links.terminal, links.local, links.global];
+    let supplied = supplies(&defaults, AttachedNodes::Otherwise(1));
+    for (list, words) in [
+        (
+            "0 1\n1 2 3\n",
+            "line 2: there is no link class `3`; the classes are: terminal",
+        ),
+        (
+            "0 1\n1,2\n",
+            "line 2: cannot read `1,2`; expected two routers and the class",
+        ),
+        ("0 1\n7\n", "line 2: cannot read `7`; expected two routers"),
+        ("0 1\n1 2 local fast\n", "line 2: cannot read"),
+        ("0 1\na b\n", "or two router numbers"),
+        ("0 1\n1 1\n", "line 2"),
+        ("0 1\n1 4\n", "router 4 is declared, but router 2 is not"),
+        ("0 1\n2 3\n", "router"),
+        ("0 99999999\n", "router number"),
+    ] {
+        let message = import_with(list, &supplied).unwrap_err().to_string();
+        assert!(message.contains(words), "{list:?}: {message}");
+    }
+}
+
+#[test]
+fn what_could_be_named_is_never_an_empty_list() {
+    let bare = "routers 0 1 group 0\nnodes 1 0\nnodes 1 1\nlink 0 1\n";
+    let message = import(bare, &[]).unwrap_err().to_string();
+    assert!(
+        message.contains(
+            "line 2: this terminal link names no class, and there is none of that kind; declare one"
+        ),
+        "{message}"
+    );
+    // Of several, only those that would do are listed.
+    let two = EXAMPLE.replace("3 global\nu", "3\nu") + "class blue global 1000 1 1\n";
+    let message = import(&two, &[]).unwrap_err().to_string();
+    assert!(message.ends_with("name one of: global, blue"), "{message}");
 }
 
 #[test]

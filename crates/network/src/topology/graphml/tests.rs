@@ -159,6 +159,28 @@ fn every_mistake_names_its_line() {
 }
 
 #[test]
+fn a_graph_without_data_is_a_network_with_what_is_supplied() {
+    // As networkx writes a ring.
+    let ring = r#"<?xml version='1.0' encoding='utf-8'?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+  <graph edgedefault="undirected">
+    <node id="0" /><node id="1" /><node id="2" />
+    <edge source="0" target="1" /><edge source="1" target="2" /><edge source="0" target="2" />
+  </graph>
+</graphml>
+"#;
+    let defaults = given();
+    let supplies = Supplies {
+        defaults: &defaults,
+        nodes: crate::topology::AttachedNodes::Otherwise(4),
+        ..Supplies::default()
+    };
+    let topology = import_with(ring, &supplies).unwrap();
+    assert_eq!((topology.routers(), topology.nodes()), (3, 12));
+    assert_eq!(topology.link_classes, defaults[..2]);
+}
+
+#[test]
 fn every_truncation_is_an_error() {
     for cut in (0..FOREIGN.trim_end().len()).filter(|&cut| FOREIGN.is_char_boundary(cut)) {
         import(&FOREIGN[..cut], &given()).expect_err("truncated");

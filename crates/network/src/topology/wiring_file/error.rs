@@ -82,7 +82,26 @@ pub enum WiringFileError {
         /// Names of all classes.
         classes: String,
     },
-    /// A link without class, where several or none would do.
+    /// A link without class, and no class of its kind.
+    #[error(
+        "line {line}: this {kind} link names no class, and there is none of that kind; declare one, such as `{kind} {kind} 25000000000 30000 65536` (name, kind, bytes per second, ps, bytes), or give a link class of that kind along with the file",
+        kind = kind.name()
+    )]
+    NoClass {
+        /// Line of the link.
+        line: usize,
+        /// Kind of the link.
+        kind: LinkKind,
+    },
+    /// Nodes in a file, and asked for beside it.
+    #[error(
+        "line {line}: the file attaches nodes itself; leave the number of nodes per router out"
+    )]
+    NodesInFile {
+        /// Line of the first node.
+        line: usize,
+    },
+    /// A link without class, where several would do.
     #[error(
         "line {line}: this {kind} link names no class, and there are {found} of that kind; name one of: {classes}",
         kind = kind.name()
@@ -94,7 +113,7 @@ pub enum WiringFileError {
         kind: LinkKind,
         /// Number of classes of that kind.
         found: usize,
-        /// Names of all classes.
+        /// Their names.
         classes: String,
     },
     /// A link of a class of the wrong kind.
