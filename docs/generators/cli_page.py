@@ -24,6 +24,16 @@ Results go to a new directory (see [results.md](results.md)); nothing is ever ov
 
 An error is one readable block that says what was found, what is allowed and what to do. `--debug`
 adds where in the code it came from.
+
+## Completion
+
+The shell completes commands, options and their values after this line of its start-up file:
+
+| shell | file | line |
+|---|---|---|
+| bash 4.4 or newer | `~/.bashrc` | `eval "$(_ODONATA_COMPLETE=bash_source odonata)"` |
+| zsh | `~/.zshrc` | `eval "$(_ODONATA_COMPLETE=zsh_source odonata)"` |
+| fish | `~/.config/fish/completions/odonata.fish` | `_ODONATA_COMPLETE=fish_source odonata \\| source` |
 """
 
 EXIT_CODES = {

@@ -29,12 +29,14 @@ if TYPE_CHECKING:
     from odonata.results import Result
     from odonata.scenario import Scenario
     from odonata.simulate import run
+    from odonata.study.comparing import Comparison, compare
     from odonata.study.interference import Interference, interference
     from odonata.units import Duration, Rate, Size
 
 __all__ = [
     "Checkpoint",
     "CheckpointError",
+    "Comparison",
     "Duration",
     "Interference",
     "InternalError",
@@ -47,6 +49,7 @@ __all__ = [
     "ScenarioError",
     "SimulationError",
     "Size",
+    "compare",
     "generate_job_log",
     "interference",
     "read_job_log",
@@ -58,12 +61,14 @@ __all__ = [
 #: most of a second to import, which ``odonata --help`` does not need.
 _LAZY = {
     "Checkpoint": "odonata.checkpoint",
+    "Comparison": "odonata.study.comparing",
     "Duration": "odonata.units",
     "Interference": "odonata.study.interference",
     "Rate": "odonata.units",
     "Result": "odonata.results",
     "Scenario": "odonata.scenario",
     "Size": "odonata.units",
+    "compare": "odonata.study.comparing",
     "generate_job_log": "odonata.batch",
     "interference": "odonata.study.interference",
     "read_job_log": "odonata.batch",

@@ -18,6 +18,7 @@ from odonata.results import Result
 from odonata.scenario import Scenario
 
 if TYPE_CHECKING:
+    from odonata.study.comparing import Comparison
     from odonata.study.interference import Interference
     from odonata.study.saturation import Saturation
 
@@ -64,6 +65,76 @@ def print_summary(console: Console, result: Result, directory: Path | None) -> N
             console.print(
                 f"         and beside it {', '.join(pictures)}", style="dim", soft_wrap=True
             )
+
+
+def print_comparison(console: Console, found: Comparison, directory: Path) -> None:
+    """Prints what differs between results.
+
+    Args:
+        console: Where to.
+        found: The comparison.
+        directory: Where its tables and its picture lie.
+    """
+    labels = [one.label for one in found.results]
+    console.print()
+    if found.settings:
+        shown = _compact_table("Setting", [escape(label) for label in labels])
+        for key, values in found.settings.items():
+            shown.add_row(escape(key), *(escape(value) for value in values))
+        console.print(shown)
+    else:
+        console.print("The scenarios are the same, but for the seed perhaps.", style="dim")
+    columns = ["figure", escape(labels[0])]
+    for label in labels[1:]:
+        columns += [escape(label), "change"]
+    shown = _compact_table("Job or links", columns)
+    rows: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for row in found.table.to_pylist():
+        rows.setdefault((row["scope"], row["name"], row["quantity"]), []).append(row)
+    last = ""
+    for (scope, name, quantity), group in rows.items():
+        if not any(row["value"] for row in group):
+            continue
+        title = name if scope == "job" else f"{name} links"
+        cells = []
+        for row in group:
+            words, value = _compared_value(quantity, row["value"])
+            cells.append(value)
+            if row["result"] != labels[0]:
+                cells.append(_change(row))
+        shown.add_row(escape(title) if title != last else "", words, *cells)
+        last = title
+    console.print(shown)
+    for name in found.left_out:
+        console.print(f"Not in all results: {escape(name)}", style="dim")
+    if any(row["differs"] is not None for row in found.table.to_pylist()):
+        console.print("[bold]Bold[/]: the 95 % interval excludes that nothing changed.")
+    else:
+        console.print(
+            "Single runs: there is no telling chance from effect. Run with --replications to know.",
+            style="dim",
+        )
+    console.print(f"Results: [bold]{escape(str(directory))}[/]", soft_wrap=True)
+    console.print(f"Picture: [bold]{escape(str(directory / 'comparison.png'))}[/]", soft_wrap=True)
+
+
+def _compared_value(quantity: str, value: float) -> tuple[str, str]:
+    """What a figure is called, and its value."""
+    from odonata.plots.comparison import NAMES
+
+    if quantity.startswith(("utilisation", "stall")):
+        return NAMES[quantity], display.percent(value)
+    return NAMES[quantity], readable(quantity, value)[1]
+
+
+def _change(row: Mapping[str, Any]) -> str:
+    """A change in per cent with its interval, bold if it is one for certain."""
+    if row["change"] is None:
+        return display.NO_VALUE
+    text = f"{100 * row['change']:+.1f} %"
+    if row["change_low"] is not None:
+        text += f" ± {50 * (row['change_high'] - row['change_low']):.1f}"
+    return f"[bold]{text}[/]" if row["differs"] else text
 
 
 #: Figures of a job that its replications show, and what people call them.

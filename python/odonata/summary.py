@@ -196,6 +196,44 @@ def to_table(summary: Mapping[str, Any]) -> pa.Table:
     )
 
 
+#: Traffic piles up if less is delivered than offered by more than this share.
+SHORTFALL = 0.01
+
+
+def piles_up(offered: float, accepted: float, ci95: float) -> bool:
+    """Whether a network falls behind what it is offered: is saturated.
+
+    Both rates are counted over the same time, so that what differs is what piles up. That it does
+    must be clearer than the interval of what is delivered.
+
+    Args:
+        offered: Created after the warm-up.
+        accepted: Delivered after the warm-up, in the same unit.
+        ci95: Half the width of its 95 % confidence interval.
+    """
+    missing = offered - accepted
+    return missing > SHORTFALL * offered and missing > ci95
+
+
+def saturated_jobs(summary: Mapping[str, Any]) -> list[str]:
+    """Names of the jobs whose traffic piles up: their latencies grow for as long as one measures.
+
+    Args:
+        summary: As ``Result.summary_dict``.
+    """
+    return [
+        job["name"]
+        for job in summary["jobs"]
+        # Jobs with a motif wait for what they send, and have no batches.
+        if job["accepted_bytes_per_s_batches"]
+        and piles_up(
+            job["offered_bytes_per_s"],
+            job["accepted_bytes_per_s"],
+            job["accepted_bytes_per_s_ci95"] or 0.0,
+        )
+    ]
+
+
 def _job(row: Mapping[str, Any], intervals: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     run_time = None if row["end_ps"] is None else row["end_ps"] - row["start_ps"]
     delivered = row["accepted_bytes_per_s"]

@@ -6,8 +6,11 @@ Counted in modules: a clock would tell more of the machine than of the program.
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -98,3 +101,83 @@ def test_every_listed_command_exists() -> None:
         assert command is not None
         assert command.name == name
     assert odonata.get_command(context, "main") is None
+
+
+# --- Completion ---------------------------------------------------------------------------
+
+COMMAND_LINE = "from odonata.cli import main; main()"
+
+
+def asked(instruction: str, **words: str) -> str:
+    """What the command line answers to a shell."""
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND_LINE],
+        env={**os.environ, "_ODONATA_COMPLETE": instruction, **words},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    return done.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_shell_gets_its_script(shell: str) -> None:
+    script = asked(f"{shell}_source")
+    assert f"{shell}_complete" in script
+    assert "odonata" in script
+    assert "Usage:" not in script
+
+
+@pytest.mark.parametrize(
+    ("line", "word", "expected"),
+    [
+        ("odonata sat", 1, {"saturation"}),
+        ("odonata to", 1, {"topology"}),
+        ("odonata topology d", 2, {"describe", "draw"}),
+        ("odonata topology export x.toml --format ", 5, {"graphml", "edge-list"}),
+        ("odonata run x.toml --no", 3, {"--no-plots"}),
+    ],
+)
+def test_words_are_completed(line: str, word: int, expected: set[str]) -> None:
+    answer = asked("bash_complete", COMP_WORDS=line, COMP_CWORD=str(word))
+    assert {one.split(",")[1] for one in answer.splitlines()} == expected
+
+
+def test_completion_loads_nothing_heavy() -> None:
+    program = PROGRAM.replace("main(sys.argv[1:])", "main()")
+    os.environ |= (
+        words := {
+            "_ODONATA_COMPLETE": "bash_complete",
+            "COMP_WORDS": "odonata run --t",
+            "COMP_CWORD": "2",
+        }
+    )
+    try:
+        _, modules = loaded(program)
+    finally:
+        for name in words:
+            del os.environ[name]
+    assert not modules & HEAVY
+
+
+def test_bash_itself_completes(tmp_path: Path) -> None:
+    bash = shutil.which("bash")
+    assert bash is not None
+    command = tmp_path / "odonata"
+    command.write_text(f"#!{sys.executable}\n{COMMAND_LINE}\n")
+    command.chmod(0o755)
+    done = subprocess.run(
+        [
+            bash,
+            "--norc",
+            "-c",
+            'eval "$(_ODONATA_COMPLETE=bash_source odonata)"; COMP_WORDS=(odonata interf); '
+            'COMP_CWORD=1; _odonata_completion odonata; echo "${COMPREPLY[@]}"',
+        ],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == ["interference"], done.stderr

@@ -10,13 +10,14 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from odonata import ScenarioError
+from odonata import Scenario, ScenarioError
 from odonata.cli.main import odonata
 from odonata.cli.study import LIBRARY
 from odonata.errors import OutputError
@@ -338,6 +339,7 @@ def test_dataset_has_its_documented_columns(undisturbed: tuple[Path, bytes]) -> 
         ("seed", "int64"),
         ("run_time_us", "double"),
         ("busiest_global", "double"),
+        ("saturated", "list<element: string>"),
         ("fingerprint", "string"),
         ("version", "string"),
     ]
@@ -560,6 +562,124 @@ def test_boxes_of_quantiles(file: Path, tmp_path: Path) -> None:
     assert all(path.stat().st_size > 5_000 for path in drawn)
     with pytest.raises(ScenarioError, match=r"quantiles: .*allowed: no value, but with kind"):
         StudyFile.from_file(changed(file, 'kind = "box"', 'kind = "bar"'))
+
+
+CURVE = """
+title = "A curve"
+
+[scenario]
+network = { family = "dragonfly", p = 1, a = 2, h = 1 }
+[scenario.simulation]
+duration = "20 us"
+[[scenario.job]]
+name = "load"
+nodes = 6
+traffic = { pattern = "uniform-random", message = "1 kB", load = 0.1 }
+
+[[axis]]
+name = "load"
+key = "job.0.traffic.load"
+values = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+
+[[measure]]
+figure = "job.load.message_latency_mean_ps"
+unit = "ns"
+name = "latency"
+
+[[measure]]
+figure = "link_class.global.utilisation_mean"
+
+[[figure]]
+name = "curve"
+x = "load"
+y = "latency_ns"
+
+[[figure]]
+name = "links"
+x = "load"
+y = "utilisation_mean"
+"""
+
+
+class Overloaded:
+    """A load from which on traffic piles up, and one at which nothing arrives any more."""
+
+    def run(self, tasks: list[Task], report: object) -> Iterator[tuple[Task, Outcome]]:
+        from odonata import _engine
+
+        for task in tasks:
+            load = task.scenario["job"][0]["traffic"]["load"]
+            latency = None if load == 0.2 else float("nan") if load == 0.6 else 100 * load
+            values = {"latency_ns": latency, "utilisation_mean": load}
+            saturated = ["load"] if load > 0.35 else []
+            outcome = Outcome(
+                values,
+                1.0,
+                _engine.VERSION,
+                _engine.SOURCES,
+                task.scenario_fingerprint,
+                saturated,
+            )
+            yield task, outcome
+
+
+def test_points_beyond_saturation_and_without_a_value_are_told_apart(tmp_path: Path) -> None:
+    from odonata.study import drawing
+
+    (tmp_path / "curve.toml").write_text(CURVE, encoding="utf-8")
+    study = StudyFile.from_file(tmp_path / "curve.toml")
+    table = run_sweep(Sweep(study), tmp_path / "out", executor=Overloaded())
+    assert table["saturated"].to_pylist() == [[], [], [], ["load"], ["load"], ["load"]]
+    seen: dict[str, Any] = {}
+
+    def keep(figure: Any, path: Path) -> None:
+        seen[path.stem] = figure
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(drawing, "save", keep)
+        drawing.draw(study, table, tmp_path)
+    lines = seen["curve"].axes[0].lines
+
+    def places(marker: str, alpha: float | None) -> list[float]:
+        chosen = [x for x in lines if x.get_marker() == marker and (x.get_alpha() or 1.0) == alpha]
+        return [round(float(x), 6) for line in chosen for x in line.get_xdata()]
+
+    assert places("o", 1.0) == [0.1, 0.3]
+    assert places("o", 0.4) == [0.4, 0.5]
+    assert places("x", 1.0) == [0.2, 0.6]
+    # No line leads over the point without a value, and those to saturated points are dotted.
+    joined = {
+        (tuple(line.get_xdata()), line.get_linestyle())
+        for line in lines
+        if len(line.get_xdata()) == 2 and line.get_marker() == "None"
+    }
+    assert joined == {((0.3, 0.4), ":"), ((0.4, 0.5), ":")}
+    words = [text.get_text() for text in seen["curve"].legends[0].get_texts()]
+    assert words == ["saturated", "no value"]
+    # What links carry does not grow with the time: nothing to tell there.
+    assert not seen["links"].legends
+
+
+def test_what_a_worker_finds_says_which_jobs_are_saturated(tmp_path: Path) -> None:
+    from odonata.study.task import simulate_task
+
+    for load, saturated in ((0.02, []), (1.0, ["load"])):
+        data = Scenario.from_toml(
+            """
+            simulation = { packet = "256 B", warmup = "10 us", duration = "50 us" }
+            [network]
+            family = "dragonfly"
+            p = 2
+            a = 2
+            h = 1
+            [[job]]
+            name = "load"
+            nodes = 12
+            traffic = { pattern = "adversarial", message = "256 B", load = 0.5 }
+            """
+        ).with_set([f"job.0.traffic.load={load}"])
+        task = Task("key", "", "a point", data.to_dict(), str(tmp_path), [])
+        assert list(simulate_task(task).saturated) == saturated
 
 
 def test_an_error_says_which_point_and_keeps_the_others(file: Path, tmp_path: Path) -> None:

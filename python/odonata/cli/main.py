@@ -13,9 +13,13 @@ from odonata.errors import ExitCode, OdonataError, Terminated
 
 #: In the order of ``--help``. Each is a function of its name in a module of its name.
 COMMANDS = (
-    *("run", "replay", "show", "ranks", "saturation", "interference", "study", "verify"),
+    *("run", "replay", "show", "compare", "ranks", "saturation", "interference", "study", "verify"),
     *("topology", "mapping", "trace", "schedule", "log", "cluster", "tails", "schema", "bench"),
 )
+
+
+#: By which a shell asks for its script of completion (``bash_source``), and this for words.
+COMPLETION = "_ODONATA_COMPLETE"
 
 
 class Commands(click.Group):
@@ -51,6 +55,11 @@ def main(arguments: list[str] | None = None) -> None:
     Args:
         arguments: Instead of the process's own.
     """
+    asked = os.environ.get(COMPLETION)
+    if asked:
+        from click.shell_completion import shell_complete
+
+        sys.exit(shell_complete(odonata, {}, "odonata", COMPLETION, asked))
     context_debug: dict[str, bool] = {}
     try:
         with odonata.make_context(

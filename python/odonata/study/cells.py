@@ -46,11 +46,13 @@ class Cell:
 
     Attributes:
         axes: The combination.
-        values: Measured values by seed.
+        values: Measured values by seed; none if nothing could be measured at this point.
+        saturated: Jobs whose traffic piled up in one of them.
     """
 
     axes: Mapping[str, Any]
     values: Mapping[int, float]
+    saturated: frozenset[str] = frozenset()
 
     def figure(self, statistic: str) -> float:
         """A statistic of the repetitions."""
@@ -114,7 +116,7 @@ def _bootstrap(
 def cells(
     table: pa.Table, axes: Sequence[str], measure: str, only: Condition | None = None
 ) -> list[Cell]:
-    """The cells of a dataset in the order of the study; points without a value are left out.
+    """The cells of a dataset in the order of the study; those without a value are left out.
 
     Args:
         table: The dataset.
@@ -122,13 +124,37 @@ def cells(
         measure: Column.
         only: Condition on axes and seed.
     """
-    columns = dict.fromkeys([*axes, "seed", measure])
+    return [cell for cell in all_cells(table, axes, measure, only) if cell.values]
+
+
+def all_cells(
+    table: pa.Table, axes: Sequence[str], measure: str, only: Condition | None = None
+) -> list[Cell]:
+    """As :func:`cells`, with those that were simulated and have no value.
+
+    Args:
+        table: The dataset.
+        axes: Names of all axes.
+        measure: Column.
+        only: Condition on axes and seed.
+    """
+    # Datasets of before it was kept have no column of it.
+    known = [name for name in ("saturated",) if name in table.column_names]
+    columns = dict.fromkeys([*axes, "seed", measure, *known])
     found: dict[tuple[Any, ...], dict[int, float]] = {}
+    saturated: dict[tuple[Any, ...], set[str]] = {}
     for row in table.select(list(columns)).to_pylist():
-        if row[measure] is None or (only is not None and not only.holds(row)):
+        if only is not None and not only.holds(row):
             continue
-        found.setdefault(tuple(row[axis] for axis in axes), {})[row["seed"]] = row[measure]
-    return [Cell(dict(zip(axes, key, strict=True)), values) for key, values in found.items()]
+        key = tuple(row[axis] for axis in axes)
+        values = found.setdefault(key, {})
+        saturated.setdefault(key, set()).update(row.get("saturated") or ())
+        if row[measure] is not None and not math.isnan(row[measure]):
+            values[row["seed"]] = row[measure]
+    return [
+        Cell(dict(zip(axes, key, strict=True)), values, frozenset(saturated[key]))
+        for key, values in found.items()
+    ]
 
 
 def grouped(

@@ -23,9 +23,10 @@ def dataset_schema(study: StudyFile) -> pa.Schema:
     """Columns of a study's dataset; they follow from the study file alone.
 
     ``point`` (place of the point in the study), one column per axis, ``seed``, one per measure
-    (float64, unit in the name), ``fingerprint`` (of the scenario), ``version`` (of Odonata). An
-    axis is int64, float64, bool or text, whatever all of its values are; empty where it does not
-    apply. Every field carries its description, and its unit where it has one.
+    (float64, unit in the name), ``saturated`` (jobs whose traffic piled up), ``fingerprint`` (of
+    the scenario), ``version`` (of Odonata). An axis is int64, float64, bool or text, whatever all
+    of its values are; empty where it does not apply. Every field carries its description, and its
+    unit where it has one.
     """
     fields = [_field("point", pa.int32(), "place of the point in the study, from 0")]
     for axis in study.axis:
@@ -37,6 +38,8 @@ def dataset_schema(study: StudyFile) -> pa.Schema:
         fields.append(
             _field(measure.column_name, pa.float64(), measure.label, unit=measure.unit_text)
         )
+    text = "jobs whose traffic piled up, so that their latencies grow with the simulated time"
+    fields.append(_field("saturated", pa.list_(pa.field("element", pa.string())), text))
     fields.append(_field("fingerprint", pa.string(), "SHA-256 of all that the result depends on"))
     fields.append(_field("version", pa.string(), "version of Odonata that simulated"))
     return pa.schema(
@@ -89,6 +92,8 @@ def build_dataset(
                 **axes,
                 "seed": point.scenario.seed,
                 **record["values"],
+                # Unknown of points that were simulated before it was kept.
+                "saturated": record.get("saturated"),
                 "fingerprint": point.scenario_fingerprint,
                 "version": record["version"],
             }

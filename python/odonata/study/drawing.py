@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from odonata.errors import Problem, ScenarioError
-from odonata.plots.style import JOB_COLOURS, new_figure, save, say_empty, style
-from odonata.study.cells import Cell, Estimated, cells, grouped
+from odonata.plots.style import JOB_COLOURS, MUTED, new_figure, save, say_empty, style
+from odonata.study.cells import Cell, Estimated, all_cells, cells, grouped
 from odonata.study.expression import Condition, ConditionError
 from odonata.study.file import Figure, StudyFile
 
@@ -22,6 +22,8 @@ from odonata.study.file import Figure, StudyFile
 _WIDEST = 40
 #: And in one line above it.
 _TITLE_LENGTH = 38
+#: How strongly points beyond saturation are drawn.
+_PALE = 0.4
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 
 
@@ -54,7 +56,11 @@ class _Drawing:
         self._study, self._figure, self._position = study, figure, position
         self._axes = [axis.column for axis in study.axis]
         only = self._condition("only", figure.only, [*self._axes, "seed"])
-        self._cells = cells(table, self._axes, figure.y, only)
+        there = all_cells(table, self._axes, figure.y, only)
+        self._cells = [cell for cell in there if cell.values]
+        #: Simulated, and nothing could be measured: told from what is not simulated yet.
+        self._voids = [cell for cell in there if not cell.values]
+        self._job = self._job_of(figure.y)
         #: By combination of the axes: the five figures of its box.
         self._quantiles: dict[tuple[Any, ...], list[float]] = {}
         for measure in figure.quantiles or ():
@@ -100,7 +106,7 @@ class _Drawing:
             unit = base[0].figure(self._figure.statistic)
             for cell in group:
                 values = {seed: value / unit for seed, value in cell.values.items()}
-                found.append(Cell(cell.axes, values))
+                found.append(Cell(cell.axes, values, cell.saturated))
         return found
 
     def _check_complete(self, shown: Sequence[str]) -> None:
@@ -120,10 +126,21 @@ class _Drawing:
     def _labels(self, name: str) -> list[Any]:
         """The values of an axis that occur, in the order of the study file."""
         axis = next((a for a in self._study.axis if a.column == name), None)
-        there = {cell.axes[name] for cell in self._cells} if axis is not None else set()
+        drawn = [*self._cells, *self._voids]
+        there = {cell.axes[name] for cell in drawn} if axis is not None else set()
         listed = [] if axis is None else [label for label, _ in axis.settings()]
         known = [v for v in listed if v in there] + [v for v in there if v not in listed]
         return list(dict.fromkeys(known))
+
+    def _job_of(self, column: str) -> str | None:
+        """The job that a measure is of; ``*`` for all, ``None`` if it is of no job."""
+        measure = next((m for m in self._study.measure if m.column_name == column), None)
+        parts = [] if measure is None or measure.figure is None else measure.figure.split(".")
+        return ".".join(parts[1:-1]) if len(parts) > 2 and parts[0] == "job" else None
+
+    def _is_saturated(self, cell: Cell) -> bool:
+        """Whether what is drawn is of a job whose traffic piles up."""
+        return bool(cell.saturated) if self._job == "*" else self._job in cell.saturated
 
     # --- Drawing ----------------------------------------------------------------------
 
@@ -133,7 +150,7 @@ class _Drawing:
         columns = self._order[figure.facets[0]] if figure.facets else [None]
         rows = self._order[figure.facets[1]] if len(figure.facets) > 1 else [None]
         with style():
-            if not self._cells:
+            if not self._cells and not self._voids:
                 canvas = new_figure(5.0, 3.2)
                 say_empty(canvas, figure.title or figure.name, "no point has been simulated yet")
                 save(canvas, path)
@@ -160,8 +177,7 @@ class _Drawing:
                 axes.set_xlabel(figure.x_label or figure.x.replace("_", " "))
             if figure.title:
                 canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=10.5, weight="bold")
-            if figure.series is not None:
-                self._legend(canvas)
+            self._legend(canvas)
             save(canvas, path)
 
     def _y_label(self) -> str:
@@ -172,21 +188,34 @@ class _Drawing:
         return f"{measure.what} (relative)" if figure.relative_to else measure.label
 
     def _legend(self, canvas: Any) -> None:
+        is_line = self._figure.kind == "line"
         handles = [
             Line2D(
                 [],
                 [],
                 color=colour,
-                marker="s" if self._figure.kind != "line" else self._markers[value],
-                linestyle="-" if self._figure.kind == "line" else "none",
+                marker=self._markers[value] if is_line else "s",
+                linestyle="-" if is_line else "none",
                 label=_text(value),
             )
             for value, colour in self._colours.items()
+            if self._figure.series is not None
         ]
+        if any(self._is_saturated(cell) for cell in self._cells):
+            look: dict[str, Any] = (
+                {"marker": "o", "linestyle": ":"} if is_line else {"marker": "s", "linestyle": ""}
+            )
+            label = "saturated"
+            handles.append(Line2D([], [], color=MUTED, alpha=_PALE, label=label, **look))
+        if self._voids:
+            label = "no value"
+            handles.append(Line2D([], [], color=MUTED, linestyle="none", marker="x", label=label))
+        if not handles:
+            return
         canvas.legend(
             handles=handles,
             loc="outside lower center",
-            ncols=min(len(handles), 6),
+            ncols=min(len(handles), 6, max(1, int(canvas.get_figwidth() / 1.1))),
             title=(self._figure.series or "").replace("_", " "),
         )
 
@@ -197,17 +226,38 @@ class _Drawing:
         names = [f"{k.replace('_', ' ')}: {_text(v)}" for k, v in facets.items()]
         title = ", ".join(names)
         axes.set_title(title if len(title) <= _TITLE_LENGTH else "\n".join(names), fontsize=9)
-        places = self._places(here if not figure.share_y else self._cells)
+        voids = [c for c in self._voids if all(c.axes[k] == v for k, v in facets.items())]
+        shown = [*here, *voids] if not figure.share_y else [*self._cells, *self._voids]
+        places = self._places(shown)
         for number, value in enumerate(self._colours):
             chosen = {
                 cell.axes[figure.x]: cell
                 for cell in here
                 if figure.series is None or cell.axes[figure.series] == value
             }
+            missing = [
+                places[cell.axes[figure.x]]
+                for cell in voids
+                if figure.series is None or cell.axes[figure.series] == value
+            ]
             if chosen:
-                {"line": self._line, "bar": self._bars, "box": self._boxes}[figure.kind](
-                    axes, chosen, places, value, number
-                )
+                if figure.kind == "line":
+                    self._line(axes, chosen, places, value, missing)
+                elif figure.kind == "bar":
+                    self._bars(axes, chosen, places, value, number)
+                else:
+                    self._boxes(axes, chosen, places, value, number)
+            shift = 0.0 if figure.kind == "line" else self._shift(number)[0]
+            axes.plot(
+                np.array(missing) + shift,
+                [0.02] * len(missing),
+                transform=axes.get_xaxis_transform(),
+                color=self._colours[value],
+                marker="x",
+                markersize=5,
+                linestyle="none",
+                clip_on=False,
+            )
         if figure.kind != "line" or not _numeric(places):
             texts = [_text(x) for x in places]
             axes.set_xticks(range(len(places)), texts)
@@ -249,20 +299,50 @@ class _Drawing:
         chosen: Mapping[Any, Cell],
         places: Mapping[Any, float],
         value: Any,
-        number: int,
+        missing: Sequence[float],
     ) -> None:
+        """Draws a line that ends where there is no value, and pales where there is no end.
+
+        Args:
+            axes: Where.
+            chosen: Cells by x.
+            places: Of every x.
+            value: Of the series.
+            missing: Places without a value.
+        """
         x, y, bars = self._estimates(chosen, places)
-        axes.errorbar(
-            x,
-            y,
-            yerr=bars if bars.any() else None,
-            color=self._colours[value],
-            marker=self._markers[value],
-            markersize=4.5,
-            markerfacecolor="white",
-            linewidth=1.2,
-            capsize=2,
-        )
+        cells = {places[key]: cell for key, cell in chosen.items()}
+        pale = np.array([self._is_saturated(cells[place]) for place in x])
+        colour = self._colours[value]
+        for part, alpha in ((~pale, 1.0), (pale, _PALE)):
+            if not part.any():
+                continue
+            axes.errorbar(
+                np.array(x)[part],
+                np.array(y)[part],
+                yerr=bars[:, part] if bars[:, part].any() else None,
+                color=colour,
+                marker=self._markers[value],
+                markersize=4.5,
+                markerfacecolor="white",
+                linestyle="none",
+                elinewidth=1.2,
+                capsize=2,
+                alpha=alpha,
+            )
+        for left, right in zip(range(len(x) - 1), range(1, len(x)), strict=True):
+            if any(x[left] < place < x[right] for place in missing):
+                continue
+            beyond = pale[left] or pale[right]
+            axes.plot(
+                [x[left], x[right]],
+                [y[left], y[right]],
+                color=colour,
+                linewidth=1.2,
+                linestyle=":" if beyond else "-",
+                alpha=_PALE if beyond else 1.0,
+                zorder=1.9,
+            )
 
     def _shift(self, number: int) -> tuple[float, float]:
         """Offset and width of what is drawn side by side."""
@@ -279,7 +359,7 @@ class _Drawing:
     ) -> None:
         shift, width = self._shift(number)
         x, y, bars = self._estimates(chosen, places)
-        axes.bar(
+        drawn = axes.bar(
             np.array(x) + shift,
             y,
             width * 0.92,
@@ -287,6 +367,9 @@ class _Drawing:
             color=self._colours[value],
             error_kw={"linewidth": 0.9, "capsize": 2},
         )
+        for bar, key in zip(drawn, sorted(chosen, key=lambda key: places[key]), strict=True):
+            if self._is_saturated(chosen[key]):
+                bar.set_alpha(_PALE)
 
     def _boxes(
         self,
@@ -299,6 +382,11 @@ class _Drawing:
         shift, width = self._shift(number)
         colour = self._colours[value]
         positions = [places[x] + shift for x in chosen]
+        for key in chosen:
+            if self._is_saturated(chosen[key]):
+                # A band behind the box: its lines keep the colour of the series.
+                low, high = places[key] + shift - width / 2, places[key] + shift + width / 2
+                axes.axvspan(low, high, color=colour, alpha=0.12, linewidth=0)
         look: dict[str, Any] = {
             "positions": positions,
             "widths": width * 0.75,

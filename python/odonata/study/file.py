@@ -44,7 +44,7 @@ Label = Annotated[
 ]
 
 #: Columns that every dataset has.
-FIXED_COLUMNS = ("point", "seed", "fingerprint", "version")
+FIXED_COLUMNS = ("point", "seed", "saturated", "fingerprint", "version")
 
 
 class Setting(Table):

@@ -218,6 +218,7 @@ def _run_missing(
             _check(task, outcome)
             record: dict[str, Any] = {
                 "values": dict(outcome.values),
+                "saturated": list(outcome.saturated),
                 "cpu_s": outcome.cpu_s,
                 "version": _engine.VERSION,
             }

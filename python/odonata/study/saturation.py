@@ -21,10 +21,9 @@ from odonata.results import Result
 from odonata.scenario import Scenario
 from odonata.study.execution import Point, Record, Store, run_points, warn
 from odonata.study.study import STORE_FILE
+from odonata.summary import SHORTFALL, piles_up
 from odonata.units import GlobalLoad
 
-#: A network is saturated if it falls behind what is offered by more than this share of it.
-SHORTFALL = 0.01
 #: Loads of the first look, as shares of the highest one.
 FIRST_LOADS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
@@ -53,13 +52,8 @@ class LoadPoint:
 
     @property
     def saturated(self) -> bool:
-        """Whether the backlog grows: less is delivered than offered, by more than the shortfall.
-
-        Both are counted over the same time, so that what differs is what piles up. That it does
-        must be clearer than the interval of what is delivered.
-        """
-        missing = self.offered_bytes_per_s - self.accepted_bytes_per_s
-        return missing > SHORTFALL * self.offered_bytes_per_s and missing > self.accepted_ci95
+        """Whether the backlog grows."""
+        return piles_up(self.offered_bytes_per_s, self.accepted_bytes_per_s, self.accepted_ci95)
 
 
 #: The columns of ``saturation.parquet``; all but the last are numbers of a :class:`LoadPoint`.

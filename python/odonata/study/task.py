@@ -43,6 +43,7 @@ class Outcome:
         version: Of the worker's Odonata.
         engine: Names the sources of the worker's engine.
         scenario_fingerprint: Of what the worker simulated, with the files that it found.
+        saturated: Names of the jobs whose traffic piled up.
     """
 
     values: Mapping[str, float | None]
@@ -50,6 +51,7 @@ class Outcome:
     version: str
     engine: str
     scenario_fingerprint: str
+    saturated: Sequence[str] = ()
 
 
 class Executor(Protocol):
@@ -92,6 +94,7 @@ def simulate_task(task: Task, report: Callable[[float], object] | None = None) -
     from odonata.simulate import Progress
     from odonata.simulate import run as simulate
     from odonata.study.measures import Measure, measure_all
+    from odonata.summary import saturated_jobs
 
     scenario = Scenario.from_dict(task.scenario, directory=Path(task.directory))
 
@@ -111,6 +114,7 @@ def simulate_task(task: Task, report: Callable[[float], object] | None = None) -
         _engine.VERSION,
         _engine.SOURCES,
         fingerprint_of(scenario),
+        saturated_jobs(result.summary_dict),
     )
 
 

@@ -1,0 +1,62 @@
+"""``odonata compare``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from odonata.cli.shared import debug_option, json_option, print_json, terminal
+
+if TYPE_CHECKING:
+    from odonata.study.comparing import Comparison
+
+
+@click.command()
+@click.argument(
+    "directories", metavar="A B…", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Directory for tables and picture; must not exist yet, or be empty. "
+    "Default: results/compare-1, results/compare-2 …",
+)
+@json_option
+@debug_option
+def compare(directories: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
+    """Set results beside each other: what differs from the first, and how surely.
+
+    A, B … are directories that `odonata run` has left, with or without --replications. Jobs and
+    link classes are those of the same name. A change has a 95 % interval where both results have
+    replications, or where both are of traffic in steady state.
+    """
+    if len(directories) < 2:
+        raise click.UsageError("found one result; allowed: at least two, to compare them")
+
+    from odonata.report import print_comparison
+    from odonata.results import check_output_directory, unused_directory
+    from odonata.study.comparing import compare as compare_results
+
+    directory = out or unused_directory("compare")
+    check_output_directory(directory)
+    try:
+        found = compare_results(*directories)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    found.save(directory)
+    if as_json:
+        print_json({"directory": str(directory), **_content(found)})
+    else:
+        print_comparison(terminal(), found, directory)
+
+
+def _content(found: Comparison) -> dict[str, object]:
+    return {
+        "results": {one.label: str(one.directory) for one in found.results},
+        "settings": found.settings,
+        "left_out": found.left_out,
+        "figures": found.table.to_pylist(),
+    }

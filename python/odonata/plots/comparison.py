@@ -1,0 +1,161 @@
+"""Results beside each other: what changed, and how latencies are distributed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from odonata import display
+from odonata.plots.style import FAINT, MUTED, job_colour
+
+if TYPE_CHECKING:
+    from odonata.study.comparing import Comparison
+
+#: What figures are called in the picture.
+NAMES: Mapping[str, str] = {
+    "run_time_ps": "run time",
+    "message_latency_mean_ps": "mean latency",
+    "message_latency_median_ps": "median latency",
+    "message_latency_p99_ps": "p99 latency",
+    "accepted_bytes_per_s": "delivered",
+    "mean_routers_visited": "routers visited",
+    "utilisation_mean": "mean utilisation",
+    "utilisation_max": "highest utilisation",
+    "stall_mean": "mean blocking",
+}
+#: Figures and strips that are drawn: more would not be readable.
+MOST_ROWS = 40
+
+
+def _changes(found: Comparison) -> list[tuple[str, list[dict[str, Any]]]]:
+    """The rows of every figure that can be compared, with its name."""
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for row in found.table.to_pylist():
+        if row["change"] is not None:
+            text = f"{row['name']}: {NAMES[row['quantity']]}"
+            rows.setdefault(text, []).append(row)
+    return list(rows.items())[:MOST_ROWS]
+
+
+def _strips(found: Comparison) -> list[tuple[str, int, Mapping[str, float]]]:
+    """Job, result and quantiles of message latency, means over replications."""
+    strips: list[tuple[str, int, Mapping[str, float]]] = []
+    for job in dict.fromkeys(
+        row["name"] for row in found.table.to_pylist() if row["scope"] == "job"
+    ):
+        for place, one in enumerate(found.results):
+            figures = {}
+            for name in ("min", "p25", "median", "p75", "p99", "max"):
+                cell = one.cell("job", job, f"message_latency_{name}_ps")
+                if cell is not None:
+                    figures[name] = cell.figure("mean")
+            if len(figures) == 6:
+                strips.append((job, place, figures))
+    return strips[:MOST_ROWS]
+
+
+def size_of(found: Comparison) -> tuple[float, float]:
+    """Width and height that the picture of a comparison needs, in inches."""
+    rows = max(len(_changes(found)) * max(len(found.results) - 1, 1) * 0.8, len(_strips(found)))
+    return 12.0, 2.0 + 0.24 * max(rows, 6)
+
+
+def draw_comparison(figure: Figure, found: Comparison) -> None:
+    """Draws the change of every figure on the left, latencies of all results on the right.
+
+    Args:
+        figure: An empty figure.
+        found: What is compared.
+    """
+    left, right = figure.subplots(1, 2)
+    _draw_changes(left, found)
+    _draw_latencies(right, found)
+    handles = [
+        Line2D(
+            [],
+            [],
+            color=job_colour(place),
+            marker="o",
+            linewidth=3,
+            label=one.label if place else f"{one.label} (compared with)",
+        )
+        for place, one in enumerate(found.results)
+    ]
+    figure.legend(handles=handles, loc="outside upper left", ncols=min(len(handles), 4))
+
+
+def _draw_changes(axes: Axes, found: Comparison) -> None:
+    changes = _changes(found)
+    first = found.results[0].label
+    axes.set_title(f"Change from {first}")
+    if not changes:
+        axes.set_axis_off()
+        axes.text(0.5, 0.5, "No figure can be compared.", ha="center", color=MUTED)
+        return
+    place_of = {one.label: place for place, one in enumerate(found.results)}
+    others = len(found.results) - 1
+    for y, (_, rows) in enumerate(changes):
+        for row in rows:
+            place = place_of[row["result"]]
+            at = y + 0.7 * ((place - 0.5) / others - 0.5)
+            colour = job_colour(place)
+            if row["change_low"] is not None:
+                ends = [100 * row["change_low"], 100 * row["change_high"]]
+                axes.plot(ends, [at, at], color=colour, linewidth=1.4)
+            # Hollow: the interval does not exclude that nothing changed.
+            face = "white" if row["differs"] is False else colour
+            axes.plot(
+                100 * row["change"], at, "o", color=colour, markerfacecolor=face, markersize=4.5
+            )
+    axes.axvline(0, color=MUTED, linewidth=0.9)
+    axes.set_yticks(range(len(changes)), [text for text, _ in changes])
+    axes.set_ylim(len(changes) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="y", visible=False)
+    axes.spines["left"].set_visible(False)
+    remark = "lines: 95 % intervals; hollow: it may be none"
+    known = any(row["change_low"] is not None for _, rows in changes for row in rows)
+    axes.set_xlabel("change (%)" + (f"\n{remark}" if known else "\nno intervals: single runs"))
+
+
+def _draw_latencies(axes: Axes, found: Comparison) -> None:
+    strips = _strips(found)
+    axes.set_title("Message latency")
+    if not strips:
+        axes.set_axis_off()
+        axes.text(0.5, 0.5, "No message was measured.", ha="center", color=MUTED)
+        return
+    ticks: dict[str, list[float]] = {}
+    y = 0.0
+    for index, (job, place, at) in enumerate(strips):
+        y += 0.6 if index and strips[index - 1][0] != job else 0.0
+        ticks.setdefault(job, []).append(y)
+        colour = job_colour(place)
+        axes.plot([max(at["min"], 1.0), at["max"]], [y, y], color=colour, linewidth=1.0)
+        axes.plot(
+            [at["p25"], at["p75"]], [y, y], color=colour, linewidth=6.0, solid_capstyle="butt"
+        )
+        axes.plot(at["median"], y, "o", color="white", markeredgecolor=colour, markersize=4.5)
+        axes.plot(at["p99"], y, "|", color=colour, markersize=10, markeredgewidth=1.6)
+        y += 1.0
+    axes.set_yticks([float(np.mean(rows)) for rows in ticks.values()], list(ticks))
+    axes.set_ylim(y - 0.3, -0.7)
+    axes.set_xscale("log")
+    low = min(max(at["min"], 1.0) for _, _, at in strips)
+    high = max(at["max"] for _, _, at in strips)
+    few = math.log10(high / low) < 2
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,), numticks=12))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda ps, _: display.tick(ps, "duration")))
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="y", visible=False)
+    axes.grid(axis="x", color=FAINT)
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel("range, quartiles, median (dot) and 99th percentile (tick)")

@@ -1,0 +1,332 @@
+"""Results beside each other: what changed from one to the next, and how surely."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+from odonata.errors import OutputError
+from odonata.results import (
+    RESULT_FILE,
+    SCENARIO_FILE,
+    SUMMARY_FILE,
+    appearing_at_once,
+    check_output_directory,
+    write_json,
+)
+from odonata.scenario import Scenario
+from odonata.study.cells import Cell, Estimated
+from odonata.study.intervals import interval
+from odonata.tables import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Figures that are compared, by where they are in the summary.
+QUANTITIES: Mapping[str, Sequence[str]] = {
+    "job": (
+        "run_time_ps",
+        "message_latency_mean_ps",
+        "message_latency_median_ps",
+        "message_latency_p99_ps",
+        "accepted_bytes_per_s",
+        "mean_routers_visited",
+    ),
+    "link_class": ("utilisation_mean", "utilisation_max", "stall_mean"),
+}
+#: Where the summary holds the rows of a scope, and the key of their names.
+_ROWS = {"job": ("jobs", "name"), "link_class": ("link_classes", "class")}
+
+SCHEMA = pa.schema(
+    [
+        ("scope", pa.string()),
+        ("name", pa.string()),
+        ("quantity", pa.string()),
+        ("result", pa.string()),
+        ("runs", pa.int32()),
+        ("value", pa.float64()),
+        ("value_ci95", pa.float64()),
+        ("change", pa.float64()),
+        ("change_low", pa.float64()),
+        ("change_high", pa.float64()),
+        ("differs", pa.bool_()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One of the results.
+
+    Attributes:
+        label: Tells it from the others.
+        directory: Where it lies.
+        summaries: Of its runs by seed; several if it is one of replications.
+        scenario: Of the first run, as nested dicts and lists.
+    """
+
+    label: str
+    directory: Path
+    summaries: Mapping[int, Mapping[str, Any]]
+    scenario: Mapping[str, Any]
+
+    def rows(self, scope: str) -> list[str]:
+        """Names of the jobs or link classes that all of its runs have."""
+        rows, key = _ROWS[scope]
+        first, *others = (
+            [row[key] for row in summary[rows]] for summary in self.summaries.values()
+        )
+        return [name for name in first if all(name in other for other in others)]
+
+    def cell(self, scope: str, name: str, quantity: str) -> Cell | None:
+        """A figure of each of its runs, or ``None`` if one of them has none."""
+        found = {seed: _figure(s, scope, name, quantity) for seed, s in self.summaries.items()}
+        values = {seed: float(v) for seed, v in found.items() if v is not None and math.isfinite(v)}
+        return Cell({}, values) if len(values) == len(found) else None
+
+    def half_width(self, scope: str, name: str, quantity: str) -> float:
+        """Half the width of a figure's 95 % interval; NaN if there is none.
+
+        Of replications it is Student's; of a single run that of its batches, where it has them.
+        """
+        cell = self.cell(scope, name, quantity)
+        if cell is None:
+            return math.nan
+        if len(cell.values) > 1:
+            return interval(list(cell.values.values())).half_width
+        (summary,) = self.summaries.values()
+        batches = _figure(summary, scope, name, f"{quantity}_ci95")
+        return math.nan if batches is None else float(batches)
+
+
+def _figure(summary: Mapping[str, Any], scope: str, name: str, quantity: str) -> float | None:
+    rows, key = _ROWS[scope]
+    row = next(row for row in summary[rows] if row[key] == name)
+    value: float | None = row.get(quantity)
+    return value
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Results beside each other, the first of them the one that others are compared with.
+
+    Attributes:
+        results: What is compared.
+        table: One row per figure and result; see ``docs/comparing.md``.
+        settings: Keys of the scenarios that differ, with the value of each result.
+        left_out: Jobs and link classes that not all results have.
+    """
+
+    results: Sequence[Compared]
+    table: pa.Table
+    settings: Mapping[str, Sequence[str]]
+    left_out: Sequence[str]
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Changes with their intervals, and the latencies of every job in every result.
+
+        Args:
+            path: Where to write the picture: PNG, PDF or SVG, by how the name ends.
+        """
+        from odonata.plots import check_format, new_figure, save, style
+        from odonata.plots.comparison import draw_comparison, size_of
+
+        if path is not None:
+            check_format(Path(path))
+        with style():
+            figure = new_figure(*size_of(self))
+            draw_comparison(figure, self)
+        if path is not None:
+            save(figure, Path(path))
+        return figure
+
+    def save(self, directory: str | os.PathLike[str]) -> Path:
+        """Writes tables and picture to a directory that appears whole or not at all.
+
+        Args:
+            directory: Must not exist yet, or be empty.
+
+        Raises:
+            OutputError: If it holds something already or cannot be written.
+        """
+        directory = Path(directory)
+        check_output_directory(directory)
+        with appearing_at_once(directory) as partial:
+            pq.write_table(self.table, partial / "comparison.parquet", compression="zstd")
+            pacsv.write_csv(self.table, partial / "comparison.csv")
+            content = {
+                "results": {one.label: os.fspath(one.directory) for one in self.results},
+                "settings": {key: list(values) for key, values in self.settings.items()},
+                "left_out": list(self.left_out),
+            }
+            write_json(partial / "comparison.json", content)
+            self.plot(partial / "comparison.png")
+        return directory
+
+
+def compare(*directories: str | os.PathLike[str]) -> Comparison:
+    """Sets results beside each other.
+
+    Args:
+        *directories: At least two: results of ``odonata run``, or of ``odonata run
+            --replications``. The others are compared with the first.
+
+    Raises:
+        OutputError: If one of them holds no result.
+        ValueError: If there are fewer than two, or they have no job and no link class in common.
+    """
+    if len(directories) < 2:
+        raise ValueError(f"found {len(directories)} results; allowed: at least 2")
+    paths = [Path(directory) for directory in directories]
+    results = [_read(path, label) for path, label in zip(paths, _labels(paths), strict=True)]
+    rows: list[dict[str, Any]] = []
+    left_out: list[str] = []
+    for scope, quantities in QUANTITIES.items():
+        names = list(dict.fromkeys(name for one in results for name in one.rows(scope)))
+        for name in names:
+            if not all(name in one.rows(scope) for one in results):
+                left_out.append(f"{scope.replace('_', ' ')} {name}")
+                continue
+            for quantity in quantities:
+                rows += _compared(results, scope, name, quantity)
+    if not rows:
+        raise ValueError("found results without a job or link class of the same name in each")
+    table = pa.Table.from_pylist(rows, schema=SCHEMA)
+    return Comparison(results, table, _settings(results), left_out)
+
+
+def _read(directory: Path, label: str) -> Compared:
+    """Reads the summaries of one run, or of replications.
+
+    Raises:
+        OutputError: If there are none.
+    """
+    if (directory / RESULT_FILE).exists():
+        runs = [directory]
+    else:
+        runs = sorted(one.parent for one in directory.glob(f"seed-*/{RESULT_FILE}"))
+    if not runs:
+        raise OutputError(
+            f"{directory}: holds neither the result of a run nor those of replications: "
+            f"{RESULT_FILE} is missing"
+        )
+    summaries = {}
+    for run in runs:
+        try:
+            meta = json.loads((run / RESULT_FILE).read_text(encoding="utf-8"))
+            summary = json.loads((run / SUMMARY_FILE).read_text(encoding="utf-8"))
+            if meta["schema"] != SCHEMA_VERSION:
+                raise OutputError(
+                    f"{run}: written in format {meta['schema']}; this version of Odonata reads "
+                    f"format {SCHEMA_VERSION}. Run its {SCENARIO_FILE} again."
+                )
+            summaries[int(summary["run"]["seed"])] = summary
+        except FileNotFoundError as error:
+            raise OutputError(f"{run}: {Path(error.filename).name} is missing") from error
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise OutputError(f"{run}: cannot be read: {error}") from error
+    file = runs[0] / SCENARIO_FILE
+    scenario = Scenario.from_file(file).to_dict() if file.exists() else {}
+    return Compared(label, directory, summaries, scenario)
+
+
+def _labels(paths: Sequence[Path]) -> list[str]:
+    """Names of the directories, with those above them as far as they are needed."""
+    parts = [path.resolve().parts for path in paths]
+    for depth in range(1, max(map(len, parts)) + 1):
+        labels = [os.path.join(*one[-depth:]) for one in parts]  # noqa: PTH118
+        if len(set(labels)) == len(labels):
+            return labels
+    # The same directory more than once.
+    return [f"{one[-1]} ({number})" for number, one in enumerate(parts, 1)]
+
+
+def _compared(
+    results: Sequence[Compared], scope: str, name: str, quantity: str
+) -> list[dict[str, Any]]:
+    """Rows of the table, or none if a result has no such figure."""
+    cells = [one.cell(scope, name, quantity) for one in results]
+    rows = []
+    for one, cell in zip(results, cells, strict=True):
+        base = cells[0]
+        if cell is None or base is None:
+            return []
+        row: dict[str, Any] = {
+            "scope": scope,
+            "name": name,
+            "quantity": quantity,
+            "result": one.label,
+            "runs": len(cell.values),
+            "value": cell.figure("mean"),
+            "value_ci95": _known(one.half_width(scope, name, quantity)),
+        }
+        if one is not results[0]:
+            widths = [two.half_width(scope, name, quantity) for two in (one, results[0])]
+            change = change_of(cell, base, *widths)
+            row |= {
+                "change": _known(change.value),
+                "change_low": _known(change.low),
+                "change_high": _known(change.high),
+            }
+            if not math.isnan(change.low):
+                row["differs"] = not change.low <= 0 <= change.high
+        rows.append(row)
+    return rows
+
+
+def change_of(cell: Cell, base: Cell, half_width: float, base_half_width: float) -> Estimated:
+    """How much larger a mean is than another, as a share of that.
+
+    Runs with the same seed are pairs, where there are at least two: they share what is drawn at
+    random. Otherwise both are taken for independent, and the interval of their ratio follows from
+    theirs (Taylor series, first order).
+
+    Args:
+        cell: Values by seed.
+        base: The same of what it is compared with.
+        half_width: Half the width of the 95 % interval of the first mean; NaN if there is none.
+        base_half_width: Of the second.
+    """
+    if len(set(cell.values) & set(base.values)) >= 2:
+        return cell.difference(base, "mean")
+    one, two = cell.figure("mean"), base.figure("mean")
+    if not two:
+        return Estimated(math.nan)
+    change = one / two - 1
+    width = math.hypot(half_width / two, one * base_half_width / two**2)
+    return Estimated(change, change - width, change + width)
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _settings(results: Sequence[Compared]) -> dict[str, list[str]]:
+    """Keys of the scenarios whose values differ, but for the seed."""
+    flat = [dict(_flattened(one.scenario)) for one in results]
+    keys = dict.fromkeys(key for one in flat for key in one)
+    found = {}
+    for key in keys:
+        values = [one.get(key, "–") for one in flat]
+        if key not in ("seed", "title") and len(set(values)) > 1:
+            found[key] = values
+    return found
+
+
+def _flattened(value: Any, path: str = "") -> list[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        parts = [(f"{path}.{key}" if path else str(key), below) for key, below in value.items()]
+    elif isinstance(value, list) and any(isinstance(one, (Mapping, list)) for one in value):
+        parts = [(f"{path}[{place}]", below) for place, below in enumerate(value)]
+    else:
+        return [(path, str(value))]
+    return [pair for key, below in parts for pair in _flattened(below, key)]

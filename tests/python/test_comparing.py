@@ -1,0 +1,227 @@
+"""Results beside each other: what changed, and how surely."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from odonata import OutputError, Scenario, compare
+from odonata.cli.main import main
+from odonata.results import Result
+from odonata.study.cells import Cell
+from odonata.study.comparing import change_of
+from odonata.study.intervals import interval
+from synthetic import engine_result
+
+SCENARIO = """
+seed = {seed}
+[network]
+family = "dragonfly"
+p = 2
+a = 4
+h = 2
+routing = "{routing}"
+[[job]]
+name = "halo"
+nodes = 36
+motif = {{ kind = "all-to-all", message = "1 kB" }}
+[[job]]
+name = "all-to-all"
+nodes = 36
+motif = {{ kind = "all-to-all", message = "1 kB" }}
+"""
+
+
+def save(
+    directory: Path,
+    *,
+    seed: int = 1,
+    factor: float = 1.0,
+    routing: str = "minimal",
+    ci95: float = 0,
+) -> Path:
+    """A made-up result whose latencies are multiplied by a factor."""
+    raw = engine_result(seed=seed)
+    raw["meta"]["routing"] = routing
+    for name, values in raw["jobs"].items():
+        if name.startswith("message_latency"):
+            raw["jobs"][name] = [factor * value for value in values]
+    if ci95:
+        row = {
+            "job": 0,
+            "quantity": 0,
+            "mean": raw["jobs"]["message_latency_mean_ps"][0],
+            "ci95": ci95 * raw["jobs"]["message_latency_mean_ps"][0],
+            "batches": 30,
+            "batch_ps": 1000,
+            "autocorrelation": 0.0,
+            "uncorrelated": True,
+            "from_ps": 0,
+        }
+        statistics = raw["statistics"]
+        raw["statistics"] = {name: [row.get(name, 0)] for name in statistics}
+    scenario = Scenario.from_toml(SCENARIO.format(seed=seed, routing=routing))
+    result = Result.from_engine(raw, scenario)
+    return result.save(directory)
+
+
+def rows(found: object, name: str, quantity: str) -> list[dict[str, object]]:
+    table = found.table  # type: ignore[attr-defined]
+    return [r for r in table.to_pylist() if (r["name"], r["quantity"]) == (name, quantity)]
+
+
+def test_two_runs_differ_by_what_differs(tmp_path: Path) -> None:
+    one = save(tmp_path / "minimal")
+    two = save(tmp_path / "par", factor=1.25, routing="par")
+    found = compare(one, two)
+    assert [r.label for r in found.results] == ["minimal", "par"]
+    assert found.settings == {"network.routing": ["minimal", "par"]}
+    base, other = rows(found, "halo", "message_latency_mean_ps")
+    assert base["change"] is None
+    assert other["value"] == pytest.approx(1.25 * base["value"])
+    assert other["change"] == pytest.approx(0.25)
+    # One run each tells nothing of chance.
+    assert other["change_low"] is None and other["differs"] is None
+    (_, same) = rows(found, "local", "utilisation_mean")
+    assert same["change"] == 0
+
+
+def test_replications_with_the_same_seeds_are_pairs(tmp_path: Path) -> None:
+    for seed in (1, 2, 3):
+        save(tmp_path / "a" / f"seed-{seed}", seed=seed)
+        save(tmp_path / "b" / f"seed-{seed}", seed=seed, factor=1.02)
+        save(tmp_path / "c" / f"seed-{seed + 10}", seed=seed + 10)
+    found = compare(tmp_path / "a", tmp_path / "b", tmp_path / "c")
+    base, paired, apart = rows(found, "halo", "message_latency_mean_ps")
+    assert (base["runs"], paired["runs"], apart["runs"]) == (3, 3, 3)
+    # By pairs, a change of 2 % is certain however much seeds differ from each other.
+    assert paired["change"] == pytest.approx(0.02)
+    assert paired["change_high"] - paired["change_low"] == pytest.approx(0, abs=1e-9)
+    assert paired["differs"] is True
+    # With other seeds it is a difference of two means.
+    values = [
+        [one.summaries[seed]["jobs"][0]["message_latency_mean_ps"] for seed in one.summaries]
+        for one in found.results
+    ]
+    a, c = interval(values[0]), interval(values[2])
+    assert base["value_ci95"] == pytest.approx(a.half_width)
+    width = math.hypot(c.half_width / a.mean, c.mean * a.half_width / a.mean**2)
+    assert apart["change"] == pytest.approx(c.mean / a.mean - 1)
+    assert apart["change_high"] - apart["change"] == pytest.approx(width)
+    assert apart["differs"] is False
+
+
+def test_a_steady_state_has_an_interval_of_its_own(tmp_path: Path) -> None:
+    one = save(tmp_path / "one", ci95=0.02)
+    two = save(tmp_path / "two", factor=1.1, ci95=0.03)
+    _, other = rows(compare(one, two), "halo", "message_latency_mean_ps")
+    assert other["change"] == pytest.approx(0.1)
+    assert other["change_high"] == pytest.approx(0.1 + 1.1 * math.hypot(0.02, 0.03))
+    assert other["differs"] is True
+    _, less = rows(compare(one, save(tmp_path / "three", factor=1.02, ci95=0.03)), "halo",
+                   "message_latency_mean_ps")  # fmt: skip
+    assert less["differs"] is False
+
+
+def test_the_interval_of_a_ratio_covers_as_often_as_it_says() -> None:
+    """Of 400 pairs of samples with means 10 and 12, about 95 % cover the true change."""
+    import numpy as np
+
+    chance = np.random.default_rng(5)
+    covered = 0
+    for _ in range(400):
+        a = Cell({}, dict(enumerate(chance.normal(10, 0.8, 8).tolist())))
+        b = Cell({}, {100 + k: v for k, v in enumerate(chance.normal(12, 0.8, 8).tolist())})
+        halves = [interval(list(cell.values.values())).half_width for cell in (b, a)]
+        found = change_of(b, a, *halves)
+        covered += found.low <= 0.2 <= found.high
+    assert 0.93 <= covered / 400 <= 1.0
+
+
+def test_what_is_not_in_all_results_is_said(tmp_path: Path) -> None:
+    one = save(tmp_path / "one")
+    two = save(tmp_path / "two")
+    summary = json.loads((two / "summary.json").read_text())
+    summary["jobs"][1]["name"] = "another"
+    (two / "summary.json").write_text(json.dumps(summary))
+    found = compare(one, two)
+    assert found.left_out == ["job all-to-all", "job another"]
+    assert not rows(found, "all-to-all", "run_time_ps")
+    summary["jobs"], summary["link_classes"] = [], []
+    (two / "summary.json").write_text(json.dumps(summary))
+    with pytest.raises(ValueError, match="without a job or link class of the same name"):
+        compare(one, two)
+
+
+def test_names_tell_results_apart(tmp_path: Path) -> None:
+    paths = [save(tmp_path / name / "run") for name in ("a", "b")]
+    assert [one.label for one in compare(*paths).results] == ["a/run", "b/run"]
+    assert [one.label for one in compare(paths[0], paths[0]).results] == ["run (1)", "run (2)"]
+
+
+def run(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as stop:
+        main([str(argument) for argument in arguments])
+    assert isinstance(stop.value.code, int)
+    return stop.value.code
+
+
+def test_on_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    for seed in (1, 2):
+        save(Path("a") / f"seed-{seed}", seed=seed)
+        save(Path("b") / f"seed-{seed}", seed=seed, factor=0.5, routing="par")
+    assert run("compare", "a", "b") == 0
+    said = capsys.readouterr().out
+    assert "network.routing" in said
+    assert "-50.0 %" in said
+    assert "results/compare-1" in said
+    files = {path.name for path in Path("results/compare-1").iterdir()}
+    assert files == {
+        "comparison.parquet",
+        "comparison.csv",
+        "comparison.json",
+        "comparison.png",
+    }
+    assert Path("results/compare-1/comparison.png").stat().st_size > 20_000
+    table = pq.read_table("results/compare-1/comparison.parquet")
+    assert set(table["result"].to_pylist()) == {"a", "b"}
+    # The next one takes the next name; one that was asked for is never overwritten.
+    assert run("compare", "a", "b", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["directory"] == "results/compare-2"
+    assert told["settings"] == {"network.routing": ["minimal", "par"]}
+    assert len(told["figures"]) == table.num_rows
+    assert run("compare", "a", "b", "--out", "results/compare-1") == 4
+    assert run("compare", "a") == 2
+    assert "at least two" in capsys.readouterr().err
+    Path("empty").mkdir()
+    assert run("compare", "a", "empty") == 4
+    assert "holds neither the result of a run nor those of replications" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "words"), [('{"schema": -1}', "format -1"), ("{", "cannot be read")]
+)
+def test_other_formats_and_damage_are_errors(tmp_path: Path, content: str, words: str) -> None:
+    one, two = save(tmp_path / "one"), save(tmp_path / "two")
+    (two / "result.json").write_text(content)
+    with pytest.raises(OutputError, match=words):
+        compare(one, two)
+
+
+def test_the_picture_has_every_format_and_its_words_are_in_it(tmp_path: Path) -> None:
+    found = compare(*(save(tmp_path / name, factor=f) for name, f in (("x", 1.0), ("y", 2.0))))
+    for ending in ("png", "pdf", "svg"):
+        figure = found.plot(tmp_path / f"picture.{ending}")
+        assert (tmp_path / f"picture.{ending}").stat().st_size > 5_000
+    labels = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert "halo: mean latency" in labels and "local: mean utilisation" in labels
+    assert "no intervals" in figure.axes[0].get_xlabel()
