@@ -81,38 +81,85 @@ class MessageMotif(MotifBase):
         return {**super().form(directory), "message_bytes": int(self.message)}
 
 
+def given(**values: tuple[Any, Any]) -> dict[str, Any]:
+    """Values that differ from their defaults, which stand beside them.
+
+    Points of studies are known by the engine's form, so that keys which came later are only in
+    it where they are given.
+    """
+    return {key: value for key, (value, default) in values.items() if value != default}
+
+
+def _sends(blocking: bool, receives: str) -> dict[str, Any]:
+    """How messages follow each other, in the engine's form."""
+    sends = given(blocking=(blocking, False), receives=(receives, "ahead"))
+    return given(sends=(sends, {}))
+
+
 class WindowMotif(MessageMotif):
     """A motif of many steps, in each of which a rank has one partner."""
 
     window: Count = 1
     """Steps that a rank has outstanding at once: 1 waits for each partner before the next."""
+    blocking: bool = False
+    """Whether each send is complete before the rank does anything else (`MPI_Send`). Makes no
+    difference with a window of 1."""
+    receives: Literal["ahead", "in-turn"] = "ahead"
+    """When a rank posts the receives of a window: all of them before it sends anything, or that
+    of each step just before the step's send. Makes no difference with a window of 1."""
 
     def form(self, directory: Path) -> dict[str, Any]:
         """The engine's form."""
-        return {**super().form(directory), "window": self.window}
+        sends = _sends(self.blocking, self.receives)
+        return {**super().form(directory), "window": self.window, **sends}
 
 
 class AllToAll(WindowMotif):
-    """Every rank sends a message to every other rank; in step s rank r sends to r + s."""
+    """Every rank sends a message to every other rank; in step s rank r sends to r + s.
+
+    With a window of 1 as the Alltoall motif of SST's Ember; other orders and algorithms:
+    `collective`.
+    """
 
     kind: Literal["all-to-all"] = "all-to-all"
     """The motif."""
 
 
 class Bisection(WindowMotif):
-    """Every rank exchanges a message with every rank of the other half of the job."""
+    """Every rank exchanges a message with every rank of the other half of the job.
+
+    SST's Ember has no such motif; its Unstructured motif with the graph of a bisection takes
+    `order = "ascending"`, `blocking = true`, `receives = "in-turn"` and a window of all partners
+    ([motifs](applications.md#motifs-and-their-sources)).
+    """
 
     kind: Literal["bisection"] = "bisection"
     """The motif."""
+    order: Literal["rotating", "ascending"] = "rotating"
+    """In which order a rank takes the ranks of the other half: another one for each in every step,
+    or the lowest first for all."""
+
+    def form(self, directory: Path) -> dict[str, Any]:
+        """The engine's form."""
+        return {**super().form(directory), **given(order=(self.order, "rotating"))}
 
 
 class Halo(MessageMotif):
-    """Every rank of a grid exchanges messages with its neighbours across the faces."""
+    """Every rank of a grid exchanges messages with its neighbours across the faces.
+
+    The Halo3D motif of SST's Ember: `order = "dimensions"`, `blocking = true`, `periodic = false`
+    ([motifs](applications.md#motifs-and-their-sources)).
+    """
 
     dimensions: ClassVar[int]
 
     periodic: bool = True
     """Whether the grid wraps around."""
+    order: Literal["together", "dimensions"] = "together"
+    """Whether a rank exchanges all faces at once, or those of one dimension before the next."""
+    blocking: bool = False
+    """Whether each send is complete before the rank does anything else (`MPI_Send`); receives are
+    posted before."""
 
     def form(self, directory: Path) -> dict[str, Any]:
         """The engine's form."""
@@ -122,6 +169,7 @@ class Halo(MessageMotif):
             "dimensions": self.dimensions,
             "grid": self.grid,  # type: ignore[attr-defined]
             "periodic": self.periodic,
+            **given(order=(self.order, "together"), blocking=(self.blocking, False)),
         }
 
 
@@ -285,6 +333,21 @@ class Matrix(MotifBase):
     """Factor for every entry. Default: 1."""
     total_bytes: PositiveSize | None = None
     """Scales the matrix so that its entries sum to this, instead of `scale`."""
+    order: Literal["after-own", "ascending"] = "after-own"
+    """In which order a rank takes the others: from the one after itself on and round, or the lowest
+    first for all, as the Unstructured motif of SST's Ember."""
+    blocking: bool = False
+    """Whether each send is complete before the rank does anything else (`MPI_Send`), as Ember."""
+    receives: Literal["ahead", "in-turn"] = "ahead"
+    """When a rank posts its receives: all before it sends anything, or those from each partner just
+    before the sends to it, as Ember; only in ascending order, as in another one all ranks may wait
+    for each other."""
+
+    @model_validator(mode="after")
+    def _ranks_do_not_wait_for_each_other(self) -> Matrix:
+        if self.receives == "in-turn" and self.order != "ascending":
+            raise problem("receives", '"in-turn"', '"ahead", or `order = "ascending"` with it')
+        return self
 
     @model_validator(mode="after")
     def _one_scale(self) -> Matrix:
@@ -301,6 +364,8 @@ class Matrix(MotifBase):
             "recorded": self.recorded,
             "scale": self.scale,
             "total_bytes": None if self.total_bytes is None else int(self.total_bytes),
+            **given(order=(self.order, "after-own")),
+            **_sends(self.blocking, self.receives),
         }
 
 

@@ -110,6 +110,53 @@ def test_the_engine_gets_integers_with_units_in_their_names() -> None:
     assert right["load"]["traffic"]["pattern"] == {"name": "adversarial", "k": 1}
 
 
+def test_keys_that_came_later_are_in_the_engine_s_form_only_where_they_are_given() -> None:
+    # Points of studies are known by that form: what was simulated before stays known.
+    text = TWO_STENCILS.replace(
+        'motif = { kind = "halo3d",',
+        'motif = { kind = "halo3d", order = "dimensions", blocking = true, periodic = false,',
+    )
+    text += '[mpi]\nrendezvous_completion = "acknowledged"\nsend_delay = "3.51 us"\n'
+    given = Scenario.from_toml(text).normalised()
+    plain = Scenario.from_toml(TWO_STENCILS).normalised()
+    kind = given["jobs"][0]["load"]["motif"]["kind"]
+    assert (kind["order"], kind["blocking"]) == ("dimensions", True)
+    assert not {"order", "blocking"} & set(plain["jobs"][0]["load"]["motif"]["kind"])
+    later = {"rendezvous_completion": "acknowledged", "send_delay_ps": 3_510_000}
+    assert given["mpi"] == {**plain["mpi"], **later}
+    assert not set(later) & set(plain["mpi"])
+
+
+@pytest.mark.parametrize(
+    ("motif", "form"),
+    [
+        ({"kind": "all-to-all"}, {}),
+        ({"kind": "all-to-all", "blocking": True}, {"sends": {"blocking": True}}),
+        ({"kind": "bisection", "order": "ascending"}, {"order": "ascending"}),
+        (
+            {"kind": "matrix", "file": "m.csv", "order": "ascending", "receives": "in-turn"},
+            {"order": "ascending", "sends": {"receives": "in-turn"}},
+        ),
+    ],
+)
+def test_order_and_blocking_of_motifs(motif: dict[str, object], form: dict[str, object]) -> None:
+    if motif["kind"] != "matrix":
+        motif = {**motif, "message": "1 kB"}
+    data = {"network": {"family": "dragonfly", "p": 2, "a": 4, "h": 2}}
+    scenario = Scenario.from_dict({**data, "job": [{"nodes": 4, "motif": motif}]})
+    kind = scenario.normalised()["jobs"][0]["load"]["motif"]["kind"]
+    assert {key: kind[key] for key in ("order", "sends") if key in kind} == form
+
+
+def test_receives_in_turn_need_one_order_for_all() -> None:
+    motif = {"kind": "matrix", "file": "m.csv", "receives": "in-turn"}
+    data = {"network": {"family": "dragonfly", "p": 2, "a": 4, "h": 2}}
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.from_dict({**data, "job": [{"nodes": 4, "motif": motif}]})
+    assert caught.value.path == "job[0].motif.receives"
+    assert "ascending" in str(caught.value)
+
+
 @pytest.mark.parametrize("defaults", [False, True])
 @pytest.mark.parametrize("file", [None, *EXAMPLES], ids=lambda f: f.name if f else "text")
 def test_written_scenarios_read_back_equal(file: Path | None, defaults: bool) -> None:

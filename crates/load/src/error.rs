@@ -17,6 +17,12 @@ pub enum LoadError {
         /// Ranks needed.
         least: u32,
     },
+    /// Receives in turn, in an order in which all ranks may wait for each other.
+    #[error(
+        "receives are posted in turn with partners in an order of each rank's own, in which all \
+         ranks may wait for each other for ever; use receives = \"ahead\", or order = \"ascending\""
+    )]
+    ReceivesInTurn,
     /// An algorithm that a collective does not have.
     #[error("unknown algorithm \"{name}\" of {operation}; use one of: auto, {}", allowed.join(", "))]
     UnknownAlgorithm {

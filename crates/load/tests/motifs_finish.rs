@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use odonata_load::matrix::MatrixBuilder;
 use odonata_load::motif::{
-    AllToAll, Bisection, Broadcast, Exchange, Halo, MatrixReplay, MessageSize, Repeat, Tree,
+    AllToAll, Bisection, BisectionOrder, Broadcast, Exchange, Halo, HaloOrder, MatrixOrder,
+    MatrixReplay, MessageSize, Outstanding, Receives, Repeat, Tree,
 };
 use odonata_load::{
     Blocks, Cursor, Grid, LoadError, Operation, Pattern, Permutation, Program, Script, Totals,
@@ -25,20 +26,30 @@ fn motif(kind: u32, ranks: u32, seed: u64) -> Result<Box<dyn Program>, LoadError
         compute: Picoseconds(u64::from(draw.below(2))),
     };
     let message = Bytes(1 + u64::from(draw.below(5_000)));
-    let window = 1 + draw.below(ranks + 2);
+    let outstanding = Outstanding {
+        window: 1 + draw.below(ranks + 2),
+        blocking: draw.below(2) == 0,
+        receives: [Receives::Ahead, Receives::InTurn][draw.below(2) as usize],
+    };
     let exchange = |pattern: &Pattern| {
         let program = Exchange::new(pattern, ranks, message, seed, JobId(2), repeat);
         program.map(|program| Box::new(program) as Box<dyn Program>)
     };
     Ok(match kind {
-        0 => Box::new(AllToAll::new(ranks, message, window, repeat)?),
-        1 => Box::new(Bisection::new(ranks, message, window, repeat)?),
+        0 => Box::new(AllToAll::new(ranks, message, outstanding, repeat)?),
+        1 => {
+            let orders = [BisectionOrder::Rotating, BisectionOrder::Ascending];
+            let order = orders[draw.below(2) as usize];
+            Box::new(Bisection::new(ranks, message, order, outstanding, repeat)?)
+        }
         2 | 3 => {
             let dimensions = 1 + draw.below(4) as usize;
             let wrapped: Vec<bool> = (0..dimensions).map(|_| draw.below(2) == 0).collect();
             let grid = Grid::near_cubic(ranks, dimensions, false)?.with_periodic(&wrapped)?;
             let faces: Vec<Bytes> = (1..=dimensions as u64).map(Bytes).collect();
-            Box::new(Halo::with_faces(grid, &faces, repeat)?)
+            let order = [HaloOrder::Together, HaloOrder::Dimensions][draw.below(2) as usize];
+            let blocking = outstanding.blocking;
+            Box::new(Halo::with_faces(grid, &faces, order, blocking, repeat)?)
         }
         4 | 5 => {
             let tree = [Tree::Binomial, Tree::Linear][kind as usize - 4];
@@ -74,7 +85,13 @@ fn motif(kind: u32, ranks: u32, seed: u64) -> Result<Box<dyn Program>, LoadError
                 1 => MessageSize::Recorded,
                 _ => MessageSize::AtMost(Bytes(1 + u64::from(draw.below(300)))),
             };
-            Box::new(MatrixReplay::new(&matrix, 0.1 + draw.unit(), size, repeat)?)
+            let order = MatrixOrder {
+                ascending: draw.below(2) == 0,
+                blocking: outstanding.blocking,
+                receives: outstanding.receives,
+            };
+            let scale = 0.1 + draw.unit();
+            Box::new(MatrixReplay::new(&matrix, scale, size, order, repeat)?)
         }
     })
 }

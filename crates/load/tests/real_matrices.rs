@@ -4,7 +4,7 @@ use std::path::Path;
 
 use odonata_load::Script;
 use odonata_load::matrix::{CommunicationMatrix, Format, ReadOptions, read_matrix};
-use odonata_load::motif::{MatrixReplay, MessageSize, Repeat};
+use odonata_load::motif::{MatrixOrder, MatrixReplay, MessageSize, Repeat};
 use odonata_units::{Bytes, RankId};
 
 use odonata_testdata::data;
@@ -31,6 +31,7 @@ fn amg_on_a_thousand_ranks() {
         &matrix,
         1e-3,
         MessageSize::AtMost(Bytes(65_536)),
+        MatrixOrder::default(),
         Repeat::ONCE,
     );
     let replay = replay.unwrap();

@@ -11,7 +11,7 @@ use odonata_placement::{
     Machine, MachineState, MappingError, MappingPolicy, Policy, Refusal, Request, map_ranks,
     nodes_needed, place,
 };
-use odonata_sim::{JobLoad, JobPlan, Protocol};
+use odonata_sim::{Completion, JobLoad, JobPlan, Protocol};
 use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bandwidth, Bytes, GroupId, NodeId, Picoseconds, RouterId};
 
@@ -76,10 +76,15 @@ fn protocol(mpi: &spec::Mpi) -> Result<Protocol, SpecError> {
         .map_err(|error| SpecError::new("mpi.copy_bandwidth", error.to_string()))?;
     Ok(Protocol {
         eager_limit: mpi.eager_limit_bytes.map(Bytes),
+        completion: match mpi.rendezvous_completion {
+            spec::Completion::Sent => Completion::Sent,
+            spec::Completion::Acknowledged => Completion::Acknowledged,
+        },
         control: Bytes(mpi.control_message_bytes),
         send_overhead: Picoseconds(mpi.send_overhead_ps),
         receive_overhead: Picoseconds(mpi.receive_overhead_ps),
         gap: Picoseconds(mpi.gap_ps),
+        send_delay: Picoseconds(mpi.send_delay_ps),
         copy_bandwidth,
     })
 }
@@ -444,7 +449,7 @@ fn mapping_policy(
 mod tests {
     use super::*;
     use crate::build_topology;
-    use crate::spec::{MotifKind, Offered, Pattern};
+    use crate::spec::{BisectionOrder, HaloOrder, MotifKind, Offered, Pattern, Sends};
     use crate::testing::{all_to_all, motif, traffic, with_jobs};
     use odonata_load::{Arrivals, Pattern as LoadPattern};
     use odonata_units::RankId;
@@ -752,6 +757,8 @@ mod tests {
                 dimensions: 3,
                 grid,
                 periodic: true,
+                order: HaloOrder::Together,
+                blocking: false,
             })
         };
         let offered = Offered::Load(0.5);
@@ -762,6 +769,7 @@ mod tests {
                 motif(MotifKind::AllToAll {
                     message_bytes: 0,
                     window: 1,
+                    sends: Sends::default(),
                 }),
                 "job[0].motif.message",
             ),
@@ -769,6 +777,8 @@ mod tests {
                 motif(MotifKind::Bisection {
                     message_bytes: 1,
                     window: 0,
+                    sends: Sends::default(),
+                    order: BisectionOrder::Rotating,
                 }),
                 "job[0].motif.window",
             ),

@@ -5,7 +5,7 @@
 //! algorithm, placed jobs and their loads, and [`run`] simulates them.
 //!
 //! ```
-//! use odonata::spec::{Dragonfly, Family, Job, Load, Motif, MotifKind, Network};
+//! use odonata::spec::{Dragonfly, Family, Job, Load, Motif, MotifKind, Network, Sends};
 //! use odonata::{Progress, Scenario, run};
 //! use std::ops::ControlFlow;
 //!
@@ -13,7 +13,7 @@
 //! let network = Network::new(Family::Dragonfly(Dragonfly::new(2, 4, 2, 9)));
 //! let mut scenario = Scenario::new(network);
 //! let motif = Motif {
-//!     kind: MotifKind::AllToAll { message_bytes: 1_000, window: 1 },
+//!     kind: MotifKind::AllToAll { message_bytes: 1_000, window: 1, sends: Sends::default() },
 //!     iterations: 1,
 //!     compute_ps: 0,
 //! };

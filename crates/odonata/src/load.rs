@@ -10,8 +10,8 @@ use odonata_load::matrix::{
     CommunicationMatrix, MatrixError, ReadOptions, read_matrix, read_rates,
 };
 use odonata_load::motif::{
-    AllToAll, Bisection, Broadcast, Collective, Exchange, Halo, MatrixReplay, MessageSize, Repeat,
-    Tree,
+    AllToAll, Bisection, BisectionOrder, Broadcast, Collective, Exchange, Halo, HaloOrder,
+    MatrixOrder, MatrixReplay, MessageSize, Outstanding, Receives, Repeat, Tree,
 };
 use odonata_load::replay::{self, Compute, Trace};
 use odonata_load::{
@@ -226,23 +226,44 @@ pub(crate) fn build_script(
         MotifKind::AllToAll {
             message_bytes,
             window,
-        } => Arc::new(AllToAll::new(ranks, Bytes(*message_bytes), *window, repeat).map_err(fail)?),
+            sends,
+        } => {
+            let (message, outstanding) = (Bytes(*message_bytes), outstanding(*window, *sends));
+            Arc::new(AllToAll::new(ranks, message, outstanding, repeat).map_err(fail)?)
+        }
         MotifKind::Bisection {
             message_bytes,
             window,
-        } => Arc::new(Bisection::new(ranks, Bytes(*message_bytes), *window, repeat).map_err(fail)?),
+            sends,
+            order,
+        } => {
+            let (message, outstanding) = (Bytes(*message_bytes), outstanding(*window, *sends));
+            let order = match order {
+                spec::BisectionOrder::Rotating => BisectionOrder::Rotating,
+                spec::BisectionOrder::Ascending => BisectionOrder::Ascending,
+            };
+            let bisection = Bisection::new(ranks, message, order, outstanding, repeat);
+            Arc::new(bisection.map_err(fail)?)
+        }
         MotifKind::Halo {
             message_bytes,
             dimensions,
             grid,
             periodic,
+            order,
+            blocking,
         } => {
+            let order = match order {
+                spec::HaloOrder::Together => HaloOrder::Together,
+                spec::HaloOrder::Dimensions => HaloOrder::Dimensions,
+            };
             let grid = match grid {
                 Some(extents) => grid_of(extents, *periodic, ranks),
                 None => Grid::near_cubic(ranks, *dimensions, *periodic),
             }
             .map_err(fail)?;
-            Arc::new(Halo::new(grid, Bytes(*message_bytes), repeat).map_err(fail)?)
+            let faces = vec![Bytes(*message_bytes); grid.dimensions()];
+            Arc::new(Halo::with_faces(grid, &faces, order, *blocking, repeat).map_err(fail)?)
         }
         MotifKind::Exchange {
             message_bytes,
@@ -281,6 +302,8 @@ pub(crate) fn build_script(
         MotifKind::Matrix {
             message_bytes,
             recorded,
+            order,
+            sends,
             ..
         } => {
             let Some(Recording::Matrix(matrix, scale)) = recording else {
@@ -292,7 +315,12 @@ pub(crate) fn build_script(
                 Some(bytes) => MessageSize::AtMost(Bytes(*bytes)),
                 None => MessageSize::Whole,
             };
-            Arc::new(MatrixReplay::new(&matrix, scale, size, repeat).map_err(fail)?)
+            let order = MatrixOrder {
+                ascending: *order == spec::MatrixOrder::Ascending,
+                blocking: sends.blocking,
+                receives: receives(sends.receives),
+            };
+            Arc::new(MatrixReplay::new(&matrix, scale, size, order, repeat).map_err(fail)?)
         }
         MotifKind::Trace { .. } => {
             return Err(SpecError::value(
@@ -318,6 +346,21 @@ pub(crate) fn build_script(
         }
     };
     Ok(script)
+}
+
+fn receives(receives: spec::Receives) -> Receives {
+    match receives {
+        spec::Receives::Ahead => Receives::Ahead,
+        spec::Receives::InTurn => Receives::InTurn,
+    }
+}
+
+fn outstanding(window: u32, sends: spec::Sends) -> Outstanding {
+    Outstanding {
+        window,
+        blocking: sends.blocking,
+        receives: receives(sends.receives),
+    }
 }
 
 /// Fails if a motif that says itself when it computes is to compute besides.
@@ -643,6 +686,7 @@ fn load_error(error: &LoadError, table: &str) -> SpecError {
         LoadError::NoWindow => "window",
         LoadError::Scale { .. } => "scale",
         LoadError::NoMessageCounts => "recorded",
+        LoadError::ReceivesInTurn => "receives",
         LoadError::Parameter { parameter, .. } => parameter,
         LoadError::UnknownAlgorithm { .. } => "algorithm",
         LoadError::NoPhases | LoadError::TooManyPhases => "phases",

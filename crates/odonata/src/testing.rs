@@ -2,7 +2,7 @@
 
 use crate::Scenario;
 use crate::spec::{
-    Dragonfly, Family, Job, Load, Motif, MotifKind, Network, Offered, Pattern, Traffic,
+    Dragonfly, Family, Job, Load, Motif, MotifKind, Network, Offered, Pattern, Sends, Traffic,
 };
 
 /// 72 nodes: 9 groups of 4 routers with 2 nodes.
@@ -31,6 +31,7 @@ pub fn all_to_all() -> Load {
     motif(MotifKind::AllToAll {
         message_bytes: 1_000,
         window: 1,
+        sends: Sends::default(),
     })
 }
 

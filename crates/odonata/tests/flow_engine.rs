@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use odonata::spec::{
-    Dragonfly, Engine, Family, Job, Load, Motif, MotifKind, Network, Offered, Pattern, Routing,
-    Traffic,
+    Completion, Dragonfly, Engine, Family, Job, Load, Motif, MotifKind, Network, Offered, Pattern,
+    Routing, Sends, Traffic,
 };
 use odonata::{Error, Progress, Run, Scenario, run};
 
@@ -30,6 +30,7 @@ fn all_to_all(message_bytes: u64) -> Load {
         MotifKind::AllToAll {
             message_bytes,
             window: 1,
+            sends: Sends::default(),
         },
         1,
     )
@@ -62,6 +63,34 @@ fn without_contention_both_engines_agree_to_the_picosecond() {
         // Bytes over rates are rounded up once per packet there, once in all here.
         assert!(packet.abs_diff(flow) <= 16, "{packet} {flow}");
     }
+}
+
+#[test]
+fn both_engines_agree_on_when_long_messages_are_complete_and_on_delays() {
+    let mut scenario = scenario(all_to_all(16 * 1024));
+    scenario.jobs[0].nodes = Some(2);
+    scenario.jobs[0].placement = odonata::spec::Placement::Explicit { nodes: vec![0, 71] };
+    scenario.mpi.eager_limit_bytes = Some(1024);
+    scenario.mpi.receive_overhead_ps = 250_000;
+    let mut ends = Vec::new();
+    for completion in [Completion::Sent, Completion::Acknowledged] {
+        for delay in [0, 3_510_000] {
+            scenario.mpi.rendezvous_completion = completion;
+            scenario.mpi.send_delay_ps = delay;
+            let end = |engine| simulate(&scenario, engine).outcome.end.0;
+            let (packet, flow) = (end(Engine::Packet), end(Engine::Flow));
+            // Rounding of a packet on each of five links, of four messages at most.
+            assert!(packet.abs_diff(flow) <= 36, "{packet} {flow}");
+            ends.push(packet);
+        }
+    }
+    let [sent, sent_late, acknowledged, acknowledged_late] = ends[..] else {
+        unreachable!("four runs");
+    };
+    // A FIN of 64 B over the network, no more than the request took.
+    assert!(acknowledged > sent && acknowledged - sent < 1_000_000);
+    assert_eq!(sent_late - sent, 3 * 3_510_000);
+    assert_eq!(acknowledged_late - acknowledged, 4 * 3_510_000);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use odonata::spec::{
-    Dragonfly, Family, Job, Link, Load, Motif, MotifKind, Network, Offered, Pattern, Traffic,
+    Dragonfly, Family, Job, Link, Load, Motif, MotifKind, Network, Offered, Pattern, Sends, Traffic,
 };
 use odonata::{Error, Progress, Run, Scenario, SpecError, run};
 
@@ -139,6 +139,7 @@ fn what_has_no_steady_state_is_refused() {
             kind: MotifKind::AllToAll {
                 message_bytes: 1,
                 window: 1,
+                sends: Sends::default(),
             },
             iterations: 1,
             compute_ps: 0,

@@ -153,6 +153,18 @@ pub enum JobLoad {
     Closed(Arc<dyn Program>),
 }
 
+/// When a message that asked first is complete at its sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Completion {
+    /// When its last byte has left the node.
+    #[default]
+    Sent,
+    /// When its receiver, once it has taken the message in, has said so by a
+    /// message of its own (FIN). So it is where the receiver fetches the data from
+    /// the sender's memory, which must not change before.
+    Acknowledged,
+}
+
 /// How the messages of a job's ranks are sent and received: the parameters of
 /// LogGPS (Ino, Fujimoto, Hagihara 2001) that are not the network's.
 ///
@@ -163,7 +175,9 @@ pub struct Protocol {
     /// request, the receiver grants it when it has a receive for it, then the
     /// message is sent. `S` of LogGPS; `None`: no message asks.
     pub eager_limit: Option<Bytes>,
-    /// Size of a request or grant: at least 1 byte, at most a packet.
+    /// When such a message is complete at its sender.
+    pub completion: Completion,
+    /// Size of a request, grant or FIN: at least 1 byte, at most a packet.
     pub control: Bytes,
     /// Time that a rank is busy with a message that it sends; `o` of LogGPS.
     pub send_overhead: Picoseconds,
@@ -174,6 +188,10 @@ pub struct Protocol {
     /// Time for which an interface sends nothing after a message of this job;
     /// what `g` of LogGP is beyond the time that a byte takes.
     pub gap: Picoseconds,
+    /// Time between a rank's handing a message over, be it of the program or of the
+    /// protocol, and its interface's having it. Keeps nobody busy: the rank goes on,
+    /// and messages that are delayed do not wait for each other.
+    pub send_delay: Picoseconds,
     /// Rate at which ranks copy messages, besides; 1/`O` of LogGPS. `None`:
     /// copying takes no time.
     pub copy_bandwidth: Option<Bandwidth>,
@@ -184,10 +202,12 @@ impl Default for Protocol {
     fn default() -> Self {
         Self {
             eager_limit: None,
+            completion: Completion::Sent,
             control: Bytes(64),
             send_overhead: Picoseconds::ZERO,
             receive_overhead: Picoseconds::ZERO,
             gap: Picoseconds::ZERO,
+            send_delay: Picoseconds::ZERO,
             copy_bandwidth: None,
         }
     }
@@ -203,6 +223,12 @@ impl Protocol {
     #[inline]
     pub fn asks_for(&self, message: Bytes) -> bool {
         self.eager_limit.is_some_and(|limit| message > limit)
+    }
+
+    /// Whether the receiver of a message that asked first says when it has taken it in.
+    #[inline]
+    pub fn acknowledges(&self) -> bool {
+        self.completion == Completion::Acknowledged
     }
 
     /// How long a rank is busy with sending `message` bytes.

@@ -10,9 +10,9 @@ mod observer;
 mod outcome;
 
 pub use config::{
-    Arbitration, ArrivalRecords, CreditUse, Crossbar, Decisions, EngineConfig, InjectionOrder,
-    JobLoad, JobPlan, Measurement, MessageRecords, NicModel, OccupancyCount, Protocol, RouterModel,
-    Switching,
+    Arbitration, ArrivalRecords, Completion, CreditUse, Crossbar, Decisions, EngineConfig,
+    InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords, NicModel, OccupancyCount,
+    Protocol, RouterModel, Switching,
 };
 pub use engine::actions::{Begun, Sending, Task};
 pub use engine::matching::{Arrived, Envelope, Matching, Posted, Wanted};

@@ -31,6 +31,8 @@ pub(super) enum Event {
     Task { rank: u32, processor: u8 },
     /// An open-loop source creates a message.
     Create { source: u32 },
+    /// A message that a rank has handed over gets to its interface.
+    HandedOver { message: u32 },
     /// A message has arrived.
     Arrive { message: u32 },
 }
@@ -315,6 +317,7 @@ impl<'a> Driver<'a> {
             Event::Begin { rank } => self.begin_program(rank),
             Event::Task { rank, processor } => self.task_done(rank, processor),
             Event::Create { source } => self.create(source),
+            Event::HandedOver { message } => self.to_interface(message),
             Event::Arrive { message } => self.arrive(message),
         }
     }
@@ -363,11 +366,13 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Hands a message to the interface of its sender's node.
+    /// Hands a message over to the interface of its sender's node, which has it at once
+    /// or, if a rank sends it, after the delay of the rank's messages.
     pub fn send(&mut self, message: Message) {
-        let source = self.node_of(message.job, message.source_rank);
-        let destination = self.node_of(message.job, message.destination_rank);
-        let bytes = message.bytes;
+        let delay = match message.kind {
+            Some(_) => self.jobs[message.job as usize].protocol.send_delay.0,
+            None => 0,
+        };
         let number = match self.free_messages.pop() {
             Some(number) => {
                 self.messages[number as usize] = message;
@@ -378,6 +383,21 @@ impl<'a> Driver<'a> {
                 self.messages.len() as u32 - 1
             }
         };
+        match delay {
+            0 => self.to_interface(number),
+            _ => {
+                let time = self.now.saturating_add(delay).min(u64::MAX - 1);
+                self.schedule(time, Event::HandedOver { message: number });
+            }
+        }
+    }
+
+    /// The interface of its sender's node has a message to send.
+    fn to_interface(&mut self, number: u32) {
+        let message = self.messages[number as usize];
+        let source = self.node_of(message.job, message.source_rank);
+        let destination = self.node_of(message.job, message.destination_rank);
+        let bytes = message.bytes;
         let arrive = Event::Arrive { message: number };
         if source == destination {
             let nic = &self.config.nic;

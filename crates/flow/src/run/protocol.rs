@@ -112,11 +112,14 @@ impl Driver<'_> {
                 let key = (message.source_rank, message.handle);
                 let posted = self.ranks[receiver as usize].granted.remove(&key);
                 if let Some(posted) = posted {
-                    let what = Arrived::Message {
-                        bytes: message.bytes,
-                        created: message.created,
-                    };
-                    self.matched(receiver, message.source_rank, what, posted);
+                    let (duration, task) = Task::taking_in_granted(
+                        message.bytes,
+                        message.handle,
+                        message.source_rank,
+                        posted,
+                        self.protocol(receiver),
+                    );
+                    self.occupy(receiver, posted.processor, duration, task);
                 }
             }
             MessageKind::Grant => {
@@ -124,6 +127,14 @@ impl Driver<'_> {
                 let held = self.ranks[receiver as usize].held.remove(&message.handle);
                 if let Some(held) = held {
                     self.send_data(receiver, &held, MessageKind::Granted, message.handle, 0);
+                }
+            }
+            MessageKind::Finished => {
+                let sent = self.ranks[receiver as usize]
+                    .unfinished
+                    .remove(&message.handle);
+                if let Some(sent) = sent {
+                    self.complete(receiver, sent.request);
                 }
             }
             MessageKind::Put if message.local => {
@@ -201,6 +212,11 @@ impl Driver<'_> {
         handle: u32,
         sequence: u32,
     ) {
+        let finished = kind == MessageKind::Granted && self.protocol(rank).acknowledges();
+        let own = &mut self.ranks[rank as usize];
+        if finished {
+            own.unfinished.insert(handle, *sending);
+        }
         let own = &self.ranks[rank as usize];
         self.send(Message {
             source_rank: own.rank,
@@ -208,7 +224,7 @@ impl Driver<'_> {
             envelope: sending.envelope,
             sequence,
             handle,
-            request: Some(sending.request),
+            request: (!finished).then_some(sending.request),
             ..Message::new(Some(kind), own.job, sending.bytes, sending.created)
         });
     }

@@ -47,6 +47,9 @@ pub(super) struct Rank<'a> {
     pub granted: BTreeMap<(u32, u32), Posted>,
     /// Long messages that wait for their receiver, by handle.
     pub held: BTreeMap<u32, Sending>,
+    /// Those that were granted and sent and whose receivers have yet to say that they
+    /// have them, by handle.
+    pub unfinished: BTreeMap<u32, Sending>,
     pub next_handle: u32,
     /// What it sent, by receiver, if that is recorded.
     pub traffic: BTreeMap<u32, Traffic>,
@@ -70,6 +73,7 @@ impl Rank<'_> {
             matching: Matching::default(),
             granted: BTreeMap::new(),
             held: BTreeMap::new(),
+            unfinished: BTreeMap::new(),
             next_handle: 0,
             traffic: BTreeMap::new(),
         }
@@ -94,8 +98,11 @@ impl Rank<'_> {
         if let Some(receive) = self.matching.waits_for() {
             return receive;
         }
-        match self.held.values().next() {
-            Some(held) => format!("rank {} to receive with tag {}", held.to, held.envelope.tag),
+        if let Some(held) = self.held.values().next() {
+            return format!("rank {} to receive with tag {}", held.to, held.envelope.tag);
+        }
+        match self.unfinished.values().next() {
+            Some(sent) => format!("rank {} to say that it has its message", sent.to),
             None => "its own messages to be sent".to_owned(),
         }
     }
@@ -278,6 +285,14 @@ impl Driver<'_> {
     fn conclude(&mut self, rank: u32, task: Task) {
         match task {
             Task::Compute(request) | Task::TakeIn(request) => self.complete(rank, request),
+            Task::TakeInAndFinish {
+                request,
+                handle,
+                to,
+            } => {
+                self.complete(rank, request);
+                self.send_control(rank, MessageKind::Finished, to, handle);
+            }
             Task::HandOver(sending) => self.begin_send(rank, sending),
             Task::HandOverPut {
                 to,
@@ -290,17 +305,20 @@ impl Driver<'_> {
                 bytes,
                 request,
             } => self.ask(rank, from, bytes, request),
-            Task::Grant { handle, to } => {
-                let control = self.protocol(rank).control.0;
-                let own = &self.ranks[rank as usize];
-                self.send(Message {
-                    source_rank: own.rank,
-                    destination_rank: to,
-                    handle,
-                    ..Message::new(Some(MessageKind::Grant), own.job, control, self.now)
-                });
-            }
+            Task::Grant { handle, to } => self.send_control(rank, MessageKind::Grant, to, handle),
         }
+    }
+
+    /// Sends a message of the protocol about the message `handle` of rank `to`.
+    fn send_control(&mut self, rank: u32, kind: MessageKind, to: u32, handle: u32) {
+        let control = self.protocol(rank).control.0;
+        let own = &self.ranks[rank as usize];
+        self.send(Message {
+            source_rank: own.rank,
+            destination_rank: to,
+            handle,
+            ..Message::new(Some(kind), own.job, control, self.now)
+        });
     }
 
     /// Whether ranks wait for what will never come.

@@ -2,7 +2,7 @@
 
 use odonata_units::{Bytes, RankId};
 
-use super::steps::{Repeat, Stepped, Steps};
+use super::steps::{Outstanding, Repeat, Stepped, Steps};
 use crate::error::LoadError;
 
 /// All-to-all in n − 1 steps: in step c = 1, 2, … rank r sends to r + c and
@@ -20,12 +20,17 @@ pub type AllToAll = Stepped<AllToAllSteps>;
 impl AllToAll {
     /// Every one of `ranks` ranks sends `message` bytes to every other one in
     /// each iteration. A window of 1 waits for each step before the next one
-    /// begins; a window of w waits for w steps together.
+    /// begins, as Ember/Firefly; a window of w waits for w steps together.
     ///
     /// # Errors
     /// With fewer than two ranks, an empty message or window, no iterations, or
     /// totals beyond 64 bits.
-    pub fn new(ranks: u32, message: Bytes, window: u32, repeat: Repeat) -> Result<Self, LoadError> {
+    pub fn new(
+        ranks: u32,
+        message: Bytes,
+        outstanding: impl Into<Outstanding>,
+        repeat: Repeat,
+    ) -> Result<Self, LoadError> {
         if ranks < 2 {
             return Err(LoadError::TooFewRanks {
                 load: "all-to-all",
@@ -33,7 +38,7 @@ impl AllToAll {
                 least: 2,
             });
         }
-        Self::with_window(AllToAllSteps { ranks, message }, window, repeat)
+        Self::with_window(AllToAllSteps { ranks, message }, outstanding, repeat)
     }
 }
 

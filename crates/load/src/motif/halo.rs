@@ -2,20 +2,33 @@
 
 use odonata_units::{Bytes, RankId};
 
-use super::steps::{Repeat, Stepped, Steps};
+use super::steps::{Outstanding, Receives, Repeat, Stepped, Steps};
 use crate::error::LoadError;
 use crate::grid::Grid;
 
-/// Face exchange on a process grid of 1 to 4 dimensions (the Halo2D and Halo3D
-/// motifs of SST's Ember; four dimensions as in lattice QCD). In step 2·d every
+/// Face exchange on a process grid of 1 to 4 dimensions. In step 2·d every
 /// rank sends up in dimension d and receives from below, in step 2·d + 1 the
-/// other way round. Nothing crosses open boundaries, and nothing is sent in a
+/// other way round; where dimensions are taken one after the other, down comes
+/// first. Nothing crosses open boundaries, and nothing is sent in a
 /// dimension of one point; in a wrapped dimension of two points both messages go
 /// to the same rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HaloSteps {
     grid: Grid,
     faces: [Bytes; Grid::MOST_DIMENSIONS],
+    order: HaloOrder,
+}
+
+/// In which order the faces are exchanged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HaloOrder {
+    /// All at once.
+    #[default]
+    Together,
+    /// Dimension after dimension: the two faces of one have been exchanged before the next.
+    /// So the Halo3D motif of SST's Ember, with blocking sends, on an open grid; so codes
+    /// that get their edges and corners that way.
+    Dimensions,
 }
 
 /// The halo-exchange program.
@@ -28,15 +41,23 @@ impl Halo {
     /// # Errors
     /// If the message is empty, there are no iterations, or totals exceed 64 bits.
     pub fn new(grid: Grid, face: Bytes, repeat: Repeat) -> Result<Self, LoadError> {
-        Self::with_faces(grid, &vec![face; grid.dimensions()], repeat)
+        let faces = vec![face; grid.dimensions()];
+        Self::with_faces(grid, &faces, HaloOrder::Together, false, repeat)
     }
 
     /// The same with a size per dimension: `faces[d]` bytes travel along
-    /// dimension d.
+    /// dimension d. In an order; and with sends that are complete before the
+    /// rank goes on, if they are `blocking`.
     ///
     /// # Errors
     /// As [`Halo::new`], and if the sizes are not one per dimension.
-    pub fn with_faces(grid: Grid, faces: &[Bytes], repeat: Repeat) -> Result<Self, LoadError> {
+    pub fn with_faces(
+        grid: Grid,
+        faces: &[Bytes],
+        order: HaloOrder,
+        blocking: bool,
+        repeat: Repeat,
+    ) -> Result<Self, LoadError> {
         if faces.len() != grid.dimensions() {
             return Err(LoadError::PerDimension {
                 list: "the list of face sizes",
@@ -46,8 +67,20 @@ impl Halo {
         }
         let mut sizes = [Bytes::ZERO; Grid::MOST_DIMENSIONS];
         sizes[..faces.len()].copy_from_slice(faces);
-        let steps = HaloSteps { grid, faces: sizes };
-        Self::with_window(steps, u32::MAX, repeat)
+        let steps = HaloSteps {
+            grid,
+            faces: sizes,
+            order,
+        };
+        let outstanding = Outstanding {
+            window: match order {
+                HaloOrder::Together => u32::MAX,
+                HaloOrder::Dimensions => 2,
+            },
+            blocking,
+            receives: Receives::Ahead,
+        };
+        Self::with_window(steps, outstanding, repeat)
     }
 }
 
@@ -55,6 +88,11 @@ impl HaloSteps {
     /// The process grid.
     pub fn grid(&self) -> &Grid {
         &self.grid
+    }
+
+    /// Whether the messages of a step go up.
+    fn goes_up(&self, step: u32) -> bool {
+        step.is_multiple_of(2) == (self.order == HaloOrder::Together)
     }
 }
 
@@ -69,12 +107,12 @@ impl Steps for HaloSteps {
 
     fn destination(&self, rank: RankId, _: u32, step: u32) -> Option<RankId> {
         self.grid
-            .neighbour(rank, step as usize / 2, step.is_multiple_of(2))
+            .neighbour(rank, step as usize / 2, self.goes_up(step))
     }
 
     fn source(&self, rank: RankId, _: u32, step: u32) -> Option<RankId> {
         self.grid
-            .neighbour(rank, step as usize / 2, !step.is_multiple_of(2))
+            .neighbour(rank, step as usize / 2, !self.goes_up(step))
     }
 
     fn bytes(&self, step: u32) -> Bytes {
@@ -93,7 +131,8 @@ impl Steps for HaloSteps {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::script::{Cursor, Operation, Script};
+    use crate::program::Action;
+    use crate::script::{Cursor, Operation, SCRIPT_CONTEXT, Script};
     use odonata_units::Picoseconds;
 
     #[test]
@@ -103,7 +142,8 @@ mod tests {
             iterations: 1,
             compute: Picoseconds(7),
         };
-        let halo = Halo::with_faces(grid, &[Bytes(20), Bytes(30)], repeat).unwrap();
+        let faces = [Bytes(20), Bytes(30)];
+        let halo = Halo::with_faces(grid, &faces, HaloOrder::Together, false, repeat).unwrap();
         let mut cursor = Cursor::default();
         let operations: Vec<_> = (0..9).map(|_| halo.next(RankId(0), &mut cursor)).collect();
         let receive = |from, tag| Operation::Receive {
@@ -132,6 +172,46 @@ mod tests {
         );
     }
 
+    /// As Ember's Halo3D: per dimension both receives, a blocking send down and one up, and
+    /// the receives.
+    #[test]
+    fn embers_order_and_blocking() {
+        let grid = Grid::new(&[3, 2], false).unwrap();
+        let faces = [Bytes(20), Bytes(30)];
+        let halo =
+            Halo::with_faces(grid, &faces, HaloOrder::Dimensions, true, Repeat::ONCE).unwrap();
+        let mut cursor = Cursor::default();
+        let operations: Vec<_> = (0..10).map(|_| halo.next(RankId(1), &mut cursor)).collect();
+        let receive = |from, tag| Operation::Receive {
+            from: RankId(from),
+            tag,
+        };
+        let send = |to, bytes, tag| {
+            Operation::Do(Action::Send {
+                to: RankId(to),
+                bytes: Bytes(bytes),
+                context: SCRIPT_CONTEXT,
+                tag,
+            })
+        };
+        // Rank 1 lies between 0 and 2, below 4.
+        assert_eq!(
+            operations,
+            [
+                receive(2, 0),
+                receive(0, 1),
+                send(0, 20, 0),
+                send(2, 20, 1),
+                Operation::WaitAll,
+                receive(4, 2),
+                send(4, 30, 3),
+                Operation::WaitAll,
+                Operation::EndIteration,
+                Operation::Finish,
+            ]
+        );
+    }
+
     #[test]
     fn totals_of_periodic_and_open_grids() {
         // 4x4x4 wrapped: 6 messages a rank. Open: 2 * 3 * (64 - 16) messages.
@@ -150,7 +230,14 @@ mod tests {
         assert_eq!(open.totals().unwrap().messages, 2 * 288);
         assert_eq!(open.totals().unwrap().bytes, Bytes(2 * 288_000));
         assert!(
-            Halo::with_faces(Grid::new(&[4; 3], true).unwrap(), &[Bytes(1)], Repeat::ONCE).is_err()
+            Halo::with_faces(
+                Grid::new(&[4; 3], true).unwrap(),
+                &[Bytes(1)],
+                HaloOrder::Together,
+                false,
+                Repeat::ONCE
+            )
+            .is_err()
         );
         assert!(Halo::new(Grid::new(&[4; 3], true).unwrap(), Bytes(0), Repeat::ONCE).is_err());
     }

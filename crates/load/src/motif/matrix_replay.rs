@@ -2,7 +2,7 @@
 
 use odonata_units::{Bytes, Picoseconds, RankId};
 
-use super::steps::Repeat;
+use super::steps::{Receives, Repeat, send};
 use crate::error::LoadError;
 use crate::matrix::CommunicationMatrix;
 use crate::program::Totals;
@@ -21,16 +21,46 @@ pub enum MessageSize {
     Recorded,
 }
 
+/// How a rank goes about the messages of its row and column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MatrixOrder {
+    /// Whether it takes the other ranks from the lowest to the highest; otherwise it starts
+    /// with the one after itself and wraps around, so that not everybody sends to rank 0
+    /// first.
+    pub ascending: bool,
+    /// Whether a send is complete before the rank does anything else.
+    pub blocking: bool,
+    /// When receives are posted: all at first, or those from each rank just before the sends
+    /// to it, in ascending order.
+    pub receives: Receives,
+}
+
 /// In every iteration each rank posts the receives of all messages of its
-/// column, sends those of its row and waits for all of them. Rows and columns
-/// start at the entry after the own rank and wrap around, so that not everybody
-/// sends to rank 0 first; the messages of one entry follow each other.
+/// column, sends those of its row and waits for all of them, in a [`MatrixOrder`]; the
+/// messages of one entry follow each other.
+///
+/// Partners in ascending order, a receive and a blocking send for each, and then all
+/// receives: so the Unstructured motif of SST's Ember replays its graphs.
 #[derive(Clone, Debug)]
 pub struct MatrixReplay {
     rows: Lists,
     columns: Lists,
+    /// With receives in turn: the ranks that a rank exchanges anything with. Shape: ranks,
+    /// or empty.
+    turns: Vec<Vec<Turn>>,
+    blocking: bool,
     repeat: Repeat,
     totals: Totals,
+}
+
+/// What a rank exchanges with another.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    rank: RankId,
+    /// Messages that it receives.
+    received: u32,
+    /// What it sends.
+    sent: Option<Peer>,
 }
 
 /// A list of peers per rank, each in the order in which the rank takes them.
@@ -51,6 +81,11 @@ struct Peer {
 impl Lists {
     fn of(&self, rank: RankId) -> &[Peer] {
         &self.peers[self.starts[rank.index()]..self.starts[rank.index() + 1]]
+    }
+
+    /// The list of each rank.
+    fn all(&self) -> impl Iterator<Item = &[Peer]> {
+        (0..self.starts.len() - 1).map(|rank| self.of(RankId::from_index(rank)))
     }
 
     /// Turns each rank's list, sorted by peer, so that it starts after the own rank.
@@ -86,15 +121,20 @@ impl MatrixReplay {
     /// by `scale` and rounded. Entries without bytes send nothing.
     ///
     /// # Errors
-    /// If the scale is not positive, the largest message is empty, counts are
+    /// If receives are to be posted in turn in another order than the ascending one (all ranks
+    /// might wait for each other), the scale is not positive, the largest message is empty, counts are
     /// wanted but missing, an entry makes 2³² messages or more, there are no
     /// iterations, or totals exceed 64 bits.
     pub fn new(
         matrix: &CommunicationMatrix,
         scale: f64,
         size: MessageSize,
+        order: MatrixOrder,
         repeat: Repeat,
     ) -> Result<Self, LoadError> {
+        if order.receives == Receives::InTurn && !order.ascending {
+            return Err(LoadError::ReceivesInTurn);
+        }
         if !(scale > 0.0 && scale.is_finite()) {
             return Err(LoadError::Scale { found: scale });
         }
@@ -146,11 +186,19 @@ impl MatrixReplay {
             received[rank + 1] += received[rank];
         }
         let mut columns = transpose(&rows, received);
-        rows.turn();
-        columns.turn();
+        let turns = match order.receives {
+            Receives::Ahead => Vec::new(),
+            Receives::InTurn => rows.all().zip(columns.all()).map(merged).collect(),
+        };
+        if !order.ascending {
+            rows.turn();
+            columns.turn();
+        }
         Ok(Self {
             rows,
             columns,
+            turns,
+            blocking: order.blocking,
             repeat,
             totals: repeat.totals(bytes, messages)?,
         })
@@ -179,6 +227,24 @@ fn transpose(rows: &Lists, starts: Vec<usize>) -> Lists {
     Lists { starts, peers }
 }
 
+/// A rank's row and column, both sorted, as one list.
+fn merged((row, column): (&[Peer], &[Peer])) -> Vec<Turn> {
+    let (mut row, mut column) = (row.iter().peekable(), column.iter().peekable());
+    let mut turns = Vec::new();
+    loop {
+        let next = [row.peek(), column.peek()];
+        let Some(rank) = next.into_iter().flatten().map(|peer| peer.rank).min() else {
+            return turns;
+        };
+        let received = column.next_if(|peer| peer.rank == rank);
+        turns.push(Turn {
+            rank,
+            received: received.map_or(0, |peer| peer.messages),
+            sent: row.next_if(|peer| peer.rank == rank).copied(),
+        });
+    }
+}
+
 /// The next message of `list` at a cursor position, which holds the peer in its
 /// upper and the message in its lower half.
 fn advance(list: &[Peer], position: &mut u64) -> Option<(Peer, u32)> {
@@ -192,6 +258,35 @@ fn advance(list: &[Peer], position: &mut u64) -> Option<(Peer, u32)> {
     Some((peer, message))
 }
 
+impl MatrixReplay {
+    /// The next receive or send of a rank that takes its partners in turn; `None`: all have
+    /// been taken. The cursor's position holds the turn in its upper and the message in its
+    /// lower half.
+    fn next_in_turn(&self, rank: RankId, cursor: &mut Cursor) -> Option<Operation> {
+        let turns = &self.turns[rank.index()];
+        loop {
+            let (at, message) = (cursor.position >> 32, cursor.position as u32);
+            let turn = turns.get(at as usize)?;
+            if cursor.stage == stage::RECEIVE {
+                if message < turn.received {
+                    cursor.position += 1;
+                    let from = turn.rank;
+                    return Some(Operation::Receive { from, tag: 0 });
+                }
+                cursor.stage = stage::SEND;
+                cursor.position = at << 32;
+                continue;
+            }
+            if let Some(peer) = turn.sent.filter(|peer| message < peer.messages) {
+                cursor.position += 1;
+                return Some(send(peer.rank, peer.message(message), 0, self.blocking));
+            }
+            cursor.stage = stage::RECEIVE;
+            cursor.position = (at + 1) << 32;
+        }
+    }
+}
+
 impl Script for MatrixReplay {
     fn ranks(&self) -> u32 {
         self.rows.starts.len() as u32 - 1
@@ -203,6 +298,13 @@ impl Script for MatrixReplay {
         }
         loop {
             match cursor.stage {
+                stage::RECEIVE | stage::SEND if !self.turns.is_empty() => {
+                    if let Some(operation) = self.next_in_turn(rank, cursor) {
+                        return operation;
+                    }
+                    cursor.stage = stage::END;
+                    return Operation::WaitAll;
+                }
                 stage::COMPUTE => {
                     cursor.stage = stage::RECEIVE;
                     if self.repeat.compute > Picoseconds::ZERO {
@@ -219,11 +321,7 @@ impl Script for MatrixReplay {
                 }
                 stage::SEND => {
                     if let Some((peer, index)) = advance(self.rows.of(rank), &mut cursor.position) {
-                        return Operation::Send {
-                            to: peer.rank,
-                            bytes: peer.message(index),
-                            tag: 0,
-                        };
+                        return send(peer.rank, peer.message(index), 0, self.blocking);
                     }
                     cursor.stage = stage::END;
                     return Operation::WaitAll;
@@ -293,7 +391,8 @@ mod tests {
     #[test]
     fn a_rank_starts_after_itself_and_cuts_evenly() {
         let size = MessageSize::AtMost(Bytes(3));
-        let replay = MatrixReplay::new(&matrix(false), 1.0, size, Repeat::ONCE).unwrap();
+        let order = MatrixOrder::default();
+        let replay = MatrixReplay::new(&matrix(false), 1.0, size, order, Repeat::ONCE).unwrap();
         use Operation::{EndIteration, WaitAll};
         // Rank 1: its column holds 10 B from 0 (4 messages) and 4 B from 3 (2),
         // its row 5 B to 0 (2) and 7 B to 2 (3); it begins at 2.
@@ -323,10 +422,60 @@ mod tests {
         assert_eq!(replay.totals().unwrap().bytes, Bytes(26));
     }
 
+    /// As Ember's Unstructured motif: for each partner in ascending order its receives and
+    /// blocking sends, then all receives.
+    #[test]
+    fn embers_order_and_blocking() {
+        let size = MessageSize::AtMost(Bytes(5));
+        let order = MatrixOrder {
+            ascending: true,
+            blocking: true,
+            receives: Receives::InTurn,
+        };
+        let replay = MatrixReplay::new(&matrix(false), 1.0, size, order, Repeat::ONCE).unwrap();
+        use Operation::{EndIteration, WaitAll};
+        let blocking = |to, bytes| super::send(RankId(to), Bytes(bytes), 0, true);
+        // Rank 1: 10 B from 0 and 5 B to it, 7 B to 2, 4 B from 3.
+        assert_eq!(
+            operations(&replay, 1),
+            [
+                receive(0),
+                receive(0),
+                blocking(0, 5),
+                blocking(2, 4),
+                blocking(2, 3),
+                receive(3),
+                WaitAll,
+                EndIteration,
+            ]
+        );
+        assert_eq!(
+            operations(&replay, 3),
+            [blocking(1, 4), WaitAll, EndIteration]
+        );
+        // The same order alone.
+        let order = MatrixOrder {
+            ascending: true,
+            ..MatrixOrder::default()
+        };
+        let replay = MatrixReplay::new(&matrix(false), 1.0, size, order, Repeat::ONCE).unwrap();
+        assert_eq!(
+            operations(&replay, 1)[3..],
+            [send(0, 5), send(2, 4), send(2, 3), WaitAll, EndIteration]
+        );
+    }
+
     #[test]
     fn counts_are_replayed_as_recorded() {
         let replay = |matrix, scale| {
-            MatrixReplay::new(&matrix, scale, MessageSize::Recorded, Repeat::times(2))
+            let order = MatrixOrder::default();
+            MatrixReplay::new(
+                &matrix,
+                scale,
+                MessageSize::Recorded,
+                order,
+                Repeat::times(2),
+            )
         };
         // 9 messages of 7 bytes become 7 messages of 1 byte.
         assert_eq!(
@@ -349,8 +498,18 @@ mod tests {
 
     #[test]
     fn what_cannot_be_replayed_is_refused() {
-        let new =
-            |scale, size| MatrixReplay::new(&matrix(false), scale, size, Repeat::ONCE).unwrap_err();
+        let in_turn = MatrixOrder {
+            receives: Receives::InTurn,
+            ..MatrixOrder::default()
+        };
+        let replay = |scale, size, order| {
+            MatrixReplay::new(&matrix(false), scale, size, order, Repeat::ONCE).unwrap_err()
+        };
+        assert_eq!(
+            replay(1.0, MessageSize::Whole, in_turn),
+            LoadError::ReceivesInTurn
+        );
+        let new = |scale, size| replay(scale, size, MatrixOrder::default());
         assert_eq!(
             new(0.0, MessageSize::Whole),
             LoadError::Scale { found: 0.0 }

@@ -17,11 +17,11 @@ mod random_cycle;
 mod steps;
 
 pub use all_to_all::{AllToAll, AllToAllSteps};
-pub use bisection::{Bisection, BisectionSteps};
+pub use bisection::{Bisection, BisectionOrder, BisectionSteps};
 pub use broadcast::{Broadcast, Tree};
 pub use collective::Collective;
 pub use exchange::{Exchange, ExchangeSteps};
-pub use halo::{Halo, HaloSteps};
-pub use matrix_replay::{MatrixReplay, MessageSize};
+pub use halo::{Halo, HaloOrder, HaloSteps};
+pub use matrix_replay::{MatrixOrder, MatrixReplay, MessageSize};
 pub use random_cycle::RandomCycle;
-pub use steps::{Repeat, Stepped, Steps};
+pub use steps::{Outstanding, Receives, Repeat, Stepped, Steps};

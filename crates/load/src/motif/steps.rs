@@ -3,8 +3,8 @@
 use odonata_units::{Bytes, Picoseconds, RankId};
 
 use crate::error::LoadError;
-use crate::program::Totals;
-use crate::script::{Cursor, Operation, Script};
+use crate::program::{Action, Totals};
+use crate::script::{Cursor, Operation, SCRIPT_CONTEXT, Script};
 
 /// How often a motif runs, and how long each rank computes before each exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,11 +45,61 @@ impl Repeat {
     }
 }
 
+/// When a rank posts its receives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Receives {
+    /// All of a window before it sends anything.
+    #[default]
+    Ahead,
+    /// That of each step just before the step's send, so that a message that asks first
+    /// waits until its receiver has got that far.
+    InTurn,
+}
+
+/// What a rank has outstanding at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outstanding {
+    /// Steps; more than there are: all of them.
+    pub window: u32,
+    /// Whether a send is complete before the rank does anything else (`MPI_Send`).
+    pub blocking: bool,
+    /// When receives are posted.
+    pub receives: Receives,
+}
+
+impl From<u32> for Outstanding {
+    /// So many steps, their sends and receives all at once.
+    fn from(window: u32) -> Self {
+        Self {
+            window,
+            blocking: false,
+            receives: Receives::Ahead,
+        }
+    }
+}
+
+/// A message that a script sends, as the operation that begins it: one that is waited
+/// for at once if sends are `blocking`.
+pub(super) fn send(to: RankId, bytes: Bytes, tag: u32, blocking: bool) -> Operation {
+    match blocking {
+        false => Operation::Send { to, bytes, tag },
+        true => Operation::Do(Action::Send {
+            to,
+            bytes,
+            context: SCRIPT_CONTEXT,
+            tag,
+        }),
+    }
+}
+
 /// A motif as a sequence of steps, the same number in every iteration. In each
 /// step a rank sends one message at most and receives one at most.
 ///
-/// The two sides must agree: `destination(r, i, s) == Some(d)` exactly if
-/// `source(d, i, s) == Some(r)`.
+/// The two sides must agree: over an iteration, rank r sends to rank d under a tag as
+/// often as d receives from r under it. Ranks that take their partners at steps of their own
+/// must take them all in one order of the ranks (ascending, say): then no rank waits for
+/// ever, however few steps are outstanding. For a rank that waits for one that has not got
+/// so far waits for one that waits for a rank before itself, and so on downwards.
 pub trait Steps: Send + Sync {
     /// Number of ranks.
     fn ranks(&self) -> u32;
@@ -79,11 +129,11 @@ pub trait Steps: Send + Sync {
 
 /// The program of a motif made of [`Steps`]. An iteration computes, then takes
 /// the steps a window at a time: post the receives of the window, start its
-/// sends, wait for all of them.
+/// sends, wait for all of them; or as [`Outstanding`] says.
 #[derive(Clone, Debug)]
 pub struct Stepped<S> {
     steps: S,
-    window: u32,
+    outstanding: Outstanding,
     repeat: Repeat,
     totals: Totals,
 }
@@ -98,14 +148,18 @@ mod stage {
 }
 
 impl<S: Steps> Stepped<S> {
-    /// Runs `steps` with `window` of them outstanding at a time (more than there
-    /// are steps: all at once).
+    /// Runs `steps`, so many of them outstanding at a time.
     ///
     /// # Errors
     /// If there are no iterations, the window is empty, a message has no bytes,
     /// or the totals do not fit 64 bits.
-    pub fn with_window(steps: S, window: u32, repeat: Repeat) -> Result<Self, LoadError> {
-        if window == 0 {
+    pub fn with_window(
+        steps: S,
+        outstanding: impl Into<Outstanding>,
+        repeat: Repeat,
+    ) -> Result<Self, LoadError> {
+        let outstanding = outstanding.into();
+        if outstanding.window == 0 {
             return Err(LoadError::NoWindow);
         }
         let (mut bytes, mut messages) = (0u128, 0u128);
@@ -118,7 +172,10 @@ impl<S: Steps> Stepped<S> {
             bytes += sent * u128::from(steps.bytes(step).0);
         }
         Ok(Self {
-            window: window.min(steps.steps().max(1)),
+            outstanding: Outstanding {
+                window: outstanding.window.min(steps.steps().max(1)),
+                ..outstanding
+            },
             totals: repeat.totals(bytes, messages)?,
             steps,
             repeat,
@@ -150,7 +207,8 @@ impl<S: Steps> Script for Stepped<S> {
         loop {
             let base = (cursor.position >> 32) as u32;
             let offset = cursor.position as u32;
-            let window = self.window.min(self.steps.steps() - base);
+            let window = self.outstanding.window.min(self.steps.steps() - base);
+            let in_turn = self.outstanding.receives == Receives::InTurn;
             match cursor.stage {
                 stage::COMPUTE => {
                     let steps = self.steps.steps();
@@ -162,6 +220,18 @@ impl<S: Steps> Script for Stepped<S> {
                     cursor.position = 0;
                     if self.repeat.compute > Picoseconds::ZERO {
                         return Operation::Compute(self.repeat.compute);
+                    }
+                }
+                stage::RECEIVE if in_turn => {
+                    if offset == window {
+                        cursor.stage = stage::WAIT;
+                        continue;
+                    }
+                    cursor.stage = stage::SEND;
+                    let step = base + offset;
+                    if let Some(from) = self.steps.source(rank, iteration, step) {
+                        let tag = self.steps.tag(step);
+                        return Operation::Receive { from, tag };
                     }
                 }
                 stage::RECEIVE => {
@@ -177,16 +247,24 @@ impl<S: Steps> Script for Stepped<S> {
                     cursor.position = pack(base, 0);
                 }
                 stage::SEND => {
-                    for offset in offset..window {
+                    let (end, then) = match in_turn {
+                        true => (offset + 1, stage::RECEIVE),
+                        false => (window, stage::WAIT),
+                    };
+                    for offset in offset..end {
                         let step = base + offset;
                         if let Some(to) = self.steps.destination(rank, iteration, step) {
                             cursor.position = pack(base, offset + 1);
+                            if in_turn {
+                                cursor.stage = then;
+                            }
                             let bytes = self.steps.bytes(step);
                             let tag = self.steps.tag(step);
-                            return Operation::Send { to, bytes, tag };
+                            return send(to, bytes, tag, self.outstanding.blocking);
                         }
                     }
-                    cursor.stage = stage::WAIT;
+                    cursor.position = pack(base, end);
+                    cursor.stage = then;
                 }
                 stage::WAIT => {
                     let next = base + window;

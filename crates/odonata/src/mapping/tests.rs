@@ -8,6 +8,8 @@ fn halo(grid: &[u32]) -> Load {
         dimensions: 3,
         grid: Some(grid.to_vec()),
         periodic: true,
+        order: spec::HaloOrder::Together,
+        blocking: false,
     })
 }
 

@@ -208,6 +208,9 @@ pub enum MotifKind {
         /// Steps outstanding at once.
         #[serde(default = "one")]
         window: u32,
+        /// How the messages of those follow each other.
+        #[serde(default)]
+        sends: Sends,
     },
     /// Every rank exchanges with every rank of the other half.
     Bisection {
@@ -216,6 +219,12 @@ pub enum MotifKind {
         /// Steps outstanding at once.
         #[serde(default = "one")]
         window: u32,
+        /// How the messages of those follow each other.
+        #[serde(default)]
+        sends: Sends,
+        /// In which order a rank takes the others.
+        #[serde(default)]
+        order: BisectionOrder,
     },
     /// Neighbours in a grid of ranks exchange across their faces.
     Halo {
@@ -229,6 +238,12 @@ pub enum MotifKind {
         /// Whether the grid wraps around.
         #[serde(default = "yes")]
         periodic: bool,
+        /// In which order.
+        #[serde(default)]
+        order: HaloOrder,
+        /// Whether each send is complete before the rank goes on.
+        #[serde(default)]
+        blocking: bool,
     },
     /// Each rank sends to its partner under a pattern.
     Exchange {
@@ -280,6 +295,12 @@ pub enum MotifKind {
         /// Sum of the entries after scaling.
         #[serde(default)]
         total_bytes: Option<u64>,
+        /// In which order a rank takes the others.
+        #[serde(default)]
+        order: MatrixOrder,
+        /// How its messages follow each other.
+        #[serde(default)]
+        sends: Sends,
     },
     /// Replays a trace.
     Trace {
@@ -357,6 +378,60 @@ pub struct ReplayOptions {
     /// Where it ends; `None`: at the trace's end.
     #[serde(default)]
     pub end: Option<TraceBorder>,
+}
+
+/// How the messages of a rank follow each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Sends {
+    /// Whether each is complete before the rank goes on.
+    pub blocking: bool,
+    /// When receives are posted.
+    pub receives: Receives,
+}
+
+/// When receives are posted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Receives {
+    /// Before anything is sent.
+    #[default]
+    Ahead,
+    /// Those from each partner just before the sends to it.
+    InTurn,
+}
+
+/// In which order the ranks of a bisection take those of the other half.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BisectionOrder {
+    /// Each another one in each step.
+    #[default]
+    Rotating,
+    /// The lowest first.
+    Ascending,
+}
+
+/// In which order ranks exchange the faces of a grid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HaloOrder {
+    /// All at once.
+    #[default]
+    Together,
+    /// Dimension after dimension.
+    Dimensions,
+}
+
+/// In which order the ranks of a matrix take the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MatrixOrder {
+    /// From the one after itself on, and round.
+    #[default]
+    AfterOwn,
+    /// The lowest first.
+    Ascending,
 }
 
 /// Whom a rank talks to where one rank's trace stands for all.

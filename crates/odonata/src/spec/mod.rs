@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 use crate::error::SpecError;
 
 pub use job::{
-    Between, GrapMode, Job, Load, Mapping, MappingObjective, MappingStart, Motif, MotifKind,
-    Offered, Pattern, Phase, Placement, Process, RepeatRank, ReplayOptions, TraceBorder, Traffic,
-    Tree, Turn,
+    Between, BisectionOrder, GrapMode, HaloOrder, Job, Load, Mapping, MappingObjective,
+    MappingStart, MatrixOrder, Motif, MotifKind, Offered, Pattern, Phase, Placement, Process,
+    Receives, RepeatRank, ReplayOptions, Sends, TraceBorder, Traffic, Tree, Turn,
 };
-pub use mpi::{Collectives, Mpi};
+pub use mpi::{Collectives, Completion, Mpi};
 pub use network::{
     Algorithm, Arbitration, Arrangement, Choice, CircuitSource, CodesModel, CodesNetwork,
     CrayXcFile, CreditUse, Crossbar, Dragonfly, DragonflyPlus, Family, FileNetwork, GroupWiring,

@@ -19,7 +19,7 @@ pub struct Sending {
     pub bytes: u64,
     /// What it says about itself.
     pub envelope: Envelope,
-    /// Complete when its last byte has left the node.
+    /// Complete when its last byte has left the node, or when the receiver has it.
     pub request: RequestId,
     /// When the rank wanted to send it, in ps.
     pub created: u64,
@@ -54,6 +54,15 @@ pub enum Task {
     },
     /// The message is there.
     TakeIn(RequestId),
+    /// The same of one that was granted and whose sender waits to hear of it.
+    TakeInAndFinish {
+        /// Of the receive.
+        request: RequestId,
+        /// Number of the message at its sender.
+        handle: u32,
+        /// That rank.
+        to: u32,
+    },
     /// The grant goes to the sender.
     Grant {
         /// Number of the message at its sender.
@@ -85,13 +94,37 @@ impl Task {
         }
     }
 
+    /// What a rank does about a message of `bytes` bytes that it has granted, by the
+    /// number `handle`, to `source`, and how long that takes.
+    #[inline]
+    pub fn taking_in_granted(
+        bytes: u64,
+        handle: u32,
+        source: u32,
+        posted: Posted,
+        protocol: &Protocol,
+    ) -> (Picoseconds, Self) {
+        let request = posted.request;
+        let task = match protocol.acknowledges() {
+            true => Self::TakeInAndFinish {
+                request,
+                handle,
+                to: source,
+            },
+            false => Self::TakeIn(request),
+        };
+        (protocol.receive_overhead_of(Bytes(bytes)), task)
+    }
+
     fn activity(&self) -> RankActivity {
         match self {
             Self::Compute(_) => RankActivity::Compute,
             Self::HandOver(_) | Self::HandOverPut { .. } | Self::HandOverGet { .. } => {
                 RankActivity::Send
             }
-            Self::TakeIn(_) | Self::Grant { .. } => RankActivity::Receive,
+            Self::TakeIn(_) | Self::TakeInAndFinish { .. } | Self::Grant { .. } => {
+                RankActivity::Receive
+            }
         }
     }
 }

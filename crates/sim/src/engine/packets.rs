@@ -120,6 +120,8 @@ pub enum MessageKind {
     Grant,
     /// The long message.
     Granted,
+    /// That it has been taken in, if its sender waits for that.
+    Finished,
     /// Writes into the memory of the receiver, which has no part in it.
     Put,
     /// That this has happened.
@@ -136,7 +138,7 @@ impl MessageKind {
     pub fn is_control(self) -> bool {
         matches!(
             self,
-            Self::Request | Self::Grant | Self::Acknowledge | Self::Ask
+            Self::Request | Self::Grant | Self::Finished | Self::Acknowledge | Self::Ask
         )
     }
 }

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use odonata_sim::{
-    Activity, Histogram, JobLoad, Observer, Outcome, PausedRun, Progress, RankTimes, SimError, Wish,
+    Activity, Completion, Histogram, JobLoad, JobOutcome, Observer, Outcome, PausedRun, Progress,
+    RankTimes, SimError, Wish,
 };
-use odonata_units::Picoseconds;
+use odonata_units::{Bytes, Picoseconds};
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::scenario::{Kind, Scenario, scenario};
+use crate::scenario::{Job, Kind, Scenario, scenario};
 use crate::support::assert_conserved;
 
 pub fn cases(cases: u32) -> Config {
@@ -230,6 +231,49 @@ fn every_byte_is_accounted_for_and_nothing_gets_stuck() {
             Ok(())
         })
         .unwrap();
+}
+
+/// Neither when a long message is complete at its sender nor how late messages are
+/// decides whether the ranks come to an end or wait for each other.
+#[test]
+fn completion_and_delays_stop_nobody() {
+    let mut runner = TestRunner::new(cases(60));
+    let property = |mut scenario: Scenario| {
+        scenario.duration = None;
+        let ends = |job: &Job| !matches!(job.kind, Kind::Open { times: None, .. });
+        scenario.jobs.retain(ends);
+        let outcomes = [
+            (Completion::Sent, 0),
+            (Completion::Acknowledged, 0),
+            (Completion::Sent, 654_321),
+            (Completion::Acknowledged, 654_321),
+        ]
+        .map(|(completion, delay)| {
+            let mut scenario = scenario.clone();
+            for job in &mut scenario.jobs {
+                job.protocol.eager_limit = Some(Bytes(0));
+                job.protocol.completion = completion;
+                job.protocol.send_delay = Picoseconds(delay);
+            }
+            let outcome = outcome(&scenario);
+            if let Some(outcome) = &outcome {
+                assert_conserved(outcome);
+            }
+            outcome.map(|outcome| {
+                let sum = |of: fn(&JobOutcome) -> u64| outcome.jobs.iter().map(of).sum::<u64>();
+                (
+                    sum(|job| job.messages_delivered),
+                    sum(|job| job.bytes_delivered),
+                )
+            })
+        });
+        assert!(
+            outcomes.iter().all(|other| *other == outcomes[0]),
+            "{outcomes:?}"
+        );
+        Ok(())
+    };
+    runner.run(&scenario(false), property).unwrap();
 }
 
 /// One seed, one outcome; another seed, another one.

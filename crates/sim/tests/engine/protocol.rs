@@ -3,7 +3,7 @@
 
 use odonata_load::Operation;
 use odonata_network::{LinkClass, LinkKind};
-use odonata_sim::{Protocol, SimError};
+use odonata_sim::{Completion, Outcome, Protocol, SimError};
 use odonata_units::{Bytes, Picoseconds, RankId};
 
 use crate::support::{
@@ -22,6 +22,17 @@ fn terminal() -> LinkClass {
 /// Rank 0 on one node sends `bytes` to rank 1 on another, which computes for
 /// `late` ps before it posts its receive. When each is done, in ps.
 fn send(bytes: u64, protocol: Protocol, late: u64) -> Result<u64, SimError> {
+    let outcome = exchange(bytes, protocol, late)?;
+    Ok(outcome.jobs[0].end.expect("it ends").0)
+}
+
+/// When the sender of such a message is done, in ps.
+fn sender_done(bytes: u64, protocol: Protocol, late: u64) -> u64 {
+    let outcome = exchange(bytes, protocol, late).unwrap();
+    outcome.jobs[0].ranks[0].total()
+}
+
+fn exchange(bytes: u64, protocol: Protocol, late: u64) -> Result<Outcome, SimError> {
     let send = Operation::Send {
         to: RankId(1),
         bytes: Bytes(bytes),
@@ -52,7 +63,7 @@ fn send(bytes: u64, protocol: Protocol, late: u64) -> Result<u64, SimError> {
     let job = &outcome.jobs[0];
     // Requests and grants are not the job's.
     assert_eq!((job.messages_delivered, job.bytes_delivered), (1, bytes));
-    Ok(job.end.expect("it ends").0)
+    Ok(outcome)
 }
 
 /// Latency of the network for a message, both overheads zero.
@@ -63,10 +74,12 @@ fn network(bytes: u64) -> u64 {
 fn protocol(eager_limit: Option<u64>) -> Protocol {
     Protocol {
         eager_limit: eager_limit.map(Bytes),
+        completion: Completion::Sent,
         control: Bytes(CONTROL),
         send_overhead: Picoseconds(SEND),
         receive_overhead: Picoseconds(RECEIVE),
         gap: Picoseconds::ZERO,
+        send_delay: Picoseconds::ZERO,
         copy_bandwidth: Some(bandwidth(5_000_000_000)),
     }
 }
@@ -118,6 +131,119 @@ fn a_long_message_asks_first() {
         send(700, bare, 0).unwrap(),
         2 * network(CONTROL) + network(700)
     );
+}
+
+/// Where the receiver says when it has a long message, its sender is done one way
+/// later than the receiver; otherwise when the last byte has left. The receiver sees no
+/// difference, and neither do eager messages.
+#[test]
+fn a_long_message_is_complete_at_its_sender_when_the_receiver_has_said_so() {
+    let acknowledged = |limit| Protocol {
+        completion: Completion::Acknowledged,
+        ..protocol(limit)
+    };
+    for bytes in [13, 256, 1_000, 100_000] {
+        for late in [0, 5_000_000] {
+            let received = send(bytes, protocol(Some(12)), late).unwrap();
+            let done = sender_done(bytes, acknowledged(Some(12)), late);
+            assert_eq!(
+                done,
+                received + network(CONTROL),
+                "{bytes} B, posted at {late}"
+            );
+            // The job ends when its sender does.
+            assert_eq!(send(bytes, acknowledged(Some(12)), late).unwrap(), done);
+            let sent = sender_done(bytes, protocol(Some(12)), late);
+            assert!(sent < received, "{bytes} B: {sent} and {received}");
+            for limit in [None, Some(bytes)] {
+                let eager = sender_done(bytes, acknowledged(limit), late);
+                assert_eq!(eager, sender_done(bytes, protocol(limit), late));
+            }
+        }
+    }
+}
+
+/// A delay of messages adds up once for each message, of the protocol or not, and keeps
+/// nobody busy: of many messages of a rank, handed over at once, each is late by one delay.
+#[test]
+fn a_delay_of_messages_keeps_nobody_busy() {
+    const DELAY: u64 = 3_510_000;
+    let delayed = |protocol| Protocol {
+        send_delay: Picoseconds(DELAY),
+        ..protocol
+    };
+    let fin = Protocol {
+        completion: Completion::Acknowledged,
+        ..protocol(Some(12))
+    };
+    for bytes in [1, 1_000, 100_000] {
+        for (protocol, messages) in [(protocol(None), 1), (protocol(Some(0)), 3), (fin, 4)] {
+            let messages = if protocol.asks_for(Bytes(bytes)) {
+                messages
+            } else {
+                1
+            };
+            assert_eq!(
+                send(bytes, delayed(protocol), 0).unwrap(),
+                send(bytes, protocol, 0).unwrap() + messages * DELAY,
+                "{bytes} B, {messages} messages"
+            );
+        }
+    }
+    let n = 20;
+    let all = |operation: fn(u32) -> Operation| (0..n).map(operation).chain([Operation::WaitAll]);
+    let operations = vec![
+        all(|tag| Operation::Send {
+            to: RankId(1),
+            bytes: Bytes(1_000),
+            tag,
+        })
+        .collect(),
+        all(|tag| Operation::Receive {
+            from: RankId(0),
+            tag,
+        })
+        .collect(),
+    ];
+    let end = |protocol| {
+        let mut job = job("pair", [0, 3], Listed::load(operations.clone()));
+        job.protocol = protocol;
+        let network = crossbar(4, terminal());
+        let outcome = simulate(&network, &MINIMAL, &config(), &[job], &TO_THE_END).unwrap();
+        assert_conserved(&outcome);
+        outcome.jobs[0].end.unwrap().0
+    };
+    assert_eq!(end(delayed(protocol(None))), end(protocol(None)) + DELAY);
+}
+
+/// A run that stops while messages are delayed accounts for them.
+#[test]
+fn delayed_messages_are_accounted_for() {
+    let sends = (0..3).map(|tag| Operation::Send {
+        to: RankId(1),
+        bytes: Bytes(700),
+        tag,
+    });
+    let receives = (0..3).map(|tag| Operation::Receive {
+        from: RankId(0),
+        tag,
+    });
+    let ends = [Operation::WaitAll];
+    let load = Listed::load(vec![
+        sends.chain(ends.clone()).collect(),
+        receives.chain(ends).collect(),
+    ]);
+    let mut job = job("pair", [0, 3], load);
+    job.protocol.send_delay = Picoseconds(1_000_000);
+    job.protocol.send_overhead = Picoseconds(400_000);
+    let mut measurement = TO_THE_END.clone();
+    // The third has just been handed over, the first is on its way.
+    measurement.duration = Some(Picoseconds(1_400_001));
+    let network = crossbar(4, terminal());
+    let outcome = simulate(&network, &MINIMAL, &config(), &[job], &measurement).unwrap();
+    assert_conserved(&outcome);
+    assert_eq!(outcome.jobs[0].bytes_created, 3 * 700);
+    assert_eq!(outcome.jobs[0].bytes_delivered, 0);
 }
 
 /// Overheads of one rank add up: `n` messages from `n` ranks that arrive together

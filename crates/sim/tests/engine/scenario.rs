@@ -4,7 +4,9 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use odonata_load::motif::{AllToAll, Broadcast, Exchange, Halo, Repeat, Tree};
+use odonata_load::motif::{
+    AllToAll, Broadcast, Exchange, Halo, HaloOrder, Outstanding, Receives, Repeat, Tree,
+};
 use odonata_load::{Blocks, Grid, Operation, Partners, Pattern, Process, Turn};
 use odonata_network::routing::{
     AdaptiveOptions, Algorithm, Choice, MinimalLinks, QAdaptiveOptions, RoutingSpec, Via,
@@ -15,9 +17,9 @@ use odonata_network::topology::{
 };
 use odonata_network::{LinkKind, Topology};
 use odonata_sim::{
-    Arbitration, ArrivalRecords, CreditUse, Crossbar, Decisions, EngineConfig, InjectionOrder,
-    JobLoad, JobPlan, Measurement, MessageRecords, Observer, OccupancyCount, Outcome, Progress,
-    Protocol, SimError, Switching,
+    Arbitration, ArrivalRecords, Completion, CreditUse, Crossbar, Decisions, EngineConfig,
+    InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords, Observer, OccupancyCount,
+    Outcome, Progress, Protocol, SimError, Switching,
 };
 use odonata_units::random::{Purpose, Stream, StreamKey};
 use odonata_units::{Bandwidth, Bytes, JobId, NodeId, Picoseconds, RankId, RouterId};
@@ -317,11 +319,30 @@ impl Scenario {
                 }
             }
             Kind::AllToAll { window } => JobLoad::Closed(Arc::new(
-                AllToAll::new(ranks, message, window, repeat).ok()?,
+                AllToAll::new(
+                    ranks,
+                    message,
+                    Outstanding {
+                        window,
+                        blocking: self.seed % 4 > 1,
+                        receives: match self.seed % 2 {
+                            0 => Receives::Ahead,
+                            _ => Receives::InTurn,
+                        },
+                    },
+                    repeat,
+                )
+                .ok()?,
             )),
             Kind::Halo => {
                 let grid = Grid::near_cubic(ranks, 3, true).expect("a grid");
-                JobLoad::Closed(Arc::new(Halo::new(grid, message, repeat).ok()?))
+                let order = match self.seed % 2 {
+                    0 => HaloOrder::Together,
+                    _ => HaloOrder::Dimensions,
+                };
+                let blocking = self.seed % 4 > 1;
+                let halo = Halo::with_faces(grid, &[message; 3], order, blocking, repeat);
+                JobLoad::Closed(Arc::new(halo.ok()?))
             }
             Kind::Exchange => {
                 let pattern = Pattern::UniformRandom;
@@ -546,15 +567,20 @@ fn job_of(kind: impl Strategy<Value = Kind>) -> impl Strategy<Value = Job> {
 fn protocol() -> impl Strategy<Value = Protocol> {
     let limit = prop_oneof![Just(None), Just(Some(Bytes(0))), Just(Some(Bytes(500)))];
     let overheads = (0u64..2, 0u64..2, prop::option::of(rate_of_copies()));
-    let other =
-        (limit, overheads).prop_map(|(eager_limit, (send, receive, copy_bandwidth))| Protocol {
+    let completion = prop_oneof![Just(Completion::Sent), Just(Completion::Acknowledged)];
+    let delay = prop_oneof![Just(0u64), Just(1), Just(777_777)];
+    let other = (limit, overheads, completion, delay).prop_map(
+        |(eager_limit, (send, receive, copy_bandwidth), completion, delay)| Protocol {
             eager_limit,
+            completion,
             control: Bytes(40),
             send_overhead: Picoseconds(send * 50_001),
             receive_overhead: Picoseconds(receive * 120_003),
             gap: Picoseconds(receive * 3_333),
+            send_delay: Picoseconds(delay),
             copy_bandwidth,
-        });
+        },
+    );
     prop_oneof![Just(Protocol::default()), other]
 }
 

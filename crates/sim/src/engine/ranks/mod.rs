@@ -25,6 +25,7 @@ use super::partition::{KeyMap, Partition};
 use super::probe::Probe;
 use crate::config::{JobLoad, JobPlan, Protocol};
 use crate::outcome::{RankActivity, RankInterval, RankTimes, Traffic};
+use protocol::Outgoing;
 use tasks::Processor;
 
 /// Where a rank is.
@@ -62,7 +63,13 @@ pub(super) struct RankRecord {
     /// Long messages that wait for their receiver, by handle.
     #[serde(with = "sorted_map")]
     held: KeyMap<Sending>,
+    /// Those that were granted and sent and whose receivers have yet to say that they
+    /// have them, by handle.
+    #[serde(with = "sorted_map")]
+    unfinished: KeyMap<Sending>,
     next_handle: u32,
+    /// Messages that it has handed over, with when the interface has them; in that order.
+    delayed: VecDeque<(u64, Outgoing)>,
     /// Requests of messages whose last bytes are about to leave the node, in
     /// that order.
     leaving: VecDeque<RequestId>,
@@ -100,7 +107,9 @@ impl<'a> RankState<'a> {
                 matching: Matching::default(),
                 granted: KeyMap::default(),
                 held: KeyMap::default(),
+                unfinished: KeyMap::default(),
                 next_handle: 0,
+                delayed: VecDeque::new(),
                 leaving: VecDeque::new(),
             },
         }
@@ -146,15 +155,22 @@ impl<'a> RankState<'a> {
         if let Some(receive) = self.record.matching.waits_for() {
             return receive;
         }
-        match self.record.held.values().min() {
-            Some(held) => format!("rank {} to receive with tag {}", held.to, held.envelope.tag),
+        if let Some(held) = self.record.held.values().min() {
+            return format!("rank {} to receive with tag {}", held.to, held.envelope.tag);
+        }
+        match self.record.unfinished.values().min() {
+            Some(sent) => format!("rank {} to say that it has its message", sent.to),
             None => "its own messages to be sent".to_owned(),
         }
     }
 
-    /// Bytes of messages that wait for their receivers.
+    /// Bytes of messages that wait for their receivers, or are on their way to the
+    /// interface.
     pub fn held_bytes(&self) -> u64 {
-        self.record.held.values().map(|held| held.bytes).sum()
+        let held = self.record.held.values().map(|held| held.bytes);
+        let delayed = self.record.delayed.iter().map(|(_, message)| message);
+        let delayed = delayed.filter(|message| !message.kind.is_control());
+        held.chain(delayed.map(|message| message.bytes)).sum()
     }
 
     /// Messages that have come, or asked to come, and were not received.

@@ -3,17 +3,19 @@
 
 use odonata_load::{Context, RequestId};
 use odonata_network::Routing;
-use odonata_units::{Bytes, RankId};
+use odonata_units::{Bytes, Picoseconds, RankId};
+use serde::{Deserialize, Serialize};
 
 use crate::engine::actions::{Sending, Task};
+use crate::engine::checkpoint::or_absent;
 use crate::engine::endpoint::Draft;
 use crate::engine::matching::{Arrived, Envelope, Posted};
 use crate::engine::packets::{Contents, MessageKind, NIL};
-use crate::engine::partition::Partition;
+use crate::engine::partition::{NEVER, Partition};
 use crate::engine::probe::Probe;
 
 /// What a rank hands to its interface.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Outgoing {
     pub kind: MessageKind,
     pub to: u32,
@@ -23,6 +25,7 @@ pub(super) struct Outgoing {
     pub sequence: u32,
     pub handle: u32,
     /// Completed when the tail has left the node; or [`NIL`].
+    #[serde(with = "or_absent")]
     pub request: u32,
     pub created: u64,
 }
@@ -86,17 +89,34 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
                 let key = granted_key(contents.handle, contents.source_rank);
                 let posted = record.granted.remove(&key);
                 let posted = posted.expect("a message that was granted");
-                let bytes = contents.message_bytes;
-                let what = Arrived::Message { bytes, created };
-                self.matched_with(local, contents.source_rank, what, posted, now);
+                record.cause = Some((contents.source_rank, created));
+                let (duration, task) = Task::taking_in_granted(
+                    contents.message_bytes,
+                    contents.handle,
+                    contents.source_rank,
+                    posted,
+                    self.protocol(local),
+                );
+                self.occupy(local, posted.processor, duration, task, now);
             }
             MessageKind::Grant => {
                 let record = &mut self.ranks[local as usize].record;
                 let held = record.held.remove(&u64::from(contents.handle));
                 let held = held.expect("a grant answers a request");
                 record.cause = Some((contents.source_rank, created));
-                let message = Outgoing::of(&held, MessageKind::Granted, contents.handle);
+                let mut message = Outgoing::of(&held, MessageKind::Granted, contents.handle);
+                if self.protocol(local).acknowledges() {
+                    message.request = NIL;
+                    let record = &mut self.ranks[local as usize].record;
+                    record.unfinished.insert(u64::from(contents.handle), held);
+                }
                 self.send(local, message, now);
+            }
+            MessageKind::Finished => {
+                let state = &mut self.ranks[local as usize];
+                state.record.cause = Some((contents.source_rank, created));
+                let sent = state.record.unfinished.remove(&u64::from(contents.handle));
+                state.complete(sent.expect("a message that was sent").request);
             }
             MessageKind::Put => {
                 let protocol = self.protocol(local);
@@ -279,8 +299,37 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
         record.leaving.push_back(RequestId(request));
     }
 
-    /// Hands a message to the rank's network interface.
+    /// Hands a message over to the rank's network interface, which has it at once or
+    /// after the delay of the rank's messages.
     pub(super) fn send(&mut self, local_rank: u32, what: Outgoing, now: u64) {
+        let delay = self.protocol(local_rank).send_delay;
+        if delay == Picoseconds::ZERO {
+            self.deliver_to_interface(local_rank, what, now);
+            return;
+        }
+        let until = now.saturating_add(delay.0).min(NEVER - 1);
+        let record = &mut self.ranks[local_rank as usize].record;
+        record.delayed.push_back((until, what));
+        self.wake(local_rank, until);
+    }
+
+    /// Gives the interface of a rank the messages whose delay is over. All have the same,
+    /// so that their order stays.
+    pub(super) fn send_delayed(&mut self, local_rank: u32, now: u64) {
+        loop {
+            let delayed = &mut self.ranks[local_rank as usize].record.delayed;
+            match delayed.front() {
+                Some(&(until, what)) if until <= now => {
+                    delayed.pop_front();
+                    self.deliver_to_interface(local_rank, what, now);
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// The rank's network interface has a message to send.
+    fn deliver_to_interface(&mut self, local_rank: u32, what: Outgoing, now: u64) {
         self.stimuli += 1;
         let state = &self.ranks[local_rank as usize];
         let interface = state.interface as usize;

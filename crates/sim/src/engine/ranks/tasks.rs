@@ -62,12 +62,7 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
         let until = now.saturating_add(duration).min(NEVER - 1);
         processor.task = Some(task);
         processor.until = until;
-        self.stimuli += 1;
-        let at = &self.interfaces[self.ranks[local_rank as usize].interface as usize];
-        let router = at.router - self.base_router;
-        let payload = timer_payload(local_rank);
-        let event = Event::new(until, router, Kind::Node, at.terminal, payload);
-        self.schedule(event);
+        self.wake(local_rank, until);
         // Every task has an interval of its own.
         let recorded = self.shared.measurement.rank_intervals;
         let state = &mut self.ranks[local_rank as usize];
@@ -77,11 +72,34 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
         }
     }
 
+    /// Has a rank looked after at a time.
+    pub(super) fn wake(&mut self, local_rank: u32, at: u64) {
+        self.stimuli += 1;
+        let interface = &self.interfaces[self.ranks[local_rank as usize].interface as usize];
+        let router = interface.router - self.base_router;
+        let payload = timer_payload(local_rank);
+        let event = Event::new(at, router, Kind::Node, interface.terminal, payload);
+        self.schedule(event);
+    }
+
     /// Does what a task was for.
     pub(super) fn conclude(&mut self, local_rank: u32, task: Task, now: u64) {
         match task {
             Task::Compute(request) | Task::TakeIn(request) => {
                 self.ranks[local_rank as usize].complete(request);
+            }
+            Task::TakeInAndFinish {
+                request,
+                handle,
+                to,
+            } => {
+                self.ranks[local_rank as usize].complete(request);
+                let control = self.protocol(local_rank).control;
+                let finished = Outgoing {
+                    created: now,
+                    ..Outgoing::control(MessageKind::Finished, to, control, handle)
+                };
+                self.send(local_rank, finished, now);
             }
             Task::HandOver(sending) => self.begin_send(local_rank, sending, now),
             Task::HandOverPut {
@@ -115,9 +133,11 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
         }
     }
 
-    /// A processor of a rank, or the rank's start, has come to its time.
+    /// A processor of a rank, the rank's start, or a message that it has handed over
+    /// has come to its time.
     pub(in crate::engine) fn rank_timer(&mut self, local_rank: u32, now: u64) {
         self.stimuli -= 1;
+        self.send_delayed(local_rank, now);
         if self.ranks[local_rank as usize].record.stage == Stage::BeforeStart
             && now == self.plan(local_rank).start.0
         {
