@@ -210,6 +210,7 @@ fn a_job_that_does_not_end_in_simulated_time_is_an_error_of_both_engines() {
             kind: MotifKind::AllToAll {
                 message_bytes: 1024,
                 window: 1,
+                sends: Sends::default(),
             },
             iterations: 6_000,
             compute_ps: hour,

@@ -27,6 +27,7 @@ pub fn check_times(
             ("mpi.send_overhead", job.protocol.send_overhead),
             ("mpi.receive_overhead", job.protocol.receive_overhead),
             ("mpi.gap", job.protocol.gap),
+            ("mpi.send_delay", job.protocol.send_delay),
         ]
     });
     for (parameter, found) in delays.into_iter().chain(of_jobs) {

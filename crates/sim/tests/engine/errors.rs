@@ -82,6 +82,8 @@ fn times_that_sums_could_wrap_with() {
     assert_parameter(error, "mpi.receive_overhead", hour);
     let error = refused_job(|job| job.protocol.gap = BEYOND_AN_HOUR);
     assert_parameter(error, "mpi.gap", hour);
+    let error = refused_job(|job| job.protocol.send_delay = BEYOND_AN_HOUR);
+    assert_parameter(error, "mpi.send_delay", hour);
     let days = BEYOND_50_DAYS.to_string();
     let error = refused_job(|job| job.start = BEYOND_50_DAYS);
     assert_parameter(error, "job.start", &days);
