@@ -10,6 +10,7 @@ from pydantic import Field, Tag, model_validator
 from odonata.model import (
     Bandwidth,
     Count,
+    FileName,
     Index,
     PositiveDuration,
     PositiveGlobalLoad,
@@ -252,7 +253,7 @@ class MatrixTraffic(TrafficBase):
 
     pattern: Literal["matrix"] = "matrix"
     """The pattern."""
-    file: str
+    file: FileName
     """The matrix, relative to the scenario, in any [format](bring-your-application.md#matrices):
     bytes, shares or probabilities; only their proportions count. `load`, `rate` or `interval` say
     how much the average rank offers."""

@@ -29,7 +29,13 @@ from odonata.study.sweep import Sweep
 DRAGONFLY = {"family": "dragonfly", "p": 2, "a": 4, "h": 2}
 
 #: Keys with plain texts that name no file. Whoever adds a key of texts decides: here, or FileName.
-NO_FILES = {"Scenario.title", "Job.name", "Collective.algorithm", "Arrivals.links"}
+NO_FILES = {
+    *("MarkerBorder.marker", "RegionBorder.region"),
+    "Scenario.title",
+    "Job.name",
+    "Collective.algorithm",
+    "Arrivals.links",
+}
 
 
 def _tables(annotation: Any, seen: dict[type[BaseModel], None]) -> None:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
@@ -66,10 +67,17 @@ class Point:
 
         what = {
             "scenario": self.scenario_fingerprint,
-            "keep": f"{self.keep.__module__}.{self.keep.__qualname__}",
+            "keep": _name_of(self.keep),
             "engine": [_engine.SOURCES, SCHEMA_VERSION],
         }
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    """What a function is called; where its arguments lead is no part of what it keeps."""
+    if isinstance(function, partial):
+        function = function.func
+    return f"{function.__module__}.{function.__qualname__}"
 
 
 class Named(Protocol):
