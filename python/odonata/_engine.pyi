@@ -53,6 +53,9 @@ class JobLog:
         machine_nodes: int | None = None,
         machine_processors: int | None = None,
         header: list[tuple[str, str]] = ...,
+        unit: str = ...,
+        unit_because: str = ...,
+        processors_per_node: int | None = None,
     ) -> JobLog:
         """A log from columns: int64 and float64 arrays, lists of texts."""
 

@@ -97,6 +97,26 @@ class StudyBar(_OneBar):
         self._bar.update(self._task, completed=share, done=f"{done} simulations done")
 
 
+class JobsBar(_OneBar):
+    """Shows how many jobs of a log have ended.
+
+    A context manager; within it, call it with the jobs that have ended and with all.
+
+    Args:
+        console: Where to draw; nothing is drawn if it is no terminal.
+        title: What is done.
+    """
+
+    def __init__(self, console: Console, title: str) -> None:
+        super().__init__(console, TextColumn("{task.fields[done]}"))
+        self._task = self._bar.add_task(title, total=None, done="")
+
+    def __call__(self, done: int, total: int) -> None:
+        """Takes over a report."""
+        said = f"{done:,} of {total:,} jobs"
+        self._bar.update(self._task, completed=done, total=total, done=said)
+
+
 class SweepBar(Bar):
     """Shows how far a study is, over all its points, and the time that remains.
 

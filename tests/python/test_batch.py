@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
+import lzma
 from pathlib import Path
 from typing import Any
 
@@ -319,13 +322,132 @@ def test_a_log_without_starts_has_no_recorded_schedule(tmp_path: Path) -> None:
         recorded_schedule(drawn)
 
 
-def test_an_empty_log_is_scheduled_and_drawn(tmp_path: Path) -> None:
-    path = tmp_path / "empty.swf"
-    path.write_text("; MaxNodes: 10\n")
-    schedule = odonata.schedule(path)
-    assert schedule.summary["jobs"] == 0
+def test_a_log_of_which_nothing_runs_is_scheduled_and_drawn(log: Path, tmp_path: Path) -> None:
+    schedule = odonata.schedule(log, nodes=1)
+    assert schedule.summary["jobs"] == schedule.summary["refused"] == 5
     out = save_schedules([schedule], tmp_path / "out", plots=True)
     assert (out / "waits.png").exists()
+
+
+def test_a_log_without_jobs_is_an_error(log: Path, tmp_path: Path) -> None:
+    path = tmp_path / "empty.swf"
+    path.write_text("; MaxNodes: 10\n")
+    short = tmp_path / "short.swf"
+    short.write_text("; MaxNodes: 10\n1 2 3\n4 5 6\n")
+    for file, message in ((path, "has no jobs"), (short, "no job is left of 2 records")):
+        for words in (["log", "describe"], ["schedule"]):
+            failed = run(*words, file)
+            assert isinstance(failed.exception, JobLogError), failed.output
+            assert message in str(failed.exception)
+            assert explain(failed.exception) is ExitCode.USAGE
+    failed = run("log", "convert", log, tmp_path / "none.swf", "--from", "20d")
+    assert isinstance(failed.exception, JobLogError) and "no job is left" in str(failed.exception)
+    assert not (tmp_path / "none.swf").exists()
+
+
+@pytest.mark.parametrize("ending", ["gz", "xz"])
+def test_compressed_logs_are_read(log: Path, tmp_path: Path, ending: str) -> None:
+    packed = tmp_path / f"log.swf.{ending}"
+    pack = {"gz": gzip.compress, "xz": lzma.compress}[ending]
+    packed.write_bytes(pack(log.read_bytes()))
+    assert odonata.read_job_log(packed).jobs.equals(odonata.read_job_log(log).jobs)
+
+
+def test_more_columns_than_the_format_has(tmp_path: Path) -> None:
+    path = tmp_path / "lists.swf"
+    lists = ["{n1,n2}", "{3}", "7 {4}"]
+    job = "{} 0 5 10 1 -1 -1 1 20 -1 1 1 1 1 1 1 -1 -1 {}\n"
+    path.write_text("".join(job.format(number + 1, more) for number, more in enumerate(lists)))
+    read = odonata.read_job_log(path)
+    assert read.jobs["node_list"].to_pylist() == ["n1,n2", "3", "4"]
+    assert read.report is not None
+    rules = {rule["rule"]: rule["count"] for rule in read.report["rules"]}
+    assert rules == {"extra-columns": 1}
+
+
+@pytest.fixture
+def cores(tmp_path: Path) -> Path:
+    """Ten nodes of eight cores: three jobs side by side that leave 20 cores, and one for them."""
+    path = tmp_path / "cores.swf"
+    job = "{} 0 {} {} {cores} -1 -1 {cores} 1000 -1 1 1 1 1 1 1 -1 -1\n"
+    sizes = [(0, 100, 20), (0, 100, 20), (0, 100, 20), (0, 100, 20)]
+    lines = [
+        job.format(number + 1, wait, run, cores=size)
+        for number, (wait, run, size) in enumerate(sizes)
+    ]
+    path.write_text("; MaxNodes: 10\n; MaxProcs: 80\n" + "".join(lines))
+    return path
+
+
+def test_a_log_of_processors_is_scheduled_by_processors(cores: Path, tmp_path: Path) -> None:
+    log = odonata.read_job_log(cores)
+    assert (log.unit, log.machine) == ("processors", "10 nodes of 8 processors")
+    assert log.meta["unit_because"] == "a job has 20, and MaxNodes is 10"
+    # All four at once on 80 cores, as recorded; on whole nodes 3 each, and one has to wait.
+    shared, recorded = odonata.schedule(log), recorded_schedule(log)
+    for one in (shared, recorded):
+        assert (one.unit, one.summary["machine"]) == ("processors", 80)
+        assert one.summary["utilisation"] == 1
+        assert one.jobs["processors"].to_pylist() == [20] * 4
+        assert one.occupancy["busy_processors"].to_pylist()[0] == 80
+        assert [c["processor_seconds"] for c in one.summary["classes"]] == [8000]
+    assert starts(shared) == [0, 0, 0, 0]
+    whole = odonata.schedule(log, whole_nodes=True)
+    assert (whole.unit, whole.summary["machine"]) == ("nodes", 10)
+    assert starts(whole) == [0, 0, 0, 100]
+    assert whole.jobs["nodes"].to_pylist() == [3] * 4
+    # What was recorded had 80 cores at a time: 12 whole nodes.
+    assert recorded_schedule(log, whole_nodes=True).summary["utilisation"] == 1.2
+    # Windows withhold nodes, whatever jobs count.
+    window = Window(start=0, end=50, nodes=5)
+    assert starts(odonata.schedule(log, windows=[window])) == [0, 0, 50, 50]
+    with pytest.raises(JobLogError, match="whole-nodes"):
+        odonata.schedule(log, grap_groups=2)
+    with pytest.raises(JobLogError, match="choose one"):
+        odonata.schedule(log, share_processors=8, whole_nodes=True)
+    # The unit stays with the log.
+    for ending in ("swf", "parquet"):
+        again = odonata.read_job_log(log.save(tmp_path / f"copy.{ending}"))
+        assert starts(odonata.schedule(again)) == [0, 0, 0, 0]
+    twice = log.scaled(nodes_factor=2)
+    assert twice.jobs["requested_processors"].to_pylist() == [40] * 4
+    assert odonata.schedule(twice).summary["machine"] == 160
+
+
+def test_the_unit_of_a_log_is_said_and_decided(cores: Path, tmp_path: Path) -> None:
+    described = run("log", "describe", cores)
+    assert "10 nodes of 8 processors" in described.output
+    assert "processors (a job has 20, and MaxNodes is 10)" in described.output
+    for number, (options, said) in enumerate(
+        [
+            ([], "scheduled on 80 processors."),
+            (["--whole-nodes"], "scheduled on 10 nodes, sizes rounded up to whole nodes."),
+            (["--unit", "nodes", "--larger", "cut"], "counts nodes (as it was asked for)"),
+        ]
+    ):
+        out = tmp_path / str(number)
+        done = run("schedule", cores, *options, "--out", out, "--no-plots")
+        assert done.exit_code == 0, done.output
+        assert said in " ".join(done.output.split())
+    unit = json.loads((tmp_path / "0" / "result.json").read_text())["unit"]
+    assert unit == "processors"
+
+
+def test_progress_says_how_many_jobs_have_ended(tmp_path: Path) -> None:
+    from rich.console import Console
+
+    from odonata.progress import JobsBar
+
+    drawn = odonata.generate_job_log(nodes=64, jobs=3000, request_factor=2)
+    told: list[tuple[int, int]] = []
+    odonata.schedule(drawn, progress=lambda done, of: told.append((done, of)))
+    assert told and told == sorted(told) and {of for _, of in told} == {3000}
+    shown = io.StringIO()
+    with JobsBar(Console(file=shown, force_terminal=True, width=100), "Scheduling easy") as bar:
+        bar(750, 3000)
+    assert "Scheduling easy" in shown.getvalue()
+    assert "25%" in shown.getvalue() and "750 of 3,000 jobs" in shown.getvalue()
+    assert "ETA" in shown.getvalue()
 
 
 def test_kth_sp2_is_scheduled_in_a_second() -> None:

@@ -61,7 +61,11 @@ impl JobLog {
 
     /// A log from columns: int64 and float64 arrays, lists of texts.
     #[staticmethod]
-    #[pyo3(signature = (given, epoch=None, machine_nodes=None, machine_processors=None, header=Vec::new()))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what a log says of itself, by name in Python"
+    )]
+    #[pyo3(signature = (given, epoch=None, machine_nodes=None, machine_processors=None, header=Vec::new(), unit="nodes", unit_because=String::new(), processors_per_node=None))]
     fn from_columns(
         py: Python<'_>,
         given: &Bound<'_, PyDict>,
@@ -69,7 +73,12 @@ impl JobLog {
         machine_nodes: Option<u32>,
         machine_processors: Option<u32>,
         header: Vec<(String, String)>,
+        unit: &str,
+        unit_because: String,
+        processors_per_node: Option<u32>,
     ) -> PyResult<Self> {
+        let unit = batch::Unit::named(unit)
+            .ok_or_else(|| PyValueError::new_err(format!("unit: {unit}")))?;
         let mut taken = batch::LogColumns::default();
         for (name, values) in given {
             let name: String = name.extract()?;
@@ -90,6 +99,9 @@ impl JobLog {
             log.machine_nodes = machine_nodes;
             log.machine_processors = machine_processors;
             log.header = header;
+            log.unit = unit;
+            log.unit_because = unit_because;
+            log.processors_per_node = processors_per_node.filter(|&count| count > 0);
             Ok(log)
         })?;
         Ok(Self {

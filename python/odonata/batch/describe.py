@@ -16,11 +16,17 @@ def describe_log(log: JobLog) -> dict[str, Any]:
     """What a log holds: machine, time span, sizes, run times, waits, users, ends."""
     table, meta = log.jobs, log.meta
     submit, run, nodes = (numbers(table, name) for name in ("submit_s", "run_s", "nodes"))
+    unit, machine = meta["unit"], meta["machine_nodes"]
+    sizes = nodes
+    if unit == "processors":
+        asked, had = numbers(table, "requested_processors"), numbers(table, "processors")
+        each = meta["processors_per_node"] or 1
+        sizes = np.where(asked > 0, asked, np.where(had > 0, had, nodes * each))
+        machine = meta["machine_processors"] or (machine * each if machine else None)
     span_s = int(submit[-1] - submit[0]) if len(submit) else 0
-    machine = meta["machine_nodes"]
     start = numbers(table, "start_s")
     columns = {
-        "nodes": nodes,
+        unit: sizes,
         "run time": run,
         "requested": _known(numbers(table, "requested_s")),
         "wait": (start - submit)[start >= 0],
@@ -29,11 +35,14 @@ def describe_log(log: JobLog) -> dict[str, Any]:
     return {
         "report": log.report,
         "jobs": len(log),
-        "machine_nodes": machine,
+        "machine_nodes": meta["machine_nodes"],
+        "machine": log.machine,
+        "unit": unit,
+        "unit_because": meta["unit_because"],
         "span_s": span_s,
         "submitted": _submitted(submit, meta["epoch"], span_s),
-        "node_seconds": float((nodes * run.astype(float)).sum()),
-        "offered_load": _load(nodes, run, machine, span_s),
+        f"{unit[:-1]}_seconds": float((sizes * run.astype(float)).sum()),
+        "offered_load": _load(sizes, run, machine, span_s),
         "figures": {name: _figures(values) for name, values in columns.items() if len(values)},
         "users": int(table["user"].combine_chunks().dictionary.__len__()),
         "statuses": {
@@ -58,10 +67,10 @@ def _figures(values: Any) -> dict[str, float]:
     }
 
 
-def _load(nodes: Any, run: Any, machine: int | None, span_s: int) -> str | None:
+def _load(sizes: Any, run: Any, machine: int | None, span_s: int) -> str | None:
     if not machine or not span_s:
         return None
-    share = float((nodes * run.astype(float)).sum()) / (machine * span_s)
+    share = float((sizes * run.astype(float)).sum()) / (machine * span_s)
     return f"{share:.1%} of the machine over that time"
 
 

@@ -67,7 +67,7 @@ class JobLog:
         return len(self._handle)
 
     def __repr__(self) -> str:
-        machine = f", {self.machine_nodes:,} nodes" if self.machine_nodes else ""
+        machine = f", {self.machine}" if self.machine else ""
         return f"<JobLog of {len(self):,} jobs{machine}>"
 
     @property
@@ -77,7 +77,11 @@ class JobLog:
 
     @property
     def meta(self) -> dict[str, Any]:
-        """What the log says of itself, such as ``epoch``, ``machine_nodes``, ``header``."""
+        """What the log says of itself.
+
+        ``epoch``, ``machine_nodes``, ``machine_processors``, ``unit`` (what it counts sizes in),
+        ``unit_because``, ``processors_per_node``, ``header``.
+        """
         return dict(self._handle.meta())
 
     @property
@@ -85,6 +89,25 @@ class JobLog:
         """Nodes of the machine, where the log says so."""
         nodes: int | None = self.meta["machine_nodes"]
         return nodes
+
+    @property
+    def unit(self) -> str:
+        """What the log counts sizes in: ``nodes`` or ``processors``."""
+        return str(self.meta["unit"])
+
+    @property
+    def machine(self) -> str | None:
+        """The machine in words, such as ``128 nodes of 8 processors``; ``None`` if unknown."""
+        meta = self.meta
+        nodes, processors = meta["machine_nodes"], meta["machine_processors"]
+        if meta["unit"] == "nodes":
+            return f"{nodes:,} nodes" if nodes else None
+        each = meta["processors_per_node"]
+        if nodes and each:
+            return f"{nodes:,} nodes of {each:,} processors"
+        if nodes and processors:
+            return f"{processors:,} processors in {nodes:,} nodes"
+        return f"{processors:,} processors" if processors else None
 
     @property
     def jobs(self) -> pa.Table:
@@ -109,7 +132,9 @@ class JobLog:
             table = table.to_arrow()
         if not isinstance(table, pa.Table):
             table = pa.Table.from_pandas(table, preserve_index=False)
-        meta = {"machine_nodes": machine_nodes} if machine_nodes else {}
+        meta: dict[str, Any] = {"unit_because": "as its column is called"}
+        if machine_nodes:
+            meta["machine_nodes"] = machine_nodes
         return cls(_from_arrow(table, meta))
 
     def scaled(
@@ -148,6 +173,9 @@ class JobLog:
             first: So many jobs at most.
             from_s: Submitted at this time of the log or later.
             until_s: Submitted before this time of the log.
+
+        Raises:
+            JobLogError: If no job is left.
         """
         table = self.jobs
         if from_s is not None:
@@ -156,6 +184,8 @@ class JobLog:
             table = table.filter(pc.less(table["submit_s"], until_s))
         if first is not None:
             table = table.slice(0, first)
+        if not table.num_rows:
+            raise JobLogError(f"no job is left of the log's {len(self):,}: none is in that part")
         part = JobLog(_from_arrow(table, self.meta))
         part.report = self.report
         return part
@@ -203,6 +233,7 @@ def read_job_log(
     *,
     format: str | None = None,
     strict: bool = False,
+    unit: str | None = None,
     processors_per_node: int | None = None,
     machine_nodes: int | None = None,
     columns: Sequence[str] | None = None,
@@ -212,23 +243,27 @@ def read_job_log(
 
     Args:
         path: A file in the Standard Workload Format, a dump of ``sacct --parsable2``, a table
-            with a line of names, results of CQSim, or a Parquet file of :meth:`JobLog.save`.
+            with a line of names, results of CQSim, or a Parquet file of :meth:`JobLog.save`;
+            all but the last may be compressed (gzip, xz, zstd).
         format: ``swf``, ``sacct``, ``table``, ``cqsim`` or ``parquet``; found out by default.
         strict: End at the first fault instead of counting it.
+        unit: What sizes count, ``nodes`` or ``processors``; found out by default.
         processors_per_node: For logs that count processors; by default as the header says.
         machine_nodes: Nodes of the machine; by default as the header says.
         columns: Names of the columns of a ``sacct`` dump without header.
         separator: What stands between its columns.
 
     Raises:
-        JobLogError: If it is no job log; if ``strict``, also for its first fault.
+        JobLogError: If it is no job log, or no job is left of it; if ``strict``, also for its
+            first fault.
     """
     path = Path(path)
     if format == "parquet" or (format is None and _is_parquet(path)):
-        return _read_parquet(path, machine_nodes)
+        return _read_parquet(path, machine_nodes, unit, processors_per_node)
     spec = {
         "format": format,
         "strict": strict,
+        "unit": unit,
         "processors_per_node": processors_per_node,
         "machine_nodes": machine_nodes,
         "columns": None if columns is None else list(columns),
@@ -278,7 +313,9 @@ def _is_parquet(path: Path) -> bool:
         return False
 
 
-def _read_parquet(path: Path, machine_nodes: int | None) -> JobLog:
+def _read_parquet(
+    path: Path, machine_nodes: int | None, unit: str | None, processors_per_node: int | None
+) -> JobLog:
     try:
         table = pq.read_table(path, partitioning=None)
     except (OSError, pa.ArrowException) as error:
@@ -290,6 +327,13 @@ def _read_parquet(path: Path, machine_nodes: int | None) -> JobLog:
     meta = json.loads((table.schema.metadata or {}).get(_METADATA, b"{}"))
     if machine_nodes is not None:
         meta["machine_nodes"] = machine_nodes
+        meta["machine_processors"] = None
+    if unit is not None:
+        meta |= {"unit": unit, "unit_because": "as it was asked for"}
+    if processors_per_node is not None:
+        meta["processors_per_node"] = processors_per_node
+    if not table.num_rows:
+        raise JobLogError(f"{path}: has no jobs")
     try:
         log = JobLog(_from_arrow(table, meta))
     except JobLogError as error:
@@ -363,4 +407,7 @@ def _from_arrow(table: pa.Table, meta: Mapping[str, Any]) -> _engine.JobLog:
         meta.get("machine_nodes"),
         meta.get("machine_processors"),
         header,
+        meta.get("unit", "nodes"),
+        meta.get("unit_because", "as its column is called"),
+        meta.get("processors_per_node"),
     )

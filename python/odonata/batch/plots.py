@@ -108,7 +108,7 @@ def draw_gantt(figure: Figure, schedule: Schedule, from_s: int | None, until_s: 
     """
     table = schedule.jobs
     start, end = numbers(table, "start_s"), numbers(table, "end_s")
-    nodes, submit = numbers(table, "nodes"), numbers(table, "submit_s")
+    nodes, submit = numbers(table, schedule.unit), numbers(table, "submit_s")
     ran = (start >= 0) & (end > start)
     if not ran.any():
         say_empty(figure, "Schedule", "No job ran.")
@@ -139,7 +139,7 @@ def draw_gantt(figure: Figure, schedule: Schedule, from_s: int | None, until_s: 
     axes.grid(False)
     axes.set_title(f"Schedule {schedule.name}: {len(shown):,} of {int(ran.sum()):,} jobs")
     axes.set_xlabel(f"{unit} since the first submission")
-    axes.set_ylabel("nodes" if machine == schedule.machine_nodes else "processors")
+    axes.set_ylabel(schedule.unit)
 
 
 def _gantt_window(
@@ -149,7 +149,7 @@ def _gantt_window(
     low, high = int(start.min()), int(end.max())
     if len(start) <= GANTT_JOBS:
         return low, high
-    waiting = numbers(schedule.occupancy, "waiting_nodes")
+    waiting = numbers(schedule.occupancy, f"waiting_{schedule.unit}")
     peak = int(numbers(schedule.occupancy, "time_s")[int(np.argmax(waiting))])
     ordered = np.sort(start)
     middle = int(np.searchsorted(ordered, peak))
@@ -206,8 +206,8 @@ def draw_utilisation(figure: Figure, schedules: Sequence[Schedule]) -> None:
     last = max(int(one.summary["last_end_s"]) for one in schedules)
     length, unit = _time_unit(max(last - origin, 1))
     for index, one in enumerate(schedules):
-        for axes, column in ((upper, "busy_nodes"), (lower, "waiting_nodes")):
-            values = numbers(one.occupancy, column)
+        for axes, column in ((upper, "busy"), (lower, "waiting")):
+            values = numbers(one.occupancy, f"{column}_{one.unit}")
             times = numbers(one.occupancy, "time_s")
             if not len(values):
                 continue
@@ -230,7 +230,7 @@ def draw_utilisation(figure: Figure, schedules: Sequence[Schedule]) -> None:
     upper.axhline(machine, color=MUTED, linewidth=0.8, linestyle=(0, (4, 2)))
     upper.set_ylim(0, machine * 1.12)
     upper.set_title("Machine and queue over time")
-    what = "nodes" if machine == schedules[0].machine_nodes else "processors"
+    what = schedules[0].unit
     upper.set_ylabel(f"{what} in use")
     lower.set_ylabel(f"{what} waited for")
     lower.set_ylim(bottom=0)
@@ -248,12 +248,16 @@ def draw_waits(figure: Figure, schedules: Sequence[Schedule]) -> None:
     left, right = figure.subplots(1, 2)
     _draw_distribution(left, schedules)
     classes = sorted(
-        {(c["nodes_from"], c["nodes_to"]) for one in schedules for c in one.summary["classes"]}
+        {
+            (c[f"{one.unit}_from"], c[f"{one.unit}_to"])
+            for one in schedules
+            for c in one.summary["classes"]
+        }
     )
     width = 0.8 / len(schedules)
     for index, one in enumerate(schedules):
         means = {
-            (c["nodes_from"], c["nodes_to"]): c["wait_s"]["mean"] / 3600
+            (c[f"{one.unit}_from"], c[f"{one.unit}_to"]): c["wait_s"]["mean"] / 3600
             for c in one.summary["classes"]
         }
         at = np.arange(len(classes)) + (index - (len(schedules) - 1) / 2) * width
@@ -263,7 +267,7 @@ def draw_waits(figure: Figure, schedules: Sequence[Schedule]) -> None:
     right.set_xticks(range(len(classes)), names, rotation=45, ha="right", fontsize=7.5)
     right.grid(axis="x", visible=False)
     right.set_title("Mean wait by size")
-    right.set_xlabel("nodes")
+    right.set_xlabel(schedules[0].unit)
     right.set_ylabel("hours")
     if len(schedules) > 1:
         left.legend(loc="lower right")

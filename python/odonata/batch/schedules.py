@@ -42,6 +42,8 @@ class Schedule:
     Attributes:
         name: What it is called in comparisons, such as ``easy``.
         machine_nodes: Nodes of the machine.
+        unit: What is counted, in tables and figures: ``nodes``, or ``processors`` where jobs share
+            nodes.
         options: How it was made, in the engine's form.
         jobs: One row per job of the log (``docs/scheduling.md`` describes the columns).
         occupancy: Nodes in use and jobs waiting, a row per interval.
@@ -63,6 +65,7 @@ class Schedule:
             }
         )
         self.summary: dict[str, Any] = raw["meta"]["summary"]
+        self.unit: str = self.summary["unit"]
         self.cost: dict[str, Any] = raw["meta"].get("cost", {})
 
     def __repr__(self) -> str:
@@ -90,6 +93,7 @@ def schedule(
     eligible: bool = False,
     cut_larger: bool = False,
     share_processors: int | None = None,
+    whole_nodes: bool = False,
     grap_groups: int | None = None,
     grap_modes: Sequence[Mix | str] | None = None,
     mode_seed: int = 1,
@@ -118,7 +122,9 @@ def schedule(
         per_event: It works after every single event, also within a second.
         eligible: Jobs come when they become eligible, where the log knows that.
         cut_larger: Jobs larger than the machine are cut down to it, not refused.
-        share_processors: Jobs share nodes of so many processors.
+        share_processors: Jobs share nodes of so many processors; by default those of a log that
+            counts processors do, unless `whole_nodes`.
+        whole_nodes: Sizes of a log that counts processors are rounded up to whole nodes.
         grap_groups: Place by GRAP (Feng et al. 2023) on so many groups of a reconfigurable
             dragonfly, as equal as possible; by default any free nodes will do.
         grap_modes: Modes of large jobs by size, drawn: mixes of ``minimal-balance``, ``adaptive``,
@@ -139,9 +145,10 @@ def schedule(
     """
     if not isinstance(log, JobLog):
         log = read_job_log(log)
-    machine_nodes = _nodes(log, nodes)
+    capacity = _capacity(log, nodes, share_processors, whole_nodes)
+    machine_nodes = capacity["nodes"]
     spec: dict[str, Any] = {
-        "nodes": machine_nodes,
+        **capacity,
         "policy": policy_for_engine(policy),
         "order": order_for_engine(order),
         "waiting_estimate": estimate_for_engine("estimates", estimates),
@@ -152,7 +159,6 @@ def schedule(
         "passes": passes_for_engine(every, per_event),
         "eligible": eligible,
         "cut_larger": cut_larger,
-        "share_processors": share_processors,
         "grap": None if grap_groups is None else {"groups": grap_groups},
         "modes": _modes(machine_nodes, grap_groups, grap_modes, mode_seed, network),
         "network": None if network is None else network.for_engine(),
@@ -201,16 +207,20 @@ def recorded_schedule(
     log: JobLog,
     *,
     nodes: int | None = None,
+    share_processors: int | None = None,
+    whole_nodes: bool = False,
     tau: str | int = "10 s",
     interval: str | int = "1 min",
 ) -> Schedule:
     """The schedule that a log recorded, with the same tables and figures as a simulated one.
 
+    What it counts, nodes or processors, is what :func:`schedule` counts with the same arguments.
+
     Raises:
         JobLogError: If the log records no starts.
     """
     spec: dict[str, Any] = {
-        "nodes": _nodes(log, nodes),
+        **_capacity(log, nodes, share_processors, whole_nodes),
         "policy": "fcfs",
         "order": {"kind": "fcfs"},
         "waiting_estimate": "requested",
@@ -219,7 +229,6 @@ def recorded_schedule(
         "passes": "instant",
         "eligible": False,
         "cut_larger": False,
-        "share_processors": None,
         "windows": [],
         "tau_s": seconds("tau", tau),
         "interval_s": seconds("interval", interval),
@@ -269,6 +278,7 @@ def save_schedules(
         content = {
             "version": _engine.VERSION,
             "machine_nodes": schedules[0].machine_nodes,
+            "unit": schedules[0].unit,
             "log": dict(source or {}),
             "schedules": {one.name: one.options for one in schedules},
         }
@@ -289,11 +299,41 @@ def _named(table: pa.Table, name: str, schedules: Sequence[Schedule]) -> pa.Tabl
     return table.add_column(0, "schedule", column)
 
 
-def _nodes(log: JobLog, nodes: int | None) -> int:
-    found = log.machine_nodes if nodes is None else nodes
+def _capacity(
+    log: JobLog, nodes: int | None, share: int | None, whole_nodes: bool
+) -> dict[str, Any]:
+    """What the machine has, and what is counted: nodes or processors."""
+    meta = log.meta
+    by_processors = meta["unit"] == "processors"
+    each, known = meta["processors_per_node"], meta["machine_nodes"]
+    if whole_nodes and share is not None:
+        raise JobLogError("whole_nodes: nodes that are shared are not whole; choose one")
+    found = known if nodes is None else nodes
+    processors = None
+    if by_processors and share is None and not whole_nodes:
+        same = nodes is None or nodes == known
+        processors = meta["machine_processors"] if same else None
+        if processors is None and each is None:
+            raise JobLogError(
+                "processors_per_node: the log counts processors and does not say how many the "
+                "machine has, nor a node; name them, or say that it counts nodes (unit)"
+            )
+        share = each or 1
+        # Nobody knows how many nodes they are in, which matters to whole nodes only.
+        found = processors if found is None else found
+    elif (
+        whole_nodes
+        and by_processors
+        and each is None
+        and None in (meta["machine_processors"], known)
+    ):
+        raise JobLogError(
+            "processors_per_node: the log counts processors and does not say how many a node "
+            "has; name them, or say that it counts nodes (unit)"
+        )
     if found is None:
         raise JobLogError("nodes: the log does not say how many nodes the machine has; name them")
-    return found
+    return {"nodes": found, "share_processors": share, "processors": processors}
 
 
 def _jobs(columns: Mapping[str, Any]) -> pa.Table:
@@ -307,7 +347,7 @@ def _jobs(columns: Mapping[str, Any]) -> pa.Table:
             arrays[name] = pa.array([text or None for text in values], pa.string())
         elif name == "communication_share":
             arrays[name] = pa.array(values, pa.float64())
-        elif name in ("nodes", "submit_s"):
+        elif name in ("nodes", "processors", "submit_s"):
             arrays[name] = pa.array(values, pa.int64())
         else:
             arrays[name] = pa.array(values, pa.int64(), mask=values < 0)

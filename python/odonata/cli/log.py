@@ -41,6 +41,11 @@ def log_options(command: Command) -> Command:
             help="End at the log's first fault, with its line, instead of counting it.",
         ),
         click.option(
+            "--unit",
+            type=click.Choice(["nodes", "processors"]),
+            help="What the sizes of LOG count.  [default: found out, and said]",
+        ),
+        click.option(
             "--processors-per-node",
             type=click.IntRange(min=1),
             metavar="N",
@@ -66,6 +71,7 @@ def read_log(
     log: Path,
     format_: str | None,
     strict: bool,
+    unit: str | None,
     processors_per_node: int | None,
     columns: str | None,
     separator: str | None,
@@ -82,6 +88,7 @@ def read_log(
         log,
         format=format_,
         strict=strict,
+        unit=unit,
         processors_per_node=processors_per_node,
         machine_nodes=machine_nodes,
         columns=None if columns is None else [name.strip() for name in columns.split(",")],
@@ -307,15 +314,16 @@ def print_report(console: Console, report: dict[str, Any], *, examples: bool = F
 def _print_described(console: Console, described: dict[str, Any]) -> None:
     from odonata.batch.describe import span
 
-    machine = described["machine_nodes"]
+    unit = described["unit"]
     rows = [
-        ("machine", f"{machine:,} nodes" if machine else "the log does not say"),
+        ("machine", described["machine"] or "the log does not say"),
+        ("sizes count", f"{unit} ({described['unit_because']})"),
         ("submitted", described["submitted"]),
         ("offered load", described["offered_load"] or "–"),
     ]
     for name, figures in described["figures"].items():
         shown = [
-            f"{which} {span(figures[which]) if name != 'nodes' else format(figures[which], ',.0f')}"
+            f"{which} {span(figures[which]) if name != unit else format(figures[which], ',.0f')}"
             for which in ("mean", "median", "p90", "max")
         ]
         rows.append((name, ", ".join(shown)))

@@ -96,7 +96,13 @@ _ORDERS = ("fcfs", "sjf", "ljf", "smallest", "largest", "wfp", "multifactor")
     "--share",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Jobs share nodes of N processors each.  [default: whole nodes]",
+    help="Jobs share nodes of N processors each.  [default: where LOG counts processors, as many "
+    "as it says]",
+)
+@click.option(
+    "--whole-nodes",
+    is_flag=True,
+    help="Round sizes of a LOG that counts processors up to whole nodes.",
 )
 @click.option(
     "--grap",
@@ -170,6 +176,7 @@ def schedule(
     eligible: bool,
     larger: str,
     share: int | None,
+    whole_nodes: bool,
     grap: int | None,
     grap_modes: tuple[str, ...],
     maintenance: tuple[str, ...],
@@ -202,8 +209,8 @@ def schedule(
 ) -> None:
     """Simulate when the jobs of a log start on a machine; leave tables and pictures.
 
-    LOG is what `odonata log describe` reads. The machine counts nodes: any free nodes will do
-    for a job.
+    LOG is what `odonata log describe` reads. The machine counts nodes, or processors where the
+    log does: any free ones will do for a job.
     """
     weights = {
         "age": weight_age,
@@ -216,9 +223,10 @@ def schedule(
     wanted = [f"{policy}/{order}", *(one for one in compare if one != "recorded")]
     if given and not any(one.endswith("/multifactor") for one in wanted):
         raise click.UsageError("weights and their times have a meaning with multifactor only")
-    from odonata.batch import save_schedules
+    from odonata.batch import recorded_schedule, save_schedules
     from odonata.batch import schedule as simulate
     from odonata.batch.options import Multifactor, window
+    from odonata.progress import JobsBar
     from odonata.results import check_output_directory, unused_directory
 
     chosen = NetworkOptions(
@@ -254,7 +262,7 @@ def schedule(
     def one(which: str) -> Schedule:
         name, _, its_order = which.partition("/")
         its_order = its_order or "fcfs"
-        with console.status(f"Scheduling {which}"):
+        with JobsBar(console, f"Scheduling {which}") as bar:
             return simulate(
                 read,
                 nodes=nodes,
@@ -268,6 +276,7 @@ def schedule(
                 eligible=eligible,
                 cut_larger=larger == "cut",
                 share_processors=share,
+                whole_nodes=whole_nodes,
                 grap_groups=grap,
                 grap_modes=grap_modes or None,
                 mode_seed=1 if network_seed is None else network_seed,
@@ -275,9 +284,21 @@ def schedule(
                 windows=windows,
                 tau=tau,
                 interval=interval,
+                progress=bar,
             )
 
-    schedules = [one(wanted[0]), *_compared(compare, read, nodes, one, tau, interval)]
+    def recorded() -> Schedule:
+        return recorded_schedule(
+            read,
+            nodes=nodes,
+            share_processors=share,
+            whole_nodes=whole_nodes,
+            tau=tau,
+            interval=interval,
+        )
+
+    schedules = [one(wanted[0])]
+    schedules += [recorded() if which == "recorded" else one(which) for which in compare]
     names = [each.name for each in schedules]
     for name in names:
         if names.count(name) > 1:
@@ -301,25 +322,24 @@ def schedule(
     elif not quiet:
         if read.report is not None:
             print_report(terminal(), read.report)
-        _print(terminal(), schedules, directory)
+        _print(terminal(), read, schedules, directory)
 
 
-def _compared(
-    compare: Sequence[str], log: JobLog, nodes: int | None, one: Any, tau: str, interval: str
-) -> list[Schedule]:
-    from odonata.batch import recorded_schedule
-
-    return [
-        recorded_schedule(log, nodes=nodes, tau=tau, interval=interval)
-        if which == "recorded"
-        else one(which)
-        for which in compare
-    ]
+def _counted(log: JobLog, schedule: Schedule) -> str:
+    """What the log counts, what the schedule does, and what rounding that took."""
+    said = f"The log counts {log.unit} ({log.meta['unit_because']})"
+    machine = f"{schedule.summary['machine']:,} {schedule.unit}"
+    if log.unit == schedule.unit:
+        return f"{said}; scheduled on {machine}."
+    if schedule.unit == "processors":
+        return f"{said}; scheduled on {machine}, shared."
+    return f"{said}; scheduled on {machine}, sizes rounded up to whole nodes."
 
 
-def _print(console: Console, schedules: Sequence[Schedule], directory: Path) -> None:
+def _print(console: Console, log: JobLog, schedules: Sequence[Schedule], directory: Path) -> None:
     from odonata.batch.describe import span
 
+    console.print(_counted(log, schedules[0]), soft_wrap=True, markup=False)
     table = new_table()
     table.add_column("")
     for each in schedules:
@@ -333,7 +353,7 @@ def _print(console: Console, schedules: Sequence[Schedule], directory: Path) -> 
         row("refused", lambda s: f"{s['refused']:,}")
     row("killed at their limit", lambda s: f"{s['killed']:,}")
     row("overtook others", lambda s: f"{s['backfilled']:,}" if s["backfilled"] else "–")
-    row("utilisation", lambda s: f"{s['utilisation']:.1%}")
+    row(f"utilisation, {schedules[0].unit}", lambda s: f"{s['utilisation']:.1%}")
     row("makespan", lambda s: span(s["makespan_s"]))
     for which in ("mean", "median", "p90", "max"):
         row(f"wait, {which}", lambda s, which=which: span(s["wait_s"][which]))

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{Fate, Occupancy, Schedule, Started};
-use odonata_scheduler::log::{Job, JobLog, Label, Status};
+use odonata_scheduler::log::{Job, JobLog, Label, Status, Unit};
 
 use super::modes::Mode;
 use super::network::Planned;
@@ -183,7 +183,8 @@ pub fn log_from_columns(columns: &LogColumns) -> Result<JobLog, Error> {
 }
 
 /// A schedule as a table, a row per job of its log.
-pub(super) fn schedule_table(log: &JobLog, schedule: &Schedule) -> Table {
+/// Sizes are in the column that `unit` names.
+pub(super) fn schedule_table(log: &JobLog, schedule: &Schedule, unit: Unit) -> Table {
     let mut table = Table::new("jobs");
     let rows = &schedule.rows;
     let job = |row: u32| &log.jobs[row as usize];
@@ -198,7 +199,7 @@ pub(super) fn schedule_table(log: &JobLog, schedule: &Schedule) -> Table {
         .map(|row| log.names.text(job(row.job).user).unwrap_or_default());
     add("user", Column::Text(users.map(str::to_owned).collect()));
     add(
-        "nodes",
+        unit.name(),
         i64s(&mut rows.iter().map(|row| i64::from(row.nodes))),
     );
     add("submit_s", i64s(&mut rows.iter().map(|row| row.arrival.0)));
@@ -294,23 +295,18 @@ pub(super) fn add_communication(table: &mut Table, planned: &Planned) {
 }
 
 /// Occupancy as a table, a row per interval.
-pub(super) fn occupancy_table(full: &Occupancy) -> Table {
+pub(super) fn occupancy_table(full: &Occupancy, unit: Unit) -> Table {
+    let of_unit = |what: &str| format!("{what}_{}", unit.name());
     let mut table = Table::new("occupancy");
     let starts = (0..full.busy_nodes.len() as i64).map(|i| full.first.0 + i * full.interval.0);
     table.columns = vec![
         ("time_s".to_owned(), Column::I64(starts.collect())),
-        (
-            "busy_nodes".to_owned(),
-            Column::F64(full.busy_nodes.clone()),
-        ),
+        (of_unit("busy"), Column::F64(full.busy_nodes.clone())),
         (
             "waiting_jobs".to_owned(),
             Column::F64(full.waiting_jobs.clone()),
         ),
-        (
-            "waiting_nodes".to_owned(),
-            Column::F64(full.waiting_nodes.clone()),
-        ),
+        (of_unit("waiting"), Column::F64(full.waiting_nodes.clone())),
     ];
     table
 }

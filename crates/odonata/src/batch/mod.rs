@@ -16,7 +16,7 @@ use odonata_scheduler::batch::{
     GrapMachine, Larger, Pool, Schedule, Share, SimulationError, occupancy, simulate_with,
     size_classes, summarise,
 };
-pub use odonata_scheduler::log::{JobLog, Report};
+pub use odonata_scheduler::log::{JobLog, Report, Unit};
 use odonata_scheduler::log::{Scaling, read_log, scale, write_swf};
 use serde_json::{Value, json};
 
@@ -96,15 +96,14 @@ pub fn schedule_jobs(
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Scheduled, Error> {
     let options = spec.options()?;
-    let capacity = match options.share {
-        Share::Nodes => spec.nodes,
-        Share::Processors(per_node) => spec.nodes.checked_mul(per_node).ok_or_else(|| {
-            refused(format!(
-                "{} nodes of {per_node} processors are too many",
-                spec.nodes
-            ))
-        })?,
-    };
+    let capacity = capacity(spec, options.share)?;
+    if spec.network.as_ref().is_some_and(NetworkSpec::shares_links) && options.share != Share::Nodes
+    {
+        return Err(refused(
+            "jobs that share nodes have no places in a network; schedule whole nodes \
+             (--whole-nodes), or without network, or with speed-ups from a table",
+        ));
+    }
     let modes = match &spec.modes {
         None => vec![],
         Some(modes) => modes::modes(log, modes)?,
@@ -159,6 +158,20 @@ pub fn schedule_jobs(
     Ok(reported)
 }
 
+/// What the machine of a schedule has: nodes, or processors where they are shared.
+fn capacity(spec: &ScheduleSpec, share: Share) -> Result<u32, Error> {
+    let Share::Processors(per_node) = share else {
+        return Ok(spec.nodes);
+    };
+    let counted = spec.processors.or_else(|| spec.nodes.checked_mul(per_node));
+    counted.ok_or_else(|| {
+        let nodes = spec.nodes;
+        refused(format!(
+            "{nodes} nodes of {per_node} processors are too many"
+        ))
+    })
+}
+
 /// Whether GRAP can place on so many groups.
 fn check_groups(spec: &ScheduleSpec, groups: u32) -> Result<(), Error> {
     if !(1..=spec.nodes).contains(&groups) {
@@ -171,7 +184,8 @@ fn check_groups(spec: &ScheduleSpec, groups: u32) -> Result<(), Error> {
     }
     if spec.share_processors.is_some() {
         return Err(refused(
-            "GRAP gives whole nodes to jobs; it cannot share them",
+            "GRAP gives whole nodes to jobs; it cannot share them. A log of processors is rounded \
+             up to nodes with --whole-nodes",
         ));
     }
     Ok(())
@@ -183,7 +197,8 @@ fn check_groups(spec: &ScheduleSpec, groups: u32) -> Result<(), Error> {
 /// # Errors
 /// If the log has no recorded starts.
 pub fn recorded_schedule(log: &JobLog, spec: &ScheduleSpec) -> Result<Scheduled, Error> {
-    let schedule = Schedule::recorded(log, spec.nodes);
+    let options = spec.options()?;
+    let schedule = Schedule::recorded(log, capacity(spec, options.share)?, options.share);
     if schedule.rows.iter().all(|row| row.start.is_none()) {
         return Err(refused(
             "the log records no starts or waits to compare with; compare with another policy",
@@ -196,11 +211,15 @@ fn report_schedule(log: &JobLog, schedule: &Schedule, spec: &ScheduleSpec) -> Sc
     let classes = size_classes(schedule.machine);
     let summary = summarise(schedule, Seconds(spec.tau_s), &classes);
     let full = occupancy(schedule, Seconds(spec.interval_s));
+    let unit = match spec.share_processors {
+        None => Unit::Nodes,
+        Some(_) => Unit::Processors,
+    };
     Scheduled {
         tables: vec![
-            columns::schedule_table(log, schedule),
-            columns::occupancy_table(&full),
+            columns::schedule_table(log, schedule, unit),
+            columns::occupancy_table(&full, unit),
         ],
-        meta: json!({"summary": report::summary_json(&summary, schedule)}),
+        meta: json!({"summary": report::summary_json(&summary, schedule, unit)}),
     }
 }

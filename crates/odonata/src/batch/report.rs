@@ -1,7 +1,7 @@
 //! Reports of readers and figures of schedules as JSON.
 
 use odonata_scheduler::batch::{Schedule, Spread, Summary};
-use odonata_scheduler::log::{JobLog, Report, Rule};
+use odonata_scheduler::log::{JobLog, Report, Rule, Unit};
 use serde_json::{Value, json};
 
 /// What a reader made of a file.
@@ -38,6 +38,9 @@ pub fn log_meta(log: &JobLog) -> Value {
         "epoch": log.epoch,
         "machine_nodes": log.machine_nodes,
         "machine_processors": log.machine_processors,
+        "unit": log.unit.name(),
+        "unit_because": log.unit_because,
+        "processors_per_node": log.processors_per_node,
         "header": log.header,
     })
 }
@@ -62,14 +65,18 @@ fn spread(spread: &Spread) -> Value {
 }
 
 /// The figures of a schedule.
-pub(super) fn summary_json(summary: &Summary, schedule: &Schedule) -> Value {
+pub(super) fn summary_json(summary: &Summary, schedule: &Schedule, unit: Unit) -> Value {
+    let (from, to, seconds) = match unit {
+        Unit::Nodes => ("nodes_from", "nodes_to", "node_seconds"),
+        Unit::Processors => ("processors_from", "processors_to", "processor_seconds"),
+    };
     let classes = summary.classes.iter().filter(|class| class.jobs > 0);
     let classes = classes.map(|class| {
         json!({
-            "nodes_from": class.from,
-            "nodes_to": class.to,
+            (from): class.from,
+            (to): class.to,
             "jobs": class.jobs,
-            "node_seconds": class.node_seconds,
+            (seconds): class.node_seconds,
             "wait_s": spread(&class.wait_s),
             "bounded_slowdown": spread(&class.bounded_slowdown),
             "fragmentation": finite(class.fragmentation),
@@ -77,6 +84,7 @@ pub(super) fn summary_json(summary: &Summary, schedule: &Schedule) -> Value {
     });
     json!({
         "machine": schedule.machine,
+        "unit": unit.name(),
         "jobs": summary.jobs,
         "refused": summary.refused,
         "killed": summary.killed,

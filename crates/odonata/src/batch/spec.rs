@@ -4,7 +4,7 @@ use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{
     Arrival, Estimate, Larger, Multifactor, Options, Order, Passes, Policy, Share, Window, Withheld,
 };
-use odonata_scheduler::log::{Format, Kind, LublinFeitelson, ReadOptions};
+use odonata_scheduler::log::{Format, Kind, LublinFeitelson, ReadOptions, Unit};
 use serde::Deserialize;
 
 use super::modes::ModesSpec;
@@ -42,6 +42,8 @@ pub struct ReadSpec {
     pub format: Option<String>,
     /// End at the first fault.
     pub strict: bool,
+    /// What sizes count: `nodes` or `processors`; found out if absent.
+    pub unit: Option<String>,
     /// Processors of a node.
     pub processors_per_node: Option<u32>,
     /// Nodes of the machine.
@@ -65,8 +67,16 @@ impl ReadSpec {
                 ))
             })?),
         };
+        let unit = match self.unit.as_deref() {
+            None => None,
+            Some(name) => Some(Unit::named(name).ok_or_else(|| {
+                let allowed = Unit::ALL.map(Unit::name).join(", ");
+                Error::Spec(SpecError::value("unit", name, allowed))
+            })?),
+        };
         Ok(ReadOptions {
             format,
+            unit,
             strict: self.strict,
             processors_per_node: self.processors_per_node,
             machine_nodes: self.machine_nodes,
@@ -262,6 +272,10 @@ pub struct ScheduleSpec {
     pub cut_larger: bool,
     /// Processors of a node, if jobs share nodes.
     pub share_processors: Option<u32>,
+    /// Processors of the machine, if they are shared and not `share_processors` times the
+    /// nodes.
+    #[serde(default)]
+    pub processors: Option<u32>,
     /// Placement by GRAP; by default any free nodes will do.
     #[serde(default)]
     pub grap: Option<GrapSpec>,
@@ -290,7 +304,10 @@ impl ScheduleSpec {
             name: window.name.clone(),
             start: Seconds(window.start_s),
             end: Seconds(window.end_s),
-            nodes: window.nodes.map_or(Withheld::All, Withheld::Count),
+            nodes: window.nodes.map_or(Withheld::All, |nodes| {
+                // Windows withhold nodes, whatever jobs count.
+                Withheld::Count(nodes.saturating_mul(self.share_processors.unwrap_or(1)))
+            }),
             users: window.users.clone(),
         };
         Ok(Options {

@@ -5,6 +5,7 @@ use thiserror::Error;
 use super::machine::Withheld;
 use super::order::Order;
 use crate::Seconds;
+use crate::log::Job;
 
 /// Which jobs may overtake others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +97,20 @@ pub enum Share {
     /// Processors: jobs share nodes as long as there are processors; which node
     /// they sit on is not looked at. A node has so many of them.
     Processors(u32),
+}
+
+impl Share {
+    /// What a job of a log asks for.
+    pub fn asked(self, job: &Job) -> u32 {
+        match self {
+            Self::Nodes => job.nodes,
+            Self::Processors(per_node) => job
+                .requested_processors
+                .or(job.processors)
+                .filter(|&count| count > 0)
+                .unwrap_or_else(|| job.nodes.saturating_mul(per_node)),
+        }
+    }
 }
 
 /// How to simulate.

@@ -2,6 +2,7 @@
 
 use odonata_units::NodeId;
 
+use super::options::Share;
 use crate::Seconds;
 use crate::log::{JobLog, Status};
 
@@ -124,15 +125,15 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The schedule that a log recorded on a machine of `machine` nodes: what jobs
-    /// really did, to be compared with a simulated one.
-    pub fn recorded(log: &JobLog, machine: u32) -> Self {
+    /// The schedule that a log recorded on a machine of `machine` nodes, or processors
+    /// where they are shared: what jobs really did, to be compared with a simulated one.
+    pub fn recorded(log: &JobLog, machine: u32, share: Share) -> Self {
         let row = |(index, job): (usize, &crate::log::Job)| {
             let unknown = || Fate::Refused("the log does not say when it started".to_owned());
             Row {
                 job: index as u32,
                 arrival: job.submit,
-                nodes: job.nodes,
+                nodes: share.asked(job),
                 start: job.start,
                 end: job.start.map(|start| start + job.run),
                 fate: job.start.map_or_else(unknown, |_| match job.status {

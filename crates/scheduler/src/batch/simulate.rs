@@ -2,15 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
 use super::counted::Counted;
 use super::machine::{Ask, Machine};
 use super::network::{AsLogged, Network, Seat};
-use super::options::{
-    Arrival, Estimate, Larger, OptionError, Options, Passes, Policy, Share, Window,
-};
+use super::options::{Arrival, Estimate, Larger, OptionError, Options, Passes, Policy, Window};
 use super::order::{Candidate, Multifactor, Order, Usage, priority};
 use super::queue::Queue;
 use super::schedule::{Fate, Groups, Row, Schedule, Started};
@@ -51,6 +50,9 @@ pub(super) struct Task {
     pub(super) nodes: u32,
     pub(super) user: Label,
 }
+
+/// Progress is told at least this often, as far as passes are short.
+const SILENCE: Duration = Duration::from_millis(200);
 
 /// The end of a job before it is known.
 const NO_END: Seconds = Seconds(i64::MIN);
@@ -168,14 +170,7 @@ impl<'a, M: Machine> Simulation<'a, M> {
         let mut tasks = Vec::with_capacity(log.jobs.len());
         let mut rows = Vec::with_capacity(log.jobs.len());
         for (index, job) in log.jobs.iter().enumerate() {
-            let asked = match options.share {
-                Share::Nodes => job.nodes,
-                Share::Processors(per_node) => job
-                    .requested_processors
-                    .or(job.processors)
-                    .filter(|&count| count > 0)
-                    .unwrap_or_else(|| job.nodes.saturating_mul(per_node)),
-            };
+            let asked = options.share.asked(job);
             let nodes = match options.larger {
                 Larger::Cut => asked.min(size),
                 Larger::Refuse => asked,
@@ -290,6 +285,7 @@ impl<'a, M: Machine> Simulation<'a, M> {
         let mut due: Option<Seconds> = None;
         let mut told = 0;
         let mut ended = 0u64;
+        let mut reported = Instant::now();
         loop {
             let next_end = self.ends.first_key_value().map(|(key, _)| key.0);
             let next_arrival = self.arrivals.get(self.arrived);
@@ -354,8 +350,11 @@ impl<'a, M: Machine> Simulation<'a, M> {
             }
             self.pass(now);
             self.adapt(now)?;
-            if self.passes.is_multiple_of(256) && ended >= told {
+            // Passes may take long where a network is asked how fast jobs run.
+            let due = self.passes.is_multiple_of(256) && ended >= told;
+            if due || (self.passes.is_multiple_of(8) && reported.elapsed() > SILENCE) {
                 told = ended + of / 500;
+                reported = Instant::now();
                 if progress(ended, of).is_break() {
                     return Err(SimulationError::Interrupted { done: ended, of });
                 }

@@ -570,3 +570,23 @@ fn a_job_that_is_due_now_is_over_within_the_second() {
         assert_eq!(schedule.rows[2].promised, Some(Seconds(10)), "{policy:?}");
     }
 }
+
+/// What was recorded counts what is simulated, so that their utilisations compare.
+#[test]
+fn recorded_schedules_count_what_simulated_ones_do() {
+    let mut log = log_of(&[(0, 1, 10, 10), (0, 1, 10, 10)]);
+    for (job, processors) in log.jobs.iter_mut().zip([3, 5]) {
+        job.requested_processors = Some(processors);
+        job.start = Some(Seconds(0));
+    }
+    let used = |schedule: &Schedule| summarise(schedule, Seconds(10), &[]).utilisation;
+    let shared = Options {
+        share: Share::Processors(4),
+        ..Options::default()
+    };
+    let simulated = run_on(&log, &Pool::new(16), &shared);
+    let recorded = Schedule::recorded(&log, 16, shared.share);
+    assert_eq!((used(&simulated), used(&recorded)), (0.5, 0.5));
+    let recorded = Schedule::recorded(&log, 4, Share::Nodes);
+    assert_eq!(used(&recorded), 0.5);
+}

@@ -167,6 +167,7 @@ impl LublinFeitelson {
         let mut log = JobLog {
             machine_nodes: Some(self.nodes),
             machine_processors: Some(self.nodes),
+            unit_because: "as it was drawn".to_owned(),
             ..JobLog::default()
         };
         let mut report = Report {

@@ -195,6 +195,34 @@ impl Job {
     }
 }
 
+/// What a log counts the sizes of jobs in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// Whole nodes.
+    #[default]
+    Nodes,
+    /// Processors (cores).
+    Processors,
+}
+
+impl Unit {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Nodes, Self::Processors];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nodes => "nodes",
+            Self::Processors => "processors",
+        }
+    }
+
+    /// The unit of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|unit| unit.name() == name)
+    }
+}
+
 /// A job log: jobs in order of submission, and what the log says of itself.
 #[derive(Clone, Debug, Default)]
 pub struct JobLog {
@@ -208,11 +236,27 @@ pub struct JobLog {
     pub machine_nodes: Option<u32>,
     /// Processors of the machine, where the log says so.
     pub machine_processors: Option<u32>,
+    /// What it counts sizes in.
+    pub unit: Unit,
+    /// How that is known, in words.
+    pub unit_because: String,
+    /// Processors of a node, where it counts processors and that is known.
+    pub processors_per_node: Option<u32>,
     /// What the log's header says, in its order.
     pub header: Vec<(String, String)>,
 }
 
 impl JobLog {
+    /// Processors that a job asked for, or where that is unknown had, or those of its nodes.
+    pub fn processors_of(&self, job: &Job) -> u32 {
+        let counted = job
+            .requested_processors
+            .or(job.processors)
+            .filter(|&count| count > 0);
+        let per_node = self.processors_per_node.unwrap_or(1);
+        counted.unwrap_or_else(|| job.nodes.saturating_mul(per_node))
+    }
+
     /// Time between the first submission and the last.
     pub fn span(&self) -> Seconds {
         match (self.jobs.first(), self.jobs.last()) {

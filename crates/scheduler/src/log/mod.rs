@@ -17,13 +17,14 @@ mod scale;
 mod slurm_time;
 mod swf;
 mod table;
+mod unit;
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 pub use error::LogError;
 pub use generate::{Kind, LublinFeitelson, ModelError};
-pub use job::{Job, JobLog, Label, Names, Status};
+pub use job::{Job, JobLog, Label, Names, Status, Unit};
 use lines::Lines;
 pub use lines::MAX_LINE_BYTES;
 use rules::Sink;
@@ -71,6 +72,8 @@ pub struct ReadOptions {
     pub format: Option<Format>,
     /// End at the first fault instead of counting it.
     pub strict: bool,
+    /// What the log counts sizes in, if it is not to be found out.
+    pub unit: Option<Unit>,
     /// Processors of a node, for logs that count processors; by default what the
     /// header says, or 1.
     pub processors_per_node: Option<u32>,
@@ -90,12 +93,40 @@ const PEEKED_BYTES: usize = 64 * 1024;
 ///
 /// # Errors
 /// If the file cannot be read, is of no known format or lacks a column that is
-/// needed; with [`ReadOptions::strict`] also at the first fault.
+/// needed, or no job is left; with [`ReadOptions::strict`] also at the first fault.
 pub fn read_log(path: &Path, options: &ReadOptions) -> Result<(JobLog, Report), LogError> {
     let name = path.display().to_string();
     let file = odonata_files::open(path)
         .map_err(|error| LogError::new(&name, None, format!("cannot be opened: {error}")))?;
-    read_log_from(BufReader::with_capacity(PEEKED_BYTES, file), &name, options)
+    let source = BufReader::with_capacity(PEEKED_BYTES, file);
+    let (log, report) = read_log_from(source, &name, options)?;
+    if log.jobs.is_empty() {
+        return Err(LogError::new(&name, None, nothing_left(&report)));
+    }
+    Ok((log, report))
+}
+
+/// Why a log has no jobs.
+fn nothing_left(report: &Report) -> String {
+    let dropped = (report.cases.iter()).filter(|(rule, _)| rule.action() == Action::Dropped);
+    let reasons: Vec<String> = dropped
+        .map(|(rule, cases)| {
+            let example = cases.examples.first();
+            let first = example.map_or(String::new(), |example| {
+                format!(", first in line {}: {}", example.line, example.found)
+            });
+            let (count, name, what) = (cases.count, rule.name(), rule.explanation());
+            format!("{count} as {name} ({what}{first})")
+        })
+        .collect();
+    match report.records {
+        0 => format!("has no jobs, only {} lines of comments", report.comments),
+        records => format!(
+            "no job is left of {records} records of the format {}: dropped {}",
+            report.format,
+            reasons.join("; ")
+        ),
+    }
 }
 
 /// Reads a job log from anywhere; `name` stands for the file in messages.
@@ -137,6 +168,14 @@ pub fn read_log_from(
     }
     if options.machine_nodes.is_some() {
         log.machine_nodes = options.machine_nodes;
+    }
+    if format != Format::Swf {
+        log.unit = options.unit.unwrap_or(Unit::Nodes);
+        log.processors_per_node = options.processors_per_node;
+        log.unit_because = match options.unit {
+            Some(_) => "as it was asked for".to_owned(),
+            None => format!("as logs of the format {} do", format.name()),
+        };
     }
     Ok((log, report))
 }

@@ -54,6 +54,8 @@ pub enum Rule {
     Requeued,
     /// A part of a job that has a record of its own.
     JobStep,
+    /// Columns beyond those of the format, of which nothing is read.
+    ExtraColumns,
 }
 
 /// What is done with a record under a rule.
@@ -80,7 +82,7 @@ impl Action {
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::InvalidUtf8,
         Self::OverlongLine,
         Self::ColumnCount,
@@ -103,6 +105,7 @@ impl Rule {
         Self::Unfinished,
         Self::Requeued,
         Self::JobStep,
+        Self::ExtraColumns,
     ];
 
     /// Its name in reports.
@@ -130,6 +133,7 @@ impl Rule {
             Self::Unfinished => "unfinished",
             Self::Requeued => "requeued",
             Self::JobStep => "job-step",
+            Self::ExtraColumns => "extra-columns",
         }
     }
 
@@ -157,7 +161,8 @@ impl Rule {
             | Self::NodeListMismatch
             | Self::OverRequest
             | Self::ZeroRunTime
-            | Self::NoRequest => Action::Kept,
+            | Self::NoRequest
+            | Self::ExtraColumns => Action::Kept,
         }
     }
 
@@ -174,6 +179,7 @@ impl Rule {
                 | Self::Unfinished
                 | Self::Requeued
                 | Self::JobStep
+                | Self::ExtraColumns
         )
     }
 
@@ -189,7 +195,7 @@ impl Rule {
             Self::NoSubmit => "no time of submission",
             Self::NoRunTime => "no run time",
             Self::ZeroNodes => "no nodes",
-            Self::LargerThanMachine => "more nodes than the machine; a schedule refuses it",
+            Self::LargerThanMachine => "larger than the machine; a schedule refuses it",
             Self::Unsorted => "submitted before the record above; sorted",
             Self::DuplicateId => "a job that is already there; the first record counts",
             Self::StartBeforeSubmit => "started before it was submitted; the start is ignored",
@@ -202,6 +208,7 @@ impl Rule {
             Self::Unfinished => "waiting or running when the log was taken",
             Self::Requeued => "a run that was broken off and requeued; a job of its own",
             Self::JobStep => "step or part of a job",
+            Self::ExtraColumns => "columns beyond those of the format; not read",
         }
     }
 }
@@ -292,6 +299,8 @@ pub(super) struct Sink {
     strict: bool,
     machine_nodes: Option<u32>,
     jobs: Vec<Job>,
+    /// Line of each of them.
+    lines: Vec<u64>,
     /// By id: start of each run, and how many runs the id has.
     known: HashMap<Box<str>, Vec<(Seconds, Option<Seconds>)>>,
 }
@@ -307,13 +316,39 @@ impl Sink {
             strict,
             machine_nodes,
             jobs: Vec::new(),
+            lines: Vec::new(),
             known: HashMap::new(),
         }
     }
 
-    /// The number of nodes that a header gave.
-    pub fn set_machine_nodes(&mut self, nodes: u32) {
-        self.machine_nodes.get_or_insert(nodes);
+    /// Leaves it to [`Self::settle_sizes`] to say which jobs are larger than the machine.
+    pub fn sizes_unknown(&mut self) {
+        self.machine_nodes = None;
+    }
+
+    /// The jobs so far.
+    pub fn jobs(&self) -> &[Job] {
+        &self.jobs
+    }
+
+    /// Gives every job its nodes, and notes those of which `larger` says by how much
+    /// they exceed the machine.
+    pub fn settle_sizes(
+        &mut self,
+        nodes: impl Fn(&Job) -> u32,
+        larger: impl Fn(&Job) -> Option<String>,
+    ) -> Result<(), LogError> {
+        for index in 0..self.jobs.len() {
+            let job = &mut self.jobs[index];
+            job.nodes = nodes(job);
+            if let Some(found) = larger(&self.jobs[index]) {
+                let (id, line) = (self.jobs[index].id.clone(), self.lines[index]);
+                self.note(Rule::LargerThanMachine, line, || {
+                    format!("job {id}: {found}")
+                })?;
+            }
+        }
+        Ok(())
     }
 
     /// Counts a case of `rule`. An error if the reader is strict and it is a fault.
@@ -422,6 +457,7 @@ impl Sink {
             })?;
         }
         self.jobs.push(job);
+        self.lines.push(line);
         self.report.jobs += 1;
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::job::JobLog;
+use super::job::{JobLog, Unit};
 use crate::Seconds;
 
 /// How to change a log. The defaults change nothing.
@@ -64,6 +64,12 @@ pub fn scale(log: &mut JobLog, scaling: &Scaling) -> Result<(), ScalingError> {
     let most = scaling.machine_nodes.unwrap_or(u32::MAX).max(1);
     let first = log.jobs.first().map_or(Seconds::ZERO, |job| job.submit);
     let nodes = |count: u32| ((f64::from(count) * scaling.nodes).ceil() as u32).clamp(1, most);
+    // A log of processors is scaled by them, and its nodes follow.
+    let per_node = log.processors_per_node.unwrap_or(1).max(1);
+    let by_processors = log.unit == Unit::Processors;
+    let most_processors = most.saturating_mul(per_node);
+    let processors =
+        |count: u32| ((f64::from(count) * scaling.nodes).ceil() as u32).clamp(1, most_processors);
     let moved = |time: Seconds| {
         let since = (time - first).0 as f64 * scaling.arrivals;
         first + Seconds(since.round() as i64)
@@ -73,8 +79,18 @@ pub fn scale(log: &mut JobLog, scaling: &Scaling) -> Result<(), ScalingError> {
         scaling.arrivals == 1.0 && scaling.run_times == 1.0,
         scaling.nodes == 1.0 && scaling.machine_nodes.is_none(),
     );
-    for job in &mut log.jobs {
-        if !same_nodes {
+    for index in 0..log.jobs.len() {
+        let asked = log.processors_of(&log.jobs[index]);
+        let job = &mut log.jobs[index];
+        if !same_nodes && by_processors {
+            let larger = processors(asked);
+            if larger != asked {
+                job.processors = job.processors.map(processors);
+                job.node_list = None;
+            }
+            job.requested_processors = Some(larger);
+            job.nodes = larger.div_ceil(per_node);
+        } else if !same_nodes {
             let larger = nodes(job.nodes);
             if larger != job.nodes {
                 // The processors of the nodes it has now are unknown.
@@ -94,10 +110,11 @@ pub fn scale(log: &mut JobLog, scaling: &Scaling) -> Result<(), ScalingError> {
     }
     if let Some(machine) = scaling.machine_nodes {
         log.machine_nodes = Some(machine);
-        log.machine_processors = None;
+        log.machine_processors = by_processors.then_some(most_processors);
     } else if !same_nodes {
         log.machine_nodes = log.machine_nodes.map(nodes);
-        log.machine_processors = None;
+        let scaled = |count: u32| (f64::from(count) * scaling.nodes).ceil() as u32;
+        log.machine_processors = log.machine_processors.filter(|_| by_processors).map(scaled);
     }
     Ok(())
 }

@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use std::io::{BufRead, Write};
 
 use super::error::LogError;
-use super::job::{Job, JobLog, Label, Names, Status};
+use super::job::{Job, JobLog, Label, Names, Status, Unit};
 use super::lines::Lines;
 use super::number::{real, whole};
 use super::rules::{Found, Rule, Sink};
-use super::{ReadOptions, nodes_of_processors};
+use super::{ReadOptions, unit};
 
 /// Columns of a job.
 const COLUMNS: usize = 18;
@@ -21,6 +21,8 @@ pub(super) fn read(
     log: &mut JobLog,
     options: &ReadOptions,
 ) -> Result<(), LogError> {
+    // Sizes mean something only when the unit is known, in the end.
+    sink.sizes_unknown();
     while lines.advance(sink)? {
         let line = lines.number();
         let text = lines.text().trim_matches(['\u{feff}', ' ', '\t']);
@@ -28,12 +30,13 @@ pub(super) fn read(
             sink.report.blank += 1;
         } else if let Some(comment) = text.strip_prefix(';') {
             sink.report.comments += 1;
-            header(comment, log, sink);
+            header(comment, log);
         } else {
             sink.report.records += 1;
-            record(text, line, sink, log, options)?;
+            record(text, line, sink, log)?;
         }
     }
+    unit::settle(sink, log, options)?;
     let first = log
         .header_value("UnixStartTime")
         .and_then(|text| text.parse::<i64>().ok());
@@ -42,7 +45,7 @@ pub(super) fn read(
 }
 
 /// Keeps `Key: value`, and what is known of the machine.
-fn header(comment: &str, log: &mut JobLog, sink: &mut Sink) {
+fn header(comment: &str, log: &mut JobLog) {
     let Some((key, value)) = comment.split_once(':') else {
         return;
     };
@@ -59,7 +62,6 @@ fn header(comment: &str, log: &mut JobLog, sink: &mut Sink) {
         "MaxNodes" => {
             if let Some(nodes) = number() {
                 log.machine_nodes.get_or_insert(nodes);
-                sink.set_machine_nodes(nodes);
             }
         }
         "MaxProcs" => {
@@ -72,25 +74,32 @@ fn header(comment: &str, log: &mut JobLog, sink: &mut Sink) {
     log.header.push((key.to_owned(), value.to_owned()));
 }
 
-fn record(
-    text: &str,
-    line: u64,
-    sink: &mut Sink,
-    log: &mut JobLog,
-    options: &ReadOptions,
-) -> Result<(), LogError> {
+fn record(text: &str, line: u64, sink: &mut Sink, log: &mut JobLog) -> Result<(), LogError> {
     let mut fields = [""; COLUMNS];
     let mut count = 0;
-    for field in text.split_ascii_whitespace() {
-        if count < COLUMNS {
-            fields[count] = field;
+    let mut rest = text;
+    while count < COLUMNS {
+        let (field, behind) = match rest.split_once([' ', '\t']) {
+            Some((field, behind)) => (field, behind.trim_start_matches([' ', '\t'])),
+            None => (rest, ""),
+        };
+        if field.is_empty() {
+            break;
         }
+        fields[count] = field;
         count += 1;
+        rest = behind;
     }
     if count != COLUMNS {
         return sink.note(Rule::ColumnCount, line, || {
             format!("{count} columns instead of {COLUMNS}")
         });
+    }
+    let (node_list, ignored) = extras(rest);
+    if ignored > 0 {
+        sink.note(Rule::ExtraColumns, line, || {
+            format!("{ignored} behind the {COLUMNS} of the format")
+        })?;
     }
     let mut numbers = [None; COLUMNS];
     let mut rounded = false;
@@ -126,9 +135,6 @@ fn record(
         _ => Status::Unknown,
     };
     let processors = positive(numbers[7]).or(numbers[4]).or(numbers[7]);
-    let per_node = options
-        .processors_per_node
-        .or_else(|| processors_per_node(log));
     let names = &mut log.names;
     let mut label = |column: usize| match numbers[column] {
         Some(_) => names.label(fields[column]),
@@ -146,6 +152,7 @@ fn record(
     job.application = label(13);
     job.queue = label(14);
     job.partition = label(15);
+    job.node_list = node_list.map(Into::into);
     job.preceding = positive(numbers[16]).map(|_| fields[16].into());
     job.think = numbers[17].filter(|&value| value >= 0).map(crate::Seconds);
     let start = match (numbers[1], numbers[2]) {
@@ -162,9 +169,42 @@ fn record(
         run: numbers[3],
         start,
         requested: positive(numbers[8]),
-        nodes: processors.map(|count| nodes_of_processors(count, per_node)),
+        nodes: processors,
         never_started,
     })
+}
+
+/// What stands behind the columns of the format: a list of nodes, in braces or as Slurm
+/// writes them, and how many columns are none.
+fn extras(mut rest: &str) -> (Option<&str>, usize) {
+    let (mut list, mut ignored) = (None, 0);
+    loop {
+        rest = rest.trim_start();
+        if rest.is_empty() {
+            return (list, ignored);
+        }
+        let braces = rest
+            .strip_prefix('{')
+            .and_then(|inside| inside.split_once('}'));
+        let (found, behind) = match braces {
+            Some((inside, behind)) => (Some(inside.trim()), behind),
+            None => {
+                let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+                let (word, behind) = rest.split_at(end);
+                // Names of nodes begin with a letter; other words of archives have no digits.
+                let named = word.starts_with(|c: char| c.is_ascii_alphabetic())
+                    && word.contains(|c: char| c.is_ascii_digit());
+                (named.then_some(word), behind)
+            }
+        };
+        match found {
+            // Empty braces: the archive does not know.
+            Some("") => {}
+            Some(nodes) if list.is_none() => list = Some(nodes),
+            _ => ignored += 1,
+        }
+        rest = behind;
+    }
 }
 
 fn bad(sink: &mut Sink, line: u64, column: usize, field: &str) -> Result<(), LogError> {
@@ -174,7 +214,7 @@ fn bad(sink: &mut Sink, line: u64, column: usize, field: &str) -> Result<(), Log
 }
 
 /// Processors per node of the machine, if its header says so.
-fn processors_per_node(log: &JobLog) -> Option<u32> {
+pub(super) fn processors_per_node(log: &JobLog) -> Option<u32> {
     let (nodes, processors) = (log.machine_nodes?, log.machine_processors?);
     (processors % nodes == 0).then_some(processors / nodes)
 }
@@ -199,8 +239,11 @@ pub fn write_swf(log: &JobLog, out: &mut impl Write) -> std::io::Result<()> {
     set("MaxJobs", Some(log.jobs.len().to_string()));
     set("MaxRecords", Some(log.jobs.len().to_string()));
     set("MaxNodes", log.machine_nodes.map(|nodes| nodes.to_string()));
-    let per_node = processors_per_node(log).unwrap_or(1);
-    let processors = log.machine_processors.or(log.machine_nodes);
+    // Where sizes are nodes, the format's processors are nodes too, and equal limits say so.
+    let processors = match log.unit {
+        Unit::Nodes => log.machine_nodes,
+        Unit::Processors => log.machine_processors.or(log.machine_nodes),
+    };
     set("MaxProcs", processors.map(|count| count.to_string()));
     set("UnixStartTime", log.epoch.map(|unix| unix.to_string()));
     for (key, value) in &header {
@@ -222,17 +265,22 @@ pub fn write_swf(log: &JobLog, out: &mut impl Write) -> std::io::Result<()> {
             _ => 0,
         };
         let wait = job.start.map_or(-1, |start| (start - job.submit).0);
-        let requested_processors = job
-            .requested_processors
-            .map_or(i64::from(job.nodes) * i64::from(per_node), i64::from);
+        let (had, asked) = match log.unit {
+            Unit::Processors => (job.processors, log.processors_of(job)),
+            Unit::Nodes => {
+                // Logs of nodes may know processors beside them.
+                let alike = job.requested_processors.or(job.processors) == Some(job.nodes);
+                (job.processors.filter(|_| alike), job.nodes)
+            }
+        };
         let real = |value: Option<f64>| value.unwrap_or(-1.0);
         let whole = |value: Option<i64>| value.unwrap_or(-1);
         let _ = write!(
             line,
-            "{id} {} {wait} {} {} {} {} {requested_processors} {} {} {status} {} {} {} {} {} {} {}",
+            "{id} {} {wait} {} {} {} {} {asked} {} {} {status} {} {} {} {} {} {} {}",
             job.submit.0,
             job.run.0,
-            job.processors.map_or(-1, i64::from),
+            had.map_or(-1, i64::from),
             real(job.cpu_seconds),
             real(job.memory_kb),
             whole(job.requested.map(|time| time.0)),

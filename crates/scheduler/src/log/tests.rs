@@ -490,3 +490,153 @@ fn compressed_logs_are_read_like_others() {
     );
     std::fs::remove_file(&path).unwrap();
 }
+
+/// Columns beyond the 18 of the format: lists of nodes are kept, whatever else is there is
+/// counted.
+#[test]
+fn swf_with_more_columns_is_read() {
+    let job = |id, more: &str| format!("{id} 0 1 10 4 -1 -1 4 20 -1 1 1 1 1 1 1 -1 -1{more}\n");
+    let lists = [
+        "",
+        " {1-4}",
+        " 7 {n1, n2} 9",
+        "\t{}",
+        " { 1 2  3 4 }",
+        " n[1-4]",
+        " -1 3.5 {a} {b}",
+    ];
+    let text: String = lists
+        .iter()
+        .enumerate()
+        .map(|(id, more)| job(id + 1, more))
+        .collect();
+    let (log, report) = read_well(&text);
+    let found: Vec<_> = log
+        .jobs
+        .iter()
+        .map(|job| job.node_list.as_deref())
+        .collect();
+    let wanted = [
+        None,
+        Some("1-4"),
+        Some("n1, n2"),
+        None,
+        Some("1 2  3 4"),
+        Some("n[1-4]"),
+        Some("a"),
+    ];
+    assert_eq!(found, wanted);
+    assert_eq!(rules(&report), [(Rule::ExtraColumns, 2)]);
+    let first = &report.cases[&Rule::ExtraColumns].examples[0];
+    assert_eq!(
+        (first.line, &*first.found),
+        (3, "2 behind the 18 of the format")
+    );
+    // Too few are still no record.
+    let (_, report) = read_well("1 0 1 10 4 -1 -1 4 20\n; x\n");
+    assert_eq!(rules(&report), [(Rule::ColumnCount, 1)]);
+}
+
+/// A file without a job that could be scheduled is no log.
+#[test]
+fn no_job_left_is_an_error_that_says_why() {
+    let path = std::env::temp_dir().join(format!("odonata-empty-{}.swf", std::process::id()));
+    let says = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        read_log(&path, &ReadOptions::default())
+            .unwrap_err()
+            .to_string()
+    };
+    let message = says("; Version: 2.2\n1 2 3\n1 2 3 4\n");
+    assert!(message.contains("no job is left of 2 records"), "{message}");
+    assert!(
+        message.contains("2 as column-count") && message.contains("line 2"),
+        "{message}"
+    );
+    assert!(says("; Version: 2.2\n").contains("no jobs"));
+    std::fs::remove_file(&path).unwrap();
+}
+
+/// What sizes count follows from the header, and from what jobs had; or from who reads.
+#[test]
+fn the_unit_of_a_log_is_found() {
+    // Two jobs side by side, of these sizes.
+    let text = |header: &str, sizes: [u32; 2]| {
+        let job = |(id, size): (usize, u32)| {
+            format!(
+                "{} 0 5 10 {size} -1 -1 {size} 20 -1 1 1 1 1 1 1 -1 -1\n",
+                id + 1
+            )
+        };
+        let jobs: String = sizes.into_iter().enumerate().map(job).collect();
+        format!("{header}{jobs}")
+    };
+    let both = "; MaxNodes: 100\n; MaxProcs: 800\n";
+    for (header, sizes, unit, nodes) in [
+        (
+            "; MaxNodes: 100\n; MaxProcs: 100\n",
+            [60, 20],
+            Unit::Nodes,
+            [60, 20],
+        ),
+        // More than nodes, alone or together, can only be processors.
+        (both, [120, 9], Unit::Processors, [15, 2]),
+        (both, [60, 50], Unit::Processors, [8, 7]),
+        // Never more than the nodes, and most of them: the archive counts nodes.
+        (both, [60, 30], Unit::Nodes, [60, 30]),
+        (both, [10, 30], Unit::Processors, [2, 4]),
+        ("; MaxProcs: 800\n", [10, 30], Unit::Processors, [10, 30]),
+        ("; MaxNodes: 100\n", [10, 30], Unit::Nodes, [10, 30]),
+        ("; MaxNodes: 100\n", [10, 130], Unit::Nodes, [10, 130]),
+        ("", [10, 30], Unit::Nodes, [10, 30]),
+        // Nodes of 7 and 8 processors: 7.5 on average.
+        (
+            "; MaxNodes: 100\n; MaxProcs: 750\n",
+            [120, 9],
+            Unit::Processors,
+            [16, 2],
+        ),
+    ] {
+        let (log, _) = read_well(text(header, sizes));
+        let found: Vec<u32> = log.jobs.iter().map(|job| job.nodes).collect();
+        assert_eq!(
+            (log.unit, &found[..]),
+            (unit, &nodes[..]),
+            "{header}{sizes:?}: {}",
+            log.unit_because
+        );
+        let mut written = Vec::new();
+        write_swf(&log, &mut written).unwrap();
+        let (again, _) = read(
+            &written,
+            &ReadOptions {
+                unit: Some(unit),
+                ..ReadOptions::default()
+            },
+        )
+        .unwrap();
+        let same = again.jobs.iter().map(|job| job.nodes);
+        assert!(same.eq(found.iter().copied()), "{header}{sizes:?}");
+    }
+    let asked = |unit| ReadOptions {
+        unit: Some(unit),
+        ..ReadOptions::default()
+    };
+    let (log, _) = read(text(both, [60, 50]), &asked(Unit::Nodes)).unwrap();
+    assert_eq!((log.unit, log.jobs[0].nodes), (Unit::Nodes, 60));
+    let (log, report) = read(text(both, [60, 900]), &asked(Unit::Processors)).unwrap();
+    assert_eq!(
+        (log.jobs[0].nodes, log.processors_of(&log.jobs[0])),
+        (8, 60)
+    );
+    assert_eq!(
+        report.cases[&Rule::LargerThanMachine].examples[0].found,
+        "job 2: 900 processors"
+    );
+    let per_node = ReadOptions {
+        processors_per_node: Some(4),
+        ..ReadOptions::default()
+    };
+    let (log, _) = read(text(both, [60, 30]), &per_node).unwrap();
+    assert_eq!((log.unit, log.jobs[0].nodes), (Unit::Processors, 15));
+}

@@ -46,6 +46,13 @@ pub struct NetworkSpec {
     pub level: LevelSpec,
 }
 
+impl NetworkSpec {
+    /// Whether jobs share links, so that it matters on which nodes they are.
+    pub(super) fn shares_links(&self) -> bool {
+        !matches!(self.level, LevelSpec::Table { .. })
+    }
+}
+
 /// How closely a network is looked at.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
