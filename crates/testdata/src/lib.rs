@@ -16,14 +16,18 @@ pub const LIST: &str = "ODONATA_SKIPPED_TESTS";
 /// The file or folder `shared/NAME` beside the checkout or above it; `None`, and the
 /// test that asks is listed as skipped, where there is none.
 pub fn shared(name: &str) -> Option<PathBuf> {
-    let found = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .map(|folder| folder.join("shared").join(name))
-        .find(|path| path.exists());
+    let found = find(name);
     if found.is_none() {
         skip(&format!("needs ../shared/{name}"));
     }
     found
+}
+
+fn find(name: &str) -> Option<PathBuf> {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .map(|folder| folder.join("shared").join(name))
+        .find(|path| path.exists())
 }
 
 /// As [`shared`], of `shared/data/NAME`.
@@ -49,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_absent_is_none() {
-        assert_eq!(shared("no such file beside any checkout"), None);
+    fn what_is_absent_is_not_found() {
+        assert_eq!(find("no such file beside any checkout"), None);
     }
 }

@@ -131,11 +131,6 @@ fn errors_name_line_and_column() {
             "m.csv, line 2, column 3: found \"NaN\"; allowed is a number of bytes, 0 or more",
         ),
         (
-            "src,dst,bytes\n0,1,2.5\n",
-            none,
-            "m.csv, line 2, column 3: found \"2.5\"; allowed is a number of bytes, 0 or more",
-        ),
-        (
             "src,dst,bytes\n0,4,5\n",
             four,
             "m.csv, line 2, column 2: found \"4\"; allowed is a rank from 0 to 3",
