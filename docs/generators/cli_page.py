@@ -14,7 +14,12 @@ INTRODUCTION = """\
 
 People read standard output; programs add `--json` and get exactly one JSON object there.
 Progress and errors go to standard error; the progress bar is drawn only on a terminal.
-Results go to a new directory (see [results.md](results.md)); nothing is ever overwritten.
+Results go to a new directory (see [results.md](results.md)). **Nothing is ever overwritten**, by one rule for every
+command that writes. A file must not exist yet; it gets its name when it is whole. The directory of a run must not
+exist yet, or be empty; it is claimed before anything is simulated, so that what could keep results from being
+written is found out first, and that several commands at a time get several directories. The directory of a study,
+of `saturation` and of `interference` goes on with what was simulated there; what it showed before, where it would
+show something else now, is moved to `earlier-1`, `earlier-2` … in it. `odonata show` reads all of them.
 
 ## Exit codes
 
@@ -43,8 +48,8 @@ EXIT_CODES = {
     "missing or broken file, job larger than the machine, …",
     ExitCode.SIMULATION: "the simulation could not be finished: deadlock, messages that are waited "
     "for and never sent, not enough memory",
-    ExitCode.OUTPUT: "results cannot be written there (not writable, or something is there "
-    "already), or cannot be read",
+    ExitCode.OUTPUT: "results or output cannot be written there (not writable, no room left, or "
+    "something is there already), or cannot be read",
     ExitCode.UNSAFE: "`odonata verify` found that packets could wait for each other forever",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C; nothing was written, except a "
     "[checkpoint](checkpoints.md) where the run has them",

@@ -7,13 +7,14 @@ from odonata.tables import SCHEMA_VERSION, to_markdown
 INTRODUCTION = """\
 # Results
 
-`odonata run` leaves a directory. It appears whole at the end of a run or not at all, and an
-existing one is never overwritten. (While a run with [checkpoints](checkpoints.md) is not finished, its
-directory holds its checkpoint and no results.)
+`odonata run` leaves a directory. It is claimed when the run begins (a hidden file `.claimed` says so), its tables
+appear at the end, `result.json` last, and then its pictures; an existing one is never overwritten. A picture that
+cannot be drawn is a warning, and the tables stay. What a killed run leaves is taken over by the next one. (While a
+run with [checkpoints](checkpoints.md) is not finished, its directory holds its checkpoint and no results.)
 
 | file | what it is |
 |---|---|
-| `scenario.toml` | the scenario as it was run, with `--set` and `--seed` applied; `odonata run` on it repeats the run |
+| `scenario.toml` | the scenario as it was run, with `--set` and `--seed` applied; `odonata run` on it repeats the run. Files that it names are named relative to this directory: it and they may move together, or be copied together to another machine |
 | `result.json` | version, seed, network, routing, simulated time, format of the tables ({version}) |
 | `*.parquet` | the tables below |
 | `summary.json` | the figures of the `summary` table, nested, with the most loaded links by name |

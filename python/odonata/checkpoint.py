@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
-import shutil
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -14,13 +12,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from odonata.errors import CheckpointError, OutputError, Terminated
+from odonata.errors import CheckpointError, Terminated
+from odonata.output import CHECKPOINT_FILE, Claim
 from odonata.units import Duration, UnitError
-
-#: The checkpoint in the directory of an unfinished run.
-CHECKPOINT_FILE = "checkpoint"
-#: What a killed process may leave beside it.
-_LEFTOVERS = (f".{CHECKPOINT_FILE}.partial", ".results.partial")
 
 
 @dataclass(frozen=True)
@@ -106,95 +100,18 @@ def _interval(given: str | Duration) -> Duration:
     return time
 
 
-class Claim:
-    """The directory of an unfinished run, which belongs to one process as long as that lives.
-
-    Args:
-        checkpoint: Says which directory; it is created if it does not exist.
+def claim_run(checkpoint: Checkpoint) -> Claim:
+    """Claims the directory of an unfinished run, or of one that begins.
 
     Raises:
-        OutputError: If it holds something else than an unfinished run, or cannot be written.
-        CheckpointError: If another process has it, or there is no checkpoint to go on from.
+        OutputError: If it holds something else than an unfinished run, another process has it, or
+            it cannot be written.
+        CheckpointError: If there is no checkpoint to go on from.
     """
-
-    def __init__(self, checkpoint: Checkpoint) -> None:
-        self.directory = Path(checkpoint.directory)
-        #: The checkpoint.
-        self.file = self.directory / CHECKPOINT_FILE
-        #: Whether it was there already.
-        self.resumes = self.file.is_file()
-        if checkpoint.resume and not self.resumes:
-            raise CheckpointError(f"{self.directory}: there is no checkpoint to go on from")
-        try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(self.directory, os.O_RDONLY)
-            try:
-                self._take()
-            except BaseException:
-                os.close(self._lock)
-                raise
-        except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise OutputError(f"{self.directory}: cannot be written: {reason}") from error
-
-    def _take(self) -> None:
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise CheckpointError(
-                f"{self.directory}: another process is running there; wait for it, or choose "
-                "another directory"
-            ) from None
-        except OSError:
-            pass  # Some network file systems cannot lock; then it is up to the user.
-        present = {path.name for path in self.directory.iterdir()}
-        if not self.resumes and not present <= set(_LEFTOVERS):
-            raise OutputError(
-                f"{self.directory}: already holds files, and results are never overwritten. "
-                "Choose another directory, or remove this one."
-            )
-        self._remove_leftovers()
-
-    def _remove_leftovers(self) -> None:
-        for name in _LEFTOVERS:
-            leftover = self.directory / name
-            if leftover.is_dir():
-                shutil.rmtree(leftover)
-            else:
-                leftover.unlink(missing_ok=True)
-
-    @contextlib.contextmanager
-    def completing(self) -> Iterator[Path]:
-        """A temporary directory whose files appear in the claimed one when the block ends well.
-
-        Until all of them are there, the checkpoint is there too.
-        """
-        partial = self.directory / _LEFTOVERS[1]
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir()
-        yield partial
-        for file in sorted(partial.iterdir()):
-            with file.open("rb") as written:
-                os.fsync(written.fileno())
-        for file in sorted(partial.iterdir()):
-            file.replace(self.directory / file.name)
-        partial.rmdir()
-        os.fsync(self._lock)
-        self.end()
-
-    def end(self) -> None:
-        """Removes the checkpoint and lets others have the directory."""
-        self.file.unlink(missing_ok=True)
-        self._remove_leftovers()
-        with contextlib.suppress(OSError):
-            self.directory.rmdir()  # Unless there is a result in it.
-        os.close(self._lock)
-
-    def release(self) -> None:
-        """Lets others have the directory; removes it if the run has left nothing there."""
-        with contextlib.suppress(OSError):
-            self.directory.rmdir()
-        os.close(self._lock)
+    directory = Path(checkpoint.directory)
+    if checkpoint.resume and not (directory / CHECKPOINT_FILE).is_file():
+        raise CheckpointError(f"{directory}: there is no checkpoint to go on from")
+    return Claim(directory, goes_on=CHECKPOINT_FILE)
 
 
 def engine_arguments(
@@ -207,7 +124,7 @@ def engine_arguments(
 
     every, simulated = checkpoint.every, checkpoint.simulated
     return {
-        "checkpoint_file": str(claim.file),
+        "checkpoint_file": str(claim.directory / CHECKPOINT_FILE),
         "resume": claim.resumes,
         "every_wall_s": None if every is None else int(every) * 1e-12,
         "every_simulated_ps": None if simulated is None else int(simulated),

@@ -18,14 +18,18 @@ import errno
 import fcntl
 import json
 import os
+import re
 import shutil
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from odonata.errors import OutputError
+from typing_extensions import Self
+
+from odonata.errors import OdonataError, OutputError
 
 #: The checkpoint in the directory of an unfinished run.
 CHECKPOINT_FILE = "checkpoint"
@@ -45,7 +49,10 @@ _PICTURES = frozenset((".png", ".svg", ".pdf"))
 
 def reason(error: OSError) -> str:
     """Why the system refused something, in its words."""
-    return (error.strerror or str(error)).lower()
+    text = (error.strerror or str(error)).lower()
+    # Libraries put their own words around those of the system.
+    system = re.search(r"\[errno \d+\] (.*)", text)
+    return text if system is None else system[1]
 
 
 @contextlib.contextmanager
@@ -61,10 +68,52 @@ def writing(path: Path) -> Iterator[None]:
         raise OutputError(f"{path}: cannot be written: {reason(error)}") from error
 
 
+@contextlib.contextmanager
+def reading(directory: Path) -> Iterator[None]:
+    """Says of `directory` what keeps the block from reading results there.
+
+    Raises:
+        OutputError: If a file is missing, cannot be read or holds something else.
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        name = Path(error.filename).name if error.filename else error
+        raise OutputError(f"{directory}: not a result directory: {name} is missing") from error
+    except OSError as error:
+        raise OutputError(f"{directory}: cannot be read: {reason(error)}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise OutputError(f"{directory}: cannot be read: {error}") from error
+
+
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Writes a JSON object for people and programs."""
     text = json.dumps(content, indent=2, ensure_ascii=False)
     path.write_text(text + "\n", encoding="utf-8")
+
+
+@contextlib.contextmanager
+def picture(path: Path, notice: Callable[[str], object]) -> Iterator[None]:
+    """Lets a picture that cannot be drawn be a warning: what it would show is safe already.
+
+    A full disk is an error all the same, and so is a study file that asks for the impossible.
+
+    Args:
+        path: Of the picture.
+        notice: Is told why there is none.
+    """
+    try:
+        yield
+    except (OdonataError, OSError):
+        raise
+    except Exception as error:
+        why = " ".join(str(error).split()) or "no reason given"
+        notice(f"the picture {path} could not be drawn: {type(error).__name__}: {why}")
+
+
+def warn(sentence: str) -> None:
+    """Says a sentence as a warning, where nothing else was asked for."""
+    warnings.warn(sentence, RuntimeWarning, stacklevel=3)
 
 
 # --- Files --------------------------------------------------------------------------------
@@ -80,6 +129,26 @@ def check_new_file(path: Path) -> Path:
         raise OutputError(f"{path}: exists already; choose another name with --out, or remove it")
     if not path.parent.is_dir():
         raise OutputError(f"{path}: there is no directory {path.parent}")
+    return path
+
+
+def unused_file(stem: str, ending: str, parent: Path = Path("results")) -> Path:
+    """The first of ``results/STEM-1``, ``results/STEM-2`` … that does not exist.
+
+    Its directory is there afterwards.
+
+    Raises:
+        OutputError: If the directory can be created no more than the file.
+    """
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"{parent}: cannot be created: {reason(error)}. Choose a file with --out."
+        ) from error
+    number = 1
+    while (path := parent / f"{stem}-{number}{ending}").exists():
+        number += 1
     return path
 
 
@@ -182,6 +251,10 @@ class Claim:
             on with; without that file it must be empty.
         must_be_new: Whether an empty directory will not do either.
 
+    Attributes:
+        directory: Which.
+        resumes: Whether it holds earlier work.
+
     Raises:
         OutputError: If it holds something else, another process has it, or it cannot be written.
         FileExistsError: If it must be new and is not.
@@ -194,6 +267,8 @@ class Claim:
         self._goes_on = goes_on
         self._lock: int | None = None
         self._created = False
+        #: Whether the directory holds earlier work.
+        self.resumes = False
         try:
             directory.parent.mkdir(parents=True, exist_ok=True)
             _remove_abandoned(directory)
@@ -235,13 +310,9 @@ class Claim:
             return False
         return CLAIM_FILE in present and present <= _LEFTOVERS
 
-    @property
-    def goes_on(self) -> bool:
-        """Whether the directory holds earlier work."""
-        return self._goes_on is not None and (self.directory / self._goes_on).is_file()
-
     def _check(self) -> None:
-        if self.goes_on:
+        self.resumes = self._goes_on is not None and (self.directory / self._goes_on).is_file()
+        if self.resumes:
             return
         present = {path.name for path in self.directory.iterdir()}
         if CHECKPOINT_FILE in present:
@@ -297,30 +368,36 @@ class Claim:
 
     @contextlib.contextmanager
     def bringing_up_to_date(
-        self, grown: Callable[[Path, Path], bool] | None = None
+        self,
+        grown: Callable[[Path, Path], bool] | None = None,
+        notice: Callable[[str], object] = warn,
     ) -> Iterator[Path]:
         """The same where files may be there from an earlier command.
 
-        If those that would be replaced differ from the new ones, they are moved to ``earlier-1``,
-        ``earlier-2`` … first.
+        If those that would be replaced hold what the new ones do not, all that was shown there is
+        moved to ``earlier-1``, ``earlier-2`` … first.
 
         Args:
             grown: Whether the new files (second argument: their directory) hold all that those
                 there (first argument) do, so that nothing is lost. Default: whether the data are
                 the same.
+            notice: Is told where earlier files were moved to. Default: a warning.
         """
         with writing(self.directory), self._partial() as partial:
             yield partial
             new = {path.name for path in partial.iterdir()}
-            old = [name for name in sorted(new) if (self.directory / name).exists()]
-            if old and not (grown or _same_data)(self.directory, partial):
+            there = any((self.directory / name).exists() for name in new)
+            if there and not (grown or _same_data)(self.directory, partial):
                 number = 1
                 while (self.directory / f"earlier-{number}").exists():
                     number += 1
                 earlier = self.directory / f"earlier-{number}"
                 earlier.mkdir()
-                for name in old:
-                    (self.directory / name).rename(earlier / name)
+                for path in sorted(self.directory.iterdir()):
+                    kept = path.is_file() and not path.name.startswith(".")
+                    if kept and path.name != self._goes_on:
+                        path.rename(earlier / path.name)
+                notice(f"what {self.directory} showed before is now in {earlier}")
             self._move(partial)
 
     @contextlib.contextmanager
@@ -349,8 +426,9 @@ class Claim:
                 os.close(directory)
 
     def end(self) -> None:
-        """Lets others have the directory, whose work is complete; there is no way on from it."""
-        (self.directory / CHECKPOINT_FILE).unlink(missing_ok=True)
+        """Lets others have the directory, whose run is complete: without its checkpoint."""
+        with writing(self.directory):
+            (self.directory / CHECKPOINT_FILE).unlink(missing_ok=True)
         self.release()
 
     def release(self) -> None:
@@ -367,7 +445,7 @@ class Claim:
         os.close(self._lock)
         self._lock = None
 
-    def __enter__(self) -> Claim:
+    def __enter__(self) -> Self:
         """Releases the directory at the end of the block."""
         return self
 
@@ -408,7 +486,7 @@ def _same_data(old: Path, new: Path) -> bool:
     """Whether files hold the same as those of their names elsewhere, pictures apart."""
     for file in new.iterdir():
         there = old / file.name
-        if file.suffix in _PICTURES or not file.is_file():
+        if file.suffix in _PICTURES:
             continue
         if not there.is_file() or there.read_bytes() != file.read_bytes():
             return False

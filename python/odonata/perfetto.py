@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from odonata.columns import numbers
+from odonata.output import new_file
 
 if TYPE_CHECKING:
     from odonata.results import Result
@@ -40,25 +41,20 @@ def write_trace(result: Result, path: Path) -> int:
         Number of events.
 
     Raises:
-        OSError: If it cannot be written.
+        OutputError: If there is such a file already, or it cannot be written.
     """
-    partial = path.with_name(f".{path.name}.partial")
     count = 0
-    try:
-        with partial.open("wb") as raw:
-            binary: Any = raw
-            if path.suffix == ".gz":
-                binary = gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0)
-            with io.TextIOWrapper(binary, encoding="utf-8", newline="\n") as text:
-                text.write('{"displayTimeUnit": "ns", "traceEvents": [\n')
-                for event in _events(result):
-                    text.write(",\n" if count else "")
-                    text.write(json.dumps(event, separators=(",", ":")))
-                    count += 1
-                text.write("\n]}\n")
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with new_file(path) as partial, partial.open("wb") as raw:
+        binary: Any = raw
+        if path.suffix == ".gz":
+            binary = gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0)
+        with io.TextIOWrapper(binary, encoding="utf-8", newline="\n") as text:
+            text.write('{"displayTimeUnit": "ns", "traceEvents": [\n')
+            for event in _events(result):
+                text.write(",\n" if count else "")
+                text.write(json.dumps(event, separators=(",", ":")))
+                count += 1
+            text.write("\n]}\n")
     return count
 
 

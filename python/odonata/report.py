@@ -183,20 +183,18 @@ def print_replications(
     console.print(f"Results: [bold]{escape(str(directory))}[/]")
 
 
-def print_saturation(
-    console: Console, scenario: Scenario, found: Saturation, directory: Path
-) -> None:
+def print_saturation(console: Console, title: str, found: Saturation, directory: Path) -> None:
     """Prints a load-latency curve and where it ends.
 
     Args:
         console: Where to.
-        scenario: What was simulated.
+        title: Of the scenario.
         found: The curve.
         directory: Where the results lie.
     """
     console.print()
-    if scenario.title:
-        console.print(f"[bold]{escape(scenario.title)}[/]")
+    if title:
+        console.print(f"[bold]{escape(title)}[/]")
     shown = _compact_table("Offered load", ["delivered", "mean latency", "± 95 %", "p99", ""])
     for point in found.points:
         half = point.latency_ci95_ps / point.latency_ps if point.latency_ps else float("nan")

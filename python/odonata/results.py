@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from odonata.checkpoint import CHECKPOINT_FILE, Claim
 from odonata.errors import OutputError
+from odonata.output import CHECKPOINT_FILE, Claim, warn, write_json
 from odonata.scenario import Scenario
 from odonata.summary import LinkName, most_loaded_links, summarise, to_table
 from odonata.tables import SCHEMA_VERSION, TABLES, build_tables
@@ -206,12 +203,19 @@ class Result:
 
     # --- On disk ----------------------------------------------------------------------
 
-    def save(self, directory: str | os.PathLike[str], *, plots: bool = False) -> Path:
-        """Writes everything to a directory that appears complete or not at all.
+    def save(
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        plots: bool = False,
+        notice: Callable[[str], object] = warn,
+    ) -> Path:
+        """Writes the tables, all or none, and then the pictures.
 
         Args:
             directory: Must not exist yet, or be empty.
             plots: Whether to draw the pictures too.
+            notice: Is told which picture could not be drawn, and why. Default: a warning.
 
         Returns:
             The directory.
@@ -222,31 +226,27 @@ class Result:
             OutputError: If the directory holds something already or cannot be written.
         """
         directory = Path(directory)
-        claim, self.claim = self.claim, None
-        if claim is not None and directory.absolute() == claim.directory.absolute():
-            try:
-                with claim.completing() as partial:
-                    self._write(partial, directory, plots)
-            except OSError as error:
-                message = f"{directory}: cannot be written: {_reason(error)}"
-                raise OutputError(message) from error
-            return directory
-        check_output_directory(directory)
-        with appearing_at_once(directory) as partial:
-            self._write(partial, directory, plots)
-        if claim is not None:
-            claim.end()
+        held, self.claim = self.claim, None
+        same = held is not None and directory.absolute() == held.directory.absolute()
+        claim = held if held is not None and same else Claim(directory)
+        try:
+            with claim.adding() as partial:
+                self._write_tables(partial)
+                if self.scenario is not None:
+                    # Its paths are relative to where it will be, not to where it is now.
+                    text = self.scenario.to_toml(directory=directory)
+                    (partial / SCENARIO_FILE).write_text(text, encoding="utf-8")
+            if plots:
+                # Only now that the tables are safe.
+                with claim.adding() as partial:
+                    self.plot.save_all(partial, notice=notice)
+        except BaseException:
+            claim.release()
+            raise
+        claim.end()
+        if held is not None:
+            held.end()
         return directory
-
-    def _write(self, partial: Path, directory: Path, plots: bool) -> None:
-        """Writes everything to ``partial``, which is to become ``directory``."""
-        self._write_tables(partial)
-        if self.scenario is not None:
-            # Its paths are relative to where the directory will be, not to where it is now.
-            text = self.scenario.to_toml(directory=directory)
-            (partial / SCENARIO_FILE).write_text(text, encoding="utf-8")
-        if plots:
-            self.plot.save_all(partial)
 
     def _write_tables(self, directory: Path) -> None:
         for name in TABLES:
@@ -313,81 +313,3 @@ def _read_table(file: Path, name: str) -> pa.Table:
     if name in _LATER_TABLES and not file.exists():
         return TABLES[name].arrow_schema().empty_table()
     return pq.read_table(file, partitioning=None)
-
-
-def check_output_directory(directory: Path) -> None:
-    """Finds out before a long run whether its results can be written afterwards.
-
-    Raises:
-        OutputError: If the directory holds something already or cannot be written.
-    """
-    try:
-        if directory.exists():
-            if not directory.is_dir():
-                raise OutputError(
-                    f"{directory}: is a file; give a directory that does not exist yet"
-                )
-            if (directory / CHECKPOINT_FILE).exists():
-                raise OutputError(
-                    f"{directory}: holds a run that is not finished. Go on with it with --resume "
-                    f"{directory}, choose another directory with --out, or remove this one."
-                )
-            if any(directory.iterdir()):
-                raise OutputError(
-                    f"{directory}: already holds files, and results are never overwritten. "
-                    "Choose another directory with --out, or remove this one."
-                )
-        ancestor = next(path for path in directory.absolute().parents if path.exists())
-        # Permission bits do not tell (root, read-only mounts, quotas): try it.
-        Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=ancestor)).rmdir()
-    except OSError as error:
-        raise OutputError(
-            f"{directory}: cannot be created: {_reason(error)}. "
-            "Choose a writable directory with --out."
-        ) from error
-
-
-def unused_directory(stem: str, parent: Path = Path("results")) -> Path:
-    """The first of ``results/STEM-1``, ``results/STEM-2`` … that does not exist."""
-    number = 1
-    while (parent / f"{stem}-{number}").exists():
-        number += 1
-    return parent / f"{stem}-{number}"
-
-
-@contextlib.contextmanager
-def appearing_at_once(directory: Path) -> Iterator[Path]:
-    """A temporary sibling of ``directory`` that takes its name when the block ends well."""
-    try:
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(
-            tempfile.mkdtemp(prefix=f".{directory.name}.", suffix=".partial", dir=directory.parent)
-        )
-    except OSError as error:
-        raise OutputError(f"{directory}: cannot be created: {_reason(error)}") from error
-    try:
-        yield partial
-        for file in partial.iterdir():
-            with file.open("rb") as written:
-                os.fsync(written.fileno())
-        # mkdtemp made it private to its owner; a result is as readable as any new directory.
-        mask = os.umask(0)
-        os.umask(mask)
-        partial.chmod(0o777 & ~mask)
-        # Atomic; replaces an empty directory and fails on any other.
-        partial.rename(directory)
-    except BaseException as error:
-        shutil.rmtree(partial, ignore_errors=True)
-        if isinstance(error, OSError):
-            raise OutputError(f"{directory}: cannot be written: {_reason(error)}") from error
-        raise
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()
-
-
-def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Writes a JSON object for people and programs."""
-    text = json.dumps(content, indent=2, ensure_ascii=False)
-    path.write_text(text + "\n", encoding="utf-8")

@@ -544,7 +544,8 @@ def typed_value(text: str) -> Any:
     if "\n" not in text:
         try:
             return copy.copy(tomllib.loads(f"value = {text}")["value"])
-        except tomllib.TOMLDecodeError:
+        except (ValueError, RecursionError):
+            # No TOML, or numbers and nesting that no key allows: a text, of which the key speaks.
             pass
     return text
 

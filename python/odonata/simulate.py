@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import odonata._engine as _engine
-from odonata.checkpoint import Checkpoint, CheckpointEvent, Claim, engine_arguments, stoppable
+from odonata.checkpoint import (
+    Checkpoint,
+    CheckpointEvent,
+    claim_run,
+    engine_arguments,
+    stoppable,
+)
 from odonata.errors import (
     CheckpointError,
     InternalError,
@@ -19,6 +25,7 @@ from odonata.errors import (
     SimulationError,
 )
 from odonata.files import difference, essence, words
+from odonata.output import CHECKPOINT_FILE, Claim
 from odonata.results import Result
 from odonata.scenario import Scenario
 
@@ -86,7 +93,7 @@ def run(
     if checkpoint is None:
         raw = ask_engine(_engine.run, scenario, report, threads=threads)
         return Result.from_engine(raw, scenario)
-    claim = Claim(checkpoint)
+    claim = claim_run(checkpoint)
     try:
         with stoppable():
             seen = checkpoint.on_event or _warn
@@ -110,7 +117,7 @@ def _in_words(error: CheckpointError, claim: Claim, identity: Mapping[str, Any])
     if not claim.resumes:
         return error
     try:
-        header = _engine.checkpoint_header(str(claim.file))
+        header = _engine.checkpoint_header(str(claim.directory / CHECKPOINT_FILE))
     except _engine.CheckpointError:
         return error
     if header["sources"] != _engine.SOURCES or header["scenario"] == identity["result"]:
@@ -118,9 +125,10 @@ def _in_words(error: CheckpointError, claim: Claim, identity: Mapping[str, Any])
     found = difference(header["keys"], identity["keys"])
     if found is None:
         return error
+    file = claim.directory / CHECKPOINT_FILE
     return CheckpointError(
-        f"{claim.file}: a checkpoint of another scenario: {found}. Resume with the scenario and "
-        "the files that it was begun with, or start afresh in another directory"
+        f"{file}: a checkpoint of another scenario: {found}. Resume with the scenario and the "
+        "files that it was begun with, or start afresh in another directory"
     )
 
 

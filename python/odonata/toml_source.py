@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import sys
@@ -24,9 +25,12 @@ def read_text(file: str | os.PathLike[str]) -> str:
     """
     name = os.fspath(file)
     try:
-        return Path(file).read_text(encoding="utf-8")
+        # Editors on Windows put a byte order mark at the beginning.
+        return Path(file).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         message = f"byte {error.start} is not UTF-8; allowed: a UTF-8 text file"
+        if error.object[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            message = "is text in UTF-16; allowed: a UTF-8 text file. Save it as UTF-8"
         raise ScenarioError([Problem("", message)], name) from None
     except OSError as error:
         message = f"cannot be read: {error.strerror or error}"
@@ -43,8 +47,17 @@ def parse_toml(text: str, file: str = "") -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ScenarioError([_syntax_problem(str(error), text)], file) from None
+    except RecursionError:
+        message = f"is nested too deeply; allowed: about {_DEPTH} lists or tables in each other"
+        raise ScenarioError([Problem("", message)], file) from None
+    except ValueError as error:
+        # What the language of the reader says of numbers of thousands of digits.
+        message = f"has a number that cannot be: {str(error).split(';')[0]}"
+        raise ScenarioError([Problem("", message)], file) from None
 
 
+#: Tables in each other that a scenario may have, as messages say.
+_DEPTH = 100
 #: A number with a unit where TOML wants a text in quotes.
 _BARE_QUANTITY = re.compile(r"=\s*([\d._]+\s*[A-Za-zµμ][A-Za-z/]*)\s*(#.*|[,}].*)?$")
 

@@ -12,8 +12,9 @@ import pytest
 
 import odonata as package
 from odonata import Checkpoint, CheckpointError, OutputError
-from odonata.checkpoint import CHECKPOINT_FILE, CheckpointEvent, Claim
+from odonata.checkpoint import CheckpointEvent, claim_run
 from odonata.errors import ExitCode
+from odonata.output import CHECKPOINT_FILE
 from odonata.results import Result
 from odonata.units import Duration, UnitError
 from test_end_to_end import COMMAND, SMALL, digests, odonata
@@ -224,30 +225,31 @@ def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
     claim = package.run(scenario, checkpoint=checkpoint).claim
     assert claim is not None
     claim.release()
-    whole = claim.file.read_bytes()
+    file = claim.directory / CHECKPOINT_FILE
+    whole = file.read_bytes()
     for damaged, words in [
         (whole[:-1], "cut off"),
         (whole[:100] + bytes([whole[100] ^ 1]) + whole[101:], "damaged"),
         (b"something else", "no checkpoint of Odonata"),
     ]:
-        claim.file.write_bytes(damaged)
+        file.write_bytes(damaged)
         with pytest.raises(CheckpointError, match=words):
             package.run(scenario, checkpoint=checkpoint)
 
 
 def test_a_directory_belongs_to_one_process(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path / "out", every="10 min")
-    claim = Claim(checkpoint)
-    with pytest.raises(CheckpointError, match="another process"):
-        Claim(checkpoint)
+    claim = claim_run(checkpoint)
+    with pytest.raises(OutputError, match="another process"):
+        claim_run(checkpoint)
     claim.release()
     assert not (tmp_path / "out").exists()
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "precious").touch()
     with pytest.raises(OutputError, match="never overwritten"):
-        Claim(Checkpoint(tmp_path / "full"))
+        claim_run(Checkpoint(tmp_path / "full"))
     with pytest.raises(CheckpointError, match="no checkpoint to go on from"):
-        Claim(Checkpoint(tmp_path / "none", resume=True))
+        claim_run(Checkpoint(tmp_path / "none", resume=True))
     assert not (tmp_path / "none").exists()
 
 

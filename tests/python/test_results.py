@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from odonata.errors import OutputError
-from odonata.results import Result, check_output_directory, unused_directory
+from odonata.results import Result
 from odonata.scenario import Scenario
 from odonata.tables import TABLES, to_markdown
 from synthetic import engine_result
@@ -129,26 +129,6 @@ def test_a_directory_with_results_is_never_touched(result: Result, tmp_path: Pat
     assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
 
 
-def test_unusable_directories_are_refused_before_a_run(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="is a file"):
-        check_output_directory(tmp_path / "file")
-    with pytest.raises(OutputError, match="cannot be created"):
-        check_output_directory(tmp_path / "file" / "below")
-    # No permission bit stops root, but nobody creates directories in /proc.
-    with pytest.raises(OutputError, match=r"cannot be created.*--out"):
-        check_output_directory(Path("/proc/odonata/out"))
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    check_output_directory(empty)
-
-
-def test_default_directories_count_up(tmp_path: Path) -> None:
-    assert unused_directory("demo", tmp_path) == tmp_path / "demo-1"
-    (tmp_path / "demo-1").mkdir()
-    assert unused_directory("demo", tmp_path) == tmp_path / "demo-2"
-
-
 def test_a_failing_save_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = Result.from_engine(engine_result())
 
@@ -182,7 +162,8 @@ def test_a_killed_save_leaves_no_half_directory(tmp_path: Path, after_tables: in
         [sys.executable, "-c", textwrap.dedent(script)], check=False, env=dict(os.environ)
     ).returncode
     assert code == -signal.SIGKILL
-    assert not (tmp_path / "out").exists()
+    with pytest.raises(OutputError, match=r"result\.json is missing"):
+        Result.load(tmp_path / "out")
     # The next run is not disturbed by what the killed one left.
     Result.from_engine(engine_result()).save(tmp_path / "out")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import pyarrow.parquet as pq
 from odonata import _engine
 from odonata.batch.engine import ask
 from odonata.errors import JobLogError, OutputError
+from odonata.output import check_new_file, new_file
 
 #: What became of a job, by the engine's code.
 STATUSES = (
@@ -198,33 +198,16 @@ class JobLog:
                 ends in neither.
         """
         path = Path(path)
-        if path.exists():
-            raise OutputError(f"{path}: exists already; choose another name, or remove it")
+        check_new_file(path)
         if path.suffix not in (".swf", ".parquet"):
             raise OutputError(f'{path}: found the ending "{path.suffix}"; allowed: .swf, .parquet')
-        try:
-            handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-            partial = Path(name)
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    if path.suffix == ".swf":
-                        file.write(self._handle.swf())
-                    else:
-                        metadata = {_METADATA: json.dumps(self.meta).encode()}
-                        table = self.jobs.replace_schema_metadata(metadata)
-                        pq.write_table(
-                            table, file, compression="zstd", compression_level=3, version="2.6"
-                        )
-                mask = os.umask(0)
-                os.umask(mask)
-                partial.chmod(0o666 & ~mask)
-                partial.rename(path)
-            except BaseException:
-                partial.unlink(missing_ok=True)
-                raise
-        except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise OutputError(f"{path}: cannot be written: {reason}") from error
+        with new_file(path) as partial, partial.open("wb") as file:
+            if path.suffix == ".swf":
+                file.write(self._handle.swf())
+            else:
+                metadata = {_METADATA: json.dumps(self.meta).encode()}
+                table = self.jobs.replace_schema_metadata(metadata)
+                pq.write_table(table, file, compression="zstd", compression_level=3, version="2.6")
         return path
 
 

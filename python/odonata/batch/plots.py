@@ -13,6 +13,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 from odonata.columns import numbers
+from odonata.output import picture, warn
 from odonata.plots.style import (
     JOB_COLOURS,
     MUTED,
@@ -71,13 +72,17 @@ class SchedulePlots:
         """How many jobs wait for how long, and mean waits by size."""
         return self._draw(path, 9.0, 4.2, lambda f: draw_waits(f, self._schedules))
 
-    def save_all(self, directory: str | Path) -> list[Path]:
-        """Writes every picture as a PNG of its name."""
+    def save_all(
+        self, directory: str | Path, *, notice: Callable[[str], object] = warn
+    ) -> list[Path]:
+        """Writes every picture as a PNG of its name; tells of those that cannot be drawn."""
         directory = Path(directory)
         paths = []
         for name in ("gantt", "utilisation", "waits"):
-            paths.append(directory / f"{name}.png")
-            getattr(self, name)(paths[-1])
+            path = directory / f"{name}.png"
+            with picture(Path(path.name), notice):
+                getattr(self, name)(path)
+                paths.append(path)
         return paths
 
     def _draw(

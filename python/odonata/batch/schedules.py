@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ from odonata.batch.options import (
     windows_for_engine,
 )
 from odonata.errors import JobLogError
-from odonata.results import appearing_at_once, check_output_directory, write_json
+from odonata.output import Claim, reading, warn, write_json
 
 if TYPE_CHECKING:
     from odonata.batch.network import Mix, Network
@@ -243,14 +244,18 @@ def save_schedules(
     *,
     source: Mapping[str, Any] | None = None,
     plots: bool = False,
+    claim: Claim | None = None,
+    notice: Callable[[str], object] = warn,
 ) -> Path:
-    """Writes schedules of one log to a directory that appears complete or not at all.
+    """Writes schedules of one log: the tables, all or none, and then the pictures.
 
     Args:
         schedules: With different names; the first is what the others are compared with.
         directory: Must not exist yet, or be empty.
         source: What to keep of where they come from, such as the log's file and report.
         plots: Whether to draw the pictures too.
+        claim: Of the directory, if it is claimed already.
+        notice: Is told which picture could not be drawn, and why. Default: a warning.
 
     Returns:
         The directory.
@@ -258,37 +263,77 @@ def save_schedules(
     Raises:
         OutputError: If the directory holds something already or cannot be written.
     """
-    from odonata import _engine
-
     directory = Path(directory)
-    check_output_directory(directory)
-    with appearing_at_once(directory) as partial:
-        for table in ("jobs", "occupancy"):
-            parts = [_named(getattr(one, table), one.name, schedules) for one in schedules]
-            pq.write_table(
-                pa.concat_tables(parts, promote_options="permissive").unify_dictionaries(),
-                partial / f"{table}.parquet",
-                compression="zstd",
-                compression_level=3,
-                version="2.6",
-                data_page_version="2.0",
-                row_group_size=1 << 20,
-            )
-        write_json(partial / "summary.json", {one.name: one.summary for one in schedules})
-        content = {
-            "version": _engine.VERSION,
-            "machine_nodes": schedules[0].machine_nodes,
-            "unit": schedules[0].unit,
-            "log": dict(source or {}),
-            "schedules": {one.name: one.options for one in schedules},
-        }
-        write_json(partial / "result.json", content)
-        write_json(partial / "timing.json", {one.name: one.cost for one in schedules})
+    held = Claim(directory) if claim is None else claim
+    with held:
+        with held.adding() as partial:
+            _write(schedules, partial, source)
         if plots:
             from odonata.batch.plots import SchedulePlots
 
-            SchedulePlots(schedules).save_all(partial)
+            # Only now that the tables are safe.
+            with held.adding() as partial:
+                SchedulePlots(schedules).save_all(partial, notice=notice)
     return directory
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a directory tells of a schedule without its tables.
+
+    Attributes:
+        name: What it is called in comparisons.
+        summary: Its figures.
+        cost: CPU seconds and passes of the scheduler.
+        unit: What its machine is counted in.
+    """
+
+    name: str
+    summary: dict[str, Any]
+    cost: dict[str, Any]
+    unit: str
+
+
+def load_outcomes(directory: Path) -> list[Outcome]:
+    """What schedules in a directory that :func:`save_schedules` wrote came to.
+
+    Raises:
+        OutputError: If it cannot be read.
+    """
+    with reading(directory):
+        summaries, costs, told = (
+            json.loads((directory / name).read_text(encoding="utf-8"))
+            for name in ("summary.json", "timing.json", "result.json")
+        )
+        unit = told.get("unit", "nodes")
+        return [Outcome(name, summaries[name], costs[name], unit) for name in summaries]
+
+
+def _write(schedules: Sequence[Schedule], partial: Path, source: Mapping[str, Any] | None) -> None:
+    """Writes the tables."""
+    from odonata import _engine
+
+    for table in ("jobs", "occupancy"):
+        parts = [_named(getattr(one, table), one.name, schedules) for one in schedules]
+        pq.write_table(
+            pa.concat_tables(parts, promote_options="permissive").unify_dictionaries(),
+            partial / f"{table}.parquet",
+            compression="zstd",
+            compression_level=3,
+            version="2.6",
+            data_page_version="2.0",
+            row_group_size=1 << 20,
+        )
+    write_json(partial / "summary.json", {one.name: one.summary for one in schedules})
+    content = {
+        "version": _engine.VERSION,
+        "machine_nodes": schedules[0].machine_nodes,
+        "unit": schedules[0].unit,
+        "log": dict(source or {}),
+        "schedules": {one.name: one.options for one in schedules},
+    }
+    write_json(partial / "result.json", content)
+    write_json(partial / "timing.json", {one.name: one.cost for one in schedules})
 
 
 def _named(table: pa.Table, name: str, schedules: Sequence[Schedule]) -> pa.Table:

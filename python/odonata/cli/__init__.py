@@ -1,5 +1,51 @@
 """The command line ``odonata``; ``docs/cli.md`` is its manual."""
 
-from odonata.cli.main import main
+from __future__ import annotations
+
+import os
+import signal
+from types import FrameType
+
+#: ``ExitCode.INTERRUPTED``, which is not imported yet where this is needed.
+_INTERRUPTED = 130
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Runs the command line and exits.
+
+    Args:
+        arguments: Instead of the process's own.
+    """
+    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if ours:
+        # An exception in the middle of an import leaves half a module, and comes out as anything.
+        signal.signal(signal.SIGINT, _stop)
+    from odonata.cli.main import run
+
+    told: list[int] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        told.append(number)
+        raise KeyboardInterrupt
+
+    def begin() -> None:
+        if ours:
+            signal.signal(signal.SIGINT, interrupt)
+
+    try:
+        run(arguments, begin, told)
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    """Ends the process, which has not begun anything yet."""
+    message = b"Interrupted: stopped by Ctrl-C; nothing was written\n"
+    try:
+        os.write(2, message)
+    finally:
+        os._exit(_INTERRUPTED)
+
 
 __all__ = ["main"]

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from odonata.cli.shared import debug_option, json_option, print_json, terminal
+from odonata.cli.shared import (
+    debug_option,
+    json_option,
+    notices,
+    print_json,
+    progress_terminal,
+    terminal,
+)
 
 if TYPE_CHECKING:
     from odonata.study.comparing import Comparison
@@ -36,17 +43,17 @@ def compare(directories: tuple[Path, ...], out: Path | None, as_json: bool) -> N
     if len(directories) < 2:
         raise click.UsageError("found one result; allowed: at least two, to compare them")
 
+    from odonata.output import claim
     from odonata.report import print_comparison
-    from odonata.results import check_output_directory, unused_directory
     from odonata.study.comparing import compare as compare_results
 
-    directory = out or unused_directory("compare")
-    check_output_directory(directory)
-    try:
-        found = compare_results(*directories)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
-    found.save(directory)
+    with claim(out, "compare") as held:
+        directory = held.directory
+        try:
+            found = compare_results(*directories)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+        found.save(directory, claim=held, notice=notices(progress_terminal()))
     if as_json:
         print_json({"directory": str(directory), **_content(found)})
     else:

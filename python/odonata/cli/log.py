@@ -13,11 +13,11 @@ from odonata.cli.shared import (
     debug_option,
     escape,
     json_option,
-    new_file,
     new_table,
     print_json,
     terminal,
 )
+from odonata.output import check_new_file
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -194,7 +194,7 @@ def convert(
     """
     from odonata.batch.options import moment
 
-    new_file(output)
+    check_new_file(output)
     read = read_log(log, **how)
     if first is not None or from_ is not None or until is not None:
         begin = int(read.jobs["submit_s"][0].as_py()) if len(read) else 0
@@ -271,7 +271,7 @@ def generate(
     """
     from odonata.batch import generate_job_log
 
-    new_file(output)
+    check_new_file(output)
     drawn = generate_job_log(
         nodes=nodes,
         jobs=jobs,

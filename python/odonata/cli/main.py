@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
+from collections.abc import Callable, Sequence
 
 import click
 
 from odonata.cli.shared import debug_option, progress_terminal
+from odonata.cli.streams import close_streams, flush, prepare_streams
 from odonata.errors import ExitCode, OdonataError, Terminated
+from odonata.output import reason
+
+#: What the system says where there is no room, or nothing may be written.
+_CANNOT_WRITE = (
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM),
+)
 
 #: In the order of ``--help``. Each is a function of its name in a module of its name.
 COMMANDS = (
@@ -49,11 +58,13 @@ def odonata() -> None:
     """Simulates a supercomputer's network packet by packet, with its jobs and their placement."""
 
 
-def main(arguments: list[str] | None = None) -> None:
+def run(arguments: list[str] | None, begin: Callable[[], None], interrupts: Sequence[int]) -> None:
     """Runs the command line and exits.
 
     Args:
         arguments: Instead of the process's own.
+        begin: Is called as soon as an interruption is told to people.
+        interrupts: Ctrl-C that came since.
     """
     asked = os.environ.get(COMPLETION)
     if asked:
@@ -62,26 +73,34 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(shell_complete(odonata, {}, "odonata", COMPLETION, asked))
     context_debug: dict[str, bool] = {}
     try:
+        begin()
+        prepare_streams()
         with odonata.make_context(
             "odonata", list(sys.argv[1:] if arguments is None else arguments)
         ) as context:
             context_debug = context.meta
             odonata.invoke(context)
-            sys.stdout.flush()
+            flush()
         code = int(ExitCode.OK)
     except click.exceptions.Exit as error:  # --help, --version
         code = error.exit_code
     except BrokenPipeError:
         # Whoever read our output has seen enough; there is nobody left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = ExitCode.OK
+    except SystemExit:
+        raise
     except BaseException as error:
-        if isinstance(error, SystemExit):
-            raise
-        code = explain(error)
+        code = explain(_interruption(error, interrupts))
         if context_debug.get("odonata.debug") and not isinstance(error, click.ClickException):
             progress_terminal().print_exception()
-    sys.exit(int(code))
+    code = close_streams(int(code))
+    sys.exit(code)
+
+
+def _interruption(error: BaseException, interrupts: Sequence[int]) -> BaseException:
+    """The error, or the interruption that it came from: an import makes another one of it."""
+    expected = isinstance(error, (OdonataError, click.ClickException, KeyboardInterrupt))
+    return KeyboardInterrupt() if interrupts and not expected else error
 
 
 def explain(error: BaseException) -> ExitCode:
@@ -111,6 +130,10 @@ def explain(error: BaseException) -> ExitCode:
     if isinstance(error, OdonataError) and error.exit_code is not ExitCode.INTERNAL:
         say("Error", str(error))
         return error.exit_code
+    if isinstance(error, OSError) and error.errno in _CANNOT_WRITE:
+        what = error.filename or "standard output"
+        say("Error", f"{what} cannot be written: {reason(error)}")
+        return ExitCode.OUTPUT
     if isinstance(error, MemoryError):
         say("Error", "not enough memory on this machine for a network of this size")
         return ExitCode.SIMULATION

@@ -12,7 +12,6 @@ from odonata.cli.shared import (
     debug_option,
     escape,
     json_option,
-    new_file,
     new_table,
     print_json,
     progress_terminal,
@@ -20,7 +19,7 @@ from odonata.cli.shared import (
     scenario_argument,
     terminal,
 )
-from odonata.errors import OutputError
+from odonata.output import check_new_file, new_file
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -68,6 +67,8 @@ def mapping(
     what = read_scenario(scenario, changes)
     if compare and out is not None:
         raise click.UsageError("--out writes the scenario's own mapping; leave --compare out")
+    if out is not None:
+        check_new_file(out)
     found: list[dict[str, Any]] = []
     if compare:
         for compared, costs, why in compare_mappings(what):
@@ -83,7 +84,7 @@ def mapping(
         if not found:
             raise click.UsageError(f"--job: there is no job {name}; there are: {', '.join(known)}")
     if out is not None:
-        _write(found, new_file(out))
+        _write(found, out)
     if as_json:
         print_json({"jobs": found})
         return
@@ -138,7 +139,5 @@ def _write(found: list[dict[str, Any]], path: Path) -> None:
         "# Index of each rank's node among the job's nodes, rank after rank.\n"
     )
     text += "".join(f"{node}\n" for node in job["node_of_rank"])
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
+    with new_file(path) as partial:
+        partial.write_text(text, encoding="utf-8")

@@ -16,7 +16,7 @@ from odonata.cli.shared import (
     print_json,
     terminal,
 )
-from odonata.errors import NotRecordedError, OutputError
+from odonata.errors import NotRecordedError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="Write the timeline of all ranks for trace viewers such as https://ui.perfetto.dev; "
-    "compressed if the name ends in .gz.",
+    "compressed if the name ends in .gz. The file must not exist yet.",
 )
 @json_option
 @debug_option
@@ -59,10 +59,7 @@ def ranks(directory: Path, perfetto: Path | None, as_json: bool) -> None:
                 "[record] rank_activity = true in the scenario, or run it with "
                 "--set record.rank_activity=true"
             )
-        try:
-            events = write_trace(result, perfetto)
-        except OSError as error:
-            raise OutputError(f"{perfetto} cannot be written: {error.strerror}") from None
+        events = write_trace(result, perfetto)
     if as_json:
         print_json({"directory": str(directory), "jobs": times, "critical_paths": paths})
         return

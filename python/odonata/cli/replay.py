@@ -10,6 +10,7 @@ import click
 from odonata.cli.shared import (
     debug_option,
     json_option,
+    notices,
     print_json,
     progress_terminal,
     read_scenario,
@@ -175,19 +176,20 @@ def replay(
     if changes:
         scenario = scenario.with_set(changes)
 
+    from odonata.output import claim
     from odonata.progress import ProgressBar
     from odonata.report import print_summary
-    from odonata.results import check_output_directory, unused_directory
     from odonata.simulate import run as simulate
 
-    directory = out or unused_directory(scenario.job_names()[0])
-    check_output_directory(directory)
-    if not quiet and not as_json:
-        _print(terminal(), traces)
-    with ProgressBar(console) as bar:
-        result = simulate(scenario, threads=threads, progress=bar)
-    with console.status("Writing results"):
-        result.save(directory, plots=not no_plots)
+    with claim(out, scenario.job_names()[0]) as held:
+        directory = held.directory
+        if not quiet and not as_json:
+            _print(terminal(), traces)
+        with ProgressBar(console) as bar:
+            result = simulate(scenario, threads=threads, progress=bar)
+        result.claim = held
+        with console.status("Writing results"):
+            result.save(directory, plots=not no_plots, notice=notices(console))
     if as_json:
         print_json({"directory": str(directory), **result.summary_dict, "timing": result.timing})
     elif not quiet:

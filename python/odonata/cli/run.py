@@ -14,6 +14,7 @@ from odonata.cli.shared import (
     debug_option,
     escape,
     json_option,
+    notices,
     print_json,
     progress_terminal,
     read_scenario,
@@ -24,6 +25,7 @@ from odonata.cli.shared import (
 
 if TYPE_CHECKING:
     from odonata.checkpoint import CheckpointEvent
+    from odonata.output import Claim
     from odonata.progress import ProgressBar
     from odonata.scenario import Scenario
 
@@ -98,29 +100,33 @@ def run(
     what = read_scenario(scenario, changes)
 
     from odonata.checkpoint import Checkpoint
+    from odonata.output import claim
     from odonata.progress import ProgressBar
-    from odonata.results import check_output_directory, unused_directory
     from odonata.simulate import run as simulate
 
     if resume is not None and out not in (None, resume):
         raise click.UsageError(f"--resume {resume} goes on in that directory; leave out --out")
-    directory = resume or out or unused_directory(scenario.stem)
     if replications is not None:
         if threads is not None:
             raise click.UsageError("--replications run side by side, each with one thread")
         if checkpoint is not None or resume is not None:
             raise click.UsageError("--replications have no checkpoints")
-        check_output_directory(directory)
-        _replicate(what, replications, jobs, directory, as_json=as_json, quiet=quiet)
+        with claim(out, scenario.stem) as claimed:
+            _replicate(what, replications, jobs, claimed, as_json=as_json, quiet=quiet)
         return
     if jobs is not None:
         raise click.UsageError("--jobs has a meaning with --replications only; see --threads")
     console = progress_terminal()
     if quiet:
         console.quiet = True
-    keeping = None
+    keeping: Checkpoint | None = None
+    held: Claim | None = None
     last: list[CheckpointEvent] = []
     if checkpoint is not None or resume is not None:
+        directory = resume or out
+        if directory is None:
+            with claim(None, scenario.stem) as unused:
+                directory = unused.directory
 
         def seen(event: CheckpointEvent) -> None:
             if event.kind == "resumed":
@@ -134,15 +140,18 @@ def run(
             directory, **_intervals(checkpoint), resume=resume is not None, on_event=seen
         )
     else:
-        check_output_directory(directory)
+        held = claim(out, scenario.stem)
+        directory = held.directory
 
     bar = ProgressBar(console)
-    with _saying_how_to_go_on(scenario, directory, bar, last):
+    with held or contextlib.nullcontext(), _saying_how_to_go_on(scenario, directory, bar, last):
         with bar:
             result = simulate(what, threads=threads, progress=bar, checkpoint=keeping)
+        if held is not None:
+            result.claim = held
         doing = "Writing results" if no_plots else "Writing results and drawing pictures"
         with console.status(doing):
-            result.save(directory, plots=not no_plots)
+            result.save(directory, plots=not no_plots, notice=notices(console))
 
     if as_json:
         print_json({"directory": str(directory), **result.summary_dict, "timing": result.timing})
@@ -170,13 +179,16 @@ def _saying_how_to_go_on(
     scenario: Path, directory: Path, bar: ProgressBar, last: list[CheckpointEvent]
 ) -> Iterator[None]:
     """Adds to an interruption where the run was, and how to go on with it if it can."""
-    from odonata.checkpoint import CHECKPOINT_FILE
+    from odonata.output import CHECKPOINT_FILE
+    from odonata.results import RESULT_FILE
 
     try:
         yield
     except KeyboardInterrupt as interrupt:
         at = display.duration(bar.now_ps)
         rest = "nothing was written"
+        if (directory / RESULT_FILE).exists():
+            rest = f"the tables are in {directory}, but not all pictures"
         if last and (directory / CHECKPOINT_FILE).exists():
             rest = f"go on with: odonata run {scenario} --resume {directory}"
             if last[0].kind == "failed":
@@ -189,7 +201,7 @@ def _replicate(
     scenario: Scenario,
     count: int,
     jobs: int | None,
-    directory: Path,
+    held: Claim,
     *,
     as_json: bool,
     quiet: bool,
@@ -202,9 +214,10 @@ def _replicate(
     console = progress_terminal()
     if quiet:
         console.quiet = True
+    directory = held.directory
     with StudyBar(console, f"{count} replications") as bar:
         try:
-            table = replicate(scenario, count, directory, jobs=jobs, progress=bar)
+            table = replicate(scenario, count, directory, jobs=jobs, progress=bar, claim=held)
         except KeyboardInterrupt:
             message = f"stopped; replications that were done are in {directory}"
             raise KeyboardInterrupt(message) from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -73,29 +72,32 @@ def saturation(
         raise click.UsageError(f"--tolerance: found {tolerance}; allowed: above 0 and below 100 %")
     what = read_scenario(scenario, changes)
 
+    from odonata.output import Claim
     from odonata.progress import StudyBar
     from odonata.report import print_saturation
-    from odonata.study.saturation import figures, find_saturation, write
+    from odonata.study.saturation import curve, figures, find_saturation, write
+    from odonata.study.study import STORE_FILE
 
     directory = out or Path("results") / f"{scenario.stem}-saturation"
+    held = Claim(directory, goes_on=STORE_FILE)
     console = progress_terminal()
-    with StudyBar(console, "Looking for saturation") as bar:
-        try:
-            found = find_saturation(
-                what,
-                directory,
-                highest=highest,
-                tolerance=width,
-                jobs=jobs or os.cpu_count() or 1,
-                progress=bar,
-                notice=notices(console),
-            )
-        except KeyboardInterrupt:
-            message = f"stopped; run the same command again to go on in {directory}"
-            raise KeyboardInterrupt(message) from None
-    write(found, directory)
+    with held:
+        with StudyBar(console, "Looking for saturation") as bar:
+            try:
+                found = find_saturation(
+                    what,
+                    directory,
+                    highest=highest,
+                    tolerance=width,
+                    jobs=jobs or os.cpu_count() or 1,
+                    progress=bar,
+                    notice=notices(console),
+                )
+            except KeyboardInterrupt:
+                message = f"stopped; run the same command again to go on in {directory}"
+                raise KeyboardInterrupt(message) from None
+        write(found, what, held, notices(console))
     if as_json:
-        curve = [{**asdict(point), "saturated": point.saturated} for point in found.points]
-        print_json({"directory": str(directory), **figures(found), "curve": curve})
+        print_json({"directory": str(directory), **figures(found), "curve": curve(found)})
     else:
-        print_saturation(terminal(), what, found, directory)
+        print_saturation(terminal(), what.title, found, directory)

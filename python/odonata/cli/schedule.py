@@ -14,6 +14,7 @@ from odonata.cli.shared import (
     debug_option,
     json_option,
     new_table,
+    notices,
     print_json,
     progress_terminal,
     terminal,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from odonata.batch import JobLog, Schedule
+    from odonata.batch.schedules import Outcome
 
 #: Orders of the queue, as ``--order`` names them.
 _ORDERS = ("fcfs", "sjf", "ljf", "smallest", "largest", "wfp", "multifactor")
@@ -226,8 +228,8 @@ def schedule(
     from odonata.batch import recorded_schedule, save_schedules
     from odonata.batch import schedule as simulate
     from odonata.batch.options import Multifactor, window
+    from odonata.output import claim
     from odonata.progress import JobsBar
-    from odonata.results import check_output_directory, unused_directory
 
     chosen = NetworkOptions(
         network=network,
@@ -256,8 +258,6 @@ def schedule(
         raise click.UsageError("--reservation: names no users; give START..END,NODES,USER")
     if any(one.users for one in windows[: len(maintenance)]):
         raise click.UsageError("--maintenance: users have a meaning with --reservation only")
-    directory = out or unused_directory(log.stem)
-    check_output_directory(directory)
 
     def one(which: str) -> Schedule:
         name, _, its_order = which.partition("/")
@@ -297,18 +297,22 @@ def schedule(
             interval=interval,
         )
 
-    schedules = [one(wanted[0])]
-    schedules += [recorded() if which == "recorded" else one(which) for which in compare]
-    names = [each.name for each in schedules]
-    for name in names:
-        if names.count(name) > 1:
-            raise JobLogError(f"--compare: {name} is there twice")
-    save_schedules(
-        schedules,
-        directory,
-        source={"file": str(log), "report": read.report, **read.meta},
-        plots=not no_plots,
-    )
+    with claim(out, log.stem) as held:
+        directory = held.directory
+        schedules = [one(wanted[0])]
+        schedules += [recorded() if which == "recorded" else one(which) for which in compare]
+        names = [each.name for each in schedules]
+        for name in names:
+            if names.count(name) > 1:
+                raise JobLogError(f"--compare: {name} is there twice")
+        save_schedules(
+            schedules,
+            directory,
+            source={"file": str(log), "report": read.report, **read.meta},
+            plots=not no_plots,
+            claim=held,
+            notice=notices(console),
+        )
     if as_json:
         print_json(
             {
@@ -322,7 +326,7 @@ def schedule(
     elif not quiet:
         if read.report is not None:
             print_report(terminal(), read.report)
-        _print(terminal(), read, schedules, directory)
+        print_outcomes(terminal(), schedules, directory, _counted(read, schedules[0]))
 
 
 def _counted(log: JobLog, schedule: Schedule) -> str:
@@ -336,10 +340,17 @@ def _counted(log: JobLog, schedule: Schedule) -> str:
     return f"{said}; scheduled on {machine}, sizes rounded up to whole nodes."
 
 
-def _print(console: Console, log: JobLog, schedules: Sequence[Schedule], directory: Path) -> None:
+def print_outcomes(
+    console: Console,
+    schedules: Sequence[Schedule | Outcome],
+    directory: Path,
+    counted: str = "",
+) -> None:
+    """Prints what schedules came to, side by side, below what their log counts."""
     from odonata.batch.describe import span
 
-    console.print(_counted(log, schedules[0]), soft_wrap=True, markup=False)
+    if counted:
+        console.print(counted, soft_wrap=True, markup=False)
     table = new_table()
     table.add_column("")
     for each in schedules:

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from odonata.errors import OutputError
-
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -103,7 +101,9 @@ def print_json(content: Any) -> None:
 
     JSON knows no NaN and no infinity: what has no value is ``null``.
     """
-    text = json.dumps(_finite(content), indent=2, ensure_ascii=False, allow_nan=False)
+    # What an encoding lacks is escaped: plain letters in its place would be another text.
+    plain = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+    text = json.dumps(_finite(content), indent=2, ensure_ascii=plain, allow_nan=False)
     sys.stdout.write(text + "\n")
 
 
@@ -121,7 +121,12 @@ def terminal() -> Console:
     """Standard output, for people."""
     from rich.console import Console
 
-    return Console(highlight=False)
+    class Terminal(Console):
+        def on_broken_pipe(self) -> None:
+            # Its own way is to exit with 1.
+            raise BrokenPipeError
+
+    return Terminal(highlight=False)
 
 
 def notices(console: Console) -> Callable[[str], None]:
@@ -153,37 +158,3 @@ def escape(text: str) -> str:
     from rich import markup
 
     return markup.escape(text)
-
-
-def new_file(path: Path) -> Path:
-    """Checks that a file can be written without losing another.
-
-    Raises:
-        OutputError: If it exists already or its directory does not.
-    """
-    if path.exists():
-        raise OutputError(f"{path}: exists already; choose another name with --out, or remove it")
-    if not path.parent.is_dir():
-        raise OutputError(f"{path}: there is no directory {path.parent}")
-    return path
-
-
-def unused_file(stem: str, ending: str) -> Path:
-    """The first of ``results/STEM-1``, ``results/STEM-2`` … that does not exist.
-
-    Its directory is there afterwards.
-
-    Raises:
-        OutputError: If the directory can be created no more than the file.
-    """
-    directory = Path("results")
-    try:
-        directory.mkdir(exist_ok=True)
-    except OSError as error:
-        raise OutputError(
-            f"{directory}: cannot be created: {error.strerror}. Choose a file with --out."
-        ) from error
-    number = 1
-    while (path := directory / f"{stem}-{number}{ending}").exists():
-        number += 1
-    return path

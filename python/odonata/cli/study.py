@@ -12,7 +12,10 @@ from odonata import display
 from odonata.cli.shared import debug_option, notices, progress_terminal, terminal
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from odonata.study.file import StudyFile
+    from odonata.study.findings import Verdict
     from odonata.study.run import Estimate
     from odonata.study.sweep import SweepPoint
     from odonata.study.task import Executor
@@ -174,10 +177,11 @@ def _run_file(
     out: Path | None,
     where: Executor,
 ) -> None:
+    from odonata.output import Claim
     from odonata.progress import SweepBar
     from odonata.study.findings import judge
     from odonata.study.page import PAGE_FILE, write_page
-    from odonata.study.run import estimate, run_sweep
+    from odonata.study.run import STORE_FILE, estimate, run_sweep
     from odonata.study.sweep import Sweep
 
     name = file.stem
@@ -192,30 +196,45 @@ def _run_file(
     # A finding or figure with a wrong condition is found out before anything is simulated.
     judge(chosen, _empty(chosen))
     progress = progress_terminal()
-    with SweepBar(progress, chosen.title) as bar:
-        try:
-            table = run_sweep(
-                sweep,
-                directory,
-                points=points,
-                executor=where,
-                progress=bar,
-                notice=notices(progress),
-            )
-        except KeyboardInterrupt:
-            message = f"stopped; run the same command again to go on in {directory}"
-            raise KeyboardInterrupt(message) from None
-    named = file.stem if file.parent == LIBRARY else file.as_posix()
-    command = f"odonata study {named}" + (" --quick" if quick else "")
+    notice = notices(progress)
+    command = f"odonata study {_named(file)}" + (" --quick" if quick else "")
     total = len(sweep.points)
-    verdicts = write_page(chosen, table, directory, command=command, total=total)
+    with Claim(directory, goes_on=STORE_FILE) as claim:
+        with SweepBar(progress, chosen.title) as bar:
+            try:
+                table = run_sweep(
+                    sweep,
+                    directory,
+                    points=points,
+                    executor=where,
+                    progress=bar,
+                    notice=notice,
+                    claim=claim,
+                )
+            except KeyboardInterrupt:
+                message = f"stopped; run the same command again to go on in {directory}"
+                raise KeyboardInterrupt(message) from None
+        with claim.adding() as partial:
+            verdicts = write_page(
+                chosen, table, partial, command=command, total=total, notice=notice
+            )
     console = terminal()
-    console.print(f"[bold]{chosen.title}[/]", soft_wrap=True)
+    print_verdicts(console, chosen, verdicts)
+    console.print(f"{len(table)} of {total} points are done", highlight=False)
+    console.print(f"Results: {directory} ({PAGE_FILE}, dataset.parquet)", markup=False)
+
+
+def print_verdicts(console: Console, chosen: StudyFile, verdicts: Sequence[Verdict]) -> None:
+    """Prints a study's title and what its data say of published findings."""
+    console.print(chosen.title, style="bold", markup=False, soft_wrap=True)
     for verdict in verdicts:
         text = f"{verdict.text}: {verdict.finding.claim}; published {verdict.published}"
         console.print(f"  {text}, ours {verdict.ours}", markup=False, soft_wrap=True)
-    console.print(f"{len(table)} of {total} points are done", highlight=False)
-    console.print(f"Results: {directory} ({PAGE_FILE}, dataset.parquet)", markup=False)
+
+
+def _named(file: Path) -> str:
+    """How a study is called on the command line."""
+    return file.stem if file.parent == LIBRARY else file.as_posix()
 
 
 def _empty(chosen: StudyFile) -> Any:

@@ -11,12 +11,12 @@ from odonata.cli.shared import (
     debug_option,
     escape,
     json_option,
-    new_file,
     new_table,
     print_json,
     progress_terminal,
     terminal,
 )
+from odonata.output import check_new_file, new_file
 
 if TYPE_CHECKING:
     from odonata.tails import Correlation, Fit, Modes, Tail
@@ -89,7 +89,7 @@ def tails(
         from odonata.plots.style import check_format
 
         check_format(out)
-        new_file(out)
+        check_new_file(out)
     values = statistics.read_samples(samples, column)
     tail = statistics.measure_tail(values, threshold)
     modes = statistics.find_modes(values)
@@ -144,7 +144,8 @@ def _draw(out: Path, values: Any, tail: Tail, fits: list[Fit], title: str, quant
     with style():
         figure = new_figure(9.6, 4.2)
         draw_tail(figure, values, tail, fits, title, quantity)
-    save(figure, out)
+    with new_file(out) as partial:
+        save(figure, partial)
 
 
 def _show(tail: Tail, modes: Modes, fits: list[Fit], correlation: Correlation | None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,15 +14,13 @@ from odonata.cli.shared import (
     debug_option,
     escape,
     json_option,
-    new_file,
     new_table,
     print_json,
     read_scenario,
     scenario_argument,
     terminal,
-    unused_file,
 )
-from odonata.errors import OutputError
+from odonata.output import check_new_file, new_file, unused_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -191,7 +188,7 @@ def _new_picture(path: Path) -> Path:
     from odonata.plots import check_format
 
     check_format(path)
-    return new_file(path)
+    return check_new_file(path)
 
 
 def _save_picture(figure: Figure, path: Path) -> None:
@@ -202,10 +199,8 @@ def _save_picture(figure: Figure, path: Path) -> None:
     """
     from odonata.plots import save
 
-    try:
-        save(figure, path)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
+    with new_file(path) as partial:
+        save(figure, partial)
 
 
 def _print_width(width: Width) -> None:
@@ -295,19 +290,13 @@ def export(
 ) -> None:
     """Write the network as a file that other programs, and Odonata itself, can read."""
     what = read_scenario(scenario, changes)
-    path = new_file(out or unused_file(scenario.stem, FORMATS[format_]))
+    path = check_new_file(out or unused_file(scenario.stem, FORMATS[format_]))
 
     from odonata import _engine
     from odonata.simulate import ask_engine
 
-    try:
-        # Beside the target and renamed at the end: an interrupted export leaves nothing.
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as directory:
-            partial = Path(directory) / path.name
-            ask_engine(_engine.export, what, format_, os.fspath(partial))
-            partial.rename(path)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
+    with new_file(path) as partial:
+        ask_engine(_engine.export, what, format_, os.fspath(partial))
     _say_written(path, as_json)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
+from odonata.output import picture, warn
 from odonata.plots.arrivals import draw_arrivals
 from odonata.plots.communication import draw_communication, draw_message_sizes
 from odonata.plots.critical_path import draw_critical_path
@@ -114,8 +115,14 @@ class Plots:
         """Latency, link load, group heat map and timeline on one page."""
         return self._draw(path, 13.0, 9.0, lambda figure: draw_overview(figure, self._result))
 
-    def save_all(self, directory: str | Path) -> list[Path]:
+    def save_all(
+        self, directory: str | Path, *, notice: Callable[[str], object] = warn
+    ) -> list[Path]:
         """Writes every picture that has something to show as a PNG of its name.
+
+        Args:
+            directory: Where to.
+            notice: Is told which picture could not be drawn, and why. Default: a warning.
 
         Returns:
             The files, the overview first.
@@ -127,8 +134,10 @@ class Plots:
             if self._result.table(table).num_rows:
                 names.append(name)
         for name in names:
-            paths.append(directory / f"{name}.png")
-            getattr(self, name)(paths[-1])
+            path = directory / f"{name}.png"
+            with picture(Path(path.name), notice):
+                getattr(self, name)(path)
+                paths.append(path)
         return paths
 
     def _draw(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from odonata import display
+from odonata.output import picture, warn
 from odonata.plots.style import (
     FAINT,
     MORE_IS_DARKER,
@@ -32,23 +34,32 @@ MATRIX_TITLE = "Slowdown of mean message latency"
 MOST_BOXES = 24
 
 
-def draw_all(found: Interference, directory: Path) -> None:
-    """Writes ``latency.png``, ``matrix.png`` and ``waits.png``, those that there is data for."""
+def draw_all(found: Interference, directory: Path, notice: Callable[[str], object] = warn) -> None:
+    """Writes ``latency.png``, ``matrix.png`` and ``waits.png``, those that there is data for.
+
+    Args:
+        found: What to draw.
+        directory: Where to.
+        notice: Is told which picture could not be drawn, and why. Default: a warning.
+    """
     boxes = min(found.latencies.num_rows, MOST_BOXES)
     jobs = len(found.names)
     with style():
-        figure = new_figure(max(5.0, 2.2 + 0.62 * boxes), 4.2)
-        draw_latencies(figure, found)
-        save(figure, directory / "latency.png")
+        with picture(Path("latency.png"), notice):
+            figure = new_figure(max(5.0, 2.2 + 0.62 * boxes), 4.2)
+            draw_latencies(figure, found)
+            save(figure, directory / "latency.png")
         if found.matrix.num_rows:
-            side = max(4.0, 2.2 + 0.62 * jobs)
-            figure = new_figure(side + 0.9, side)
-            draw_matrix(figure, found)
-            save(figure, directory / "matrix.png")
+            with picture(Path("matrix.png"), notice):
+                side = max(4.0, 2.2 + 0.62 * jobs)
+                figure = new_figure(side + 0.9, side)
+                draw_matrix(figure, found)
+                save(figure, directory / "matrix.png")
         if found.waits.num_rows:
-            figure = new_figure(8.6, 4.6)
-            draw_waits(figure, found.waits.to_pylist())
-            save(figure, directory / "waits.png")
+            with picture(Path("waits.png"), notice):
+                figure = new_figure(8.6, 4.6)
+                draw_waits(figure, found.waits.to_pylist())
+                save(figure, directory / "waits.png")
 
 
 def _box(row: dict[str, Any]) -> dict[str, float]:

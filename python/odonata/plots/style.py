@@ -98,6 +98,7 @@ _RC: dict[Any, Any] = {
     "figure.facecolor": "white",
     "figure.dpi": DPI,
     "savefig.dpi": DPI,
+    "text.parse_math": False,  # names of jobs are theirs, dollar signs and all
     "svg.hashsalt": "odonata",  # names within an SVG are equal then, too
     "pdf.fonttype": 42,  # TrueType, which publishers ask for
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,14 +15,8 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from odonata.errors import OutputError
-from odonata.results import (
-    RESULT_FILE,
-    SCENARIO_FILE,
-    SUMMARY_FILE,
-    appearing_at_once,
-    check_output_directory,
-    write_json,
-)
+from odonata.output import Claim, picture, warn, write_json
+from odonata.results import RESULT_FILE, SCENARIO_FILE, SUMMARY_FILE
 from odonata.scenario import Scenario
 from odonata.study.cells import Cell, Estimated
 from odonata.study.intervals import interval
@@ -149,27 +143,36 @@ class Comparison:
             save(figure, Path(path))
         return figure
 
-    def save(self, directory: str | os.PathLike[str]) -> Path:
-        """Writes tables and picture to a directory that appears whole or not at all.
+    def save(
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        claim: Claim | None = None,
+        notice: Callable[[str], object] = warn,
+    ) -> Path:
+        """Writes the tables, all or none, and then the picture.
 
         Args:
             directory: Must not exist yet, or be empty.
+            claim: Of the directory, if it is claimed already.
+            notice: Is told if the picture could not be drawn, and why. Default: a warning.
 
         Raises:
             OutputError: If it holds something already or cannot be written.
         """
         directory = Path(directory)
-        check_output_directory(directory)
-        with appearing_at_once(directory) as partial:
-            pq.write_table(self.table, partial / "comparison.parquet", compression="zstd")
-            pacsv.write_csv(self.table, partial / "comparison.csv")
-            content = {
-                "results": {one.label: os.fspath(one.directory) for one in self.results},
-                "settings": {key: list(values) for key, values in self.settings.items()},
-                "left_out": list(self.left_out),
-            }
-            write_json(partial / "comparison.json", content)
-            self.plot(partial / "comparison.png")
+        content = {
+            "results": {one.label: os.fspath(one.directory) for one in self.results},
+            "settings": {key: list(values) for key, values in self.settings.items()},
+            "left_out": list(self.left_out),
+        }
+        with claim or Claim(directory) as held:
+            with held.adding() as partial:
+                pq.write_table(self.table, partial / "comparison.parquet", compression="zstd")
+                pacsv.write_csv(self.table, partial / "comparison.csv")
+                write_json(partial / "comparison.json", content)
+            with held.adding() as partial, picture(Path("comparison.png"), notice):
+                self.plot(partial / "comparison.png")
         return directory
 
 

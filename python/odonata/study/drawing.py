@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from odonata.errors import Problem, ScenarioError
+from odonata.output import picture, warn
 from odonata.plots.style import JOB_COLOURS, MUTED, new_figure, save, say_empty, style
 from odonata.study.cells import Cell, Estimated, all_cells, cells, grouped
 from odonata.study.expression import Condition, ConditionError
@@ -27,16 +28,22 @@ _PALE = 0.4
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 
 
-def draw(study: StudyFile, table: pa.Table, directory: Path) -> list[Path]:
+def draw(
+    study: StudyFile,
+    table: pa.Table,
+    directory: Path,
+    notice: Callable[[str], object] = warn,
+) -> list[Path]:
     """Draws every figure of a study.
 
     Args:
         study: The study.
         table: Its dataset; may lack points.
         directory: For the pictures.
+        notice: Is told which picture could not be drawn, and why. Default: a warning.
 
     Returns:
-        Their files.
+        Their files, without those that could not be drawn.
 
     Raises:
         ScenarioError: If a figure is wrong; names its key.
@@ -44,8 +51,9 @@ def draw(study: StudyFile, table: pa.Table, directory: Path) -> list[Path]:
     found = []
     for position, figure in enumerate(study.figure):
         path = directory / f"{figure.name}.png"
-        _Drawing(study, position, figure, table).save(path)
-        found.append(path)
+        with picture(Path(path.name), notice):
+            _Drawing(study, position, figure, table).save(path)
+            found.append(path)
     return found
 
 

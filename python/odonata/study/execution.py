@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import json
 import os
 import threading
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
+from io import FileIO
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import Any, Protocol
 
 from odonata.errors import OutputError, SimulationError
 from odonata.files import fingerprint_of, named_files
-from odonata.output import reason
+from odonata.output import reason, warn
 from odonata.results import Result
 from odonata.scenario import Scenario
 from odonata.simulate import Progress
@@ -27,11 +28,6 @@ from odonata.tables import SCHEMA_VERSION
 
 #: What is kept of a simulation: numbers and texts that JSON can hold.
 Record = dict[str, Any]
-
-
-def warn(sentence: str) -> None:
-    """Says a sentence as a warning, where nothing else was asked for."""
-    warnings.warn(sentence, RuntimeWarning, stacklevel=3)
 
 
 def summary_of(result: Result) -> Record:
@@ -130,7 +126,8 @@ class Store:
         whole = 0
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            self._file: TextIO = file.open("a", encoding="utf-8")
+            # Not buffered: what could not be written must not be tried again when it is closed.
+            self._file: FileIO = file.open("ab", buffering=0)
             _hold(self._file, file)
             for line in file.read_bytes().splitlines(keepends=True):
                 if not line.endswith(b"\n"):
@@ -143,6 +140,7 @@ class Store:
                     break
                 whole += len(line)
             self._file.truncate(whole)
+            self._length = whole
         except OSError as error:
             raise OutputError(f"{file}: cannot be written: {reason(error)}") from error
 
@@ -172,11 +170,16 @@ class Store:
         }
         line = json.dumps(entry)
         try:
-            self._file.write(line + "\n")
-            self._file.flush()
+            rest = memoryview((line + "\n").encode())
+            while rest:
+                rest = rest[self._file.write(rest) :]
             os.fsync(self._file.fileno())
         except OSError as error:
+            # Of a line, all or nothing.
+            with contextlib.suppress(OSError):
+                self._file.truncate(self._length)
             raise OutputError(f"{self._path}: cannot be written: {reason(error)}") from error
+        self._length += len(line.encode()) + 1
         kept: Record = json.loads(line)["record"]
         self._known[key] = kept
         return kept
@@ -217,7 +220,7 @@ class Store:
         self._file.close()
 
 
-def _hold(opened: TextIO, file: Path) -> None:
+def _hold(opened: FileIO, file: Path) -> None:
     """Keeps other processes from a file until this one closes it or ends.
 
     Raises:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -17,12 +18,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from odonata.errors import Problem, ScenarioError
+from odonata.output import Claim, reading, warn, write_json
 from odonata.plots.waits import wait_rows
-from odonata.results import Result
+from odonata.results import SCENARIO_FILE, Result
 from odonata.scenario import Scenario
-from odonata.study.execution import Point, Record, Store, run_points, warn
+from odonata.study.execution import Point, Record, Store, run_points
 from odonata.study.study import STORE_FILE
 
+#: The outcome in its directory.
+RESULT_FILE = "interference.json"
 #: Quantiles of which slowdowns are told, beside smallest, largest and mean.
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
@@ -179,10 +183,13 @@ def interference(
     if not isinstance(scenario, Scenario):
         scenario = Scenario.from_file(scenario)
     plan = _Plan(scenario, _target(scenario, target), pairs, attribution)
-    directory = None if out is None else Path(out)
-    store = None if directory is None else Store(directory / STORE_FILE)
     total = len(plan.runs)
-    try:
+    with contextlib.ExitStack() as held:
+        claim = store = None
+        if out is not None:
+            claim = held.enter_context(Claim(Path(out), goes_on=STORE_FILE))
+            store = Store(claim.directory / STORE_FILE)
+            held.callback(store.close)
         done: dict[str, Record] = {}
 
         def simulate(points: Sequence[Point]) -> None:
@@ -202,12 +209,9 @@ def interference(
             simulate([plan.point(plan.everybody)])
             plan.end_ps = done[plan.name(plan.everybody)]["end_ps"]
         simulate([plan.point(run) for run in plan.runs if plan.name(run) not in done])
-    finally:
-        if store is not None:
-            store.close()
-    found = plan.evaluate(done)
-    if directory is not None:
-        write(found, directory)
+        found = plan.evaluate(done)
+        if claim is not None:
+            write(found, claim, notice)
     return found
 
 
@@ -451,15 +455,40 @@ def figures(found: Interference, links: int = 5) -> dict[str, Any]:
     return {"target": target, "jobs": jobs, "matrix": matrix}
 
 
-def write(found: Interference, directory: Path) -> None:
-    """Writes the tables, ``interference.json``, the scenario and the pictures."""
+def write(found: Interference, claim: Claim, notice: Callable[[str], object] = warn) -> None:
+    """Writes the tables, ``interference.json``, the scenario and the pictures.
+
+    Args:
+        found: What was found.
+        claim: Of the directory.
+        notice: Is told what became of earlier files and of pictures. Default: a warning.
+    """
     from odonata.plots.interference import draw_all
 
-    directory.mkdir(parents=True, exist_ok=True)
-    for name, table in found.tables.items():
-        pq.write_table(table, directory / f"{name}.parquet")
-    text = json.dumps(figures(found), indent=2, ensure_ascii=False)
-    (directory / "interference.json").write_text(text + "\n", encoding="utf-8")
-    toml = found.scenario.to_toml(directory=directory)
-    (directory / "scenario.toml").write_text(toml, encoding="utf-8")
-    draw_all(found, directory)
+    with claim.bringing_up_to_date(notice=notice) as partial:
+        for name, table in found.tables.items():
+            pq.write_table(table, partial / f"{name}.parquet")
+        write_json(partial / RESULT_FILE, figures(found))
+        toml = found.scenario.to_toml(directory=claim.directory)
+        (partial / SCENARIO_FILE).write_text(toml, encoding="utf-8")
+    with claim.adding() as partial:
+        draw_all(found, partial, notice)
+
+
+def load(directory: Path) -> Interference:
+    """What was found there.
+
+    Raises:
+        OutputError: If it cannot be read.
+        ScenarioError: If its scenario has been changed into none.
+    """
+    with reading(directory):
+        tables = {
+            name: pq.read_table(directory / f"{name}.parquet", partitioning=None)
+            for name in ("slowdowns", "matrix", "latencies", "waits")
+        }
+        told = json.loads((directory / RESULT_FILE).read_text(encoding="utf-8"))["target"]
+    scenario = Scenario.from_file(directory / SCENARIO_FILE)
+    names = scenario.job_names()
+    target = names.index(told) if told in names else None
+    return Interference(scenario, names, target, **tables)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
+from odonata.output import warn
 from odonata.study.drawing import draw
 from odonata.study.file import StudyFile
 from odonata.study.findings import NOTHING, Verdict, judge, write_findings
@@ -18,7 +19,13 @@ _LISTED = 24
 
 
 def write_page(
-    study: StudyFile, table: pa.Table, directory: Path, *, command: str, total: int
+    study: StudyFile,
+    table: pa.Table,
+    directory: Path,
+    *,
+    command: str,
+    total: int,
+    notice: Callable[[str], object] = warn,
 ) -> list[Verdict]:
     """Draws a study's pictures and writes its page.
 
@@ -28,6 +35,7 @@ def write_page(
         directory: For the pictures, ``findings.csv`` and ``study.md``.
         command: That makes them.
         total: Simulations that belong to the study.
+        notice: Is told which picture could not be drawn, and why. Default: a warning.
 
     Returns:
         What the data say of the findings.
@@ -36,10 +44,9 @@ def write_page(
         ScenarioError: If a figure or finding is wrong.
     """
     verdicts = judge(study, table)
-    pictures = draw(study, table, directory)
     if verdicts:
         write_findings(verdicts, directory / FINDINGS_FILE)
-    names = [picture.name for picture in pictures]
+    names = [path.name for path in draw(study, table, directory, notice)]
     text = page(study, table, verdicts, names, command=command, total=total)
     (directory / PAGE_FILE).write_text(text, encoding="utf-8")
     return verdicts
@@ -73,9 +80,10 @@ def page(
         parts.append(_findings(verdicts))
     if pictures:
         parts.append("## Figures\n")
-        for figure, picture in zip(study.figure, pictures, strict=True):
-            title = figure.title or figure.name
-            parts.append(f"![{title}]({picture})\n")
+        for figure in study.figure:
+            title, name = figure.title or figure.name, f"{figure.name}.png"
+            if name in pictures:
+                parts.append(f"![{title}]({name})\n")
     return "\n".join(parts)
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from odonata.errors import OutputError
-from odonata.results import Result, check_output_directory
+from odonata.output import Claim, reading
+from odonata.results import SCENARIO_FILE, Result
 from odonata.scenario import Scenario
 from odonata.study.execution import Point, Record, run_points
 from odonata.study.intervals import interval
@@ -41,6 +41,7 @@ def replicate(
     *,
     jobs: int | None = None,
     progress: Callable[[float, int], object] | None = None,
+    claim: Claim | None = None,
 ) -> pa.Table:
     """Simulates a scenario with `count` seeds, its own and those that follow it, side by side.
 
@@ -48,9 +49,10 @@ def replicate(
         scenario: What to simulate.
         count: Replications, at least 2.
         directory: Must not exist yet, or be empty. Gets a result directory ``seed-N`` per
-            replication and ``replications.parquet``.
+            replication, ``replications.parquet`` and ``scenario.toml``.
         jobs: Simulations at a time. Default: processors.
         progress: As of ``run_points``.
+        claim: Of the directory, if it is claimed already.
 
     Returns:
         One row per figure of the summary: its mean over the replications, half the width of the
@@ -63,7 +65,18 @@ def replicate(
     """
     if count < 2:
         raise ValueError(f"found {count} replications; allowed: at least 2")
-    check_output_directory(directory)
+    with claim or Claim(directory) as held:
+        return _replicate(scenario, count, held, jobs, progress)
+
+
+def _replicate(
+    scenario: Scenario,
+    count: int,
+    held: Claim,
+    jobs: int | None,
+    progress: Callable[[float, int], object] | None,
+) -> pa.Table:
+    directory = held.directory
     points = [
         Point(
             f"seed-{seed}",
@@ -74,11 +87,23 @@ def replicate(
     ]
     records = run_points(points, jobs=jobs, progress=progress)
     table = _table(list(records.values()))
-    try:
-        pq.write_table(table, directory / TABLE_FILE, compression="zstd", compression_level=3)
-    except OSError as error:
-        raise OutputError(f"{directory}: {error.strerror or error}") from error
+    with held.adding() as written:
+        pq.write_table(table, written / TABLE_FILE, compression="zstd", compression_level=3)
+        text = scenario.to_toml(directory=directory)
+        (written / SCENARIO_FILE).write_text(text, encoding="utf-8")
     return table
+
+
+def load(directory: Path) -> tuple[Scenario, pa.Table]:
+    """What was simulated there with its first seed, and the table.
+
+    Raises:
+        OutputError: If it cannot be read.
+        ScenarioError: If its scenario has been changed into none.
+    """
+    with reading(directory):
+        table = pq.read_table(directory / TABLE_FILE, partitioning=None)
+    return Scenario.from_file(directory / SCENARIO_FILE), table
 
 
 def _save(directory: Path, result: Result) -> Record:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import statistics
 import time
@@ -15,9 +16,10 @@ import pyarrow as pa
 
 from odonata import _engine
 from odonata.errors import OutputError
+from odonata.output import Claim, warn
 from odonata.study.cost import HOPS_PER_S
-from odonata.study.dataset import build_dataset, write_dataset
-from odonata.study.execution import Record, Store, warn
+from odonata.study.dataset import DATASET_FILE, build_dataset, read_dataset, write_dataset
+from odonata.study.execution import Record, Store
 from odonata.study.file import StudyFile
 from odonata.study.local import LocalExecutor
 from odonata.study.sweep import Sweep, SweepPoint
@@ -120,6 +122,7 @@ def run_sweep(
     executor: Executor | None = None,
     progress: Callable[[StudyProgress], object] | None = None,
     notice: Callable[[str], object] = warn,
+    claim: Claim | None = None,
 ) -> pa.Table:
     """Simulates what is missing of a study and writes its dataset.
 
@@ -133,7 +136,9 @@ def run_sweep(
         points: Those to simulate. Default: all.
         executor: Where. Default: on all processors of this machine.
         progress: Is told about five times a second.
-        notice: Is told why points are simulated again that are there in another form.
+        notice: Is told why points are simulated again that are there in another form, and where
+            files are that showed something else. Default: a warning.
+        claim: Of the directory, if it is claimed already.
 
     Returns:
         The dataset: all points of the study that are done, those of earlier runs included.
@@ -144,11 +149,23 @@ def run_sweep(
         KeyboardInterrupt: If it was interrupted; what was done by then is kept.
     """
     wanted = sweep.points if points is None else points
-    store = Store(directory / STORE_FILE)
+    with claim or Claim(directory, goes_on=STORE_FILE) as held:
+        return _run_sweep(sweep, held, wanted, executor or LocalExecutor(), progress, notice)
+
+
+def _run_sweep(
+    sweep: Sweep,
+    claim: Claim,
+    wanted: Sequence[SweepPoint],
+    executor: Executor,
+    progress: Callable[[StudyProgress], object] | None,
+    notice: Callable[[str], object],
+) -> pa.Table:
+    store = Store(claim.directory / STORE_FILE)
     try:
         for sentence in store.outdated(wanted):
             notice(sentence)
-        _run_missing(wanted, store, executor or LocalExecutor(), progress)
+        _run_missing(wanted, store, executor, progress)
         records = {}
         for point in sweep.points:
             record = store.get(point)
@@ -156,10 +173,31 @@ def run_sweep(
                 records[point.fingerprint()] = record
     finally:
         store.close()
-    _keep_sources(sweep.study, directory)
     table = build_dataset(sweep.study, sweep.points, records)
-    write_dataset(table, directory)
+    with claim.bringing_up_to_date(_grown, notice) as partial:
+        _keep_sources(sweep.study, partial)
+        write_dataset(table, partial)
     return table
+
+
+def _grown(old: Path, new: Path) -> bool:
+    """Whether a dataset has all points that the one before has, of the same study."""
+    for name in (STUDY_FILE, BASE_FILE):
+        before_and_now = [
+            (side / name).read_bytes() if (side / name).exists() else None for side in (old, new)
+        ]
+        if before_and_now[0] not in (None, before_and_now[1]):
+            return False
+    if not (old / DATASET_FILE).exists():
+        return True
+    try:
+        before, now = read_dataset(old), read_dataset(new)
+    except OutputError:
+        return False
+    if before.schema != now.schema:
+        return False
+    rows = {json.dumps(row) for row in now.to_pylist()}
+    return all(json.dumps(row) in rows for row in before.to_pylist())
 
 
 def _keep_sources(study: StudyFile, directory: Path) -> None:

@@ -16,14 +16,17 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from odonata.errors import Problem, ScenarioError
+from odonata.output import Claim, picture, reading, warn, write_json
 from odonata.plots.style import JOB_COLOURS, MUTED, new_figure, save, style
-from odonata.results import Result
+from odonata.results import SCENARIO_FILE, Result
 from odonata.scenario import Scenario
-from odonata.study.execution import Point, Record, Store, run_points, warn
+from odonata.study.execution import Point, Record, Store, run_points
 from odonata.study.study import STORE_FILE
 from odonata.summary import SHORTFALL, piles_up
 from odonata.units import GlobalLoad
 
+#: The outcome in its directory.
+RESULT_FILE = "saturation.json"
 #: Loads of the first look, as shares of the highest one.
 FIRST_LOADS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
@@ -204,22 +207,55 @@ def figures(found: Saturation) -> dict[str, Any]:
     }
 
 
-def write(found: Saturation, directory: Path) -> None:
-    """Writes ``saturation.json``, the curve as Parquet and CSV, and its picture."""
-    # Where nothing was measured there is no value, in both files.
-    rows = [
+def curve(found: Saturation) -> list[dict[str, Any]]:
+    """The loads that were simulated; where nothing was measured there is ``None``."""
+    return [
         {
             name: None if isinstance(value, float) and math.isnan(value) else value
             for name, value in {**asdict(point), "saturated": point.saturated}.items()
         }
         for point in found.points
     ]
-    table = pa.Table.from_pylist(rows, schema=_SCHEMA)
-    pq.write_table(table, directory / "saturation.parquet")
-    pacsv.write_csv(table, directory / "saturation.csv")
-    text = json.dumps(figures(found), indent=2)
-    (directory / "saturation.json").write_text(text + "\n", encoding="utf-8")
-    draw(found, directory / "saturation.png")
+
+
+def write(
+    found: Saturation, scenario: Scenario, claim: Claim, notice: Callable[[str], object] = warn
+) -> None:
+    """Writes ``saturation.json``, the curve as Parquet and CSV, the scenario, and a picture.
+
+    Args:
+        found: What was found.
+        scenario: Of it.
+        claim: Of the directory.
+        notice: Is told what became of earlier files and of pictures. Default: a warning.
+    """
+    table = pa.Table.from_pylist(curve(found), schema=_SCHEMA)
+    with claim.bringing_up_to_date(notice=notice) as partial:
+        pq.write_table(table, partial / "saturation.parquet")
+        pacsv.write_csv(table, partial / "saturation.csv")
+        write_json(partial / RESULT_FILE, figures(found))
+        toml = scenario.to_toml(directory=claim.directory)
+        (partial / SCENARIO_FILE).write_text(toml, encoding="utf-8")
+    with claim.adding() as partial, picture(Path("saturation.png"), notice):
+        draw(found, partial / "saturation.png")
+
+
+def load(directory: Path) -> Saturation:
+    """What was found there.
+
+    Raises:
+        OutputError: If it cannot be read.
+    """
+    with reading(directory):
+        told = json.loads((directory / RESULT_FILE).read_text(encoding="utf-8"))
+        points = []
+        for row in pq.read_table(directory / "saturation.parquet", partitioning=None).to_pylist():
+            row.pop("saturated")
+            points.append(LoadPoint(**{k: math.nan if v is None else v for k, v in row.items()}))
+        load, uncertainty = (
+            math.nan if told[key] is None else told[key] for key in ("load", "uncertainty")
+        )
+        return Saturation(load, uncertainty, told["throughput"], points)
 
 
 def draw(found: Saturation, path: Path) -> None:

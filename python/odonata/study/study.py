@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from odonata.study.execution import Point, Record, Store, run_points, warn
+from odonata.output import Claim, warn
+from odonata.study.execution import Point, Record, Store, run_points
 
 #: Records of finished points in a study's directory.
 STORE_FILE = "points.jsonl"
@@ -61,13 +62,27 @@ def run_study(
         OutputError: If the directory cannot be written.
         KeyboardInterrupt: If it was interrupted; run it again to go on.
     """
-    store = Store(directory / STORE_FILE)
+    with Claim(directory, goes_on=STORE_FILE) as claim:
+        lines = _run_study(study, claim, quick, jobs, progress, notice)
+    return [*lines, f"Results: {directory}"]
+
+
+def _run_study(
+    study: Study,
+    claim: Claim,
+    quick: bool,
+    jobs: int | None,
+    progress: Callable[[float, int], object] | None,
+    notice: Callable[[str], object],
+) -> Sequence[str]:
+    store = Store(claim.directory / STORE_FILE)
     try:
         points = study.points(quick)
         records = run_points(points, jobs=jobs, store=store, progress=progress, notice=notice)
     finally:
         store.close()
-    return study.finish(records, directory)
+    with claim.bringing_up_to_date(notice=notice) as partial:
+        return study.finish(records, partial)
 
 
 def _validation() -> Study:

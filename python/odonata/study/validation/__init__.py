@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from odonata.output import picture, warn
 from odonata.study.execution import Point, Record
 from odonata.study.validation import comparison
 from odonata.study.validation.booksim import BookSim
@@ -63,19 +64,21 @@ class Validation:
         from odonata.study.validation.page import page
 
         found = self.comparisons(records)
-        directory.mkdir(parents=True, exist_ok=True)
         comparison.write(found, directory)
         experiments = self._booksim.experiments(records) if self._booksim else []
         write_experiments(experiments, directory / "experiments.csv")
-        draw(found, directory / "validation.png")
+        with picture(Path("validation.png"), warn):
+            draw(found, directory / "validation.png")
         text = page(found, experiments, "validation.png")
         (directory / "validation.md").write_text(text, encoding="utf-8")
-        return _conclusion(found, directory, self._reference)
+        lines = conclusion(found)
+        if self._reference is None:
+            lines.append(f"No data of other simulators found ({REFERENCE}); theory only.")
+        return lines
 
 
-def _conclusion(
-    found: Sequence[Comparison], directory: Path, reference: Path | None
-) -> Sequence[str]:
+def conclusion(found: Sequence[Comparison]) -> list[str]:
+    """What the terminal says of comparisons, line by line."""
     verdicts = Counter(c.verdict for c in found)
     lines = [f"{count:4} {verdict}" for verdict, count in verdicts.most_common()]
     lines += [
@@ -83,7 +86,4 @@ def _conclusion(
         for c in found
         if c.verdict == "DIFFERS"
     ]
-    if reference is None:
-        lines.append(f"No data of other simulators found ({REFERENCE}); theory only.")
-    lines.append(f"Results: {directory}")
     return lines
