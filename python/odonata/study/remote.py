@@ -31,6 +31,8 @@ class DaskExecutor:
         slurm: parameters of ``dask_jobqueue.SLURMCluster``, such as ``cores``, ``memory`` and
             ``walltime``, for a cluster of one's own that ends with the study.
         jobs: With `slurm`: batch jobs. Default: 1.
+        security: A ``distributed.Security`` with certificates, for an address that begins with
+            ``tls://``. Default: as Dask's own configuration says.
 
     Raises:
         OutputError: If Dask is not installed or the scheduler does not answer.
@@ -42,10 +44,12 @@ class DaskExecutor:
         *,
         slurm: Mapping[str, Any] | None = None,
         jobs: int | None = None,
+        security: Any = None,
     ) -> None:
         if (scheduler is None) == (slurm is None):
             raise ValueError("exactly one of scheduler and slurm is needed")
         self._scheduler, self._slurm, self._jobs = scheduler, slurm, jobs
+        self._security = security
 
     def run(
         self, tasks: Sequence[Task], report: Callable[[str, float], object]
@@ -60,7 +64,9 @@ class DaskExecutor:
             if cluster is not None:
                 cluster.scale(jobs=self._jobs or 1)
             try:
-                client = Client(cluster or self._scheduler, timeout=CONNECT_S)
+                client = Client(
+                    cluster or self._scheduler, timeout=CONNECT_S, security=self._security
+                )
             except (OSError, TimeoutError, ValueError) as error:
                 message = f"no Dask scheduler answers at {self._scheduler}: {error}"
                 raise OutputError(message) from None
@@ -118,6 +124,8 @@ def slurm_cluster(parameters: Mapping[str, Any]) -> SLURMCluster:
     if "cores" in given:
         given.setdefault("processes", given["cores"])
     given.setdefault("job_name", "odonata-study")
+    # Dask's status page tells everything to everybody; by itself it listens everywhere.
+    given.setdefault("scheduler_options", {"dashboard_address": "127.0.0.1:0"})
     try:
         return SLURMCluster(**given)
     except TypeError as error:
