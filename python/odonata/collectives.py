@@ -18,18 +18,39 @@ Broadcast = Literal[
     "binary",
     "split-binary",
     "chain",
+    "knomial",
+    "bine",
     "scatter-recursive-doubling",
     "scatter-ring",
 ]
-Reduce = Literal["auto", "linear", "binomial", "binary", "chain", "rabenseifner"]
-Allreduce = Literal["auto", "recursive-doubling", "rabenseifner", "ring", "reduce-broadcast"]
+Reduce = Literal[
+    "auto", "linear", "binomial", "binary", "chain", "knomial", "bine", "rabenseifner"
+]
+Allreduce = Literal[
+    "auto",
+    "recursive-doubling",
+    "rabenseifner",
+    "ring",
+    "segmented-ring",
+    "bine",
+    "bine-latency",
+    "reduce-broadcast",
+]
 Gather = Literal["auto", "linear", "binomial"]
 Allgather = Literal[
-    "auto", "bruck", "ring", "recursive-doubling", "neighbour-exchange", "gather-broadcast"
+    "auto",
+    "bruck",
+    "k-bruck",
+    "sparbit",
+    "bine",
+    "ring",
+    "recursive-doubling",
+    "neighbour-exchange",
+    "gather-broadcast",
 ]
 Alltoall = Literal["auto", "bruck", "pairwise", "linear", "scattered", "hierarchical"]
 Alltoallv = Literal["auto", "pairwise", "linear", "scattered"]
-ReduceScatter = Literal["auto", "recursive-halving", "pairwise", "ring"]
+ReduceScatter = Literal["auto", "recursive-halving", "pairwise", "ring", "bine"]
 Scan = Literal["auto", "recursive-doubling", "linear"]
 
 Operation = Literal[

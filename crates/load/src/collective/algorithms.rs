@@ -77,6 +77,10 @@ algorithms! {
     SplitBinary = "split-binary",
     /// From each to the next in segments.
     Chain = "chain",
+    /// Down a 4-nomial tree in segments.
+    Knomial = "knomial",
+    /// Down a Bine tree (De Sensi et al. 2025).
+    Bine = "bine",
     /// van de Geijn: scattered down a binomial tree, then an all-gather by
     /// recursive doubling.
     ScatterRecursiveDoubling = "scatter-recursive-doubling",
@@ -96,6 +100,10 @@ algorithms! {
     Binary = "binary",
     /// From each to the one before in segments.
     Chain = "chain",
+    /// Up a 4-nomial tree.
+    Knomial = "knomial",
+    /// Up a Bine tree (De Sensi et al. 2025).
+    Bine = "bine",
     /// Rabenseifner: reduce-scatter by recursive halving, then a gather up a
     /// binomial tree.
     Rabenseifner = "rabenseifner",
@@ -111,6 +119,13 @@ algorithms! {
     Rabenseifner = "rabenseifner",
     /// Reduce-scatter, then an all-gather, both around a ring.
     Ring = "ring",
+    /// The same; blocks longer than a segment are combined segment by segment.
+    SegmentedRing = "segmented-ring",
+    /// As Rabenseifner's, between the partners of Bine trees (De Sensi et al. 2025, for
+    /// bandwidth, with remapped blocks).
+    Bine = "bine",
+    /// As recursive doubling, between the partners of Bine trees (the same, for latency).
+    BineLatency = "bine-latency",
     /// A reduction, then a broadcast, by the algorithms of those.
     ReduceBroadcast = "reduce-broadcast",
 }
@@ -129,6 +144,13 @@ algorithms! {
     AllgatherAlgorithm, "allgather":
     /// Bruck et al. 1997: what a member has doubles in every round.
     Bruck = "bruck",
+    /// The same with three partners in every round, so that it quadruples.
+    BruckOfMany = "k-bruck",
+    /// Loch, Koslovski 2021: at distances n/2, n/4, …, each block as a message of its own.
+    Sparbit = "sparbit",
+    /// As recursive doubling, between the partners of Bine trees, to whose order blocks are
+    /// brought first (De Sensi et al. 2025).
+    Bine = "bine",
     /// Around a ring.
     Ring = "ring",
     /// Partners at distances 1, 2, 4, … exchange what they have.
@@ -190,6 +212,9 @@ algorithms! {
     Pairwise = "pairwise",
     /// Around a ring.
     Ring = "ring",
+    /// As recursive halving, between the partners of Bine trees, from whose order blocks are
+    /// brought home at the end (De Sensi et al. 2025).
+    Bine = "bine",
 }
 
 algorithms! {

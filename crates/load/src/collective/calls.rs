@@ -112,6 +112,16 @@ impl Phases {
             BroadcastAlgorithm::Chain => {
                 self.then(Pattern::Down(Tree::Chain), &segmented(bytes, segment))
             }
+            BroadcastAlgorithm::Knomial => {
+                self.then(Pattern::Down(Tree::Knomial), &segmented(bytes, segment))
+            }
+            BroadcastAlgorithm::Bine => {
+                let down = self.then(Pattern::BineDown, &whole(bytes));
+                match size.is_power_of_two() {
+                    true => down,
+                    false => down.then(Pattern::FoldOut(Folding::All), &whole(bytes)),
+                }
+            }
             BroadcastAlgorithm::ScatterRecursiveDoubling => {
                 let scattered = self.then(Pattern::ScatterTree, &blocks);
                 scattered.gather_doubling(size, &blocks)
@@ -136,6 +146,12 @@ impl Phases {
             }
             ReduceAlgorithm::Chain => {
                 self.then(Pattern::Up(Tree::Chain), &segmented(bytes, segment))
+            }
+            ReduceAlgorithm::Knomial => self.then(Pattern::Up(Tree::Knomial), &whole(bytes)),
+            ReduceAlgorithm::Bine => {
+                self.folded(size, Folding::Combined, None, &whole(bytes), |phases| {
+                    phases.then(Pattern::BineUp, &whole(bytes))
+                })
             }
             ReduceAlgorithm::Rabenseifner => {
                 let blocks = Data::Split {
@@ -248,6 +264,40 @@ impl Algorithms {
                     .then(Pattern::RingReduce, &blocks)
                     .then(Pattern::RingGather, &blocks)
             }
+            AllreduceAlgorithm::SegmentedRing => {
+                let blocks = Data::Split {
+                    total: bytes,
+                    parts: size,
+                };
+                // Those of the largest block, for all; tags and blocks have to be counted.
+                let segments = segmented(Bytes(bytes.0.div_ceil(u64::from(size))), self.segment);
+                let segments = segments.parts().min(u32::MAX / size);
+                let split = Data::Split {
+                    total: bytes,
+                    parts: size * segments,
+                };
+                phases
+                    .then(Pattern::RingReduceSegments(segments), &split)
+                    .then(Pattern::RingGather, &blocks)
+            }
+            AllreduceAlgorithm::Bine => {
+                let blocks = Data::Split {
+                    total: bytes,
+                    parts: power_of_two(size),
+                };
+                let (before, after) = (Folding::Combined, Some(Folding::All));
+                phases.folded(size, before, after, &blocks, |phases| {
+                    phases
+                        .then(Pattern::BineHalving, &blocks)
+                        .then(Pattern::BineDoubling, &blocks)
+                })
+            }
+            AllreduceAlgorithm::BineLatency => {
+                let (before, after) = (Folding::Combined, Some(Folding::All));
+                phases.folded(size, before, after, &whole(bytes), |phases| {
+                    phases.then(Pattern::BineCombine, &whole(bytes))
+                })
+            }
             AllreduceAlgorithm::ReduceBroadcast => {
                 let reduced = self.reduce_phases(phases, bytes, size);
                 self.broadcast_phases(reduced, bytes, size)
@@ -338,6 +388,16 @@ impl Algorithms {
         let total = blocks.bytes(Blocks::All);
         let phases = match self.allgather.unwrap_or(automatic) {
             AllgatherAlgorithm::Bruck => phases.then(Pattern::Bruck, blocks),
+            AllgatherAlgorithm::BruckOfMany => phases.then(Pattern::BruckOfMany, blocks),
+            AllgatherAlgorithm::Sparbit => phases.then(Pattern::Sparbit, blocks),
+            AllgatherAlgorithm::Bine => {
+                let (before, after) = (Folding::Own, Some(Folding::All));
+                phases.folded(size, before, after, blocks, |phases| {
+                    phases
+                        .then(Pattern::BineSwap { home: false }, blocks)
+                        .then(Pattern::BineDoubling, blocks)
+                })
+            }
             AllgatherAlgorithm::NeighbourExchange if size.is_multiple_of(2) => {
                 phases.then(Pattern::Neighbours, blocks)
             }
@@ -418,6 +478,14 @@ impl Algorithms {
                 let (before, after) = (Folding::Combined, Some(Folding::Own));
                 phases.folded(size, before, after, blocks, |phases| {
                     phases.then(Pattern::Halving, blocks)
+                })
+            }
+            ReduceScatterAlgorithm::Bine => {
+                let (before, after) = (Folding::Combined, Some(Folding::Own));
+                phases.folded(size, before, after, blocks, |phases| {
+                    phases
+                        .then(Pattern::BineHalving, blocks)
+                        .then(Pattern::BineSwap { home: true }, blocks)
                 })
             }
             ReduceScatterAlgorithm::Pairwise => phases.then(Pattern::PairwiseReduce, blocks),

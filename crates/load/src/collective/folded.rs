@@ -8,15 +8,15 @@ use super::tree;
 
 /// Which places stay.
 #[derive(Clone, Copy)]
-struct Folded {
+pub(super) struct Folded {
     /// Number of those that stay: the largest power of two up to `size`.
-    stay: u32,
+    pub(super) stay: u32,
     /// Number of those that leave.
     leave: u32,
 }
 
 impl Folded {
-    fn of(size: u32) -> Self {
+    pub(super) fn of(size: u32) -> Self {
         let stay = 1 << size.ilog2();
         Self {
             stay,
@@ -25,7 +25,7 @@ impl Folded {
     }
 
     /// Where a place is among those that stay; `None` if it leaves.
-    fn index(self, place: u32) -> Option<u32> {
+    pub(super) fn index(self, place: u32) -> Option<u32> {
         match place.checked_sub(2 * self.leave) {
             Some(_) => Some(place - self.leave),
             None => place.is_multiple_of(2).then_some(place / 2),
@@ -33,12 +33,12 @@ impl Folded {
     }
 
     /// The place of one that stays; for `stay`, the end of the places.
-    fn place(self, index: u32) -> u32 {
+    pub(super) fn place(self, index: u32) -> u32 {
         index + index.min(self.leave)
     }
 
     /// The blocks of some that stay, and of those that they stand for.
-    fn blocks(self, parts: u32, first: u32, count: u32) -> Blocks {
+    pub(super) fn blocks(self, parts: u32, first: u32, count: u32) -> Blocks {
         if parts == self.stay {
             return Blocks::Range { first, count };
         }

@@ -12,6 +12,7 @@
 
 mod algorithms;
 mod all_to_all;
+mod bine;
 mod calls;
 mod choice;
 mod data;

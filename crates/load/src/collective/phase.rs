@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::data::{Blocks, Data};
 use super::groups::Groups;
-use super::{all_to_all, folded, prefix, ring, tree};
+use super::{all_to_all, bine, folded, prefix, ring, tree};
 use crate::communicator::Member;
 
 /// Part of a collective.
@@ -33,7 +33,13 @@ pub(super) enum Tree {
     Binary,
     /// The child of v is v + 1.
     Chain,
+    /// Place v without its lowest digit that is not zero, to the base of [`RADIX`], is its
+    /// parent.
+    Knomial,
 }
+
+/// Base of k-nomial trees and of the k-ary Bruck algorithm, as Open MPI has by default.
+pub(super) const RADIX: u32 = 4;
 
 /// Who sends what to whom.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,10 +79,34 @@ pub(super) enum Pattern {
     Dissemination,
     /// Blocks go around; each adds its own.
     RingReduce,
+    /// The same, each block in so many segments: those of the first segment of all blocks
+    /// first, and so on.
+    RingReduceSegments(u32),
     /// Blocks go around.
     RingGather,
     /// Blocks of the next, doubled in every round.
     Bruck,
+    /// Blocks of the next, as many times over in every round as [`RADIX`] says.
+    BruckOfMany,
+    /// Blocks at distances that halve, each as a message of its own.
+    Sparbit,
+    /// As [`Pattern::CombineDoubling`], between the partners of Bine trees. So are the others
+    /// of that name.
+    BineCombine,
+    /// Halving of combined blocks.
+    BineHalving,
+    /// Doubling of collected blocks.
+    BineDoubling,
+    /// Each place's block to where [`Pattern::BineDoubling`] starts from with it, or back
+    /// from where [`Pattern::BineHalving`] leaves it.
+    BineSwap {
+        /// Back.
+        home: bool,
+    },
+    /// All from the root down the tree.
+    BineDown,
+    /// All up the tree, combined on the way.
+    BineUp,
     /// Pairs of blocks go both ways around. For even numbers.
     Neighbours,
     /// Each block straight to its place, which combines.
@@ -184,7 +214,12 @@ impl Phase {
     pub(super) fn is_at_once(&self) -> bool {
         matches!(
             self.pattern,
-            Pattern::Spread | Pattern::Scatter | Pattern::Gather | Pattern::AllToAllAtOnce { .. }
+            Pattern::Spread
+                | Pattern::Scatter
+                | Pattern::Gather
+                | Pattern::BruckOfMany
+                | Pattern::Sparbit
+                | Pattern::AllToAllAtOnce { .. }
         )
     }
 
@@ -207,6 +242,15 @@ impl Phase {
             Pattern::Halving => folded::halving(data.parts(), place, size, round),
             Pattern::Dissemination => ring::dissemination(place, size, round),
             Pattern::RingReduce => ring::reduce(place, size, round),
+            Pattern::RingReduceSegments(segments) => {
+                ring::reduce_segments(*segments, place, size, index)
+            }
+            Pattern::BineCombine => bine::combine(place, size, round),
+            Pattern::BineHalving => bine::halving(data.parts(), place, size, round),
+            Pattern::BineDoubling => bine::doubling(data.parts(), place, size, round),
+            Pattern::BineSwap { home } => bine::swap(*home, data.parts(), place, size, round),
+            Pattern::BineDown => bine::down(place, size, round),
+            Pattern::BineUp => bine::up(place, size, round),
             Pattern::RingGather => ring::gather(place, size, round),
             Pattern::Bruck => ring::bruck(place, size, round),
             Pattern::Neighbours => ring::neighbours(place, size, round),
@@ -218,6 +262,8 @@ impl Phase {
                 prefix::doubling(*exclusive, place, size, round)
             }
             Pattern::PrefixChain { exclusive } => prefix::chain(*exclusive, place, size, round),
+            Pattern::BruckOfMany => return at_once(ring::bruck_of_many(place, size, index)),
+            Pattern::Sparbit => return at_once(ring::sparbit(place, size, index)),
             Pattern::Spread => return at_once(tree::spread(place, size, index)),
             Pattern::Scatter => return at_once(tree::scatter_at_once(data, place, size, index)),
             Pattern::Gather => return at_once(tree::gather_at_once(data, place, size, index)),

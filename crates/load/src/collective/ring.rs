@@ -1,7 +1,7 @@
 //! Phases in which every place does the same around a circle.
 
 use super::data::Blocks;
-use super::phase::{Exchange, Taking, Transfer, after, before, doublings};
+use super::phase::{AtOnce, Exchange, RADIX, Taking, Transfer, after, before, doublings};
 
 /// Dissemination (Hensgen, Finkel, Manber 1988): in round k every place sends
 /// to the one 2^k further.
@@ -56,6 +56,94 @@ pub(super) fn reduce(place: u32, size: u32, round: u32) -> Option<Exchange> {
             ..transfer
         }),
     })
+}
+
+/// As [`reduce`], with so many segments of each block one after the other.
+pub(super) fn reduce_segments(
+    segments: u32,
+    place: u32,
+    size: u32,
+    index: u64,
+) -> Option<Exchange> {
+    let rounds = u64::from(size.checked_sub(1).filter(|&rounds| rounds > 0)?);
+    let (segment, round) = ((index / rounds) as u32, (index % rounds) as u32);
+    let of_segment = |transfer: Transfer| match transfer.blocks {
+        Blocks::Range { first, count: 1 } => Transfer {
+            tag: segment * (size - 1) + round,
+            blocks: Blocks::one(first * segments + segment),
+            ..transfer
+        },
+        _ => unreachable!("one block at a time goes around"),
+    };
+    let exchange = reduce(place, size, round).filter(|_| segment < segments)?;
+    let receive = exchange.receive;
+    Some(Exchange {
+        receive: receive.map(|(transfer, taking)| (of_segment(transfer), taking)),
+        send: exchange.send.map(of_segment),
+    })
+}
+
+/// Bruck et al. 1997, with [`RADIX`] − 1 partners in each round: a place has the blocks of its
+/// k^i successors before round i and gets those of the next (k − 1)·k^i.
+pub(super) fn bruck_of_many(place: u32, size: u32, index: u64) -> Option<AtOnce> {
+    let (mut index, mut distance) = (u32::try_from(index).ok()?, 1u32);
+    while distance < size {
+        let partners = ((size - 1) / distance).min(RADIX - 1);
+        if index < 2 * partners {
+            let further = distance * (index / 2 + 1);
+            let transfer = |peer, first| Transfer {
+                peer,
+                tag: 0,
+                blocks: Blocks::Range {
+                    first,
+                    count: distance.min(size - further),
+                },
+            };
+            let from = after(place, further, size);
+            return Some(match index % 2 {
+                0 => AtOnce::Receive(transfer(from, from)),
+                _ => AtOnce::Send(transfer(before(place, further, size), place)),
+            });
+        }
+        if index == 2 * partners {
+            return Some(AtOnce::Wait);
+        }
+        index -= 2 * partners + 1;
+        distance = distance.saturating_mul(RADIX);
+    }
+    None
+}
+
+/// Sparbit (Loch, Koslovski: *Sparbit: a new logarithmic-cost and data locality-aware MPI
+/// Allgather algorithm*, 2021): at distances that halve, a place sends every block that it has
+/// as a message of its own, but for the farthest one where that would come twice.
+pub(super) fn sparbit(place: u32, size: u32, index: u64) -> Option<AtOnce> {
+    let mut index = u32::try_from(index).ok()?;
+    let zeros = size.trailing_zeros();
+    let skips = (!(size >> zeros) | 1) << zeros;
+    let (mut distance, mut has) = (size.next_power_of_two() / 2, 1);
+    while distance > 0 {
+        let blocks = has - u32::from(distance & skips == distance);
+        if index < 2 * blocks {
+            let (block, way) = (index / 2, index % 2);
+            let transfer = |peer, steps: u32| Transfer {
+                peer,
+                tag: block,
+                blocks: Blocks::one(before(place, steps * distance, size)),
+            };
+            return Some(match way {
+                0 => AtOnce::Receive(transfer(before(place, distance, size), 2 * block + 1)),
+                _ => AtOnce::Send(transfer(after(place, distance, size), 2 * block)),
+            });
+        }
+        if index == 2 * blocks {
+            return Some(AtOnce::Wait);
+        }
+        index -= 2 * blocks + 1;
+        has += blocks;
+        distance /= 2;
+    }
+    None
 }
 
 /// Bruck et al. 1997: a place has the blocks of its 2^k successors before round

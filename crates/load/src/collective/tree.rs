@@ -3,7 +3,7 @@
 use odonata_units::Bytes;
 
 use super::data::{Blocks, Data, size_in};
-use super::phase::{AtOnce, Exchange, Taking, Transfer, Tree, doublings};
+use super::phase::{AtOnce, Exchange, RADIX, Taking, Transfer, Tree, doublings};
 
 impl Tree {
     fn parent(self, place: u32) -> Option<u32> {
@@ -13,6 +13,7 @@ impl Tree {
             Self::Binomial => place & above,
             Self::Binary => above / 2,
             Self::Chain => above,
+            Self::Knomial => place - place % (lowest(place) * RADIX),
         })
     }
 
@@ -34,10 +35,20 @@ impl Tree {
                 u64::from(size).saturating_sub(first).min(2) as u32
             }
             Self::Chain => u32::from(place + 1 < size),
+            Self::Knomial => {
+                // They are numbered in the order of their places.
+                let mut children = 0;
+                let mut weight = 1u32;
+                while (place == 0 || weight < lowest(place)) && weight < size - place {
+                    children += ((size - place - 1) / weight).min(RADIX - 1);
+                    weight = weight.saturating_mul(RADIX);
+                }
+                children
+            }
         }
     }
 
-    /// The `index`-th child; of a binomial tree the one with the fewest below
+    /// The `index`-th child; of a binomial or k-nomial tree the one with the fewest below
     /// it first.
     fn child(self, place: u32, index: u32) -> u32 {
         match self {
@@ -45,8 +56,14 @@ impl Tree {
             Self::Binomial => place + (1 << index),
             Self::Binary => 2 * place + 1 + index,
             Self::Chain => place + 1,
+            Self::Knomial => place + (index % (RADIX - 1) + 1) * RADIX.pow(index / (RADIX - 1)),
         }
     }
+}
+
+/// Weight of the lowest digit of a place, to the base of [`RADIX`], that is not zero.
+fn lowest(place: u32) -> u32 {
+    RADIX.pow(place.trailing_zeros() / RADIX.ilog2())
 }
 
 /// Round of a phase that goes along a tree in `segments`: the segment and the

@@ -204,6 +204,9 @@ fn broadcasts() {
             let expected = match algorithm {
                 BroadcastAlgorithm::Linear => net.message(m) + (n - 2.0) * net.apart(m),
                 BroadcastAlgorithm::Binomial => binomial_down(&net, m, ranks),
+                BroadcastAlgorithm::Bine if ranks.is_power_of_two() => {
+                    binomial_down(&net, m, ranks)
+                }
                 BroadcastAlgorithm::Chain => {
                     // Who passes on takes in a segment while it sends the one before.
                     let passing = net.send + net.receive.max(net.byte * segment);
@@ -260,7 +263,7 @@ fn reductions() {
         let segment = m / segments;
         for &algorithm in ReduceAlgorithm::ALL {
             let expected = match algorithm {
-                ReduceAlgorithm::Binomial if ranks.is_power_of_two() => {
+                ReduceAlgorithm::Binomial | ReduceAlgorithm::Bine if ranks.is_power_of_two() => {
                     k * (net.message(m) + net.combining(m))
                 }
                 // A rank combines before it goes on.
@@ -293,8 +296,8 @@ fn allreductions() {
         let met = net.message(m) + net.combining(m);
         for &algorithm in AllreduceAlgorithm::ALL {
             let expected = match algorithm {
-                AllreduceAlgorithm::RecursiveDoubling => k * met,
-                AllreduceAlgorithm::Rabenseifner => {
+                AllreduceAlgorithm::RecursiveDoubling | AllreduceAlgorithm::BineLatency => k * met,
+                AllreduceAlgorithm::Rabenseifner | AllreduceAlgorithm::Bine => {
                     let part = m * f64::from(stay - 1) / f64::from(stay);
                     2.0 * (k * net.message(0.0) + net.byte * part) + net.combining(part)
                 }
@@ -304,7 +307,7 @@ fn allreductions() {
                 AllreduceAlgorithm::ReduceBroadcast if ranks == stay => {
                     k * met + k * net.message(m)
                 }
-                AllreduceAlgorithm::ReduceBroadcast => continue,
+                AllreduceAlgorithm::ReduceBroadcast | AllreduceAlgorithm::SegmentedRing => continue,
             };
             let call = Algorithms {
                 allreduce: Some(algorithm),

@@ -1,0 +1,260 @@
+//! Bine trees (De Sensi et al.: *Bine Trees: Enhancing Collective Operations by Optimizing
+//! Communication Locality*, SC 2025): partners as in recursive doubling, but at distances
+//! that are sums of powers of −2 (1, −1, 3, −5, 11, …): even places go up by that much, odd
+//! ones down. Whom a place has heard of then lies on both of its sides, nearer to it. Among a
+//! power of two of places; others fold, as in [`folded`](super::folded).
+
+use super::data::Blocks;
+use super::folded::Folded;
+use super::phase::{Exchange, Taking, Transfer};
+
+/// Bits of the negabinary representation that have a negative weight.
+const NEGATIVE: u32 = 0xAAAA_AAAA;
+
+/// The negabinary representation of a number, which may have wrapped below zero.
+fn negabinary(number: u32) -> u32 {
+    number.wrapping_add(NEGATIVE) ^ NEGATIVE
+}
+
+/// The number of a negabinary representation, wrapped if it is below zero.
+fn number(negabinary: u32) -> u32 {
+    (negabinary ^ NEGATIVE).wrapping_sub(NEGATIVE)
+}
+
+/// A power of two of places.
+#[derive(Clone, Copy)]
+struct Places(u32);
+
+impl Places {
+    fn steps(self) -> u32 {
+        self.0.trailing_zeros()
+    }
+
+    /// A number around the circle of places.
+    fn around(self, number: u32) -> u32 {
+        number & (self.0 - 1)
+    }
+
+    /// Whom `index` talks to over the distance of `step`.
+    fn partner(self, index: u32, step: u32) -> u32 {
+        let distance = number(u32::MAX >> (31 - step));
+        self.around(match index.is_multiple_of(2) {
+            true => index.wrapping_add(distance),
+            false => index.wrapping_sub(distance),
+        })
+    }
+
+    /// Where a place stands in the order in which what it talks of is contiguous (ν of the
+    /// paper).
+    fn order(self, index: u32) -> u32 {
+        if self.0 == 1 {
+            return 0;
+        }
+        let bits = self.around(negabinary(match index.is_multiple_of(2) {
+            true => index.wrapping_neg(),
+            false => index,
+        }));
+        (bits ^ bits >> 1).reverse_bits() >> (32 - self.steps())
+    }
+
+    /// The place that stands there.
+    fn ordered(self, at: u32) -> u32 {
+        if self.0 == 1 {
+            return 0;
+        }
+        let gray = at.reverse_bits() >> (32 - self.steps());
+        let bits = (0..self.steps()).fold(0, |bits, shift| bits ^ gray >> shift);
+        let found = number(bits);
+        self.around(match bits & 1 {
+            0 => found.wrapping_neg(),
+            _ => found,
+        })
+    }
+
+    /// The step whose partner a place of the tree hears from; none for the root.
+    fn hears(self, index: u32) -> Option<u32> {
+        let bits = negabinary(index);
+        let alike = |&step: &u32| {
+            let mask = u32::MAX >> (31 - step);
+            [0, mask].contains(&(bits & mask))
+        };
+        (0..self.steps()).rev().find(alike).filter(|_| index > 0)
+    }
+}
+
+/// A place among those that stay: how many they are, and its index.
+fn among(place: u32, size: u32) -> Option<(Folded, Places, u32)> {
+    let folded = Folded::of(size);
+    let index = folded.index(place)?;
+    Some((folded, Places(folded.stay), index))
+}
+
+/// In each round everything goes both ways between partners and is combined.
+pub(super) fn combine(place: u32, size: u32, round: u32) -> Option<Exchange> {
+    let (folded, places, index) = among(place, size)?;
+    let transfer = (round < places.steps()).then(|| Transfer {
+        peer: folded.place(places.partner(index, round)),
+        tag: round,
+        blocks: Blocks::All,
+    })?;
+    Some(Exchange {
+        receive: Some((transfer, Taking::Combine)),
+        send: Some(transfer),
+    })
+}
+
+/// Blocks of so many places in order, from that of `index` and those it goes with on.
+fn run(folded: Folded, parts: u32, places: Places, index: u32, count: u32) -> Blocks {
+    folded.blocks(parts, places.order(index) & !(count - 1), count)
+}
+
+/// In each round partners give each other the half that the other goes on with, in the order
+/// of [`Places::order`].
+pub(super) fn halving(parts: u32, place: u32, size: u32, round: u32) -> Option<Exchange> {
+    let (folded, places, index) = among(place, size)?;
+    if round >= places.steps() {
+        return None;
+    }
+    let (partner, count) = (places.partner(index, round), places.0 >> (round + 1));
+    let transfer = |of: u32| Transfer {
+        peer: folded.place(partner),
+        tag: round,
+        blocks: run(folded, parts, places, of, count),
+    };
+    Some(Exchange {
+        receive: Some((transfer(index), Taking::Combine)),
+        send: Some(transfer(partner)),
+    })
+}
+
+/// The other way round: partners get all blocks that the other has.
+pub(super) fn doubling(parts: u32, place: u32, size: u32, round: u32) -> Option<Exchange> {
+    let (folded, places, index) = among(place, size)?;
+    let step = places.steps().checked_sub(round + 1)?;
+    let partner = places.partner(index, step);
+    let transfer = |of: u32| Transfer {
+        peer: folded.place(partner),
+        tag: round,
+        blocks: run(folded, parts, places, of, 1 << round),
+    };
+    Some(Exchange {
+        receive: Some((transfer(partner), Taking::Keep)),
+        send: Some(transfer(index)),
+    })
+}
+
+/// Each place's block goes to the place that stands there in order, or, if it is to come
+/// `home`, from there to it.
+pub(super) fn swap(home: bool, parts: u32, place: u32, size: u32, round: u32) -> Option<Exchange> {
+    let (folded, places, index) = among(place, size).filter(|_| round == 0)?;
+    let (at, stands) = (places.order(index), places.ordered(index));
+    if at == index {
+        return Some(Exchange::default());
+    }
+    let transfer = |peer, of| Transfer {
+        peer: folded.place(peer),
+        tag: 0,
+        blocks: folded.blocks(parts, of, 1),
+    };
+    Some(match home {
+        false => Exchange {
+            receive: Some((transfer(at, at), Taking::Keep)),
+            send: Some(transfer(stands, index)),
+        },
+        true => Exchange {
+            receive: Some((transfer(stands, index), Taking::Keep)),
+            send: Some(transfer(at, at)),
+        },
+    })
+}
+
+/// All from the root down the tree; distances shrink.
+pub(super) fn down(place: u32, size: u32, round: u32) -> Option<Exchange> {
+    let (folded, places, index) = among(place, size)?;
+    let step = places.steps().checked_sub(round + 1)?;
+    let transfer = Transfer {
+        peer: folded.place(places.partner(index, step)),
+        tag: 0,
+        blocks: Blocks::All,
+    };
+    let mut exchange = Exchange::default();
+    match places.hears(index) {
+        Some(hears) if step > hears => {}
+        Some(hears) if step == hears => exchange.receive = Some((transfer, Taking::Keep)),
+        _ => exchange.send = Some(transfer),
+    }
+    Some(exchange)
+}
+
+/// All up the tree to the root, combined on the way.
+pub(super) fn up(place: u32, size: u32, round: u32) -> Option<Exchange> {
+    let (folded, places, index) = among(place, size)?;
+    let last = places.hears(index).unwrap_or(places.steps());
+    if round >= places.steps() || round > last {
+        return None;
+    }
+    let transfer = Transfer {
+        peer: folded.place(places.partner(index, round)),
+        tag: 0,
+        blocks: Blocks::All,
+    };
+    let mut exchange = Exchange::default();
+    match round == last {
+        true => exchange.send = Some(transfer),
+        false => exchange.receive = Some((transfer, Taking::Combine)),
+    }
+    Some(exchange)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn partners_are_each_others_at_the_published_distances() {
+        let places = Places(32);
+        let of_zero: Vec<u32> = (0..5).map(|step| places.partner(0, step)).collect();
+        // 1, -1, 3, -5, 11 around 32.
+        assert_eq!(of_zero, [1, 31, 3, 27, 11]);
+        for size in [2, 4, 8, 64, 1 << 20] {
+            let places = Places(size);
+            for index in (0..size).step_by((size as usize / 64).max(1)) {
+                for step in 0..places.steps() {
+                    let partner = places.partner(index, step);
+                    assert_eq!(places.partner(partner, step), index);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_order_is_one_and_its_inverse_finds_back() {
+        for size in [1, 2, 4, 8, 16, 128, 1024] {
+            let places = Places(size);
+            let mut seen = vec![false; size as usize];
+            for index in 0..size {
+                let at = places.order(index);
+                assert!(!std::mem::replace(&mut seen[at as usize], true));
+                assert_eq!(places.ordered(at), index);
+            }
+        }
+        // Table of the paper's reference implementation for 8 places.
+        let eight: Vec<u32> = (0..8).map(|index| Places(8).order(index)).collect();
+        assert_eq!(eight[0], 0);
+    }
+
+    /// What travels stays nearer: of 1,024 places, the sum over the rounds of a broadcast of
+    /// the distances of messages around the circle is about two thirds of that of a binomial
+    /// tree.
+    #[test]
+    fn messages_of_a_tree_go_less_far() {
+        let (size, places) = (1024, Places(1024));
+        let around = |from: u32, to: u32| from.abs_diff(to).min(size - from.abs_diff(to));
+        let bine: u32 = (1..size)
+            .map(|index| around(index, places.partner(index, places.hears(index).unwrap())))
+            .sum();
+        let binomial: u32 = (1..size).map(|index| around(index, index & (index - 1))).sum();
+        let ratio = f64::from(bine) / f64::from(binomial);
+        assert!((0.6..0.75).contains(&ratio), "{ratio}");
+    }
+}
