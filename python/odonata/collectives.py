@@ -23,9 +23,7 @@ Broadcast = Literal[
     "scatter-recursive-doubling",
     "scatter-ring",
 ]
-Reduce = Literal[
-    "auto", "linear", "binomial", "binary", "chain", "knomial", "bine", "rabenseifner"
-]
+Reduce = Literal["auto", "linear", "binomial", "binary", "chain", "knomial", "bine", "rabenseifner"]
 Allreduce = Literal[
     "auto",
     "recursive-doubling",

@@ -253,7 +253,9 @@ mod tests {
         let bine: u32 = (1..size)
             .map(|index| around(index, places.partner(index, places.hears(index).unwrap())))
             .sum();
-        let binomial: u32 = (1..size).map(|index| around(index, index & (index - 1))).sum();
+        let binomial: u32 = (1..size)
+            .map(|index| around(index, index & (index - 1)))
+            .sum();
         let ratio = f64::from(bine) / f64::from(binomial);
         assert!((0.6..0.75).contains(&ratio), "{ratio}");
     }
