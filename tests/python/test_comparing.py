@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from odonata import OutputError, Scenario, compare
-from odonata.cli.main import main
+from odonata.cli import main
 from odonata.results import Result
 from odonata.study.cells import Cell
 from odonata.study.comparing import change_of

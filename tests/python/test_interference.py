@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from odonata import Result, Scenario, ScenarioError, interference, run
-from odonata.cli.main import main
+from odonata.cli import main
 from odonata.columns import numbers
 from odonata.study import interference as module
 from odonata.study.interference import quantile

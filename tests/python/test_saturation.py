@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from odonata import Result, Scenario, ScenarioError
-from odonata.cli.main import main
+from odonata.cli import main
 from odonata.study.replication import figures_of_jobs, replicate
 from odonata.study.saturation import (
     LoadPoint,

@@ -7,7 +7,7 @@ import pytest
 
 import odonata
 from odonata import Scenario, ScenarioError
-from odonata.cli.main import main
+from odonata.cli import main
 from odonata.units import Share
 
 TEXT = """
