@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from odonata.errors import OutputError
+from odonata.output import reason
 from odonata.study.file import StudyFile
 from odonata.study.sweep import SweepPoint
 
@@ -131,7 +132,7 @@ def write_dataset(table: pa.Table, directory: Path) -> Path:
             os.fsync(opened.fileno())
         partial.replace(file)
     except OSError as error:
-        raise OutputError(f"{file}: cannot be written: {error.strerror or error}") from error
+        raise OutputError(f"{file}: cannot be written: {reason(error)}") from error
     return file
 
 
