@@ -355,9 +355,11 @@ fn allgathers() {
                     let gather = k * net.message(0.0) + net.byte * b * (n - 1.0);
                     gather + k * net.message(n * b)
                 }
-                AllgatherAlgorithm::RecursiveDoubling | AllgatherAlgorithm::GatherBroadcast => {
-                    continue;
-                }
+                AllgatherAlgorithm::RecursiveDoubling
+                | AllgatherAlgorithm::GatherBroadcast
+                | AllgatherAlgorithm::BruckOfMany
+                | AllgatherAlgorithm::Sparbit
+                | AllgatherAlgorithm::Bine => continue,
             };
             let call = Algorithms {
                 allgather: Some(algorithm),
@@ -463,7 +465,7 @@ fn barriers_scatters_gathers_reduce_scatters_and_scans() {
                 ReduceScatterAlgorithm::RecursiveHalving if power => {
                     total + net.combining(b * (n - 1.0))
                 }
-                ReduceScatterAlgorithm::RecursiveHalving => continue,
+                ReduceScatterAlgorithm::RecursiveHalving | ReduceScatterAlgorithm::Bine => continue,
                 ReduceScatterAlgorithm::Pairwise | ReduceScatterAlgorithm::Ring => {
                     (n - 1.0) * (net.message(b) + net.combining(b))
                 }
