@@ -317,7 +317,7 @@ impl<'a> Driver<'a> {
             Event::Begin { rank } => self.begin_program(rank),
             Event::Task { rank, processor } => self.task_done(rank, processor),
             Event::Create { source } => self.create(source),
-            Event::HandedOver { message } => self.to_interface(message),
+            Event::HandedOver { message } => self.enter_interface(message),
             Event::Arrive { message } => self.arrive(message),
         }
     }
@@ -384,7 +384,7 @@ impl<'a> Driver<'a> {
             }
         };
         match delay {
-            0 => self.to_interface(number),
+            0 => self.enter_interface(number),
             _ => {
                 let time = self.now.saturating_add(delay).min(u64::MAX - 1);
                 self.schedule(time, Event::HandedOver { message: number });
@@ -393,7 +393,7 @@ impl<'a> Driver<'a> {
     }
 
     /// The interface of its sender's node has a message to send.
-    fn to_interface(&mut self, number: u32) {
+    fn enter_interface(&mut self, number: u32) {
         let message = self.messages[number as usize];
         let source = self.node_of(message.job, message.source_rank);
         let destination = self.node_of(message.job, message.destination_rank);
