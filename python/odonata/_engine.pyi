@@ -82,6 +82,11 @@ class JobLog:
     ) -> dict[str, Any]:
         """Simulates the log; options as JSON. Returns tables and ``meta``."""
 
+    def schedule_as_slurm(
+        self, spec_json: str, progress: Callable[[int, int], object] | None = None
+    ) -> dict[str, Any]:
+        """Simulates the log as Slurm schedules it; options as JSON."""
+
     def recorded(self, spec_json: str) -> dict[str, Any]:
         """The schedule that the log recorded, with the figures of a simulated one."""
 

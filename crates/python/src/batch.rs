@@ -173,6 +173,24 @@ impl JobLog {
         tables(py, scheduled)
     }
 
+    /// Simulates the log as Slurm schedules it; options as JSON. Returns tables and "meta".
+    #[pyo3(signature = (spec_json, progress=None))]
+    fn schedule_as_slurm<'py>(
+        &self,
+        py: Python<'py>,
+        spec_json: &str,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let scheduled = computing(py, |stop| {
+            let spec = batch::SlurmSpec::from_json(spec_json)?;
+            let mut callback = Callback::new(progress.as_ref(), stop);
+            batch::schedule_as_slurm(&self.log, &spec, &mut |done, of| {
+                callback.report_pair(done, of)
+            })
+        })?;
+        tables(py, scheduled)
+    }
+
     /// The schedule that the log recorded, with the figures of a simulated one.
     fn recorded<'py>(&self, py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyDict>> {
         let scheduled = computing(py, |_| {

@@ -6,6 +6,7 @@ from odonata.batch.joblog import JobLog, generate_job_log, read_job_log
 from odonata.batch.network import Mix, Network, SharedLinks, SharedPackets, SpeedUps
 from odonata.batch.options import Multifactor, Window
 from odonata.batch.schedules import Schedule, recorded_schedule, save_schedules, schedule
+from odonata.batch.slurm import SlurmSchedule, schedule_as_slurm
 
 __all__ = [
     "JobLog",
@@ -15,6 +16,7 @@ __all__ = [
     "Schedule",
     "SharedLinks",
     "SharedPackets",
+    "SlurmSchedule",
     "SpeedUps",
     "Window",
     "generate_job_log",
@@ -22,4 +24,5 @@ __all__ = [
     "recorded_schedule",
     "save_schedules",
     "schedule",
+    "schedule_as_slurm",
 ]

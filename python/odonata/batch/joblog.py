@@ -228,7 +228,8 @@ def read_job_log(
         path: A file in the Standard Workload Format, a dump of ``sacct --parsable2``, a table
             with a line of names, results of CQSim, or a Parquet file of :meth:`JobLog.save`;
             all but the last may be compressed (gzip, xz, zstd).
-        format: ``swf``, ``sacct``, ``table``, ``cqsim`` or ``parquet``; found out by default.
+        format: ``swf``, ``sacct``, ``table``, ``cqsim``, ``scontrol``, ``slurm-json`` or
+            ``parquet``; found out by default.
         strict: End at the first fault instead of counting it.
         unit: What sizes count, ``nodes`` or ``processors``; found out by default.
         processors_per_node: For logs that count processors; by default as the header says.

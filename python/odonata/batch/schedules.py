@@ -388,7 +388,7 @@ def _jobs(columns: Mapping[str, Any]) -> pa.Table:
             labels = pa.array(FATES if name == "fate" else STARTED)
             indices = pa.array(values, pa.int8(), mask=values < 0)
             arrays[name] = pa.DictionaryArray.from_arrays(indices, labels)
-        elif name in ("id", "user", "reason", "traffic", "mode"):
+        elif name in ("id", "user", "reason", "traffic", "mode", "node_list"):
             arrays[name] = pa.array([text or None for text in values], pa.string())
         elif name == "communication_share":
             arrays[name] = pa.array(values, pa.float64())

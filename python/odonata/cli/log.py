@@ -32,7 +32,9 @@ def log_options(command: Command) -> Command:
         click.option(
             "--format",
             "format_",
-            type=click.Choice(["swf", "sacct", "table", "cqsim", "parquet"]),
+            type=click.Choice(
+                ["swf", "sacct", "table", "cqsim", "scontrol", "slurm-json", "parquet"]
+            ),
             help="Format of LOG.  [default: found out]",
         ),
         click.option(

@@ -23,7 +23,8 @@ _CANNOT_WRITE = (
 #: In the order of ``--help``. Each is a function of its name in a module of its name.
 COMMANDS = (
     *("run", "replay", "show", "compare", "ranks", "saturation", "interference", "study", "verify"),
-    *("topology", "mapping", "trace", "schedule", "log", "cluster", "tails", "schema", "bench"),
+    *("topology", "mapping", "trace", "schedule", "slurm", "log", "cluster", "tails"),
+    *("schema", "bench"),
 )
 
 

@@ -5,6 +5,7 @@ mod columns;
 mod modes;
 mod network;
 mod report;
+mod slurm;
 mod spec;
 
 use std::ops::ControlFlow;
@@ -26,6 +27,7 @@ pub use network::{
     LevelSpec, MachineSpec, MixSpec, NetworkSpec, PacketSpec, ShareSpec, SpeedUpSpec, Stretch,
 };
 pub use report::{log_meta, report_json};
+pub use slurm::{SlurmSpec, schedule_as_slurm};
 pub use spec::{GenerateSpec, ReadSpec, ScaleSpec, ScheduleSpec};
 
 use crate::error::{Error, SpecError};

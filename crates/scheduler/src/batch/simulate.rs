@@ -26,6 +26,9 @@ pub enum SimulationError {
     /// Nobody knows how fast jobs run.
     #[error("{0}")]
     Network(String),
+    /// The cluster makes no sense.
+    #[error("{0}")]
+    Cluster(String),
     /// The caller wanted it to end.
     #[error("interrupted after {done} of {of} jobs")]
     Interrupted {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::request::Request;
 use crate::Seconds;
 
 /// What became of a job.
@@ -161,6 +162,8 @@ pub struct Job {
     pub node_list: Option<Box<str>>,
     /// Share of the run time spent in communication.
     pub communication_share: Option<f64>,
+    /// What it asked Slurm for, where the log says so.
+    pub request: Option<Box<Request>>,
 }
 
 impl Job {
@@ -191,6 +194,7 @@ impl Job {
             think: None,
             node_list: None,
             communication_share: None,
+            request: None,
         }
     }
 }

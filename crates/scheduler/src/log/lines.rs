@@ -1,12 +1,15 @@
 //! Lines of a file of any content, in bounded memory.
 
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 
 use super::error::LogError;
 use super::rules::{Rule, Sink};
 
 /// Longest line that is read, bytes; what is longer is skipped and counted.
 pub const MAX_LINE_BYTES: usize = 1 << 20;
+
+/// Longest text that is read as a whole.
+const MAX_WHOLE_BYTES: u64 = 1 << 30;
 
 /// Reads a file line by line as text, whatever its bytes.
 pub(super) struct Lines<R> {
@@ -66,6 +69,29 @@ impl<R: BufRead> Lines<R> {
             }
             return Ok(true);
         }
+    }
+
+    /// Everything that is left as one text.
+    pub fn rest(&mut self, sink: &mut Sink) -> Result<String, LogError> {
+        let fail = |what: String| LogError::new(&sink.report.file, None, what);
+        let mut bytes = Vec::new();
+        let mut source = (&mut self.source).take(MAX_WHOLE_BYTES + 1);
+        let read = source.read_to_end(&mut bytes);
+        read.map_err(|error| fail(format!("cannot be read: {error}")))?;
+        if bytes.len() as u64 > MAX_WHOLE_BYTES {
+            return Err(fail(
+                "is longer than 1 GiB; take a part of it at a time".to_owned(),
+            ));
+        }
+        sink.report.lines += bytes.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        Ok(match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => {
+                let column = error.utf8_error().valid_up_to() + 1;
+                sink.note(Rule::InvalidUtf8, 1, || format!("byte {column}"))?;
+                String::from_utf8_lossy(error.as_bytes()).into_owned()
+            }
+        })
     }
 
     /// Reads a line without its end into `bytes`: `None` at the end of the file,

@@ -10,7 +10,9 @@ mod generate;
 pub mod hostlist;
 mod job;
 mod lines;
+mod listing;
 mod number;
+mod request;
 mod rules;
 mod sacct;
 mod scale;
@@ -27,6 +29,8 @@ pub use generate::{Kind, LublinFeitelson, ModelError};
 pub use job::{Job, JobLog, Label, Names, Status, Unit};
 use lines::Lines;
 pub use lines::MAX_LINE_BYTES;
+pub use request::{Gres, Memory, Request};
+pub(crate) use request::{gres_list, mebibytes};
 use rules::Sink;
 pub use rules::{Action, Cases, EXAMPLES, Example, Report, Rule};
 pub use scale::{Scaling, ScalingError, scale};
@@ -43,11 +47,22 @@ pub enum Format {
     Table,
     /// Results of CQSim.
     Cqsim,
+    /// Slurm's `scontrol show jobs`.
+    Scontrol,
+    /// The JSON of Slurm's `squeue`, `scontrol show jobs` and `sacct`.
+    SlurmJson,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Swf, Self::Sacct, Self::Table, Self::Cqsim];
+    pub const ALL: [Self; 6] = [
+        Self::Swf,
+        Self::Sacct,
+        Self::Table,
+        Self::Cqsim,
+        Self::Scontrol,
+        Self::SlurmJson,
+    ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -56,6 +71,8 @@ impl Format {
             Self::Sacct => "sacct",
             Self::Table => "table",
             Self::Cqsim => "cqsim",
+            Self::Scontrol => "scontrol",
+            Self::SlurmJson => "slurm-json",
         }
     }
 
@@ -159,6 +176,8 @@ pub fn read_log_from(
         Format::Sacct => sacct::read(lines, to, log_to, options)?,
         Format::Table => table::read(lines, to, log_to, options)?,
         Format::Cqsim => table::read_cqsim(lines, to, log_to, options)?,
+        Format::Scontrol => listing::read_scontrol(lines, to, log_to)?,
+        Format::SlurmJson => listing::read_json(lines, to, log_to)?,
     }
     let (jobs, report) = sink.finish();
     log.jobs = jobs;
@@ -200,6 +219,12 @@ fn detect(start: &[u8]) -> Result<Format, String> {
         {
             return Ok(Format::Swf);
         }
+        if line.starts_with('{') {
+            return Ok(Format::SlurmJson);
+        }
+        if listing::is_scontrol(line) {
+            return Ok(Format::Scontrol);
+        }
         if sacct::is_header(line) {
             return Ok(Format::Sacct);
         }
@@ -213,7 +238,8 @@ fn detect(start: &[u8]) -> Result<Format, String> {
     Err(format!(
         "is no job log of a known format; known: swf (lines of 18 numbers), sacct (a header with \
          JobID and Submit; without header name its columns), table (a line of names with Submit, \
-         Runtime, Nodes), cqsim (9 numbers between semicolons). It begins with \"{}\"",
+         Runtime, Nodes), cqsim (9 numbers between semicolons), scontrol (lines of JobId=…), \
+         slurm-json. It begins with \"{}\"",
         shortened(
             text.lines()
                 .find(|line| !line.trim().is_empty())

@@ -7,6 +7,7 @@ use std::io::BufRead;
 use super::error::LogError;
 use super::job::{Job, JobLog, Status};
 use super::lines::{Lines, MAX_LINE_BYTES};
+use super::request::{Memory, Request, mebibytes};
 use super::rules::{Found, Rule, Sink};
 use super::slurm_time::{duration, time};
 use super::{ReadOptions, hostlist, nodes_of_processors, shortened};
@@ -250,7 +251,7 @@ fn wrong_count(sink: &mut Sink, line: u64, found: usize, wanted: usize) -> Resul
 }
 
 /// What Slurm calls the end of a job; `None` if it has not ended.
-fn status_of(state: &str) -> Option<Status> {
+pub(super) fn status_of(state: &str) -> Option<Status> {
     let word = state.split_ascii_whitespace().next().unwrap_or("");
     Some(
         match word.trim_end_matches('+').to_ascii_uppercase().as_str() {
@@ -367,6 +368,14 @@ fn record<'a>(
     job.application = label(&["jobname"]);
     job.queue = label(&["qos"]);
     job.partition = label(&["partition"]);
+    match request(&record) {
+        Ok(request) => job.request = Some(Box::new(request)),
+        Err(found) => {
+            return sink.note(Rule::BadValue, line, || {
+                format!("job {}: {}", shortened(id), shortened(&found))
+            });
+        }
+    }
     if let (Some(listed), Some(nodes)) = (listed, nodes)
         && !never_started
         && i64::try_from(listed) != Ok(nodes)
@@ -386,6 +395,48 @@ fn record<'a>(
         nodes,
         never_started,
     })
+}
+
+/// What the job asked for.
+fn request(record: &Record<'_>) -> Result<Request, String> {
+    let mut request = Request::default();
+    if let Some(text) = record.field(&["reqmem"]) {
+        // `4000Mc`, `64Gn`: of each CPU or node, as written up to Slurm 21.08; since then
+        // the total stands here as well as among the resources.
+        let amount = |text| mebibytes(text, 'M').ok_or_else(|| format!("ReqMem is \"{text}\""));
+        match (text.strip_suffix('c'), text.strip_suffix('n')) {
+            (Some(text), _) => request.memory = Some(Memory::PerCpu(amount(text)?)),
+            (_, Some(text)) => request.memory = Some(Memory::PerNode(amount(text)?)),
+            _ => {}
+        }
+    }
+    if let Some(list) = record.field(&["reqtres"]) {
+        request.take_tres(list)?;
+    }
+    let whole = |names: &[&str]| {
+        record
+            .field(names)
+            .and_then(|text| text.parse::<u32>().ok())
+    };
+    if request.cpus == 0 {
+        request.cpus = whole(&["reqcpus"]).unwrap_or(0);
+    }
+    if request.min_nodes == 0
+        && let Some(text) = record.field(&["reqnodes"])
+    {
+        let least = nodes_requested(text).and_then(|least| u32::try_from(least).ok());
+        request.min_nodes = least.unwrap_or(0);
+    }
+    if request.gres.is_empty()
+        && let Some(list) = record.field(&["reqgres"]).filter(|list| *list != "0")
+    {
+        request.take_gres_per_node(list)?;
+    }
+    request.features = record.field(&["constraints"]).map(Into::into);
+    request.priority = record
+        .field(&["priority"])
+        .and_then(|text| text.parse().ok());
+    Ok(request)
 }
 
 /// The least of a range of nodes such as `4-8`, or one number.

@@ -1,0 +1,128 @@
+//! Schedules as Slurm makes them, for the Python package.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use odonata_scheduler::Seconds;
+use odonata_scheduler::batch::{Schedule, SimulationError, occupancy, size_classes, summarise};
+use odonata_scheduler::log::JobLog;
+use odonata_scheduler::slurm::{Cluster, Priority, read_cluster, simulate};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{Scheduled, columns, refused, report};
+use crate::error::{Error, SpecError};
+use crate::tables::Column;
+
+/// Slurm's files, and what they do not say.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SlurmSpec {
+    /// slurm.conf, or listings of Slurm's commands.
+    pub files: Vec<PathBuf>,
+    /// Values that replace those of the files, as lines of slurm.conf.
+    #[serde(default)]
+    pub settings: Vec<String>,
+    /// Whether the order of jobs follows the priorities that the log recorded.
+    #[serde(default)]
+    pub recorded_priorities: bool,
+    /// Working time of backfill for one test of a job, seconds.
+    #[serde(default)]
+    pub seconds_per_test: f64,
+    /// Time that a job holds its nodes beyond its run time, seconds.
+    pub completing_s: f64,
+    /// Least run time in the bounded slowdown.
+    pub tau_s: i64,
+    /// Interval of the occupancy.
+    pub interval_s: i64,
+}
+
+impl SlurmSpec {
+    /// Reads it from JSON.
+    ///
+    /// # Errors
+    /// If a key is unknown, missing or of the wrong type.
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        serde_json::from_str(text).map_err(|error| refused(format!("options: {error}")))
+    }
+
+    /// The cluster, and what of its files is not simulated.
+    fn cluster(&self) -> Result<(Cluster, Vec<String>), Error> {
+        let mut files = Vec::new();
+        for path in &self.files {
+            let name = path.display().to_string();
+            let bytes = fs::read(path)
+                .map_err(|error| refused(format!("{name}: cannot be read: {error}")))?;
+            files.push((name, String::from_utf8_lossy(&bytes).into_owned()));
+        }
+        if !self.settings.is_empty() {
+            files.push(("settings".to_owned(), self.settings.join("\n")));
+        }
+        let (mut cluster, notes) = read_cluster(&files).map_err(refused)?;
+        if self.recorded_priorities {
+            cluster.priority = Priority::Recorded;
+        }
+        cluster.parameters.seconds_per_test = self.seconds_per_test;
+        cluster.parameters.completing = self.completing_s;
+        let least = [("tau_s", self.tau_s, 1), ("interval_s", self.interval_s, 1)];
+        for (key, found, least) in least {
+            if !(least..=Seconds::LIMIT.0).contains(&found) {
+                let allowed = format!("{least} s and more");
+                return Err(Error::Spec(SpecError::value(key, found, allowed)));
+            }
+        }
+        Ok((cluster, notes))
+    }
+}
+
+/// Simulates a log on a cluster as Slurm schedules it.
+///
+/// # Errors
+/// If a file of the cluster cannot be read or makes no sense, or `progress` (jobs that
+/// ended, of all) breaks off.
+pub fn schedule_as_slurm(
+    log: &JobLog,
+    spec: &SlurmSpec,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<Scheduled, Error> {
+    let (cluster, notes) = spec.cluster()?;
+    let started = cpu_time::ThreadTime::now();
+    let schedule = simulate(log, &cluster, progress).map_err(|error| match error {
+        SimulationError::Interrupted { .. } => {
+            Error::Simulation(odonata_sim::SimError::Interrupted {
+                at: odonata_units::Picoseconds::ZERO,
+            })
+        }
+        error => refused(error),
+    })?;
+    let cpu_seconds = started.elapsed().as_secs_f64();
+    let classes = size_classes(schedule.machine);
+    let summary = summarise(&schedule, Seconds(spec.tau_s), &classes);
+    let full = occupancy(&schedule, Seconds(spec.interval_s));
+    let mut jobs = columns::schedule_table(log, &schedule);
+    jobs.columns
+        .push(("node_list".to_owned(), node_lists(&schedule, &cluster)));
+    Ok(Scheduled {
+        tables: vec![jobs, columns::occupancy_table(&full)],
+        meta: json!({
+            "summary": report::summary_json(&summary, &schedule),
+            "cost": {"cpu_seconds": cpu_seconds, "passes": schedule.passes},
+            "notes": notes,
+            "machine_nodes": cluster.nodes.len(),
+            "machine_cpus": cluster.cpus(),
+        }),
+    })
+}
+
+/// Names of each job's nodes.
+fn node_lists(schedule: &Schedule, cluster: &Cluster) -> Column {
+    let lists = schedule.rows.iter().map(|row| {
+        let nodes = row.placed.iter().flatten();
+        let names: Vec<&str> = nodes
+            .map(|node| cluster.nodes[node.0 as usize].name.as_str())
+            .collect();
+        names.join(",")
+    });
+    Column::Text(lists.collect())
+}

@@ -1,0 +1,347 @@
+//! Slurm's backfill scheduler: jobs in order of priority, each with its earliest start by
+//! the time limits of running jobs; what starts later holds whole nodes until then.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::cluster::Cluster;
+use super::nodes::NodeSet;
+use super::select::Ask;
+use super::simulate::{Candidate, POLL, Simulation, whole_second};
+use crate::Seconds;
+use crate::batch::Started;
+
+/// Nodes that no reservation holds, for a time.
+#[derive(Clone, Debug)]
+struct Piece {
+    begin: i64,
+    end: i64,
+    free: NodeSet,
+}
+
+/// A pass of the backfill scheduler; it may pause.
+pub(super) struct Cycle {
+    queue: Vec<Candidate>,
+    at: usize,
+    pieces: Vec<Piece>,
+    started_at: i64,
+    window_end: i64,
+    /// Working time since the last pause, seconds.
+    worked: f64,
+    /// What had happened when the last pause began.
+    changes: u64,
+    tested: u32,
+    started: u32,
+    of_user: HashMap<u32, u32>,
+    of_part: HashMap<usize, u32>,
+    of_user_in_part: HashMap<(u32, usize), u32>,
+    reserved_in_part: HashMap<usize, u32>,
+    paused: bool,
+}
+
+/// What becomes of a job in a pass.
+enum Outcome {
+    Next,
+    /// The pass ends.
+    Enough,
+}
+
+impl Cycle {
+    pub fn new(simulation: &Simulation<'_>, now: i64) -> Self {
+        let parameters = Rc::clone(&simulation.parameters);
+        let now = whole_second(now);
+        let resolution = parameters.bf_resolution.max(1);
+        let window_end = round_down(now + parameters.bf_window, resolution);
+        Self {
+            queue: simulation.candidates(),
+            at: 0,
+            pieces: vec![Piece {
+                begin: round_down(now, resolution),
+                end: window_end,
+                free: NodeSet::all(simulation.cluster.nodes.len()),
+            }],
+            started_at: now,
+            window_end,
+            worked: 0.0,
+            changes: simulation.changes,
+            tested: 0,
+            started: 0,
+            of_user: HashMap::new(),
+            of_part: HashMap::new(),
+            of_user_in_part: HashMap::new(),
+            reserved_in_part: HashMap::new(),
+            paused: false,
+        }
+    }
+
+    /// Goes on until the pass ends (`None`) or pauses (until when).
+    pub fn go_on(&mut self, simulation: &mut Simulation<'_>, now: i64) -> Option<i64> {
+        let parameters = Rc::clone(&simulation.parameters);
+        if self.paused {
+            self.paused = false;
+            self.worked = 0.0;
+            if simulation.changes != self.changes && !parameters.bf_continue {
+                return None;
+            }
+        }
+        while let Some(&candidate) = self.queue.get(self.at) {
+            if self.tested >= parameters.bf_max_job_test
+                || self.window_end < now
+                || now - self.started_at >= parameters.bf_max_time
+            {
+                return None;
+            }
+            if self.worked >= parameters.bf_yield_interval {
+                self.paused = true;
+                self.changes = simulation.changes;
+                let pause = self.worked + parameters.bf_yield_sleep;
+                return Some(now + (pause.round() as i64).max(1));
+            }
+            self.at += 1;
+            if let Outcome::Enough = self.test(simulation, candidate, now) {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Counts the job; `true` if its user's or its partition's share of the pass is over.
+    fn over_its_share(&mut self, simulation: &Simulation<'_>, user: u32, part: usize) -> bool {
+        let parameters = Rc::clone(&simulation.parameters);
+        let over = |limit: u32, count: u32| limit > 0 && count >= limit;
+        let counts = (
+            self.of_user_in_part
+                .get(&(user, part))
+                .copied()
+                .unwrap_or(0),
+            self.of_part.get(&part).copied().unwrap_or(0),
+            self.of_user.get(&user).copied().unwrap_or(0),
+        );
+        if over(parameters.bf_max_job_user_part, counts.0)
+            || over(parameters.bf_max_job_part, counts.1)
+            || over(parameters.bf_max_job_user, counts.2)
+        {
+            return true;
+        }
+        *self.of_user_in_part.entry((user, part)).or_default() += 1;
+        *self.of_part.entry(part).or_default() += 1;
+        *self.of_user.entry(user).or_default() += 1;
+        false
+    }
+
+    fn test(&mut self, simulation: &mut Simulation<'_>, candidate: Candidate, at: i64) -> Outcome {
+        let now = whole_second(at);
+        if !simulation.queue.contains(&candidate.task) {
+            return Outcome::Next;
+        }
+        let cluster = simulation.cluster;
+        let parameters = Rc::clone(&simulation.parameters);
+        let task = &simulation.tasks[candidate.task as usize];
+        let option = &task.options[candidate.option];
+        let (ask, part, limit) = (&*Arc::clone(&option.ask), option.partition, option.limit);
+        let (user, arrival) = (task.counted.user, task.arrival);
+        if !cluster.partitions[part].up || !simulation.may_start(candidate) {
+            return Outcome::Next;
+        }
+        if self.over_its_share(simulation, user, part) {
+            return Outcome::Next;
+        }
+        let priority = simulation.priorities[candidate.task as usize];
+        let reserved = self.reserved_in_part.get(&part).copied().unwrap_or(0);
+        let only_now = priority < parameters.bf_min_prio_reserve
+            || now - arrival < parameters.bf_min_age_reserve
+            || parameters.bf_job_part_count_reserve > 0
+                && reserved >= parameters.bf_job_part_count_reserve;
+        let resolution = parameters.bf_resolution.max(1);
+        let mut counted = false;
+        let mut next = Some(now);
+        while let Some(from) = next.take() {
+            if self.window_end < from {
+                return Outcome::Next;
+            }
+            let (free, mut later) = self.free_over(from, from.max(now) + limit);
+            let mut usable = simulation.part_nodes[part].clone();
+            usable.keep(&free);
+            let has_required = ask.required.as_ref().is_none_or(|set| usable.covers(set));
+            let fits = has_required && usable.len() >= ask.min_nodes as usize;
+            let found = fits
+                .then(|| {
+                    if !counted {
+                        self.tested += 1;
+                        counted = true;
+                    }
+                    self.worked += parameters.seconds_per_test;
+                    earliest(simulation, ask, &usable, now)
+                })
+                .flatten();
+            let Some((start, nodes)) = found else {
+                if !only_now {
+                    next = later;
+                }
+                continue;
+            };
+            let start = start.max(from);
+            if start <= now {
+                let how = Started::Backfilled;
+                if simulation.try_start(candidate, &usable, at, how) {
+                    self.started += 1;
+                    let most = parameters.bf_max_job_start;
+                    if most > 0 && self.started >= most {
+                        return Outcome::Enough;
+                    }
+                    return Outcome::Next;
+                }
+                later = None;
+            }
+            let begin = round_down(start, resolution);
+            let end = round_down(start + limit + resolution - 1, resolution);
+            if start > now && self.overlaps(&nodes, begin, end) {
+                // Slurm's plan of running jobs knows nothing of reservations.
+                next = Some(if start == from {
+                    start + resolution
+                } else {
+                    start
+                });
+                continue;
+            }
+            if only_now {
+                return Outcome::Next;
+            }
+            if let Some(later) = later
+                && start > later
+            {
+                next = Some(later);
+                continue;
+            }
+            if start > self.started_at + parameters.bf_window {
+                return Outcome::Next;
+            }
+            self.reserve(begin, end, &nodes);
+            *self.reserved_in_part.entry(part).or_default() += 1;
+            let row = &mut simulation.rows[candidate.task as usize];
+            row.promised.get_or_insert(Seconds(start.div_euclid(1000)));
+        }
+        Outcome::Next
+    }
+
+    /// Nodes that no reservation holds from `from` to `end`, and when to try again if they
+    /// are not enough.
+    fn free_over(&self, from: i64, end: i64) -> (NodeSet, Option<i64>) {
+        let mut free: Option<NodeSet> = None;
+        let mut later = None;
+        for (index, piece) in self.pieces.iter().enumerate() {
+            let last = index + 1 == self.pieces.len();
+            if piece.end > from && !last && later.is_none() {
+                later = Some(piece.end);
+            }
+            if piece.end <= from {
+                continue;
+            }
+            if piece.begin > end {
+                break;
+            }
+            match &mut free {
+                Some(free) => free.keep(&piece.free),
+                None => free = Some(piece.free.clone()),
+            }
+        }
+        // Beyond the window nothing is reserved.
+        let free = free.unwrap_or_else(|| {
+            let mut all = self.pieces[0].free.clone();
+            self.pieces.iter().for_each(|piece| all.add(&piece.free));
+            all
+        });
+        (free, later)
+    }
+
+    fn overlaps(&self, nodes: &NodeSet, begin: i64, end: i64) -> bool {
+        let meets = |piece: &&Piece| piece.end > begin && piece.begin < end;
+        self.pieces
+            .iter()
+            .filter(meets)
+            .any(|piece| !piece.free.covers(nodes))
+    }
+
+    fn reserve(&mut self, begin: i64, end: i64, nodes: &NodeSet) {
+        self.split(begin);
+        self.split(end);
+        for piece in &mut self.pieces {
+            if piece.begin >= begin && piece.begin < end {
+                piece.free.drop_all(nodes);
+            }
+        }
+    }
+
+    fn split(&mut self, at: i64) {
+        let inside = |piece: &Piece| piece.begin < at && at < piece.end;
+        if let Some(index) = self.pieces.iter().position(inside) {
+            let second = Piece {
+                begin: at,
+                ..self.pieces[index].clone()
+            };
+            self.pieces[index].end = at;
+            self.pieces.insert(index + 1, second);
+        }
+    }
+}
+
+fn round_down(time: i64, resolution: i64) -> i64 {
+    time.div_euclid(resolution) * resolution
+}
+
+/// When the job could start on these nodes by the limits of running jobs, and where.
+/// Jobs are taken away in groups that end within a window, 30 s at first, then twice the
+/// last one; the start is the end of a group's last job.
+fn earliest(
+    simulation: &Simulation<'_>,
+    ask: &Ask,
+    usable: &NodeSet,
+    now: i64,
+) -> Option<(i64, NodeSet)> {
+    const FIRST_WINDOW: i64 = 30_000;
+    const MOST_AT_ONCE: usize = 200;
+    let cluster: &Cluster = simulation.cluster;
+    let count = cluster.nodes.len();
+    if let Some(held) = simulation.state.place(cluster, ask, usable) {
+        return Some((now, held.nodes(count)));
+    }
+    let touches = |running: &super::simulate::Running| {
+        running
+            .held
+            .parts
+            .iter()
+            .any(|part| usable.contains(part.node as usize))
+    };
+    let mut ends: Vec<(i64, u32)> = simulation
+        .running
+        .iter()
+        .filter(|(_, running)| touches(running))
+        .map(|(&task, running)| (running.believed, task))
+        .collect();
+    ends.sort_unstable();
+    let mut state = simulation.state.clone();
+    let mut window = FIRST_WINDOW;
+    let mut at = 0;
+    while at < ends.len() {
+        let first = ends[at].0;
+        let group = at;
+        while at < ends.len() && ends[at].0 <= first + window && at - group <= MOST_AT_ONCE {
+            state.give_back(&simulation.running[&ends[at].1].held);
+            at += 1;
+        }
+        window = window.saturating_mul(2);
+        if let Some(held) = state.place(cluster, ask, usable) {
+            let end = ends[at - 1].0;
+            let start = if end > now {
+                end
+            } else {
+                // It has outlived its limit: it is expected to be killed soon.
+                let parameters = Rc::clone(&simulation.parameters);
+                (end + parameters.over_time_limit + parameters.kill_wait).max(now + POLL)
+            };
+            return Some((start, held.nodes(count)));
+        }
+    }
+    None
+}

@@ -1,0 +1,75 @@
+//! Slurm's own scheduling: what jobs ask for as constraints, cores as `select/cons_tres`
+//! packs them, and the main and the backfill scheduler each in its own time.
+//!
+//! Written after Slurm's documentation and the behaviour of its version 22.05. What is not
+//! here: preemption, advance reservations, licences, topologies, heterogeneous jobs.
+
+mod backfill;
+mod cluster;
+mod conf;
+mod features;
+mod jobs;
+mod limits;
+mod listing;
+mod nodes;
+mod priority;
+mod select;
+mod simulate;
+
+pub use cluster::{
+    Association, Cluster, Node, Parameters, Partition, Priority, Qos, Tres, Unit, Weights,
+};
+pub use conf::{ConfError, read_cluster};
+pub use simulate::simulate;
+
+/// Whether a cluster makes sense.
+fn check(cluster: &Cluster) -> Result<(), String> {
+    if cluster.nodes.is_empty() {
+        return Err("the cluster has no nodes".to_owned());
+    }
+    for node in &cluster.nodes {
+        if node.cpus == 0 || node.threads == 0 || node.sockets == 0 {
+            let name = &node.name;
+            return Err(format!(
+                "node {name} needs CPUs, threads and sockets, at least 1 each"
+            ));
+        }
+    }
+    if cluster.partitions.is_empty() {
+        return Err("the cluster has no partitions".to_owned());
+    }
+    for partition in &cluster.partitions {
+        let count = cluster.nodes.len();
+        if partition.nodes.iter().any(|&node| node as usize >= count) {
+            let name = &partition.name;
+            return Err(format!("partition {name} has nodes that there are not"));
+        }
+    }
+    let parameters = &cluster.parameters;
+    let positive = [
+        ("bf_interval", parameters.bf_interval),
+        ("bf_window", parameters.bf_window),
+        ("bf_resolution", parameters.bf_resolution),
+        ("bf_max_time", parameters.bf_max_time),
+    ];
+    for (name, value) in positive {
+        if !(1..=crate::Seconds::LIMIT.0).contains(&value) {
+            return Err(format!("{name} is {value} s; allowed: 1 s and more"));
+        }
+    }
+    let work = [
+        ("the working time of a test", parameters.seconds_per_test),
+        ("the time beyond a job's run time", parameters.completing),
+        ("bf_yield_interval", parameters.bf_yield_interval),
+        ("bf_yield_sleep", parameters.bf_yield_sleep),
+    ];
+    for (name, value) in work {
+        if !(0.0..=1e6).contains(&value) {
+            return Err(format!("{name} is {value} s; allowed: 0 to 10⁶ s"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,386 @@
+//! Which nodes and cores a job gets, as `select/cons_tres` gives them: without
+//! topology, runs of successive nodes of equal weight, the best fitting first.
+
+use super::cluster::{Cluster, Node, Unit};
+use super::nodes::NodeSet;
+use crate::log::{Gres, Memory};
+
+/// What a job asks of one partition, as the selection needs it.
+#[derive(Clone, Debug)]
+pub(super) struct Ask {
+    pub min_nodes: u32,
+    pub max_nodes: u32,
+    /// Together.
+    pub cpus: u32,
+    pub cpus_per_task: u32,
+    /// 0: any number.
+    pub tasks_per_node: u32,
+    pub min_cpus_per_node: u32,
+    /// CPUs of a node that the partition gives to a job.
+    pub max_cpus_per_node: u32,
+    pub memory: Option<Memory>,
+    pub gres: Vec<Gres>,
+    /// Whether it gets nodes of its own.
+    pub whole: bool,
+    /// Nodes that it must have.
+    pub required: Option<NodeSet>,
+    /// Nodes that have its features and are not excluded; several sets are tried in turn.
+    pub suitable: Vec<NodeSet>,
+}
+
+/// What a job holds of one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub node: u32,
+    pub cpus: u32,
+    pub memory: u64,
+    /// Entries of the node's list of generic resources, and how many of each.
+    pub gres: Vec<(u16, u64)>,
+}
+
+/// What a job holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Held {
+    pub parts: Vec<Part>,
+}
+
+impl Held {
+    pub fn cpus(&self) -> u64 {
+        self.parts.iter().map(|part| u64::from(part.cpus)).sum()
+    }
+
+    pub fn nodes(&self, all: usize) -> NodeSet {
+        let mut set = NodeSet::none(all);
+        self.parts
+            .iter()
+            .for_each(|part| set.insert(part.node as usize));
+        set
+    }
+}
+
+/// What is free on a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Free {
+    cpus: u32,
+    memory: u64,
+    gres: Vec<u64>,
+}
+
+/// What is free on all nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct State {
+    free: Vec<Free>,
+}
+
+impl State {
+    pub fn idle(nodes: &[Node]) -> Self {
+        let free = |node: &Node| Free {
+            cpus: node.cpus,
+            memory: node.memory_mb,
+            gres: node.gres.iter().map(|gres| gres.count).collect(),
+        };
+        Self {
+            free: nodes.iter().map(free).collect(),
+        }
+    }
+
+    pub fn take(&mut self, held: &Held) {
+        for part in &held.parts {
+            let free = &mut self.free[part.node as usize];
+            debug_assert!(free.cpus >= part.cpus && free.memory >= part.memory);
+            free.cpus -= part.cpus;
+            free.memory -= part.memory;
+            for &(slot, count) in &part.gres {
+                free.gres[usize::from(slot)] -= count;
+            }
+        }
+    }
+
+    pub fn give_back(&mut self, held: &Held) {
+        for part in &held.parts {
+            let free = &mut self.free[part.node as usize];
+            free.cpus += part.cpus;
+            free.memory += part.memory;
+            for &(slot, count) in &part.gres {
+                free.gres[usize::from(slot)] += count;
+            }
+        }
+    }
+
+    /// A place for the job on `allowed` nodes.
+    pub fn place(&self, cluster: &Cluster, ask: &Ask, allowed: &NodeSet) -> Option<Held> {
+        ask.suitable.iter().find_map(|suitable| {
+            let mut usable = suitable.clone();
+            usable.keep(allowed);
+            self.place_on(cluster, ask, &usable)
+        })
+    }
+
+    /// CPUs that the job could have on a node; 0: it cannot use it.
+    fn usable_cpus(&self, cluster: &Cluster, ask: &Ask, node: usize) -> u32 {
+        let (has, free) = (&cluster.nodes[node], &self.free[node]);
+        let whole = ask.whole || cluster.unit == Unit::Node;
+        let mut cpus = match cluster.unit {
+            _ if whole => {
+                if *free != untouched(has) {
+                    return 0;
+                }
+                has.cpus
+            }
+            Unit::Cpu | Unit::Node => free.cpus,
+            Unit::Core => free.cpus / has.threads * has.threads,
+            Unit::Socket => {
+                let socket = (has.cpus / has.sockets).max(1);
+                free.cpus / socket * socket
+            }
+        };
+        cpus = cpus.min(ask.max_cpus_per_node);
+        if cluster.memory && !whole {
+            match ask.memory {
+                Some(Memory::PerNode(0)) if free.memory < has.memory_mb => return 0,
+                Some(Memory::PerNode(amount)) if amount > free.memory => return 0,
+                Some(Memory::PerCpu(amount)) if amount > 0 => {
+                    cpus = cpus.min(u32::try_from(free.memory / amount).unwrap_or(u32::MAX));
+                }
+                _ => {}
+            }
+        } else if cluster.memory
+            && let Some(Memory::PerNode(amount)) = ask.memory
+            && amount > has.memory_mb
+        {
+            return 0;
+        }
+        if ask
+            .gres
+            .iter()
+            .any(|gres| self.free_gres(has, node, gres) < gres.count)
+        {
+            return 0;
+        }
+        // Tasks are not split over nodes.
+        let mut tasks = cpus / ask.cpus_per_task;
+        if ask.tasks_per_node > 0 {
+            if tasks < ask.tasks_per_node.min(ask.cpus.div_ceil(ask.cpus_per_task)) {
+                return 0;
+            }
+            tasks = tasks.min(ask.tasks_per_node);
+        }
+        let cpus = if whole {
+            cpus
+        } else {
+            tasks * ask.cpus_per_task
+        };
+        // A job of one node cannot use one that is too small.
+        let too_small = ask.max_nodes == 1 && cpus < ask.cpus;
+        if tasks == 0 || cpus < ask.min_cpus_per_node || too_small {
+            0
+        } else {
+            cpus
+        }
+    }
+
+    fn free_gres(&self, has: &Node, node: usize, wanted: &Gres) -> u64 {
+        let slots = has.gres.iter().zip(&self.free[node].gres);
+        let matching = slots.filter(|(gres, _)| answers(gres, wanted));
+        matching.map(|(_, &free)| free).sum()
+    }
+
+    fn place_on(&self, cluster: &Cluster, ask: &Ask, usable: &NodeSet) -> Option<Held> {
+        let count = cluster.nodes.len();
+        let mut cpus_on = vec![0u32; count];
+        for node in usable.iter() {
+            cpus_on[node] = self.usable_cpus(cluster, ask, node);
+        }
+        let mut left = Left {
+            cpus: i64::from(ask.cpus),
+            nodes: i64::from(ask.min_nodes),
+            more: i64::from(ask.max_nodes),
+        };
+        let mut parts: Vec<(usize, u32)> = Vec::new();
+        let least = ask.min_cpus_per_node.max(1);
+        let take = |left: &mut Left, parts: &mut Vec<(usize, u32)>, node, cpus: u32| {
+            // Nodes that are still needed get a CPU each at least.
+            let kept = (left.nodes - 1).max(0) * i64::from(least);
+            let given = if ask.whole || cluster.unit == Unit::Node {
+                cpus
+            } else {
+                cpus.min((left.cpus - kept).max(i64::from(least)) as u32)
+            };
+            left.cpus -= i64::from(given);
+            left.nodes -= 1;
+            left.more -= 1;
+            parts.push((node, given));
+        };
+        if let Some(required) = &ask.required {
+            for node in required.iter() {
+                if cpus_on[node] == 0 || left.more == 0 {
+                    return None;
+                }
+                take(&mut left, &mut parts, node, cpus_on[node]);
+                cpus_on[node] = 0;
+            }
+        }
+        // Runs of successive nodes of one weight: first and last node, CPUs and nodes.
+        let mut runs: Vec<Run> = Vec::new();
+        let mut open = false;
+        for node in 0..count {
+            if cpus_on[node] == 0 {
+                open = false;
+                continue;
+            }
+            let weight = cluster.nodes[node].weight;
+            match runs.last_mut() {
+                Some(run) if open && run.weight == weight => {
+                    run.last = node;
+                    run.cpus += i64::from(cpus_on[node]);
+                    run.nodes += 1;
+                }
+                _ => runs.push(Run {
+                    first: node,
+                    last: node,
+                    cpus: i64::from(cpus_on[node]),
+                    nodes: 1,
+                    weight,
+                }),
+            }
+            open = true;
+        }
+        while !left.enough() {
+            if left.more <= 0 {
+                return None;
+            }
+            let index = best(&runs, &left)?;
+            let run = runs.remove(index);
+            // A single node that is enough, the tightest.
+            let single = (left.nodes <= 1)
+                .then(|| {
+                    (run.first..=run.last)
+                        .filter(|&node| i64::from(cpus_on[node]) >= left.cpus)
+                        .min_by_key(|&node| cpus_on[node])
+                })
+                .flatten();
+            let nodes = single.map_or(run.first..=run.last, |node| node..=node);
+            for node in nodes {
+                if left.more <= 0 || left.enough() {
+                    break;
+                }
+                let last_one = left.more == 1;
+                if last_one && i64::from(cpus_on[node]) < left.cpus {
+                    continue;
+                }
+                take(&mut left, &mut parts, node, cpus_on[node]);
+            }
+        }
+        Some(self.held(cluster, ask, parts))
+    }
+
+    /// What the job takes of these nodes.
+    fn held(&self, cluster: &Cluster, ask: &Ask, mut parts: Vec<(usize, u32)>) -> Held {
+        parts.sort_unstable();
+        let whole = ask.whole || cluster.unit == Unit::Node;
+        let part = |(node, cpus): (usize, u32)| {
+            let has = &cluster.nodes[node];
+            let unit = match cluster.unit {
+                Unit::Cpu | Unit::Node => 1,
+                Unit::Core => has.threads,
+                Unit::Socket => (has.cpus / has.sockets).max(1),
+            };
+            let cpus = if whole {
+                has.cpus
+            } else {
+                (cpus.div_ceil(unit) * unit).min(self.free[node].cpus)
+            };
+            let memory = match ask.memory {
+                _ if !cluster.memory => 0,
+                _ if whole => has.memory_mb,
+                None => 0,
+                Some(Memory::PerNode(0)) => has.memory_mb,
+                Some(Memory::PerNode(amount)) => amount,
+                Some(Memory::PerCpu(amount)) => {
+                    (amount * u64::from(cpus)).min(self.free[node].memory)
+                }
+            };
+            let mut gres = Vec::new();
+            for wanted in &ask.gres {
+                let mut count = wanted.count;
+                for (slot, one) in has.gres.iter().enumerate() {
+                    let given = count.min(self.free[node].gres[slot]);
+                    if answers(one, wanted) && given > 0 {
+                        gres.push((slot as u16, given));
+                        count -= given;
+                    }
+                }
+            }
+            Part {
+                node: node as u32,
+                cpus,
+                memory,
+                gres,
+            }
+        };
+        Held {
+            parts: parts.into_iter().map(part).collect(),
+        }
+    }
+}
+
+fn untouched(node: &Node) -> Free {
+    Free {
+        cpus: node.cpus,
+        memory: node.memory_mb,
+        gres: node.gres.iter().map(|gres| gres.count).collect(),
+    }
+}
+
+/// Whether a node's generic resource is one that a job asks for.
+fn answers(has: &Gres, wanted: &Gres) -> bool {
+    has.name == wanted.name && (wanted.kind.is_none() || has.kind == wanted.kind)
+}
+
+/// What a job still needs.
+struct Left {
+    cpus: i64,
+    nodes: i64,
+    /// Nodes that it may still get.
+    more: i64,
+}
+
+impl Left {
+    fn enough(&self) -> bool {
+        self.cpus <= 0 && self.nodes <= 0
+    }
+}
+
+struct Run {
+    first: usize,
+    last: usize,
+    cpus: i64,
+    nodes: i64,
+    weight: u64,
+}
+
+/// The run to take nodes from: the least weight; of equal ones the tightest that is
+/// enough, else the one with most CPUs. As in Slurm, a run of too few nodes with more
+/// CPUs goes before one that is enough.
+fn best(runs: &[Run], left: &Left) -> Option<usize> {
+    let enough = |run: &Run| run.cpus >= left.cpus && run.nodes >= left.nodes;
+    let mut found: Option<(usize, bool)> = None;
+    for (index, run) in runs.iter().enumerate() {
+        let sufficient = enough(run);
+        let better = match found {
+            None => true,
+            Some((at, at_enough)) => {
+                let best = &runs[at];
+                run.weight < best.weight
+                    || run.weight == best.weight
+                        && ((sufficient && !at_enough)
+                            || (sufficient && run.cpus < best.cpus)
+                            || (!sufficient && run.cpus > best.cpus))
+            }
+        };
+        if better {
+            found = Some((index, sufficient));
+        }
+    }
+    found.map(|(index, _)| index)
+}

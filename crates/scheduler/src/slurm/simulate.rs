@@ -1,0 +1,552 @@
+//! The simulation: jobs come and end, and Slurm's two schedulers look at the queue, each
+//! when its own time comes.
+//!
+//! Logs know whole seconds, Slurm's schedulers do not keep to them: a job that a pass of
+//! backfill starts ends a little after a later pass, which does not see its nodes free.
+//! So times are milliseconds here; jobs come in the middle of their second.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
+use odonata_units::NodeId;
+
+use super::backfill::Cycle;
+use super::cluster::{Cluster, Parameters, Priority};
+use super::jobs::{Task, Tasks};
+use super::limits::Tally;
+use super::nodes::NodeSet;
+use super::priority::{Factors, Shares, multifactor};
+use super::select::{Held, State};
+use crate::Seconds;
+use crate::batch::{Fate, Row, Schedule, SimulationError, Started};
+use crate::log::JobLog;
+
+/// How often Slurm's threads look for something to do, ms.
+pub(super) const POLL: i64 = 1000;
+
+/// A job that runs.
+#[derive(Clone, Debug)]
+pub(super) struct Running {
+    pub held: Held,
+    /// When its limit ends it; what backfill believes.
+    pub believed: i64,
+}
+
+/// Simulates a log on a cluster as Slurm schedules it. Rows count CPUs.
+///
+/// # Errors
+/// If the cluster makes no sense, or `progress` (jobs that ended, of all) breaks off.
+pub fn simulate(
+    log: &JobLog,
+    cluster: &Cluster,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<Schedule, SimulationError> {
+    let refused = SimulationError::Cluster;
+    super::check(cluster).map_err(refused)?;
+    Simulation::new(log, cluster)
+        .map_err(refused)?
+        .run(progress)
+}
+
+pub(super) struct Simulation<'a> {
+    pub cluster: &'a Cluster,
+    /// The cluster's, in milliseconds.
+    pub parameters: Rc<Parameters>,
+    pub tasks: Vec<Task>,
+    pub rows: Vec<Row>,
+    /// Nodes of each partition.
+    pub part_nodes: Vec<NodeSet>,
+    arrivals: Vec<u32>,
+    arrived: usize,
+    /// Waiting jobs.
+    pub queue: BTreeSet<u32>,
+    pub state: State,
+    pub running: BTreeMap<u32, Running>,
+    /// When nodes become free, number of the start.
+    ends: BTreeMap<(i64, u64), u32>,
+    starts: u64,
+    pub priorities: Vec<u64>,
+    shares: Shares,
+    shares_at: i64,
+    pub tallies: Vec<Tally>,
+    /// Grows with everything that happens to jobs.
+    pub changes: u64,
+    /// Times that priorities were computed anew.
+    recomputed: u64,
+    passes: u64,
+}
+
+/// The second that a time lies in, as Slurm's clocks read.
+pub(super) fn whole_second(time: i64) -> i64 {
+    time.div_euclid(1000) * 1000
+}
+
+/// A job that waits for a partition.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate {
+    pub task: u32,
+    /// Which of the job's partitions.
+    pub option: usize,
+}
+
+impl<'a> Simulation<'a> {
+    fn new(log: &JobLog, cluster: &'a Cluster) -> Result<Self, String> {
+        let Tasks {
+            tasks,
+            rows,
+            shares,
+        } = Tasks::new(log, cluster)?;
+        let mut arrivals: Vec<u32> = (0..tasks.len() as u32)
+            .filter(|&task| !matches!(rows[task as usize].fate, Fate::Refused(_)))
+            .collect();
+        arrivals.sort_by_key(|&task| tasks[task as usize].arrival);
+        let nodes_of = |part: &super::cluster::Partition| {
+            let mut set = NodeSet::none(cluster.nodes.len());
+            part.nodes
+                .iter()
+                .for_each(|&node| set.insert(node as usize));
+            set
+        };
+        Ok(Self {
+            cluster,
+            parameters: Rc::new(cluster.parameters.in_milliseconds()),
+            priorities: vec![0; tasks.len()],
+            tasks,
+            rows,
+            part_nodes: cluster.partitions.iter().map(nodes_of).collect(),
+            arrivals,
+            arrived: 0,
+            queue: BTreeSet::new(),
+            state: State::idle(&cluster.nodes),
+            running: BTreeMap::new(),
+            ends: BTreeMap::new(),
+            starts: 0,
+            shares,
+            shares_at: 0,
+            tallies: vec![Tally::default(); cluster.qos.len()],
+            changes: 0,
+            recomputed: 0,
+            passes: 0,
+        })
+    }
+
+    fn run(
+        mut self,
+        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<Schedule, SimulationError> {
+        let of = self.rows.len() as u64;
+        let parameters = Rc::clone(&self.parameters);
+        let first = self
+            .arrivals
+            .first()
+            .map(|&task| self.tasks[task as usize].arrival);
+        let first = first.unwrap_or(0);
+        self.shares_at = first;
+        let calc_period = match &self.cluster.priority {
+            Priority::Multifactor(weights) if weights.calc_period_s > 0 => {
+                Some(weights.calc_period_s.saturating_mul(1000))
+            }
+            _ => None,
+        };
+        // A quick pass that submissions asked for; the next pass over all jobs, the next
+        // of backfill, the next pause's end in it, the next look at priorities.
+        let mut quick: Option<i64> = None;
+        let mut last_quick = first - parameters.batch_sched_delay;
+        let mut full = first + parameters.sched_interval;
+        let mut backfill = first + POLL / 2;
+        let mut clock = first;
+        // What had happened as of the last pass of backfill, which waits for news.
+        let mut backfilled_at: Option<(u64, u64)> = None;
+        let mut cycle: Option<(i64, Cycle)> = None;
+        let mut calc = calc_period.map(|period| first + period);
+        let (mut ended, mut told) = (0u64, 0);
+        // Changes as of the last full pass that started nothing.
+        let mut idle_full = None;
+        loop {
+            let next_end = self.ends.keys().next().map(|key| key.0);
+            let next_arrival = self.arrivals.get(self.arrived);
+            let next_arrival = next_arrival.map(|&task| self.tasks[task as usize].arrival);
+            let waiting = !self.queue.is_empty();
+            let stuck = next_end.is_none()
+                && next_arrival.is_none()
+                && cycle.is_none()
+                && quick.is_none()
+                && (idle_full == Some(self.changes) || parameters.sched_interval < 0)
+                && (!parameters.backfill
+                    || backfilled_at.is_some_and(|(changes, _)| changes == self.changes));
+            if stuck {
+                break;
+            }
+            if parameters.sched_interval > 0 && full < clock {
+                full += ((clock - full - 1) / parameters.sched_interval + 1)
+                    * parameters.sched_interval;
+            }
+            let periodic = |at: i64, on: bool| (on && waiting).then_some(at);
+            // A pass that is due waits for news, and looks for them in steps.
+            let steps = (clock - backfill).max(0).div_euclid(POLL);
+            let poll = backfill + (steps + i64::from(clock > backfill + steps * POLL)) * POLL;
+            let next = [
+                next_end,
+                next_arrival,
+                quick.filter(|_| waiting),
+                periodic(full, parameters.sched_interval > 0),
+                cycle.as_ref().map(|(at, _)| *at),
+                periodic(
+                    poll,
+                    parameters.backfill && cycle.is_none() && backfilled_at != Some(self.news()),
+                ),
+                calc.filter(|_| waiting),
+            ];
+            let Some(now) = next.into_iter().flatten().min() else {
+                break;
+            };
+            let now = now.max(clock);
+            clock = now;
+            if let (Some(at), Some(period)) = (calc, calc_period)
+                && at <= now
+            {
+                self.compute_priorities(now);
+                calc = Some(now + period);
+            }
+            while let Some((&(at, number), &task)) = self.ends.first_key_value()
+                && at <= now
+            {
+                self.ends.remove(&(at, number));
+                self.end(task, now);
+                ended += 1;
+                // Slurm looks at the queue whenever a job's nodes become free.
+                if parameters.defer {
+                    quick
+                        .get_or_insert((now + POLL).max(last_quick + parameters.batch_sched_delay));
+                } else {
+                    self.main_pass(now, Some(parameters.default_queue_depth));
+                }
+            }
+            while let Some(&task) = self.arrivals.get(self.arrived)
+                && self.tasks[task as usize].arrival <= now
+            {
+                self.arrived += 1;
+                self.arrive(task, now);
+                if self.queue.contains(&task) {
+                    quick
+                        .get_or_insert((now + POLL).max(last_quick + parameters.batch_sched_delay));
+                }
+            }
+            let interval = parameters.sched_interval;
+            let all = interval > 0 && full == now;
+            if interval > 0 && full <= now {
+                full += ((now - full) / interval + 1) * interval;
+            }
+            if all && waiting {
+                self.main_pass(now, None);
+                idle_full = Some(self.changes);
+                quick = None;
+                last_quick = now;
+            } else if quick.is_some_and(|at| at <= now) {
+                self.main_pass(now, Some(parameters.default_queue_depth));
+                quick = None;
+                last_quick = now;
+            }
+            let resumed = match cycle.take() {
+                Some((at, paused)) if at <= now => Some(paused),
+                paused => {
+                    cycle = paused;
+                    let due = parameters.backfill
+                        && poll <= now
+                        && backfilled_at != Some(self.news())
+                        && !self.queue.is_empty();
+                    (due && cycle.is_none()).then(|| {
+                        backfilled_at = Some(self.news());
+                        self.passes += 1;
+                        Cycle::new(&self, now)
+                    })
+                }
+            };
+            if let Some(mut running) = resumed {
+                match running.go_on(&mut self, now) {
+                    Some(at) => cycle = Some((at, running)),
+                    None => {
+                        backfill = now + parameters.bf_interval;
+                    }
+                }
+            }
+            if ended >= told {
+                told = ended + (of / 500).max(1);
+                if progress(ended, of).is_break() {
+                    return Err(SimulationError::Interrupted { done: ended, of });
+                }
+            }
+        }
+        for &task in &self.queue {
+            let reason = "it never found a place on the cluster";
+            self.rows[task as usize].fate = Fate::Refused(reason.to_owned());
+        }
+        Ok(Schedule {
+            rows: self.rows,
+            machine: u32::try_from(self.cluster.cpus()).unwrap_or(u32::MAX),
+            passes: self.passes,
+            broken_promises: 0,
+        })
+    }
+
+    /// What has happened to jobs and priorities.
+    fn news(&self) -> (u64, u64) {
+        (self.changes, self.recomputed)
+    }
+
+    /// A job comes. Slurm tries to start an interactive one at once if none goes before it;
+    /// batch jobs wait for the next pass.
+    fn arrive(&mut self, task: u32, now: i64) {
+        self.queue.insert(task);
+        self.changes += 1;
+        self.priorities[task as usize] = self.priority(task, now);
+        if self.parameters.defer || !self.tasks[task as usize].interactive {
+            return;
+        }
+        for option in 0..self.tasks[task as usize].options.len() {
+            let candidate = Candidate { task, option };
+            if self.goes_first(candidate) && self.may_start(candidate) {
+                let part = self.tasks[task as usize].options[option].partition;
+                let allowed = self.part_nodes[part].clone();
+                if self.try_start(candidate, &allowed, now, Started::InOrder) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Whether no waiting job of a partition that shares nodes goes before this one.
+    fn goes_first(&self, candidate: Candidate) -> bool {
+        let key = self.key(candidate);
+        let part = self.tasks[candidate.task as usize].options[candidate.option].partition;
+        self.queue.iter().all(|&other| {
+            let task = &self.tasks[other as usize];
+            other == candidate.task
+                || (0..task.options.len()).all(|option| {
+                    let one = Candidate {
+                        task: other,
+                        option,
+                    };
+                    let of = task.options[option].partition;
+                    let apart = of != part && !self.part_nodes[of].meets(&self.part_nodes[part]);
+                    apart || self.key(one) > key || !self.may_start(one)
+                })
+        })
+    }
+
+    /// What the queue is sorted by: tier, priority, submission, number.
+    fn key(&self, candidate: Candidate) -> (std::cmp::Reverse<(u32, u64)>, i64, u32) {
+        let task = &self.tasks[candidate.task as usize];
+        let tier = self.cluster.partitions[task.options[candidate.option].partition].priority_tier;
+        let priority = self.priorities[candidate.task as usize];
+        (
+            std::cmp::Reverse((tier, priority)),
+            task.arrival,
+            candidate.task,
+        )
+    }
+
+    /// Waiting jobs with each of their partitions, in Slurm's order.
+    pub fn candidates(&self) -> Vec<Candidate> {
+        let of = |&task: &u32| {
+            let options = self.tasks[task as usize].options.len();
+            (0..options).map(move |option| Candidate { task, option })
+        };
+        let mut all: Vec<Candidate> = self.queue.iter().flat_map(of).collect();
+        all.sort_by_cached_key(|&candidate| self.key(candidate));
+        all
+    }
+
+    /// Whether the job's QOS and its partition's let it start beside those that run.
+    pub fn may_start(&self, candidate: Candidate) -> bool {
+        let task = &self.tasks[candidate.task as usize];
+        let option = &task.options[candidate.option];
+        let qos = task.qos.iter().chain(&option.qos);
+        self.cluster.partitions[option.partition].up
+            && qos.into_iter().all(|&number| {
+                self.tallies[number].allows(&self.cluster.qos[number], &task.counted)
+            })
+    }
+
+    /// A pass of the main scheduler over so many jobs: in order, until a job does not fit;
+    /// then no other job of its partition, nor any on the partition's nodes.
+    fn main_pass(&mut self, now: i64, depth: Option<u32>) {
+        if self.queue.is_empty() {
+            return;
+        }
+        self.passes += 1;
+        let parameters = Rc::clone(&self.parameters);
+        let mut available = NodeSet::all(self.cluster.nodes.len());
+        let mut failed = vec![false; self.cluster.partitions.len()];
+        let mut looked_at = vec![0u32; self.cluster.partitions.len()];
+        let (mut tested, mut started) = (0, 0);
+        for candidate in self.candidates() {
+            if !self.queue.contains(&candidate.task) {
+                continue;
+            }
+            let task = &self.tasks[candidate.task as usize];
+            let option = &task.options[candidate.option];
+            let part = option.partition;
+            if parameters.sched_max_job_start > 0 && started >= parameters.sched_max_job_start {
+                break;
+            }
+            if parameters.partition_job_depth > 0 {
+                looked_at[part] += 1;
+                if looked_at[part] > parameters.partition_job_depth {
+                    continue;
+                }
+            }
+            if depth.is_some_and(|depth| tested > depth) {
+                break;
+            }
+            tested += 1;
+            if failed[part] || !self.cluster.partitions[part].up {
+                continue;
+            }
+            if !self.may_start(candidate) {
+                if parameters.assoc_limit_stop {
+                    failed[part] = true;
+                    available.drop_all(&self.part_nodes[part]);
+                }
+                continue;
+            }
+            let mut allowed = self.part_nodes[part].clone();
+            allowed.keep(&available);
+            if allowed.len() < option.ask.min_nodes as usize {
+                continue;
+            }
+            if self.try_start(candidate, &allowed, now, Started::InOrder) {
+                started += 1;
+                continue;
+            }
+            let task = &self.tasks[candidate.task as usize];
+            let ask = &task.options[candidate.option].ask;
+            if let Some(required) = &ask.required
+                && required.len() >= ask.min_nodes as usize
+            {
+                available.drop_all(required);
+                continue;
+            }
+            let young = now - task.arrival < parameters.bf_min_age_reserve;
+            let low = self.priorities[candidate.task as usize] < parameters.bf_min_prio_reserve;
+            if !young && !low {
+                failed[part] = true;
+                available.drop_all(&self.part_nodes[part]);
+            }
+        }
+    }
+
+    /// Starts the job if it finds a place on these nodes.
+    pub fn try_start(
+        &mut self,
+        candidate: Candidate,
+        allowed: &NodeSet,
+        now: i64,
+        how: Started,
+    ) -> bool {
+        let option = &self.tasks[candidate.task as usize].options[candidate.option];
+        match self.state.place(self.cluster, &option.ask, allowed) {
+            Some(held) => {
+                self.start(candidate, held, now, how);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn start(&mut self, candidate: Candidate, held: Held, now: i64, how: Started) {
+        let Candidate { task: number, .. } = candidate;
+        let task = &self.tasks[number as usize];
+        self.queue.remove(&number);
+        self.changes += 1;
+        self.state.take(&held);
+        for &qos in task.qos.iter().chain(&task.options[candidate.option].qos) {
+            self.tallies[qos].start(&task.counted);
+        }
+        self.change_usage(number, now, 1.0);
+        let task = &self.tasks[number as usize];
+        let limit = task.options[candidate.option].limit;
+        let end = now + task.run + self.parameters.completing as i64;
+        let row = &mut self.rows[number as usize];
+        row.nodes = u32::try_from(held.cpus()).unwrap_or(u32::MAX);
+        row.start = Some(Seconds(now.div_euclid(1000)));
+        row.end = Some(Seconds((now + task.run).div_euclid(1000)));
+        row.fate = if task.killed {
+            Fate::Killed
+        } else {
+            Fate::Finished
+        };
+        row.started = Some(how);
+        row.placed = Some(held.parts.iter().map(|part| NodeId(part.node)).collect());
+        self.ends.insert((end, self.starts), number);
+        self.starts += 1;
+        let believed = whole_second(now) + limit;
+        self.tasks[number as usize].chosen = candidate.option;
+        self.running.insert(number, Running { held, believed });
+    }
+
+    fn end(&mut self, number: u32, now: i64) {
+        let Some(running) = self.running.remove(&number) else {
+            return;
+        };
+        self.changes += 1;
+        self.state.give_back(&running.held);
+        let task = &self.tasks[number as usize];
+        for &qos in task.qos.iter().chain(&task.options[task.chosen].qos) {
+            self.tallies[qos].end(&task.counted);
+        }
+        self.change_usage(number, now, -1.0);
+    }
+
+    /// The rate at which a job uses its account's shares begins or ends.
+    fn change_usage(&mut self, number: u32, now: i64, sign: f64) {
+        let Priority::Multifactor(weights) = &self.cluster.priority else {
+            return;
+        };
+        self.shares.advance(
+            (now - self.shares_at) as f64 / 1e3,
+            weights.half_life_s as f64,
+        );
+        self.shares_at = now;
+        let task = &self.tasks[number as usize];
+        if let Some(leaf) = task.leaf {
+            self.shares.change(leaf, sign * task.usage_rate);
+        }
+    }
+
+    /// Priorities of all waiting jobs anew.
+    fn compute_priorities(&mut self, now: i64) {
+        let Priority::Multifactor(weights) = &self.cluster.priority else {
+            return;
+        };
+        self.shares.advance(
+            (now - self.shares_at) as f64 / 1e3,
+            weights.half_life_s as f64,
+        );
+        self.shares_at = now;
+        self.shares.rank(weights);
+        let waiting: Vec<u32> = self.queue.iter().copied().collect();
+        for task in waiting {
+            self.priorities[task as usize] = self.priority(task, now);
+        }
+        self.recomputed += 1;
+    }
+
+    fn priority(&self, number: u32, now: i64) -> u64 {
+        let task = &self.tasks[number as usize];
+        match &self.cluster.priority {
+            // Slurm counts down from a large number.
+            Priority::Basic => 4_294_901_760 - u64::from(number),
+            Priority::Recorded => task.recorded_priority,
+            Priority::Multifactor(weights) => multifactor(
+                weights,
+                &Factors {
+                    wait: (now - task.arrival) / 1000,
+                    fair_share: self.shares.factor(task.leaf),
+                    ..task.factors
+                },
+            ),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+"""``odonata slurm``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from odonata.cli.log import log_options, print_report, read_log
+from odonata.cli.shared import (
+    debug_option,
+    json_option,
+    new_table,
+    print_json,
+    progress_terminal,
+    terminal,
+)
+
+
+@click.command()
+@log_options
+@click.option(
+    "--conf",
+    "configuration",
+    multiple=True,
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="slurm.conf, or a listing of scontrol show config, nodes or partitions, of sacctmgr show "
+    "qos or assoc, or of sshare. May be given several times; what a later one says goes.",
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A line of slurm.conf that replaces what the files say, such as "
+    "SchedulerParameters=bf_interval=60. May be given several times.",
+)
+@click.option(
+    "--recorded-priorities",
+    is_flag=True,
+    help="Order jobs by the priorities that the log recorded.",
+)
+@click.option(
+    "--test-time",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    metavar="SECONDS",
+    help="Working time of backfill for a test of one job: sdiag's mean cycle over its mean depth.",
+)
+@click.option("--tau", default="10s", show_default=True, help="Least run of bounded slowdowns.")
+@click.option("--interval", default="1min", show_default=True, help="Of the table of occupancy.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where results go.  [default: results/LOG]",
+)
+@json_option
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@debug_option
+def slurm(
+    log: Path,
+    configuration: tuple[Path, ...],
+    settings: tuple[str, ...],
+    recorded_priorities: bool,
+    test_time: float,
+    tau: str,
+    interval: str,
+    out: Path | None,
+    as_json: bool,
+    quiet: bool,
+    **how: Any,
+) -> None:
+    """Simulate when Slurm starts the jobs of a log, from its own configuration.
+
+    LOG is what `odonata log describe` reads, best sacct's or scontrol's. Beside what the log
+    recorded, with CPUs counted instead of nodes.
+    """
+    from odonata.batch import save_schedules
+    from odonata.batch.slurm import schedule_as_slurm
+    from odonata.results import check_output_directory, unused_directory
+
+    console = progress_terminal()
+    with console.status(f"Reading {log.name}"):
+        read = read_log(log, **how)
+    directory = out or unused_directory(log.stem)
+    check_output_directory(directory)
+    with console.status("Scheduling"):
+        simulated = schedule_as_slurm(
+            read,
+            list(configuration),
+            settings=settings,
+            recorded_priorities=recorded_priorities,
+            seconds_per_test=test_time,
+            tau=tau,
+            interval=interval,
+        )
+    save_schedules(
+        [simulated],
+        directory,
+        source={"file": str(log), "report": read.report, **read.meta},
+    )
+    figures = beside_recorded(simulated.jobs)
+    if as_json:
+        print_json(
+            {
+                "directory": str(directory),
+                "report": read.report,
+                "notes": simulated.notes,
+                "recorded": figures,
+                "schedules": {
+                    simulated.name: {"summary": simulated.summary, "cost": simulated.cost}
+                },
+            }
+        )
+    elif not quiet:
+        if read.report is not None:
+            print_report(terminal(), read.report)
+        for note in simulated.notes:
+            terminal().print(f"Note: {note}", highlight=False)
+        table = new_table()
+        table.add_column("")
+        for name in ("recorded", "simulated"):
+            table.add_column(name, justify="right")
+        for name, (recorded, value) in figures["rows"].items():
+            table.add_row(name, recorded, value)
+        terminal().print(table)
+        refused = simulated.summary["refused"]
+        if refused:
+            terminal().print(f"{refused:,} jobs never start; the column reason says why")
+        terminal().print(f"Results in {directory}", soft_wrap=True)
+
+
+def beside_recorded(jobs: Any) -> dict[str, Any]:
+    """Mean waits and the rank correlation of starts, of jobs that started in both.
+
+    Args:
+        jobs: Table of a schedule.
+    """
+    import numpy as np
+
+    frame = jobs.select(["submit_s", "start_s", "wait_s", "recorded_wait_s"]).to_pandas()
+    both = frame.dropna()
+    if both.empty:
+        return {"jobs": 0, "rows": {}}
+    real = both["submit_s"] + both["recorded_wait_s"]
+    ranks = real.rank(), both["start_s"].rank()
+    # Starts that are all the same have no order to compare.
+    ordered = all(rank.nunique() > 1 for rank in ranks)
+    correlation = float(np.corrcoef(*ranks)[0, 1]) if ordered else None
+    waits = float(both["recorded_wait_s"].mean()), float(both["wait_s"].mean())
+    return {
+        "jobs": len(both),
+        "mean_wait_s": {"recorded": waits[0], "simulated": waits[1]},
+        "rank_correlation_of_starts": correlation,
+        "rows": {
+            "jobs": (f"{len(both):,}", f"{len(both):,}"),
+            "mean wait": (f"{waits[0]:,.1f} s", f"{waits[1]:,.1f} s"),
+            "rank correlation of starts": (
+                "",
+                "–" if correlation is None else f"{correlation:.3f}",
+            ),
+        },
+    }

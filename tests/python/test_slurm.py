@@ -1,0 +1,123 @@
+"""Schedules as Slurm makes them: its files and listings, and what comes of them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from odonata.batch import read_job_log, schedule_as_slurm
+from odonata.cli.slurm import slurm
+from odonata.errors import JobLogError
+
+OUTPUTS = Path(__file__).parents[3] / "shared" / "data" / "slurm-outputs"
+
+CONF = """
+SelectTypeParameters=CR_Core_Memory
+DefMemPerCPU=100
+PriorityType=priority/basic
+SchedulerParameters=bf_interval=10,bf_resolution=1
+NodeName=n[0-1] CPUs=4 RealMemory=1000
+NodeName=n2 CPUs=8 RealMemory=4000 Features=fat Gres=gpu:2
+PartitionName=main Nodes=ALL Default=YES MaxTime=60
+"""
+
+JOB = (
+    "JobId={id} JobName=a b UserId=ann(7) GroupId=g(7) Priority=9 Account=lab QOS=normal "
+    "JobState=COMPLETED RunTime=00:00:{run} TimeLimit=00:02:00 "
+    "SubmitTime=2025-01-01T00:00:{submit} StartTime=2025-01-01T00:01:00 "
+    "EndTime=2025-01-01T00:01:30 Partition=main ReqNodeList=(null) ExcNodeList=(null) "
+    "NodeList=n0 NumNodes=1 NumCPUs={cpus} NumTasks={cpus} CPUs/Task=1 "
+    "TRES=cpu={cpus},mem=100M,node=1 MinCPUsNode=1 MinMemoryCPU=100M "
+    "Features={features} OverSubscribe=OK {more}\n"
+)
+
+
+def job(number: int, submit: int, **changes: str | int) -> str:
+    given = {"run": 30, "cpus": 1, "features": "(null)", "more": "", **changes}
+    return JOB.format(id=number, submit=f"{submit:02d}", **given)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    jobs, conf = tmp_path / "jobs.txt", tmp_path / "slurm.conf"
+    conf.write_text(CONF)
+    jobs.write_text(
+        job(1, 0, cpus=4)
+        + job(2, 1, features="fat")
+        + job(3, 2, more="TresPerNode=gres:gpu:2")
+        + job(4, 3, more="TresPerNode=gres:gpu:1")
+        + job(5, 4, cpus=8, run=20)
+        + job(6, 5, features="nowhere")
+    )
+    return jobs, conf
+
+
+def test_constraints_decide_where_and_when(files: tuple[Path, Path]) -> None:
+    result = schedule_as_slurm(*files)
+    rows = {row["id"]: row for row in result.jobs.to_pylist()}
+    assert [rows[str(n)]["node_list"] for n in (1, 2, 3, 4)] == ["n0", "n2", "n2", "n2"]
+    first = rows["1"]["submit_s"]
+    starts = {number: row["start_s"] for number, row in rows.items()}
+    # Two GPUs are taken for 30 s; eight cores of one node are free when all others ended.
+    assert starts["3"] - first <= 6
+    assert starts["4"] >= starts["3"] + 30
+    assert starts["5"] >= starts["4"] + 30
+    assert rows["6"]["fate"] == "refused"
+    assert "features nowhere" in rows["6"]["reason"]
+    assert result.machine_cpus == 16
+
+
+def test_settings_replace_what_files_say(files: tuple[Path, Path]) -> None:
+    result = schedule_as_slurm(*files, settings=["PartitionName=main Nodes=n[0-1] Default=YES"])
+    refused = [row["id"] for row in result.jobs.to_pylist() if row["fate"] == "refused"]
+    assert refused == ["2", "3", "4", "5", "6"]
+    with pytest.raises(JobLogError, match="bf_window=x"):
+        schedule_as_slurm(*files, settings=["SchedulerParameters=bf_window=x"])
+    with pytest.raises(JobLogError, match="names no file"):
+        schedule_as_slurm(files[0], [])
+
+
+def test_command(files: tuple[Path, Path], tmp_path: Path) -> None:
+    jobs, conf = files
+    out = tmp_path / "out"
+    done = CliRunner().invoke(slurm, [str(jobs), "--conf", str(conf), "--out", str(out), "--json"])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["recorded"]["jobs"] == 5
+    assert (out / "jobs.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "jobs"),
+    [
+        ("squeue-22.05.8.json", None),
+        ("sacct-22.05.8.json", None),
+        ("slurm-24.11.5/j.json", None),
+        ("rivosinc/squeue_out.json", None),
+        ("meta-gcm/scontrol_out_all_gpus.txt", 0),
+        ("sonar/tests_testdata_scontrol_resource1.txt", 0),
+    ],
+)
+def test_listings_of_real_clusters_are_read_line_for_line(name: str, jobs: int | None) -> None:
+    path = OUTPUTS / name
+    if not path.exists():
+        pytest.skip(f"there is no ../shared/data/slurm-outputs/{name}")
+    log = read_job_log(path)
+    assert log.report is not None
+    records = log.report["records"]
+    assert records >= 1
+    dropped = sum(rule["count"] for rule in log.report["rules"] if rule["action"] == "dropped")
+    assert len(log) + dropped == records
+    if jobs is not None:
+        assert len(log) == jobs
+
+
+def test_partitions_of_a_real_cluster_are_read() -> None:
+    path = OUTPUTS / "slurm-24.11.5" / "n.json"
+    if not path.exists():
+        pytest.skip("there is no ../shared/data/slurm-outputs/slurm-24.11.5")
+    log = OUTPUTS / "squeue-22.05.8.json"
+    result = schedule_as_slurm(log, [path, path.with_name("p.json")])
+    assert result.machine_nodes == 8
+    assert result.summary["refused"] == 0
