@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{Schedule, SimulationError, occupancy, size_classes, summarise};
-use odonata_scheduler::log::JobLog;
+use odonata_scheduler::log::{JobLog, Unit};
 use odonata_scheduler::slurm::{Cluster, Priority, read_cluster, simulate};
 use serde::Deserialize;
 use serde_json::json;
@@ -100,13 +100,13 @@ pub fn schedule_as_slurm(
     let classes = size_classes(schedule.machine);
     let summary = summarise(&schedule, Seconds(spec.tau_s), &classes);
     let full = occupancy(&schedule, Seconds(spec.interval_s));
-    let mut jobs = columns::schedule_table(log, &schedule);
+    let mut jobs = columns::schedule_table(log, &schedule, Unit::Processors);
     jobs.columns
         .push(("node_list".to_owned(), node_lists(&schedule, &cluster)));
     Ok(Scheduled {
-        tables: vec![jobs, columns::occupancy_table(&full)],
+        tables: vec![jobs, columns::occupancy_table(&full, Unit::Processors)],
         meta: json!({
-            "summary": report::summary_json(&summary, &schedule),
+            "summary": report::summary_json(&summary, &schedule, Unit::Processors),
             "cost": {"cpu_seconds": cpu_seconds, "passes": schedule.passes},
             "notes": notes,
             "machine_nodes": cluster.nodes.len(),
