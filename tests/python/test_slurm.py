@@ -89,28 +89,30 @@ def test_command(files: tuple[Path, Path], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "jobs"),
+    "name",
     [
-        ("squeue-22.05.8.json", None),
-        ("sacct-22.05.8.json", None),
-        ("slurm-24.11.5/j.json", None),
-        ("rivosinc/squeue_out.json", None),
-        ("meta-gcm/scontrol_out_all_gpus.txt", 0),
-        ("sonar/tests_testdata_scontrol_resource1.txt", 0),
+        "squeue-22.05.8.json",
+        "sacct-22.05.8.json",
+        "slurm-24.11.5/j.json",
+        "rivosinc/squeue_out.json",
+        "meta-gcm/scontrol_out_all_gpus.txt",
+        "sonar/tests_testdata_scontrol_resource1.txt",
     ],
 )
-def test_listings_of_real_clusters_are_read_line_for_line(name: str, jobs: int | None) -> None:
+def test_listings_of_real_clusters_account_for_every_job(name: str) -> None:
     path = OUTPUTS / name
     if not path.exists():
         pytest.skip(f"there is no ../shared/data/slurm-outputs/{name}")
-    log = read_job_log(path)
+    try:
+        log = read_job_log(path)
+    except JobLogError as error:
+        # Listings of the present: nothing in them has ended.
+        assert "no job is left" in str(error)
+        assert "unfinished" in str(error)
+        return
     assert log.report is not None
-    records = log.report["records"]
-    assert records >= 1
     dropped = sum(rule["count"] for rule in log.report["rules"] if rule["action"] == "dropped")
-    assert len(log) + dropped == records
-    if jobs is not None:
-        assert len(log) == jobs
+    assert len(log) + dropped == log.report["records"]
 
 
 def test_partitions_of_a_real_cluster_are_read() -> None:

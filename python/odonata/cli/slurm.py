@@ -81,28 +81,30 @@ def slurm(
     """
     from odonata.batch import save_schedules
     from odonata.batch.slurm import schedule_as_slurm
-    from odonata.results import check_output_directory, unused_directory
+    from odonata.output import claim
 
     console = progress_terminal()
     with console.status(f"Reading {log.name}"):
         read = read_log(log, **how)
-    directory = out or unused_directory(log.stem)
-    check_output_directory(directory)
-    with console.status("Scheduling"):
-        simulated = schedule_as_slurm(
-            read,
-            list(configuration),
-            settings=settings,
-            recorded_priorities=recorded_priorities,
-            seconds_per_test=test_time,
-            tau=tau,
-            interval=interval,
+    # Whether the results have a place is known before anything is simulated.
+    with claim(out, log.stem) as held:
+        directory = held.directory
+        with console.status("Scheduling"):
+            simulated = schedule_as_slurm(
+                read,
+                list(configuration),
+                settings=settings,
+                recorded_priorities=recorded_priorities,
+                seconds_per_test=test_time,
+                tau=tau,
+                interval=interval,
+            )
+        save_schedules(
+            [simulated],
+            directory,
+            source={"file": str(log), "report": read.report, **read.meta},
+            claim=held,
         )
-    save_schedules(
-        [simulated],
-        directory,
-        source={"file": str(log), "report": read.report, **read.meta},
-    )
     figures = beside_recorded(simulated.jobs)
     if as_json:
         print_json(

@@ -223,8 +223,8 @@ impl State {
         // Runs of successive nodes of one weight: first and last node, CPUs and nodes.
         let mut runs: Vec<Run> = Vec::new();
         let mut open = false;
-        for node in 0..count {
-            if cpus_on[node] == 0 {
+        for (node, &usable) in cpus_on.iter().enumerate() {
+            if usable == 0 {
                 open = false;
                 continue;
             }
@@ -232,13 +232,13 @@ impl State {
             match runs.last_mut() {
                 Some(run) if open && run.weight == weight => {
                     run.last = node;
-                    run.cpus += i64::from(cpus_on[node]);
+                    run.cpus += i64::from(usable);
                     run.nodes += 1;
                 }
                 _ => runs.push(Run {
                     first: node,
                     last: node,
-                    cpus: i64::from(cpus_on[node]),
+                    cpus: i64::from(usable),
                     nodes: 1,
                     weight,
                 }),
@@ -371,11 +371,12 @@ fn best(runs: &[Run], left: &Left) -> Option<usize> {
             None => true,
             Some((at, at_enough)) => {
                 let best = &runs[at];
-                run.weight < best.weight
-                    || run.weight == best.weight
-                        && ((sufficient && !at_enough)
-                            || (sufficient && run.cpus < best.cpus)
-                            || (!sufficient && run.cpus > best.cpus))
+                let tighter = if sufficient {
+                    !at_enough || run.cpus < best.cpus
+                } else {
+                    run.cpus > best.cpus
+                };
+                run.weight < best.weight || (run.weight == best.weight && tighter)
             }
         };
         if better {
