@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from odonata.batch import read_job_log, schedule_as_slurm
-from odonata.cli.slurm import slurm
+from odonata.cli.main import odonata
 from odonata.errors import JobLogError
 
 OUTPUTS = Path(__file__).parents[3] / "shared" / "data" / "slurm-outputs"
@@ -81,7 +81,8 @@ def test_settings_replace_what_files_say(files: tuple[Path, Path]) -> None:
 def test_command(files: tuple[Path, Path], tmp_path: Path) -> None:
     jobs, conf = files
     out = tmp_path / "out"
-    done = CliRunner().invoke(slurm, [str(jobs), "--conf", str(conf), "--out", str(out), "--json"])
+    options = ["--out", str(out), "--json"]
+    done = CliRunner().invoke(odonata, ["slurm", str(jobs), "--conf", str(conf), *options])
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
     assert told["recorded"]["jobs"] == 5
