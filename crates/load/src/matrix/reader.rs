@@ -344,8 +344,11 @@ struct Parser<'a> {
     /// The largest entry.
     largest: f64,
     /// All entries as they are in the file, where they are to be scaled.
-    weights: Option<Vec<(RankId, RankId, f64, Option<u64>)>>,
+    weights: Option<Vec<Weight>>,
 }
+
+/// An entry as it is in the file: from, to, its weight, and its messages where they are known.
+type Weight = (RankId, RankId, f64, Option<u64>);
 
 /// Bytes of an entry.
 #[derive(Clone, Copy)]
@@ -632,7 +635,7 @@ impl Parser<'_> {
     /// Turns weights into whole bytes that sum to exactly `total`: each entry
     /// gets the difference of the rounded running sums before and after it, in
     /// the order of the ranks, so that no entry is off by more than a byte.
-    fn apportion(&mut self, mut weights: Vec<(RankId, RankId, f64, Option<u64>)>, total: Bytes) {
+    fn apportion(&mut self, mut weights: Vec<Weight>, total: Bytes) {
         weights.sort_by_key(|&(from, to, ..)| (from, to));
         let sum: f64 = weights.iter().map(|&(_, _, weight, _)| weight).sum();
         let (mut running, mut given) = (0.0, 0u64);
