@@ -197,8 +197,8 @@ impl CrayXcSpec {
     /// # Errors
     /// If a line cannot be read, is listed twice, has no matching other end, or
     /// if the list is incomplete: every router must have the same number of
-    /// tiles of each colour, every place of the grid a router, and every two
-    /// groups a link. Each error names the line.
+    /// tiles of each colour, every place of a group a router, and every two
+    /// groups a link. Groups' numbers may have gaps; the title then tells them. Each error names the line.
     pub fn import(&self, text: &str) -> Result<Topology, CrayXcError> {
         let found = self.nodes_per_router;
         if found == 0 || found as usize >= MAX_PORTS_PER_ROUTER {
@@ -208,11 +208,11 @@ impl CrayXcSpec {
         list.check_symmetry()?;
         let grid = list.check_grid()?;
         list.check_tile_counts()?;
-        list.check_group_pairs(grid.groups)?;
-        self.build(&list, grid)
+        list.check_group_pairs(&grid)?;
+        self.build(&list, &grid)
     }
 
-    fn build(&self, list: &LinkList<'_>, grid: Grid) -> Result<Topology, CrayXcError> {
+    fn build(&self, list: &LinkList<'_>, grid: &Grid) -> Result<Topology, CrayXcError> {
         let per_router = self.nodes_per_router;
         let routers = grid.routers();
         let ports = routers as u64 * u64::from(per_router) + list.entries.len() as u64;
@@ -266,6 +266,10 @@ impl CrayXcSpec {
             rows,
             columns,
         } = grid;
+        let (rows, columns) = (*rows, *columns);
+        let numbers = grid
+            .names()
+            .map_or(String::new(), |names| format!(" numbered {names}"));
         let per_group = rows * columns;
         let position = |router: usize| {
             let within = router % per_group;
@@ -273,7 +277,8 @@ impl CrayXcSpec {
         };
         Ok(Topology::new(Wiring {
             title: format!(
-                "Cray XC groups={groups} rows={rows} columns={columns} nodes_per_router={per_router}"
+                "Cray XC groups={}{numbers} rows={rows} columns={columns} nodes_per_router={per_router}",
+                groups.len()
             ),
             link_classes: vec![
                 links.terminal.clone(),

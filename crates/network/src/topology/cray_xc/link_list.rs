@@ -40,22 +40,43 @@ impl std::fmt::Display for Place {
 }
 
 /// Extent of the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Grid {
-    pub(super) groups: usize,
+    /// Numbers of the groups in the list, ascending. Some may be missing: a machine
+    /// keeps its numbers when a group is taken out.
+    pub(super) groups: Vec<u16>,
     pub(super) rows: usize,
     pub(super) columns: usize,
 }
 
 impl Grid {
-    pub(super) fn routers(self) -> usize {
-        self.groups * self.rows * self.columns
+    pub(super) fn routers(&self) -> usize {
+        self.groups.len() * self.rows * self.columns
+    }
+
+    /// Which of the groups, from 0, a number of the list is.
+    fn group(&self, number: u16) -> usize {
+        self.groups.partition_point(|&group| group < number)
     }
 
     /// Number of the router at `place`: group by group, row by row.
-    pub(super) fn number(self, place: Place) -> usize {
-        (usize::from(place.group) * self.rows + usize::from(place.row)) * self.columns
+    pub(super) fn number(&self, place: Place) -> usize {
+        (self.group(place.group) * self.rows + usize::from(place.row)) * self.columns
             + usize::from(place.column)
+    }
+
+    /// The groups' numbers where they are not 0, 1, 2, …: "0-11, 13-15".
+    pub(super) fn names(&self) -> Option<String> {
+        let last = usize::from(*self.groups.last()?);
+        if last + 1 == self.groups.len() {
+            return None;
+        }
+        let runs = self.groups.chunk_by(|a, b| a + 1 == *b);
+        let runs = runs.map(|run| match run {
+            [one] => one.to_string(),
+            _ => format!("{}-{}", run[0], run[run.len() - 1]),
+        });
+        Some(runs.collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -256,7 +277,8 @@ impl<'a> LinkList<'a> {
         Ok(())
     }
 
-    /// Groups, rows and columns; every place within them must have a router.
+    /// Groups, rows and columns; every place within them must have a router. Groups are
+    /// those that are listed.
     pub(super) fn check_grid(&self) -> Result<Grid, CrayXcError> {
         let highest = |of: fn(&Place) -> u16| self.routers.keys().map(of).max().unwrap_or(0);
         let last = Place {
@@ -264,7 +286,10 @@ impl<'a> LinkList<'a> {
             row: highest(|p| p.row),
             column: highest(|p| p.column),
         };
-        for group in 0..=last.group {
+        let mut groups: Vec<u16> = self.routers.keys().map(|place| place.group).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        for &group in &groups {
             for row in 0..=last.row {
                 for column in 0..=last.column {
                     let place = Place { group, row, column };
@@ -279,7 +304,7 @@ impl<'a> LinkList<'a> {
             }
         }
         Ok(Grid {
-            groups: usize::from(last.group) + 1,
+            groups,
             rows: usize::from(last.row) + 1,
             columns: usize::from(last.column) + 1,
         })
@@ -314,14 +339,15 @@ impl<'a> LinkList<'a> {
     }
 
     /// Every two groups are linked.
-    pub(super) fn check_group_pairs(&self, groups: usize) -> Result<(), CrayXcError> {
+    pub(super) fn check_group_pairs(&self, grid: &Grid) -> Result<(), CrayXcError> {
+        let groups = grid.groups.len();
         let mut linked = vec![false; groups * groups];
         let mut first_line = vec![usize::MAX; groups];
         for entry in &self.entries {
-            let group = usize::from(entry.tile.place.group);
+            let group = grid.group(entry.tile.place.group);
             first_line[group] = first_line[group].min(entry.line);
             if let Some(peer) = &entry.peer {
-                linked[group * groups + usize::from(peer.place.group)] = true;
+                linked[group * groups + grid.group(peer.place.group)] = true;
             }
         }
         for a in 0..groups {
@@ -329,8 +355,8 @@ impl<'a> LinkList<'a> {
                 if !linked[a * groups + b] {
                     return Err(CrayXcError::PairMissing {
                         line: first_line[a],
-                        a: a as u32,
-                        b: b as u32,
+                        a: grid.groups[a].into(),
+                        b: grid.groups[b].into(),
                     });
                 }
             }

@@ -140,16 +140,42 @@ fn unlinked_groups_are_found() {
 
 #[test]
 fn a_missing_router_is_found() {
-    // Three groups in a row, the middle one without routers.
+    // A third row, of which one router is listed.
     let message = refused(|lines| {
-        for line in lines.iter_mut() {
-            *line = line.replace("(1:", "(2:");
-        }
+        let far = |line: &String| line.replace("s1a0", "s2a0").replace(":1:1)", ":2:1)");
+        let lone: Vec<String> = lines[18..24].iter().map(far).collect();
+        lines.extend(lone.into_iter().filter(|line| line.contains("ptile")));
     });
     assert!(
-        message.contains("no line lists a router at 1:0:0"),
+        message.contains("no line lists a router at 0:2:0"),
         "{message}"
     );
+}
+
+#[test]
+fn groups_keep_their_numbers_where_one_is_missing() {
+    let renamed: Vec<String> = small()
+        .iter()
+        .map(|line| line.replace("(1:", "(2:"))
+        .collect();
+    let topology = import(&renamed).unwrap();
+    let whole = import(&small()).unwrap();
+    assert_eq!(topology.groups, 2);
+    assert_eq!(topology.peer, whole.peer);
+    assert_eq!(
+        topology.title,
+        "Cray XC groups=2 numbered 0, 2 rows=2 columns=2 nodes_per_router=4"
+    );
+    // Errors name groups as the list does.
+    let unlinked: Vec<String> = renamed
+        .iter()
+        .map(|line| match line.split_once(" blue ->") {
+            Some((tile, _)) => format!("{tile} blue -> unused"),
+            None => line.clone(),
+        })
+        .collect();
+    let message = import(&unlinked).unwrap_err().to_string();
+    assert!(message.contains("no blue link to group 2"), "{message}");
 }
 
 #[test]
