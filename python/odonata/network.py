@@ -649,6 +649,10 @@ class CodesLinks(DragonflyPlusLinks):
 
     local: Link = Field(default_factory=Link)
     """Within a group."""
+    green: Link = Field(default_factory=Link)
+    """Within a row of a group (backplane of a chassis)."""
+    black: Link = Field(default_factory=Link)
+    """Within a column of a group (cables between chassis)."""
 
 
 class Codes(NetworkBase):

@@ -125,6 +125,11 @@ impl Classes<'_> {
         }
     }
 
+    /// Whether a class is given.
+    fn has(&self, name: &str) -> bool {
+        self.scenario.network.links.contains_key(name)
+    }
+
     /// The class of a name, as given or by default.
     fn class(&self, name: &str, kind: LinkKind) -> Result<LinkClass, SpecError> {
         self.class_or(name, kind, &Link::default_for(name))

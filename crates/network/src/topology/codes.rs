@@ -1,5 +1,5 @@
 //! Networks from the lists of links that the CODES simulator reads for its models
-//! `dragonfly_plus` and `dragonfly_dally`: one list of the links within a group,
+//! `dragonfly_plus`, `dragonfly_dally` and `dragonfly_custom`: one list of the links within a group,
 //! which all groups share, and one of the links between groups.
 //!
 //! Every record of a list is one direction of a link, from one router to another:
@@ -35,14 +35,31 @@ pub enum CodesGroup {
         /// Routers per group.
         routers: u32,
     },
+    /// Model `dragonfly_custom`, the groups of a Cray XC: links join routers of a row or
+    /// of a column.
+    Rows {
+        /// Rows of a group.
+        rows: u32,
+        /// Routers of a row.
+        columns: u32,
+    },
 }
 
 impl CodesGroup {
     /// Routers per group.
     pub const fn routers(self) -> u32 {
         match self {
-            Self::LeavesAndSpines { leaves, spines } => leaves + spines,
+            Self::LeavesAndSpines { leaves, spines } => leaves.saturating_add(spines),
             Self::Alike { routers } => routers,
+            Self::Rows { rows, columns } => rows.saturating_mul(columns),
+        }
+    }
+
+    /// Whether two routers of a group are in one row; of groups without rows all are.
+    const fn same_row(self, a: u32, b: u32) -> bool {
+        match self {
+            Self::Rows { columns, .. } => a / columns == b / columns,
+            _ => true,
         }
     }
 
@@ -50,7 +67,7 @@ impl CodesGroup {
     const fn with_nodes(self) -> u32 {
         match self {
             Self::LeavesAndSpines { leaves, .. } => leaves,
-            Self::Alike { routers } => routers,
+            Self::Alike { .. } | Self::Rows { .. } => self.routers(),
         }
     }
 }
@@ -66,8 +83,10 @@ pub struct CodesSpec {
     pub p: u32,
     /// Class of the links between nodes and routers.
     pub terminal: LinkClass,
-    /// Class of the links within groups.
+    /// Class of the links within groups; of [`CodesGroup::Rows`] of those within rows.
     pub local: LinkClass,
+    /// Class of the links within columns of [`CodesGroup::Rows`]; `None`: as `local`.
+    pub black: Option<LinkClass>,
     /// Class of the links between groups.
     pub global: LinkClass,
 }
@@ -222,7 +241,9 @@ impl CodesSpec {
                     Port::Intra(record) => {
                         let to = (group * per_group + intra[record].1) as usize;
                         let port = first_port[to] + intra_slots[intra_back[record]];
-                        (Peer::Port(PortId(port)), 1)
+                        let (a, b) = intra[record];
+                        let of_column = self.black.is_some() && !self.group.same_row(a, b);
+                        (Peer::Port(PortId(port)), if of_column { 3 } else { 1 })
                     }
                     Port::Inter(record) => {
                         let to = inter[record].1 as usize;
@@ -236,15 +257,21 @@ impl CodesSpec {
         }
         Ok(Topology::new(Wiring {
             title: self.title(),
-            link_classes: vec![
-                self.terminal.clone(),
-                self.local.clone(),
-                self.global.clone(),
-            ],
+            link_classes: [&self.terminal, &self.local, &self.global]
+                .into_iter()
+                .chain(&self.black)
+                .cloned()
+                .collect(),
             group_of_router: (0..routers as u32)
                 .map(|router| GroupId(router / per_group))
                 .collect(),
-            position_in_group: vec![],
+            position_in_group: match self.group {
+                CodesGroup::Rows { columns, .. } => (0..routers as u32)
+                    .map(|router| router % per_group)
+                    .map(|within| ((within / columns) as u16, (within % columns) as u16))
+                    .collect(),
+                _ => vec![],
+            },
             first_port,
             peer,
             class_of_port,
@@ -263,6 +290,9 @@ impl CodesSpec {
             CodesGroup::Alike { routers } => {
                 format!("dragonfly from CODES lists: a={routers} p={p} g={groups}")
             }
+            CodesGroup::Rows { rows, columns } => format!(
+                "dragonfly from CODES lists: rows={rows} columns={columns} p={p} g={groups}"
+            ),
         }
     }
 
@@ -272,6 +302,9 @@ impl CodesSpec {
                 vec![("leaves per group", leaves), ("spines per group", spines)]
             }
             CodesGroup::Alike { routers } => vec![("routers per group", routers)],
+            CodesGroup::Rows { rows, columns } => {
+                vec![("rows per group", rows), ("routers per row", columns)]
+            }
         };
         let others = [("groups", self.groups), ("nodes per router", self.p)];
         for (what, count) in parts.into_iter().chain(others) {
@@ -284,6 +317,7 @@ impl CodesSpec {
                 u128::from(leaves) + u128::from(spines)
             }
             CodesGroup::Alike { routers } => u128::from(routers),
+            CodesGroup::Rows { rows, columns } => u128::from(rows) * u128::from(columns),
         };
         let routers = parts * u128::from(self.groups);
         if routers * u128::from(self.p.max(1)) >= u128::from(u32::MAX) {
@@ -316,12 +350,21 @@ impl CodesSpec {
             }
             let leaf = |router: u32| match self.group {
                 CodesGroup::LeavesAndSpines { leaves, .. } => Some(router % per_group < leaves),
-                CodesGroup::Alike { .. } => None,
+                CodesGroup::Alike { .. } | CodesGroup::Rows { .. } => None,
+            };
+            let row_or_column = |a: u32, b: u32| match self.group {
+                CodesGroup::Rows { columns, .. } => {
+                    self.group.same_row(a, b) || a % columns == b % columns
+                }
+                _ => true,
             };
             let rule = match list {
                 _ if from == to => Some("a router has no link to itself"),
                 CodesList::Intra if leaf(from).is_some() && leaf(from) == leaf(to) => {
                     Some("within a group links join a leaf and a spine")
+                }
+                CodesList::Intra if !row_or_column(from, to) => {
+                    Some("within a group links join routers of a row or of a column")
                 }
                 CodesList::Inter if from / per_group == to / per_group => {
                     Some("both lie in one group; such links belong in the other list")

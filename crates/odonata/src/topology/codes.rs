@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use odonata_network::topology::{CodesError, CodesGroup, CodesLink, CodesList, CodesSpec};
-use odonata_network::{LinkKind, Topology};
+use odonata_network::{LinkClass, LinkKind, Topology};
 use odonata_traces::TraceError;
 use odonata_traces::codes::{IntraLayout, LinkReader, Parameters};
 use odonata_units::Bandwidth;
@@ -23,7 +23,7 @@ const INTER: &str = "inter-group-connections";
 /// If a file cannot be read or is damaged, or a number is missing; the message
 /// names the file and where in it.
 pub(super) fn build(network: &CodesNetwork, classes: &Classes<'_>) -> Result<Topology, SpecError> {
-    classes.check_names(&["terminal", "local", "global"])?;
+    classes.check_names(&["terminal", "local", "green", "black", "global"])?;
     let parameters = match &network.file {
         Some(file) => Some(Parameters::open(file).map_err(|error| in_conf(&error))?),
         None => None,
@@ -41,7 +41,7 @@ pub(super) fn build(network: &CodesNetwork, classes: &Classes<'_>) -> Result<Top
     let inter_file = list(&network.inter_file, "inter_file", INTER)?;
     let layout = match group {
         CodesGroup::LeavesAndSpines { .. } => IntraLayout::Pairs,
-        CodesGroup::Alike { .. } => IntraLayout::Typed,
+        CodesGroup::Alike { .. } | CodesGroup::Rows { .. } => IntraLayout::Typed,
     };
     // Numbers beyond all routers are refused with the network, not with a record.
     let routers = group.routers().saturating_mul(groups);
@@ -59,12 +59,28 @@ pub(super) fn build(network: &CodesNetwork, classes: &Classes<'_>) -> Result<Top
         }
         None => classes.class(name, kind),
     };
+    // Links within groups of a Cray XC are those of rows and columns; a class of the
+    // scenario for all local ones holds for either.
+    let of_rows = |name: &str| match classes.has(name) {
+        true => class(name, LinkKind::Local),
+        false => class("local", LinkKind::Local).map(|class| LinkClass {
+            name: name.to_owned(),
+            ..class
+        }),
+    };
     let spec = CodesSpec {
         group,
         groups,
         p,
         terminal: class("terminal", LinkKind::Terminal)?,
-        local: class("local", LinkKind::Local)?,
+        local: match group {
+            CodesGroup::Rows { .. } => of_rows("green")?,
+            _ => class("local", LinkKind::Local)?,
+        },
+        black: match group {
+            CodesGroup::Rows { .. } => Some(of_rows("black")?),
+            _ => None,
+        },
         global: class("global", LinkKind::Global)?,
     };
     spec.wire(&intra, &inter).map_err(|error| {
@@ -122,10 +138,21 @@ fn numbers_of(parameters: &Parameters) -> Result<(CodesGroup, u32, u32), TraceEr
         "dragonfly_dally" => CodesGroup::Alike {
             routers: parameters.count("num_routers")?,
         },
+        "dragonfly_custom" => CodesGroup::Rows {
+            rows: parameters.count("num_router_rows")?,
+            columns: parameters.count("num_router_cols")?,
+        },
         model => {
+            let shape = match model {
+                "torus" => "; a torus has no link list and no family here yet",
+                "fattree" => "; a fat tree has no link list and no family here yet",
+                "slimfly" => "; a slim fly has no link list and no family here yet",
+                _ => "",
+            };
             let reason = format!(
-                "the model is `{model}`; networks of `dragonfly_plus` and `dragonfly_dally` can be \
-                 read"
+                "the model is `{model}`{shape}; networks of `dragonfly_plus`, `dragonfly_dally` \
+                 and `dragonfly_custom` can be read, and any other as an edge list \
+                 (family = \"edge-list\")"
             );
             return Err(parameters.refuse("modelnet_order", reason));
         }

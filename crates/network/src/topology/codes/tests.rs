@@ -9,6 +9,7 @@ fn plus(leaves: u32, spines: u32, groups: u32, p: u32) -> CodesSpec {
         p,
         terminal: class("terminal", LinkKind::Terminal),
         local: class("local", LinkKind::Local),
+        black: None,
         global: class("global", LinkKind::Global),
     }
 }
@@ -75,4 +76,30 @@ fn wrong_records_are_named() {
     assert!(wrong.contains("router 1 cannot be reached"), "{wrong}");
     assert!(plus(0, 1, 2, 1).wire(&[], &[]).is_err());
     assert!(plus(u32::MAX, u32::MAX, 2, 1).wire(&[], &[]).is_err());
+}
+
+#[test]
+fn links_of_columns_are_a_class_of_their_own() {
+    // Two groups of two rows of two routers, rows linked once and columns twice.
+    let spec = CodesSpec {
+        group: CodesGroup::Rows {
+            rows: 2,
+            columns: 2,
+        },
+        local: class("green", LinkKind::Local),
+        black: Some(class("black", LinkKind::Local)),
+        ..plus(1, 1, 2, 1)
+    };
+    let intra = both(&[(0, 1), (2, 3), (0, 2), (0, 2), (1, 3), (1, 3)]);
+    let topology = spec.wire(&intra, &both(&[(0, 4)])).unwrap();
+    assert_eq!((topology.routers(), topology.nodes()), (8, 8));
+    assert_eq!(topology.position_in_group[6], (1, 0));
+    let mut of_class = [0; 4];
+    for class in &topology.class_of_port {
+        of_class[class.index()] += 1;
+    }
+    // Terminal, green, blue, black: both ends of each link.
+    assert_eq!(of_class, [8, 2 * 2 * 2, 2, 2 * 2 * 4]);
+    let across = spec.wire(&both(&[(0, 3)]), &[]).unwrap_err().to_string();
+    assert!(across.contains("of a row or of a column"), "{across}");
 }
