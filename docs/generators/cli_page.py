@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from odonata.cli.main import odonata
+from odonata.cli.commands import odonata
 from odonata.errors import ExitCode
 
 INTRODUCTION = """\

@@ -267,6 +267,8 @@ class Claim:
         self._goes_on = goes_on
         self._lock: int | None = None
         self._created = False
+        #: Directories above it that were made for it, the innermost first.
+        self._above = [path for path in directory.parents if not path.exists()]
         #: Whether the directory holds earlier work.
         self.resumes = False
         try:
@@ -441,7 +443,8 @@ class Claim:
             (self.directory / CLAIM_FILE).unlink(missing_ok=True)
         if self._created or self._goes_on == CHECKPOINT_FILE:
             with contextlib.suppress(OSError):
-                self.directory.rmdir()  # Unless there is something in it.
+                for path in (self.directory, *self._above):
+                    path.rmdir()  # Unless there is something in it.
         os.close(self._lock)
         self._lock = None
 

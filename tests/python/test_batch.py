@@ -22,8 +22,8 @@ from odonata.batch import (
     recorded_schedule,
     save_schedules,
 )
-from odonata.cli.main import explain
-from odonata.cli.main import odonata as command
+from odonata.cli.commands import explain
+from odonata.cli.commands import odonata as command
 from odonata.errors import ExitCode, JobLogError, OutputError
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from odonata.errors import ExitCode
+from odonata.output import CLAIM_FILE
 from odonata.results import Result
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -179,7 +180,14 @@ def test_a_stopped_run_leaves_nothing(directory: Path, kill: signal.Signals) -> 
     else:
         assert process.returncode == -kill
     assert out == ""
-    assert sorted(path.name for path in directory.iterdir()) == ["endless.toml", "small.toml"]
+    left = {path.name for path in directory.iterdir()} - {"endless.toml", "small.toml"}
+    if kill is signal.SIGINT:
+        assert left == set()
+    else:
+        # Only the claim to the directory, which the next run takes over.
+        assert [path.name for path in (directory / "out").iterdir()] == [CLAIM_FILE]
+        done = odonata("run", "small.toml", "--no-plots", "--out", "out", directory=directory)
+        assert done.returncode == ExitCode.OK, done.stderr
 
 
 SQUARE = """\
@@ -273,7 +281,7 @@ def test_an_unwritable_directory_is_noticed_first(directory: Path) -> None:
     (directory / "endless.toml").write_text(ENDLESS)
     done = odonata("run", "endless.toml", "--out", "/proc/odonata", directory=directory)
     assert done.returncode == ExitCode.OUTPUT
-    assert "/proc/odonata: cannot be created" in done.stderr
+    assert "/proc/odonata: cannot be written" in done.stderr
 
 
 def test_a_network_without_deadlock_is_proven_so(directory: Path) -> None:

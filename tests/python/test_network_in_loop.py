@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import odonata
 from odonata.batch import Mix, SharedLinks, SharedPackets, SpeedUps
 from odonata.batch.network import feng2023_modes
-from odonata.cli.main import odonata as main
+from odonata.cli.commands import odonata as main
 from odonata.errors import JobLogError, ScenarioError
 
 

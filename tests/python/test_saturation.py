@@ -9,6 +9,7 @@ import pytest
 
 from odonata import Result, Scenario, ScenarioError
 from odonata.cli import main
+from odonata.output import Claim
 from odonata.study.replication import figures_of_jobs, replicate
 from odonata.study.saturation import (
     LoadPoint,
@@ -126,11 +127,13 @@ def test_points_without_a_latency_have_no_value_anywhere(
     from odonata.report import print_saturation
 
     found = Saturation(0.03, 0.001, 0.03, [point(0.02, 2.0), overloaded(0.5), overloaded(1.0)])
-    write(found, tmp_path)
+    scenario = Scenario.from_toml(TEXT)
+    with Claim(tmp_path) as claim:
+        write(found, scenario, claim)
     rows = pq.read_table(tmp_path / "saturation.parquet").to_pylist()
     assert [row["latency_ps"] for row in rows] == [1.0, None, None]
     assert "nan" not in (tmp_path / "saturation.csv").read_text()
-    print_saturation(terminal(), Scenario.from_toml(TEXT), found, tmp_path)
+    print_saturation(terminal(), scenario.title, found, tmp_path)
     said = capsys.readouterr().out
     assert "nan" not in said
     assert "no message that was created after the warm-up arrived" in " ".join(said.split())

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from odonata.batch import read_job_log, schedule_as_slurm
-from odonata.cli.main import odonata
+from odonata.cli.commands import odonata
 from odonata.errors import JobLogError
 
 OUTPUTS = Path(__file__).parents[3] / "shared" / "data" / "slurm-outputs"

@@ -59,14 +59,17 @@ def loaded(program: str, *arguments: str) -> tuple[int, set[str]]:
 def test_help_and_wrong_arguments_load_nothing_heavy(arguments: list[str], code: int) -> None:
     returned, modules = loaded(PROGRAM, *arguments)
     assert returned == code
-    assert "odonata.cli.main" in modules
+    assert "odonata.cli.commands" in modules
     assert not modules & HEAVY
 
 
 def test_a_command_loads_no_other_command() -> None:
     _, modules = loaded(PROGRAM, "verify", "--help")
     others = {name for name in modules if name.startswith("odonata.cli.")}
-    assert others == {"odonata.cli.main", "odonata.cli.shared", "odonata.cli.verify"}
+    assert others == {
+        *("odonata.cli.commands", "odonata.cli.shared", "odonata.cli.streams"),
+        "odonata.cli.verify",
+    }
 
 
 def test_the_package_loads_nothing_heavy_until_it_is_used() -> None:
@@ -93,7 +96,7 @@ def test_every_public_name_is_there_and_listed() -> None:
 def test_every_listed_command_exists() -> None:
     import click
 
-    from odonata.cli.main import COMMANDS, odonata
+    from odonata.cli.commands import COMMANDS, odonata
 
     context = click.Context(odonata)
     for name in COMMANDS:

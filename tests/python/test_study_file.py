@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from odonata import Scenario, ScenarioError
-from odonata.cli.main import odonata
+from odonata.cli.commands import odonata
 from odonata.cli.study import LIBRARY
 from odonata.errors import OutputError
 from odonata.files import fingerprint_of
@@ -501,7 +501,7 @@ extreme = "largest"
     for alpha in ("2", "0.5"):
         file.write_text(original.replace("ALPHA", alpha), encoding="utf-8")
         study = StudyFile.from_file(file)
-        table = run_sweep(Sweep(study), tmp_path / "out", executor=Instant())
+        table = run_sweep(Sweep(study), tmp_path / f"out-{alpha}", executor=Instant())
         found.append([verdict.text for verdict in judge(study, table)[1:]])
     # (22 − 21) / 21.5 = 4.65 %; arrangements do not differ.
     assert found == [["holds"] * 3, ["does not hold", "holds", "holds"]]
@@ -536,7 +536,7 @@ at_most = 2.2
     for slack, word in ((14.1, "holds"), (13.9, "not excluded")):
         file.write_text(whole + text.replace("SLACK", str(slack)).replace("''", "'absolute'"))
         study = StudyFile.from_file(file)
-        table = run_sweep(Sweep(study), tmp_path / "out", executor=Instant())
+        table = run_sweep(Sweep(study), tmp_path / f"out-{slack}", executor=Instant())
         value, ratio = judge(study, table)[1:]
         assert (value.unit, ratio.unit) == ("µs", "×")
         assert [one.ours.value for one in value.observations] == [pytest.approx(21.5)] * 2

@@ -20,7 +20,7 @@ def main(arguments: list[str] | None = None) -> None:
     if ours:
         # An exception in the middle of an import leaves half a module, and comes out as anything.
         signal.signal(signal.SIGINT, _stop)
-    from odonata.cli.main import run
+    from odonata.cli.commands import run
 
     told: list[int] = []
 
