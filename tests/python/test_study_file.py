@@ -1,6 +1,5 @@
 """Study files: what they declare, what is wrong with bad ones, and what comes out of a sweep."""
 
-import importlib.util
 import json
 import os
 import random
@@ -29,7 +28,6 @@ from odonata.study.file import StudyFile
 from odonata.study.findings import judge
 from odonata.study.local import LocalExecutor
 from odonata.study.measures import Measure
-from odonata.study.remote import DaskExecutor, slurm_cluster
 from odonata.study.run import STORE_FILE, estimate, run_sweep
 from odonata.study.sweep import Sweep
 from odonata.study.task import Outcome, Task, TaskError
@@ -749,47 +747,6 @@ def test_interrupted_it_says_how_to_go_on(file: Path, tmp_path: Path) -> None:
     _, said = process.communicate(timeout=20)
     assert process.returncode == 130
     assert "run the same command again to go on" in said
-
-
-# --- Dask -----------------------------------------------------------------------------
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_dask_gives_the_same_dataset(undisturbed: tuple[Path, bytes], tmp_path: Path) -> None:
-    distributed = pytest.importorskip("distributed")
-    file, expected = undisturbed
-    out = tmp_path / "out"
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-    ) as cluster:
-        sweep = Sweep(StudyFile.from_file(file))
-        run_sweep(sweep, out, executor=DaskExecutor(cluster.scheduler_address))
-    assert (out / DATASET_FILE).read_bytes() == expected
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_slurm_parameters_reach_the_batch_script() -> None:
-    if importlib.util.find_spec("dask_jobqueue") is None:
-        pytest.skip("dask-jobqueue is not installed")
-    handler = signal.getsignal(signal.SIGINT)
-    parameters = {"cores": 4, "memory": "8GB", "walltime": "00:30:00", "queue": "batch"}
-    with slurm_cluster(parameters) as cluster:
-        script = cluster.job_script()
-    assert "#SBATCH -p batch" in script
-    # Ctrl-C is still the study's.
-    assert signal.getsignal(signal.SIGINT) is handler
-    assert "#SBATCH -t 00:30:00" in script
-    assert "--nworkers 4" in script
-    with pytest.raises(ScenarioError, match="--slurm"):
-        slurm_cluster({"walltime": "00:30:00"})
-
-
-def test_no_scheduler(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("distributed")
-    monkeypatch.setattr("odonata.study.remote.CONNECT_S", 0.5)
-    sweep = Sweep(StudyFile.from_file(file))
-    with pytest.raises(OutputError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1"):
-        run_sweep(sweep, tmp_path / "out", executor=DaskExecutor("tcp://127.0.0.1:1"))
 
 
 # --- Measures -------------------------------------------------------------------------

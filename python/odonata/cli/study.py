@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ PROGRAMS = ("validation",)
 LIBRARY = Path(__file__).resolve().parents[1] / "study" / "library"
 #: Points that ``--dry-run`` lists.
 _LISTED = 40
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 def names() -> list[str]:
@@ -68,7 +69,7 @@ def names() -> list[str]:
     "(needs pip install 'odonata[dask]').",
 )
 @click.option(
-    "--scheduler", metavar="ADDRESS", help="With dask: an existing scheduler, e.g. tcp://host:8786."
+    "--scheduler", metavar="ADDRESS", help="With dask: an existing scheduler, e.g. tls://host:8786."
 )
 @click.option(
     "--slurm",
@@ -76,6 +77,26 @@ def names() -> list[str]:
     metavar="KEY=VALUE",
     help="With dask: a cluster of batch jobs on SLURM; parameters of dask_jobqueue.SLURMCluster, "
     "e.g. cores=16 memory=32GB walltime=01:00:00. May be given several times.",
+)
+@click.option(
+    "--tls-ca-file",
+    type=_FILE,
+    metavar="PEM",
+    help="With dask: the authorities that sign certificates of the cluster's parties. With "
+    "--slurm, certificates are made unless some are given.",
+)
+@click.option("--tls-cert", type=_FILE, metavar="PEM", help="With dask: one's own certificate.")
+@click.option(
+    "--tls-key",
+    type=_FILE,
+    metavar="PEM",
+    help="With dask: its private key, unless --tls-cert holds both.",
+)
+@click.option(
+    "--unencrypted",
+    is_flag=True,
+    help="With dask: send to other machines what anybody on the way can read and change. Who does "
+    "can run code with your rights, here and on the workers.",
 )
 @debug_option
 def study(
@@ -88,6 +109,10 @@ def study(
     executor: str,
     scheduler: str | None,
     slurm: tuple[str, ...],
+    tls_ca_file: Path | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    unencrypted: bool,
 ) -> None:
     """Run a study: many simulations for one question, with one dataset, pictures and a page.
 
@@ -96,7 +121,8 @@ def study(
     """
     from odonata.study.file import StudyFile
 
-    where = _executor(executor, scheduler, slurm, jobs)
+    tls = {"--tls-ca-file": tls_ca_file, "--tls-cert": tls_cert, "--tls-key": tls_key}
+    where = _executor(executor, scheduler, slurm, jobs, tls, unencrypted)
     if study in PROGRAMS:
         given = {"--only": only, "--dry-run": dry_run, "--executor dask": executor != "local"}
         for option, value in given.items():
@@ -115,31 +141,52 @@ def study(
 
 
 def _executor(
-    executor: str, scheduler: str | None, slurm: Sequence[str], jobs: int | None
+    executor: str,
+    scheduler: str | None,
+    slurm: Sequence[str],
+    jobs: int | None,
+    tls: Mapping[str, Path | None],
+    unencrypted: bool,
 ) -> Executor:
-    """Where to simulate, by the options."""
+    """Where to simulate, by the options; `tls` are those that name files, by their names."""
     from odonata.scenario import typed_value
     from odonata.study.local import LocalExecutor
-    from odonata.study.remote import DaskExecutor
+    from odonata.study.remote import Certificates, DaskExecutor
 
     if executor == "local":
-        for option, given in (("--scheduler", scheduler), ("--slurm", slurm)):
+        of_dask = {
+            "--scheduler": scheduler,
+            "--slurm": slurm,
+            **tls,
+            "--unencrypted": unencrypted,
+        }
+        for option, given in of_dask.items():
             if given:
                 raise click.UsageError(f"{option} has a meaning with --executor dask only")
         return LocalExecutor(jobs)
     if (scheduler is None) == (not slurm):
         raise click.UsageError("--executor dask needs either --scheduler or --slurm")
+    ca, cert, key = tls.values()
+    certificates = None
+    if ca is not None and cert is not None:
+        certificates = Certificates(ca, cert, key)
+    elif any(tls.values()):
+        raise click.UsageError("--tls-ca-file and --tls-cert are needed both, or neither")
+    if certificates is not None and unencrypted:
+        raise click.UsageError("--unencrypted: certificates are for connections with TLS")
     if scheduler is not None:
         if jobs is not None:
             raise click.UsageError("--jobs: with --scheduler its workers are as many as they are")
-        return DaskExecutor(scheduler)
+        return DaskExecutor(scheduler, certificates=certificates, unencrypted=unencrypted)
     parameters: dict[str, Any] = {}
     for text in slurm:
-        key, equals, value = text.partition("=")
-        if not equals or not key.isidentifier():
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
             raise click.UsageError(f'--slurm: found "{text}"; allowed: KEY=VALUE, e.g. cores=16')
-        parameters[key] = value if key == "walltime" else typed_value(value)
-    return DaskExecutor(slurm=parameters, jobs=jobs)
+        parameters[name] = value if name == "walltime" else typed_value(value)
+    return DaskExecutor(
+        slurm=parameters, jobs=jobs, certificates=certificates, unencrypted=unencrypted
+    )
 
 
 def _run_program(name: str, quick: bool, out: Path | None, jobs: int | None) -> None:
