@@ -51,6 +51,7 @@ EXIT_CODES = {
     ExitCode.OUTPUT: "results or output cannot be written there (not writable, no room left, or "
     "something is there already), or cannot be read",
     ExitCode.UNSAFE: "`odonata verify` found that packets could wait for each other forever",
+    ExitCode.UNPROVEN: "`odonata verify` was out of time before it had an answer",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C; nothing was written, except a "
     "[checkpoint](checkpoints.md) where the run has them",
     ExitCode.TERMINATED: "stopped by SIGTERM after it has written a last "

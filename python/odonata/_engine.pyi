@@ -198,6 +198,7 @@ def verify(
     limit: int | None = None,
     sample: int | None = None,
     seed: int = 1,
+    seconds: float | None = None,
 ) -> dict[str, Any]:
     """Proves that no packets can wait for each other forever, or shows how they could.
 
@@ -207,6 +208,8 @@ def verify(
         limit: Most hops to consider.
         sample: Walk the routes to so many random destinations only; then it is no proof.
         seed: Of that choice.
+        seconds: Longest time; what is known by then is told, ``proven`` is then False. An
+            interruption (``KeyboardInterrupt``) says it in its message.
 
     Returns:
         ``safe``, ``proven``, ``virtual_channels``, ``channels``, ``dependencies`` (``None``

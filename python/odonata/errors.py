@@ -23,6 +23,8 @@ class ExitCode(IntEnum):
     OUTPUT = 4
     #: ``odonata verify`` found a cycle: packets could wait for each other forever.
     UNSAFE = 5
+    #: ``odonata verify`` found no cycle, but was out of time before it had seen all routes.
+    UNPROVEN = 6
     #: Interrupted with Ctrl-C.
     INTERRUPTED = 130
     #: Stopped by SIGTERM, with a last checkpoint.

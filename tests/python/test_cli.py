@@ -71,8 +71,9 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     fake: Any = SimpleNamespace(
         run=run,
         bench=bench,
-        verify=lambda spec, progress: {
+        verify=lambda spec, progress, seconds: {
             "safe": True,
+            "proven": True,
             "channels": 10,
             "dependencies": 12,
             "virtual_channels": 2,
@@ -236,8 +237,9 @@ def test_a_possible_deadlock_has_its_own_code(
 ) -> None:
     assert invoke("verify", scenario) == ExitCode.OK
     assert "Free of deadlock" in capsys.readouterr().out
-    engine.verify = lambda spec, progress: {
+    engine.verify = lambda spec, progress, seconds: {
         "safe": False,
+        "proven": True,
         "channels": 4,
         "dependencies": 4,
         "virtual_channels": 1,
@@ -247,6 +249,25 @@ def test_a_possible_deadlock_has_its_own_code(
     assert "g0 r1 → g0 r0 VC 0" in capsys.readouterr().out
     assert invoke("verify", scenario, "--json") == ExitCode.UNSAFE
     assert json.loads(capsys.readouterr().out)["safe"] is False
+
+
+def test_a_proof_that_is_out_of_time_has_its_own_code(
+    engine: SimpleNamespace, scenario: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine.verify = lambda spec, progress, seconds: {
+        "safe": True,
+        "proven": False,
+        "channels": 4,
+        "dependencies": 4,
+        "virtual_channels": 1,
+        "cycle": [],
+        "verdict": f"not proven in time: no cycle in {seconds} s",
+    }
+    assert invoke("verify", scenario, "--time", "2.5") == ExitCode.UNPROVEN
+    told = capsys.readouterr().out
+    assert "no cycle in 2.5 s" in told and "Free of deadlock" not in told
+    assert invoke("verify", scenario, "--time", "2.5", "--json") == ExitCode.UNPROVEN
+    assert json.loads(capsys.readouterr().out)["proven"] is False
 
 
 def test_bench_passes_its_options_on(

@@ -120,6 +120,21 @@ def test_load_is_a_fraction_of_the_terminal_bandwidth() -> None:
         assert offered == pytest.approx(0.25, rel=0.02)
 
 
+def test_a_proof_that_is_interrupted_or_out_of_time_tells_what_it_found() -> None:
+    what = scenario(**{"network.routing": "par"}).normalised_json()
+
+    def interrupt(_done: int, _total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match=r"^stopped, not proven: no cycle"):
+        _engine.verify(what, interrupt)
+    proof = _engine.verify(what, seconds=1e-9)
+    assert (proof["safe"], proof["proven"]) == (True, False)
+    assert proof["verdict"].startswith("not proven in time: no cycle among the ")
+    with pytest.raises(ValueError, match="negative"):
+        _engine.verify(what, seconds=-1.0)
+
+
 @pytest.mark.parametrize("algorithm", ["minimal", "valiant", "ugal-l", "ugal-g", "par"])
 def test_every_algorithm_runs_and_is_proven(algorithm: str) -> None:
     what = scenario(**{"network.routing": algorithm})

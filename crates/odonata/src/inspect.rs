@@ -153,8 +153,7 @@ pub struct Proof {
 ///
 /// # Errors
 /// If the network or the routing cannot be built ([`Error::Spec`]), if the proof
-/// would take too long or is stopped, or if a route leads nowhere
-/// ([`Error::Verify`]).
+/// would take too long, or if a route leads nowhere ([`Error::Verify`]).
 pub fn verify(
     scenario: &Scenario,
     options: &Options,
@@ -186,7 +185,8 @@ pub fn verify(
 }
 
 impl Proof {
-    /// As named values: `safe`, `proven` (not with a sample), `virtual_channels`,
+    /// As named values: `safe`, `proven` (not with a sample, or out of time),
+    /// `virtual_channels`,
     /// `channels`, `dependencies`, `cycle` and what else the verdict holds.
     pub fn to_json(&self) -> Value {
         let (channels, dependencies, longest, cycle) = match &self.verdict {
@@ -201,7 +201,7 @@ impl Proof {
                 Some(*longest_route),
                 None,
             ),
-            Verdict::NoCycleInSample {
+            Verdict::NotProven {
                 dependencies,
                 longest_route,
                 ..
@@ -212,7 +212,7 @@ impl Proof {
         json!({
             "network": self.topology.title,
             "safe": cycle.is_empty(),
-            "proven": !matches!(self.verdict, Verdict::NoCycleInSample { .. }),
+            "proven": !matches!(self.verdict, Verdict::NotProven { .. }),
             "virtual_channels": self.virtual_channels,
             "channels": channels.unwrap_or_else(|| self.channels()),
             "dependencies": dependencies,

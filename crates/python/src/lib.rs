@@ -18,7 +18,7 @@ mod _engine {
 
     use odonata::checkpoint::{Checkpoints, Every, Identity, run_with_checkpoints};
     use odonata::{BenchOptions, Sample, Scenario, VerifyOptions};
-    use pyo3::exceptions::PyValueError;
+    use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
     use pyo3::prelude::*;
     use pyo3::types::PyDict;
 
@@ -204,9 +204,10 @@ mod _engine {
 
     /// Proves that no packets of a scenario's network can wait for each other
     /// forever, or shows how they could. `progress` is called with the number of
-    /// destinations done and of all.
+    /// destinations done and of all. After `seconds` the answer is what is known by
+    /// then; an interruption says what is.
     #[pyfunction]
-    #[pyo3(signature = (spec_json, progress=None, limit=None, sample=None, seed=1))]
+    #[pyo3(signature = (spec_json, progress=None, limit=None, sample=None, seed=1, seconds=None))]
     fn verify<'py>(
         py: Python<'py>,
         spec_json: &str,
@@ -214,18 +215,32 @@ mod _engine {
         limit: Option<u64>,
         sample: Option<u32>,
         seed: u64,
+        seconds: Option<f64>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut options = VerifyOptions::default();
+        options.time = match seconds.map(Duration::try_from_secs_f64) {
+            Some(Err(error)) => return Err(PyValueError::new_err(error.to_string())),
+            Some(Ok(time)) => Some(time),
+            None => None,
+        };
         options.limit = limit.unwrap_or(options.limit);
         options.sample = sample.map(|destinations| Sample { destinations, seed });
+        let mut so_far = None;
         let proof = computing(py, |stop| {
             let scenario = Scenario::from_json(spec_json)?;
             let mut callback = Callback::new(progress.as_ref(), stop);
-            odonata::verify(&scenario, &options, &mut |done, of| {
+            let proof = odonata::verify(&scenario, &options, &mut |done, of| {
                 callback.report_pair(done, of)
-            })
-        })?;
-        to_python(py, &proof.to_json())
+            })?;
+            so_far = Some(proof.verdict.to_string());
+            Ok(proof)
+        });
+        if let (Err(raised), Some(so_far)) = (&proof, so_far)
+            && raised.is_instance_of::<PyKeyboardInterrupt>(py)
+        {
+            raised.value(py).setattr("args", (so_far,))?;
+        }
+        to_python(py, &proof?.to_json())
     }
 
     /// Writes a scenario's network to a file, as "graphml" or "edge-list".

@@ -21,13 +21,22 @@ from odonata.errors import ExitCode
 
 @click.command()
 @scenario_argument
+@click.option(
+    "--time",
+    "seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Longest time to take; then tell what is known. Default: as long as it takes, seconds for "
+    "most machines. Ctrl-C tells the same.",
+)
 @json_option
 @debug_option
-def verify(scenario: Path, changes: tuple[str, ...], as_json: bool) -> None:
+def verify(scenario: Path, changes: tuple[str, ...], seconds: float | None, as_json: bool) -> None:
     """Prove that no packets can wait for each other forever, or show how they could.
 
     The proof searches the channel dependency graph of the scenario's network and routing for a
-    cycle (Dally and Seitz 1987). The exit code is 5 if there is one.
+    cycle (Dally and Seitz 1987). The exit code is 5 if there is one, and 6 if the time was up
+    before all routes had been followed and none was found by then.
     """
     from odonata import _engine
     from odonata.progress import ProofBar
@@ -35,7 +44,7 @@ def verify(scenario: Path, changes: tuple[str, ...], as_json: bool) -> None:
 
     what = read_scenario(scenario, changes)
     with ProofBar(progress_terminal()) as bar:
-        found = ask_engine(_engine.verify, what, bar)
+        found = ask_engine(_engine.verify, what, bar, seconds=seconds)
     if as_json:
         print_json(found)
     else:
@@ -45,7 +54,9 @@ def verify(scenario: Path, changes: tuple[str, ...], as_json: bool) -> None:
             + (f"{found['dependencies']:,} dependencies, " if found["safe"] else "")
             + f"{found['virtual_channels']} virtual channels per link"
         )
-        if found["safe"]:
+        if not found["proven"]:
+            console.print(f"[bold yellow]Unknown[/]: {escape(found['verdict'])}", soft_wrap=True)
+        elif found["safe"]:
             console.print(f"[bold green]Free of deadlock[/]: {graph}, no cycle.")
         else:
             console.print(
@@ -57,3 +68,5 @@ def verify(scenario: Path, changes: tuple[str, ...], as_json: bool) -> None:
             console.print(f"  … which waits for the first again: {escape(found['cycle'][0])}")
     if not found["safe"]:
         raise click.exceptions.Exit(ExitCode.UNSAFE)
+    if not found["proven"]:
+        raise click.exceptions.Exit(ExitCode.UNPROVEN)

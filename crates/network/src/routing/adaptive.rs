@@ -342,13 +342,15 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
         }
     }
 
-    /// Every hop that [`Adaptive::depart`] could take; appends to `out`.
+    /// Every hop that [`Adaptive::depart`] could take, in parts: appends those of
+    /// the packet itself to `own`, and the packets that it may become to `as_if`.
     pub(super) fn possible_departures(
         &self,
         here: Place,
         minimal_phase: u8,
         route: &PacketRoute,
-        out: &mut Vec<(Hop, PacketRoute)>,
+        own: &mut Vec<(Hop, PacketRoute)>,
+        as_if: &mut Vec<PacketRoute>,
     ) {
         let routes = &self.legs.routes;
         let at = odonata_units::RouterId(routes.router(here));
@@ -358,14 +360,14 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
                 phase: minimal_phase,
                 ..*route
             };
-            self.legs.possible_steps(at, &minimal, out);
-            return self.possible_diversions(here, route, out);
+            self.legs.possible_steps(at, &minimal, own);
+            return self.possible_diversions(here, route, as_if);
         }
         let direct = PacketRoute {
             phase: FINAL,
             ..*route
         };
-        self.legs.possible_steps(at, &direct, out);
+        self.legs.possible_steps(at, &direct, own);
         if self.options.detours_in_group {
             for local in (0..routes.stopovers(here.group))
                 .filter(|local| ![here.local, there.local].contains(local))
@@ -375,35 +377,32 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
                     intermediate: routes.router(Place { local, ..here }),
                     ..*route
                 };
-                self.legs.possible_steps(at, &detour, out);
+                self.legs.possible_steps(at, &detour, own);
             }
         }
     }
 
-    /// Every hop that starts a non-minimal route to another group; appends to
-    /// `out`.
+    /// Every non-minimal route to another group that starts at `here`, as the
+    /// packet that takes it; appends to `diverted`.
     pub(super) fn possible_diversions(
         &self,
         here: Place,
         route: &PacketRoute,
-        out: &mut Vec<(Hop, PacketRoute)>,
+        diverted: &mut Vec<PacketRoute>,
     ) {
         let routes = &self.legs.routes;
-        let at = odonata_units::RouterId(routes.router(here));
         let there = routes.place(route.destination_router);
-        for intermediate in self.options.via.possible(routes, here, there).0 {
+        let possible = self.options.via.possible(routes, here, there).0;
+        let packets = possible.into_iter().filter_map(|intermediate| {
             let target = self.legs.intermediate_target(intermediate);
-            if !self.can_divert(here, target.group) {
-                continue;
-            }
-            let diverted = PacketRoute {
+            self.can_divert(here, target.group).then_some(PacketRoute {
                 phase: OUTWARD,
                 intermediate,
                 waypoint: NONE,
                 ..*route
-            };
-            self.legs.possible_steps(at, &diverted, out);
-        }
+            })
+        });
+        diverted.extend(packets);
     }
 }
 

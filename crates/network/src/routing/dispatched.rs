@@ -2,7 +2,9 @@
 
 use odonata_units::RouterId;
 
-use super::{AnyRouting, Hop, NONE, PacketRoute, RouterView, Routing, RoutingTask};
+use super::{
+    AnyRouting, Hop, NONE, PacketRoute, RelevantDestination, RouterView, Routing, RoutingTask,
+};
 
 /// A routing algorithm behind one type, which calls it indirectly: slower than a
 /// [dispatched](AnyRouting::dispatch) task, but what uses it is compiled once for all
@@ -97,11 +99,11 @@ impl RoutingTask for PossibleHops<'_> {
     }
 }
 
-struct RelevantDestination<'q>(About<'q>);
+struct Relevant<'q>(About<'q>);
 
-impl RoutingTask for RelevantDestination<'_> {
-    type Output = u32;
-    fn run<R: Routing>(self, routing: &R) -> u32 {
+impl RoutingTask for Relevant<'_> {
+    type Output = RelevantDestination;
+    fn run<R: Routing>(self, routing: &R) -> RelevantDestination {
         let About {
             at,
             injected,
@@ -180,8 +182,13 @@ impl<const SNAPSHOT: bool> Routing for Dispatched<'_, SNAPSHOT> {
         ));
     }
 
-    fn relevant_destination(&self, at: RouterId, injected: bool, route: &PacketRoute) -> u32 {
-        self.0.dispatch(RelevantDestination(About {
+    fn relevant_destination(
+        &self,
+        at: RouterId,
+        injected: bool,
+        route: &PacketRoute,
+    ) -> RelevantDestination {
+        self.0.dispatch(Relevant(About {
             at,
             injected,
             route,

@@ -10,7 +10,7 @@ use super::channels::channel_count;
 use super::choice::Choice;
 use super::grouped::{GroupedRoutes, LocalWays, Place};
 use super::legs::{eject, possible_eject};
-use super::{Hop, PacketRoute, RouterView, Routing, RoutingError};
+use super::{Hop, PacketRoute, RelevantDestination, RouterView, Routing, RoutingError};
 use crate::topology::Topology;
 use links::SpineLinks;
 
@@ -406,12 +406,17 @@ impl Routing for Fpar {
         });
     }
 
-    fn relevant_destination(&self, at: RouterId, _injected: bool, route: &PacketRoute) -> u32 {
+    fn relevant_destination(
+        &self,
+        at: RouterId,
+        _injected: bool,
+        route: &PacketRoute,
+    ) -> RelevantDestination {
         let there = self.routes.place(route.destination_router).group;
         if there == self.routes.place(at.0).group {
-            route.destination_router
+            RelevantDestination::Router
         } else {
-            self.routes.routers() + there
+            RelevantDestination::Group
         }
     }
 }

@@ -24,7 +24,7 @@ use odonata_units::RouterId;
 use super::channels::{Channels, DETOUR, FINAL, HOMEWARD, OUTWARD};
 use super::choice::{Choice, MinimalLinks, least_loaded};
 use super::grouped::{Exit, GroupedRoutes, LocalWays, Place, Regular};
-use super::{Hop, NONE, PacketRoute, RouterView};
+use super::{Hop, NONE, PacketRoute, RelevantDestination, RouterView};
 
 /// Where a leg is going: a group, through one of the global links to it, with
 /// the router there (or none, if any will do) that decides which links are the
@@ -449,16 +449,14 @@ impl Legs {
         }
     }
 
-    /// What the possible hops of a packet depend on of its destination, see
-    /// [`Routing::relevant_destination`](super::Routing::relevant_destination):
-    /// nothing while it is under way to a global link or an intermediate router
+    /// What the possible hops of a packet depend on of its destination: nothing while it is under way to a global link or an intermediate router
     /// that has been chosen, only the group where a leg to another group starts.
     pub(super) fn relevant_destination(
         &self,
         at: RouterId,
         injected: bool,
         route: &PacketRoute,
-    ) -> u32 {
+    ) -> RelevantDestination {
         let nothing = match route.phase {
             _ if injected => false,
             OUTWARD => true,
@@ -467,14 +465,14 @@ impl Legs {
             _ => false,
         };
         if nothing {
-            return u32::MAX;
+            return RelevantDestination::Nothing;
         }
         let there = self.routes.place(route.destination_router).group;
         let to_any_router = self.links == MinimalLinks::All || self.routes.leaves().is_some();
         if to_any_router && there != self.routes.place(at.0).group {
-            self.routes.routers() + there
+            RelevantDestination::Group
         } else {
-            route.destination_router
+            RelevantDestination::Router
         }
     }
 

@@ -6,7 +6,7 @@ use super::channels::{Channels, FINAL, HOMEWARD};
 use super::choice::{Choice, MinimalLinks};
 use super::grouped::GroupedRoutes;
 use super::legs::{Legs, eject, possible_eject};
-use super::{Hop, PacketRoute, RouterView, Routing, RoutingError};
+use super::{Hop, PacketRoute, RelevantDestination, RouterView, Routing, RoutingError};
 
 /// Minimal routing: over one global link directly to the destination group,
 /// or by local links inside one's own (Kim, Dally, Scott, Abts, "Technology-
@@ -98,7 +98,12 @@ impl Routing for Minimal {
         self.legs.possible_steps(at, &route, out);
     }
 
-    fn relevant_destination(&self, at: RouterId, injected: bool, route: &PacketRoute) -> u32 {
+    fn relevant_destination(
+        &self,
+        at: RouterId,
+        injected: bool,
+        route: &PacketRoute,
+    ) -> RelevantDestination {
         self.legs.relevant_destination(at, injected, route)
     }
 }

@@ -16,7 +16,7 @@ mod next_hops;
 mod nonminimal;
 mod par;
 #[cfg(test)]
-mod properties;
+pub(crate) mod properties;
 mod q_adaptive;
 mod reciprocal;
 mod shortest_path;
@@ -208,12 +208,44 @@ pub trait Routing: Send + Sync {
         true
     }
 
-    /// What [`Routing::possible_hops`] of a packet depends on of its destination:
-    /// packets that differ in their destination only, are not at it, and have
-    /// the same number here, have the same possible hops. `verify` then treats
-    /// them together; it checks the claim on samples.
-    fn relevant_destination(&self, at: RouterId, injected: bool, route: &PacketRoute) -> u32 {
-        let _ = (at, injected);
-        route.destination_router
+    /// [`Routing::possible_hops`] in two parts, for `verify`, which follows what many
+    /// packets at a router have in common once for all of them: appends to `own`
+    /// the hops of this packet, and to `as_if` packets at this router, not just
+    /// injected, all of whose possible hops are this packet's too. The two together
+    /// are what `possible_hops` lists. The destination stays that of `route`.
+    fn possible_hops_in_parts(
+        &self,
+        at: RouterId,
+        injected: bool,
+        route: &PacketRoute,
+        own: &mut Vec<(Hop, PacketRoute)>,
+        as_if: &mut Vec<PacketRoute>,
+    ) {
+        let _ = as_if;
+        self.possible_hops(at, injected, route, own);
     }
+
+    /// What [`Routing::possible_hops`] of a packet depends on of its destination.
+    /// `verify` treats packets together that differ in nothing relevant; it checks
+    /// the claim on samples.
+    fn relevant_destination(
+        &self,
+        at: RouterId,
+        injected: bool,
+        route: &PacketRoute,
+    ) -> RelevantDestination {
+        let _ = (at, injected, route);
+        RelevantDestination::Router
+    }
+}
+
+/// What of a packet's destination its next hop can depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RelevantDestination {
+    /// Nothing: packets for all destinations have the same possible hops.
+    Nothing,
+    /// The group: packets for all routers of the same group have the same.
+    Group,
+    /// The router.
+    Router,
 }

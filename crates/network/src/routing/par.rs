@@ -7,7 +7,7 @@ use super::channels::{DETOUR, PROGRESSIVE};
 use super::choice::{Choice, MinimalLinks};
 use super::grouped::GroupedRoutes;
 use super::legs::{eject, possible_eject};
-use super::{Hop, PacketRoute, RouterView, Routing, RoutingError};
+use super::{Hop, PacketRoute, RelevantDestination, RouterView, Routing, RoutingError};
 
 /// Progressive adaptive routing, PAR (Jiang, Kim, Dally, "Indirect Adaptive
 /// Routing on Large Scale Interconnection Networks", ISCA 2009): like UGAL with
@@ -99,25 +99,45 @@ impl Routing for Par {
         route: &PacketRoute,
         out: &mut Vec<(Hop, PacketRoute)>,
     ) {
+        let mut as_if = Vec::new();
+        self.possible_hops_in_parts(at, injected, route, out, &mut as_if);
+        for diverted in &as_if {
+            self.adaptive.legs.possible_steps(at, diverted, out);
+        }
+    }
+
+    fn possible_hops_in_parts(
+        &self,
+        at: RouterId,
+        injected: bool,
+        route: &PacketRoute,
+        own: &mut Vec<(Hop, PacketRoute)>,
+        as_if: &mut Vec<PacketRoute>,
+    ) {
         let legs = &self.adaptive.legs;
         let mut route = *route;
         legs.arrive(at, &mut route);
         if at.0 == route.destination_router && route.phase != DETOUR {
-            return out.push(possible_eject(&route));
+            return own.push(possible_eject(&route));
         }
         let here = legs.routes.place(at.0);
         if injected {
             return self
                 .adaptive
-                .possible_departures(here, PROGRESSIVE, &route, out);
+                .possible_departures(here, PROGRESSIVE, &route, own, as_if);
         }
-        legs.possible_steps(at, &route, out);
+        legs.possible_steps(at, &route, own);
         if route.phase == PROGRESSIVE {
-            self.adaptive.possible_diversions(here, &route, out);
+            self.adaptive.possible_diversions(here, &route, as_if);
         }
     }
 
-    fn relevant_destination(&self, at: RouterId, injected: bool, route: &PacketRoute) -> u32 {
+    fn relevant_destination(
+        &self,
+        at: RouterId,
+        injected: bool,
+        route: &PacketRoute,
+    ) -> RelevantDestination {
         self.adaptive.legs.relevant_destination(at, injected, route)
     }
 }

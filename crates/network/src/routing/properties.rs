@@ -107,7 +107,7 @@ fn wire(sizes: &[u32], nodes: &[u32], links: &[(u32, u32)]) -> Topology {
     .expect("sound wiring")
 }
 
-fn network() -> impl Strategy<Value = Topology> {
+pub(crate) fn network() -> impl Strategy<Value = Topology> {
     let arrangement = prop_oneof![
         Just(Arrangement::Absolute),
         Just(Arrangement::Relative),
@@ -140,7 +140,7 @@ fn network() -> impl Strategy<Value = Topology> {
     ]
 }
 
-fn spec() -> impl Strategy<Value = RoutingSpec> {
+pub(crate) fn spec() -> impl Strategy<Value = RoutingSpec> {
     let via = prop_oneof![Just(Via::Group), Just(Via::Router), Just(Via::Node)];
     let weighting = prop_oneof![
         Just(Weighting::Hops),

@@ -7,7 +7,7 @@ use odonata_units::RouterId;
 use super::channels::channel_count;
 use super::grouped::{GroupedRoutes, LocalWays, Place};
 use super::legs::{eject, possible_eject};
-use super::{Hop, NONE, PacketRoute, RouterView, Routing, RoutingError};
+use super::{Hop, NONE, PacketRoute, RelevantDestination, RouterView, Routing, RoutingError};
 use crate::topology::{LinkKind, Peer, Topology};
 use lesson::{Lesson, MOST_ROWS};
 
@@ -511,12 +511,17 @@ impl Routing for QAdaptive {
         }
     }
 
-    fn relevant_destination(&self, at: RouterId, _injected: bool, route: &PacketRoute) -> u32 {
+    fn relevant_destination(
+        &self,
+        at: RouterId,
+        _injected: bool,
+        route: &PacketRoute,
+    ) -> RelevantDestination {
         let there = self.routes.place(route.destination_router).group;
         if there == self.routes.place(at.0).group {
-            route.destination_router
+            RelevantDestination::Router
         } else {
-            self.routes.routers() + there
+            RelevantDestination::Group
         }
     }
 }

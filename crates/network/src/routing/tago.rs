@@ -6,7 +6,7 @@ use super::channels::channel_count;
 use super::choice::{Choice, MinimalLinks, least_loaded};
 use super::grouped::{Exit, GroupedRoutes, LocalWays, Place};
 use super::legs::{eject, possible_eject};
-use super::{Hop, NONE, PacketRoute, RouterView, Routing, RoutingError};
+use super::{Hop, NONE, PacketRoute, RelevantDestination, RouterView, Routing, RoutingError};
 use crate::topology::Topology;
 
 /// Phase of a packet on its detour inside the group that it starts and ends in.
@@ -343,15 +343,20 @@ impl Routing for Tago {
         )
     }
 
-    fn relevant_destination(&self, at: RouterId, injected: bool, route: &PacketRoute) -> u32 {
+    fn relevant_destination(
+        &self,
+        at: RouterId,
+        injected: bool,
+        route: &PacketRoute,
+    ) -> RelevantDestination {
         if !injected && route.waypoint != NONE {
-            return u32::MAX;
+            return RelevantDestination::Nothing;
         }
         let there = self.routes.place(route.destination_router).group;
         if self.links == MinimalLinks::All && there != self.routes.place(at.0).group {
-            self.routes.routers() + there
+            RelevantDestination::Group
         } else {
-            route.destination_router
+            RelevantDestination::Router
         }
     }
 }

@@ -7,7 +7,7 @@ use super::channels::{DETOUR, HOMEWARD};
 use super::choice::{Choice, MinimalLinks};
 use super::grouped::GroupedRoutes;
 use super::legs::{eject, possible_eject};
-use super::{Hop, PacketRoute, RouterView, Routing, RoutingError};
+use super::{Hop, PacketRoute, RelevantDestination, RouterView, Routing, RoutingError};
 
 /// UGAL (Singh 2005; on dragonflies Kim et al. 2008, section 4.1): the source
 /// router decides for every packet between a minimal and a Valiant route by
@@ -101,22 +101,42 @@ impl<const GLOBAL: bool> Routing for Ugal<GLOBAL> {
         route: &PacketRoute,
         out: &mut Vec<(Hop, PacketRoute)>,
     ) {
+        let mut as_if = Vec::new();
+        self.possible_hops_in_parts(at, injected, route, out, &mut as_if);
+        for diverted in &as_if {
+            self.adaptive.legs.possible_steps(at, diverted, out);
+        }
+    }
+
+    fn possible_hops_in_parts(
+        &self,
+        at: RouterId,
+        injected: bool,
+        route: &PacketRoute,
+        own: &mut Vec<(Hop, PacketRoute)>,
+        as_if: &mut Vec<PacketRoute>,
+    ) {
         let legs = &self.adaptive.legs;
         let mut route = *route;
         legs.arrive(at, &mut route);
         if at.0 == route.destination_router && route.phase != DETOUR {
-            return out.push(possible_eject(&route));
+            return own.push(possible_eject(&route));
         }
         if injected {
             let here = legs.routes.place(at.0);
             return self
                 .adaptive
-                .possible_departures(here, HOMEWARD, &route, out);
+                .possible_departures(here, HOMEWARD, &route, own, as_if);
         }
-        legs.possible_steps(at, &route, out);
+        legs.possible_steps(at, &route, own);
     }
 
-    fn relevant_destination(&self, at: RouterId, injected: bool, route: &PacketRoute) -> u32 {
+    fn relevant_destination(
+        &self,
+        at: RouterId,
+        injected: bool,
+        route: &PacketRoute,
+    ) -> RelevantDestination {
         self.adaptive.legs.relevant_destination(at, injected, route)
     }
 }

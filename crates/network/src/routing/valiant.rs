@@ -7,7 +7,7 @@ use super::choice::{Choice, MinimalLinks};
 use super::grouped::{GroupedRoutes, Place};
 use super::legs::{Legs, eject, possible_eject};
 use super::nonminimal::Via;
-use super::{Hop, PacketRoute, RouterView, Routing, RoutingError};
+use super::{Hop, PacketRoute, RelevantDestination, RouterView, Routing, RoutingError};
 
 /// Valiant routing (Valiant and Brebner, "Universal schemes for parallel
 /// communication", STOC 1981; on dragonflies Kim et al. 2008): every packet
@@ -120,13 +120,28 @@ impl Routing for Valiant {
         route: &PacketRoute,
         out: &mut Vec<(Hop, PacketRoute)>,
     ) {
+        let mut as_if = Vec::new();
+        self.possible_hops_in_parts(at, injected, route, out, &mut as_if);
+        for diverted in &as_if {
+            self.legs.possible_steps(at, diverted, out);
+        }
+    }
+
+    fn possible_hops_in_parts(
+        &self,
+        at: RouterId,
+        injected: bool,
+        route: &PacketRoute,
+        own: &mut Vec<(Hop, PacketRoute)>,
+        as_if: &mut Vec<PacketRoute>,
+    ) {
         let mut route = *route;
         self.legs.arrive(at, &mut route);
         if at.0 == route.destination_router && route.phase != DETOUR {
-            return out.push(possible_eject(&route));
+            return own.push(possible_eject(&route));
         }
         if !injected {
-            return self.legs.possible_steps(at, &route, out);
+            return self.legs.possible_steps(at, &route, own);
         }
         let routes = &self.legs.routes;
         let here = routes.place(at.0);
@@ -137,13 +152,15 @@ impl Routing for Valiant {
                 intermediate,
                 ..route
             };
-            self.legs.possible_steps(at, &route, out);
+            self.legs.possible_steps(at, &route, own);
         };
         if here.group != there.group {
             let (intermediates, minimal) = self.via.possible(routes, here, there);
-            for intermediate in intermediates {
-                set_out(OUTWARD, intermediate);
-            }
+            as_if.extend(intermediates.into_iter().map(|intermediate| PacketRoute {
+                phase: OUTWARD,
+                intermediate,
+                ..route
+            }));
             if minimal {
                 set_out(HOMEWARD, super::NONE);
             }
@@ -159,7 +176,12 @@ impl Routing for Valiant {
         }
     }
 
-    fn relevant_destination(&self, at: RouterId, injected: bool, route: &PacketRoute) -> u32 {
+    fn relevant_destination(
+        &self,
+        at: RouterId,
+        injected: bool,
+        route: &PacketRoute,
+    ) -> RelevantDestination {
         self.legs.relevant_destination(at, injected, route)
     }
 }

@@ -78,6 +78,22 @@ impl Dependencies {
         self.bits[self.row[held as usize] + slot / 64] |= 1 << (slot % 64);
     }
 
+    /// Words of a row of the channels that lead to `vertex`.
+    #[inline]
+    pub(crate) fn words_at(&self, vertex: usize) -> usize {
+        (self.first[vertex + 1] - self.first[vertex]).div_ceil(64) as usize
+    }
+
+    /// [`Dependencies::insert`] for all channels whose bits are set in `wanted`,
+    /// counted from the first that leaves the head of `held`.
+    #[inline]
+    pub(crate) fn insert_all(&mut self, held: u32, wanted: &[u64]) {
+        let row = self.row[held as usize]..self.row[held as usize + 1];
+        for (word, more) in self.bits[row].iter_mut().zip(wanted) {
+            *word |= more;
+        }
+    }
+
     /// What `held` may wait for.
     pub(crate) fn wanted_by(&self, held: u32) -> impl Iterator<Item = u32> + '_ {
         let first = self.first[self.head[held as usize] as usize];

@@ -13,31 +13,45 @@
 //!
 //! # How, and how large
 //!
-//! The walk goes hop by hop over the *states* that packets can be in: the
-//! channel they arrived by and what [`PacketRoute`](crate::PacketRoute) says
-//! beyond the destination. Packets for 64 destinations are walked at a time,
-//! one bit each, so that a state is visited once for all of them where the
-//! destination does not matter. Nothing is sampled or assumed symmetric. One
-//! batch needs memory for its states only, so large machines cost time rather
-//! than memory. A walk that would exceed [`Options::limit`], or states that
-//! would not fit in about a gigabyte, are refused with an error that says so.
-//! Routes via a group stay far below both up to 80,000 nodes; routes via every
-//! router of a machine do so up to some 2,000 routers. [`Options::sample`] walks
-//! the routes to a random set of destinations instead of all, and the verdict
-//! says that it is no proof.
+//! The walk goes hop by hop over the *states* that packets can be in: the router
+//! that they are at and what [`PacketRoute`](crate::PacketRoute) says beyond the
+//! destination. What makes it short is that packets are followed together:
+//!
+//! - *By destination.* Packets for all routers of a group are one, a bit of 64, as
+//!   long as only their group matters
+//!   ([`Routing::relevant_destination`]); from the hop on
+//!   where the router does, as inside the group, they are followed by router, 64 at a
+//!   time. A state is visited once for all targets where none matters.
+//! - *By channel.* Packets that differ in the channel they have come by have the same
+//!   possible hops: these are found once, and become dependencies of every such
+//!   channel, a few machine words each.
+//! - *By what they may become.* Packets that may be diverted at a router have these
+//!   diversions in common ([`Routing::possible_hops_in_parts`]): they are followed
+//!   once.
+//!
+//! The dependencies are exactly those of following every packet by itself, and the
+//! cycles exactly theirs: nothing is sampled or assumed symmetric. One batch needs
+//! memory for its states only. A walk that would exceed [`Options::limit`], or
+//! states that would not fit in about a gigabyte, are refused with an error that
+//! says so. A walk that is stopped, or takes longer than [`Options::time`], tells
+//! what it has found so far. [`Options::sample`] walks the routes to a random set
+//! of destinations instead of all. In either case the verdict says that it is no
+//! proof, unless it is a cycle.
 
 pub(crate) mod dependency;
 mod walk;
 
+use std::cell::Cell;
 use std::fmt;
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{PortId, RouterId};
 
 use crate::routing::Routing;
 use crate::topology::Topology;
-use walk::Walk;
+use walk::{Ended, Limits, Walk};
 
 /// One virtual channel of one direction of a link between two routers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,16 +82,18 @@ pub enum Verdict {
         channels: u64,
         /// Pairs of channels of which one may wait for the other.
         dependencies: u64,
-        /// States of packets that were visited, counted per destination and
-        /// number of hops.
+        /// States of packets that were visited, counted per number of hops, channel
+        /// and destination, where all destinations of a group count as one as long
+        /// as they are walked to together.
         states: u64,
         /// Router-router hops of the longest route.
         longest_route: u32,
     },
-    /// No cycle, but only the routes to some destinations were walked: no
-    /// proof.
-    NoCycleInSample {
-        /// Destination routers whose routes were walked.
+    /// No cycle, but not all routes were walked: no proof.
+    NotProven {
+        /// Why not all.
+        because: Unproven,
+        /// Destination routers whose routes were all walked.
         destinations: u64,
         /// Destination routers that there are.
         of: u64,
@@ -89,6 +105,17 @@ pub enum Verdict {
     /// A cycle: packets that hold these channels, each waiting for the next
     /// and the last for the first, never move again.
     Cycle(Vec<Channel>),
+}
+
+/// Why not all routes were walked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unproven {
+    /// Those to a sample of destinations were asked for.
+    Sample,
+    /// The time was up, see [`Options::time`].
+    Time,
+    /// The progress callback stopped the walk.
+    Stopped,
 }
 
 impl Verdict {
@@ -111,16 +138,25 @@ impl fmt::Display for Verdict {
                 "deadlock-free: {dependencies} dependencies among {channels} channels close no \
                  cycle ({states} packet states, longest route {longest_route} router-router hops)"
             ),
-            Self::NoCycleInSample {
+            Self::NotProven {
+                because,
                 destinations,
                 of,
                 dependencies,
                 longest_route,
-            } => write!(
-                f,
-                "not proven: no cycle among the {dependencies} dependencies of the routes to \
-                 {destinations} of {of} routers (longest route {longest_route} router-router hops)"
-            ),
+            } => {
+                let (why, more) = match because {
+                    Unproven::Sample => ("not proven", ""),
+                    Unproven::Time => ("not proven in time", ", and some of those to others"),
+                    Unproven::Stopped => ("stopped, not proven", ", and some of those to others"),
+                };
+                write!(
+                    f,
+                    "{why}: no cycle among the {dependencies} dependencies of the routes to \
+                     {destinations} of {of} routers{more} (longest route {longest_route} \
+                     router-router hops)"
+                )
+            }
             Self::Cycle(channels) => {
                 writeln!(
                     f,
@@ -148,11 +184,13 @@ pub struct Sample {
 /// How far to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Most hops to consider, over all destinations together; some 50 to 100
+    /// Most hops to consider, over all destinations together; some 10 to 50
     /// million a second.
     pub limit: u64,
     /// Walk to some destinations only. The result is then no proof.
     pub sample: Option<Sample>,
+    /// Longest time; what has been found by then is told. `None`: any.
+    pub time: Option<Duration>,
 }
 
 impl Default for Options {
@@ -161,6 +199,7 @@ impl Default for Options {
         Self {
             limit: 20_000_000_000,
             sample: None,
+            time: None,
         }
     }
 }
@@ -239,17 +278,14 @@ pub enum VerifyError {
     },
     /// Too much to remember.
     #[error(
-        "packets can be in more than {limit} different states after the same number of hops, too \
+        "packets come in more than {limit} different ways after the same number of hops, too \
          many to remember: verify a smaller network of the same family, or an algorithm whose \
          routes go via groups instead of routers or nodes"
     )]
     TooManyStates {
-        /// Most states.
+        /// Most states, by the channel that packets have come by.
         limit: u64,
     },
-    /// Stopped by the progress callback.
-    #[error("stopped before all routes were walked")]
-    Stopped,
     /// A sample of nothing.
     #[error("a sample of 0 destinations shows nothing; use at least 1")]
     EmptySample,
@@ -268,17 +304,18 @@ pub fn verify<R: Routing>(topology: &Topology, routing: &R) -> Result<Verdict, V
     })
 }
 
-/// [`verify`] with options; `progress` is told how many of how many
-/// destinations are done, and may stop the walk.
+/// [`verify`] with options; `progress` is told a few times a second how many of how
+/// many destinations are done, and may stop the walk.
 ///
 /// # Errors
-/// As [`verify`], and if `progress` stops the walk.
+/// As [`verify`].
 pub fn verify_with<R: Routing>(
     topology: &Topology,
     routing: &R,
     options: &Options,
     mut progress: impl FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Verdict, VerifyError> {
+    let begun = Instant::now();
     let mut walk = Walk::new(topology, routing);
     let of = walk.endpoints().len() as u64;
     let destinations = match options.sample {
@@ -289,44 +326,94 @@ pub fn verify_with<R: Routing>(
         None => walk.endpoints().to_vec(),
     };
     let count = destinations.len() as u64;
-    let mut done = 0;
-    for batch in destinations.chunks(Walk::<R>::BATCH) {
-        done += batch.len() as u64;
+    let (done, stopped) = (Cell::new(0), Cell::new(None));
+    let mut go_on = || {
+        if options.time.is_some_and(|time| begun.elapsed() > time) {
+            stopped.set(Some(Unproven::Time));
+        } else if progress(done.get(), count).is_break() {
+            stopped.set(Some(Unproven::Stopped));
+        }
+        stopped.get().is_none()
+    };
+    let targets = walk.targets(&destinations);
+    let mut walked = 0;
+    let mut looked_for_cycle = false;
+    let mut rest = targets.as_slice();
+    // One group first: what is broken is soon found, and how long it takes told.
+    let mut size = 1;
+    while !rest.is_empty() {
+        let (batch, others) = rest.split_at(size.min(rest.len()));
+        rest = others;
+        size = Walk::<R>::BATCH;
+        walked += batch
+            .iter()
+            .map(|(_, members)| members.len())
+            .sum::<usize>() as u64;
         // Each batch gets its share, so that a hopeless walk ends early.
-        let share = u128::from(options.limit) * u128::from(done) / u128::from(count);
-        let ended = walk.batch(batch, share as u64)?;
-        if !ended || done == batch.len() as u64 || done == count {
-            // A broken algorithm mostly shows in the first batch already.
-            if let Some(cycle) = walk.cycle() {
-                return Ok(Verdict::Cycle(cycle));
+        let share = u128::from(options.limit) * u128::from(walked) / u128::from(count);
+        let mut limits = Limits {
+            hops: share as u64,
+            go_on: &mut go_on,
+        };
+        let (mut ended, partings) = walk.walk_to_groups(batch, &mut limits)?;
+        for ((_, members), partings) in batch.iter().zip(&partings) {
+            for members in members.chunks(Walk::<R>::BATCH) {
+                if ended == Ended::Whole {
+                    ended = walk.walk_to_routers(members, partings, &mut limits)?;
+                }
+                if ended == Ended::Whole {
+                    done.set(done.get() + members.len() as u64);
+                    if !(limits.go_on)() {
+                        ended = Ended::Stopped;
+                    }
+                }
+                // A broken algorithm mostly shows in the first routes already.
+                if !looked_for_cycle || ended != Ended::Whole {
+                    looked_for_cycle = true;
+                    if let Some(cycle) = walk.cycle() {
+                        return Ok(Verdict::Cycle(cycle));
+                    }
+                }
+                match ended {
+                    Ended::Whole => {}
+                    Ended::Stopped => break,
+                    Ended::Endless | Ended::TooLong => {
+                        return Err(VerifyError::TooLarge {
+                            destinations: count,
+                            estimate: walk.hops().saturating_mul(count) / walked,
+                            limit: options.limit,
+                        });
+                    }
+                }
             }
         }
-        if !ended {
-            return Err(VerifyError::TooLarge {
-                destinations: count,
-                estimate: walk.hops().saturating_mul(count) / done,
-                limit: options.limit,
-            });
-        }
-        if progress(done, count).is_break() {
-            return Err(VerifyError::Stopped);
+        if ended == Ended::Stopped {
+            break;
         }
     }
+    if let Some(cycle) = walk.cycle() {
+        return Ok(Verdict::Cycle(cycle));
+    }
     let (dependencies, longest_route) = (walk.dependencies(), walk.longest_route());
-    Ok(if count < of {
-        Verdict::NoCycleInSample {
-            destinations: count,
+    let unproven = match done.get() == count {
+        true if count == of => None,
+        true => Some(Unproven::Sample),
+        false => stopped.get().or(Some(Unproven::Stopped)),
+    };
+    Ok(match unproven {
+        Some(because) => Verdict::NotProven {
+            because,
+            destinations: done.get(),
             of,
             dependencies,
             longest_route,
-        }
-    } else {
-        Verdict::DeadlockFree {
+        },
+        None => Verdict::DeadlockFree {
             channels: walk.channels(),
             dependencies,
             states: walk.states(),
             longest_route,
-        }
+        },
     })
 }
 

@@ -1,9 +1,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use odonata_units::NodeId;
+use proptest::prelude::*;
 
 use super::*;
 use crate::routing::grouped::GroupedRoutes;
+use crate::routing::properties::{network as small_network, spec as any_spec};
 use crate::routing::testing::{dragonfly, grid_dragonfly, ring_dragonfly};
 use crate::routing::{
     AdaptiveOptions, Algorithm, AnyRouting, Hop, PacketRoute, RouterView, RoutingSpec, RoutingTask,
@@ -274,38 +276,48 @@ fn faulty_algorithms_are_named() {
     assert!(matches!(forever, Verdict::Cycle(cycle) if cycle.len() == 2));
 }
 
+struct With<'a>(&'a Topology, Options);
+
+impl RoutingTask for With<'_> {
+    type Output = Result<Verdict, VerifyError>;
+    fn run<R: Routing>(self, routing: &R) -> Self::Output {
+        verify_with(self.0, routing, &self.1, |_, _| ControlFlow::Continue(()))
+    }
+}
+
 #[test]
 fn what_is_too_large_is_refused_and_a_sample_is_no_proof() {
-    struct Limited<'a>(&'a Topology, Options);
-    impl RoutingTask for Limited<'_> {
-        type Output = Result<Verdict, VerifyError>;
-        fn run<R: Routing>(self, routing: &R) -> Self::Output {
-            verify_with(self.0, routing, &self.1, |_, _| ControlFlow::Continue(()))
-        }
-    }
     let topology = dragonfly(1, 8, 4, 33);
     let routing = AnyRouting::new(&topology, &RoutingSpec::new(Algorithm::Minimal)).unwrap();
-    let with = |limit, sample| routing.dispatch(Limited(&topology, Options { limit, sample }));
+    let with = |limit, sample| {
+        let options = Options {
+            limit,
+            sample,
+            ..Options::default()
+        };
+        routing.dispatch(With(&topology, options))
+    };
     let sample = |destinations| {
         let seed = 1;
         Some(Sample { destinations, seed })
     };
-    let error = with(10_000, None).unwrap_err();
+    let error = with(5_000, None).unwrap_err();
     assert!(matches!(
         error,
         VerifyError::TooLarge {
             destinations: 264,
-            limit: 10_000,
+            limit: 5_000,
             ..
         }
     ));
     assert!(error.to_string().contains("sample"), "{error}");
-    let found = with(10_000, sample(10)).unwrap();
+    let found = with(20_000, sample(10)).unwrap();
     assert!(!found.is_deadlock_free());
     assert!(found.to_string().starts_with("not proven"), "{found}");
     assert!(matches!(
         found,
-        Verdict::NoCycleInSample {
+        Verdict::NotProven {
+            because: Unproven::Sample,
             destinations: 10,
             of: 264,
             longest_route: 3,
@@ -316,29 +328,117 @@ fn what_is_too_large_is_refused_and_a_sample_is_no_proof() {
 }
 
 #[test]
-fn progress_is_told_and_can_stop() {
-    struct Stopping<'a>(&'a Topology);
+fn progress_is_told_and_a_walk_that_is_stopped_tells_what_it_found() {
+    struct Stopping<'a>(&'a Topology, u64);
     impl RoutingTask for Stopping<'_> {
-        type Output = ();
-        fn run<R: Routing>(self, routing: &R) {
+        type Output = (Vec<(u64, u64)>, Verdict);
+        fn run<R: Routing>(self, routing: &R) -> Self::Output {
             let mut told = Vec::new();
             let options = Options::default();
             let ended = verify_with(self.0, routing, &options, |done, of| {
                 told.push((done, of));
-                if done < 128 {
+                if done < self.1 {
                     ControlFlow::Continue(())
                 } else {
                     ControlFlow::Break(())
                 }
             });
-            assert_eq!(ended, Err(VerifyError::Stopped));
-            assert_eq!(told, [(64, 264), (128, 264)]);
+            (told, ended.unwrap())
         }
     }
     let topology = dragonfly(1, 8, 4, 33);
-    AnyRouting::new(&topology, &RoutingSpec::new(Algorithm::Minimal))
-        .unwrap()
-        .dispatch(Stopping(&topology));
+    let stopped = |virtual_channels, done| {
+        let spec = RoutingSpec {
+            virtual_channels,
+            ..RoutingSpec::new(Algorithm::Minimal)
+        };
+        AnyRouting::new(&topology, &spec)
+            .unwrap()
+            .dispatch(Stopping(&topology, done))
+    };
+    // Group by group, of 8 routers each.
+    let (told, found) = stopped(None, 16);
+    assert_eq!(told, [(8, 264), (16, 264)]);
+    let Verdict::NotProven {
+        because: Unproven::Stopped,
+        destinations: 16,
+        of: 264,
+        dependencies,
+        ..
+    } = found
+    else {
+        panic!("{found}");
+    };
+    assert!(dependencies > 0);
+    assert!(found.to_string().starts_with("stopped"), "{found}");
+    // A cycle is one however little has been walked.
+    let (told, found) = stopped(Some(1), 256);
+    assert_eq!(told.last(), Some(&(256, 264)));
+    assert!(matches!(found, Verdict::Cycle(_)), "{found}");
+}
+
+#[test]
+fn a_walk_that_takes_too_long_tells_what_it_found() {
+    let topology = dragonfly(1, 8, 4, 33);
+    let routing = AnyRouting::new(&topology, &RoutingSpec::new(Algorithm::Minimal)).unwrap();
+    let options = Options {
+        time: Some(Duration::ZERO),
+        ..Options::default()
+    };
+    let found = routing.dispatch(With(&topology, options)).unwrap();
+    assert!(!found.is_deadlock_free());
+    assert!(matches!(
+        found,
+        Verdict::NotProven {
+            because: Unproven::Time,
+            destinations: 8,
+            of: 264,
+            ..
+        }
+    ));
+}
+
+struct Plainly<'a>(&'a Topology);
+
+impl RoutingTask for Plainly<'_> {
+    type Output = (usize, bool);
+    /// The number of dependencies found by walking every packet by itself, and
+    /// whether they close a cycle.
+    fn run<R: Routing>(self, routing: &R) -> Self::Output {
+        let (mut waits, _) = plain_dependencies(self.0, routing);
+        let count = waits.values().map(BTreeSet::len).sum();
+        // Who waits for nobody that is left does not lie on a cycle.
+        loop {
+            let left: BTreeSet<Key> = waits.keys().copied().collect();
+            let before = left.len();
+            waits.retain(|_, wanted| wanted.iter().any(|key| left.contains(key)));
+            if waits.len() == before {
+                return (count, before > 0);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Following packets together is following each by itself: the same dependencies,
+    /// and so the same answer, with too few virtual channels as well.
+    #[test]
+    fn free_of_deadlock_is_what_has_no_cycle_when_every_packet_is_followed_by_itself(
+        topology in small_network(),
+        spec in any_spec(),
+        channels in prop::option::of(1u8..4),
+    ) {
+        let spec = RoutingSpec { virtual_channels: channels, ..spec };
+        let Ok(routing) = AnyRouting::new(&topology, &spec) else { return Ok(()) };
+        let found = routing.dispatch(With(&topology, Options::default())).unwrap();
+        let (dependencies, cycle) = routing.dispatch(Plainly(&topology));
+        prop_assert_eq!(found.is_deadlock_free(), !cycle, "{:?}: {}", spec, &found);
+        if let Verdict::DeadlockFree { dependencies: found, .. } = found {
+            prop_assert_eq!(found, dependencies as u64);
+        }
+    }
 }
 
 #[test]

@@ -7,26 +7,116 @@ use odonata_units::{PortId, RouterId};
 
 use super::dependency::Dependencies;
 use super::{Channel, VerifyError, relative};
-use crate::routing::{Hop, PacketRoute, Routing};
+use crate::routing::{Hop, PacketRoute, RelevantDestination, Routing};
 use crate::topology::{Peer, Topology};
 
-/// Where a packet is and what it carries, its destination apart.
+/// Where packets are and what they carry, their destinations apart. Packets in the
+/// same state for the same destination have the same possible hops, whatever
+/// channel they have come by.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct State {
-    /// Channel it arrived by, or [`Walk::channels`] plus its router if it has
-    /// just been injected.
-    arrived: u32,
+    at: u32,
     waypoint: u32,
     intermediate: u32,
     phase: u8,
+    vc: u8,
+    injected: bool,
 }
 
-/// States after the same number of hops, each with one bit per destination of
-/// the batch.
-type Level = HashMap<State, u64, BuildHasherDefault<WordHasher>>;
+/// The packets of a state that have come by one channel.
+#[derive(Clone, Copy)]
+struct Arrival {
+    /// The channel, or [`NO_CHANNEL`] if they have just been injected.
+    channel: u32,
+    /// Their targets, a bit each.
+    mask: u64,
+}
 
-/// What a packet may do next.
-type PossibleHops = Vec<(Hop, PacketRoute)>;
+/// States after the same number of hops, with the packets in them.
+#[derive(Default)]
+struct Level {
+    states: HashMap<State, Vec<Arrival>, BuildHasherDefault<WordHasher>>,
+    /// Arrivals of all states.
+    arrivals: usize,
+}
+
+impl Level {
+    fn push(&mut self, state: State, channel: u32, mask: u64) {
+        if mask == 0 {
+            return;
+        }
+        let arrivals = self.states.entry(state).or_default();
+        // What comes by one channel mostly comes in a row.
+        match arrivals.iter_mut().rev().find(|a| a.channel == channel) {
+            Some(arrival) => arrival.mask |= mask,
+            None => {
+                arrivals.push(Arrival { channel, mask });
+                self.arrivals += 1;
+            }
+        }
+    }
+
+    fn clear(&mut self) {
+        self.states.clear();
+        self.arrivals = 0;
+    }
+}
+
+/// What a packet may do next: its own hops, and those of other packets, see
+/// [`Routing::possible_hops_in_parts`].
+#[derive(Default)]
+struct Possible {
+    hops: Vec<(Hop, PacketRoute)>,
+    as_if: Vec<PacketRoute>,
+}
+
+/// Destination routers of one group that are walked to together, with one bit: as
+/// many as possible at first, and one by one from where their routers matter.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Target {
+    /// The group.
+    pub group: u32,
+    /// First destination router.
+    pub first: u32,
+    /// Last destination router; it stands for all those between when claims of
+    /// the algorithm are checked.
+    pub last: u32,
+}
+
+/// Packets whose next hop depends on which of the routers of their target they are
+/// for.
+#[derive(Clone, Copy)]
+pub(super) struct Parting {
+    /// Hops that they have made.
+    hops: u32,
+    state: State,
+    /// See [`Arrival::channel`].
+    channel: u32,
+}
+
+/// How a walk ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// All routes were walked.
+    Whole,
+    /// There are routes without end.
+    Endless,
+    /// [`Limits::hops`] was reached.
+    TooLong,
+    /// [`Limits::go_on`] said no.
+    Stopped,
+}
+
+/// When to give up.
+pub(super) struct Limits<'a> {
+    /// Most hops to consider, those of earlier batches included.
+    pub hops: u64,
+    /// Asked a few times a second whether to go on.
+    pub go_on: &'a mut dyn FnMut() -> bool,
+}
+
+/// Hops to consider between two calls of [`Limits::go_on`].
+const HOPS_BETWEEN_ASKING: u64 = 1 << 20;
 
 /// Multiply-and-rotate over the few words of a [`State`].
 #[derive(Default)]
@@ -53,10 +143,10 @@ impl Hasher for WordHasher {
     }
 }
 
-/// Most states of one level: it then takes about 1 GB.
-const MOST_STATES: usize = 1 << 24;
+/// Most arrivals of one level: it then takes about 1 GB.
+const MOST_ARRIVALS: usize = 1 << 25;
 
-/// Marks a port that is not wired to another router.
+/// Marks a port that is not wired to another router, or no channel.
 const NO_CHANNEL: u32 = u32::MAX;
 
 pub(super) struct Walk<'a, R> {
@@ -73,11 +163,23 @@ pub(super) struct Walk<'a, R> {
     hops: u64,
     states: u64,
     longest_route: u32,
-    scratch: [PossibleHops; 3],
+    /// Value of `hops` when [`Limits::go_on`] was asked last.
+    asked: u64,
+    scratch: Scratch,
+}
+
+/// Lists that are filled anew for every state.
+#[derive(Default)]
+struct Scratch {
+    chosen: Possible,
+    others: Possible,
+    last: Possible,
+    /// Bits of the channels that leave a router.
+    wanted: Vec<u64>,
 }
 
 impl<'a, R: Routing> Walk<'a, R> {
-    /// Destinations per batch.
+    /// Targets per batch.
     pub(super) const BATCH: usize = 64;
 
     pub(super) fn new(topology: &'a Topology, routing: &'a R) -> Self {
@@ -118,10 +220,12 @@ impl<'a, R: Routing> Walk<'a, R> {
             hops: 0,
             states: 0,
             longest_route: 0,
-            scratch: Default::default(),
+            asked: 0,
+            scratch: Scratch::default(),
         }
     }
 
+    /// Routers that have nodes, in order.
     pub(super) fn endpoints(&self) -> &[u32] {
         &self.endpoints
     }
@@ -171,154 +275,283 @@ impl<'a, R: Routing> Walk<'a, R> {
         }
     }
 
-    /// Walks all routes to at most [`Walk::BATCH`] `destinations`. `false` if
-    /// that takes more than `limit` hops together with earlier batches, or if
-    /// there are routes without end.
-    pub(super) fn batch(&mut self, destinations: &[u32], limit: u64) -> Result<bool, VerifyError> {
-        let all = u64::MAX >> (Self::BATCH - destinations.len());
+    /// The targets of `destinations`, which are in order: one for each group.
+    pub(super) fn targets(&self, destinations: &[u32]) -> Vec<(Target, Vec<u32>)> {
+        let group = |router: u32| self.topology.group_of_router[router as usize].0;
+        let mut by_group = destinations.to_vec();
+        by_group.sort_by_key(|&router| (group(router), router));
+        let of_group = |members: &[u32]| {
+            let target = Target {
+                group: group(members[0]),
+                first: members[0],
+                last: members[members.len() - 1],
+            };
+            (target, members.to_vec())
+        };
+        by_group
+            .chunk_by(|&a, &b| group(a) == group(b))
+            .map(of_group)
+            .collect()
+    }
+
+    /// Walks all routes to at most [`Walk::BATCH`] targets as far as their groups
+    /// tell the way, and returns the packets of each whose way depends on the router.
+    pub(super) fn walk_to_groups(
+        &mut self,
+        targets: &[(Target, Vec<u32>)],
+        limits: &mut Limits<'_>,
+    ) -> Result<(Ended, Vec<Vec<Parting>>), VerifyError> {
+        let mut partings = vec![Vec::new(); targets.len()];
         let mut level = Level::default();
         for &source in &self.endpoints {
-            let state = State {
-                arrived: self.graph.channels() as u32 + source,
-                waypoint: crate::routing::NONE,
-                intermediate: crate::routing::NONE,
-                phase: 0,
-            };
-            let connects = |(bit, &to): (usize, &u32)| {
-                let connects = self.routing.connects(RouterId(source), RouterId(to));
-                u64::from(connects) << bit
-            };
-            let mask = destinations.iter().enumerate().map(connects).sum::<u64>() & all;
-            if mask != 0 {
-                level.insert(state, mask);
-            }
-        }
-        let header = |&router: &u32| {
-            PacketRoute::injected(RouterId(router), self.node_port[router as usize])
-        };
-        let headers: Vec<PacketRoute> = destinations.iter().map(header).collect();
-        let mut next = Level::default();
-        let mut hops_made = 0u32;
-        while !level.is_empty() {
-            for (&state, &mask) in &level {
-                self.states += u64::from(mask.count_ones());
-                self.visit(state, mask, &headers, &mut next)?;
-                if self.hops > limit {
-                    return Ok(false);
+            let mut mask = 0;
+            for (bit, (_, members)) in targets.iter().enumerate() {
+                let connects = |&&to: &&u32| self.routing.connects(RouterId(source), RouterId(to));
+                match members.iter().filter(connects).count() {
+                    0 => {}
+                    all if all == members.len() => mask |= 1 << bit,
+                    _ => partings[bit].push(Parting {
+                        hops: 0,
+                        state: injected(source),
+                        channel: NO_CHANNEL,
+                    }),
                 }
-                if next.len() > MOST_STATES {
-                    return Err(VerifyError::TooManyStates {
-                        limit: MOST_STATES as u64,
-                    });
+            }
+            level.push(injected(source), NO_CHANNEL, mask);
+        }
+        let targets: Vec<Target> = targets.iter().map(|(target, _)| *target).collect();
+        let ended = self.walk(&targets, level, &[], &mut partings, limits)?;
+        Ok((ended, partings))
+    }
+
+    /// Goes on with `partings` to at most [`Walk::BATCH`] of the routers that they
+    /// are for.
+    pub(super) fn walk_to_routers(
+        &mut self,
+        destinations: &[u32],
+        partings: &[Parting],
+        limits: &mut Limits<'_>,
+    ) -> Result<Ended, VerifyError> {
+        let target = |&router: &u32| Target {
+            group: self.topology.group_of_router[router as usize].0,
+            first: router,
+            last: router,
+        };
+        let targets: Vec<Target> = destinations.iter().map(target).collect();
+        self.walk(&targets, Level::default(), partings, &mut [], limits)
+    }
+
+    /// Walks all routes of the packets in `level`, and of `later` from the hop on
+    /// at which they are there. Packets whose way depends on which router of several
+    /// they are for go to `partings`, by target.
+    fn walk(
+        &mut self,
+        targets: &[Target],
+        mut level: Level,
+        later: &[Parting],
+        partings: &mut [Vec<Parting>],
+        limits: &mut Limits<'_>,
+    ) -> Result<Ended, VerifyError> {
+        let mut later = later.iter().peekable();
+        let all = u64::MAX >> (Self::BATCH - targets.len());
+        let header =
+            |router: u32| PacketRoute::injected(RouterId(router), self.node_port[router as usize]);
+        let mut step = Step {
+            targets,
+            headers: (targets.iter().map(|t| (header(t.first), header(t.last)))).collect(),
+            hops_made: 0,
+            next: Level::default(),
+            shared: Level::default(),
+            partings,
+        };
+        loop {
+            while let Some(parting) = later.next_if(|parting| parting.hops == step.hops_made) {
+                let mut mask = all;
+                if parting.state.injected {
+                    let source = RouterId(parting.state.at);
+                    for (bit, target) in targets.iter().enumerate() {
+                        let connects = self.routing.connects(source, RouterId(target.first));
+                        mask &= !(u64::from(!connects) << bit);
+                    }
+                }
+                level.push(parting.state, parting.channel, mask);
+            }
+            if level.arrivals > 0 {
+                self.longest_route = self.longest_route.max(step.hops_made);
+            } else if later.peek().is_none() {
+                return Ok(Ended::Whole);
+            }
+            for (&state, arrivals) in &level.states {
+                self.visit(state, arrivals, true, &mut step)?;
+                if let Some(ended) = self.give_up(&step, limits)? {
+                    return Ok(ended);
+                }
+            }
+            // What packets of several states share is followed after them all.
+            let shared = std::mem::take(&mut step.shared);
+            for (&state, arrivals) in &shared.states {
+                self.visit(state, arrivals, false, &mut step)?;
+                if let Some(ended) = self.give_up(&step, limits)? {
+                    return Ok(ended);
                 }
             }
             level.clear();
-            std::mem::swap(&mut level, &mut next);
-            hops_made += 1;
+            std::mem::swap(&mut level, &mut step.next);
+            step.hops_made += 1;
             // Without a cycle of dependencies no route visits a channel twice,
             // so a walk that does not end shows in the graph.
+            let hops_made = step.hops_made;
             if hops_made.is_power_of_two() && hops_made >= 64 && self.graph.has_cycle() {
-                return Ok(false);
+                return Ok(Ended::Endless);
             }
         }
-        // The last level was that of packets that were all delivered.
-        self.longest_route = self.longest_route.max(hops_made - 1);
-        Ok(true)
     }
 
-    /// Follows the packets in `state` for the destinations of `mask`; `headers`
-    /// has a freshly injected packet for every destination of the batch.
+    fn give_up(
+        &mut self,
+        step: &Step<'_>,
+        limits: &mut Limits<'_>,
+    ) -> Result<Option<Ended>, VerifyError> {
+        if self.hops > limits.hops {
+            return Ok(Some(Ended::TooLong));
+        }
+        if step.next.arrivals.max(step.shared.arrivals) > MOST_ARRIVALS {
+            return Err(VerifyError::TooManyStates {
+                limit: MOST_ARRIVALS as u64,
+            });
+        }
+        if self.hops - self.asked > HOPS_BETWEEN_ASKING {
+            self.asked = self.hops;
+            if !(limits.go_on)() {
+                return Ok(Some(Ended::Stopped));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Follows the packets in `state`; `in_parts`: what they share with those of
+    /// other states only as far as `step.shared`.
     fn visit(
         &mut self,
         state: State,
-        mask: u64,
-        headers: &[PacketRoute],
-        next: &mut Level,
+        arrivals: &[Arrival],
+        in_parts: bool,
+        step: &mut Step<'_>,
     ) -> Result<(), VerifyError> {
-        let channels = self.graph.channels() as u32;
-        let (at, arrived, vc) = match state.arrived.checked_sub(channels) {
-            Some(source) => (source, None, 0),
-            None => {
-                // Channels are numbered in port order, those of a port together.
-                let vc = state.arrived % u32::from(self.virtual_channels);
-                let at = self.graph.head(state.arrived);
-                (at, Some(state.arrived), vc as u8)
-            }
-        };
-        let at = RouterId(at);
-        let packet = |bit: u32| PacketRoute {
+        let at = RouterId(state.at);
+        let routing = self.routing;
+        let packet = |header: &PacketRoute| PacketRoute {
             waypoint: state.waypoint,
             intermediate: state.intermediate,
             phase: state.phase,
-            vc,
-            ..headers[bit as usize]
+            vc: state.vc,
+            ..*header
         };
-        let injected = arrived.is_none();
-        let routing = self.routing;
-        let key = |bit: u32| routing.relevant_destination(at, injected, &packet(bit));
+        let (targets, headers) = (step.targets, std::mem::take(&mut step.headers));
+        let relevant = |bit: u32| {
+            let packet = packet(&headers[bit as usize].0);
+            routing.relevant_destination(at, state.injected, &packet)
+        };
         let mut listed = 0;
-        let mut possible = |bit: u32, out: &mut PossibleHops| {
-            out.clear();
-            routing.possible_hops(at, injected, &packet(bit), out);
-            listed += out.len() as u64;
+        let mut list = |header: &PacketRoute, Possible { hops, as_if }: &mut Possible| {
+            hops.clear();
+            as_if.clear();
+            let packet = packet(header);
+            if in_parts {
+                routing.possible_hops_in_parts(at, state.injected, &packet, hops, as_if);
+            } else {
+                routing.possible_hops(at, state.injected, &packet, hops);
+            }
+            listed += (hops.len() + as_if.len()) as u64;
         };
-        let [mut hops, mut others, mut last] = std::mem::take(&mut self.scratch);
-        // Destinations in a row that have the same possible hops, `hops`.
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let Scratch {
+            chosen,
+            others,
+            last,
+            wanted,
+        } = &mut scratch;
+        // Targets in a row that have the same possible hops, `chosen`.
         let mut alike = 0u64;
-        let mut rest = mask;
+        let mut rest = arrivals.iter().fold(0, |union, a| union | a.mask);
         while rest != 0 {
             let bit = rest.trailing_zeros();
+            let target = targets[bit as usize];
             let mut run = 1u64 << bit;
-            let mut after = rest & !run;
-            let relevant = key(bit);
-            while after != 0 && key(after.trailing_zeros()) == relevant {
-                run |= after & after.wrapping_neg();
-                after &= after - 1;
+            rest &= !run;
+            let matters = relevant(bit);
+            if matters == RelevantDestination::Router && target.first != target.last {
+                step.part(state, arrivals, bit);
+                continue;
             }
-            possible(bit, &mut others);
-            if !run.is_power_of_two() {
+            if matters != RelevantDestination::Router {
+                for other in bits(rest) {
+                    let group = targets[other as usize].group;
+                    let nothing = matters == RelevantDestination::Nothing;
+                    if (nothing || group == target.group) && relevant(other) == matters {
+                        run |= 1 << other;
+                    }
+                }
+            }
+            list(&headers[bit as usize].0, others);
+            let farthest = 63 - run.leading_zeros();
+            if targets[farthest as usize].last != target.first {
                 // The claim is checked on the two that are farthest apart.
-                possible(63 - run.leading_zeros(), &mut last);
-                if !same_but_for_destination(&others, &last) {
+                list(&headers[farthest as usize].1, last);
+                if !same_but_for_destination(others, last) {
+                    if target.first != target.last {
+                        step.part(state, arrivals, bit);
+                        continue;
+                    }
                     run = 1 << bit;
                 }
             }
             rest &= !run;
-            if alike != 0 && same_but_for_destination(&hops, &others) {
+            if alike != 0 && same_but_for_destination(chosen, others) {
                 alike |= run;
                 continue;
             }
             if alike != 0 {
-                let packet = packet(alike.trailing_zeros());
-                self.take(arrived, at, &packet, &hops, alike, next)?;
+                self.take((state, arrivals), chosen, alike, (step, &headers), wanted)?;
             }
-            std::mem::swap(&mut hops, &mut others);
+            std::mem::swap(chosen, others);
             alike = run;
         }
+        if alike != 0 {
+            self.take((state, arrivals), chosen, alike, (step, &headers), wanted)?;
+        }
         self.hops += listed;
-        let packet = packet(alike.trailing_zeros());
-        self.take(arrived, at, &packet, &hops, alike, next)?;
-        self.scratch = [hops, others, last];
+        let packets = arrivals.iter().map(|a| u64::from(a.mask.count_ones()));
+        self.states += packets.sum::<u64>();
+        self.scratch = scratch;
+        step.headers = headers;
         Ok(())
     }
 
-    /// Follows every possible hop of the packets for the destinations of
-    /// `mask`, of which `packet` is one.
+    /// Follows every possible hop of the packets of `arrivals` for the targets of
+    /// `mask`.
     fn take(
         &mut self,
-        arrived: Option<u32>,
-        at: RouterId,
-        packet: &PacketRoute,
-        possible: &[(Hop, PacketRoute)],
+        (state, arrivals): (State, &[Arrival]),
+        possible: &Possible,
         mask: u64,
-        next: &mut Level,
+        (step, headers): (&mut Step<'_>, &[Headers]),
+        wanted: &mut Vec<u64>,
     ) -> Result<(), VerifyError> {
+        let at = RouterId(state.at);
+        let bit = mask.trailing_zeros() as usize;
+        let (target, packet) = (step.targets[bit], headers[bit].0);
         let destination = RouterId(packet.destination_router);
-        if possible.is_empty() {
+        let Possible { hops, as_if } = possible;
+        if hops.is_empty() && as_if.is_empty() {
             return Err(VerifyError::Stuck { at, destination });
         }
-        for (hop, route) in possible {
-            let ports = self.topology.ports_of(at);
+        let ports = self.topology.ports_of(at);
+        let first = self.graph.first_leaving(at.index());
+        wanted.clear();
+        wanted.resize(self.graph.words_at(at.index()), 0);
+        let union = arrivals.iter().fold(0, |union, a| union | a.mask) & mask;
+        for (hop, route) in hops {
             let port = ports.start + usize::from(hop.port);
             let peer = if ports.contains(&port) {
                 self.topology.peer[port]
@@ -335,7 +568,7 @@ impl<'a, R: Routing> Walk<'a, R> {
                 }
                 Peer::Node(_) => {
                     // A packet for another destination must not be handed over.
-                    let alone = mask.is_power_of_two();
+                    let alone = mask.is_power_of_two() && target.first == target.last;
                     if at != destination || hop.port != packet.destination_port || !alone {
                         return Err(VerifyError::WrongNode {
                             at,
@@ -354,31 +587,103 @@ impl<'a, R: Routing> Walk<'a, R> {
                         });
                     }
                     let channel = self.channel_of_port[port] + u32::from(hop.vc);
-                    if let Some(arrived) = arrived {
-                        self.graph.insert(arrived, channel);
-                    }
+                    let slot = (channel - first) as usize;
+                    wanted[slot / 64] |= 1 << (slot % 64);
                     let after = State {
-                        arrived: channel,
+                        at: self.graph.head(channel),
                         waypoint: route.waypoint,
                         intermediate: route.intermediate,
                         phase: route.phase,
+                        vc: hop.vc,
+                        injected: false,
                     };
-                    *next.entry(after).or_insert(0) |= mask;
+                    step.next.push(after, channel, union);
                 }
+            }
+        }
+        for arrival in arrivals.iter().filter(|a| a.mask & mask != 0) {
+            if arrival.channel != NO_CHANNEL {
+                self.graph.insert_all(arrival.channel, wanted);
+            }
+            for route in as_if {
+                let like = State {
+                    at: state.at,
+                    waypoint: route.waypoint,
+                    intermediate: route.intermediate,
+                    phase: route.phase,
+                    vc: route.vc,
+                    injected: false,
+                };
+                let mask = arrival.mask & mask;
+                step.shared.push(like, arrival.channel, mask);
             }
         }
         Ok(())
     }
 }
 
-fn same_but_for_destination(a: &[(Hop, PacketRoute)], b: &[(Hop, PacketRoute)]) -> bool {
-    let blank = |&(hop, route): &(Hop, PacketRoute)| {
-        let route = PacketRoute {
-            destination_router: 0,
-            destination_port: 0,
-            ..route
+/// A freshly injected packet for the first and for the last router of a target.
+type Headers = (PacketRoute, PacketRoute);
+
+/// What one hop of a walk reads and fills.
+struct Step<'a> {
+    targets: &'a [Target],
+    /// By target.
+    headers: Vec<Headers>,
+    hops_made: u32,
+    next: Level,
+    /// What packets of this hop have in common, see
+    /// [`Routing::possible_hops_in_parts`].
+    shared: Level,
+    /// See [`Walk::walk`].
+    partings: &'a mut [Vec<Parting>],
+}
+
+impl Step<'_> {
+    /// Sets the packets for target number `bit` aside.
+    fn part(&mut self, state: State, arrivals: &[Arrival], bit: u32) {
+        let parting = |arrival: &Arrival| Parting {
+            hops: self.hops_made,
+            state,
+            channel: arrival.channel,
         };
-        (hop, route)
+        let for_it = arrivals.iter().filter(|a| a.mask >> bit & 1 != 0);
+        self.partings[bit as usize].extend(for_it.map(parting));
+    }
+}
+
+/// The state of packets that have just been injected at `source`.
+fn injected(source: u32) -> State {
+    State {
+        at: source,
+        waypoint: crate::routing::NONE,
+        intermediate: crate::routing::NONE,
+        phase: 0,
+        vc: 0,
+        injected: true,
+    }
+}
+
+/// Numbers of the bits of a mask.
+fn bits(mut mask: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        (mask != 0).then(|| {
+            let bit = mask.trailing_zeros();
+            mask &= mask - 1;
+            bit
+        })
+    })
+}
+
+fn same_but_for_destination(a: &Possible, b: &Possible) -> bool {
+    let blank = |route: &PacketRoute| PacketRoute {
+        destination_router: 0,
+        destination_port: 0,
+        ..*route
     };
-    a.len() == b.len() && a.iter().map(blank).eq(b.iter().map(blank))
+    let hop = |(hop, route): &(Hop, PacketRoute)| (*hop, blank(route));
+    a.hops.len() == b.hops.len()
+        && a.as_if.len() == b.as_if.len()
+        && a.hops.iter().map(hop).eq(b.hops.iter().map(hop))
+        && a.as_if.iter().map(blank).eq(b.as_if.iter().map(blank))
 }
