@@ -6,8 +6,8 @@ use super::choice::{Choice, MinimalLinks};
 use super::grouped::GroupedRoutes;
 use super::nonminimal::Via;
 use super::{
-    Fpar, Minimal, Par, QAdaptive, QAdaptiveOptions, Routing, RoutingError, ShortestPath, Tago,
-    Ugal, Valiant,
+    Fpar, Minimal, Par, QAdaptive, QAdaptiveOptions, Routing, RoutingError, Tabled, Tago, Ugal,
+    Valiant,
 };
 use crate::topology::Topology;
 
@@ -34,8 +34,10 @@ pub enum Algorithm {
     },
     /// [`QAdaptive`], for all-to-all groups.
     QAdaptive(QAdaptiveOptions),
-    /// [`ShortestPath`], for networks of any form.
+    /// [`Tabled::shortest_path`], for networks of any form.
     ShortestPath,
+    /// [`Tabled::up_down`], for fat trees and networks of any form.
+    UpDown,
     /// [`Tago`], for all-to-all groups with any links between them.
     Tago {
         /// Whether traffic inside a group may go by way of a random router of it.
@@ -45,7 +47,7 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// The names in scenarios.
-    pub const NAMES: [&'static str; 9] = [
+    pub const NAMES: [&'static str; 10] = [
         "minimal",
         "valiant",
         "ugal-l",
@@ -54,6 +56,7 @@ impl Algorithm {
         "fpar",
         "q-adaptive",
         "shortest-path",
+        "up-down",
         "tago",
     ];
 
@@ -68,6 +71,7 @@ impl Algorithm {
             Self::Fpar { .. } => "fpar",
             Self::QAdaptive(_) => "q-adaptive",
             Self::ShortestPath => "shortest-path",
+            Self::UpDown => "up-down",
             Self::Tago { .. } => "tago",
         }
     }
@@ -120,8 +124,8 @@ pub enum AnyRouting {
     Fpar(Fpar),
     /// Learning.
     QAdaptive(QAdaptive),
-    /// Shortest paths.
-    ShortestPath(ShortestPath),
+    /// By tables: shortest paths, up-down.
+    Tabled(Tabled),
     /// Over circuits.
     Tago(Tago),
 }
@@ -147,6 +151,15 @@ impl AnyRouting {
             choice,
             virtual_channels,
         } = *spec;
+        let by_tables = matches!(algorithm, Algorithm::ShortestPath | Algorithm::UpDown);
+        if choice == Choice::ByDestination && !by_tables {
+            return Err(RoutingError::BadOption {
+                option: "choice",
+                found: "by-destination".into(),
+                allowed: "only `up-down` and `shortest-path` choose by the destination; use \
+                          \"random\" or \"by-load\"",
+            });
+        }
         let grouped = || GroupedRoutes::new(topology);
         let merged = virtual_channels;
         Ok(match algorithm {
@@ -170,8 +183,9 @@ impl AnyRouting {
                 Self::QAdaptive(QAdaptive::new(topology, options, merged)?)
             }
             Algorithm::ShortestPath => {
-                Self::ShortestPath(ShortestPath::new(topology, choice, merged)?)
+                Self::Tabled(Tabled::shortest_path(topology, choice, merged)?)
             }
+            Algorithm::UpDown => Self::Tabled(Tabled::up_down(topology, choice, merged)?),
             Algorithm::Tago { detours_in_group } => Self::Tago(Tago::new(
                 topology,
                 links,
@@ -192,7 +206,7 @@ impl AnyRouting {
             Self::Par(routing) => task.run(routing),
             Self::Fpar(routing) => task.run(routing),
             Self::QAdaptive(routing) => task.run(routing),
-            Self::ShortestPath(routing) => task.run(routing),
+            Self::Tabled(routing) => task.run(routing),
             Self::Tago(routing) => task.run(routing),
         }
     }

@@ -24,6 +24,11 @@ pub enum Choice {
     /// The one whose output port at the deciding router has the least
     /// occupancy; ties uniformly at random.
     ByLoad,
+    /// The one that belongs to the destination node, so that every pair of nodes has one
+    /// path. Only for routing by tables ([`Tabled`](super::Tabled)): node `j` takes link
+    /// number `⌊j / d⌋` modulo their number, where `d` is 1, or in up-down routing as
+    /// described there.
+    ByDestination,
 }
 
 /// The index in `0..count` with the least load; ties are broken uniformly with

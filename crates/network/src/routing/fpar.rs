@@ -288,7 +288,9 @@ impl Fpar {
             if free > 0 && shorter_are_above {
                 return Some(match self.choice {
                     Choice::ByLoad => (kind, best, Among::Least, best.ties),
-                    Choice::Random => (kind, best, Among::Free { at_it_too }, free),
+                    Choice::Random | Choice::ByDestination => {
+                        (kind, best, Among::Free { at_it_too }, free)
+                    }
                 });
             }
             shorter_are_above &= best.below + best.at == 0;

@@ -289,7 +289,7 @@ impl Legs {
             LocalWays::AnyOf(ways) => {
                 let count = ways.len() as u32;
                 let index = match self.choice {
-                    Choice::Random => view.random_below(count),
+                    Choice::Random | Choice::ByDestination => view.random_below(count),
                     Choice::ByLoad => least_loaded(view, count, |view, i| {
                         view.occupancy_bytes(ways[i as usize].port)
                     }),
@@ -357,7 +357,7 @@ impl Legs {
     ) -> u32 {
         let count = exits.len() as u32;
         match (self.links_from(here), self.choice) {
-            (MinimalLinks::All, Choice::Random) => view.random_below(count),
+            (MinimalLinks::All, Choice::Random | Choice::ByDestination) => view.random_below(count),
             (MinimalLinks::All, Choice::ByLoad) => least_loaded(view, count, |view, i| {
                 self.exit_load(view, here, exits[i as usize])
             }),
@@ -369,7 +369,7 @@ impl Legs {
                 };
                 let fewest = (0..count).map(hops).min().unwrap_or(0);
                 match choice {
-                    Choice::Random => {
+                    Choice::Random | Choice::ByDestination => {
                         let ties = (0..count).filter(|&i| hops(i) == fewest).count() as u32;
                         let pick = if ties > 1 { view.random_below(ties) } else { 0 };
                         (0..count)

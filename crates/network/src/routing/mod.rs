@@ -20,10 +20,12 @@ pub(crate) mod properties;
 mod q_adaptive;
 mod reciprocal;
 mod shortest_path;
+mod tabled;
 mod tago;
 #[cfg(test)]
 pub(crate) mod testing;
 mod ugal;
+mod up_down;
 mod usage;
 mod valiant;
 
@@ -39,7 +41,7 @@ pub use minimal::Minimal;
 pub use nonminimal::Via;
 pub use par::Par;
 pub use q_adaptive::{QAdaptive, QAdaptiveOptions};
-pub use shortest_path::ShortestPath;
+pub use tabled::Tabled;
 pub use tago::Tago;
 pub use ugal::Ugal;
 pub use usage::{expected_use, minimal_routing};

@@ -1,5 +1,5 @@
-//! Tables of next hops between all pairs of a set of routers: the routers of
-//! one group, or of a whole network that has no groups.
+//! Tables of next hops between routers of a set: the routers of one group, or of a
+//! whole network that has no groups.
 
 use std::collections::HashMap;
 
@@ -10,6 +10,9 @@ use crate::verify::dependency::Dependencies;
 
 /// Most routers of a set: its table then takes 128 MiB.
 pub(super) const MOST_ROUTERS: u64 = 1 << 12;
+/// Most routers of a set with fewer destinations, and most entries of its table.
+pub(super) const MOST_NUMBERED: u64 = 1 << 16;
+pub(super) const MOST_ENTRIES: u64 = MOST_ROUTERS * MOST_ROUTERS;
 
 /// One way on: an output port and where it leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,12 +30,14 @@ struct Entry {
     distance: u16,
 }
 
-/// For every ordered pair of routers of a set, the ports that a packet may take
-/// next and the number of hops that remain.
+/// For every router of a set and every destination among them, the ports that a packet
+/// may take next and the number of hops that remain.
 #[derive(Clone, Debug)]
 pub(super) struct NextHops {
-    size: u32,
-    /// Shape: size × size, row = where the packet is.
+    columns: u32,
+    /// Router of each column; in a table of all pairs its own number. Shape: columns.
+    destinations: Vec<u32>,
+    /// Shape: routers × columns, row = where the packet is.
     entries: Vec<Entry>,
     /// Lists of ways; pairs with the same list share it.
     ways: Vec<Way>,
@@ -69,28 +74,28 @@ pub(super) fn neighbours(topology: &Topology, members: &[u32]) -> Vec<Vec<Way>> 
 }
 
 struct Builder {
-    size: usize,
+    destinations: Vec<u32>,
     entries: Vec<Entry>,
     ways: Vec<Way>,
     known: HashMap<Vec<Way>, u32>,
 }
 
 impl Builder {
-    fn new(size: usize) -> Self {
+    fn new(size: usize, destinations: Vec<u32>) -> Self {
         let nothing = Entry {
             first: 0,
             count: 0,
             distance: 0,
         };
         Self {
-            size,
-            entries: vec![nothing; size * size],
+            entries: vec![nothing; size * destinations.len()],
+            destinations,
             ways: Vec::new(),
             known: HashMap::new(),
         }
     }
 
-    fn set(&mut self, from: usize, to: usize, distance: u16, ways: &[Way]) {
+    fn set(&mut self, from: usize, column: usize, distance: u16, ways: &[Way]) {
         let first = match self.known.get(ways) {
             Some(&first) => first,
             None => {
@@ -100,20 +105,26 @@ impl Builder {
                 first
             }
         };
-        self.entries[from * self.size + to] = Entry {
+        self.entries[from * self.destinations.len() + column] = Entry {
             first,
             count: ways.len() as u16,
             distance,
         };
     }
 
-    fn finish(self) -> NextHops {
-        let mut table = NextHops {
-            size: self.size as u32,
+    /// The table of paths that close no cycle of channel dependencies.
+    fn acyclic(self) -> NextHops {
+        NextHops {
+            columns: self.destinations.len() as u32,
+            destinations: self.destinations,
             entries: self.entries,
             ways: self.ways,
             depth: 1,
-        };
+        }
+    }
+
+    fn finish(self) -> NextHops {
+        let mut table = self.acyclic();
         let diameter = table.diameter();
         if diameter > 1 && table.one_channel_can_deadlock() {
             table.depth = diameter;
@@ -126,12 +137,21 @@ impl NextHops {
     /// All shortest paths. `neighbours[i]` lists the links that leave router
     /// `i`, parallel ones included; links are symmetric.
     pub(super) fn shortest(neighbours: &[Vec<Way>]) -> Result<Self, NoPath> {
+        Self::shortest_to((0..neighbours.len() as u32).collect(), neighbours)
+    }
+
+    /// All shortest paths to some of the routers, which become the columns of the table.
+    pub(super) fn shortest_to(
+        destinations: Vec<u32>,
+        neighbours: &[Vec<Way>],
+    ) -> Result<Self, NoPath> {
         let size = neighbours.len();
-        let mut builder = Builder::new(size);
+        let mut builder = Builder::new(size, destinations);
         let mut distance = vec![u16::MAX; size];
         let mut queue = Vec::with_capacity(size);
         let mut ways = Vec::new();
-        for to in 0..size {
+        for column in 0..builder.destinations.len() {
+            let to = builder.destinations[column] as usize;
             distance.fill(u16::MAX);
             distance[to] = 0;
             queue.clear();
@@ -163,10 +183,89 @@ impl NextHops {
                         .iter()
                         .filter(|way| distance[usize::from(way.to)] + 1 == distance[from]),
                 );
-                builder.set(from, to, distance[from], &ways);
+                builder.set(from, column, distance[from], &ways);
             }
         }
         Ok(builder.finish())
+    }
+
+    /// Paths that first go up and then down, to some of the routers, which become the
+    /// columns of the table. `rank` orders the routers: a link goes up to the end of higher
+    /// rank. From where a way down leads to the destination only ways down are taken, the
+    /// shortest; from elsewhere those up from which the rest is shortest. So what a router
+    /// does depends on the destination alone, no packet goes up again, and one virtual
+    /// channel is enough, as a cycle of dependencies would have to turn upwards somewhere
+    /// (up*/down* routing: Schroeder et al., "Autonet", IEEE JSAC 9(8), 1991).
+    ///
+    /// # Errors
+    /// If there is no such path between two destinations. Other routers may lack one: no
+    /// packet comes there.
+    pub(super) fn up_down(
+        destinations: Vec<u32>,
+        neighbours: &[Vec<Way>],
+        rank: &[u32],
+    ) -> Result<Self, NoPath> {
+        const NONE: u16 = u16::MAX;
+        let size = neighbours.len();
+        let mut descending: Vec<usize> = (0..size).collect();
+        descending.sort_unstable_by_key(|&router| std::cmp::Reverse(rank[router]));
+        let mut is_destination = vec![false; size];
+        for &to in &destinations {
+            is_destination[to as usize] = true;
+        }
+        let mut builder = Builder::new(size, destinations);
+        let (mut down, mut rest) = (vec![NONE; size], vec![NONE; size]);
+        let (mut queue, mut ways) = (Vec::with_capacity(size), Vec::new());
+        for column in 0..builder.destinations.len() {
+            let to = builder.destinations[column] as usize;
+            down.fill(NONE);
+            down[to] = 0;
+            queue.clear();
+            queue.push(to);
+            let mut next = 0;
+            while let Some(&at) = queue.get(next) {
+                next += 1;
+                for way in &neighbours[at] {
+                    let peer = usize::from(way.to);
+                    if rank[peer] > rank[at] && down[peer] == NONE {
+                        down[peer] = down[at] + 1;
+                        queue.push(peer);
+                    }
+                }
+            }
+            rest.copy_from_slice(&down);
+            for &from in &descending {
+                if from == to {
+                    continue;
+                }
+                let is_up = |way: &&Way| rank[usize::from(way.to)] > rank[from];
+                ways.clear();
+                if down[from] != NONE {
+                    let shorter = |way: &&Way| {
+                        !is_up(way) && down[usize::from(way.to)].wrapping_add(1) == down[from]
+                    };
+                    ways.extend(neighbours[from].iter().filter(shorter));
+                } else {
+                    let ups = || neighbours[from].iter().filter(is_up);
+                    let least = ups().map(|way| rest[usize::from(way.to)]).min();
+                    match least {
+                        Some(least) if least != NONE => {
+                            rest[from] = least + 1;
+                            ways.extend(ups().filter(|way| rest[usize::from(way.to)] == least));
+                        }
+                        _ if !is_destination[from] => continue,
+                        _ => {
+                            return Err(NoPath {
+                                from: from as u32,
+                                to: to as u32,
+                            });
+                        }
+                    }
+                }
+                builder.set(from, column, rest[from], &ways);
+            }
+        }
+        Ok(builder.acyclic())
     }
 
     /// Dimension order in a 2-D group whose rows and columns are all-to-all:
@@ -182,7 +281,7 @@ impl NextHops {
         if at.len() != size {
             return None;
         }
-        let mut builder = Builder::new(size);
+        let mut builder = Builder::new(size, (0..size as u32).collect());
         let mut ways = Vec::new();
         for from in 0..size {
             for to in 0..size {
@@ -211,17 +310,18 @@ impl NextHops {
         Some(builder.finish())
     }
 
-    /// The ways on from `from` towards `to`; empty where they are the same.
+    /// The ways on from `from` towards the router of column `to`; empty where they are the
+    /// same.
     #[inline]
     pub(super) fn ways(&self, from: u32, to: u32) -> &[Way] {
-        let entry = self.entries[(from * self.size + to) as usize];
+        let entry = self.entries[(from * self.columns + to) as usize];
         &self.ways[entry.first as usize..][..usize::from(entry.count)]
     }
 
-    /// Hops from `from` to `to`.
+    /// Hops from `from` to the router of column `to`.
     #[inline]
     pub(super) fn distance(&self, from: u32, to: u32) -> u32 {
-        u32::from(self.entries[(from * self.size + to) as usize].distance)
+        u32::from(self.entries[(from * self.columns + to) as usize].distance)
     }
 
     /// Largest distance.
@@ -239,10 +339,11 @@ impl NextHops {
     fn one_channel_can_deadlock(&self) -> bool {
         // Channel = ordered pair of neighbouring routers that some path uses;
         // parallel links depend on each other alike and count once.
-        let size = self.size as usize;
+        let size = self.entries.len() / self.destinations.len().max(1);
+        let columns = self.destinations.len();
         let mut targets: Vec<Vec<u16>> = vec![Vec::new(); size];
         for (from, targets) in targets.iter_mut().enumerate() {
-            for to in 0..size {
+            for to in 0..columns {
                 targets.extend(self.ways(from as u32, to as u32).iter().map(|w| w.to));
             }
             targets.sort_unstable();
@@ -256,7 +357,7 @@ impl NextHops {
             graph.first_leaving(from) + slot as u32
         };
         for from in 0..size {
-            for to in 0..size {
+            for to in 0..columns {
                 for way in self.ways(from as u32, to as u32) {
                     let held = channel(&graph, from, way.to);
                     for next in self.ways(u32::from(way.to), to as u32) {

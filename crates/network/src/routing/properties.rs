@@ -158,7 +158,7 @@ pub(crate) fn spec() -> impl Strategy<Value = RoutingSpec> {
             detours_in_group,
         },
     );
-    let algorithm = (0..9, options, 0u32..=10).prop_map(|(kind, options, tenths)| match kind {
+    let algorithm = (0..10, options, 0u32..=10).prop_map(|(kind, options, tenths)| match kind {
         0 => Algorithm::Minimal,
         1 => Algorithm::Valiant { via: options.via },
         2 => Algorithm::UgalLocal(options),
@@ -174,6 +174,7 @@ pub(crate) fn spec() -> impl Strategy<Value = RoutingSpec> {
         7 => Algorithm::Tago {
             detours_in_group: options.detours_in_group,
         },
+        8 => Algorithm::UpDown,
         _ => Algorithm::ShortestPath,
     });
     let links = prop_oneof![Just(MinimalLinks::All), Just(MinimalLinks::Shortest)];
@@ -208,6 +209,8 @@ fn bound(topology: &Topology, algorithm: &Algorithm) -> u32 {
         Algorithm::Valiant { via } => non_minimal(*via),
         Algorithm::UgalLocal(options) | Algorithm::UgalGlobal(options) => non_minimal(options.via),
         Algorithm::Par(options) => across + non_minimal(options.via),
+        // No router twice on the way up, nor on the way down.
+        Algorithm::UpDown => 2 * (topology.routers() as u32 - 1),
         Algorithm::Fpar { .. } => 6,
         Algorithm::QAdaptive(_) => 5,
     }

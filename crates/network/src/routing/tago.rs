@@ -190,7 +190,7 @@ impl Tago {
         };
         let index = match self.choice {
             _ if count == 1 => 0,
-            Choice::Random => view.random_below(count),
+            Choice::Random | Choice::ByDestination => view.random_below(count),
             Choice::ByLoad => least_loaded(view, count, |view, index| {
                 let exit = nth(index);
                 let port = if exit.owner() == here.local {

@@ -5,10 +5,10 @@ use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{NodeId, PortId, RouterId};
 
 use super::{Hop, PacketRoute, RouterView, Routing};
-use crate::topology::testing::dragonfly_links;
+use crate::topology::testing::{class, dragonfly_links};
 use crate::topology::{
-    Arrangement, DragonflyPlusLinks, DragonflyPlusSpec, DragonflySpec, GroupWiring, LinkKind, Peer,
-    SpineArrangement, Topology,
+    Arrangement, DragonflyPlusLinks, DragonflyPlusSpec, DragonflySpec, FatTreeShape, FatTreeSpec,
+    GroupWiring, LinkKind, Peer, SpineArrangement, Topology,
 };
 
 /// A dragonfly with all-to-all groups and the absolute arrangement.
@@ -87,6 +87,20 @@ pub fn ring_dragonfly(p: u32, a: u32, h: u32, g: u32) -> Topology {
         }
     }
     topology
+}
+
+/// A fat tree.
+pub fn fat_tree(shape: &FatTreeShape) -> Topology {
+    let levels = shape.levels();
+    let above =
+        (1..levels).map(|level| class(&format!("level{level}"), FatTreeSpec::role(level, levels)));
+    FatTreeSpec {
+        shape: shape.clone(),
+        terminal: class("terminal", LinkKind::Terminal),
+        above: above.collect(),
+    }
+    .build()
+    .unwrap()
 }
 
 /// A router with random occupancies, or none at all.

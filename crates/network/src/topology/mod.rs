@@ -1,13 +1,15 @@
 //! Topology as plain data: routers, groups, ports, what each port is wired to,
 //! and the physical class of every link.
 //!
-//! Families ([`dragonfly`], [`dragonfly_plus`], [`crossbar`]) and imports ([`codes`], [`cray_xc`],
+//! Families ([`dragonfly`], [`dragonfly_plus`], [`fat_tree`],
+//! [`crossbar`]) and imports ([`codes`], [`cray_xc`],
 //! [`edge_list`], [`graphml`]) all end in
 //! [`Topology::new`], which checks every invariant, so whoever holds a
 //! [`Topology`] need not check anything again.
 
 pub mod arrangement;
 pub mod bisection;
+mod cabling;
 pub mod codes;
 pub mod cray_xc;
 pub mod crossbar;
@@ -16,6 +18,7 @@ mod distances;
 pub mod dragonfly;
 pub mod dragonfly_plus;
 pub mod edge_list;
+pub mod fat_tree;
 pub mod graphml;
 pub mod leaf_spine;
 pub mod optical;
@@ -37,6 +40,7 @@ pub use dragonfly_plus::{
     DragonflyPlusError, DragonflyPlusLinks, DragonflyPlusSpec, SpineArrangement, largest_dragonfly,
     largest_dragonfly_plus,
 };
+pub use fat_tree::{FatTreeError, FatTreeShape, FatTreeSpec};
 pub use leaf_spine::{LeafSpine, NotLeafSpine};
 pub use optical::{Circuit, CircuitError, Circuits, OpticalSwitches, SwitchPort};
 pub use reconfigurable::{ReconfigurableError, ReconfigurableSpec};

@@ -1,13 +1,14 @@
 use odonata_units::{GroupId, NodeId, PortId, RouterId};
 
 use super::*;
+use crate::routing::Routing;
 use crate::routing::testing::{MockRouter, dragonfly, random_walks, walk};
 use crate::topology::Peer;
 
 #[test]
 fn a_dragonfly_is_crossed_by_shortest_paths() {
     let topology = dragonfly(2, 4, 2, 9);
-    let routing = ShortestPath::new(&topology, Choice::Random, None).unwrap();
+    let routing = Tabled::shortest_path(&topology, Choice::Random, None).unwrap();
     // Diameter 3: local, global, local; or global, local, global where that is
     // as short, which closes cycles on one channel.
     assert_eq!(routing.virtual_channels(), 3);
@@ -25,7 +26,7 @@ fn all_equal_paths_are_used() {
     // Ring of four: the opposite router is reached both ways.
     let topology = ring(4);
     for choice in [Choice::Random, Choice::ByLoad] {
-        let routing = ShortestPath::new(&topology, choice, None).unwrap();
+        let routing = Tabled::shortest_path(&topology, choice, None).unwrap();
         assert_eq!(routing.virtual_channels(), 2);
         let mut view = MockRouter::new(1);
         let mut ports: Vec<u16> = (0..100)
@@ -51,7 +52,7 @@ fn a_disconnected_network_is_an_error_that_names_two_routers() {
         }
     }
     assert_eq!(
-        ShortestPath::new(&topology, Choice::Random, None).unwrap_err(),
+        Tabled::shortest_path(&topology, Choice::Random, None).unwrap_err(),
         RoutingError::Disconnected {
             from: RouterId(2),
             to: RouterId(0)

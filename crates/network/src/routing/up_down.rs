@@ -1,0 +1,122 @@
+//! Up and then down: fat trees, and any other connected network.
+
+use std::collections::VecDeque;
+
+use super::channels::channel_count;
+use super::choice::Choice;
+use super::error::RoutingError;
+use super::next_hops::{NextHops, Way, neighbours};
+use super::tabled::{Destinations, Tabled};
+use crate::topology::Topology;
+
+impl Tabled {
+    /// Up*/down* routing (Schroeder et al., "Autonet", IEEE JSAC 9(8), 1991) on any connected
+    /// network, with one virtual channel. Every link has an upper end; packets go up, by
+    /// links from which the rest of the way is shortest, until a way down leads to their
+    /// destination, and then down. In a fat tree these are all shortest paths.
+    ///
+    /// A router's height is its distance from the routers that have nodes, as that of a switch
+    /// of a fat tree from the leaves; of two routers of one height that of the higher number
+    /// is above. Where all routers have nodes, or two of those have no path that goes up and
+    /// then down, heights fall instead with the distance from the router with most links (of
+    /// several, the first).
+    ///
+    /// With [`Choice::ByDestination`] node `j` goes up by link `⌊j / d⌋` modulo their number,
+    /// where `d` is 1 at the lowest routers and at others `d` of a router below times that
+    /// router's parents, and down by that of parallel links: D-mod-K (Zahavi, "D-Mod-K
+    /// routing providing non-blocking traffic for shift permutations on real life fat trees",
+    /// 2010), where nodes are numbered along the leaves.
+    ///
+    /// # Errors
+    /// If the network is not connected or too large.
+    pub fn up_down(
+        topology: &Topology,
+        choice: Choice,
+        virtual_channels: Option<u8>,
+    ) -> Result<Self, RoutingError> {
+        let destinations = Destinations::within_limits(topology, "up-down")?;
+        let routers: Vec<u32> = (0..topology.routers() as u32).collect();
+        let neighbours = neighbours(topology, &routers);
+        let to = destinations.routers();
+        let from_leaves = match to.len() {
+            all if all == routers.len() => None,
+            _ => Some(distances(&neighbours, &to)),
+        };
+        let along = |height: &[i64]| {
+            let rank = ranks(height);
+            let table = NextHops::up_down(to.clone(), &neighbours, &rank)?;
+            Ok::<_, RoutingError>((table, divisors(&neighbours, &rank)))
+        };
+        let (table, divisors) = match from_leaves.map(|height| along(&height)) {
+            Some(Ok(found)) => found,
+            _ => along(&heights_below_hub(&neighbours))?,
+        };
+        let channels = channel_count("up-down", 1, 1, virtual_channels)?;
+        Ok(Self {
+            table,
+            destinations: destinations.with_divisors(divisors),
+            choice,
+            channels,
+        })
+    }
+}
+
+/// The place of each router in an order in which every link's upper end comes later.
+/// Shape: routers.
+fn ranks(height: &[i64]) -> Vec<u32> {
+    let mut order: Vec<usize> = (0..height.len()).collect();
+    order.sort_by_key(|&router| height[router]);
+    let mut rank = vec![0; order.len()];
+    for (place, router) in (0..).zip(order) {
+        rank[router] = place;
+    }
+    rank
+}
+
+/// Heights that fall with the distance from the router with most links. Shape: routers.
+fn heights_below_hub(neighbours: &[Vec<Way>]) -> Vec<i64> {
+    let links = |&router: &u32| (neighbours[router as usize].len(), std::cmp::Reverse(router));
+    let hub = (0..neighbours.len() as u32).max_by_key(links).unwrap_or(0);
+    let below = distances(neighbours, &[hub]).into_iter();
+    below.map(|distance| -distance).collect()
+}
+
+/// Hops from the nearest of `sources` to each router. Shape: routers.
+fn distances(neighbours: &[Vec<Way>], sources: &[u32]) -> Vec<i64> {
+    let mut distance = vec![i64::MAX; neighbours.len()];
+    let mut queue: VecDeque<usize> = sources.iter().map(|&source| source as usize).collect();
+    for &source in &queue {
+        distance[source] = 0;
+    }
+    while let Some(at) = queue.pop_front() {
+        for way in &neighbours[at] {
+            let peer = usize::from(way.to);
+            if distance[peer] == i64::MAX {
+                distance[peer] = distance[at] + 1;
+                queue.push_back(peer);
+            }
+        }
+    }
+    distance
+}
+
+/// What [`Choice::ByDestination`] divides by at each router. Shape: routers.
+fn divisors(neighbours: &[Vec<Way>], rank: &[u32]) -> Vec<u32> {
+    let mut ascending: Vec<usize> = (0..neighbours.len()).collect();
+    ascending.sort_unstable_by_key(|&router| rank[router]);
+    let mut divisor = vec![1u32; neighbours.len()];
+    for router in ascending {
+        let ways = neighbours[router].iter().map(|way| usize::from(way.to));
+        let mut parents: Vec<usize> = ways.filter(|&peer| rank[peer] > rank[router]).collect();
+        parents.sort_unstable();
+        parents.dedup();
+        let above = divisor[router].saturating_mul(parents.len() as u32);
+        for parent in parents {
+            divisor[parent] = divisor[parent].max(above);
+        }
+    }
+    divisor
+}
+
+#[cfg(test)]
+mod tests;
