@@ -2,7 +2,7 @@
 //! and the physical class of every link.
 //!
 //! Families ([`dragonfly`], [`dragonfly_plus`], [`fat_tree`],
-//! [`crossbar`]) and imports ([`codes`], [`cray_xc`],
+//! [`torus`], [`hyperx`], [`slim_fly`], [`jellyfish`], [`crossbar`]) and imports ([`codes`], [`cray_xc`],
 //! [`edge_list`], [`graphml`]) all end in
 //! [`Topology::new`], which checks every invariant, so whoever holds a
 //! [`Topology`] need not check anything again.
@@ -20,12 +20,16 @@ pub mod dragonfly_plus;
 pub mod edge_list;
 pub mod fat_tree;
 pub mod graphml;
+pub mod hyperx;
+pub mod jellyfish;
 pub mod leaf_spine;
 pub mod optical;
 pub mod reconfigurable;
 mod router_graph;
+pub mod slim_fly;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod torus;
 mod validation;
 mod wiring_file;
 
@@ -41,9 +45,13 @@ pub use dragonfly_plus::{
     largest_dragonfly_plus,
 };
 pub use fat_tree::{FatTreeError, FatTreeShape, FatTreeSpec};
+pub use hyperx::HyperXSpec;
+pub use jellyfish::{JellyfishError, JellyfishSpec};
 pub use leaf_spine::{LeafSpine, NotLeafSpine};
 pub use optical::{Circuit, CircuitError, Circuits, OpticalSwitches, SwitchPort};
 pub use reconfigurable::{ReconfigurableError, ReconfigurableSpec};
+pub use slim_fly::{SlimFlyError, SlimFlySpec};
+pub use torus::{LatticeError, TorusSpec};
 pub use validation::{MAX_PORTS_PER_ROUTER, TopologyError, Wiring};
 pub use wiring_file::{AttachedNodes, Supplies, WiringFileError};
 
