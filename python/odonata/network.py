@@ -14,6 +14,7 @@ from odonata.model import (
     Count,
     Delay,
     FileName,
+    Index,
     PositiveDelay,
     PositiveSize,
     Table,
@@ -37,6 +38,7 @@ Algorithm = Literal[
     "fpar",
     "q-adaptive",
     "shortest-path",
+    "up-down",
     "tago",
 ]
 
@@ -146,14 +148,17 @@ class Routing(Table):
     change its mind within the source group), `fpar` (fully progressive adaptive: minimal or by way
     of a spine or a leaf of another group, decided at every router; needs groups of leaves and
     spines), `q-adaptive` (by times that the routers learn; needs all-to-all groups),
-    `shortest-path` (any network), or `tago` (over the circuits that join two groups directly, by
+    `shortest-path` (any network), `up-down` (up, then down: shortest paths in fat trees; any
+    network, on one virtual channel), or `tago` (over the circuits that join two groups directly, by
     other groups only where there are none; needs all-to-all groups)."""
     minimal_links: Literal["all", "shortest"] = "all"
     """Which global links to the destination's group minimal routes use: all of them, or those
     on a shortest path."""
-    choice: Literal["random", "by-load"] = "random"
+    choice: Literal["random", "by-load", "by-destination"] = "random"
     """How one of several minimal links is chosen: at random, or by the shorter queue. With `fpar`:
-    how one of the ports is chosen that its threshold counts as free."""
+    how one of the ports is chosen that its threshold counts as free. With `up-down` and
+    `shortest-path` also `by-destination`: that of the destination node, in fat trees D-mod-K
+    (Zahavi 2010)."""
     via: Literal["group", "router", "node"] | None = None
     """What a non-minimal route goes by way of: any router of a random group, a random router, or
     the router of a random node. Default: `group`."""
@@ -606,6 +611,226 @@ class ReconfigurableDragonfly(GroupsOfRouters):
         return super().normalised(directory)
 
 
+Counts = Annotated[list[Count], Field(min_length=1)]
+
+
+class FatTreeLink(Link):
+    """The links above one level of a fat tree."""
+
+    bandwidth: Bandwidth = Rate("16 GiB/s")
+    """Rate of each direction."""
+
+
+class FatTreeUpperLink(FatTreeLink):
+    """The links above a level of a fat tree from the second on."""
+
+    latency: PositiveDelay = Duration("300 ns")
+    """Propagation delay of each direction."""
+
+
+class FatTreeLinks(Links):
+    """Link classes of a fat tree."""
+
+    level1: FatTreeLink = Field(default_factory=FatTreeLink)
+    """Between leaf switches and those of level 2."""
+    level2: FatTreeUpperLink = Field(default_factory=FatTreeUpperLink)
+    """Between switches of levels 2 and 3."""
+    level3: FatTreeUpperLink = Field(default_factory=FatTreeUpperLink)
+    """Between switches of levels 3 and 4."""
+
+
+class FatTree(NetworkBase):
+    """A fat tree: a folded Clos, a k-ary n-tree or any extended generalised fat tree.
+
+    Laid out from switches of one size (`radix`), or by its numbers (`down`, `up`, `parallel`;
+    Öhring et al. 1995, Zahavi 2010). Level 1 are the leaf switches, which have the nodes. Groups
+    are the pods, the subtrees below the top, and one more for the switches of the top.
+    """
+
+    default_routing: ClassVar[Algorithm] = "up-down"
+
+    family: Literal["fat-tree"] = "fat-tree"
+    """The family."""
+    radix: Count | None = None
+    """Ports of a switch, an even number. Half of them lead down and half up, all of those of a top
+    switch down; where the tree has few pods, several links join the same two switches."""
+    levels: Annotated[int, Field(ge=1, le=4)] | None = None
+    """With `radix`: levels of switches. Default: as few as `nodes` need; 3 without `nodes`."""
+    nodes: Count | None = None
+    """Nodes; those that the tree has room for beyond, and switches that are then empty, are left
+    out. Default: as many as there is room for."""
+    down: Counts | None = None
+    """Without `radix`: nodes per leaf, then children of a switch of each level: `[18, 18, 36]`."""
+    up: list[Count] | None = None
+    """With `down`: parents of a switch of each level but the top: `[18, 18]`."""
+    parallel: list[Count] | None = None
+    """With `down`: links to each parent, by level. Default: 1."""
+    taper: list[Count] | None = None
+    """What the number of links above each level but the top is divided by: `[1, 2]` takes out half
+    of those to the top of three levels. First parallel links go, then whole switches. Default:
+    nothing is taken out."""
+    links: FatTreeLinks = Field(default_factory=FatTreeLinks)
+    """Link classes."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> FatTree:
+        if self.radix is not None and self.down is not None:
+            raise problem("down", str(self.down), "nothing, as `radix` is given, or no `radix`")
+        if self.radix is None:
+            requires(self, "down", when=True, why="there is no `radix`")
+            requires(self, "levels", when=False, why="`radix`")
+        for key in ("up", "parallel"):
+            if self.down is None:
+                requires(self, key, when=False, why="`down`")
+        if self.down is not None and len(self.down) > 1:
+            requires(self, "up", when=True, why="`down` has more than one level")
+        return self
+
+    def topology(self, directory: Path) -> dict[str, Any]:
+        """The engine's form of what is wired."""
+        return {
+            "family": self.family,
+            "radix": self.radix,
+            "levels": self.levels,
+            "nodes": self.nodes,
+            "down": self.down,
+            "up": self.up,
+            "parallel": self.parallel,
+            "taper": self.taper,
+        }
+
+    def link_classes(self) -> dict[str, Any]:
+        """The engine's form of the link classes that are given; the others are the engine's."""
+        classes = super().link_classes()
+        return {name: link for name, link in classes.items() if name in self.links.model_fields_set}
+
+
+class LatticeLinks(Links):
+    """Link classes of a torus or HyperX."""
+
+    local: Link = Field(default_factory=Link)
+    """Between routers, in dimensions of which nothing else is said."""
+    dim1: Link | None = None
+    """Along the first dimension. Default: as `local`."""
+    dim2: Link | None = None
+    """Along the second dimension. Default: as `local`."""
+    dim3: Link | None = None
+    """Along the third dimension. Default: as `local`."""
+    dim4: Link | None = None
+    """Along the fourth dimension. Default: as `local`."""
+    dim5: Link | None = None
+    """Along the fifth dimension. Default: as `local`."""
+    dim6: Link | None = None
+    """Along the sixth dimension. Default: as `local`."""
+
+    def normalised(self) -> dict[str, Any]:
+        """The engine's form, by class name."""
+        given = {name: getattr(self, name) for name in type(self).model_fields}
+        return {name: link.normalised() for name, link in given.items() if link is not None}
+
+
+class Torus(NetworkBase):
+    """A torus or mesh of any dimensions (k-ary n-cube); all routers have nodes."""
+
+    default_routing: ClassVar[Algorithm] = "shortest-path"
+
+    family: Literal["torus"] = "torus"
+    """The family."""
+    size: Counts
+    """Routers along each dimension: `[8, 8, 4]`. Router `(x, y, z)` has number x + 8·(y + 8·z)."""
+    wrap: list[bool] | None = None
+    """For each dimension, whether the last router of a row is linked to its first: `[false, false]`
+    makes a mesh of two dimensions. Default: in all."""
+    p: Count = 1
+    """Nodes per router."""
+    links: LatticeLinks = Field(default_factory=LatticeLinks)
+    """Link classes."""
+
+    def topology(self, directory: Path) -> dict[str, Any]:
+        """The engine's form of what is wired."""
+        return {"family": self.family, "size": self.size, "wrap": self.wrap, "p": self.p}
+
+
+class HyperX(NetworkBase):
+    """A HyperX: a lattice whose rows are all-to-all in every dimension (Ahn et al. 2009)."""
+
+    default_routing: ClassVar[Algorithm] = "shortest-path"
+
+    family: Literal["hyperx"] = "hyperx"
+    """The family."""
+    size: Counts
+    """Routers along each dimension."""
+    parallel: Counts | None = None
+    """Links between two routers of a row, for each dimension. Default: 1."""
+    p: Count
+    """Nodes per router; a flattened butterfly has as many as routers along a dimension."""
+    links: LatticeLinks = Field(default_factory=LatticeLinks)
+    """Link classes."""
+
+    def topology(self, directory: Path) -> dict[str, Any]:
+        """The engine's form of what is wired."""
+        return {"family": self.family, "size": self.size, "parallel": self.parallel, "p": self.p}
+
+
+class SlimFly(NetworkBase):
+    """A Slim Fly: a graph of diameter 2 of nearly as many routers as possible.
+
+    McKay–Miller–Širáň graphs (Besta and Hoefler 2014).
+    """
+
+    default_routing: ClassVar[Algorithm] = "shortest-path"
+
+    family: Literal["slim-fly"] = "slim-fly"
+    """The family."""
+    q: Count
+    """A prime power 4w − 1, 4w or 4w + 1 (3, 4, 5, 7, 8, 9, 11, 13, 16, …): 2·q² routers in q
+    groups, each router with about 3·q/2 links to others."""
+    p: Count | None = None
+    """Nodes per router. Default: half of its links to others, rounded up."""
+    links: DragonflyPlusLinks = Field(default_factory=DragonflyPlusLinks)
+    """Link classes."""
+
+    def topology(self, directory: Path) -> dict[str, Any]:
+        """The engine's form of what is wired."""
+        return {"family": self.family, "q": self.q, "p": self.p}
+
+
+class LocalLinks(Links):
+    """Link classes of a network of one group."""
+
+    local: Link = Field(default_factory=Link)
+    """Between routers."""
+
+
+class Jellyfish(NetworkBase):
+    """A Jellyfish: a random regular graph of routers (Singla et al. 2012)."""
+
+    default_routing: ClassVar[Algorithm] = "shortest-path"
+
+    family: Literal["jellyfish"] = "jellyfish"
+    """The family."""
+    routers: Count
+    """Routers."""
+    degree: Count
+    """Links of each router to others."""
+    p: Count
+    """Nodes per router."""
+    wiring_seed: Index = 1
+    """Of the random links; the `seed` of the run has no effect on them."""
+    links: LocalLinks = Field(default_factory=LocalLinks)
+    """Link classes."""
+
+    def topology(self, directory: Path) -> dict[str, Any]:
+        """The engine's form of what is wired."""
+        return {
+            "family": self.family,
+            "routers": self.routers,
+            "degree": self.degree,
+            "p": self.p,
+            "wiring_seed": self.wiring_seed,
+        }
+
+
 class Crossbar(NetworkBase):
     """All nodes on one router: an ideal network to compare real ones with."""
 
@@ -765,6 +990,11 @@ Network = Annotated[
     Annotated[Dragonfly, Tag(tag("dragonfly"))]
     | Annotated[DragonflyPlus, Tag(tag("dragonfly+"))]
     | Annotated[ReconfigurableDragonfly, Tag(tag("reconfigurable-dragonfly"))]
+    | Annotated[FatTree, Tag(tag("fat-tree"))]
+    | Annotated[Torus, Tag(tag("torus"))]
+    | Annotated[HyperX, Tag(tag("hyperx"))]
+    | Annotated[SlimFly, Tag(tag("slim-fly"))]
+    | Annotated[Jellyfish, Tag(tag("jellyfish"))]
     | Annotated[Crossbar, Tag(tag("crossbar"))]
     | Annotated[CrayXcFile, Tag(tag("cray-xc-file"))]
     | Annotated[Codes, Tag(tag("codes"))]
@@ -775,6 +1005,11 @@ Network = Annotated[
         "dragonfly",
         "dragonfly+",
         "reconfigurable-dragonfly",
+        "fat-tree",
+        "torus",
+        "hyperx",
+        "slim-fly",
+        "jellyfish",
         "crossbar",
         "cray-xc-file",
         "codes",

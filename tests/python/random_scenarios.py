@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,8 @@ FAMILIES = (
     "edge-list",
     "graphml",
     "reconfigurable-dragonfly",
+    "fat-tree",
+    "torus",
 )
 GROUPED_ROUTINGS = ("minimal", "valiant", "ugal-l", "ugal-g", "par")
 ALL_TO_ALL_ROUTINGS = (*GROUPED_ROUTINGS, "q-adaptive")
@@ -71,6 +74,16 @@ def _network(
     if family == "crossbar":
         nodes = draw.randint(2, 40)
         network = {"family": "crossbar", "nodes": nodes, "links": {"terminal": _link(draw, 20)}}
+    elif family == "fat-tree":
+        network, nodes = _fat_tree(draw)
+        network["links"] = {name: _link(draw, 100) for name in ("terminal", "level1")}
+    elif family == "torus":
+        size, p = draw.choice([([4, 3], 1), ([3, 2, 2], 2), ([5], 2)])
+        nodes = p * math.prod(size)
+        network = {"family": "torus", "size": size, "p": p}
+        network["wrap"] = [draw.choice([True, False]) for _ in size]
+        network["routing"] = draw.choice(["shortest-path", "up-down", "minimal"])
+        network["links"] = {name: _link(draw, 40) for name in ("terminal", "local", "dim1")}
     elif family == "dragonfly+":
         network, nodes = _dragonfly_plus(draw)
         network["routing"] = routing
@@ -127,6 +140,17 @@ def _dragonfly_plus(draw: random.Random) -> tuple[dict[str, Any], int]:
     numbers = {"leaves": leaves, "spines": spines, "p": p, "h": h, "g": g}
     arrangement = draw.choice(["balanced", "unbalanced"])
     return {"family": "dragonfly+", **numbers, "arrangement": arrangement}, leaves * p * g
+
+
+def _fat_tree(draw: random.Random) -> tuple[dict[str, Any], int]:
+    nodes = draw.randint(10, 30)
+    network: dict[str, Any] = {"family": "fat-tree", "radix": draw.choice([6, 8]), "nodes": nodes}
+    network["routing"] = {
+        "algorithm": "up-down",
+        "choice": draw.choice(["random", "by-load", "by-destination"]),
+        "per": draw.choice(["packet", "message"]),
+    }
+    return network, nodes
 
 
 def _link(draw: random.Random, latency_ns: int) -> dict[str, Any]:

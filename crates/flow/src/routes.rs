@@ -192,9 +192,10 @@ impl<'t> Routes<'t> {
                 .map_err(RouteError::Routing)
         };
         let choosing = match spec.algorithm {
-            Algorithm::Minimal | Algorithm::Valiant { .. } | Algorithm::ShortestPath => {
-                Choosing::Oblivious(build(spec.algorithm)?)
-            }
+            Algorithm::Minimal
+            | Algorithm::Valiant { .. }
+            | Algorithm::ShortestPath
+            | Algorithm::UpDown => Choosing::Oblivious(build(spec.algorithm)?),
             Algorithm::UgalLocal(options)
             | Algorithm::UgalGlobal(options)
             | Algorithm::Par(options) => {

@@ -68,6 +68,7 @@ pub(crate) fn routing_spec(spec: &spec::Routing, delay_ps: u64) -> Result<Routin
             },
             Algorithm::QAdaptive => routing::Algorithm::QAdaptive(learning),
             Algorithm::ShortestPath => routing::Algorithm::ShortestPath,
+            Algorithm::UpDown => routing::Algorithm::UpDown,
             Algorithm::Tago => routing::Algorithm::Tago {
                 detours_in_group: spec.detours_in_group.unwrap_or(false),
             },
@@ -79,6 +80,7 @@ pub(crate) fn routing_spec(spec: &spec::Routing, delay_ps: u64) -> Result<Routin
         choice: match spec.choice {
             spec::Choice::Random => routing::Choice::Random,
             spec::Choice::ByLoad => routing::Choice::ByLoad,
+            spec::Choice::ByDestination => routing::Choice::ByDestination,
         },
         virtual_channels: spec.virtual_channels,
     })

@@ -2,6 +2,9 @@
 
 pub(crate) mod codes;
 mod dragonfly_plus;
+mod fat_tree;
+mod graphs;
+mod lattice;
 pub(crate) mod reconfigurable;
 
 use std::path::Path;
@@ -30,6 +33,11 @@ pub fn build_topology(scenario: &Scenario) -> Result<Topology, SpecError> {
         Family::ReconfigurableDragonfly(dragonfly) => {
             reconfigurable::build(dragonfly, scenario, &classes)
         }
+        Family::FatTree(tree) => fat_tree::build(tree, &classes),
+        Family::Torus(torus) => lattice::torus(torus, &classes),
+        Family::Hyperx(hyperx) => lattice::hyperx(hyperx, &classes),
+        Family::SlimFly(slim_fly) => graphs::slim_fly(slim_fly, &classes),
+        Family::Jellyfish(jellyfish) => graphs::jellyfish(jellyfish, &classes),
         Family::Crossbar(crossbar) => {
             classes.check_names(&["terminal"])?;
             let spec = CrossbarSpec {

@@ -19,9 +19,10 @@ pub use job::{
 pub use mpi::{Collectives, Completion, Mpi};
 pub use network::{
     Algorithm, Arbitration, Arrangement, Choice, CircuitSource, CodesModel, CodesNetwork,
-    CrayXcFile, CreditUse, Crossbar, Dragonfly, DragonflyPlus, Family, FileNetwork, GroupWiring,
-    HopsWord, Injection, Kind, Link, MinimalLinks, Network, Nic, Occupancy, Per,
-    ReconfigurableDragonfly, Router, Routing, SpineArrangement, Steering, Switching, Via, Weights,
+    CrayXcFile, CreditUse, Crossbar, Dragonfly, DragonflyPlus, Family, FatTree, FileNetwork,
+    GroupWiring, HopsWord, HyperX, Injection, Jellyfish, Kind, Link, MinimalLinks, Network, Nic,
+    Occupancy, Per, ReconfigurableDragonfly, Router, Routing, SlimFly, SpineArrangement, Steering,
+    Switching, Torus, Via, Weights,
 };
 
 /// What is simulated: a network, the jobs on it, and what to record.

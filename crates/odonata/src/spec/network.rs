@@ -34,9 +34,14 @@ impl Network {
             | Family::CrayXcFile(_)
             | Family::Codes(_) => Algorithm::Minimal,
             Family::ReconfigurableDragonfly(_) => Algorithm::Tago,
-            Family::Crossbar(_) | Family::EdgeList(_) | Family::Graphml(_) => {
-                Algorithm::ShortestPath
-            }
+            Family::FatTree(_) => Algorithm::UpDown,
+            Family::Crossbar(_)
+            | Family::Torus(_)
+            | Family::Hyperx(_)
+            | Family::SlimFly(_)
+            | Family::Jellyfish(_)
+            | Family::EdgeList(_)
+            | Family::Graphml(_) => Algorithm::ShortestPath,
         };
         Self {
             topology,
@@ -62,6 +67,16 @@ pub enum Family {
     DragonflyPlus(DragonflyPlus),
     /// Groups of routers whose global links lead to optical switches.
     ReconfigurableDragonfly(ReconfigurableDragonfly),
+    /// Levels of switches, wider or narrower towards the top.
+    FatTree(FatTree),
+    /// A lattice whose routers are linked to the next ones along each dimension.
+    Torus(Torus),
+    /// A lattice whose rows are all-to-all.
+    Hyperx(HyperX),
+    /// A graph of diameter 2.
+    SlimFly(SlimFly),
+    /// A random regular graph.
+    Jellyfish(Jellyfish),
     /// All nodes on one router.
     Crossbar(Crossbar),
     /// A real Cray XC, from its link list.
@@ -283,6 +298,82 @@ pub enum GroupWiring {
     CrayXc,
 }
 
+/// A fat tree: either laid out from switches of one size, or by its numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FatTree {
+    /// Ports of a switch.
+    pub radix: Option<u32>,
+    /// With `radix`: levels of switches; `None`: as few as the nodes need, or three.
+    pub levels: Option<u32>,
+    /// Nodes; `None`: as many as there is room for.
+    pub nodes: Option<u32>,
+    /// Without `radix`: nodes per leaf, then children per switch of each level.
+    pub down: Option<Vec<u32>>,
+    /// Without `radix`: parents of a switch of each level but the top.
+    pub up: Option<Vec<u32>>,
+    /// Without `radix`: links to each parent; `None`: one.
+    pub parallel: Option<Vec<u32>>,
+    /// What the links above each level but the top are divided by; `None`: 1.
+    pub taper: Option<Vec<u32>>,
+}
+
+/// A torus or mesh.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Torus {
+    /// Routers along each dimension.
+    pub size: Vec<u32>,
+    /// Whether rows of each dimension are rings; `None`: all.
+    #[serde(default)]
+    pub wrap: Option<Vec<bool>>,
+    /// Nodes per router.
+    pub p: u32,
+}
+
+/// A HyperX (Ahn et al. 2009).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HyperX {
+    /// Routers along each dimension.
+    pub size: Vec<u32>,
+    /// Links between two routers of a row, by dimension; `None`: one.
+    #[serde(default)]
+    pub parallel: Option<Vec<u32>>,
+    /// Nodes per router.
+    pub p: u32,
+}
+
+/// A Slim Fly (Besta and Hoefler 2014).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SlimFly {
+    /// Prime power from which the graph is made.
+    pub q: u32,
+    /// Nodes per router; `None`: half of its links, rounded up.
+    #[serde(default)]
+    pub p: Option<u32>,
+}
+
+/// A Jellyfish (Singla et al. 2012).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Jellyfish {
+    /// Routers.
+    pub routers: u32,
+    /// Links of each router to others.
+    pub degree: u32,
+    /// Nodes per router.
+    pub p: u32,
+    /// Of the random links.
+    #[serde(default = "first_wiring")]
+    pub wiring_seed: u64,
+}
+
+fn first_wiring() -> u64 {
+    1
+}
+
 /// All nodes on one router.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -481,6 +572,8 @@ pub enum Algorithm {
     QAdaptive,
     /// Shortest paths in any network.
     ShortestPath,
+    /// First up, then down, in fat trees and any network.
+    UpDown,
     /// Over the circuits that join two groups directly.
     Tago,
 }
@@ -497,6 +590,7 @@ impl Algorithm {
             Self::Fpar => "fpar",
             Self::QAdaptive => "q-adaptive",
             Self::ShortestPath => "shortest-path",
+            Self::UpDown => "up-down",
             Self::Tago => "tago",
         }
     }
@@ -515,6 +609,7 @@ impl std::str::FromStr for Algorithm {
             Self::Fpar,
             Self::QAdaptive,
             Self::ShortestPath,
+            Self::UpDown,
             Self::Tago,
         ];
         all.into_iter().find(|a| a.name() == name).ok_or_else(|| {
@@ -544,6 +639,8 @@ pub enum Choice {
     Random,
     /// The shorter queue.
     ByLoad,
+    /// That of the destination node.
+    ByDestination,
 }
 
 /// What a non-minimal route goes by way of.

@@ -12,10 +12,10 @@ use odonata_network::routing::{
     AdaptiveOptions, Algorithm, Choice, MinimalLinks, QAdaptiveOptions, RoutingSpec, Via,
 };
 use odonata_network::topology::{
-    Arrangement, DragonflyLinks, DragonflyPlusLinks, DragonflyPlusSpec, DragonflySpec, GroupWiring,
-    SpineArrangement,
+    Arrangement, DragonflyLinks, DragonflyPlusLinks, DragonflyPlusSpec, DragonflySpec,
+    FatTreeShape, FatTreeSpec, GroupWiring, SpineArrangement, TorusSpec,
 };
-use odonata_network::{LinkKind, Topology};
+use odonata_network::{LinkClass, LinkKind, Topology};
 use odonata_sim::{
     Arbitration, ArrivalRecords, Completion, CreditUse, Crossbar, Decisions, EngineConfig,
     InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords, Observer, OccupancyCount,
@@ -54,6 +54,17 @@ pub enum Family {
         h: u32,
         g: u32,
         balanced: bool,
+    },
+    /// Nodes per leaf, leaves per pod, pods; parents of leaves and of those.
+    FatTree {
+        down: [u32; 3],
+        up: [u32; 2],
+    },
+    /// A torus, or a mesh.
+    Torus {
+        size: [u32; 2],
+        wrap: bool,
+        p: u32,
     },
 }
 
@@ -201,6 +212,32 @@ impl Scenario {
             }
             .build()
             .expect("a dragonfly+"),
+            Family::FatTree { down, up } => FatTreeSpec {
+                shape: FatTreeShape {
+                    down: down.to_vec(),
+                    up: up.to_vec(),
+                    parallel: vec![1; 2],
+                    nodes: down.iter().product(),
+                },
+                terminal: links.terminal,
+                above: vec![links.local, links.global],
+            }
+            .build()
+            .expect("a fat tree"),
+            Family::Torus { size, wrap, p } => {
+                let along = |name: &str| LinkClass {
+                    name: name.into(),
+                    ..links.local.clone()
+                };
+                let spec = TorusSpec {
+                    size: size.to_vec(),
+                    wrap: vec![wrap; 2],
+                    p,
+                    links: vec![along("dim1"), along("dim2")],
+                    terminal: links.terminal,
+                };
+                spec.build().expect("a torus")
+            }
         }
     }
 
@@ -471,6 +508,10 @@ fn family() -> impl Strategy<Value = Family> {
                 let g = numbers[closing % numbers.len()];
                 Family::DragonflyPlus { leaves, spines, p, h, g, balanced }
             }),
+        1 => (prop::array::uniform3(1u32..4), prop::array::uniform2(1u32..3))
+            .prop_map(|(down, up)| Family::FatTree { down, up }),
+        1 => (prop::array::uniform2(1u32..5), any::<bool>(), 1u32..3)
+            .prop_map(|(size, wrap, p)| Family::Torus { size, wrap, p }),
     ]
     .prop_filter("two nodes or more", |family| match *family {
         Family::Crossbar { nodes } => nodes > 1,
@@ -483,6 +524,8 @@ fn family() -> impl Strategy<Value = Family> {
             ..
         } => p * rows * columns * g > 1,
         Family::DragonflyPlus { .. } => true,
+        Family::FatTree { down, .. } => down.iter().product::<u32>() > 1,
+        Family::Torus { size, p, .. } => size[0] * size[1] * p > 1,
     })
 }
 
@@ -512,13 +555,18 @@ pub fn routing() -> impl Strategy<Value = RoutingSpec> {
             ..QAdaptiveOptions::default()
         })),
         1 => Just(Algorithm::ShortestPath),
+        1 => Just(Algorithm::UpDown),
         2 => any::<bool>().prop_map(|detours_in_group| Algorithm::Tago { detours_in_group }),
     ];
     let links = prop_oneof![Just(MinimalLinks::All), Just(MinimalLinks::Shortest)];
     let choice = prop_oneof![Just(Choice::Random), Just(Choice::ByLoad)];
     (algorithm, links, choice).prop_map(|(algorithm, links, choice)| RoutingSpec {
         links,
-        choice,
+        // Of the choices those by tables have one more.
+        choice: match (algorithm, links) {
+            (Algorithm::UpDown, MinimalLinks::Shortest) => Choice::ByDestination,
+            _ => choice,
+        },
         ..RoutingSpec::new(algorithm)
     })
 }
@@ -685,7 +733,12 @@ pub fn scenario(slow: bool) -> impl Strategy<Value = Scenario> {
     )
         .prop_map(
             |(family, mut routing, physical, models, (jobs, duration), measured, seed)| {
+                let is_tree = matches!(family, Family::FatTree { .. });
+                // Rings need as many channels as they are long; detours several times that.
+                let is_torus = matches!(family, Family::Torus { .. });
                 let fits = match routing.algorithm {
+                    Algorithm::ShortestPath | Algorithm::UpDown => true,
+                    _ if is_tree || is_torus => false,
                     Algorithm::Fpar { .. } => matches!(family, Family::DragonflyPlus { .. }),
                     Algorithm::QAdaptive(_) | Algorithm::Tago { .. } => {
                         matches!(family, Family::Dragonfly { .. } | Family::Crossbar { .. })
@@ -693,7 +746,11 @@ pub fn scenario(slow: bool) -> impl Strategy<Value = Scenario> {
                     _ => true,
                 };
                 if !fits {
-                    routing.algorithm = Algorithm::Minimal;
+                    routing.algorithm = if is_tree {
+                        Algorithm::UpDown
+                    } else {
+                        Algorithm::Minimal
+                    };
                 }
                 let (rates, latencies, buffer, packet, credit, delay) = physical;
                 let (switching, inside, arbitration, injection, decisions) = models;

@@ -1,0 +1,149 @@
+//! From the scenario's fat tree to a [`Topology`].
+
+use odonata_network::topology::{FatTreeError, FatTreeShape, FatTreeSpec};
+use odonata_network::{LinkKind, Topology};
+
+use super::{Classes, topology_error};
+use crate::error::SpecError;
+use crate::spec::{self, Link};
+
+/// Rate of links that a scenario leaves out: that of terminal links, so that a tree is only
+/// as narrow towards the top as its numbers say.
+const RATE: u64 = 17_179_869_184;
+
+/// Builds a fat tree.
+///
+/// # Errors
+/// If its numbers do not fit together or a link class is unknown or makes no sense; the
+/// path names the key.
+pub(super) fn build(tree: &spec::FatTree, classes: &Classes<'_>) -> Result<Topology, SpecError> {
+    let shape = shape(tree).map_err(|error| fat_tree_error(error, tree))?;
+    let levels = shape.levels();
+    let names: Vec<String> = (1..levels).map(|level| format!("level{level}")).collect();
+    let known: Vec<&str> = std::iter::once("terminal")
+        .chain(names.iter().map(String::as_str))
+        .collect();
+    classes.check_names(&known)?;
+    let above = (1..levels).zip(&names).map(|(level, name)| {
+        let usual = Link {
+            bandwidth_bytes_per_s: RATE,
+            latency_ps: if level == 1 { 30_000 } else { 300_000 },
+            ..Link::default_for(name)
+        };
+        classes.class_or(name, FatTreeSpec::role(level, levels), &usual)
+    });
+    let spec = FatTreeSpec {
+        above: above.collect::<Result<_, _>>()?,
+        terminal: classes.class("terminal", LinkKind::Terminal)?,
+        shape,
+    };
+    spec.build().map_err(|error| fat_tree_error(error, tree))
+}
+
+fn shape(tree: &spec::FatTree) -> Result<FatTreeShape, FatTreeError> {
+    let shape = match (tree.radix, &tree.down) {
+        (Some(radix), _) => {
+            let levels = tree.levels.map(|levels| levels as usize);
+            FatTreeShape::of_switches(radix, tree.nodes, levels)?
+        }
+        (None, down) => {
+            let down = down.clone().unwrap_or_default();
+            let up = tree.up.clone().unwrap_or_default();
+            let room = down.iter().fold(1, |all: u32, &m| all.saturating_mul(m));
+            FatTreeShape {
+                parallel: tree.parallel.clone().unwrap_or_else(|| vec![1; up.len()]),
+                nodes: tree.nodes.unwrap_or(room),
+                down,
+                up,
+            }
+        }
+    };
+    match &tree.taper {
+        Some(factors) => shape.tapered(factors),
+        None => Ok(shape),
+    }
+}
+
+fn fat_tree_error(error: FatTreeError, tree: &spec::FatTree) -> SpecError {
+    let numbers = if tree.radix.is_some() {
+        "levels"
+    } else {
+        "down"
+    };
+    let key = match &error {
+        FatTreeError::Levels { .. } => numbers,
+        FatTreeError::Length { list, .. } | FatTreeError::Zero { list, .. } => list,
+        FatTreeError::Nodes { .. } | FatTreeError::TooManyNodes { .. } => "nodes",
+        FatTreeError::Radix { .. } => "radix",
+        FatTreeError::Taper { .. } => "taper",
+        FatTreeError::Topology(inner) => return topology_error(inner.clone(), "nodes"),
+    };
+    SpecError::new(format!("network.{key}"), error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::build_topology;
+    use crate::spec::{Family, FatTree, Link, Network, Scenario};
+
+    fn scenario(tree: FatTree) -> Scenario {
+        Scenario::new(Network::new(Family::FatTree(tree)))
+    }
+
+    #[test]
+    fn trees_come_from_switches_or_from_numbers() {
+        let of_switches = FatTree {
+            radix: Some(8),
+            taper: Some(vec![1, 2]),
+            ..FatTree::default()
+        };
+        let by_numbers = FatTree {
+            down: Some(vec![4, 4, 8]),
+            up: Some(vec![4, 2]),
+            ..FatTree::default()
+        };
+        let one = build_topology(&scenario(of_switches)).unwrap();
+        assert_eq!(one, build_topology(&scenario(by_numbers)).unwrap());
+        assert_eq!((one.nodes(), one.groups), (128, 9));
+    }
+
+    #[test]
+    fn flaws_name_their_key() {
+        let down = |down: &[u32], up: &[u32]| FatTree {
+            down: Some(down.to_vec()),
+            up: Some(up.to_vec()),
+            ..FatTree::default()
+        };
+        let radix = |radix, nodes, levels| FatTree {
+            radix: Some(radix),
+            nodes,
+            levels,
+            ..FatTree::default()
+        };
+        let tapered = |taper: &[u32]| FatTree {
+            taper: Some(taper.to_vec()),
+            ..radix(8, None, None)
+        };
+        for (tree, path) in [
+            (down(&[4, 4], &[4, 4]), "network.up"),
+            (down(&[4, 0], &[4]), "network.down"),
+            (down(&[], &[]), "network.down"),
+            (radix(7, None, None), "network.radix"),
+            (radix(8, Some(1000), None), "network.nodes"),
+            (radix(8, None, Some(9)), "network.levels"),
+            (radix(8, Some(0), None), "network.nodes"),
+            (tapered(&[3, 1]), "network.taper"),
+            (tapered(&[1]), "network.taper"),
+            (tapered(&[0, 1]), "network.taper"),
+        ] {
+            let error = build_topology(&scenario(tree.clone())).unwrap_err();
+            assert_eq!(error.path, path, "{tree:?}: {error}");
+        }
+        let mut unknown = scenario(radix(8, Some(32), Some(2)));
+        let link = Link::default_for("level2");
+        unknown.network.links.insert("level2".into(), link);
+        let error = build_topology(&unknown).unwrap_err();
+        assert_eq!(error.path, "network.links.level2");
+        assert!(error.message.contains("terminal, level1"), "{error}");
+    }
+}

@@ -1,0 +1,102 @@
+//! From the scenario's Slim Fly or Jellyfish to a [`Topology`].
+
+use odonata_network::topology::slim_fly::balanced_nodes;
+use odonata_network::topology::{JellyfishError, JellyfishSpec, SlimFlyError, SlimFlySpec};
+use odonata_network::{LinkKind, Topology};
+
+use super::{Classes, topology_error};
+use crate::error::SpecError;
+use crate::spec;
+
+/// Builds a Slim Fly.
+///
+/// # Errors
+/// If its number is none that it can have or a link class is unknown or makes no sense; the
+/// path names the key.
+pub(super) fn slim_fly(
+    slim_fly: &spec::SlimFly,
+    classes: &Classes<'_>,
+) -> Result<Topology, SpecError> {
+    classes.check_names(&["terminal", "local", "global"])?;
+    // Numbers beyond any router's ports are refused below.
+    let balanced = || balanced_nodes(slim_fly.q.min(1 << 20));
+    let spec = SlimFlySpec {
+        q: slim_fly.q,
+        p: slim_fly.p.unwrap_or_else(balanced),
+        terminal: classes.class("terminal", LinkKind::Terminal)?,
+        local: classes.class("local", LinkKind::Local)?,
+        global: classes.class("global", LinkKind::Global)?,
+    };
+    spec.build().map_err(|error| match error {
+        SlimFlyError::Order { .. } => SpecError::new("network.q", error.to_string()),
+        SlimFlyError::Topology(inner) => topology_error(inner, "q"),
+    })
+}
+
+/// Builds a Jellyfish.
+///
+/// # Errors
+/// If its numbers do not fit together or a link class is unknown or makes no sense; the
+/// path names the key.
+pub(super) fn jellyfish(
+    jellyfish: &spec::Jellyfish,
+    classes: &Classes<'_>,
+) -> Result<Topology, SpecError> {
+    classes.check_names(&["terminal", "local"])?;
+    let spec = JellyfishSpec {
+        routers: jellyfish.routers,
+        degree: jellyfish.degree,
+        p: jellyfish.p,
+        seed: jellyfish.wiring_seed,
+        terminal: classes.class("terminal", LinkKind::Terminal)?,
+        local: classes.class("local", LinkKind::Local)?,
+    };
+    spec.build().map_err(|error| match error {
+        JellyfishError::Degree { .. } | JellyfishError::Disconnected { .. } => {
+            SpecError::new("network.degree", error.to_string())
+        }
+        JellyfishError::Topology(inner) => topology_error(inner, "routers"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::build_topology;
+    use crate::spec::{Family, Jellyfish, Network, Scenario, SlimFly};
+
+    fn nodes_of(family: Family) -> Result<usize, String> {
+        let topology = build_topology(&Scenario::new(Network::new(family)));
+        topology.map(|t| t.nodes()).map_err(|error| error.path)
+    }
+
+    #[test]
+    fn balanced_or_as_told() {
+        assert_eq!(
+            nodes_of(Family::SlimFly(SlimFly { q: 5, p: None })),
+            Ok(200)
+        );
+        assert_eq!(
+            nodes_of(Family::SlimFly(SlimFly { q: 4, p: Some(1) })),
+            Ok(32)
+        );
+    }
+
+    #[test]
+    fn flaws_name_their_key() {
+        let slim_fly = |q, p| nodes_of(Family::SlimFly(SlimFly { q, p: Some(p) }));
+        assert_eq!(slim_fly(6, 1), Err("network.q".into()));
+        assert_eq!(slim_fly(5, 0), Err("network.q".into()));
+        assert_eq!(slim_fly(4_000_000_007, 1), Err("network.q".into()));
+        let jellyfish = |routers, degree| {
+            nodes_of(Family::Jellyfish(Jellyfish {
+                routers,
+                degree,
+                p: 1,
+                wiring_seed: 1,
+            }))
+        };
+        assert_eq!(jellyfish(20, 3), Ok(20));
+        assert_eq!(jellyfish(3, 3), Err("network.degree".into()));
+        assert_eq!(jellyfish(0, 0), Err("network.routers".into()));
+    }
+}

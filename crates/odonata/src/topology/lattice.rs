@@ -1,0 +1,127 @@
+//! From the scenario's torus or HyperX to a [`Topology`].
+
+use odonata_network::topology::{HyperXSpec, LatticeError, TorusSpec};
+use odonata_network::{LinkClass, LinkKind, Topology};
+
+use super::{Classes, topology_error};
+use crate::error::SpecError;
+use crate::spec::{self, Link};
+
+/// Builds a torus or mesh.
+///
+/// # Errors
+/// If its numbers do not fit together or a link class is unknown or makes no sense; the
+/// path names the key.
+pub(super) fn torus(torus: &spec::Torus, classes: &Classes<'_>) -> Result<Topology, SpecError> {
+    let links = dimensions(&torus.size, classes)?;
+    let spec = TorusSpec {
+        size: torus.size.clone(),
+        wrap: (torus.wrap.clone()).unwrap_or_else(|| vec![true; torus.size.len()]),
+        p: torus.p,
+        terminal: classes.class("terminal", LinkKind::Terminal)?,
+        links,
+    };
+    spec.build().map_err(lattice_error)
+}
+
+/// Builds a HyperX.
+///
+/// # Errors
+/// As of [`torus`].
+pub(super) fn hyperx(hyperx: &spec::HyperX, classes: &Classes<'_>) -> Result<Topology, SpecError> {
+    let links = dimensions(&hyperx.size, classes)?;
+    let spec = HyperXSpec {
+        size: hyperx.size.clone(),
+        parallel: (hyperx.parallel.clone()).unwrap_or_else(|| vec![1; hyperx.size.len()]),
+        p: hyperx.p,
+        terminal: classes.class("terminal", LinkKind::Terminal)?,
+        links,
+    };
+    spec.build().map_err(lattice_error)
+}
+
+/// The link class of each dimension: `dim1`, `dim2`, and so on; those that the scenario
+/// leaves out are as its `local`.
+fn dimensions(size: &[u32], classes: &Classes<'_>) -> Result<Vec<LinkClass>, SpecError> {
+    let names: Vec<String> = (1..=size.len()).map(|n| format!("dim{n}")).collect();
+    let known: Vec<&str> = ["terminal", "local"]
+        .into_iter()
+        .chain(names.iter().map(String::as_str))
+        .collect();
+    classes.check_names(&known)?;
+    let links = &classes.scenario.network.links;
+    let usual = (links.get("local").cloned()).unwrap_or_else(|| Link::default_for("local"));
+    let of_dimension = |name: &String| classes.class_or(name, LinkKind::Local, &usual);
+    names.iter().map(of_dimension).collect()
+}
+
+fn lattice_error(error: LatticeError) -> SpecError {
+    let key = match &error {
+        LatticeError::NoDimensions | LatticeError::Zero { .. } => "size",
+        LatticeError::Length { list, .. } => list,
+        LatticeError::NoLinks { .. } => "parallel",
+        LatticeError::Topology(inner) => return topology_error(inner.clone(), "size"),
+    };
+    SpecError::new(format!("network.{key}"), error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::build_topology;
+    use crate::spec::{Family, HyperX, Link, Network, Scenario, Torus};
+
+    fn torus(size: &[u32], wrap: Option<&[bool]>) -> Scenario {
+        Scenario::new(Network::new(Family::Torus(Torus {
+            size: size.to_vec(),
+            wrap: wrap.map(<[bool]>::to_vec),
+            p: 1,
+        })))
+    }
+
+    #[test]
+    fn dimensions_have_the_class_of_local_links_or_their_own() {
+        let mut scenario = torus(&[4, 3], None);
+        let slow = Link {
+            bandwidth_bytes_per_s: 1_000_000_000,
+            ..Link::default_for("local")
+        };
+        let fast = Link {
+            bandwidth_bytes_per_s: 2_000_000_000,
+            ..slow.clone()
+        };
+        scenario.network.links.insert("local".into(), slow);
+        scenario.network.links.insert("dim2".into(), fast);
+        let topology = build_topology(&scenario).unwrap();
+        let rates: Vec<u64> = (topology.link_classes[1..].iter())
+            .map(|class| class.bandwidth.bytes_per_second())
+            .collect();
+        assert_eq!(rates, [1_000_000_000, 2_000_000_000]);
+    }
+
+    #[test]
+    fn flaws_name_their_key() {
+        let hyperx = |size: &[u32], parallel: &[u32]| {
+            Scenario::new(Network::new(Family::Hyperx(HyperX {
+                size: size.to_vec(),
+                parallel: Some(parallel.to_vec()),
+                p: 1,
+            })))
+        };
+        let mut third = torus(&[4, 4], None);
+        third
+            .network
+            .links
+            .insert("dim3".into(), Link::default_for("local"));
+        for (scenario, path) in [
+            (torus(&[], None), "network.size"),
+            (torus(&[3, 0], None), "network.size"),
+            (torus(&[3, 3], Some(&[true])), "network.wrap"),
+            (third, "network.links.dim3"),
+            (hyperx(&[3, 3], &[1]), "network.parallel"),
+            (hyperx(&[3], &[0]), "network.parallel"),
+        ] {
+            let error = build_topology(&scenario).unwrap_err();
+            assert_eq!(error.path, path, "{error}");
+        }
+    }
+}

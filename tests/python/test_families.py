@@ -1,0 +1,124 @@
+"""Fat trees, tori, HyperX, Slim Fly and Jellyfish, by way of scenarios."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import odonata
+from odonata import Scenario, _engine
+from odonata.errors import ScenarioError
+from odonata.simulate import ask_engine
+
+HALO = {"nodes": 8, "motif": {"kind": "halo3d", "message": "1 kB"}}
+
+
+def described(network: dict[str, Any]) -> dict[str, Any]:
+    scenario = Scenario.from_dict({"network": network, "job": [HALO]})
+    found: dict[str, Any] = ask_engine(_engine.topology, scenario)["description"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("network", "nodes", "routers", "diameter"),
+    [
+        ({"family": "fat-tree", "radix": 8, "taper": [1, 2]}, 128, 64 + 8, 4),
+        ({"family": "fat-tree", "down": [4, 4], "up": [2], "parallel": [2]}, 16, 6, 2),
+        ({"family": "torus", "size": [4, 4, 2]}, 32, 32, 5),
+        ({"family": "torus", "size": [4, 4], "wrap": [True, False], "p": 2}, 32, 16, 5),
+        ({"family": "hyperx", "size": [4, 3], "p": 2, "parallel": [1, 2]}, 24, 12, 2),
+        ({"family": "slim-fly", "q": 5}, 200, 50, 2),
+        ({"family": "jellyfish", "routers": 12, "degree": 6, "p": 2}, 24, 12, 2),
+    ],
+    ids=lambda value: str(value.get("family")) if isinstance(value, dict) else "",
+)
+def test_numbers_say_what_is_built(
+    network: dict[str, Any], nodes: int, routers: int, diameter: int
+) -> None:
+    found = described(network)
+    assert (found["nodes"], found["routers"], found["diameter"]) == (nodes, routers, diameter)
+
+
+def tree(traffic: dict[str, Any], **routing: str) -> odonata.Result:
+    """A tree of full bandwidth, 4 · 4 · 4 nodes, with routers that buffer before they send."""
+    link = {"bandwidth": "8 GB/s", "latency": "50 ns", "buffer": "16 KiB"}
+    return odonata.run(
+        Scenario.from_dict(
+            {
+                "network": {
+                    "family": "fat-tree",
+                    "down": [4, 4, 4],
+                    "up": [4, 4],
+                    "routing": {"algorithm": "up-down", **routing},
+                    "links": dict.fromkeys(("terminal", "level1", "level2"), link),
+                },
+                "simulation": {"duration": "30 us", "warmup": "5 us", "packet": "1 KiB"},
+                "job": [{"nodes": 64, "traffic": {"message": "1 KiB", **traffic}}],
+            }
+        )
+    )
+
+
+def test_a_shift_by_destination_fills_every_link_and_nobody_waits() -> None:
+    # D-mod-K (Zahavi 2010): no two flows of a shift share a link, so that all nodes send at
+    # their full rate, and every message takes as long as alone: six links of 50 ns, five
+    # routers of 50 ns and a flit of 32 B at 8 B/ns each, and 1 KiB at that rate.
+    shift = {"pattern": "shift", "offset": 21, "process": "periodic"}
+    jobs = tree({**shift, "load": 1.0}, choice="by-destination").to_pandas("jobs")
+    alone_ps = 1000 * (6 * 50 + 5 * (50 + 4) + 128)
+    assert jobs["message_latency_min_ps"][0] == jobs["message_latency_max_ps"][0] == alone_ps
+    assert jobs["accepted_bytes_per_s"][0] == pytest.approx(64 * 8e9, rel=0.01)
+    # At random, flows meet on their way up, and some wait.
+    mixed = tree({**shift, "load": 0.7}).to_pandas("jobs")
+    assert mixed["message_latency_max_ps"][0] > 1.2 * alone_ps
+
+
+@pytest.mark.parametrize(
+    ("network", "key", "words"),
+    [
+        ({"family": "fat-tree"}, "network.down", "there is no `radix`"),
+        ({"family": "fat-tree", "radix": 8, "down": [4, 4]}, "network.down", "`radix` is given"),
+        ({"family": "fat-tree", "radix": 8, "up": [4]}, "network.up", "`down`"),
+        ({"family": "fat-tree", "down": [4, 4]}, "network.up", "more than one level"),
+        ({"family": "fat-tree", "radix": 7}, "network.radix", "even number"),
+        ({"family": "fat-tree", "radix": 8, "nodes": 10**4}, "network.nodes", "at most 512"),
+        ({"family": "fat-tree", "radix": 8, "taper": [1, 3]}, "network.taper", "possible: 1, 2, 4"),
+        ({"family": "torus", "size": []}, "network.size", "at least 1"),
+        ({"family": "torus", "size": [4, 4], "wrap": [True]}, "network.wrap", "one for each"),
+        (
+            {"family": "hyperx", "size": [4], "p": 1, "parallel": [1, 1]},
+            "network.parallel",
+            "1 dim",
+        ),
+        ({"family": "slim-fly", "q": 6}, "network.q", "5 and 7"),
+        ({"family": "jellyfish", "routers": 4, "degree": 4, "p": 1}, "network.degree", "at most 3"),
+    ],
+    ids=str,
+)
+def test_flaws_are_told(network: dict[str, Any], key: str, words: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        described(network)
+    assert key in str(error.value)
+    assert words in str(error.value)
+
+
+def test_groups_are_pods(tmp_path: Path) -> None:
+    network = {"family": "fat-tree", "radix": 8, "nodes": 64}
+    scenario = Scenario.from_dict(
+        {
+            "network": network,
+            "job": [{**HALO, "nodes": 24, "placement": "random-group"}],
+        }
+    )
+    nodes = odonata.run(scenario).to_pandas("placement")["node"]
+    # Pods of 16 nodes: all of one and half of another.
+    assert sorted(nodes.floordiv(16).value_counts()) == [8, 16]
+
+
+def test_other_routing_than_by_tables_has_no_choice_by_destination() -> None:
+    network = {"family": "dragonfly", "p": 2, "a": 4, "h": 2}
+    network["routing"] = {"algorithm": "minimal", "choice": "by-destination"}  # type: ignore[assignment]
+    with pytest.raises(ScenarioError, match=r"network\.routing\.choice"):
+        odonata.run(Scenario.from_dict({"network": network, "job": [HALO]}))
