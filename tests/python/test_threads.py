@@ -44,9 +44,9 @@ def test_results_are_the_same_on_any_number_of_threads(tmp_path: Path) -> None:
         families.add(data["network"]["family"])
         routings.add(result.meta["routing"])
         seen.add(found[1]["jobs.parquet"])
-    own = {"dragonfly", "dragonfly+", "reconfigurable-dragonfly", "crossbar"}
+    own = {"dragonfly", "dragonfly+", "reconfigurable-dragonfly", "crossbar", "fat-tree", "torus"}
     assert families == {*own, "edge-list", "graphml"}
     grouped = {"minimal", "valiant", "ugal-l", "ugal-g", "par"}
-    assert routings == {*grouped, "fpar", "q-adaptive", "shortest-path", "tago"}
+    assert routings == {*grouped, "fpar", "q-adaptive", "shortest-path", "up-down", "tago"}
     assert len(seen) == COUNT, "no two scenarios measured the same"
     assert ended_early > 0
