@@ -340,7 +340,8 @@ fn topology_error(error: TopologyError, size: &str) -> SpecError {
         TopologyError::ZeroLatency { name } => format!("network.links.{name}.latency"),
         TopologyError::ZeroBuffer { name } => format!("network.links.{name}.buffer"),
         TopologyError::ClassName { name } => format!("network.links.{name}"),
-        TopologyError::NoNodes
+        TopologyError::NoRouters
+        | TopologyError::NoNodes
         | TopologyError::TooManyPorts { .. }
         | TopologyError::TooMany { .. }
             if !size.is_empty() =>
