@@ -9,6 +9,7 @@ from odonata.study.file import StudyFile
 from odonata.study.findings import HOLDS, judge
 from odonata.study.run import run_sweep
 from odonata.study.sweep import Sweep
+from studies import part_of
 
 STUDY = LIBRARY / "feng2023.toml"
 
@@ -16,9 +17,9 @@ STUDY = LIBRARY / "feng2023.toml"
 def test_jobs_fill_their_groups_as_in_the_paper() -> None:
     """5.1.3: 256 of 288 nodes for all-to-all, all for the stencil, 216 for (half of) neighbouring,
     and everybody else makes noise; 28, 32 and 24 of 32 on the small machine."""
-    sweep = Sweep(StudyFile.from_file(STUDY))
+    study = part_of(StudyFile.from_file(STUDY), "variant == 'standard' and noise == 26")
+    points = Sweep(study).points
     used = {"all-to-all": (28, 256), "stencil": (32, 288), "neighbouring": (24, 216)}
-    points = sweep.select("variant == 'standard' and noise == 26")
     assert {point.axes["machine"] for point in points} == {"1,024 nodes", "82,944 nodes"}
     for point in points:
         paper = point.axes["machine"] == "82,944 nodes"

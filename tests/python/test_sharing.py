@@ -7,13 +7,14 @@ from odonata.study.cells import cells
 from odonata.study.file import StudyFile
 from odonata.study.run import run_sweep
 from odonata.study.sweep import Sweep
+from studies import part_of
 
 STUDY = LIBRARY / "sharing.toml"
 
 
 def test_isolation_protects_under_minimal_routing(tmp_path: Path) -> None:
     """Minimal routes between two groups use links of these two only (docs/interference.md)."""
-    study = StudyFile.from_file(STUDY)
+    study = part_of(StudyFile.from_file(STUDY), "routing == 'minimal'")
     table = run_sweep(Sweep(study, quick=True), tmp_path)
     mean = {
         tuple(

@@ -212,6 +212,29 @@ def test_conditions(condition: str, values: dict[str, object], holds: bool) -> N
 
 
 @pytest.mark.parametrize(
+    ("condition", "values", "fails"),
+    [
+        # Values that are still to come decide nothing, unless the others do.
+        ("a == 1 and b == 2", {"a": 2}, True),
+        ("a == 1 and b == 2", {"b": 1}, True),
+        ("a == 1 and b == 2", {"a": 1}, False),
+        ("a == 1 or b == 2", {"a": 2}, False),
+        ("a == 1 or b == 2", {"a": 2, "b": 1}, True),
+        ("not (a == 1 or b == 2)", {"a": 1}, True),
+        ("not (a == 1 and b == 2)", {"a": 1}, False),
+        ("b not in [1, a]", {"b": 1}, False),
+        ("0 < a < b", {"a": -1}, False),
+        ("a == 1", {}, False),
+        ("a != b", {}, False),
+    ],
+)
+def test_a_condition_fails_as_soon_as_nothing_can_save_it(
+    condition: str, values: dict[str, object], fails: bool
+) -> None:
+    assert Condition(condition, ["a", "b"]).fails(values) is fails
+
+
+@pytest.mark.parametrize(
     "text", ["a +", "a + 1 == 2", "__import__('os')", "a.b == 1", "c == 1", "a is 1", "a in b", ""]
 )
 def test_no_conditions(text: str) -> None:

@@ -31,6 +31,13 @@ _ORDER: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 _CONSTANTS = {"none": None, "true": True, "false": False}
 
 
+class _Unknown:
+    """The value of a name that has none yet, and of what depends on it."""
+
+
+_UNKNOWN = _Unknown()
+
+
 class ConditionError(ValueError):
     """A text that is no condition.
 
@@ -69,6 +76,11 @@ class Condition:
     def holds(self, values: Mapping[str, Any]) -> bool:
         """Whether it is true of single values; one that is absent equals only ``none``."""
         return bool(_value(self._tree, values))
+
+    def fails(self, values: Mapping[str, Any]) -> bool:
+        """Whether it is false whatever the names are that `values` lacks."""
+        found = _value(self._tree, values)
+        return found is not _UNKNOWN and not found
 
     def mask(self, columns: Mapping[str, Any], rows: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Where it is true of columns.
@@ -122,17 +134,17 @@ def _check(node: ast.expr, names: frozenset[str]) -> set[str]:
 
 
 def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
+    """Of single values or of columns; of names without a value `_UNKNOWN`, as in Kleene's logic."""
     match node:
         case ast.Name(id=name):
-            return _CONSTANTS[name] if name in _CONSTANTS else values[name]
+            return _CONSTANTS[name] if name in _CONSTANTS else values.get(name, _UNKNOWN)
         case ast.Constant(value=value):
             return value
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -_value(operand, values)
         case ast.UnaryOp(operand=operand):
-            return np.logical_not(_value(operand, values))
+            return _not(_value(operand, values))
         case ast.BoolOp(op=junction, values=parts):
-            both = np.logical_and if isinstance(junction, ast.And) else np.logical_or
             decided = isinstance(junction, ast.Or)
             result: Any = not decided
             for part in parts:
@@ -140,31 +152,50 @@ def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
                 # Most of many combinations fail at the first of many parts.
                 if isinstance(value, (bool, np.bool_)) and bool(value) is decided:
                     return decided
-                result = both(result, value)
+                if value is _UNKNOWN or result is _UNKNOWN:
+                    result = _UNKNOWN
+                elif decided:
+                    result = np.logical_or(result, value)
+                else:
+                    result = _and(result, value)
             return result
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
-            return [_value(element, values) for element in elements]
+            found = [_value(element, values) for element in elements]
+            return _UNKNOWN if _UNKNOWN in found else found
         case ast.Compare(left=left, ops=operators, comparators=right):
             result = True
             here = _value(left, values)
             for sign, operand in zip(operators, right, strict=True):
                 there = _value(operand, values)
-                result = np.logical_and(result, _compare(sign, here, there))
+                if here is _UNKNOWN or there is _UNKNOWN:
+                    return _UNKNOWN
+                result = _and(result, _compare(sign, here, there))
                 here = there
             return result
     raise AssertionError("an expression that was checked")
+
+
+def _and(left: Any, right: Any) -> Any:
+    return right if left is True else np.logical_and(left, right)
+
+
+def _not(value: Any) -> Any:
+    if value is _UNKNOWN:
+        return value
+    return not value if isinstance(value, bool) else np.logical_not(value)
 
 
 def _compare(sign: ast.cmpop, left: Any, right: Any) -> Any:
     if isinstance(sign, (ast.In, ast.NotIn)):
         found: Any = False
         for element in right:
-            found = np.logical_or(found, _equal(left, element))
-        return np.logical_not(found) if isinstance(sign, ast.NotIn) else found
+            equal = _equal(left, element)
+            found = equal if found is False else np.logical_or(found, equal)
+        return _not(found) if isinstance(sign, ast.NotIn) else found
     if isinstance(sign, ast.Eq):
         return _equal(left, right)
     if isinstance(sign, ast.NotEq):
-        return np.logical_not(_equal(left, right))
+        return _not(_equal(left, right))
     if left is None or right is None:
         return False
     left, right = _alike(left, right)

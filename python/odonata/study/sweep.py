@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -86,7 +85,8 @@ class Sweep:
                 study.file,
             )
         self._base, self._directory, self._base_file = study.base_scenario()
-        self._blocks = _blocks(study)
+        self._settings = [axis.settings() for axis in study.axis]
+        self._blocks = _blocks(study, self._settings)
         self._when = [
             self._condition(f"axis[{n}].when", axis.when, self.axes[:n])
             for n, axis in enumerate(study.axis)
@@ -131,13 +131,9 @@ class Sweep:
         measures = [m.model_dump(exclude_none=True) for m in study.measure]
         points: list[SweepPoint] = []
         seen: dict[tuple[Any, ...], None] = {}
-        for choice in self._choices():
-            axes = {
-                name: None if position is None else axis.settings()[position][0]
-                for name, axis, position in zip(self.axes, study.axis, choice, strict=True)
-            }
+        for choice, axes in self._choices([c for c in wanted if c is not None]):
             # An axis that does not apply makes combinations alike.
-            if choice in seen or not all(c is None or c.holds(axes) for c in wanted):
+            if choice in seen:
                 continue
             seen[choice] = None
             data, origin = self._changed(choice, axes)
@@ -167,30 +163,48 @@ class Sweep:
             raise ScenarioError([Problem("where", message)], study.file)
         return points
 
-    def _choices(self) -> Iterator[tuple[int | None, ...]]:
-        """For every combination the position of each axis' value; none where it is absent."""
+    def _choices(
+        self, wanted: Sequence[Condition]
+    ) -> Iterator[tuple[tuple[int | None, ...], dict[str, Label | None]]]:
+        """Combinations for which all that is wanted is true.
+
+        Yields:
+            The position of each axis' value, and by the axis' name what it is called; both None
+            where the axis does not apply. Some come several times.
+        """
         total = 1
         for block in self._blocks:
-            total *= len(self.study.axis[block[0]].settings())
+            total *= len(self._settings[block[0]])
         if total > MOST_POINTS:
             message = f"found {total} combinations; allowed: at most {MOST_POINTS}"
             raise ScenarioError([Problem("axis", message)], self.study.file)
-        lengths = [range(len(self.study.axis[block[0]].settings())) for block in self._blocks]
-        for positions in itertools.product(*lengths):
-            taken: dict[int, int] = {
-                axis: position
-                for block, position in zip(self._blocks, positions, strict=True)
-                for axis in block
-            }
-            choice: list[int | None] = []
-            axes: dict[str, Label | None] = {}
-            for number, axis in enumerate(self.study.axis):
-                condition = self._when[number]
-                applies = condition is None or condition.holds(axes)
-                choice.append(taken[number] if applies else None)
-                label = axis.settings()[taken[number]][0] if applies else None
-                axes[axis.column] = label
-            yield tuple(choice)
+        first = {axis: block[0] for block in self._blocks for axis in block}
+        taken: dict[int, int] = {}
+        choice: list[int | None] = []
+        axes: dict[str, Label | None] = {}
+
+        def chosen(number: int) -> Iterator[tuple[tuple[int | None, ...], dict[str, Label | None]]]:
+            # As soon as a condition fails, so do all combinations with the same beginning.
+            if any(condition.fails(axes) for condition in wanted):
+                return
+            if number == len(self._settings):
+                yield tuple(choice), dict(axes)
+                return
+            condition = self._when[number]
+            applies = condition is None or condition.holds(axes)
+            begins = first[number] == number
+            name = self.axes[number]
+            positions = range(len(self._settings[number])) if begins else (taken[first[number]],)
+            for position in positions:
+                if begins:
+                    taken[number] = position
+                choice.append(position if applies else None)
+                axes[name] = self._settings[number][position][0] if applies else None
+                yield from chosen(number + 1)
+                choice.pop()
+                del axes[name]
+
+        return chosen(0)
 
     def _changed(
         self, choice: Sequence[int | None], axes: Mapping[str, Label | None]
@@ -203,7 +217,7 @@ class Sweep:
                 continue
             part = "setting" if axis.setting is not None else "values"
             place = f"axis[{number}].{part}[{position}]"
-            for key, value in axis.settings()[position][1].items():
+            for key, value in self._settings[number][position][1].items():
                 self._set(data, key, value, place, axes, origin)
         for number, (condition, rule) in enumerate(self._rules):
             if condition is None or condition.holds(axes):
@@ -278,7 +292,9 @@ class Sweep:
         raise ScenarioError([Problem("seeds", message)], self.study.file)
 
 
-def _blocks(study: StudyFile) -> list[list[int]]:
+def _blocks(
+    study: StudyFile, settings: Sequence[Sequence[tuple[Label, dict[str, Any]]]]
+) -> list[list[int]]:
     """Axes that advance together, as positions in the file.
 
     Raises:
@@ -288,9 +304,9 @@ def _blocks(study: StudyFile) -> list[list[int]]:
     for number, axis in enumerate(study.axis):
         blocks.setdefault(("zip", axis.zip) if axis.zip else number, []).append(number)
     for block in blocks.values():
-        first = len(study.axis[block[0]].settings())
+        first = len(settings[block[0]])
         for number in block[1:]:
-            found = len(study.axis[number].settings())
+            found = len(settings[number])
             if found != first:
                 allowed = f"{first}, as axis[{block[0]}] has, with which it is zipped"
                 message = f"found {found} values; allowed: {allowed}"
