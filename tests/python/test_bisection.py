@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from command import Done, call
 from odonata import _engine
 from odonata.bisection import bisection_sweep, bisection_width
 from odonata.errors import ExitCode, ScenarioError
 from odonata.scenario import Scenario
 from odonata.simulate import ask_engine
-
-COMMAND = Path(sys.executable).parent / "odonata"
 
 SMALL: dict[str, Any] = {
     "family": "dragonfly",
@@ -91,14 +88,8 @@ def test_the_command(tmp_path: Path) -> None:
     file = tmp_path / "small.toml"
     file.write_text('[network]\nfamily = "dragonfly"\np = 2\na = 4\nh = 2\n', encoding="utf-8")
 
-    def bisection(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [COMMAND, "topology", "bisection", "small.toml", *arguments],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    def bisection(*arguments: str) -> Done:
+        return call("topology", "bisection", "small.toml", *arguments, directory=tmp_path)
 
     one = bisection()
     assert one.returncode == 0, one.stderr

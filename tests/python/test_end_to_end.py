@@ -1,4 +1,4 @@
-"""The installed command with the real engine: what a user sees."""
+"""The command with the real engine: what a user sees."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from command import call as odonata
 from odonata.errors import ExitCode
 from odonata.output import CLAIM_FILE
 from odonata.results import Result
@@ -49,12 +50,6 @@ motif = { kind = "all-to-all", message = "4 KiB" }
 
 #: Runs for minutes, so that there is something to interrupt.
 ENDLESS = SMALL.replace("iterations = 3", "iterations = 10000000")
-
-
-def odonata(*arguments: str, directory: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [COMMAND, *arguments], cwd=directory, capture_output=True, text=True, check=False
-    )
 
 
 @pytest.fixture

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import odonata
+from command import Done, call
 from odonata.errors import ExitCode, ScenarioError
 from odonata.mapping import COMPARED, compare_mappings, mapping_costs
 from odonata.scenario import Scenario
-
-COMMAND = Path(sys.executable).parent / "odonata"
 
 #: Kaplan et al. 2017's small machine, all of it for one stencil of 4 × 6 × 6 ranks.
 STENCIL: dict[str, Any] = {
@@ -88,14 +85,8 @@ def test_a_mapping_is_written_and_read_again(tmp_path: Path) -> None:
     written = text.replace('"graph-bisection"', '{ file = "m.txt" }')
     (tmp_path / "b.toml").write_text(written, encoding="utf-8")
 
-    def mapping(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [COMMAND, "mapping", *arguments],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    def mapping(*arguments: str) -> Done:
+        return call("mapping", *arguments, directory=tmp_path)
 
     first = mapping("a.toml", "--out", "m.txt", "--json")
     assert first.returncode == 0, first.stderr

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from command import Done, call
 from odonata.errors import ExitCode, OutputError
 from odonata.output import CLAIM_FILE, Claim, claim, new_file
 from odonata.results import Result
@@ -84,10 +85,8 @@ def begin(arguments: Sequence[str | Path], folder: Path, **more: object) -> subp
     )
 
 
-def odonata(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    process = begin(arguments, folder)
-    out, error = process.communicate(timeout=300)
-    return subprocess.CompletedProcess(arguments, process.returncode, out, error)
+def odonata(folder: Path, *arguments: str | Path) -> Done:
+    return call(*arguments, directory=folder)
 
 
 def done(folder: Path, *arguments: str | Path) -> str:

@@ -1,19 +1,16 @@
 """Tail statistics: against closed forms, made mixtures, and SciPy's own results."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from command import call
 from odonata.errors import SampleError
 from odonata.tails import correlate, dip_test, find_modes, fit_families, measure_tail, read_samples
 from odonata.tails.measures import hill, hill_plot
-
-CLI = (sys.executable, "-c", "import odonata.cli; odonata.cli.main()")
 
 
 def test_measures_of_a_known_distribution() -> None:
@@ -153,14 +150,15 @@ def test_the_command(tmp_path: Path) -> None:
     times = 1 + b + random.lognormal(-2, 1, 400)
     lines = "\n".join(f"{x},{y}" for x, y in zip(b, times, strict=True))
     (tmp_path / "s.csv").write_text(f"b,time\n{lines}\n")
-    command = [*CLI, "tails", str(tmp_path / "s.csv"), "--column", "time", "--against", "b"]
+    command = ["tails", "s.csv", "--column", "time", "--against", "b"]
     command += ["--family", "lognorm", "--family", "norm"]
-    done = subprocess.run([*command, "--json"], capture_output=True, check=True)
+    done = call(*command, "--json", directory=tmp_path)
+    assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["fits"][0]["family"] == "lognorm"
     assert found["correlation"]["count"] == 400
     assert found["tail"]["count"] == 400
     picture = tmp_path / "tail.svg"
-    done = subprocess.run([*command, "--out", str(picture)], capture_output=True, check=True)
-    assert b"Spearman" in done.stdout
+    done = call(*command, "--out", str(picture), directory=tmp_path)
+    assert "Spearman" in done.stdout
     assert picture.read_bytes().startswith(b"<?xml")
