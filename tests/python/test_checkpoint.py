@@ -269,10 +269,5 @@ def test_intervals_are_read(text: str, expected: dict[str, int]) -> None:
 def test_wrong_intervals_are_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(UnitError):
         Checkpoint.intervals(text)
-    done = subprocess.run(
-        [COMMAND, "run", "x.toml", "--checkpoint", text],
-        capture_output=True,
-        cwd=tmp_path,
-        check=False,
-    )
+    done = odonata("run", "x.toml", "--checkpoint", text, directory=tmp_path)
     assert done.returncode == ExitCode.USAGE
