@@ -78,6 +78,8 @@ def sleep_jobs(count: int, seed: int, gap_s: float, sleep_s: tuple[int, int]) ->
 
 def run(cluster: EmulatedSlurm, jobs: list[SleepJob], timeout_s: float) -> None:
     """Submits the jobs in time and waits for their ends."""
+    # A controller that has just started takes some seconds to its first pass.
+    time.sleep(4)
     first = time.monotonic()
     for job in jobs:
         time.sleep(max(0.0, first + job.after_s - time.monotonic()))

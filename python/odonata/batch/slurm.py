@@ -37,7 +37,7 @@ def schedule_as_slurm(
     settings: Sequence[str] = (),
     recorded_priorities: bool = False,
     seconds_per_test: float = 0.0,
-    completing_s: float = 0.1,
+    completing_s: float = 0.02,
     tau: str | int = "10 s",
     interval: str | int = "1 min",
     name: str = "slurm",
@@ -57,8 +57,8 @@ def schedule_as_slurm(
         seconds_per_test: Working time of backfill for one test of a job, which decides how
             far a pass gets before ``bf_max_time`` and how often it pauses: mean cycle over mean
             depth of ``sdiag``.
-        completing_s: Seconds that a job holds its nodes beyond its run time (launch, epilogue,
-            messages); 0.1 s is what an emulated cluster was measured to need.
+        completing_s: Seconds that a job holds its nodes beyond its run time (epilogue, messages);
+            an emulated cluster without epilogue needs 0.01 s to 0.02 s.
         tau: Least run time in the bounded slowdown.
         interval: Of the rows of :attr:`Schedule.occupancy`.
         name: What to call it.

@@ -150,7 +150,7 @@ impl Cycle {
         let priority = simulation.priorities[candidate.task as usize];
         let reserved = self.reserved_in_part.get(&part).copied().unwrap_or(0);
         let only_now = priority < parameters.bf_min_prio_reserve
-            || now - arrival < parameters.bf_min_age_reserve
+            || now - whole_second(arrival) < parameters.bf_min_age_reserve
             || parameters.bf_job_part_count_reserve > 0
                 && reserved >= parameters.bf_job_part_count_reserve;
         let resolution = parameters.bf_resolution.max(1);
@@ -163,6 +163,7 @@ impl Cycle {
             let (free, mut later) = self.free_over(from, from.max(now) + limit);
             let mut usable = simulation.part_nodes[part].clone();
             usable.keep(&free);
+            usable.keep(&ask.considered);
             let has_required = ask.required.as_ref().is_none_or(|set| usable.covers(set));
             let fits = has_required && usable.len() >= ask.min_nodes as usize;
             let found = fits
@@ -229,21 +230,12 @@ impl Cycle {
     /// are not enough.
     fn free_over(&self, from: i64, end: i64) -> (NodeSet, Option<i64>) {
         let mut free: Option<NodeSet> = None;
-        let mut later = None;
-        for (index, piece) in self.pieces.iter().enumerate() {
-            let last = index + 1 == self.pieces.len();
-            if piece.end > from && !last && later.is_none() {
-                later = Some(piece.end);
-            }
-            if piece.end <= from {
-                continue;
-            }
-            if piece.begin > end {
-                break;
-            }
-            match &mut free {
-                Some(free) => free.keep(&piece.free),
-                None => free = Some(piece.free.clone()),
+        for piece in &self.pieces {
+            if piece.end > from && piece.begin <= end {
+                match &mut free {
+                    Some(free) => free.keep(&piece.free),
+                    None => free = Some(piece.free.clone()),
+                }
             }
         }
         // Beyond the window nothing is reserved.
@@ -252,6 +244,8 @@ impl Cycle {
             self.pieces.iter().for_each(|piece| all.add(&piece.free));
             all
         });
+        let more = |piece: &&Piece| piece.begin > from && !free.covers(&piece.free);
+        let later = self.pieces.iter().find(more).map(|piece| piece.begin);
         (free, later)
     }
 
@@ -291,8 +285,12 @@ fn round_down(time: i64, resolution: i64) -> i64 {
 }
 
 /// When the job could start on these nodes by the limits of running jobs, and where.
-/// Jobs are taken away in groups that end within a window, 30 s at first, then twice the
-/// last one; the start is the end of a group's last job.
+/// Jobs are taken away in groups, soonest end first; the start is the end of a group's
+/// last job. A group ends with a window of time: the first one 30 s behind the half minute
+/// of the clock in which, or at whose beginning, the first job ends; each next one is
+/// twice as long from there, or as often doubled as the next job needs. Slurm looks ahead,
+/// to the next job of all, only from jobs that it takes away: behind one that has none of
+/// these nodes the next that has belongs to the group, whenever it ends.
 fn earliest(
     simulation: &Simulation<'_>,
     ask: &Ask,
@@ -313,26 +311,40 @@ fn earliest(
             .iter()
             .any(|part| usable.contains(part.node as usize))
     };
-    let mut ends: Vec<(i64, u32)> = simulation
-        .running
-        .iter()
-        .filter(|(_, running)| touches(running))
-        .map(|(&task, running)| (running.believed, task))
-        .collect();
+    let running = simulation.running.iter();
+    let mut ends: Vec<(i64, u32)> = running.map(|(&task, one)| (one.believed, task)).collect();
     ends.sort_unstable();
     let mut state = simulation.state.clone();
     let mut window = FIRST_WINDOW;
-    let mut at = 0;
-    while at < ends.len() {
-        let first = ends[at].0;
-        let group = at;
-        while at < ends.len() && ends[at].0 <= first + window && at - group <= MOST_AT_ONCE {
-            state.give_back(&simulation.running[&ends[at].1].held);
-            at += 1;
+    // From where windows count.
+    let mut origin: Option<i64> = None;
+    let mut ends = ends.into_iter().peekable();
+    loop {
+        // The end of the group's last job.
+        let mut last: Option<i64> = None;
+        let mut taken = 0;
+        while let Some((end, task)) = ends.next() {
+            let running = &simulation.running[&task];
+            if !touches(running) {
+                continue;
+            }
+            state.give_back(&running.held);
+            last = Some(end);
+            taken += 1;
+            let from = *origin.get_or_insert(round_down(end, FIRST_WINDOW) + FIRST_WINDOW);
+            let beyond = |&(next, _): &(i64, u32)| next > from + window;
+            if taken > MOST_AT_ONCE || ends.peek().is_none_or(beyond) {
+                break;
+            }
         }
+        let end = last?;
         window = window.saturating_mul(2);
+        while let (Some(from), Some(&(next, _))) = (origin, ends.peek())
+            && next > from.saturating_add(window)
+        {
+            window = window.saturating_mul(2);
+        }
         if let Some(held) = state.place(cluster, ask, usable) {
-            let end = ends[at - 1].0;
             let start = if end > now {
                 end
             } else {
@@ -343,5 +355,4 @@ fn earliest(
             return Some((start, held.nodes(count)));
         }
     }
-    None
 }

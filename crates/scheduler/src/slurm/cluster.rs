@@ -280,10 +280,14 @@ pub struct Parameters {
     pub over_time_limit: i64,
     /// Time between a job's two signals at its limit.
     pub kill_wait: i64,
+    /// Whether nodes run a program after each job (`Epilog`). Without one their controller
+    /// learns of a job's end with the job's own last message.
+    pub epilog: bool,
     /// Working time of backfill for one test of a job. Slurm's own follows from the
     /// machine that it runs on: `sdiag` tells mean cycle and mean depth.
     pub seconds_per_test: f64,
-    /// Time that a job holds its nodes beyond its run time: launch, epilogue, messages.
+    /// Time that a job holds its nodes beyond its run time, which ends with its last message:
+    /// until its nodes say that nothing of it is left.
     pub completing: f64,
 }
 
@@ -315,8 +319,9 @@ impl Default for Parameters {
             assoc_limit_stop: false,
             over_time_limit: 0,
             kill_wait: 30,
+            epilog: false,
             seconds_per_test: 0.0,
-            completing: 0.1,
+            completing: 0.02,
         }
     }
 }

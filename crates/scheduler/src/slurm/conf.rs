@@ -577,6 +577,8 @@ fn parameters(config: &Record, notes: &mut Vec<String>) -> Result<Parameters, St
             .parse()
             .map_err(|_| format!("KillWait={text}; allowed: seconds"))?;
     }
+    let epilog = config.text("epilog");
+    parameters.epilog = epilog.is_some_and(|path| !path.is_empty() && path != "(null)");
     let mut max_time = None;
     for entry in config.text("schedulerparameters").unwrap_or("").split(',') {
         let (name, value) = match entry.trim().split_once('=') {

@@ -23,6 +23,8 @@ pub(super) struct Task {
     /// How long it runs, and whether its limit ends it.
     pub run: i64,
     pub killed: bool,
+    /// The same in whole seconds, as logs say it.
+    pub run_s: i64,
     /// Its partitions.
     pub options: Vec<Choice>,
     /// Which of them it runs in.
@@ -102,11 +104,37 @@ impl Tasks {
             });
             tasks.push(task);
         }
+        spread_over_seconds(&mut tasks);
         Ok(Self {
             tasks,
             rows,
             shares,
         })
+    }
+}
+
+/// Logs know whole seconds, in which jobs come at any time: theirs are spread evenly (by the
+/// golden ratio), those of one second in order of the log. Run times are differences of such
+/// seconds: they are spread over half a second to either side.
+fn spread_over_seconds(tasks: &mut [Task]) {
+    let of = |(number, task): (usize, &Task)| (task.arrival, number);
+    let mut order: Vec<(i64, usize)> = tasks.iter().enumerate().map(of).collect();
+    order.sort_unstable();
+    for same in order.chunk_by(|a, b| a.0 == b.0) {
+        let mut within: Vec<i64> = same
+            .iter()
+            .map(|one| (one.1 as i64 * 618 + 309) % 1000)
+            .collect();
+        within.sort_unstable();
+        for (&(_, task), &after) in same.iter().zip(&within) {
+            tasks[task].arrival += after;
+        }
+    }
+    for (number, task) in tasks.iter_mut().enumerate() {
+        if !task.killed {
+            // Another irrational number, so that nothing ties ends to arrivals: √2.
+            task.run = (task.run + (number as i64 * 414 + 207) % 1000 - 500).max(0);
+        }
     }
 }
 
@@ -117,6 +145,7 @@ impl Task {
             arrival: 0,
             run: 0,
             killed: false,
+            run_s: 0,
             options: Vec::new(),
             chosen: 0,
             qos: None,
@@ -218,9 +247,10 @@ impl Reader<'_> {
         let usage_factor = qos.map_or(1.0, |qos| self.cluster.qos[qos].usage_factor);
         let number = |label: Label| label.index().map_or(u32::MAX, |index| index as u32);
         Ok(Task {
-            arrival: job.eligible.unwrap_or(job.submit).max(job.submit).0 * 1000 + 500,
+            arrival: job.eligible.unwrap_or(job.submit).max(job.submit).0 * 1000,
             run: run * 1000,
             killed,
+            run_s: run,
             qos,
             leaf: shares.leaf(text(job.account), text(job.user)),
             usage_rate: of("cpu") * usage_factor,
@@ -317,19 +347,35 @@ impl Reader<'_> {
             .memory
             .or(partition.default_memory)
             .or(self.cluster.default_memory);
+        let min_cpus_per_node = request.min_cpus_per_node.unwrap_or(1);
+        let mut considered = NodeSet::none(self.cluster.nodes.len());
+        for set in &suitable {
+            for node in set.iter() {
+                let has = &self.cluster.nodes[node];
+                let memory = match memory {
+                    Some(Memory::PerNode(amount)) => amount,
+                    Some(Memory::PerCpu(amount)) => amount * u64::from(min_cpus_per_node),
+                    None => 0,
+                };
+                if has.cpus >= min_cpus_per_node && has.memory_mb >= memory {
+                    considered.insert(node);
+                }
+            }
+        }
         let ask = Ask {
             min_nodes: min_nodes.max(partition.min_nodes),
             max_nodes: max_nodes.max(partition.min_nodes).min(most),
             cpus,
             cpus_per_task,
             tasks_per_node: request.tasks_per_node.unwrap_or(0),
-            min_cpus_per_node: request.min_cpus_per_node.unwrap_or(1),
+            min_cpus_per_node,
             max_cpus_per_node: partition.max_cpus_per_node.unwrap_or(u32::MAX),
             memory,
             gres: request.gres.clone(),
             whole: request.exclusive || partition.exclusive || self.cluster.unit == Unit::Node,
             required: required.transpose()?,
             suitable,
+            considered,
         };
         let mut nodes = NodeSet::none(self.cluster.nodes.len());
         partition

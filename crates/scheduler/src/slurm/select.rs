@@ -26,6 +26,9 @@ pub(super) struct Ask {
     pub required: Option<NodeSet>,
     /// Nodes that have its features and are not excluded; several sets are tried in turn.
     pub suitable: Vec<NodeSet>,
+    /// Nodes of any of these sets that have the CPUs and the memory of one of its nodes:
+    /// those that backfill looks at. Generic resources do not count here.
+    pub considered: NodeSet,
 }
 
 /// What a job holds of one node.
@@ -174,6 +177,10 @@ impl State {
         let too_small = ask.max_nodes == 1 && cpus < ask.cpus;
         if tasks == 0 || cpus < ask.min_cpus_per_node || too_small {
             0
+        } else if ask.max_nodes == 1 && !ask.gres.is_empty() && !whole {
+            // Nor does it see more of a node for its generic resources than it needs, so that
+            // none of them fits it tighter than another.
+            cpus.min(ask.cpus)
         } else {
             cpus
         }
@@ -185,12 +192,38 @@ impl State {
         matching.map(|(_, &free)| free).sum()
     }
 
+    /// A place on these nodes. Where the nodes that are taken first have too few CPUs
+    /// together, those with the fewest are left out step by step, and it is tried again.
     fn place_on(&self, cluster: &Cluster, ask: &Ask, usable: &NodeSet) -> Option<Held> {
-        let count = cluster.nodes.len();
-        let mut cpus_on = vec![0u32; count];
+        let mut cpus_on = vec![0u32; cluster.nodes.len()];
         for node in usable.iter() {
             cpus_on[node] = self.usable_cpus(cluster, ask, node);
         }
+        let required = |node: usize| ask.required.as_ref().is_some_and(|set| set.contains(node));
+        loop {
+            if let Some(parts) = Self::choose(cluster, ask, cpus_on.clone()) {
+                return Some(self.held(cluster, ask, parts));
+            }
+            let left_out = |&(node, &cpus): &(usize, &u32)| cpus > 0 && !required(node);
+            let fewest = cpus_on
+                .iter()
+                .enumerate()
+                .filter(left_out)
+                .map(|(_, &cpus)| cpus)
+                .min()?;
+            for (node, cpus) in cpus_on.iter_mut().enumerate() {
+                if *cpus <= fewest && !required(node) {
+                    *cpus = 0;
+                }
+            }
+            if cpus_on.iter().filter(|&&cpus| cpus > 0).count() < ask.min_nodes as usize {
+                return None;
+            }
+        }
+    }
+
+    /// Nodes and how many CPUs the job has of each, where it could have so many.
+    fn choose(cluster: &Cluster, ask: &Ask, mut cpus_on: Vec<u32>) -> Option<Vec<(usize, u32)>> {
         let mut left = Left {
             cpus: i64::from(ask.cpus),
             nodes: i64::from(ask.min_nodes),
@@ -271,7 +304,7 @@ impl State {
                 take(&mut left, &mut parts, node, cpus_on[node]);
             }
         }
-        Some(self.held(cluster, ask, parts))
+        Some(parts)
     }
 
     /// What the job takes of these nodes.

@@ -3,7 +3,7 @@
 //!
 //! Logs know whole seconds, Slurm's schedulers do not keep to them: a job that a pass of
 //! backfill starts ends a little after a later pass, which does not see its nodes free.
-//! So times are milliseconds here; jobs come in the middle of their second.
+//! So times are milliseconds here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -149,12 +149,20 @@ impl<'a> Simulation<'a> {
             }
             _ => None,
         };
-        // A quick pass that submissions asked for; the next pass over all jobs, the next
-        // of backfill, the next pause's end in it, the next look at priorities.
+        // The controller's main thread looks once a second for what to do, in the middle of
+        // it; the backfill thread has the seconds between.
+        let tick = |at: i64| {
+            let origin = whole_second(first) + POLL / 2;
+            origin - (origin - at).div_euclid(POLL) * POLL
+        };
+        // A quick pass that submissions and ends asked for; the next pass over all jobs, the
+        // next of backfill, the next pause's end in it, the next look at priorities.
         let mut quick: Option<i64> = None;
-        let mut last_quick = first - parameters.batch_sched_delay;
-        let mut full = first + parameters.sched_interval;
-        let mut backfill = first + POLL / 2;
+        let mut last_pass = i64::MIN / 2;
+        let next_tick =
+            |now: i64, last: i64| tick((now + 1).max(last + parameters.batch_sched_delay));
+        let mut full = tick(first + parameters.sched_interval);
+        let mut backfill = whole_second(first) + POLL;
         let mut clock = first;
         // What had happened as of the last pass of backfill, which waits for news.
         let mut backfilled_at: Option<(u64, u64)> = None;
@@ -179,8 +187,10 @@ impl<'a> Simulation<'a> {
                 break;
             }
             if parameters.sched_interval > 0 && full < clock {
-                full += ((clock - full - 1) / parameters.sched_interval + 1)
-                    * parameters.sched_interval;
+                // Passes over an empty queue.
+                let passes = (clock - full - 1) / parameters.sched_interval + 1;
+                full += passes * parameters.sched_interval;
+                last_pass = last_pass.max(full - parameters.sched_interval);
             }
             let periodic = |at: i64, on: bool| (on && waiting).then_some(at);
             // A pass that is due waits for news, and looks for them in steps.
@@ -189,13 +199,11 @@ impl<'a> Simulation<'a> {
             let next = [
                 next_end,
                 next_arrival,
-                quick.filter(|_| waiting),
+                quick,
                 periodic(full, parameters.sched_interval > 0),
                 cycle.as_ref().map(|(at, _)| *at),
-                periodic(
-                    poll,
-                    parameters.backfill && cycle.is_none() && backfilled_at != Some(self.news()),
-                ),
+                (parameters.backfill && cycle.is_none() && backfilled_at != Some(self.news()))
+                    .then_some(poll),
                 calc.filter(|_| waiting),
             ];
             let Some(now) = next.into_iter().flatten().min() else {
@@ -215,12 +223,12 @@ impl<'a> Simulation<'a> {
                 self.ends.remove(&(at, number));
                 self.end(task, now);
                 ended += 1;
-                // Slurm looks at the queue whenever a job's nodes become free.
-                if parameters.defer {
-                    quick
-                        .get_or_insert((now + POLL).max(last_quick + parameters.batch_sched_delay));
-                } else {
+                // Nodes that have run an epilogue say so, and Slurm looks at the queue at once;
+                // otherwise the end waits for the main thread.
+                if parameters.epilog && !parameters.defer {
                     self.main_pass(now, Some(parameters.default_queue_depth));
+                } else {
+                    quick.get_or_insert(next_tick(now, last_pass));
                 }
             }
             while let Some(&task) = self.arrivals.get(self.arrived)
@@ -229,8 +237,7 @@ impl<'a> Simulation<'a> {
                 self.arrived += 1;
                 self.arrive(task, now);
                 if self.queue.contains(&task) {
-                    quick
-                        .get_or_insert((now + POLL).max(last_quick + parameters.batch_sched_delay));
+                    quick.get_or_insert(next_tick(now, last_pass));
                 }
             }
             let interval = parameters.sched_interval;
@@ -238,24 +245,22 @@ impl<'a> Simulation<'a> {
             if interval > 0 && full <= now {
                 full += ((now - full) / interval + 1) * interval;
             }
-            if all && waiting {
+            if all {
                 self.main_pass(now, None);
                 idle_full = Some(self.changes);
                 quick = None;
-                last_quick = now;
+                last_pass = now;
             } else if quick.is_some_and(|at| at <= now) {
                 self.main_pass(now, Some(parameters.default_queue_depth));
                 quick = None;
-                last_quick = now;
+                last_pass = now;
             }
             let resumed = match cycle.take() {
                 Some((at, paused)) if at <= now => Some(paused),
                 paused => {
                     cycle = paused;
-                    let due = parameters.backfill
-                        && poll <= now
-                        && backfilled_at != Some(self.news())
-                        && !self.queue.is_empty();
+                    let due =
+                        parameters.backfill && poll <= now && backfilled_at != Some(self.news());
                     (due && cycle.is_none()).then(|| {
                         backfilled_at = Some(self.news());
                         self.passes += 1;
@@ -428,7 +433,8 @@ impl<'a> Simulation<'a> {
                 available.drop_all(required);
                 continue;
             }
-            let young = now - task.arrival < parameters.bf_min_age_reserve;
+            let young =
+                whole_second(now) - whole_second(task.arrival) < parameters.bf_min_age_reserve;
             let low = self.priorities[candidate.task as usize] < parameters.bf_min_prio_reserve;
             if !young && !low {
                 failed[part] = true;
@@ -470,8 +476,9 @@ impl<'a> Simulation<'a> {
         let end = now + task.run + self.parameters.completing as i64;
         let row = &mut self.rows[number as usize];
         row.nodes = u32::try_from(held.cpus()).unwrap_or(u32::MAX);
-        row.start = Some(Seconds(now.div_euclid(1000)));
-        row.end = Some(Seconds((now + task.run).div_euclid(1000)));
+        let start = now.div_euclid(1000);
+        row.start = Some(Seconds(start));
+        row.end = Some(Seconds(start + task.run_s));
         row.fate = if task.killed {
             Fate::Killed
         } else {
@@ -550,3 +557,7 @@ impl<'a> Simulation<'a> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "recorded.rs"]
+mod recorded;

@@ -258,9 +258,10 @@ fn tiers_go_before_priorities_and_limits_hold_jobs_up_alone() {
     // Ann runs one already.
     job(&mut log, 3, 100, 600, 1, 1).partition = high;
     let found = starts(&simulated(&log, &tiered));
-    assert!((100..110).contains(&found[2]), "{found:?}");
-    assert!((200..240).contains(&found[3]), "{found:?}");
-    assert!(found[1] >= 300, "{found:?}");
+    // Ends are within half a second of their logs'.
+    assert!((99..110).contains(&found[2]), "{found:?}");
+    assert!((198..240).contains(&found[3]), "{found:?}");
+    assert!(found[1] >= 297, "{found:?}");
 }
 
 #[test]
