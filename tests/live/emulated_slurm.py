@@ -129,7 +129,7 @@ class EmulatedSlurm:
         partitions: Sequence[Partition] = (Partition("main"),),
         parameters: Mapping[str, str | int | None] | None = None,
         topology: Sequence[str] = (),
-        start_timeout_s: float = 60,
+        start_timeout_s: float = 180,
     ) -> None:
         self.groups = [Nodes(nodes, cores=cores)] if isinstance(nodes, int) else list(nodes)
         self.node_names = [f"n{i}" for i in range(sum(group.count for group in self.groups))]
@@ -364,7 +364,7 @@ class EmulatedSlurm:
 
     # --- Use --------------------------------------------------------------------------
 
-    def run(self, *command: str, timeout_s: float = 60) -> str:
+    def run(self, *command: str, timeout_s: float = 180) -> str:
         """What a command prints.
 
         Raises:

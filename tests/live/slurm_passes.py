@@ -3,7 +3,7 @@
 A line each, times in milliseconds since 1970:
 
     TIME A JOB PRIORITY   a job comes
-    TIME M | F | B        a pass begins: of the main scheduler over some jobs or over all, of backfill
+    TIME M | F | B        a pass begins: of the main scheduler over some jobs or all, of backfill
     TIME S JOB PARTS      that pass starts a job; PARTS: `node:cores:MiB` of each of its nodes
     TIME E JOB            nothing of a job is left on its nodes
 
@@ -17,7 +17,7 @@ import re
 from datetime import UTC, datetime
 
 #: What a controller has to log.
-PARAMETERS = {"SlurmctldDebug": "debug2", "DebugFlags": "Backfill,TraceJobs"}
+PARAMETERS: dict[str, str | int] = {"SlurmctldDebug": "debug2", "DebugFlags": "Backfill,TraceJobs"}
 
 EVENTS = (
     ("A", re.compile(r"_slurm_rpc_submit_batch_job: JobId=(\d+) InitPrio=(\d+)")),

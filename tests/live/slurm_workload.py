@@ -20,7 +20,7 @@ PARTITIONS = (
     Partition("short", nodes="n[0-7]", options={"MaxTime": 2, "PriorityJobFactor": 5}),
 )
 #: Everything about time in seconds where a real cluster has minutes.
-PARAMETERS = {
+PARAMETERS: dict[str, str | int] = {
     "SelectTypeParameters": "CR_Core_Memory",
     "DefMemPerCPU": 100,
     "PriorityType": "priority/multifactor",

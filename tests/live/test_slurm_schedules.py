@@ -37,7 +37,8 @@ def test_what_slurm_leaves_is_simulated(
     # The text of the same jobs leads to the same schedule.
     as_text = schedule_as_slurm(jobs, configuration)
     assert as_text.jobs["start_s"].to_pylist() == simulated.jobs["start_s"].to_pylist()
-    # FLOOR
+    # Four runs beside three busy processes and compilers on two cores had 0.98 to 0.99; a schedule
+    # of other jobs has about 0.
     assert figures["rank_correlation_of_starts"] >= 0.7
 
 
