@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 from marked import markdown, with_tables
 
 import odonata
 from odonata.cli.study import LIBRARY
+from odonata.plots.style import JOB_COLOURS, MUTED, new_figure, save, style
 from odonata.study.file import StudyFile
 from odonata.study.sweep import Sweep
 
@@ -121,21 +121,19 @@ def rates(placement: str, scenario: odonata.Scenario) -> Rates:
 
 def draw(found: Sequence[Rates]) -> None:
     """The figure: a panel for every placement."""
-    figure, panels = plt.subplots(
-        1, len(found), figsize=(11, 3.2), sharex=True, sharey=True, layout="constrained"
-    )
-    for panel, one in zip(panels, found, strict=True):
-        times_us = (np.arange(len(one.over_time)) + 0.5) * INTERVAL_PS / 1e6
-        panel.plot(times_us, one.over_time / GIB, color="#0072b2", drawstyle="steps-mid")
-        panel.axhline(one.mean / GIB, color="#555555", linewidth=1, linestyle="--")
-        panel.set(
-            title=f"{one.placement}\nmean {one.mean / GIB:.2f} GiB/s (dashed)",
-            xlabel="time since the broadcast began, µs",
-        )
-        panel.spines[["top", "right"]].set_visible(False)
-    panels[0].set(ylabel="arriving outside the root's group, GiB/s", ylim=(0, None))
-    figure.savefig(FIGURE, dpi=160)
-    plt.close(figure)
+    with style():
+        figure = new_figure(11, 3.2)
+        panels = figure.subplots(1, len(found), sharex=True, sharey=True)
+        for panel, one in zip(panels, found, strict=True):
+            times_us = (np.arange(len(one.over_time)) + 0.5) * INTERVAL_PS / 1e6
+            panel.plot(times_us, one.over_time / GIB, color=JOB_COLOURS[0], drawstyle="steps-mid")
+            panel.axhline(one.mean / GIB, color=MUTED, linewidth=1, linestyle="--")
+            panel.set(
+                title=f"{one.placement}\nmean {one.mean / GIB:.2f} GiB/s (dashed)",
+                xlabel="time since the broadcast began, µs",
+            )
+        panels[0].set(ylabel="arriving outside the root's group, GiB/s", ylim=(0, None))
+    save(figure, FIGURE)
 
 
 if __name__ == "__main__":

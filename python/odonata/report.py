@@ -18,7 +18,6 @@ from odonata.results import Result
 from odonata.scenario import Scenario
 
 if TYPE_CHECKING:
-    from odonata.study.comparing import Comparison
     from odonata.study.interference import Interference
     from odonata.study.saturation import Saturation
 
@@ -67,19 +66,22 @@ def print_summary(console: Console, result: Result, directory: Path | None) -> N
             )
 
 
-def print_comparison(console: Console, found: Comparison, directory: Path) -> None:
+def print_comparison(
+    console: Console, content: Mapping[str, Any], table: pa.Table, directory: Path
+) -> None:
     """Prints what differs between results.
 
     Args:
         console: Where to.
-        found: The comparison.
+        content: `Comparison.content`.
+        table: `Comparison.table`.
         directory: Where its tables and its picture lie.
     """
-    labels = [one.label for one in found.results]
+    labels = list(content["results"])
     console.print()
-    if found.settings:
+    if content["settings"]:
         shown = _compact_table("Setting", [escape(label) for label in labels])
-        for key, values in found.settings.items():
+        for key, values in content["settings"].items():
             shown.add_row(escape(key), *(escape(value) for value in values))
         console.print(shown)
     else:
@@ -89,7 +91,7 @@ def print_comparison(console: Console, found: Comparison, directory: Path) -> No
         columns += [escape(label), "change"]
     shown = _compact_table("Job or links", columns)
     rows: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-    for row in found.table.to_pylist():
+    for row in table.to_pylist():
         rows.setdefault((row["scope"], row["name"], row["quantity"]), []).append(row)
     last = ""
     for (scope, name, quantity), group in rows.items():
@@ -105,9 +107,9 @@ def print_comparison(console: Console, found: Comparison, directory: Path) -> No
         shown.add_row(escape(title) if title != last else "", words, *cells)
         last = title
     console.print(shown)
-    for name in found.left_out:
+    for name in content["left_out"]:
         console.print(f"Not in all results: {escape(name)}", style="dim")
-    if any(row["differs"] is not None for row in found.table.to_pylist()):
+    if any(row["differs"] is not None for row in table.to_pylist()):
         console.print("[bold]Bold[/]: the 95 % interval excludes that nothing changed.")
     else:
         console.print(

@@ -375,6 +375,12 @@ def test_show_reads_every_kind_of_directory(folder: Path) -> None:
         ),
     ):
         before = done(folder, *arguments, "--out", out)
+        if out == "replications":
+            compared = done(folder, "compare", "run", out, "--out", "compared")
+            assert done(folder, "show", "compared") == compared
+            told = json.loads(done(folder, "show", "compared", "--json"))
+            assert list(told["results"].values()) == ["run", out]
+            assert told["figures"]
         shown = done(folder, "show", out)
         assert words in before
         assert words in shown

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -15,9 +14,6 @@ from odonata.cli.shared import (
     progress_terminal,
     terminal,
 )
-
-if TYPE_CHECKING:
-    from odonata.study.comparing import Comparison
 
 
 @click.command()
@@ -55,15 +51,8 @@ def compare(directories: tuple[Path, ...], out: Path | None, as_json: bool) -> N
             raise click.UsageError(str(error)) from None
         found.save(directory, claim=held, notice=notices(progress_terminal()))
     if as_json:
-        print_json({"directory": str(directory), **_content(found)})
+        print_json(
+            {"directory": str(directory), **found.content, "figures": found.table.to_pylist()}
+        )
     else:
-        print_comparison(terminal(), found, directory)
-
-
-def _content(found: Comparison) -> dict[str, object]:
-    return {
-        "results": {one.label: str(one.directory) for one in found.results},
-        "settings": found.settings,
-        "left_out": found.left_out,
-        "figures": found.table.to_pylist(),
-    }
+        print_comparison(terminal(), found.content, found.table, directory)

@@ -18,8 +18,8 @@ from odonata.cli.shared import debug_option, json_option, print_json, terminal
 def show(directory: Path, as_json: bool) -> None:
     """Print again what an earlier command found, from its result directory.
 
-    DIRECTORY is that of a run, of replications, a schedule, a study, a search for saturation, an
-    analysis of interference or a validation.
+    DIRECTORY is that of a run, of replications, a comparison, a schedule, a study, a search for
+    saturation, an analysis of interference or a validation.
     """
     for file, print_kind in _KINDS.items():
         if (directory / file).is_file():
@@ -101,6 +101,17 @@ def _replications(directory: Path, as_json: bool) -> None:
         print_replications(terminal(), scenario, table, directory)
 
 
+def _comparison(directory: Path, as_json: bool) -> None:
+    from odonata.report import print_comparison
+    from odonata.study.comparing import load
+
+    content, table = load(directory)
+    if as_json:
+        print_json({"directory": str(directory), **content, "figures": table.to_pylist()})
+    else:
+        print_comparison(terminal(), content, table, directory)
+
+
 def _validation(directory: Path, as_json: bool) -> None:
     from odonata.output import reading
     from odonata.study.validation import conclusion
@@ -168,6 +179,7 @@ _KINDS: dict[str, Callable[[Path, bool], None]] = {
     "interference.json": _interference,
     "saturation.json": _saturation,
     "replications.parquet": _replications,
+    "comparison.json": _comparison,
     "comparisons.csv": _validation,
     "dataset.parquet": _study,
 }

@@ -15,7 +15,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from odonata.errors import OutputError
-from odonata.output import Claim, picture, warn, write_json
+from odonata.output import Claim, picture, reading, warn, write_json
 from odonata.results import RESULT_FILE, SCENARIO_FILE, SUMMARY_FILE
 from odonata.scenario import Scenario
 from odonata.study.cells import Cell, Estimated
@@ -24,6 +24,10 @@ from odonata.tables import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+#: What `Comparison.save` leaves, without its picture.
+TABLE_FILE = "comparison.parquet"
+CONTENT_FILE = "comparison.json"
 
 #: Figures that are compared, by where they are in the summary.
 QUANTITIES: Mapping[str, Sequence[str]] = {
@@ -125,6 +129,15 @@ class Comparison:
     settings: Mapping[str, Sequence[str]]
     left_out: Sequence[str]
 
+    @property
+    def content(self) -> dict[str, Any]:
+        """All but the table, as it is saved: directories by label, settings, what is left out."""
+        return {
+            "results": {one.label: os.fspath(one.directory) for one in self.results},
+            "settings": {key: list(values) for key, values in self.settings.items()},
+            "left_out": list(self.left_out),
+        }
+
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Changes with their intervals, and the latencies of every job in every result.
 
@@ -161,19 +174,25 @@ class Comparison:
             OutputError: If it holds something already or cannot be written.
         """
         directory = Path(directory)
-        content = {
-            "results": {one.label: os.fspath(one.directory) for one in self.results},
-            "settings": {key: list(values) for key, values in self.settings.items()},
-            "left_out": list(self.left_out),
-        }
         with claim or Claim(directory) as held:
             with held.adding() as partial:
-                pq.write_table(self.table, partial / "comparison.parquet", compression="zstd")
+                pq.write_table(self.table, partial / TABLE_FILE, compression="zstd")
                 pacsv.write_csv(self.table, partial / "comparison.csv")
-                write_json(partial / "comparison.json", content)
+                write_json(partial / CONTENT_FILE, self.content)
             with held.adding() as partial, picture(Path("comparison.png"), notice):
                 self.plot(partial / "comparison.png")
         return directory
+
+
+def load(directory: Path) -> tuple[dict[str, Any], pa.Table]:
+    """What was saved there: `Comparison.content` and the table.
+
+    Raises:
+        OutputError: If it cannot be read.
+    """
+    with reading(directory):
+        content = json.loads((directory / CONTENT_FILE).read_text(encoding="utf-8"))
+        return content, pq.read_table(directory / TABLE_FILE, partitioning=None)
 
 
 def compare(*directories: str | os.PathLike[str]) -> Comparison:
