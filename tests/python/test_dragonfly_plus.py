@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import odonata
+from command import call
 from odonata import Scenario, _engine
 from odonata.plots.layout import lay_out
 from odonata.plots.wiring import Wiring
@@ -80,13 +82,13 @@ def test_detours_help_against_the_next_group() -> None:
 
 def shared(name: str) -> Path:
     for above in Path(__file__).resolve().parents:
-        if (above / "shared" / "data" / "codes-confs" / name).exists():
-            return above / "shared" / "data" / "codes-confs" / name
-    pytest.skip("needs ../shared/data/codes-confs")
+        if (above / "shared" / "data" / name).exists():
+            return above / "shared" / "data" / name
+    pytest.skip(f"needs ../shared/data/{name.split('/')[0]}")
 
 
 def test_a_configuration_of_codes_becomes_a_network(tmp_path: Path) -> None:
-    file = shared("dragonfly-plus/dfp-test.conf")
+    file = shared("codes-confs/dragonfly-plus/dfp-test.conf")
     network = {"family": "codes", "file": file.name, "routing": "fpar"}
     data = {"network": network, "simulation": {"packet": "1 KiB"}, "job": [HALO]}
     scenario = Scenario.from_dict(data, directory=file.parent)
@@ -100,3 +102,41 @@ def test_a_configuration_of_codes_becomes_a_network(tmp_path: Path) -> None:
     rates = {c["name"]: c["bandwidth_bytes_per_s"] for c in described["link_classes"]}
     assert rates["global"] == 1.5 * 2**30
     assert json.loads(scenario.normalised_json())["network"]["links"] == {}
+
+
+def test_theta_of_codes_is_theta_of_its_link_list(tmp_path: Path) -> None:
+    """The configuration that CODES has of Theta, and the list of the machine's tiles that its lists
+    were made from, are one network: the same pairs of routers, as often, in the same classes."""
+    read = {}
+    for family, name in (
+        ("codes", "modelnet-test-dragonfly-theta.conf"),
+        ("cray-xc-file", "theta.interconnect"),
+    ):
+        file = shared(f"theta-topology/{name}")
+        (tmp_path / f"{family}.toml").write_text(f"""
+            network = {{ family = "{family}", file = "{file}" }}
+            [[job]]
+            nodes = 64
+            placement = "spread"
+            motif = {{ kind = "all-to-all", message = "1 KiB" }}
+            """)
+        done = call(
+            *("topology", "export", f"{family}.toml", "--format", "edge-list"),
+            *("--out", f"{family}.edges"),
+            directory=tmp_path,
+        )
+        assert done.returncode == 0, done.stderr
+        lines = (tmp_path / f"{family}.edges").read_text().splitlines()
+        found: Counter[tuple[int, int, str]] = Counter()
+        for line in lines:
+            if line.startswith("link "):
+                _, one, other, kind = line.split()[:4]
+                ends = sorted(int(end.split(":")[0]) for end in (one, other))
+                found[ends[0], ends[1], "global" if kind == "blue" else kind] += 1
+        read[family] = found
+        done = call("run", f"{family}.toml", "--no-plots", "--out", family, directory=tmp_path)
+        assert done.returncode == 0, done.stderr
+    of_codes, of_cray = read.values()
+    # 864 routers: 15 others in a row; 5 in a column, three links to each; 48 between two groups.
+    assert of_codes.total() == 864 * 15 // 2 + 3 * 864 * 5 // 2 + 48 * 36
+    assert of_codes == of_cray
