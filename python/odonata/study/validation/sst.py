@@ -57,6 +57,8 @@ def scenario(arrangement: str, routing: str, seed: int) -> Scenario:
                 "eager_limit": "12 kB",
                 "send_overhead": "200 ns",
                 "receive_overhead": "250 ns",
+                # Firefly's sender waits until the receiver has fetched a message and said so.
+                "rendezvous_completion": "acknowledged",
             },
             "simulation": {"packet": "1024 B"},
             "job": [{"name": "all-to-all", "nodes": NODES, "ranks_per_node": 2, "motif": motif}],
