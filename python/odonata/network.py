@@ -39,6 +39,7 @@ Algorithm = Literal[
     "q-adaptive",
     "shortest-path",
     "up-down",
+    "dimension-order",
     "tago",
 ]
 
@@ -149,15 +150,16 @@ class Routing(Table):
     of a spine or a leaf of another group, decided at every router; needs groups of leaves and
     spines), `q-adaptive` (by times that the routers learn; needs all-to-all groups),
     `shortest-path` (any network), `up-down` (up, then down: shortest paths in fat trees; any
-    network, on one virtual channel), or `tago` (over the circuits that join two groups directly, by
+    network, on one virtual channel), `dimension-order` (along one dimension after the other, in
+    tori, meshes and HyperX), or `tago` (over the circuits that join two groups directly, by
     other groups only where there are none; needs all-to-all groups)."""
     minimal_links: Literal["all", "shortest"] = "all"
     """Which global links to the destination's group minimal routes use: all of them, or those
     on a shortest path."""
     choice: Literal["random", "by-load", "by-destination"] = "random"
     """How one of several minimal links is chosen: at random, or by the shorter queue. With `fpar`:
-    how one of the ports is chosen that its threshold counts as free. With `up-down` and
-    `shortest-path` also `by-destination`: that of the destination node, in fat trees D-mod-K
+    how one of the ports is chosen that its threshold counts as free. With `up-down`,
+    `dimension-order` and `shortest-path` also `by-destination`: that of the destination node, in fat trees D-mod-K
     (Zahavi 2010)."""
     via: Literal["group", "router", "node"] | None = None
     """What a non-minimal route goes by way of: any router of a random group, a random router, or
@@ -328,7 +330,8 @@ class NetworkBase(Table, ABC):
     routing: RoutingChoice | None = None
     """How packets find their way: the name of an algorithm, or a table with its parameters.
     Default: `minimal` where the network has groups, else `shortest-path`; `tago` on a
-    reconfigurable dragonfly with all-to-all groups."""
+    reconfigurable dragonfly with all-to-all groups, `up-down` on a fat tree, `dimension-order` on
+    a torus or HyperX."""
 
     @abstractmethod
     def topology(self, directory: Path) -> dict[str, Any]:
@@ -732,7 +735,7 @@ class LatticeLinks(Links):
 class Torus(NetworkBase):
     """A torus or mesh of any dimensions (k-ary n-cube); all routers have nodes."""
 
-    default_routing: ClassVar[Algorithm] = "shortest-path"
+    default_routing: ClassVar[Algorithm] = "dimension-order"
 
     family: Literal["torus"] = "torus"
     """The family."""
@@ -754,7 +757,7 @@ class Torus(NetworkBase):
 class HyperX(NetworkBase):
     """A HyperX: a lattice whose rows are all-to-all in every dimension (Ahn et al. 2009)."""
 
-    default_routing: ClassVar[Algorithm] = "shortest-path"
+    default_routing: ClassVar[Algorithm] = "dimension-order"
 
     family: Literal["hyperx"] = "hyperx"
     """The family."""

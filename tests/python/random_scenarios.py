@@ -82,7 +82,7 @@ def _network(
         nodes = p * math.prod(size)
         network = {"family": "torus", "size": size, "p": p}
         network["wrap"] = [draw.choice([True, False]) for _ in size]
-        network["routing"] = draw.choice(["shortest-path", "up-down", "minimal"])
+        network["routing"] = draw.choice(["dimension-order", "shortest-path", "up-down"])
         network["links"] = {name: _link(draw, 40) for name in ("terminal", "local", "dim1")}
     elif family == "dragonfly+":
         network, nodes = _dragonfly_plus(draw)

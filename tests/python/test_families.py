@@ -76,6 +76,28 @@ def test_a_shift_by_destination_fills_every_link_and_nobody_waits() -> None:
 
 
 @pytest.mark.parametrize(
+    "network",
+    [
+        {"family": "torus", "size": [4, 4, 2]},
+        {"family": "torus", "size": [5, 3], "wrap": [False, True]},
+        {"family": "hyperx", "size": [4, 3], "p": 2},
+        {"family": "fat-tree", "radix": 6, "nodes": 40},
+        {"family": "slim-fly", "q": 3},
+    ],
+    ids=lambda network: network["family"],
+)
+def test_default_routing_takes_shortest_paths(network: dict[str, Any]) -> None:
+    # Everybody sends one packet to everybody else: the mean length of their routes is the
+    # mean distance of nodes, and a router more is passed than links between routers.
+    found = described(network)
+    motif = {"kind": "all-to-all", "message": "256 B", "window": 4}
+    job = {"nodes": found["nodes"], "motif": motif}
+    jobs = odonata.run(Scenario.from_dict({"network": network, "job": [job]})).to_pandas("jobs")
+    expected = found["average_distance_nodes"] + 1
+    assert jobs["mean_routers_visited"][0] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(
     ("network", "key", "words"),
     [
         ({"family": "fat-tree"}, "network.down", "there is no `radix`"),

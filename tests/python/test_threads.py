@@ -51,6 +51,14 @@ def test_results_are_the_same_on_any_number_of_threads(tmp_path: Path) -> None:
     own = {"dragonfly", "dragonfly+", "reconfigurable-dragonfly", "crossbar", "fat-tree", "torus"}
     assert families == {*own, "edge-list", "graphml"}
     grouped = {"minimal", "valiant", "ugal-l", "ugal-g", "par"}
-    assert routings == {*grouped, "fpar", "q-adaptive", "shortest-path", "up-down", "tago"}
+    assert routings == {
+        *grouped,
+        "fpar",
+        "q-adaptive",
+        "shortest-path",
+        "up-down",
+        "dimension-order",
+        "tago",
+    }
     assert len(seen) == COUNT, "no two scenarios measured the same"
     assert ended_early > 0

@@ -195,7 +195,8 @@ impl<'t> Routes<'t> {
             Algorithm::Minimal
             | Algorithm::Valiant { .. }
             | Algorithm::ShortestPath
-            | Algorithm::UpDown => Choosing::Oblivious(build(spec.algorithm)?),
+            | Algorithm::UpDown
+            | Algorithm::DimensionOrder => Choosing::Oblivious(build(spec.algorithm)?),
             Algorithm::UgalLocal(options)
             | Algorithm::UgalGlobal(options)
             | Algorithm::Par(options) => {

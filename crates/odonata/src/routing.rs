@@ -69,6 +69,7 @@ pub(crate) fn routing_spec(spec: &spec::Routing, delay_ps: u64) -> Result<Routin
             Algorithm::QAdaptive => routing::Algorithm::QAdaptive(learning),
             Algorithm::ShortestPath => routing::Algorithm::ShortestPath,
             Algorithm::UpDown => routing::Algorithm::UpDown,
+            Algorithm::DimensionOrder => routing::Algorithm::DimensionOrder,
             Algorithm::Tago => routing::Algorithm::Tago {
                 detours_in_group: spec.detours_in_group.unwrap_or(false),
             },

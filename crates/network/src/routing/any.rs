@@ -38,6 +38,8 @@ pub enum Algorithm {
     ShortestPath,
     /// [`Tabled::up_down`], for fat trees and networks of any form.
     UpDown,
+    /// [`Tabled::dimension_order`], for tori, meshes and HyperX.
+    DimensionOrder,
     /// [`Tago`], for all-to-all groups with any links between them.
     Tago {
         /// Whether traffic inside a group may go by way of a random router of it.
@@ -47,7 +49,7 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// The names in scenarios.
-    pub const NAMES: [&'static str; 10] = [
+    pub const NAMES: [&'static str; 11] = [
         "minimal",
         "valiant",
         "ugal-l",
@@ -57,6 +59,7 @@ impl Algorithm {
         "q-adaptive",
         "shortest-path",
         "up-down",
+        "dimension-order",
         "tago",
     ];
 
@@ -72,6 +75,7 @@ impl Algorithm {
             Self::QAdaptive(_) => "q-adaptive",
             Self::ShortestPath => "shortest-path",
             Self::UpDown => "up-down",
+            Self::DimensionOrder => "dimension-order",
             Self::Tago { .. } => "tago",
         }
     }
@@ -124,7 +128,7 @@ pub enum AnyRouting {
     Fpar(Fpar),
     /// Learning.
     QAdaptive(QAdaptive),
-    /// By tables: shortest paths, up-down.
+    /// By tables: shortest paths, up-down, dimension order.
     Tabled(Tabled),
     /// Over circuits.
     Tago(Tago),
@@ -151,12 +155,15 @@ impl AnyRouting {
             choice,
             virtual_channels,
         } = *spec;
-        let by_tables = matches!(algorithm, Algorithm::ShortestPath | Algorithm::UpDown);
+        let by_tables = matches!(
+            algorithm,
+            Algorithm::ShortestPath | Algorithm::UpDown | Algorithm::DimensionOrder
+        );
         if choice == Choice::ByDestination && !by_tables {
             return Err(RoutingError::BadOption {
                 option: "choice",
                 found: "by-destination".into(),
-                allowed: "only `up-down` and `shortest-path` choose by the destination; use \
+                allowed: "only `up-down`, `dimension-order` and `shortest-path` choose by the destination; use \
                           \"random\" or \"by-load\"",
             });
         }
@@ -186,6 +193,9 @@ impl AnyRouting {
                 Self::Tabled(Tabled::shortest_path(topology, choice, merged)?)
             }
             Algorithm::UpDown => Self::Tabled(Tabled::up_down(topology, choice, merged)?),
+            Algorithm::DimensionOrder => {
+                Self::Tabled(Tabled::dimension_order(topology, choice, merged)?)
+            }
             Algorithm::Tago { detours_in_group } => Self::Tago(Tago::new(
                 topology,
                 links,

@@ -2,7 +2,7 @@
 
 use odonata_units::{GroupId, RouterId};
 
-use crate::topology::NotLeafSpine;
+use crate::topology::{NotLattice, NotLeafSpine};
 
 /// A routing algorithm that does not fit the network, or options that do not
 /// fit the algorithm. Each message says what was found and what to do.
@@ -42,6 +42,16 @@ pub enum RoutingError {
         from: RouterId,
         /// Where it would end.
         to: RouterId,
+    },
+    /// Routers that form no lattice.
+    #[error(
+        "dimension-order routing needs routers that form a lattice, with a link class for each \
+         dimension, as families `torus` and `hyperx` do: {reason}. Use `shortest-path` or \
+         `up-down` for this network"
+    )]
+    NotLattice {
+        /// What contradicts that.
+        reason: NotLattice,
     },
     /// A table would not fit.
     #[error(

@@ -6,6 +6,7 @@ mod adaptive;
 mod any;
 mod channels;
 mod choice;
+mod dimension_order;
 mod dispatched;
 mod error;
 mod fpar;

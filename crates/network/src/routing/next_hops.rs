@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use odonata_units::RouterId;
 
+use super::Hop;
 use crate::topology::{Peer, Topology};
 use crate::verify::dependency::Dependencies;
 
@@ -322,6 +323,21 @@ impl NextHops {
     #[inline]
     pub(super) fn distance(&self, from: u32, to: u32) -> u32 {
         u32::from(self.entries[(from * self.columns + to) as usize].distance)
+    }
+
+    /// Columns, the part of the hops for each entry (where it starts, and how long it is), and
+    /// the hops, all on channel 0.
+    pub(super) fn into_hops(self) -> (u32, Vec<(u32, u32)>, Vec<Hop>) {
+        let entries = self.entries.iter();
+        let hop = |way: &Way| Hop {
+            port: way.port,
+            vc: 0,
+        };
+        (
+            self.columns,
+            entries.map(|e| (e.first, u32::from(e.count))).collect(),
+            self.ways.iter().map(hop).collect(),
+        )
     }
 
     /// Largest distance.

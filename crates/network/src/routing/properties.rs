@@ -6,7 +6,9 @@
 use odonata_units::{GroupId, NodeId, PortId};
 use proptest::prelude::*;
 
-use super::testing::{arranged, dragonfly_plus, grid_dragonfly, random_walks, ring_dragonfly};
+use super::testing::{
+    arranged, dragonfly_plus, grid_dragonfly, lattice, random_walks, ring_dragonfly,
+};
 use super::{
     AdaptiveOptions, Algorithm, AnyRouting, Choice, MinimalLinks, QAdaptiveOptions, Routing,
     RoutingError, RoutingSpec, RoutingTask, Via, Weighting,
@@ -137,6 +139,12 @@ pub(crate) fn network() -> impl Strategy<Value = Topology> {
             dragonfly_plus(leaves, spines, p, h, closing[g % closing.len()])
         }),
         irregular(),
+        (
+            proptest::collection::vec(1u32..5, 1..3),
+            any::<bool>(),
+            any::<bool>()
+        )
+            .prop_map(|(size, wrap, hyperx)| lattice(&size, wrap, hyperx)),
     ]
 }
 
@@ -158,7 +166,7 @@ pub(crate) fn spec() -> impl Strategy<Value = RoutingSpec> {
             detours_in_group,
         },
     );
-    let algorithm = (0..10, options, 0u32..=10).prop_map(|(kind, options, tenths)| match kind {
+    let algorithm = (0..11, options, 0u32..=10).prop_map(|(kind, options, tenths)| match kind {
         0 => Algorithm::Minimal,
         1 => Algorithm::Valiant { via: options.via },
         2 => Algorithm::UgalLocal(options),
@@ -175,6 +183,7 @@ pub(crate) fn spec() -> impl Strategy<Value = RoutingSpec> {
             detours_in_group: options.detours_in_group,
         },
         8 => Algorithm::UpDown,
+        9 => Algorithm::DimensionOrder,
         _ => Algorithm::ShortestPath,
     });
     let links = prop_oneof![Just(MinimalLinks::All), Just(MinimalLinks::Shortest)];
@@ -211,6 +220,7 @@ fn bound(topology: &Topology, algorithm: &Algorithm) -> u32 {
         Algorithm::Par(options) => across + non_minimal(options.via),
         // No router twice on the way up, nor on the way down.
         Algorithm::UpDown => 2 * (topology.routers() as u32 - 1),
+        Algorithm::DimensionOrder => topology.describe().diameter,
         Algorithm::Fpar { .. } => 6,
         Algorithm::QAdaptive(_) => 5,
     }
@@ -262,6 +272,7 @@ proptest! {
         let routing = match AnyRouting::new(&topology, &spec) {
             Err(RoutingError::NotLeafSpine { .. }) if topology.leaf_spine().is_err() => return Ok(()),
             Err(RoutingError::NotAllToAll { .. }) => return Ok(()),
+            Err(RoutingError::NotLattice { .. }) if topology.lattice().is_err() => return Ok(()),
             routing => routing.expect("an algorithm that fits"),
         };
         let bound = bound(&topology, &spec.algorithm);

@@ -4,7 +4,7 @@ use super::channels::channel_count;
 use super::choice::Choice;
 use super::error::RoutingError;
 use super::next_hops::{NextHops, neighbours};
-use super::tabled::{Destinations, Tabled};
+use super::tabled::{Destinations, Index, Tabled};
 use crate::topology::Topology;
 
 impl Tabled {
@@ -34,11 +34,15 @@ impl Tabled {
         let diameter = u32::from(table.diameter());
         let needed = u32::from(table.depth());
         let channels = channel_count("shortest-path", needed, diameter, virtual_channels)?;
+        let (columns, entries, hops) = table.into_hops();
         Ok(Self {
-            table,
+            index: Index::ByColumn(columns),
+            entries,
+            hops,
             destinations,
             choice,
             channels,
+            ascending: channels > 1,
         })
     }
 }

@@ -1,24 +1,69 @@
-//! Routing by tables: what a router does with a packet depends on its destination alone.
+//! Routing by tables: what a router does with a packet depends on its destination alone,
+//! but for the number of a virtual channel that counts hops.
 
 use odonata_units::RouterId;
 
 use super::choice::{Choice, least_loaded};
 use super::error::RoutingError;
 use super::legs::{eject, possible_eject};
-use super::next_hops::{MOST_ENTRIES, MOST_NUMBERED, NextHops, NoPath, Way};
+use super::next_hops::{MOST_ENTRIES, MOST_NUMBERED, NoPath};
 use super::{Hop, PacketRoute, RouterView, Routing};
 use crate::topology::{Peer, Topology};
 
-/// Routing by a table of next hops for every router and destination. Every router chooses
-/// among the ports that its table lists, by [`Choice`]. Which table, and how many virtual
-/// channels it needs, is the algorithm's: [`Tabled::shortest_path`], [`Tabled::up_down`].
+/// Routing by tables. Every router chooses among the hops that its table lists for the
+/// packet's destination, by [`Choice`]. Which tables, and how many virtual channels they need,
+/// is the algorithm's: [`Tabled::shortest_path`], [`Tabled::up_down`],
+/// [`Tabled::dimension_order`].
 #[derive(Clone, Debug)]
 pub struct Tabled {
-    pub(super) table: NextHops,
+    pub(super) index: Index,
+    /// The part of `hops` for each place of the index: where it starts, and how long it is.
+    pub(super) entries: Vec<(u32, u32)>,
+    pub(super) hops: Vec<Hop>,
     pub(super) destinations: Destinations,
     pub(super) choice: Choice,
-    /// Channels used. If more than one, the channel is the number of hops made so far.
+    /// Channels used.
     pub(super) channels: u8,
+    /// Whether the channel is the number of hops made so far rather than that of the table.
+    pub(super) ascending: bool,
+}
+
+/// Where the entry of a router and a destination is.
+#[derive(Clone, Debug)]
+pub(super) enum Index {
+    /// Router by router, for every column of the destinations.
+    ByColumn(u32),
+    /// Router by router, dimension by dimension of a lattice, for every place in the row of the
+    /// first dimension in which router and destination differ.
+    ByDimension {
+        /// Places of each router. Shape: routers × dimensions.
+        places: Vec<u16>,
+        /// First entry of each dimension within those of a router, and one past the last.
+        /// Shape: dimensions + 1.
+        first: Vec<u32>,
+    },
+}
+
+impl Index {
+    /// The place of the entry; the two routers are not the same.
+    #[inline]
+    fn entry(&self, at: u32, route: &PacketRoute, destinations: &Destinations) -> usize {
+        match self {
+            Self::ByColumn(columns) => {
+                let column = destinations.column[route.destination_router as usize];
+                at as usize * *columns as usize + column as usize
+            }
+            Self::ByDimension { places, first } => {
+                let dimensions = first.len() - 1;
+                let of = |router: u32| &places[router as usize * dimensions..][..dimensions];
+                let (here, there) = (of(at), of(route.destination_router));
+                let differs = (here.iter().zip(there)).position(|(here, there)| here != there);
+                let dimension = differs.unwrap_or(0);
+                let of_router = at as usize * first[dimensions] as usize;
+                of_router + first[dimension] as usize + usize::from(there[dimension])
+            }
+        }
+    }
 }
 
 /// The routers that packets are for, as columns of a table.
@@ -74,7 +119,8 @@ impl Destinations {
         Ok(destinations)
     }
 
-    fn new(topology: &Topology) -> Self {
+    /// The same of a network of any size.
+    pub fn new(topology: &Topology) -> Self {
         let mut column = vec![u32::MAX; topology.routers()];
         let mut nodes_before = vec![];
         let mut nodes = 0;
@@ -111,12 +157,12 @@ impl Destinations {
 
 impl Tabled {
     #[inline]
-    fn ways(&self, at: RouterId, route: &PacketRoute) -> &[Way] {
-        let column = self.destinations.column[route.destination_router as usize];
-        self.table.ways(at.0, column)
+    fn listed(&self, at: RouterId, route: &PacketRoute) -> &[Hop] {
+        let (first, count) = self.entries[self.index.entry(at.0, route, &self.destinations)];
+        &self.hops[first as usize..][..count as usize]
     }
 
-    /// Which of `count` ways is that of the packet's destination.
+    /// Which of `count` hops is that of the packet's destination.
     #[inline]
     fn by_destination(&self, at: RouterId, route: &PacketRoute, count: u32) -> u32 {
         let to = &self.destinations;
@@ -125,15 +171,15 @@ impl Tabled {
         node / to.divisor[at.index()] % count
     }
 
-    /// The channel of the next hop; counts the hop in `route.phase`.
+    /// The hop with its channel; counts it in `route.phase` where that is the channel.
     #[inline]
-    fn count_hop(&self, route: &mut PacketRoute) -> u8 {
-        if self.channels == 1 {
-            return 0;
+    fn count_hop(&self, hop: Hop, route: &mut PacketRoute) -> Hop {
+        if !self.ascending {
+            return hop;
         }
         let vc = route.phase.min(self.channels - 1);
         route.phase = route.phase.saturating_add(1);
-        vc
+        Hop { vc, ..hop }
     }
 }
 
@@ -157,22 +203,21 @@ impl Routing for Tabled {
         if at.0 == route.destination_router {
             return eject(route);
         }
-        let port = match self.ways(at, route) {
-            [way] => way.port,
-            ways => {
-                let count = ways.len() as u32;
+        let hop = match self.listed(at, route) {
+            &[hop] => hop,
+            hops => {
+                let count = hops.len() as u32;
                 let index = match self.choice {
                     Choice::Random => view.random_below(count),
                     Choice::ByLoad => least_loaded(view, count, |view, i| {
-                        view.occupancy_bytes(ways[i as usize].port)
+                        view.occupancy_bytes(hops[i as usize].port)
                     }),
                     Choice::ByDestination => self.by_destination(at, route, count),
                 };
-                ways[index as usize].port
+                hops[index as usize]
             }
         };
-        let vc = self.count_hop(route);
-        Hop { port, vc }
+        self.count_hop(hop, route)
     }
 
     fn possible_hops(
@@ -185,10 +230,11 @@ impl Routing for Tabled {
         if at.0 == route.destination_router {
             return out.push(possible_eject(route));
         }
-        let mut route = *route;
-        route.vc = self.count_hop(&mut route);
-        let vc = route.vc;
-        let ways = self.ways(at, &route).iter();
-        out.extend(ways.map(|way| (Hop { port: way.port, vc }, route)));
+        for &hop in self.listed(at, route) {
+            let mut route = *route;
+            let hop = self.count_hop(hop, &mut route);
+            route.vc = hop.vc;
+            out.push((hop, route));
+        }
     }
 }

@@ -8,7 +8,7 @@ use super::{Hop, PacketRoute, RouterView, Routing};
 use crate::topology::testing::{class, dragonfly_links};
 use crate::topology::{
     Arrangement, DragonflyPlusLinks, DragonflyPlusSpec, DragonflySpec, FatTreeShape, FatTreeSpec,
-    GroupWiring, LinkKind, Peer, SpineArrangement, Topology,
+    GroupWiring, HyperXSpec, LinkKind, Peer, SpineArrangement, Topology, TorusSpec,
 };
 
 /// A dragonfly with all-to-all groups and the absolute arrangement.
@@ -101,6 +101,33 @@ pub fn fat_tree(shape: &FatTreeShape) -> Topology {
     }
     .build()
     .unwrap()
+}
+
+/// A torus, a mesh, or a HyperX, of one node per router.
+pub fn lattice(size: &[u32], wrap: bool, hyperx: bool) -> Topology {
+    let along = (1..=size.len()).map(|n| class(&format!("dim{n}"), LinkKind::Local));
+    let (size, p) = (size.to_vec(), 1);
+    let (terminal, links) = (class("terminal", LinkKind::Terminal), along.collect());
+    if hyperx {
+        let parallel = vec![1 + u32::from(wrap); size.len()];
+        let spec = HyperXSpec {
+            size,
+            parallel,
+            p,
+            terminal,
+            links,
+        };
+        return spec.build().unwrap();
+    }
+    let wrap = vec![wrap; size.len()];
+    let spec = TorusSpec {
+        size,
+        wrap,
+        p,
+        terminal,
+        links,
+    };
+    spec.build().unwrap()
 }
 
 /// A router with random occupancies, or none at all.

@@ -6,7 +6,7 @@ use super::channels::channel_count;
 use super::choice::Choice;
 use super::error::RoutingError;
 use super::next_hops::{NextHops, Way, neighbours};
-use super::tabled::{Destinations, Tabled};
+use super::tabled::{Destinations, Index, Tabled};
 use crate::topology::Topology;
 
 impl Tabled {
@@ -52,11 +52,15 @@ impl Tabled {
             _ => along(&heights_below_hub(&neighbours))?,
         };
         let channels = channel_count("up-down", 1, 1, virtual_channels)?;
+        let (columns, entries, hops) = table.into_hops();
         Ok(Self {
-            table,
+            index: Index::ByColumn(columns),
+            entries,
+            hops,
             destinations: destinations.with_divisors(divisors),
             choice,
             channels,
+            ascending: false,
         })
     }
 }

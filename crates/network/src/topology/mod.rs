@@ -22,6 +22,7 @@ pub mod fat_tree;
 pub mod graphml;
 pub mod hyperx;
 pub mod jellyfish;
+pub mod lattice;
 pub mod leaf_spine;
 pub mod optical;
 pub mod reconfigurable;
@@ -47,6 +48,7 @@ pub use dragonfly_plus::{
 pub use fat_tree::{FatTreeError, FatTreeShape, FatTreeSpec};
 pub use hyperx::HyperXSpec;
 pub use jellyfish::{JellyfishError, JellyfishSpec};
+pub use lattice::{Dimension, Lattice, NotLattice, Row};
 pub use leaf_spine::{LeafSpine, NotLeafSpine};
 pub use optical::{Circuit, CircuitError, Circuits, OpticalSwitches, SwitchPort};
 pub use reconfigurable::{ReconfigurableError, ReconfigurableSpec};

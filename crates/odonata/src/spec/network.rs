@@ -35,9 +35,8 @@ impl Network {
             | Family::Codes(_) => Algorithm::Minimal,
             Family::ReconfigurableDragonfly(_) => Algorithm::Tago,
             Family::FatTree(_) => Algorithm::UpDown,
+            Family::Torus(_) | Family::Hyperx(_) => Algorithm::DimensionOrder,
             Family::Crossbar(_)
-            | Family::Torus(_)
-            | Family::Hyperx(_)
             | Family::SlimFly(_)
             | Family::Jellyfish(_)
             | Family::EdgeList(_)
@@ -574,6 +573,8 @@ pub enum Algorithm {
     ShortestPath,
     /// First up, then down, in fat trees and any network.
     UpDown,
+    /// Along one dimension after the other, in tori, meshes and HyperX.
+    DimensionOrder,
     /// Over the circuits that join two groups directly.
     Tago,
 }
@@ -591,6 +592,7 @@ impl Algorithm {
             Self::QAdaptive => "q-adaptive",
             Self::ShortestPath => "shortest-path",
             Self::UpDown => "up-down",
+            Self::DimensionOrder => "dimension-order",
             Self::Tago => "tago",
         }
     }
@@ -610,6 +612,7 @@ impl std::str::FromStr for Algorithm {
             Self::QAdaptive,
             Self::ShortestPath,
             Self::UpDown,
+            Self::DimensionOrder,
             Self::Tago,
         ];
         all.into_iter().find(|a| a.name() == name).ok_or_else(|| {

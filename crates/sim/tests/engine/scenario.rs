@@ -556,6 +556,7 @@ pub fn routing() -> impl Strategy<Value = RoutingSpec> {
         })),
         1 => Just(Algorithm::ShortestPath),
         1 => Just(Algorithm::UpDown),
+        1 => Just(Algorithm::DimensionOrder),
         2 => any::<bool>().prop_map(|detours_in_group| Algorithm::Tago { detours_in_group }),
     ];
     let links = prop_oneof![Just(MinimalLinks::All), Just(MinimalLinks::Shortest)];
@@ -734,10 +735,11 @@ pub fn scenario(slow: bool) -> impl Strategy<Value = Scenario> {
         .prop_map(
             |(family, mut routing, physical, models, (jobs, duration), measured, seed)| {
                 let is_tree = matches!(family, Family::FatTree { .. });
-                // Rings need as many channels as they are long; detours several times that.
+                // Detours need several times as many channels as rings are long.
                 let is_torus = matches!(family, Family::Torus { .. });
                 let fits = match routing.algorithm {
                     Algorithm::ShortestPath | Algorithm::UpDown => true,
+                    Algorithm::DimensionOrder => is_torus,
                     _ if is_tree || is_torus => false,
                     Algorithm::Fpar { .. } => matches!(family, Family::DragonflyPlus { .. }),
                     Algorithm::QAdaptive(_) | Algorithm::Tago { .. } => {
