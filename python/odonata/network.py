@@ -159,8 +159,8 @@ class Routing(Table):
     choice: Literal["random", "by-load", "by-destination"] = "random"
     """How one of several minimal links is chosen: at random, or by the shorter queue. With `fpar`:
     how one of the ports is chosen that its threshold counts as free. With `up-down`,
-    `dimension-order` and `shortest-path` also `by-destination`: that of the destination node, in fat trees D-mod-K
-    (Zahavi 2010)."""
+    `dimension-order` and `shortest-path` also `by-destination`: that of the destination node, in
+    fat trees D-mod-K (Zahavi 2010)."""
     via: Literal["group", "router", "node"] | None = None
     """What a non-minimal route goes by way of: any router of a random group, a random router, or
     the router of a random node. Default: `group`."""
