@@ -79,6 +79,9 @@ pub(super) struct Interface {
     /// Packets and messages sent so far.
     packets: u32,
     messages: u32,
+    /// When the next packet may start: once the last one has left and, after the last of a
+    /// message, the gap has passed.
+    ready_at: u64,
     /// When the last message within the node is through.
     loopback_free: u64,
     /// Earliest pending wake-up.
@@ -98,6 +101,7 @@ impl Interface {
             sources: 0..0,
             packets: 0,
             messages: 0,
+            ready_at: 0,
             loopback_free: 0,
             wake_at: NEVER,
         }
@@ -223,12 +227,12 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
     /// router has room.
     pub(super) fn try_inject(&mut self, index: usize, now: u64) {
         let port = self.router_ports + index;
-        let free_at = self.ports[port].free_at;
-        if free_at > now {
+        let ready_at = self.interfaces[index].ready_at;
+        if ready_at > now {
             if self.interfaces[index].outgoing.is_empty() {
-                self.arm_interface(index, free_at);
+                self.arm_interface(index, ready_at);
             } else {
-                self.arm(index, free_at);
+                self.arm(index, ready_at);
             }
             return;
         }
@@ -277,7 +281,7 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
             state.end_stall(now, self.warmup);
         }
         let end = self.inject(index, size, now);
-        let mut free_at = end;
+        let mut ready_at = end;
         let interface = &mut self.interfaces[index];
         let left = self.outgoing.bytes_left - u64::from(size);
         if left == 0 {
@@ -298,8 +302,7 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
                 }
                 if !self.outgoing.contents.kind.is_control() {
                     let job = self.outgoing.contents.job;
-                    free_at += self.shared.jobs[usize::from(job)].protocol.gap.0;
-                    self.ports[port].free_at = free_at;
+                    ready_at += self.shared.jobs[usize::from(job)].protocol.gap.0;
                 }
             }
         } else {
@@ -316,10 +319,12 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
                 }
             }
         }
-        if self.interfaces[index].outgoing.is_empty() {
-            self.arm_interface(index, free_at);
+        let interface = &mut self.interfaces[index];
+        interface.ready_at = ready_at;
+        if interface.outgoing.is_empty() {
+            self.arm_interface(index, ready_at);
         } else {
-            self.arm(index, free_at);
+            self.arm(index, ready_at);
         }
     }
 
