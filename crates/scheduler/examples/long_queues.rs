@@ -15,7 +15,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use odonata_scheduler::Seconds;
-use odonata_scheduler::batch::{Options, Order, Policy, Pool, simulate, size_classes, summarise};
+use odonata_scheduler::batch::{
+    Multifactor, Options, Order, Policy, Pool, simulate, size_classes, summarise,
+};
 use odonata_scheduler::log::{JobLog, Kind, LublinFeitelson, ReadOptions, read_log};
 
 const YEAR: f64 = 365.0 * 86_400.0;
@@ -86,6 +88,11 @@ fn main() {
         ("easy/sjf", Policy::EASY, Order::ShortestFirst),
         ("depth:8", Policy::Backfill { depth: 8 }, Order::Fcfs),
         ("easy/wfp", Policy::EASY, Order::Wfp),
+        (
+            "easy/multifactor",
+            Policy::EASY,
+            Order::Multifactor(Multifactor::default()),
+        ),
         ("conservative", Policy::Conservative, Order::Fcfs),
         ("conservative-replanned", Policy::REPLANNED, Order::Fcfs),
     ] {

@@ -130,7 +130,7 @@ pub(super) trait Measure {
     fn cost(&self, application: &Graph, node_of_rank: &[u32], rank: usize) -> f64;
     /// A change of the objective below which that of a swap cannot be, where that is found
     /// at less cost.
-    fn bound(&self, _: &Graph, _: &[u32], _: usize, _: usize) -> f64 {
+    fn bound(&mut self, _: &Graph, _: &[u32], _: usize, _: usize) -> f64 {
         f64::NEG_INFINITY
     }
     /// How the objective changes if two ranks on different nodes swap places.
@@ -210,11 +210,7 @@ impl Measure for HopBytes<'_> {
     fn accept(&mut self, _: &Graph, _: &[u32], _: usize, _: usize) {}
 }
 
-/// Uses of links of all pairs of places above which no prices are kept: 256 MiB.
-const MOST_PRICED: usize = 1 << 25;
-
-/// Links that what two places exchange uses, half of it each way: as lists by pair, and
-/// by link.
+/// Links that what two places exchange uses, half of it each way.
 struct Exchanges {
     /// First use of each pair, and one past the last. Pairs of places count as in
     /// [`pair`].
@@ -234,18 +230,12 @@ impl Exchanges {
     fn new(routes: &Routes) -> Self {
         let places = routes.places().count();
         let (mut first, mut uses) = (vec![0], vec![]);
-        let mut both: Vec<(u32, f32)> = vec![];
         for b in 0..places {
             for a in 0..b {
-                both.clear();
                 for (from, to) in [(a, b), (b, a)] {
-                    both.extend(routes.between(from, to).iter().map(|&(link, share)| {
+                    uses.extend(routes.between(from, to).iter().map(|&(link, share)| {
                         (link, share * routes.byte_ns()[link as usize] / 2.0)
                     }));
-                }
-                both.sort_unstable_by_key(|one| one.0);
-                for same in both.chunk_by(|a, b| a.0 == b.0) {
-                    uses.push((same[0].0, same.iter().map(|one| one.1).sum()));
                 }
                 first.push(uses.len());
             }
@@ -266,56 +256,59 @@ impl Exchanges {
 }
 
 /// What another byte between two places would change: a first-order estimate of the
-/// objective, which is convex, so that no change is below it.
+/// objective, which is convex, so that no change is below it. Worked out where it is asked
+/// for, and kept for as long as no load changes.
 struct Prices {
-    /// By pair of places, in units of [`LinkLoad::unit`] a byte.
-    of_pair: Vec<f64>,
-    /// Pairs that use each link, and nanoseconds for which a byte occupies it.
-    first: Vec<usize>,
-    pairs: Vec<(u32, f32)>,
+    /// What another nanosecond on each link between routers costs.
+    of_link: Vec<f64>,
+    /// By pair of places, in units of [`LinkLoad::unit`] a byte, and as of which state of
+    /// the loads.
+    of_pair: Vec<(f64, u32)>,
+    /// The state of the loads.
+    state: u32,
 }
 
 impl Prices {
+    /// As if nothing had a load.
     fn new(exchanges: &Exchanges, links: usize) -> Self {
-        let mut first = vec![0usize; links + 1];
-        for &(link, _) in &exchanges.uses {
-            first[link as usize + 1] += 1;
+        Self {
+            of_link: vec![0.0; links],
+            of_pair: vec![(0.0, 0); exchanges.first.len() - 1],
+            state: 0,
         }
-        for link in 0..links {
-            first[link + 1] += first[link];
+    }
+
+    /// Loads are about to change.
+    fn forget(&mut self) {
+        self.state = self.state.checked_add(1).unwrap_or_else(|| {
+            self.of_pair.fill((0.0, 0));
+            1
+        });
+    }
+
+    fn between(&mut self, exchanges: &Exchanges, a: usize, b: usize) -> f64 {
+        if a == b {
+            return 0.0;
         }
-        let mut filled = first.clone();
-        let mut pairs = vec![(0, 0.0); exchanges.uses.len()];
-        for (pair, ends) in exchanges.first.windows(2).enumerate() {
-            for &(link, ns) in &exchanges.uses[ends[0]..ends[1]] {
-                let place = &mut filled[link as usize];
-                pairs[*place] = (pair as u32, ns);
-                *place += 1;
+        let pair = pair(a, b);
+        let (price, state) = self.of_pair[pair];
+        if state == self.state {
+            return price;
+        }
+        let uses = &exchanges.uses[exchanges.first[pair]..exchanges.first[pair + 1]];
+        let cost = |&(link, ns): &(u32, f32)| self.of_link[link as usize] * f64::from(ns);
+        // Four sums side by side: one alone would wait for each addition.
+        let mut sums = [0.0; 4];
+        let four = uses.chunks_exact(4);
+        let rest: f64 = four.remainder().iter().map(cost).sum();
+        for uses in four {
+            for (sum, one) in sums.iter_mut().zip(uses) {
+                *sum += cost(one);
             }
         }
-        Self {
-            of_pair: vec![0.0; exchanges.first.len() - 1],
-            first,
-            pairs,
-        }
-    }
-
-    /// Takes in that another nanosecond on a link costs so much more.
-    fn add(&mut self, link: usize, more: f64) {
-        let Some(end) = self.first.get(link + 1) else {
-            // The link of a node.
-            return;
-        };
-        for &(pair, ns) in &self.pairs[self.first[link]..*end] {
-            self.of_pair[pair as usize] += more * f64::from(ns);
-        }
-    }
-
-    fn between(&self, a: usize, b: usize) -> f64 {
-        match a == b {
-            true => 0.0,
-            false => self.of_pair[pair(a, b)],
-        }
+        let price = (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest;
+        self.of_pair[pair] = (price, self.state);
+        price
     }
 }
 
@@ -328,8 +321,7 @@ fn price(load: f64) -> f64 {
 /// what two ranks exchange, half is taken to go each way.
 pub(super) struct LinkLoad {
     exchanges: Exchanges,
-    /// `None`: too many.
-    prices: Option<Prices>,
+    prices: Prices,
     place_of_node: Vec<usize>,
     /// Nanoseconds for which each link is occupied, those of the job's nodes last.
     load: Vec<f64>,
@@ -368,7 +360,7 @@ impl LinkLoad {
             change: vec![0.0; all],
             changed: vec![],
             unit: 1.0,
-            prices: None,
+            prices: Prices::new(&exchanges, links),
             exchanges,
         };
         for rank in 0..application.vertices() {
@@ -382,12 +374,9 @@ impl LinkLoad {
         for load in &mut measure.load {
             *load /= measure.unit;
         }
-        if measure.exchanges.uses.len() <= MOST_PRICED {
-            let mut prices = Prices::new(&measure.exchanges, links);
-            for (link, &load) in measure.load.iter().enumerate().take(links) {
-                prices.add(link, price(load));
-            }
-            measure.prices = Some(prices);
+        measure.prices.forget();
+        for (of_link, &load) in measure.prices.of_link.iter_mut().zip(&measure.load) {
+            *of_link = price(load);
         }
         measure
     }
@@ -415,13 +404,13 @@ impl LinkLoad {
     }
 
     /// What another byte between two nodes would change, in [`Self::unit`]s.
-    fn price_between(&self, prices: &Prices, a: u32, b: u32) -> f64 {
+    fn price_between(&mut self, a: u32, b: u32) -> f64 {
         if a == b {
             return 0.0;
         }
         let terminals = [a, b].map(|node| price(self.load[self.links + node as usize]));
         let places = [a, b].map(|node| self.place_of_node[node as usize]);
-        prices.between(places[0], places[1])
+        self.prices.between(&self.exchanges, places[0], places[1])
             + (terminals[0] + terminals[1]) * self.terminal_ns / 2.0
     }
 
@@ -447,16 +436,13 @@ impl LinkLoad {
 
     /// Takes the trial over.
     fn settle(&mut self) {
+        self.prices.forget();
         for link in self.changed.drain(..) {
             let link = link as usize;
-            let before = self.load[link];
             self.load[link] += self.change[link];
             self.change[link] = 0.0;
-            if let Some(prices) = &mut self.prices {
-                let more = price(self.load[link]) - price(before);
-                if more != 0.0 {
-                    prices.add(link, more);
-                }
+            if let Some(of_link) = self.prices.of_link.get_mut(link) {
+                *of_link = price(self.load[link]);
             }
         }
     }
@@ -489,18 +475,14 @@ impl Measure for LinkLoad {
             .fold(0.0, f64::max)
     }
 
-    fn bound(&self, application: &Graph, node_of_rank: &[u32], a: usize, b: usize) -> f64 {
-        let Some(prices) = &self.prices else {
-            return f64::NEG_INFINITY;
-        };
+    fn bound(&mut self, application: &Graph, node_of_rank: &[u32], a: usize, b: usize) -> f64 {
         let mut sum = 0.0;
         for (rank, partner) in [(a, b), (b, a)] {
             let (from, to) = (node_of_rank[rank], node_of_rank[partner]);
             for (other, weight) in application.edges(rank) {
                 if other != partner {
                     let there = node_of_rank[other];
-                    let change = self.price_between(prices, to, there)
-                        - self.price_between(prices, from, there);
+                    let change = self.price_between(to, there) - self.price_between(from, there);
                     sum += weight as f64 * change;
                 }
             }
