@@ -77,6 +77,15 @@ pub enum SimError {
         /// Job name.
         job: String,
     },
+    /// The run asks for memory that is not there, or for more of something than the engine
+    /// can name.
+    #[error("not enough memory for {what}: {reason}")]
+    Memory {
+        /// What asked.
+        what: &'static str,
+        /// How much, and what is the limit.
+        reason: String,
+    },
     /// What is behind a job turned out to be damaged.
     #[error("job `{job}`, rank {rank}, at {at} of simulated time: {reason}")]
     Program {

@@ -16,6 +16,7 @@ pub use config::{
 };
 pub use engine::actions::{Begun, Sending, Task};
 pub use engine::matching::{Arrived, Envelope, Matching, Posted, Wanted};
+pub use engine::memory::within_memory;
 pub use engine::packets::MessageKind;
 pub use engine::timeline::TimelineCollector;
 pub use engine::{resume, run, run_any};

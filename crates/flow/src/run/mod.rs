@@ -9,7 +9,7 @@ use odonata_network::Topology;
 use odonata_network::routing::RoutingSpec;
 use odonata_sim::{
     JobPlan, Measurement, NicModel, Observer, Outcome, RouterModel, SimError, Switching,
-    check_times,
+    check_times, within_memory,
 };
 use odonata_units::{Bytes, Picoseconds};
 
@@ -87,9 +87,11 @@ pub fn run(
     };
     let routes = Routes::new(topology, routing, config.paths, delays, config.seed);
     let routes = routes.map_err(FlowError::Route)?;
-    let mut driver = Driver::new(topology, routes, config, jobs, measurement);
-    driver.run(observer)?;
-    driver.report()
+    within_memory(|| {
+        let mut driver = Driver::new(topology, routes, config, jobs, measurement);
+        driver.run(observer)?;
+        driver.report()
+    })
 }
 
 /// Refuses what would be left out in silence otherwise.

@@ -9,6 +9,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::memory::{beyond, make_room};
 use super::table::Table;
 
 /// What an event is about; also the order in which simultaneous events of one
@@ -135,6 +136,12 @@ impl PackedEvent {
     }
 }
 
+/// Who asks for memory.
+const EVENTS: &str = "pending events";
+
+/// Most events of a window (4 GiB of them): they are counted in 32 bits.
+const MOST_AT_ONCE: usize = 1 << 28;
+
 /// Windows that the wheel spans; later events wait in a heap.
 const WHEEL: usize = 1 << 10;
 
@@ -188,8 +195,19 @@ impl Calendar {
         if window - self.next < WHEEL as u64 {
             self.push_to_wheel(window, event);
         } else {
-            self.far.push(Reverse(event));
+            self.push_far(event);
         }
+    }
+
+    #[inline(always)]
+    fn push_far(&mut self, event: Event) {
+        if self.far.len() == self.far.capacity() {
+            let mut events = std::mem::take(&mut self.far).into_vec();
+            make_room(&mut events, EVENTS);
+            // In order already: this only compares.
+            self.far = events.into();
+        }
+        self.far.push(Reverse(event));
     }
 
     #[inline(always)]
@@ -198,6 +216,7 @@ impl Calendar {
         if self.wheel[place].is_empty() {
             self.occupy(place);
         }
+        make_room(&mut self.wheel[place], EVENTS);
         self.wheel[place].push(event);
     }
 
@@ -272,7 +291,13 @@ impl Calendar {
         self.occupied[place / 64] &= !(1 << (place % 64));
         let start = window << self.shift;
         grouped.groups.clear();
-        grouped.events.grow_to(taken.len(), PackedEvent::LAST);
+        if taken.len() > MOST_AT_ONCE {
+            let reason = format!("{} of them in one window of time", taken.len());
+            beyond(EVENTS, reason);
+        }
+        grouped
+            .events
+            .grow_to(taken.len(), PackedEvent::LAST, EVENTS);
         let routers = self.starts.len() / KINDS;
         if taken.len() < routers / 8 || taken.len() < 24 {
             taken.sort_unstable_by_key(|event| event.key);

@@ -1,11 +1,10 @@
 //! Finds packets that wait for each other in a circle.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use odonata_network::Routing;
 use odonata_units::{NodeId, Picoseconds, PortId, RouterId};
 
-use super::crossbar::BoundedCrossbar;
 use super::packets::{NIL, Packet};
 use super::partition::Partition;
 use super::probe::Probe;
@@ -15,16 +14,40 @@ use crate::error::{SimError, StuckPacket};
 /// A virtual channel of a link, named by its sending port (global number).
 type Channel = (u32, u8);
 
-/// The packets in the buffer behind a channel that have asked to go on.
-#[derive(Default)]
-struct Occupants {
-    /// What they wait for, and who; with a bounded crossbar, of the first alone.
-    waiting: Vec<(Channel, Packet)>,
-    /// Bytes of all of them.
+/// A packet that waits for a channel, with those behind it that go when it goes.
+struct Wait {
+    channel: Channel,
+    packet: Packet,
+    /// Bytes of all of them, and their number.
     bytes: u64,
+    packets: u64,
 }
 
-/// Fails if some packets can never move again, whatever happens elsewhere.
+/// A channel whose first packet lacks credits.
+struct Blocked {
+    channel: Channel,
+    /// Bytes that its sender knows of behind it.
+    downstream: u64,
+    /// What the packets in the buffer behind it wait for that have asked to go on; with a
+    /// bounded crossbar the first alone.
+    waiting: Vec<Wait>,
+}
+
+/// When a run is looked at that has come to `time`: four times while it doubles, so that
+/// looking costs next to nothing however long it runs, and a standstill is found before a
+/// run that goes on beside it is a quarter older. The same for runs that were resumed.
+pub(super) fn next_look(time: u64) -> u64 {
+    /// Shorter runs are looked at as they end; in ps.
+    const FIRST: u64 = 1 << 23;
+    if time < FIRST {
+        return FIRST;
+    }
+    let quarter = time.ilog2() - 2;
+    ((time >> quarter) + 1) << quarter
+}
+
+/// Fails if some packets can never move again, whatever happens elsewhere. `now`: the
+/// time, if the run goes on.
 ///
 /// A channel is blocked if its first packet lacks credits. It stays blocked if
 /// all the packets in the buffer at its other end wait for channels that stay
@@ -36,106 +59,161 @@ struct Occupants {
 pub(super) fn check<R: Routing, P: Probe>(
     shared: &Shared<'_>,
     partitions: &[Box<Partition<'_, R, P>>],
+    now: Option<Picoseconds>,
 ) -> Result<(), SimError> {
-    let mut occupants: HashMap<Channel, Occupants> = HashMap::new();
-    // Bytes that the senders of blocked channels know of behind them.
-    let mut downstream: HashMap<Channel, u64> = HashMap::new();
+    let mut blocked = Vec::new();
     for partition in partitions {
-        for port in 0..partition.router_ports {
-            let global = partition.base_port + port as u32;
-            let state = &partition.ports[port];
-            for vc in 0..shared.vcs {
-                let lane = &partition.lanes[(port << partition.lane_shift) + vc];
-                let channel = (global, vc as u8);
-                let class = &shared.classes[state.class as usize];
-                let mut slot = lane.head;
-                if slot != NIL
-                    && !class.terminal
-                    && !partition.credits_at_crossbar
-                    && partition.packets.hot[slot as usize].size > lane.credits
-                {
-                    downstream.insert(channel, u64::from(class.buffer - lane.credits));
-                }
-                if let Some(crossbar) = &partition.crossbar {
-                    let Some((channel, lacking)) =
-                        wait_in_fifo(shared, partition, crossbar, port, vc, &mut occupants)
-                    else {
-                        continue;
-                    };
-                    if partition.credits_at_crossbar {
-                        downstream.insert(channel, lacking);
-                    }
-                    continue;
-                }
-                while slot != NIL {
-                    let packet = &partition.packets.hot[slot as usize];
-                    let entry = occupants.entry(held(shared, packet)).or_default();
-                    entry.waiting.push((channel, *packet));
-                    entry.bytes += u64::from(packet.size);
-                    slot = packet.next;
-                }
+        find_blocked(shared, partition, &mut blocked);
+    }
+    if blocked.is_empty() {
+        return Ok(());
+    }
+    // A crossbar may have several packets that lack the credits of one channel.
+    blocked.sort_unstable_by_key(|b: &Blocked| b.channel);
+    blocked.dedup_by_key(|b| b.channel);
+    let place: HashMap<Channel, usize> = blocked.iter().map(|b| b.channel).zip(0..).collect();
+    for partition in partitions {
+        for_each_wait(shared, partition, |wait| {
+            if let Some(&behind) = place.get(&held(shared, &wait.packet)) {
+                blocked[behind].waiting.push(wait);
+            }
+        });
+    }
+    // The channels behind which packets wait for each channel.
+    let mut waiting_for = vec![Vec::new(); blocked.len()];
+    let mut stuck = vec![true; blocked.len()];
+    let mut freed = Vec::new();
+    for (index, of) in blocked.iter().enumerate() {
+        let mut goes_on = false;
+        for wait in &of.waiting {
+            match place.get(&wait.channel) {
+                Some(&next) => waiting_for[next].push(index),
+                None => goes_on = true,
+            }
+        }
+        // Bytes that are on the wire or whose credit is: they will move.
+        if goes_on || of.waiting.iter().map(|wait| wait.bytes).sum::<u64>() < of.downstream {
+            stuck[index] = false;
+            freed.push(index);
+        }
+    }
+    while let Some(index) = freed.pop() {
+        for &behind in &waiting_for[index] {
+            if std::mem::replace(&mut stuck[behind], false) {
+                freed.push(behind);
             }
         }
     }
-    let nobody = Occupants::default();
-    let behind = |channel: &Channel| occupants.get(channel).unwrap_or(&nobody);
-    let mut blocked: HashSet<Channel> = downstream.keys().copied().collect();
-    loop {
-        let freed: Vec<Channel> = blocked
-            .iter()
-            .filter(|channel| {
-                // Bytes that are on the wire or whose credit is: they will move.
-                let Occupants { waiting, bytes } = behind(channel);
-                *bytes < downstream[channel]
-                    || waiting.iter().any(|(next, _)| !blocked.contains(next))
-            })
-            .copied()
-            .collect();
-        if freed.is_empty() {
-            break;
-        }
-        for channel in freed {
-            blocked.remove(&channel);
-        }
-    }
-    let Some(&start) = blocked.iter().min() else {
+    // In the order of channels, so that the circle is always the same.
+    let Some(start) = stuck.iter().position(|&stuck| stuck) else {
         return Ok(());
     };
     let mut path = vec![start];
     let cycle = loop {
-        let next = first_wish(behind(&path[path.len() - 1])).0;
-        if let Some(at) = path.iter().position(|&channel| channel == next) {
+        let next = place[&first_wish(&blocked[path[path.len() - 1]]).channel];
+        if let Some(at) = path.iter().position(|&index| index == next) {
             break path.split_off(at);
         }
         path.push(next);
     };
     let cycle = cycle
         .iter()
-        .map(|channel| {
-            let (next, packet) = first_wish(behind(channel));
+        .map(|&index| {
+            let Wait {
+                channel, packet, ..
+            } = first_wish(&blocked[index]);
             StuckPacket {
-                holds: format!("the buffer behind {}", name(shared, *channel)),
-                waits_for: name(shared, *next),
+                holds: format!("the buffer behind {}", name(shared, blocked[index].channel)),
+                waits_for: name(shared, *channel),
                 source: NodeId(packet.source),
                 destination: destination(shared, packet),
             }
         })
         .collect();
+    let mut packets = 0;
+    for partition in partitions {
+        for_each_wait(shared, partition, |wait| {
+            if place.get(&wait.channel).is_some_and(|&index| stuck[index]) {
+                packets += wait.packets;
+            }
+        });
+    }
+    // The last of the window that it lies in, which is the same for any partitions.
+    let last_move = partitions.iter().map(|p| p.last_move).max().unwrap_or(0);
+    let shift = shared.window_shift();
     Err(SimError::Deadlock {
-        at: Picoseconds(partitions.iter().map(|p| p.last_move).max().unwrap_or(0)),
-        packets: partitions.iter().map(|p| p.packets.len() as u64).sum(),
+        at: now.unwrap_or(Picoseconds(last_move >> shift << shift)),
+        packets,
         cycle,
     })
 }
 
-/// One of the channels that the packets behind a blocked channel wait for,
-/// always the same, and a packet that waits for it.
-fn first_wish(occupants: &Occupants) -> &(Channel, Packet) {
-    occupants
-        .waiting
-        .iter()
-        .min_by_key(|(channel, packet)| (*channel, packet.source, packet.sequence))
-        .expect("a blocked channel leads to an occupied buffer")
+/// Adds the channels of a partition whose first packet lacks credits.
+fn find_blocked<R: Routing, P: Probe>(
+    shared: &Shared<'_>,
+    partition: &Partition<'_, R, P>,
+    blocked: &mut Vec<Blocked>,
+) {
+    let new = |channel, downstream| Blocked {
+        channel,
+        downstream,
+        waiting: Vec::new(),
+    };
+    for port in 0..partition.router_ports {
+        let class = &shared.classes[partition.ports[port].class as usize];
+        for vc in 0..shared.vcs {
+            if partition.credits_at_crossbar {
+                let wait = wait_in_fifo(shared, partition, port, vc);
+                blocked.extend(wait.map(|(wait, lacking)| new(wait.channel, lacking)));
+                continue;
+            }
+            let lane = &partition.lanes[(port << partition.lane_shift) + vc];
+            if lane.head != NIL
+                && !class.terminal
+                && partition.packets.hot[lane.head as usize].size > lane.credits
+            {
+                let channel = (partition.base_port + port as u32, vc as u8);
+                blocked.push(new(channel, u64::from(class.buffer - lane.credits)));
+            }
+        }
+    }
+}
+
+/// Tells of every packet of a partition that is next to leave its buffer, or, with an
+/// ideal crossbar, in it.
+fn for_each_wait<R: Routing, P: Probe>(
+    shared: &Shared<'_>,
+    partition: &Partition<'_, R, P>,
+    mut tell: impl FnMut(Wait),
+) {
+    for port in 0..partition.router_ports {
+        for vc in 0..shared.vcs {
+            if partition.crossbar.is_some() {
+                if let Some((wait, _)) = wait_in_fifo(shared, partition, port, vc) {
+                    tell(wait);
+                }
+                continue;
+            }
+            let mut slot = partition.lanes[(port << partition.lane_shift) + vc].head;
+            while slot != NIL {
+                let packet = partition.packets.hot[slot as usize];
+                tell(Wait {
+                    channel: (partition.base_port + port as u32, vc as u8),
+                    packet,
+                    bytes: u64::from(packet.size),
+                    packets: 1,
+                });
+                slot = packet.next;
+            }
+        }
+    }
+}
+
+/// What one of the packets behind a blocked channel waits for, always the same.
+fn first_wish(blocked: &Blocked) -> &Wait {
+    let order = |wait: &&Wait| (wait.channel, wait.packet.source, wait.packet.sequence);
+    let first = blocked.waiting.iter().min_by_key(order);
+    first.expect("a blocked channel leads to an occupied buffer")
 }
 
 /// The channel whose buffer holds a packet.
@@ -146,28 +224,28 @@ fn held(shared: &Shared<'_>, packet: &Packet) -> Channel {
 
 /// The packets of an input FIFO move when the first one does, and that waits
 /// for its output buffer if the packets in it leave no room, or for credits.
-/// Returns the channel that it waits for, if any, and how many bytes its sender
+/// Returns what it waits for, if anything, and how many bytes the sender of that channel
 /// knows of behind it.
 fn wait_in_fifo<R: Routing, P: Probe>(
     shared: &Shared<'_>,
     partition: &Partition<'_, R, P>,
-    crossbar: &BoundedCrossbar,
     port: usize,
     vc: usize,
-    occupants: &mut HashMap<Channel, Occupants>,
-) -> Option<(Channel, u64)> {
+) -> Option<(Wait, u64)> {
+    let crossbar = partition.crossbar.as_ref()?;
     let first = crossbar.first(port * shared.vcs + vc);
     if first == NIL {
         return None;
     }
     let packets = &partition.packets.hot;
-    let bytes_from = |mut slot: u32| {
-        let mut bytes = 0;
+    let all_from = |mut slot: u32| {
+        let (mut bytes, mut count) = (0, 0);
         while slot != NIL {
             bytes += u64::from(packets[slot as usize].size);
+            count += 1;
             slot = packets[slot as usize].next;
         }
-        bytes
+        (bytes, count)
     };
     let packet = packets[first as usize];
     let router = shared
@@ -181,16 +259,19 @@ fn wait_in_fifo<R: Routing, P: Probe>(
         !class.terminal && packet.size > lane.credits
     } else {
         // What is being sent leaves the output buffer soon.
-        bytes_from(lane.head) + u64::from(packet.size) > crossbar.output_buffer()
+        all_from(lane.head).0 + u64::from(packet.size) > crossbar.output_buffer()
     };
     if !waits {
         return None;
     }
-    let channel = (output, packet.out_vc);
-    let entry = occupants.entry(held(shared, &packet)).or_default();
-    entry.waiting.push((channel, packet));
-    entry.bytes += bytes_from(first);
-    Some((channel, u64::from(class.buffer - lane.credits)))
+    let (bytes, packets) = all_from(first);
+    let wait = Wait {
+        channel: (output, packet.out_vc),
+        packet,
+        bytes,
+        packets,
+    };
+    Some((wait, u64::from(class.buffer - lane.credits)))
 }
 
 fn name(shared: &Shared<'_>, (port, vc): Channel) -> String {
@@ -206,5 +287,23 @@ fn destination(shared: &Shared<'_>, packet: &Packet) -> NodeId {
     match shared.topology.peer[first as usize + usize::from(packet.route.destination_port)] {
         odonata_network::Peer::Node(node) => node,
         _ => NodeId(NIL),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Over all simulated time.
+    #[test]
+    fn looks_are_few_and_no_quarter_of_a_run_is_without_one() {
+        let (mut time, mut looks) = (0, 0);
+        while time <= Picoseconds::LARGEST.0 {
+            let next = next_look(time);
+            assert_eq!(next_look(next - 1), next);
+            assert!(next > time && (time == 0 || (next - time) * 4 <= time));
+            (time, looks) = (next, looks + 1);
+        }
+        assert!(looks < 160, "{looks}");
     }
 }

@@ -13,11 +13,14 @@
 //! would otherwise lie in one cache line with what all of them read, or with
 //! another partition's.
 
+use std::any::Any;
 use std::hint::spin_loop;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Condvar, Mutex};
-use std::time::Duration;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::ScopedJoinHandle;
+use std::time::{Duration, Instant};
 
 use odonata_network::{Peer, Routing};
 use odonata_units::Picoseconds;
@@ -99,6 +102,15 @@ struct Barrier {
     broken: AtomicBool,
 }
 
+/// Locks what another thread may have held as it unwound: what that was about tells more
+/// than that it happened.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Unwinds a thread whose partition waits for one that has panicked.
+struct Abandoned;
+
 /// Lets the others give up waiting when the thread that holds it panics.
 struct BreakOnPanic<'b>(&'b Barrier);
 
@@ -134,7 +146,7 @@ impl Barrier {
         let generation = self.generation.load(Ordering::Acquire);
         if self.waiting.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
             self.waiting.store(0, Ordering::Relaxed);
-            let asleep = self.asleep.lock().expect("a partition panicked");
+            let asleep = lock(&self.asleep);
             self.generation.store(generation + 1, Ordering::Release);
             drop(asleep);
             self.wake.notify_all();
@@ -155,20 +167,20 @@ impl Barrier {
             self.check();
             std::thread::yield_now();
         }
-        let mut asleep = self.asleep.lock().expect("a partition panicked");
+        let mut asleep = lock(&self.asleep);
         while self.generation.load(Ordering::Acquire) == generation {
             self.check();
-            asleep = self.wake.wait(asleep).expect("a partition panicked");
+            let woken = self.wake.wait(asleep);
+            asleep = woken.unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    /// # Panics
-    /// If another thread has panicked: it will never come.
+    /// Unwinds if another thread has: it will never come. Not a panic of its own, for
+    /// what happened there tells more.
     fn check(&self) {
-        assert!(
-            !self.broken.load(Ordering::Acquire),
-            "another partition panicked"
-        );
+        if self.broken.load(Ordering::Acquire) {
+            resume_unwind(Box::new(Abandoned));
+        }
     }
 }
 
@@ -201,8 +213,9 @@ pub(super) enum End {
     Interrupted(Picoseconds),
     /// The program of a rank could not go on.
     Failed,
-    /// The same for a pause; the run goes on when the partitions are driven again.
-    Paused(Picoseconds),
+    /// The same for a pause, which the observer has asked for by a wish or not; the run
+    /// goes on when the partitions are driven again.
+    Paused { at: Picoseconds, asked: bool },
 }
 
 struct Exchange<'s> {
@@ -233,12 +246,14 @@ struct Exchange<'s> {
 }
 
 /// Runs all partitions until the end, or until `observer` wants something else,
-/// but not beyond `pause`.
+/// but not beyond `pause`. `reported`: when the observer was last told of progress, so that
+/// it is told however often a run pauses.
 pub(super) fn drive<R: Routing, P: Probe>(
     shared: &Shared<'_>,
     partitions: &mut [Box<Partition<'_, R, P>>],
     pause: Option<Picoseconds>,
     observer: &mut dyn Observer,
+    reported: &mut Instant,
 ) -> End {
     let threads = partitions.len();
     let window = 1u64 << shared.window_shift();
@@ -286,21 +301,33 @@ pub(super) fn drive<R: Routing, P: Probe>(
     };
     std::thread::scope(|scope| {
         let (running, stopped) = channel::<()>();
+        let mut threads = Vec::with_capacity(threads);
         for (index, partition) in partitions.iter_mut().enumerate() {
             let exchange = &exchange;
             let running = running.clone();
-            scope.spawn(move || {
+            threads.push(scope.spawn(move || {
                 exchange.advance(index, partition);
                 drop(running);
-            });
+            }));
         }
         drop(running);
         // Disconnected when all threads are done, or have panicked.
-        while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(PROGRESS_INTERVAL) {
+        loop {
+            let rest = PROGRESS_INTERVAL.saturating_sub(reported.elapsed());
+            let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(rest) else {
+                break;
+            };
             let wish = observer.progress(&exchange.report());
+            *reported = Instant::now();
             if wish != Wish::Continue {
                 exchange.wish.store(wish as u8, Ordering::Relaxed);
             }
+        }
+        let ended = threads.into_iter().map(ScopedJoinHandle::join);
+        let panics: Vec<_> = ended.filter_map(Result::err).collect();
+        let abandoned = |panic: &Box<dyn Any + Send>| panic.is::<Abandoned>();
+        if let Some(panic) = panics.into_iter().min_by_key(abandoned) {
+            resume_unwind(panic);
         }
     });
     let reached = || {
@@ -326,7 +353,15 @@ pub(super) fn drive<R: Routing, P: Probe>(
         .iter()
         .any(|b| b.next.load(Ordering::Relaxed) < shared.stop);
     if pending {
-        End::Paused(reached())
+        // It may have been wished for when all were about to pause anyway.
+        let wish = exchange.wish.load(Ordering::Relaxed);
+        if wish == Wish::Interrupt as u8 {
+            return End::Interrupted(reached());
+        }
+        End::Paused {
+            at: reached(),
+            asked: wish == Wish::Pause as u8,
+        }
     } else {
         End::Complete(None)
     }
@@ -401,17 +436,13 @@ impl Exchange<'_> {
             if threads > 1 {
                 for (to, sent) in partition.outbox.iter_mut().enumerate() {
                     if !sent.is_empty() {
-                        let mut mail = self.mail[to * threads + index]
-                            .lock()
-                            .expect("a partition panicked");
+                        let mut mail = lock(&self.mail[to * threads + index]);
                         std::mem::swap(&mut *mail, sent);
                     }
                 }
                 self.barrier.wait();
                 for from in 0..threads {
-                    let mut mail = self.mail[index * threads + from]
-                        .lock()
-                        .expect("a partition panicked");
+                    let mut mail = lock(&self.mail[index * threads + from]);
                     partition.receive(&mut mail);
                 }
             }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::calendar::{Event, Kind};
 use super::checkpoint::or_absent;
+use super::memory::make_room;
 use super::packets::{Contents, MessageKind, NIL, Packet, UNROUTED};
 use super::partition::{Incomplete, NEVER, Partition};
 use super::probe::{Departure, Probe};
@@ -136,7 +137,8 @@ pub(super) struct OpenSource {
     pub next_time: u64,
 }
 
-const SUBJECT_BITS: u32 = 27;
+/// Bits of a node's event that say which packet or rank it is about.
+pub(super) const SUBJECT_BITS: u32 = 27;
 const DELIVERED: u32 = 0 << SUBJECT_BITS;
 const DELIVERED_LOCALLY: u32 = 1 << SUBJECT_BITS;
 const SENT: u32 = 2 << SUBJECT_BITS;
@@ -651,6 +653,7 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
         if let MessageRecords::EveryNth(n) = self.shared.measurement.messages
             && contents.message.is_multiple_of(n.max(1))
         {
+            make_room(&mut self.messages, "recorded messages");
             self.messages.push(MessageRecord {
                 job: u32::from(contents.job),
                 source_rank: contents.source_rank,

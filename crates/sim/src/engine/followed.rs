@@ -13,7 +13,7 @@ pub(super) type Followed = EntityMap<Visit, Decision>;
 /// A message at a router: the router (counted in its partition), the routers that
 /// the message has passed before (non-minimal routes may come to one twice), and
 /// the message (source node, number there).
-pub(super) type Visit = (u32, u8, u64);
+pub(super) type Visit = (u32, u16, u64);
 
 /// What a router has decided for the first packet of a message.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::memory::zeroes;
 use crate::config::{JobLoad, JobPlan};
 use crate::histogram::Histogram;
 use crate::outcome::{JobOutcome, RankTimes};
@@ -49,7 +50,7 @@ impl JobCollector {
         };
         Self {
             has_end: matches!(&plan.load, JobLoad::Open(source) if source.times().is_some()),
-            iteration_end: vec![0; iterations],
+            iteration_end: zeroes(iterations, "the times of iterations"),
             // Allocated here, so that they lie in this thread's part of the heap
             // (see `driver`).
             message_latency: Histogram::allocated(),
@@ -71,7 +72,7 @@ impl JobCollector {
     }
 
     #[inline(always)]
-    pub fn visit(&mut self, routers: u8) {
+    pub fn visit(&mut self, routers: u16) {
         let index = usize::from(routers);
         if index >= self.routers_visited.len() {
             self.routers_visited.resize(index + 1, 0);

@@ -1,5 +1,15 @@
-//! Hints to the processor and to the kernel about memory. They change how fast
-//! a run is, never what it computes.
+//! Memory: hints to the processor and to the kernel, which change how fast a run is
+//! and never what it computes, and the arrays that grow with a run.
+//!
+//! An array that grows asks here. What is not to be had ends the run with an error that
+//! says what asked for it: by unwinding, so that the places which push to an array, many
+//! of them in the hot path, know nothing of it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use odonata_units::Bytes;
+
+use crate::error::SimError;
 
 /// Starts to load the cache line of `slice[index]`. The index is not checked: if
 /// there is no such element, or on processors where we know no instruction for
@@ -43,14 +53,104 @@ pub(super) fn vec_in_huge_pages<T>(capacity: usize) -> Vec<T> {
     vec
 }
 
-/// Makes room for one more element; like [`Vec::push`], by doubling, but in
-/// huge pages.
-#[inline(always)]
-pub(super) fn grow_in_huge_pages<T>(vec: &mut Vec<T>) {
-    if vec.len() == vec.capacity() {
-        vec.reserve(1);
-        prefer_huge_pages(vec);
+/// What a run lacks memory for, and why: carried by the unwinding that ends it.
+struct Shortage {
+    what: &'static str,
+    reason: String,
+}
+
+/// Ends the run as a limit of the engine's own is reached.
+#[cold]
+pub(super) fn beyond(what: &'static str, reason: String) -> ! {
+    resume_unwind(Box::new(Shortage { what, reason }))
+}
+
+/// Does `work` of an engine, and makes an error of it if that ends because memory is
+/// short.
+///
+/// # Errors
+/// [`SimError::Memory`], or those of `work`.
+pub fn within_memory<T, E: From<SimError>>(work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    // What the unwinding leaves half done is dropped with the run.
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(result) => result,
+        Err(payload) => match payload.downcast::<Shortage>() {
+            Ok(shortage) => Err(E::from(SimError::Memory {
+                what: shortage.what,
+                reason: shortage.reason,
+            })),
+            Err(defect) => resume_unwind(defect),
+        },
     }
+}
+
+/// Makes room for one more element; like [`Vec::push`], by doubling, but in huge
+/// pages, and for `what`.
+#[inline(always)]
+pub(super) fn make_room<T>(vec: &mut Vec<T>, what: &'static str) {
+    if vec.len() == vec.capacity() {
+        reserve(vec, 1, what);
+    }
+}
+
+/// Smaller requests are not worth a question how much memory is left.
+const LARGE: usize = 64 << 20;
+
+/// Makes room for so many more elements, if possible for as many as there are.
+#[cold]
+#[inline(never)]
+pub(super) fn reserve<T>(vec: &mut Vec<T>, additional: usize, what: &'static str) {
+    let bytes = |elements: usize| elements.saturating_mul(size_of::<T>());
+    let mut wanted = additional.max(vec.len()).max(4);
+    if bytes(wanted) >= LARGE
+        && let Some(left) = left()
+        && bytes(wanted) > left
+    {
+        wanted = additional.max(vec.len() / 8);
+        if bytes(wanted) > left {
+            let (asked, left) = (Bytes(bytes(wanted) as u64), Bytes(left as u64));
+            beyond(what, format!("{asked} more are needed, {left} are left"));
+        }
+    }
+    if vec.try_reserve_exact(wanted).is_err() {
+        let asked = Bytes(bytes(wanted) as u64);
+        beyond(what, format!("the system refuses {asked} more"));
+    }
+    prefer_huge_pages(vec);
+}
+
+/// A vector of `len` default values.
+pub(super) fn zeroes<T: Clone + Default>(len: usize, what: &'static str) -> Vec<T> {
+    let mut vec = Vec::new();
+    if len > 0 {
+        reserve(&mut vec, len, what);
+        vec.resize(len, T::default());
+    }
+    vec
+}
+
+/// Bytes of memory that the machine, or the control group that the process runs in, has
+/// left; `None` where the system does not say.
+fn left() -> Option<usize> {
+    let number = |text: &str| text.trim().parse::<usize>().ok();
+    let read = |file| std::fs::read_to_string(file).ok();
+    let machine = read("/proc/meminfo").and_then(|text| {
+        let mut lines = text.lines();
+        let line = lines.find_map(|line| line.strip_prefix("MemAvailable:"))?;
+        Some(number(line.trim_end_matches("kB"))?.saturating_mul(1 << 10))
+    });
+    let group = [
+        "/sys/fs/cgroup/memory.max",
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    ];
+    let group = group.into_iter().find_map(|file| number(&read(file)?));
+    let group = group.and_then(|most| {
+        const PAGE: usize = 4 << 10;
+        let pages = read("/proc/self/statm")?;
+        let resident = number(pages.split(' ').nth(1)?)?;
+        Some(most.saturating_sub(resident.saturating_mul(PAGE)))
+    });
+    machine.into_iter().chain(group).min()
 }
 
 /// Asks the kernel to back a large vector by huge pages, of which a processor
@@ -99,12 +199,34 @@ mod tests {
             let mut vec = vec_in_huge_pages::<u32>(capacity);
             assert!(vec.capacity() >= capacity && vec.is_empty());
             for value in 0..capacity as u32 + 10 {
-                grow_in_huge_pages(&mut vec);
+                make_room(&mut vec, "a test");
                 vec.push(value);
             }
             prefer_huge_pages(&vec);
             assert!(vec.iter().copied().eq(0..capacity as u32 + 10));
         }
         prefer_huge_pages::<()>(&vec![(); 10]);
+    }
+
+    /// More than any machine has, and more than a vector can hold.
+    #[test]
+    fn what_is_not_there_is_an_error_that_says_who_asked() {
+        for len in [1 << 50, usize::MAX] {
+            let refused =
+                within_memory(|| Ok::<_, SimError>(zeroes::<u64>(len, "the test's vector")));
+            let error = refused.expect_err("so much memory").to_string();
+            assert!(
+                error.contains("not enough memory for the test's vector"),
+                "{error}"
+            );
+        }
+        let small = within_memory(|| Ok::<_, SimError>(zeroes::<u64>(3, "the test's vector")));
+        assert_eq!(small.expect("three numbers"), [0; 3]);
+    }
+
+    /// Not every machine says so; one that does has more than nothing, and less than 2^50 B.
+    #[test]
+    fn what_is_left_is_a_number_of_bytes() {
+        assert!(left().is_none_or(|bytes| (1 << 20..1 << 50).contains(&bytes)));
     }
 }

@@ -14,7 +14,7 @@ mod endpoint;
 mod followed;
 pub(crate) mod matching;
 mod measure;
-mod memory;
+pub(crate) mod memory;
 pub(crate) mod packets;
 mod partition;
 mod probe;
@@ -28,6 +28,7 @@ use std::cell::Cell;
 use std::io::Read;
 use std::sync::Barrier;
 use std::sync::atomic::AtomicU32;
+use std::time::Instant;
 
 #[cfg(not(debug_assertions))]
 use odonata_network::routing::RoutingTask;
@@ -44,6 +45,7 @@ use crate::outcome::{
 };
 use driver::End;
 use measure::JobCollector;
+use memory::within_memory;
 use packets::Packets;
 use partition::Partition;
 use probe::{Probe, Recorder, Silent};
@@ -202,6 +204,28 @@ fn simulate<R: Routing, P: Probe>(
     state: Option<&mut dyn Read>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, SimError> {
+    within_memory(|| {
+        simulate_within::<R, P>(
+            topology,
+            routing,
+            config,
+            jobs,
+            measurement,
+            state,
+            observer,
+        )
+    })
+}
+
+fn simulate_within<R: Routing, P: Probe>(
+    topology: &Topology,
+    routing: &R,
+    config: &EngineConfig,
+    jobs: &[JobPlan],
+    measurement: &Measurement,
+    state: Option<&mut dyn Read>,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, SimError> {
     let shared = Shared::new(
         topology,
         routing.virtual_channels(),
@@ -228,12 +252,24 @@ fn simulate<R: Routing, P: Probe>(
     if let Some(state) = state {
         checkpoint::restore(&shared, &mut partitions, state)?;
     }
+    let mut look = deadlock::next_look(partitions[0].now);
+    let mut wanted = observer.next_pause();
+    let mut reported = Instant::now();
     let done_at = loop {
-        match driver::drive(&shared, &mut partitions, observer.next_pause(), observer) {
+        let looks = (look < shared.stop).then_some(Picoseconds(look));
+        let pause = wanted.into_iter().chain(looks).min();
+        match driver::drive(&shared, &mut partitions, pause, observer, &mut reported) {
             End::Interrupted(at) => return Err(SimError::Interrupted { at }),
             End::Complete(done_at) => break done_at,
             End::Failed => return Err(failure(&shared, &partitions)),
-            End::Paused(at) => {
+            End::Paused { at, asked } => {
+                if at.0 >= look {
+                    deadlock::check(&shared, &partitions, Some(at))?;
+                    look = deadlock::next_look(at.0);
+                }
+                if !asked && wanted.is_none_or(|wanted| at < wanted) {
+                    continue;
+                }
                 let measure = Cell::new(false);
                 let paused = PausedRun {
                     at,
@@ -250,10 +286,11 @@ fn simulate<R: Routing, P: Probe>(
                         partition.begin_measuring(at.0);
                     }
                 }
+                wanted = observer.next_pause();
             }
         }
     };
-    deadlock::check(&shared, &partitions)?;
+    deadlock::check(&shared, &partitions, None)?;
     if done_at.is_none() {
         in_time(&shared, &partitions)?;
     }

@@ -7,8 +7,12 @@ use odonata_units::RouterId;
 use serde::{Deserialize, Serialize};
 
 use super::checkpoint::or_absent;
-use super::memory::{grow_in_huge_pages, prefetch};
+use super::endpoint::SUBJECT_BITS;
+use super::memory::{beyond, make_room, prefetch, reserve};
 use super::table::Table;
+
+/// Most packets of a partition: the events of nodes name their slots.
+const MOST_PACKETS: usize = 1 << SUBJECT_BITS;
 
 /// No packet.
 pub(super) const NIL: u32 = u32::MAX;
@@ -43,12 +47,13 @@ pub(super) struct Packet {
     /// [`UNROUTED`].
     pub out_port: u16,
     pub job: u16,
+    /// Routers visited: at most 4,096 in each of the few groups that a route crosses, the
+    /// most that routing has tables for.
+    pub routers: u16,
     /// Link class of `upstream_port`.
     pub upstream_class: u8,
     /// Virtual channel of its next buffer.
     pub out_vc: u8,
-    /// Routers visited.
-    pub routers: u8,
     /// Whether it is a whole message of which nobody asks for more than what is
     /// said here: it has no [`Contents`].
     pub bare: bool,
@@ -70,9 +75,9 @@ impl Packet {
         upstream_port: 0,
         out_port: UNROUTED,
         job: 0,
+        routers: 0,
         upstream_class: 0,
         out_vc: 0,
-        routers: 0,
         bare: true,
     };
 }
@@ -143,6 +148,9 @@ impl MessageKind {
     }
 }
 
+/// Who asks for memory.
+const PACKETS: &str = "the packets under way";
+
 /// All packets of a partition, by slot.
 #[derive(Debug, Default)]
 pub(super) struct Packets {
@@ -179,10 +187,22 @@ impl Packets {
     /// One more slot.
     #[inline(never)]
     fn add(&mut self) -> u32 {
-        grow_in_huge_pages(&mut self.contents);
-        self.hot.push(Packet::VACANT);
+        let slots = self.hot.len();
+        if slots == MOST_PACKETS {
+            let reason = format!(
+                "a thread has at most {MOST_PACKETS} of them at once; use more threads or offer less"
+            );
+            beyond(PACKETS, reason);
+        }
+        make_room(&mut self.contents, PACKETS);
+        self.hot.push(Packet::VACANT, PACKETS);
         self.contents.push(Contents::default());
-        (self.hot.len() - 1) as u32
+        // All slots may become free, which is no time to ask for memory.
+        if self.free.capacity() <= slots {
+            let present = self.free.len();
+            reserve(&mut self.free, slots + 1 - present, PACKETS);
+        }
+        slots as u32
     }
 
     #[inline]

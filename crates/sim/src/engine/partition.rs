@@ -451,7 +451,7 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
                             next_message: 0,
                             next_time: first,
                         };
-                        self.sources.push(source);
+                        self.sources.push(source, "sources of traffic");
                     }
                     JobLoad::Closed(_) => {
                         let local = self.ranks.len() as u32;

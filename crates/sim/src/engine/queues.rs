@@ -1,5 +1,6 @@
 //! Many short first-in-first-out queues in one place.
 
+use super::memory::{beyond, make_room};
 use super::packets::NIL;
 
 /// A queue in a [`Queues`]: its first and last element there.
@@ -46,6 +47,7 @@ impl<T> Default for Queues<T> {
 impl<T: Copy> Queues<T> {
     fn place(&mut self, element: T, next: u32) -> u32 {
         if self.free == NIL {
+            self.grow();
             self.elements.push((element, next));
             (self.elements.len() - 1) as u32
         } else {
@@ -54,6 +56,16 @@ impl<T: Copy> Queues<T> {
             self.elements[place as usize] = (element, next);
             place
         }
+    }
+
+    /// Makes room for one more place.
+    fn grow(&mut self) {
+        const WHAT: &str = "messages that wait at their nodes";
+        if self.elements.len() == NIL as usize {
+            let reason = format!("a thread has at most {NIL} of them at once");
+            beyond(WHAT, reason);
+        }
+        make_room(&mut self.elements, WHAT);
     }
 
     pub fn push_back(&mut self, queue: &mut Queue, element: T) {

@@ -3,7 +3,7 @@
 
 use std::ops::{Deref, DerefMut, Index, IndexMut, Range};
 
-use super::memory::grow_in_huge_pages;
+use super::memory::{make_room, reserve};
 
 /// An array that never shrinks and whose indices are trusted: `table[index]` is
 /// checked where debug assertions are on (in all tests), and not in a release. The
@@ -30,18 +30,21 @@ use super::memory::grow_in_huge_pages;
 pub(super) struct Table<T>(Vec<T>);
 
 impl<T> Table<T> {
-    /// Adds an element, in huge pages where the kernel has some.
-    pub fn push(&mut self, element: T) {
-        grow_in_huge_pages(&mut self.0);
+    /// Adds an element, in huge pages where the kernel has some; an error of the run
+    /// says `what` if there is no memory for it.
+    pub fn push(&mut self, element: T, what: &'static str) {
+        make_room(&mut self.0, what);
         self.0.push(element);
     }
 }
 
 impl<T: Copy> Table<T> {
-    /// Makes it at least `len` long.
-    pub fn grow_to(&mut self, len: usize, fill: T) {
+    /// Makes it at least `len` long, for `what`.
+    pub fn grow_to(&mut self, len: usize, fill: T, what: &'static str) {
         if self.0.len() < len {
-            self.0.resize(len.next_power_of_two(), fill);
+            let (len, present) = (len.next_power_of_two(), self.0.len());
+            reserve(&mut self.0, len - present, what);
+            self.0.resize(len, fill);
         }
     }
 }
@@ -122,12 +125,12 @@ mod tests {
     fn elements_keep_their_places_as_it_grows() {
         let mut table = Table::default();
         for value in 0..1_000u64 {
-            table.push(value);
+            table.push(value, "a test");
         }
         table[7] = 70;
-        table.grow_to(1_500, 1);
+        table.grow_to(1_500, 1, "a test");
         assert_eq!(table.len(), 2_048);
-        table.grow_to(3, 2);
+        table.grow_to(3, 2, "a test");
         assert_eq!((table[7], table[999], table[1_000]), (70, 999, 1));
         assert_eq!(table[0..3], [0, 1, 2]);
     }

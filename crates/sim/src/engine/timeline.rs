@@ -2,12 +2,23 @@
 
 use odonata_units::Picoseconds;
 
+use super::memory::reserve;
 use crate::outcome::{Activity, Timeline};
 
 /// More bins than this make the automatic width double.
 const MAX_BINS: usize = 1_024;
 /// Automatic width to begin with.
 const FIRST_BIN_PS: u64 = 1_000;
+
+/// Adds empty entries until there are so many.
+fn extend(activity: &mut Vec<Activity>, entries: usize) {
+    const WHAT: &str = "the timeline (simulation.timeline_bin is the width of its bins)";
+    let present = activity.len();
+    if entries > activity.capacity() {
+        reserve(activity, entries - present, WHAT);
+    }
+    activity.resize(entries, Activity::default());
+}
 
 /// Collects activity per bin and job.
 #[derive(Clone, Debug)]
@@ -74,9 +85,9 @@ impl TimelineCollector {
             self.double();
         }
         let bin = (time / self.bin_ps) as usize;
-        let needed = (bin + 1) * self.jobs;
+        let needed = (bin + 1).saturating_mul(self.jobs);
         if needed > self.activity.len() {
-            self.activity.resize(needed, Activity::default());
+            extend(&mut self.activity, needed);
         }
         bin
     }
@@ -127,9 +138,7 @@ impl TimelineCollector {
             let merged = (timeline.bin.0 / collector.bin_ps) as usize;
             let bins = (collector.activity.len() / collector.jobs).div_ceil(merged);
             if bins * collector.jobs > timeline.activity.len() {
-                timeline
-                    .activity
-                    .resize(bins * collector.jobs, Activity::default());
+                extend(&mut timeline.activity, bins * collector.jobs);
             }
             for (index, activity) in collector.activity.iter().enumerate() {
                 let (bin, job) = (index / collector.jobs, index % collector.jobs);

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use odonata_load::motif::{AllToAll, Repeat};
 use odonata_load::{Operation, Pattern, Process};
 use odonata_network::routing::{Algorithm, Hop, PacketRoute, RouterView, RoutingSpec, Via};
+use odonata_network::topology::edge_list;
 use odonata_network::verify::verify;
 use odonata_network::{LinkKind, Routing, Topology, routing::AnyRouting};
 use odonata_sim::{
@@ -111,6 +112,51 @@ fn times_that_sums_could_wrap_with() {
         "network.links.*.latency",
         "3601 s for terminal links",
     );
+}
+
+/// The first bytes that leave a node are in a bin of 1 ps that 2^61 others come before: they
+/// and their like are asked for, not had, whatever the number of threads.
+#[test]
+fn memory_that_is_not_there_is_an_error_that_says_what_asked_for_it() {
+    let message = |from: u32, to: u32| Operation::Send {
+        to: RankId(to),
+        bytes: Bytes(256),
+        tag: from,
+    };
+    let take = |from: u32| Operation::Receive {
+        from: RankId(from),
+        tag: from,
+    };
+    let topology = dragonfly(2, 4, 2, 9, uniform_links(RATE, 20_000, 4_096));
+    for threads in [1, 3] {
+        let mut pair = job(
+            "late",
+            [0, 70],
+            Listed::load(vec![
+                vec![message(0, 1), take(1)],
+                vec![message(1, 0), take(0)],
+            ]),
+        );
+        pair.start = Picoseconds(1 << 61);
+        let measurement = Measurement {
+            timeline_bin: Some(Picoseconds(1)),
+            ..TO_THE_END
+        };
+        let config = EngineConfig {
+            threads,
+            ..config()
+        };
+        let error = refused(&topology, &config, &[pair], &measurement);
+        let SimError::Memory { what, .. } = &error else {
+            panic!("{error}");
+        };
+        assert!(what.contains("timeline_bin"), "{error}");
+        let text = error.to_string();
+        assert!(
+            text.starts_with("not enough memory for the timeline"),
+            "{text}"
+        );
+    }
 }
 
 /// The last moment that is simulated, and everything that is as slow as it may be.
@@ -607,6 +653,68 @@ fn a_broken_channel_scheme_deadlocks_and_is_caught() {
                 measurement,
             )
             .unwrap();
+        }
+    }
+}
+
+/// A ring of eight routers whose links have one channel: exchanges among fourteen of its
+/// nodes close a circle, beside traffic without end between the two nodes of the other
+/// router. It is found while that goes on, by any number of threads: at the first look
+/// (2^23 ps), or before the run is a quarter older than when it formed.
+#[test]
+fn a_standstill_beside_traffic_that_goes_on_is_found() {
+    let mut text = String::from(
+        "class terminal terminal 16000000000 30000 4096\n\
+         class local local 8000000000 30000 4096\nrouters 0 7 group 0\n",
+    );
+    for router in 0..8 {
+        text.push_str(&format!("nodes 2 {router} terminal\n"));
+    }
+    for router in 0..8 {
+        text.push_str(&format!("link {router} {} local\n", (router + 1) % 8));
+    }
+    let topology = edge_list::import(&text, &[]).unwrap();
+    let routing = RoutingSpec {
+        virtual_channels: Some(1),
+        ..RoutingSpec::new(Algorithm::ShortestPath)
+    };
+    let all_to_all = AllToAll::new(14, Bytes(65_536), 13, Repeat::ONCE).unwrap();
+    let stuck = JobLoad::Closed(std::sync::Arc::new(all_to_all));
+    let rate = RATE as f64 / 1_000.0;
+    let alive = open(Pattern::UniformRandom, 1_024, rate, Process::Poisson, 2);
+    let jobs = [job("stuck", 2..16, stuck), job("alive", 0..2, alive)];
+    for (crossbar, credit_use) in [
+        (Crossbar::Ideal, CreditUse::Link),
+        (buffered(4_096), CreditUse::Link),
+        (buffered(4_096), CreditUse::Crossbar),
+    ] {
+        let mut config = EngineConfig {
+            packet: Bytes(4_096),
+            ..config()
+        };
+        config.router.crossbar = crossbar;
+        config.router.credit_use = credit_use;
+        let mut found = Vec::new();
+        for threads in [1, 2] {
+            config.threads = threads;
+            let error = simulate(&topology, &routing, &config, &jobs, &TO_THE_END).unwrap_err();
+            let SimError::Deadlock { at, packets, cycle } = error else {
+                panic!("{error}");
+            };
+            assert_circle(&cycle);
+            // Seven routers at least hold a packet each for the next.
+            assert!(
+                packets >= cycle.len() as u64 && cycle.len() >= 7,
+                "{packets}"
+            );
+            found.push((at, packets, cycle));
+        }
+        assert_eq!(found[0], found[1], "one and two threads");
+        let at = found[0].0.0;
+        assert!(at >= 1 << 23, "{at}");
+        if at > 1 << 23 {
+            let before = measure(0, at / 5 * 4, MessageRecords::None);
+            simulate(&topology, &routing, &config, &jobs, &before).expect("no circle yet");
         }
     }
 }

@@ -25,7 +25,7 @@ use odonata_network::routing::{
 };
 use odonata_network::topology::{
     Arrangement, CrayXcLinks, CrayXcSpec, DragonflyLinks, DragonflyPlusLinks, DragonflyPlusSpec,
-    DragonflySpec, GroupWiring, SpineArrangement,
+    DragonflySpec, GroupWiring, SpineArrangement, edge_list,
 };
 use odonata_network::{LinkClass, LinkKind, Peer, Routing, Topology};
 use odonata_sim::{
@@ -608,4 +608,37 @@ fn messages_within_a_node() {
     assert_eq!(outcome.packet_hops, 1);
     assert_eq!(outcome.injection[0].bytes, 256);
     assert_eq!(outcome.injection[1].bytes, 0);
+}
+
+/// A node at either end of 301 routers in a line: more routers than eight bits count.
+#[test]
+fn a_route_may_visit_hundreds_of_routers() {
+    const ROUTERS: u64 = 301;
+    const LATENCY: u64 = 10_000;
+    let mut text = format!(
+        "class terminal terminal {RATE} {LATENCY} 4096\nclass local local {RATE} {LATENCY} 4096\n\
+         routers 0 300 group 0\nnodes 1 0\nnodes 1 300\n"
+    );
+    for router in 1..ROUTERS {
+        text.push_str(&format!("link {} {router}\n", router - 1));
+    }
+    let topology = edge_list::import(&text, &[]).unwrap();
+    let send = Operation::Send {
+        to: RankId(1),
+        bytes: Bytes(256),
+        tag: 0,
+    };
+    let receive = Operation::Receive {
+        from: RankId(0),
+        tag: 0,
+    };
+    let job = job("far", 0..2, Listed::load(vec![vec![send], vec![receive]]));
+    let routing = RoutingSpec::new(Algorithm::ShortestPath);
+    let outcome = simulate(&topology, &routing, &config(), &[job], &TO_THE_END).unwrap();
+    let visited = &outcome.jobs[0].routers_visited;
+    assert_eq!((visited.len(), visited[301]), (302, 1));
+    // 302 links of 10 ns with a flit of 8 B (1 ns) on each, 301 routers of 40 ns, and the
+    // other 31 flits behind the first on the last link.
+    let latency = 302 * (LATENCY + 1_000) + ROUTERS * 40_000 + 31_000;
+    assert_eq!(outcome.messages[0].delivered, Picoseconds(latency));
 }

@@ -84,7 +84,7 @@ struct RouterRecord {
     memory: Vec<f32>,
     /// What packets of a message follow, by the routers that they have passed before
     /// and their message; empty if routers decide per packet.
-    followed: Vec<(u8, u64, Decision)>,
+    followed: Vec<(u16, u64, Decision)>,
     /// By terminal port.
     nodes: Vec<NodeRecord>,
     /// Who waits for whom, if recorded. Shape: ports, or empty.

@@ -329,7 +329,7 @@ fn restore_followed<R: Routing, P: Probe>(
     partition: &mut Partition<'_, R, P>,
     router: u32,
     radix: usize,
-    saved: Vec<(u8, u64, Decision)>,
+    saved: Vec<(u16, u64, Decision)>,
 ) -> Result<(), SimError> {
     let shared = partition.shared;
     let fits = |decision: &Decision| {

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::actions::{Begun, Sending};
 use super::checkpoint::sorted_map;
 use super::matching::{Matching, Posted};
+use super::memory::make_room;
 use super::partition::{KeyMap, Partition};
 use super::probe::Probe;
 use crate::config::{JobLoad, JobPlan, Protocol};
@@ -218,6 +219,7 @@ impl<'a> RankState<'a> {
                 RankActivity::WaitToSend | RankActivity::WaitToReceive
             );
             let cause = record.cause.filter(|_| waited);
+            make_room(&mut record.intervals, "recorded intervals of ranks");
             record.intervals.push(RankInterval {
                 job: self.job,
                 rank: RankId(self.rank),
