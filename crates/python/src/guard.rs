@@ -20,6 +20,8 @@ pub fn computing<T: Send>(
     work: impl FnOnce(&mut Option<PyErr>) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
     remember_panics();
+    // One that was dealt with has nothing to say about what comes now.
+    PANIC.lock().unwrap_or_else(PoisonError::into_inner).take();
     let mut stop = None;
     let result = py.detach(|| {
         // What a panic leaves half done is dropped with it, so nobody sees it.

@@ -88,6 +88,25 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
+    /// Whether it is one that values have made, `most` at most, and not a state from
+    /// outside that contradicts itself.
+    pub(crate) fn is_sound(&self, most: u64) -> bool {
+        let Self {
+            counts,
+            total,
+            sum,
+            min,
+            max,
+        } = self;
+        let counted: u128 = counts.iter().map(|&count| u128::from(count)).sum();
+        let within = *total == 0 || min <= max;
+        counts.len() <= bucket(u64::MAX) + 1
+            && *total <= most
+            && counted == u128::from(*total)
+            && *sum <= counted * u128::from(*max)
+            && within
+    }
+
     /// Number of values.
     pub fn count(&self) -> u64 {
         self.total

@@ -199,7 +199,8 @@ impl Calendar {
         }
     }
 
-    #[inline(always)]
+    /// Out of line, as it is rare and long.
+    #[inline(never)]
     fn push_far(&mut self, event: Event) {
         if self.far.len() == self.far.capacity() {
             let mut events = std::mem::take(&mut self.far).into_vec();
@@ -216,6 +217,19 @@ impl Calendar {
         if self.wheel[place].is_empty() {
             self.occupy(place);
         }
+        let events = &mut self.wheel[place];
+        if events.len() == events.capacity() {
+            // With a push of its own, so that the one below need not ask again.
+            self.widen(place, event);
+        } else {
+            events.push(event);
+        }
+    }
+
+    /// Makes room for one more event of a window, and adds it.
+    #[cold]
+    #[inline(never)]
+    fn widen(&mut self, place: usize, event: Event) {
         make_room(&mut self.wheel[place], EVENTS);
         self.wheel[place].push(event);
     }

@@ -4,8 +4,6 @@
 //! first packet of an input FIFO requests its output; an output grants one
 //! request when it is free, the input is free, and its buffer has room.
 
-use std::ops::Range;
-
 use odonata_network::Routing;
 use odonata_units::Bandwidth;
 
@@ -27,21 +25,21 @@ pub(super) const WAKE_OUTPUT: u32 = 3;
 /// A port of the crossbar, on both its sides.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Side {
-    input_free: u64,
-    output_free: u64,
+    pub input_free: u64,
+    pub output_free: u64,
     /// Bytes and channel of the packet that the link is sending: they leave
     /// the output buffer when the link is free again.
-    sending: u32,
-    sending_vc: u8,
-    input_wake: bool,
-    output_wake: bool,
+    pub sending: u32,
+    pub sending_vc: u8,
+    pub input_wake: bool,
+    pub output_wake: bool,
     /// Request that was granted last.
-    granted: u32,
+    pub granted: u32,
     /// Request whose turn came when the output's buffer had no room for it, or
     /// [`NIL`]: no other on its channel is granted before, for smaller packets
     /// could take the room again and again.
     #[serde(with = "or_absent")]
-    short: u32,
+    pub short: u32,
 }
 
 impl Side {
@@ -159,26 +157,6 @@ impl BoundedCrossbar {
         self.fifos[lane] = (first, last);
         let output = first_port + usize::from(packets[first as usize].out_port);
         self.request(output, lane - first_port * vcs, true);
-    }
-
-    /// Takes over the sides of a router's ports, whose FIFOs are in place. `false` if
-    /// an output is to wait for a FIFO that has no packet for it.
-    pub(super) fn restore_sides(
-        &mut self,
-        packets: &[Packet],
-        ports: Range<usize>,
-        vcs: usize,
-        sides: &[Side],
-    ) -> bool {
-        let fifos = &self.fifos[ports.start * vcs..ports.end * vcs];
-        let waits_in_order = |(output, side): (usize, &Side)| {
-            let fifo = fifos.get(side.short as usize).map(|fifo| fifo.0);
-            let first = fifo.and_then(|slot| packets.get(slot as usize));
-            side.short == NIL || first.is_some_and(|p| usize::from(p.out_port) == output)
-        };
-        let fit = sides.iter().enumerate().all(waits_in_order);
-        self.sides[ports].copy_from_slice(sides);
-        fit
     }
 
     fn request(&mut self, output: usize, fifo: usize, on: bool) {

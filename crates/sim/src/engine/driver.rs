@@ -245,6 +245,12 @@ struct Exchange<'s> {
     ranks: u64,
 }
 
+/// Time from one boundary, where something global is decided, to the next.
+pub(super) fn boundary(shared: &Shared<'_>) -> u64 {
+    let lookahead = 1 << shared.lookahead.min(1 << 30).ilog2();
+    lookahead.max(1 << shared.window_shift())
+}
+
 /// Runs all partitions until the end, or until `observer` wants something else,
 /// but not beyond `pause`. `reported`: when the observer was last told of progress, so that
 /// it is told however often a run pauses.
@@ -257,7 +263,6 @@ pub(super) fn drive<R: Routing, P: Probe>(
 ) -> End {
     let threads = partitions.len();
     let window = 1u64 << shared.window_shift();
-    let boundary = 1u64 << shared.lookahead.min(1 << 30).ilog2();
     let background = shared.ends_with_jobs
         && shared
             .jobs
@@ -275,7 +280,7 @@ pub(super) fn drive<R: Routing, P: Probe>(
         wish: AtomicU8::new(Wish::Continue as u8),
         decided: AtomicU8::new(Wish::Continue as u8),
         step: (between.min(window * LONGEST_STEP_WINDOWS) / window).max(1) * window,
-        boundary: (R::NEEDS_SNAPSHOT || background).then_some(boundary.max(window)),
+        boundary: (R::NEEDS_SNAPSHOT || background).then_some(boundary(shared)),
         pause,
         background,
         done_at: AtomicU64::new(NEVER),

@@ -22,14 +22,14 @@ use odonata_units::{Bytes, NodeId};
 /// A message that its node has not sent completely.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct OutMessage {
-    bytes_left: u64,
-    created: u64,
+    pub bytes_left: u64,
+    pub created: u64,
     /// Index of the sending rank in the partition; `NIL` of an open-loop source.
     #[serde(skip)]
     pub local_rank: u32,
     /// See [`Draft::request`].
     #[serde(with = "or_absent")]
-    request: u32,
+    pub request: u32,
     pub contents: Contents,
 }
 
@@ -70,7 +70,7 @@ pub(super) struct Interface {
     #[serde(skip)]
     pub class: u8,
     /// Whether a message of an open-loop source is in `outgoing`.
-    open_active: bool,
+    pub open_active: bool,
     /// Messages to send.
     #[serde(skip)]
     pub outgoing: Queue,
@@ -78,16 +78,16 @@ pub(super) struct Interface {
     #[serde(skip)]
     pub sources: Range<u32>,
     /// Packets and messages sent so far.
-    packets: u32,
-    messages: u32,
+    pub packets: u32,
+    pub messages: u32,
     /// When the next packet may start: once the last one has left and, after the last of a
     /// message, the gap has passed.
-    ready_at: u64,
+    pub ready_at: u64,
     /// When the last message within the node is through.
-    loopback_free: u64,
+    pub loopback_free: u64,
     /// Earliest pending wake-up.
     #[serde(with = "or_absent")]
-    wake_at: u64,
+    pub wake_at: u64,
 }
 
 impl Interface {
@@ -163,13 +163,25 @@ pub(super) fn node_subject(payload: u32) -> (u32, Subject) {
     }
 }
 
-/// Whether what such a code says happened to a packet, or to a rank; `None` if it says
-/// nothing.
-pub(super) fn concerns_packet(code: u32) -> Option<bool> {
-    match code {
-        DELIVERED | DELIVERED_LOCALLY => Some(true),
-        SENT | TIMER => Some(false),
-        _ => None,
+/// What such a code says happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NodeEvent {
+    Delivered,
+    DeliveredLocally,
+    Sent,
+    Timer,
+}
+
+impl NodeEvent {
+    /// `None` if a code says nothing.
+    pub fn of(code: u32) -> Option<Self> {
+        match code {
+            DELIVERED => Some(Self::Delivered),
+            DELIVERED_LOCALLY => Some(Self::DeliveredLocally),
+            SENT => Some(Self::Sent),
+            TIMER => Some(Self::Timer),
+            _ => None,
+        }
     }
 }
 

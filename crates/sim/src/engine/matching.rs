@@ -90,14 +90,14 @@ impl Wanted {
 
 /// One at least, first come first served.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Line<T> {
+pub(super) struct Line<T> {
     /// With its place among all that were posted or arrived.
-    first: (u64, T),
+    pub first: (u64, T),
     #[expect(
         clippy::box_collection,
         reason = "rarely there, and an empty deque is four times as large"
     )]
-    others: Option<Box<VecDeque<(u64, T)>>>,
+    pub others: Option<Box<VecDeque<(u64, T)>>>,
 }
 
 impl<T: Copy> Line<T> {
@@ -131,7 +131,7 @@ impl<T: Copy> Line<T> {
 
 /// What waits for its counterpart under one envelope.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum Unmatched {
+pub(super) enum Unmatched {
     Posted(Line<Posted>),
     Arrived(Line<Arrived>),
 }
@@ -143,20 +143,20 @@ type Lines = EntityMap<Envelope, Unmatched>;
 pub struct Matching {
     /// Receives that name sender and tag, and messages.
     #[serde(with = "sorted_map")]
-    lines: Lines,
+    pub(super) lines: Lines,
     /// All other receives, in the order of posting.
-    wildcards: Vec<(u64, Wanted, Posted)>,
+    pub(super) wildcards: Vec<(u64, Wanted, Posted)>,
     /// Numbers what is posted and what arrives.
-    next: u64,
+    pub(super) next: u64,
     /// Of ordered contexts: messages sent, by (context, receiver).
     #[serde(with = "sorted_map")]
-    sent: EntityMap<(Context, u32), u32>,
+    pub(super) sent: EntityMap<(Context, u32), u32>,
     /// The same: messages that have come in order, by (context, sender).
     #[serde(with = "sorted_map")]
-    come: EntityMap<(Context, u32), u32>,
+    pub(super) come: EntityMap<(Context, u32), u32>,
     /// Messages that have overtaken others, by (context, sender, number).
     #[serde(with = "sorted_map")]
-    ahead: EntityMap<(Context, u32, u32), (Envelope, Arrived)>,
+    pub(super) ahead: EntityMap<(Context, u32, u32), (Envelope, Arrived)>,
 }
 
 impl Matching {

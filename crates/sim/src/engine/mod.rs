@@ -204,17 +204,25 @@ fn simulate<R: Routing, P: Probe>(
     state: Option<&mut dyn Read>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, SimError> {
-    within_memory(|| {
-        simulate_within::<R, P>(
-            topology,
-            routing,
-            config,
-            jobs,
-            measurement,
-            state,
-            observer,
-        )
-    })
+    let resumed = state.is_some();
+    let run = || {
+        within_memory(|| {
+            simulate_within::<R, P>(
+                topology,
+                routing,
+                config,
+                jobs,
+                measurement,
+                state,
+                observer,
+            )
+        })
+    };
+    if resumed {
+        checkpoint::without_contradiction(run)
+    } else {
+        run()
+    }
 }
 
 fn simulate_within<R: Routing, P: Probe>(

@@ -139,26 +139,26 @@ impl Probe for Silent {
 
 /// Packets of a job on a channel of a link.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Channel {
-    vc: u8,
-    job: u16,
+pub(super) struct Channel {
+    pub vc: u8,
+    pub job: u16,
     /// Packets that wait for the link.
-    waiting: u32,
+    pub waiting: u32,
     /// Bytes sent and not credited: in the buffer at the other end, or on their way.
-    held: u32,
+    pub held: u32,
 }
 
 /// What is known of a link.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct LinkWatch {
     /// Up to when waiting is accounted for.
-    since: u64,
+    pub since: u64,
     /// Until when a packet is being sent, and its job.
-    busy_until: u64,
-    sender: u16,
+    pub busy_until: u64,
+    pub sender: u16,
     /// Packets that wait, on all channels.
-    waiting: u32,
-    channels: Vec<Channel>,
+    pub waiting: u32,
+    pub channels: Vec<Channel>,
     pub jobs: Vec<JobAtLink>,
     pub waits: Vec<JobWait>,
 }

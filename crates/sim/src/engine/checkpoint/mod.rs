@@ -10,7 +10,9 @@
 //! What follows from the scenario is not saved: a run is prepared like a new
 //! one, and what has changed since its beginning is put in place.
 
+mod contradiction;
 mod encoding;
+mod references;
 mod restore;
 mod save;
 
@@ -31,6 +33,7 @@ use super::probe::{LinkWatch, Probe};
 use super::ranks::RankRecord;
 use crate::outcome::{Arrival, Timeline};
 
+pub(super) use contradiction::without_contradiction;
 pub(super) use encoding::{or_absent, sorted_map};
 pub(super) use restore::restore;
 pub(super) use save::save;

@@ -4,23 +4,21 @@ use std::io::Read;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use odonata_network::{Peer, Routing};
-use odonata_units::RouterId;
+use odonata_network::Routing;
 use serde::de::DeserializeOwned;
 
+use super::references::{self, AtNode, AtRouter};
 use super::{
     About, LONGEST_RECORD, NodeRecord, Parcel, RanksOfNodes, RouterRecord, Whole, interfaces_of,
     occupancies, ports_of,
 };
-use crate::engine::calendar::{Event, Kind, MAX_PAYLOAD};
-use crate::engine::crossbar::{WAKE_INPUT, WAKE_OUTPUT};
-use crate::engine::endpoint::{WAKE_INTERFACE, concerns_packet};
-use crate::engine::followed::Decision;
+use crate::engine::calendar::Event;
+use crate::engine::driver::boundary;
 use crate::engine::measure::JobCollector;
-use crate::engine::packets::{NIL, Packet, UNROUTED};
-use crate::engine::partition::{Incomplete, LESSON, Partition};
+use crate::engine::packets::{Contents, NIL, Packet};
+use crate::engine::partition::{Incomplete, Partition};
 use crate::engine::probe::Probe;
-use crate::engine::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT, Shared};
+use crate::engine::shared::Shared;
 use crate::engine::timeline::TimelineCollector;
 use crate::error::SimError;
 use crate::outcome::MessageRecord;
@@ -44,16 +42,10 @@ pub(in crate::engine) fn restore<R: Routing, P: Probe>(
     state: &mut dyn Read,
 ) -> Result<(), SimError> {
     let whole: Whole = decode(&read_record(state)?)?;
-    if whole.routers != shared.topology.routers() as u64 || whole.jobs.len() != shared.jobs.len() {
-        let (routers, jobs) = (whole.routers, whole.jobs.len());
-        return Err(misfit(format!(
-            "it is of {routers} routers and {jobs} jobs, the run of {} and {}",
-            shared.topology.routers(),
-            shared.jobs.len()
-        )));
-    }
+    references::whole(shared, boundary(shared), &whole)
+        .map_err(|what| misfit(format!("{what}: not of this run, or not what can be")))?;
     let (at, measure, messages) = (whole.at, whole.measure, whole.messages);
-    restore_whole(shared, partitions, whole)?;
+    restore_whole(shared, partitions, whole);
     std::thread::scope(|scope| {
         let mut senders: Vec<(SyncSender<Vec<u8>>, u32)> = Vec::new();
         let mut threads = Vec::new();
@@ -94,8 +86,12 @@ pub(in crate::engine) fn restore<R: Routing, P: Probe>(
     let kept = &mut partitions[0].messages;
     while (kept.len() as u64) < messages {
         let more: Vec<MessageRecord> = decode(&read_record(state)?)?;
-        if more.is_empty() || more.iter().any(|m| m.job as usize >= shared.jobs.len()) {
-            return Err(misfit("a recorded message belongs to no job"));
+        if more.is_empty() || more.len() as u64 > messages - kept.len() as u64 {
+            return Err(misfit("more recorded messages, or fewer, than it says"));
+        }
+        for message in &more {
+            references::message(shared, message)
+                .map_err(|what| misfit(format!("{what} refers to nothing in this run")))?;
         }
         kept.extend(more);
     }
@@ -110,14 +106,8 @@ fn restore_whole<R: Routing, P: Probe>(
     shared: &Shared<'_>,
     partitions: &mut [Box<Partition<'_, R, P>>],
     whole: Whole,
-) -> Result<(), SimError> {
+) {
     let jobs = shared.jobs.len().max(1);
-    if !whole.timeline.activity.len().is_multiple_of(jobs) {
-        return Err(misfit("its timeline is of other jobs"));
-    }
-    if whole.timeline.bin.0 == 0 {
-        return Err(misfit("its timeline has no width"));
-    }
     for partition in partitions.iter_mut() {
         partition.warmup = whole.warmup;
         partition.latest_boundary = whole.latest_boundary;
@@ -127,9 +117,6 @@ fn restore_whole<R: Routing, P: Probe>(
     // Only sums and maxima over the partitions have a meaning.
     let first = &mut partitions[0];
     for (collector, saved) in first.jobs.iter_mut().zip(whole.jobs) {
-        if saved.iteration_end.len() != collector.iteration_end.len() {
-            return Err(misfit("one of its jobs has other iterations"));
-        }
         // These follow from the jobs.
         *collector = JobCollector {
             messages_to_come: collector.messages_to_come,
@@ -151,7 +138,6 @@ fn restore_whole<R: Routing, P: Probe>(
     first.now = whole.at;
     first.last_move = whole.last_move;
     first.probe.restore_arrivals(whole.arrivals);
-    Ok(())
 }
 
 /// The next record, still encoded.
@@ -205,50 +191,20 @@ fn restore_router<R: Routing, P: Probe>(
     let interfaces = interfaces_of(partition, router);
     let occupancies = occupancies(partition, ports.clone());
     let vcs = partition.shared.vcs;
-    let bounded = usize::from(partition.crossbar.is_some());
-    let number = router + partition.base_router;
-    let memory = partition
-        .memories
-        .get(router as usize)
-        .map_or(0, |memory| memory.len());
-    for (what, found, expected) in [
-        ("ports", record.ports.len(), ports.len()),
-        ("virtual channels", record.lanes.len(), ports.len() * vcs),
-        ("crossbar ports", record.sides.len(), ports.len() * bounded),
-        (
-            "crossbar FIFOs",
-            record.fifos.len(),
-            ports.len() * vcs * bounded,
-        ),
-        ("occupancies", record.occupancy.len(), occupancies.len()),
-        ("learnt values", record.memory.len(), memory),
-        ("nodes", record.nodes.len(), interfaces.len()),
-    ] {
-        if found != expected {
-            return Err(misfit(format!(
-                "router {number} has {found} {what} there, {expected} in the run"
-            )));
-        }
-    }
+    at_router(partition, ranks, at, router)
+        .check(&record)
+        .map_err(|what| {
+            let number = router + partition.base_router;
+            misfit(format!(
+                "router {number}: {what} refers to nothing in this run, or is none that can be"
+            ))
+        })?;
     for (port, saved) in partition.ports[ports.clone()].iter_mut().zip(record.ports) {
         port.restore(saved);
     }
-    for port in ports.clone() {
-        let state = &partition.ports[port];
-        let first = (port - ports.start) * vcs;
-        let lanes = record.lanes[first..first + vcs].iter();
-        let waiting = lanes.rfold(0, |bits, lane| {
-            bits << 1 | u16::from(!lane.queue.is_empty())
-        });
-        if state.waiting != waiting || usize::from(state.served) >= vcs {
-            return Err(misfit(format!(
-                "the channels of a port of router {number} are in no order"
-            )));
-        }
-    }
     for (index, saved) in record.lanes.into_iter().enumerate() {
         let (port, vc) = (ports.start + index / vcs, index % vcs);
-        let slots = insert_all(partition, ports.len(), saved.queue)?;
+        let slots = insert_all(partition, saved.queue);
         link(&mut partition.packets.hot, &slots);
         let lane = &mut partition.lanes[(port << partition.lane_shift) + vc];
         lane.credits = saved.credits;
@@ -256,7 +212,7 @@ fn restore_router<R: Routing, P: Probe>(
         lane.tail = slots.last().copied().unwrap_or(NIL);
     }
     for (index, saved) in record.fifos.into_iter().enumerate() {
-        let slots = insert_all(partition, ports.len(), saved.queue)?;
+        let slots = insert_all(partition, saved.queue);
         link(&mut partition.packets.hot, &slots);
         if let Some(crossbar) = &mut partition.crossbar {
             let fifo = ports.start * vcs + index;
@@ -265,12 +221,7 @@ fn restore_router<R: Routing, P: Probe>(
         }
     }
     if let Some(crossbar) = &mut partition.crossbar {
-        let hot = &partition.packets.hot;
-        if !crossbar.restore_sides(hot, ports.clone(), vcs, &record.sides) {
-            return Err(misfit(format!(
-                "an output of router {number} waits for a packet that is not there"
-            )));
-        }
+        crossbar.sides[ports.clone()].copy_from_slice(&record.sides);
     }
     for (bytes, saved) in occupancies.iter().zip(record.occupancy) {
         bytes.store(saved, Ordering::Relaxed);
@@ -278,7 +229,11 @@ fn restore_router<R: Routing, P: Probe>(
     if let Some(memory) = partition.memories.get_mut(router as usize) {
         memory.copy_from_slice(&record.memory);
     }
-    restore_followed(partition, router, ports.len(), record.followed)?;
+    if let Some(followed) = &mut partition.followed {
+        for (visited, message, decision) in record.followed {
+            followed.insert((router, visited, message), decision);
+        }
+    }
     for (port, saved) in ports.clone().zip(record.watches) {
         partition.probe.restore(port, saved);
     }
@@ -287,67 +242,55 @@ fn restore_router<R: Routing, P: Probe>(
     }
     for saved in record.events {
         let port = u32::from(saved.port);
-        let state = partition.ports[ports.clone()]
-            .get(port as usize)
-            .ok_or_else(|| misfit(format!("an event at a port that router {number} lacks")))?;
-        let node = partition.classes[usize::from(state.class)]
-            .terminal
-            .then_some(state.peer_router as usize)
-            .filter(|&node| node < partition.interfaces.len());
-        let payload = match (saved.kind, saved.about) {
-            (Kind::Wake, About::Number(payload)) if may_wake(partition, node, payload) => payload,
-            (Kind::Credit, About::Number(payload))
-                if payload <= MAX_PAYLOAD
-                    && ((payload >> CREDIT_VC_SHIFT) as usize) < vcs
-                    && (payload & CREDIT_FOR_INTERFACE == 0 || node.is_some()) =>
-            {
-                payload
-            }
-            (Kind::Arrive, About::Packet(0, parcel)) => {
-                insert(partition, ports.len(), Held::OnItsWay, parcel)?
-            }
-            (Kind::Node, About::Packet(code, parcel))
-                if node.is_some() && concerns_packet(code) == Some(true) =>
-            {
-                code | insert(partition, ports.len(), Held::ByItsNode, parcel)?
-            }
-            (Kind::Node, About::Rank(code, rank)) if concerns_packet(code) == Some(false) => {
-                let rank = node.and_then(|node| ranks.of(node).get(rank as usize));
-                code | rank.ok_or_else(|| misfit("an event of a rank that is not there"))?
-            }
-            _ => return Err(misfit(format!("an event that router {number} cannot have"))),
+        let node = partition.ports[ports.start + port as usize].peer_router as usize;
+        let payload = match saved.about {
+            About::Number(payload) => payload,
+            About::Packet(code, parcel) => code | insert(partition, parcel),
+            About::Rank(code, rank) => code | ranks.of(node)[rank as usize],
         };
-        let time = at.checked_add(saved.delay);
-        let time = time.ok_or_else(|| misfit("an event beyond the end of time"))?;
-        let event = Event::new(time, router, saved.kind, port, payload);
+        let event = Event::new(at + saved.delay, router, saved.kind, port, payload);
         partition.calendar.push(event);
     }
     Ok(())
 }
 
-fn restore_followed<R: Routing, P: Probe>(
-    partition: &mut Partition<'_, R, P>,
+/// What the record of a router is checked against.
+fn at_router<'p, 'a, R: Routing, P: Probe>(
+    partition: &Partition<'a, R, P>,
+    ranks: &RanksOfNodes,
+    at: u64,
     router: u32,
-    radix: usize,
-    saved: Vec<(u16, u64, Decision)>,
-) -> Result<(), SimError> {
-    let shared = partition.shared;
-    let fits = |decision: &Decision| {
-        usize::from(decision.out_port) < radix
-            && usize::from(decision.out_vc) < shared.vcs
-            && usize::from(decision.route.vc) < shared.vcs
-            && (decision.route.destination_router as usize) < shared.topology.routers()
-            && decision.missing > 0
-    };
-    match &mut partition.followed {
-        None if saved.is_empty() => Ok(()),
-        Some(followed) if saved.iter().all(|(.., decision)| fits(decision)) => {
-            for (visited, message, decision) in saved {
-                followed.insert((router, visited, message), decision);
-            }
-            Ok(())
+) -> AtRouter<'p, 'a> {
+    let ports = ports_of(partition, router);
+    let node = |index: usize| {
+        let interface = &partition.interfaces[index];
+        let ranks = ranks.of(index).iter();
+        let ranks = ranks.map(|&rank| &partition.ranks[rank as usize]);
+        AtNode {
+            node: interface.node,
+            terminal: interface.terminal as usize,
+            sources: interface.sources.len(),
+            ranks: ranks.map(|rank| (rank.job, rank.rank)).collect(),
         }
-        _ => Err(misfit("a message follows a decision that cannot be")),
+    };
+    AtRouter {
+        shared: partition.shared,
+        at,
+        router: router + partition.base_router,
+        first: partition.base_port as usize + ports.start,
+        radix: ports.len(),
+        learns: R::LEARNS,
+        memory: partition
+            .memories
+            .get(router as usize)
+            .map_or(0, |memory| memory.len()),
+        occupancies: occupancies(partition, ports).len(),
+        credits_at_crossbar: partition.credits_at_crossbar,
+        output_buffer: partition.crossbar.as_ref().map(|all| all.output_buffer()),
+        per_message: partition.followed.is_some(),
+        credit_size_bits: P::CREDIT_SIZE_BITS,
+        watched: !partition.probe.links(0..partition.ports.len()).is_empty(),
+        nodes: interfaces_of(partition, router).map(node).collect(),
     }
 }
 
@@ -359,20 +302,13 @@ fn restore_node<R: Routing, P: Probe>(
 ) -> Result<(), SimError> {
     let node = partition.interfaces[index].node;
     let sources = partition.interfaces[index].sources.clone();
-    if saved.sources.len() != sources.len() || saved.ranks.len() != ranks.len() {
-        return Err(misfit(format!("node {node} has other ranks there")));
-    }
     partition.interfaces[index].restore(saved.interface);
     for mut message in saved.outgoing {
-        let contents = &message.contents;
-        let first = partition.shared.first_rank.get(usize::from(contents.job));
-        let rank = first.and_then(|first| first.checked_add(contents.source_rank));
-        let local_rank = rank.and_then(|rank| partition.local_rank.get(rank as usize));
-        let missing = || misfit("a message of a rank that is not there");
-        if contents.destination as usize >= partition.shared.topology.nodes() {
-            return Err(misfit("a message to a node that is not there"));
-        }
-        message.local_rank = *local_rank.ok_or_else(missing)?;
+        let Contents {
+            job, source_rank, ..
+        } = message.contents;
+        let rank = partition.shared.rank(u32::from(job), source_rank);
+        message.local_rank = partition.local_rank[rank as usize];
         let queue = &mut partition.interfaces[index].outgoing;
         partition.waiting.push_back(queue, message);
     }
@@ -402,82 +338,21 @@ fn restore_node<R: Routing, P: Probe>(
     Ok(())
 }
 
-/// Whether a port, of a router or, where it leads to a node, of its interface, may be
-/// woken with this payload.
-fn may_wake<R: Routing, P: Probe>(
-    partition: &Partition<'_, R, P>,
-    node: Option<usize>,
-    payload: u32,
-) -> bool {
-    match payload {
-        0 => true,
-        WAKE_INTERFACE => node.is_some(),
-        WAKE_INPUT | WAKE_OUTPUT => partition.crossbar.is_some(),
-        _ => R::LEARNS && payload & LESSON != 0 && payload <= MAX_PAYLOAD,
-    }
-}
-
-/// Where a packet is that is put into its place.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Held {
-    /// In a queue of its router: it has been routed.
-    Queued,
-    /// Between two routers.
-    OnItsWay,
-    /// Through with the network.
-    ByItsNode,
-}
-
-/// Puts a packet of a router with `radix` ports into its partition.
-fn insert<R: Routing, P: Probe>(
-    partition: &mut Partition<'_, R, P>,
-    radix: usize,
-    held: Held,
-    parcel: Parcel,
-) -> Result<u32, SimError> {
+/// Puts a packet into its partition.
+fn insert<R: Routing, P: Probe>(partition: &mut Partition<'_, R, P>, parcel: Parcel) -> u32 {
     let Parcel { packet, contents } = parcel;
-    let shared = partition.shared;
-    // Who gets its credits back.
-    let upstream = || {
-        let (router, port) = (packet.upstream_router, usize::from(packet.upstream_port));
-        (router as usize) < shared.topology.routers()
-            && shared
-                .topology
-                .ports_of(RouterId(router))
-                .nth(port)
-                .is_some_and(|port| {
-                    shared.topology.class_of_port[port].0 == packet.upstream_class
-                        && shared.topology.peer[port] != Peer::Unconnected
-                })
-    };
-    let fits = usize::from(packet.job) < shared.jobs.len()
-        && packet.size <= shared.packet
-        && (usize::from(packet.out_port) < radix
-            || (packet.out_port == UNROUTED && held != Held::Queued))
-        && (held == Held::ByItsNode || upstream())
-        && usize::from(packet.out_vc) < shared.vcs
-        && usize::from(packet.route.vc) < shared.vcs
-        && usize::from(packet.upstream_class) < shared.classes.len()
-        && (packet.route.destination_router as usize) < shared.topology.routers()
-        && packet.bare == contents.is_none();
-    if !fits {
-        return Err(misfit("a packet that cannot be in this network"));
-    }
-    Ok(match contents {
+    match contents {
         None => partition.packets.insert_bare(packet),
         Some(contents) => partition.packets.insert(packet, contents),
-    })
+    }
 }
 
 fn insert_all<R: Routing, P: Probe>(
     partition: &mut Partition<'_, R, P>,
-    radix: usize,
     queue: Vec<Parcel>,
-) -> Result<Vec<u32>, SimError> {
-    queue
-        .into_iter()
-        .map(|parcel| insert(partition, radix, Held::Queued, parcel))
-        .collect()
+) -> Vec<u32> {
+    let all = queue.into_iter();
+    all.map(|parcel| insert(partition, parcel)).collect()
 }
 
 /// Makes the packets in these slots a queue.

@@ -88,6 +88,7 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
         let (size, out_port, vc) = (packet.size, packet.out_port, packet.out_vc);
         if first_port + usize::from(out_port) >= self.end_port
             || usize::from(vc) >> self.lane_shift != 0
+            || self.ports[first_port + usize::from(out_port)].peer_router == NIL
         {
             no_such_output(self.base_router + router, out_port, vc);
         }

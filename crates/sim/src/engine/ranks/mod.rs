@@ -26,12 +26,12 @@ use super::partition::{KeyMap, Partition};
 use super::probe::Probe;
 use crate::config::{JobLoad, JobPlan, Protocol};
 use crate::outcome::{RankActivity, RankInterval, RankTimes, Traffic};
-use protocol::Outgoing;
-use tasks::Processor;
+pub(super) use protocol::Outgoing;
+pub(super) use tasks::Processor;
 
 /// Where a rank is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum Stage {
+pub(super) enum Stage {
     BeforeStart,
     Running,
     Finished,
@@ -40,40 +40,40 @@ enum Stage {
 /// Whatever changes of a rank of a closed-loop job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct RankRecord {
-    stage: Stage,
-    processors: Vec<Processor>,
+    pub stage: Stage,
+    pub processors: Vec<Processor>,
     /// What its program waits for, if no processor is busy.
-    waiting: Waiting,
-    collective: Option<CollectiveKind>,
-    iterations: u32,
+    pub waiting: Waiting,
+    pub collective: Option<CollectiveKind>,
+    pub iterations: u32,
     /// What it has been doing, and since when.
-    activity: RankActivity,
-    since: u64,
-    times: RankTimes,
+    pub activity: RankActivity,
+    pub since: u64,
+    pub times: RankTimes,
     /// Latest message of this interval that concerned it: sender, and when that
     /// wanted to send it.
-    cause: Option<(u32, u64)>,
-    intervals: Vec<RankInterval>,
+    pub cause: Option<(u32, u64)>,
+    pub intervals: Vec<RankInterval>,
     /// Messages and bytes sent, by receiver.
     #[serde(with = "sorted_map")]
-    traffic: KeyMap<Traffic>,
-    matching: Matching,
+    pub traffic: KeyMap<Traffic>,
+    pub matching: Matching,
     /// Receives of messages that have been granted, by the handle and rank of the sender.
     #[serde(with = "sorted_map")]
-    granted: KeyMap<Posted>,
+    pub granted: KeyMap<Posted>,
     /// Long messages that wait for their receiver, by handle.
     #[serde(with = "sorted_map")]
-    held: KeyMap<Sending>,
+    pub held: KeyMap<Sending>,
     /// Those that were granted and sent and whose receivers have yet to say that they
     /// have them, by handle.
     #[serde(with = "sorted_map")]
-    unfinished: KeyMap<Sending>,
-    next_handle: u32,
+    pub unfinished: KeyMap<Sending>,
+    pub next_handle: u32,
     /// Messages that it has handed over, with when the interface has them; in that order.
-    delayed: VecDeque<(u64, Outgoing)>,
+    pub delayed: VecDeque<(u64, Outgoing)>,
     /// Requests of messages whose last bytes are about to leave the node, in
     /// that order.
-    leaving: VecDeque<RequestId>,
+    pub leaving: VecDeque<RequestId>,
 }
 
 /// A rank of a closed-loop job.

@@ -16,7 +16,7 @@ use crate::engine::probe::Probe;
 
 /// What a rank hands to its interface.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Outgoing {
+pub(in crate::engine) struct Outgoing {
     pub kind: MessageKind,
     pub to: u32,
     pub bytes: u64,

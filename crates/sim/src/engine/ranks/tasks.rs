@@ -17,12 +17,12 @@ use crate::engine::probe::Probe;
 
 /// A processor of a rank.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Processor {
+pub(in crate::engine) struct Processor {
     pub task: Option<Task>,
     /// When the task is done.
-    until: u64,
+    pub until: u64,
     /// What it does next, with how long that takes.
-    queue: VecDeque<(u64, Task)>,
+    pub queue: VecDeque<(u64, Task)>,
 }
 
 impl<R: Routing, P: Probe> Partition<'_, R, P> {
