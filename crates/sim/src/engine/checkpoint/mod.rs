@@ -15,6 +15,8 @@ mod encoding;
 mod references;
 mod restore;
 mod save;
+#[cfg(test)]
+mod tests;
 
 use std::ops::Range;
 use std::sync::atomic::AtomicU32;
