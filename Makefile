@@ -118,6 +118,11 @@ figures: $(VENV)/.engine ## repeat the studies behind the figures of docs/ (minu
 bench: $(VENV)/.engine ## engine speed on the three reference machines
 	@for nodes in 1056 16512 82944; do $(BIN)/odonata bench --nodes $$nodes; done
 
+# Other cases: make fuzz FUZZ="--seed 2 --checkpoints 500 --scenarios 0"
+.PHONY: fuzz
+fuzz: $(VENV)/.checked-engine $(VENV)/.dev-dependencies ## forged checkpoints and changed scenarios: none may crash
+	@$(BIN)/python tools/fuzz.py $(FUZZ)
+
 .PHONY: clean
 clean: ## remove everything that make built
 	rm -rf $(VENV) target python/odonata/_engine*.so

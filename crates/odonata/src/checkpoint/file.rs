@@ -23,7 +23,7 @@ use super::{CheckpointError, Header};
 const MAGIC: [u8; 8] = *b"\x8aODNCK\r\n";
 
 /// Number of the format; another one is not read.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 const HASH: usize = 32;
 /// Magic, format, length.
