@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import faulthandler
 import json
 import math
 import multiprocessing
@@ -514,6 +515,8 @@ def _work(cases: Cases, tell: Connection) -> None:
     """Does what it is told until there is no more; says what comes of it."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # Whoever runs this may want to be told of crashes; here they are what is looked for.
+    faulthandler.disable()
     # Ends the process, wherever it is.
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)

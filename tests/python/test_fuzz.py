@@ -24,7 +24,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> fuzz.Cases:
 
 
 def test_nothing_crashes(cases: fuzz.Cases) -> None:
-    todo = [("checkpoint", n) for n in range(100)] + [("scenario", n) for n in range(50)]
+    todo = [("checkpoint", n) for n in range(60)] + [("scenario", n) for n in range(40)]
     outcomes = list(fuzz.fuzz(cases, iter(todo), 1))
     crashes = [outcome for outcome in outcomes if outcome[2].startswith("crash")]
     assert not crashes

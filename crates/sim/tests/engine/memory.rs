@@ -13,6 +13,7 @@ use odonata_sim::{
     Arbitration, CreditUse, Crossbar, JobPlan, MessageRecords, Observer, Outcome, PausedRun,
     Progress, SimError, Wish,
 };
+use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bytes, Picoseconds, RankId};
 
 use crate::support::{
@@ -69,17 +70,14 @@ fn jobs() -> [JobPlan; 3] {
     ]
 }
 
-/// The same end with and without a stop on the way, on one thread and on two, with ideal
-/// crossbars and bounded ones.
-#[test]
-fn small_networks_of_all_kinds_of_routers() {
-    let topology = dragonfly(1, 2, 1, 3, uniform_links(RATE, 10_000, 1 << 10));
+/// What the tests vary: routing, crossbar, who takes credits, whose turn it is.
+fn models() -> [(RoutingSpec, Crossbar, CreditUse, Arbitration); 3] {
     let adaptive = RoutingSpec::new(Algorithm::UgalLocal(AdaptiveOptions::default()));
     let bounded = Crossbar::Bounded {
         speedup: 1.5,
         output_buffer: Bytes(512),
     };
-    for (routing, crossbar, credit_use, arbitration) in [
+    [
         (
             MINIMAL,
             Crossbar::Ideal,
@@ -98,25 +96,43 @@ fn small_networks_of_all_kinds_of_routers() {
             CreditUse::Crossbar,
             Arbitration::RoundRobin,
         ),
-    ] {
-        let run = |threads: usize, saved: Option<&[u8]>, observer: &mut dyn Observer| -> Outcome {
-            let mut config = config();
-            config.threads = threads;
-            config.router.delay = Picoseconds(5_000);
-            config.router.crossbar = crossbar;
-            config.router.credit_use = credit_use;
-            config.router.arbitration = arbitration;
-            let measurement = measure(50_000, 500_000, MessageRecords::EveryNth(1));
-            simulate_observed(
-                &topology,
-                &routing,
-                &config,
-                &jobs(),
-                &measurement,
-                saved,
-                observer,
-            )
-            .expect("a run without errors")
+    ]
+}
+
+/// Runs one of the [`models`], from the start or a saved state.
+fn simulate_model(
+    model: (RoutingSpec, Crossbar, CreditUse, Arbitration),
+    threads: usize,
+    saved: Option<&[u8]>,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, SimError> {
+    let topology = dragonfly(1, 2, 1, 3, uniform_links(RATE, 10_000, 1 << 10));
+    let (routing, crossbar, credit_use, arbitration) = model;
+    let mut config = config();
+    config.threads = threads;
+    config.router.delay = Picoseconds(5_000);
+    config.router.crossbar = crossbar;
+    config.router.credit_use = credit_use;
+    config.router.arbitration = arbitration;
+    let measurement = measure(50_000, 500_000, MessageRecords::EveryNth(1));
+    simulate_observed(
+        &topology,
+        &routing,
+        &config,
+        &jobs(),
+        &measurement,
+        saved,
+        observer,
+    )
+}
+
+/// The same end with and without a stop on the way, on one thread and on two, with ideal
+/// crossbars and bounded ones.
+#[test]
+fn small_networks_of_all_kinds_of_routers() {
+    for model in models() {
+        let run = |threads, saved, observer: &mut dyn Observer| {
+            simulate_model(model, threads, saved, observer).expect("a run without errors")
         };
         let mut keeper = Keeper::default();
         let whole = run(1, None, &mut keeper);
@@ -131,4 +147,68 @@ fn small_networks_of_all_kinds_of_routers() {
         assert_eq!(resumed.messages, whole.messages);
         assert_eq!(resumed.conservation, whole.conservation);
     }
+}
+
+/// Saved states of which one number was changed to where types and tables end are refused,
+/// or go on to some end: never outside an array.
+#[test]
+fn forged_states_stay_inside_their_arrays() {
+    let forgeries: u64 = if cfg!(miri) { 25 } else { 200 };
+    let draws = StreamKey::new(1, Purpose::Workload);
+    let mut refused = 0;
+    for (number, model) in (0..).zip(models()) {
+        let mut keeper = Keeper::default();
+        simulate_model(model, 1, None, &mut keeper).expect("a run without errors");
+        for forgery in 0..forgeries {
+            let state = &keeper.0;
+            let draw = |n, bound| draws.below(number << 32 | forgery, n, bound);
+            // Of a number of several bytes the last has no highest bit.
+            let place = draw(0, state.len() as u32) as usize;
+            let end = place
+                + state[place..]
+                    .iter()
+                    .take_while(|&&byte| byte > 127)
+                    .count();
+            let ends = [
+                0,
+                1,
+                16,
+                255,
+                4_096,
+                65_535,
+                1 << 31,
+                (1 << 32) - 2,
+                1 << 62,
+            ];
+            let mut value: u64 = ends[draw(1, ends.len() as u32) as usize];
+            let mut changed = state[..place].to_vec();
+            while value > 127 {
+                changed.push(value as u8 | 128);
+                value >>= 7;
+            }
+            changed.push(value as u8);
+            changed.extend(&state[(end + 1).min(state.len())..]);
+            // The record that it is in has another length now.
+            let mut begin = 0;
+            loop {
+                let length = u32::from_le_bytes(state[begin..begin + 4].try_into().unwrap());
+                let next = begin + 4 + length as usize;
+                if place < next {
+                    let length = length as usize + changed.len() - state.len();
+                    if place >= begin + 4 {
+                        changed[begin..begin + 4].copy_from_slice(&(length as u32).to_le_bytes());
+                    }
+                    break;
+                }
+                begin = next;
+            }
+            let mut silent = |_: &Progress| ControlFlow::Continue(());
+            if let Err(error) = simulate_model(model, 1, Some(&changed), &mut silent) {
+                let text = error.to_string();
+                assert!(!text.contains("outside a table"), "byte {place}: {text}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > forgeries, "{refused}");
 }
