@@ -2,7 +2,7 @@
 //! does not look for them (see `src/engine/table.rs`):
 //!
 //! ```sh
-//! MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --release -p odonata-sim --test engine memory
+//! MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --release -p odonata-sim --test engine memory::
 //! ```
 
 use std::ops::ControlFlow;
