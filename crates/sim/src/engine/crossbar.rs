@@ -11,11 +11,15 @@ use serde::{Deserialize, Serialize};
 
 use super::calendar::{Event, Kind};
 use super::checkpoint::or_absent;
+use super::memory::filled;
 use super::packets::{NIL, Packet};
-use super::partition::Partition;
+use super::partition::{PORTS, Partition};
 use super::probe::Probe;
 use super::shared::{Rate, Shared};
 use crate::config::{Arbitration, Crossbar, OccupancyCount};
+
+/// Who asks for memory: a bit for each pair of ports of a router, and channel.
+const REQUESTS: &str = "requests at the crossbars of routers with so many ports";
 
 /// Payloads of wake-up events: the link of a port is free (0), a node's
 /// interface (1), an input (2) or output (3) of the crossbar.
@@ -113,11 +117,11 @@ impl BoundedCrossbar {
             })
             .collect();
         Some(Self {
-            sides: vec![Side::IDLE; count],
-            fifos: vec![(NIL, NIL); count * shared.vcs],
+            sides: filled(Side::IDLE, count, PORTS),
+            fifos: filled((NIL, NIL), count * shared.vcs, PORTS),
             output_buffer: output_buffer.0,
-            room: vec![output_buffer.0 as u32; count * shared.vcs],
-            requests: vec![0; count * words],
+            room: filled(output_buffer.0 as u32, count * shared.vcs, PORTS),
+            requests: filled(0, count.saturating_mul(words), REQUESTS),
             words,
             rate,
             counts_requests: shared.config.router.occupancy == OccupancyCount::Requests,

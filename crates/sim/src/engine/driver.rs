@@ -304,6 +304,10 @@ pub(super) fn drive<R: Routing, P: Probe>(
             })
             .sum(),
     };
+    // So that a report before the first step tells where all are.
+    for (index, partition) in partitions.iter().enumerate() {
+        exchange.announce(index, partition);
+    }
     std::thread::scope(|scope| {
         let (running, stopped) = channel::<()>();
         let mut threads = Vec::with_capacity(threads);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::memory::zeroes;
+use super::memory::filled;
 use crate::config::{JobLoad, JobPlan};
 use crate::histogram::Histogram;
 use crate::outcome::{JobOutcome, RankTimes};
@@ -50,7 +50,7 @@ impl JobCollector {
         };
         Self {
             has_end: matches!(&plan.load, JobLoad::Open(source) if source.times().is_some()),
-            iteration_end: zeroes(iterations, "the times of iterations"),
+            iteration_end: filled(0, iterations, "the times of iterations"),
             // Allocated here, so that they lie in this thread's part of the heap
             // (see `driver`).
             message_latency: Histogram::allocated(),

@@ -46,10 +46,19 @@ pub(super) fn prefetch_to_write<T>(slice: &[T], index: usize) {
 }
 
 /// An empty vector with room for `capacity` elements, in huge pages where the
-/// kernel has some. Best before its memory is touched for the first time.
-pub(super) fn vec_in_huge_pages<T>(capacity: usize) -> Vec<T> {
-    let vec = Vec::with_capacity(capacity);
-    prefer_huge_pages(&vec);
+/// kernel has some, for `what`. Best before its memory is touched for the first time.
+pub(super) fn vec_in_huge_pages<T>(capacity: usize, what: &'static str) -> Vec<T> {
+    let mut vec = Vec::new();
+    if capacity > 0 {
+        reserve(&mut vec, capacity, what);
+    }
+    vec
+}
+
+/// A vector of so many equal elements.
+pub(super) fn filled<T: Clone>(element: T, len: usize, what: &'static str) -> Vec<T> {
+    let mut vec = vec_in_huge_pages(len, what);
+    vec.resize(len, element);
     vec
 }
 
@@ -119,16 +128,6 @@ pub(super) fn reserve<T>(vec: &mut Vec<T>, additional: usize, what: &'static str
     prefer_huge_pages(vec);
 }
 
-/// A vector of `len` default values.
-pub(super) fn zeroes<T: Clone + Default>(len: usize, what: &'static str) -> Vec<T> {
-    let mut vec = Vec::new();
-    if len > 0 {
-        reserve(&mut vec, len, what);
-        vec.resize(len, T::default());
-    }
-    vec
-}
-
 /// Bytes of memory that the machine, or the control group that the process runs in, has
 /// left; `None` where the system does not say.
 fn left() -> Option<usize> {
@@ -196,7 +195,7 @@ mod tests {
     #[test]
     fn huge_pages_keep_contents() {
         for capacity in [0, 1, 1_000, 3 << 20] {
-            let mut vec = vec_in_huge_pages::<u32>(capacity);
+            let mut vec = vec_in_huge_pages::<u32>(capacity, "a test");
             assert!(vec.capacity() >= capacity && vec.is_empty());
             for value in 0..capacity as u32 + 10 {
                 make_room(&mut vec, "a test");
@@ -213,14 +212,14 @@ mod tests {
     fn what_is_not_there_is_an_error_that_says_who_asked() {
         for len in [1 << 50, usize::MAX] {
             let refused =
-                within_memory(|| Ok::<_, SimError>(zeroes::<u64>(len, "the test's vector")));
+                within_memory(|| Ok::<_, SimError>(filled(0u64, len, "the test's vector")));
             let error = refused.expect_err("so much memory").to_string();
             assert!(
                 error.contains("not enough memory for the test's vector"),
                 "{error}"
             );
         }
-        let small = within_memory(|| Ok::<_, SimError>(zeroes::<u64>(3, "the test's vector")));
+        let small = within_memory(|| Ok::<_, SimError>(filled(0u64, 3, "the test's vector")));
         assert_eq!(small.expect("three numbers"), [0; 3]);
     }
 

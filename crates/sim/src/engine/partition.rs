@@ -260,6 +260,9 @@ pub(super) const LESSON: u32 = 1 << 29;
 /// Largest lesson.
 const MAX_LESSON: u32 = LESSON - 1;
 
+/// Who asks for memory.
+pub(super) const PORTS: &str = "ports and virtual channels of the network";
+
 /// What a second-level cache holds beside the packets that pass.
 const CACHE_BYTES: usize = 1 << 20;
 
@@ -280,8 +283,8 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
             .iter()
             .filter(|peer| matches!(peer, Peer::Node(_)))
             .count();
-        let mut ports = vec_in_huge_pages(router_ports + nodes);
-        let mut interfaces = vec_in_huge_pages(nodes);
+        let mut ports = vec_in_huge_pages(router_ports + nodes, PORTS);
+        let mut interfaces = vec_in_huge_pages(nodes, PORTS);
         for router in base_router..end_router {
             for port in topology.ports_of(RouterId(router)) {
                 let class = topology.class_of_port[port].0;
@@ -312,7 +315,7 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
             ));
         }
         let lane_shift = shared.vcs.next_power_of_two().ilog2();
-        let mut lanes = vec_in_huge_pages(ports.len() << lane_shift);
+        let mut lanes = vec_in_huge_pages(ports.len() << lane_shift, PORTS);
         lanes.extend(ports.iter().flat_map(|port: &Port| {
             let credits = shared.classes[port.class as usize].buffer;
             std::iter::repeat_n(
