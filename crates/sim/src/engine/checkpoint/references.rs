@@ -744,10 +744,11 @@ impl AtRouter<'_, '_> {
             packets: _,
             messages: _,
             ready_at,
-            loopback_free: _,
-            wake_at: _,
+            loopback_free,
+            wake_at,
         } = interface;
-        times([*ready_at], "when a node may send")?;
+        times([*ready_at, *loopback_free], "when a node may send")?;
+        time_or_never(*wake_at, "when a node wakes")?;
         self.link(link)?;
         let class = &self.shared.classes[self.class(place.terminal)];
         ensure(*credits <= class.buffer, "the credits of a node's link")?;
