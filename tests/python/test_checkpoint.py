@@ -133,7 +133,7 @@ def test_a_stopped_run_writes_a_last_checkpoint(
         assert process.poll() is None
         assert not file.exists()
         process.send_signal(number)
-        _, error = process.communicate(timeout=20)
+        _, error = process.communicate(timeout=120)
     finally:
         process.kill()
         process.communicate()

@@ -170,7 +170,7 @@ def test_a_stopped_run_leaves_nothing(directory: Path, kill: signal.Signals) -> 
         assert process.poll() is None
         process.send_signal(kill)
         asked = time.monotonic()
-        out, error = process.communicate(timeout=20)
+        out, error = process.communicate(timeout=120)
     finally:
         process.kill()
         process.communicate()

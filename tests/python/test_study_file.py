@@ -767,7 +767,7 @@ def test_interrupted_it_says_how_to_go_on(file: Path, tmp_path: Path) -> None:
     time.sleep(0.5)
     # As a terminal does: to the study and its workers.
     os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=20)
+    _, said = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "run the same command again to go on" in said
 
