@@ -175,9 +175,10 @@ class Routing(Table):
         | None
     ) = None
     """Advantage of minimal routes, a size: an adaptive algorithm takes the minimal route unless its
-    weighted queue is longer than that of the other by more than this. Default: 0 B. With `fpar` a
-    number from 0 to 1: the share of a port's queue up to which a path counts as free. Default:
-    0.5."""
+    weighted queue is longer than that of the other by more than this. Default: what follows from
+    the links' buffers ([adaptive routing by default](adaptive-routing.md)); none, 0 B, with
+    `engine = "flow"` and for the jobs of a schedule. With `fpar` a number from 0 to 1: the share
+    of a port's queue up to which a path counts as free. Default: 0.75."""
     source_threshold: Share | None = None
     """With `q-adaptive`: by how much, as a share of its own time, the minimal port may be worse
     than the best and still be taken by the source router. Default: 0.2."""

@@ -1,35 +1,96 @@
 //! From the scenario's `[network.routing]` to a routing algorithm.
 
-use odonata_network::Topology;
+use odonata_network::routing::grouped::GroupedRoutes;
 use odonata_network::routing::{
     self, AdaptiveOptions, AnyRouting, QAdaptiveOptions, RoutingError, RoutingSpec, Weighting,
 };
+use odonata_network::{LinkKind, Peer, Topology};
 
 use crate::error::SpecError;
 use crate::spec::{self, Algorithm, Scenario};
+use crate::topology::default_buffer;
 
-/// Threshold of FPAR where a scenario gives none: that of Kang et al. 2019,
-/// section 3.1.2, as non-minimal paths cross twice as many global links.
-const DEFAULT_SHARE: f64 = 0.5;
+/// Threshold of FPAR where a scenario gives none: half of what lane 0 may hold at the
+/// other end of a link waits here, when all of that is full. Packets on their way out
+/// use one of the two lanes, so that at 0.5 (Kang et al. 2019, section 3.1.2) every
+/// path with a full lane counts as congested, and they leave minimal paths that
+/// still move.
+const DEFAULT_SHARE: f64 = 0.75;
+
+/// Flows have no queues that come and go; nor have the bundles of a schedule's jobs.
+pub(crate) const NO_THRESHOLD: u64 = 0;
 
 /// Builds the routing algorithm of a scenario for its network.
 ///
 /// # Errors
 /// If the algorithm does not fit the network, or an option the algorithm.
 pub fn build_routing(scenario: &Scenario, topology: &Topology) -> Result<AnyRouting, SpecError> {
-    let spec = routing_spec(&scenario.network.routing, scenario.network.router.delay_ps)?;
+    let network = &scenario.network;
+    let usual = default_threshold(scenario, topology);
+    let spec = routing_spec(&network.routing, network.router.delay_ps, usual)?;
     AnyRouting::new(topology, &spec).map_err(|error| routing_error(&error))
 }
 
-/// The network room's form of the routing table.
-pub(crate) fn routing_spec(spec: &spec::Routing, delay_ps: u64) -> Result<RoutingSpec, SpecError> {
+/// Advantage of minimal routes, in bytes, where a scenario gives none.
+///
+/// A queue that the buffer at the other end of a link holds is no congestion: it
+/// comes and goes with every burst. Of a link class, that is `B`: the
+/// [`default_buffer`] of one virtual channel, or what the scenario gives if that is
+/// less.
+///
+/// - `ugal-l` and `ugal-g`, which decide once per packet: the largest `B` of the
+///   links between routers.
+/// - `par`: `ℓ · max((2·ℓ + 1) · B_local, (ℓ + 1) · B_global)`, where `ℓ` is the most
+///   hops by which a packet leaves its group. A queue counts as often as the minimal
+///   route has hops from there, up to `2·ℓ + 1` before a local link and `ℓ + 1` before
+///   a global one; and the packet is compared with newly drawn detours at each of
+///   the `ℓ` routers after its first.
+fn default_threshold(scenario: &Scenario, topology: &Topology) -> u64 {
+    let mut used = vec![false; topology.link_classes.len()];
+    for (port, class) in topology.class_of_port.iter().enumerate() {
+        used[class.index()] |= matches!(topology.peer[port], Peer::Port(_));
+    }
+    let (mut local, mut global) = (0, 0);
+    for (class, _) in topology.link_classes.iter().zip(used).filter(|c| c.1) {
+        let usual = default_buffer(
+            class.bandwidth.bytes_per_second(),
+            class.latency.0,
+            &scenario.network.router,
+            scenario.simulation.packet_bytes,
+        );
+        let largest = match class.kind {
+            LinkKind::Global => &mut global,
+            _ => &mut local,
+        };
+        *largest = usual.min(class.buffer.0).max(*largest);
+    }
+    let buffer = local.max(global);
+    match scenario.network.routing.algorithm {
+        // A network without groups is refused where the algorithm is built.
+        Algorithm::Par => GroupedRoutes::new(topology).map_or(buffer, |routes| {
+            let hops = u64::from(routes.hops_to_exit());
+            let before_local = local.saturating_mul(2 * hops + 1);
+            let before_global = global.saturating_mul(hops + 1);
+            before_local.max(before_global).saturating_mul(hops.max(1))
+        }),
+        _ => buffer,
+    }
+}
+
+/// The network room's form of the routing table; `threshold_bytes` is the advantage
+/// of minimal routes where none is given.
+pub(crate) fn routing_spec(
+    spec: &spec::Routing,
+    delay_ps: u64,
+    threshold_bytes: u64,
+) -> Result<RoutingSpec, SpecError> {
     check_options(spec)?;
     let via = match spec.via.unwrap_or(spec::Via::Group) {
         spec::Via::Group => routing::Via::Group,
         spec::Via::Router => routing::Via::Router,
         spec::Via::Node => routing::Via::Node,
     };
-    let threshold = spec.threshold_bytes.unwrap_or(0);
+    let threshold = spec.threshold_bytes.unwrap_or(threshold_bytes);
     let options = AdaptiveOptions {
         via,
         candidates: spec.candidates.unwrap_or(1),
@@ -182,4 +243,105 @@ fn routing_error(error: &RoutingError) -> SpecError {
         _ => "algorithm",
     };
     SpecError::new(format!("network.routing.{key}"), error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::build_topology;
+    use crate::spec::{Dragonfly, Family, Link, Network};
+
+    /// A dragonfly whose links have these bandwidths, latencies and buffers.
+    fn scenario(dragonfly: Dragonfly, local: Link, global: Link) -> Scenario {
+        let is_grid = dragonfly.rows.is_some();
+        let mut network = Network::new(Family::Dragonfly(dragonfly));
+        network.links.insert("terminal".into(), local.clone());
+        let locals = match is_grid {
+            true => &["green", "black"][..],
+            false => &["local"],
+        };
+        for class in locals {
+            network.links.insert((*class).into(), local.clone());
+        }
+        network.links.insert("global".into(), global);
+        network.router.delay_ps = 50_000;
+        let mut scenario = Scenario::new(network);
+        scenario.simulation.packet_bytes = 1_000;
+        scenario
+    }
+
+    fn link(latency_ps: u64, buffer_bytes: Option<u64>) -> Link {
+        Link {
+            bandwidth_bytes_per_s: 10_000_000_000,
+            latency_ps,
+            buffer_bytes,
+            kind: None,
+        }
+    }
+
+    fn threshold(mut scenario: Scenario, algorithm: Algorithm) -> u64 {
+        scenario.network.routing.algorithm = algorithm;
+        let topology = build_topology(&scenario).unwrap();
+        default_threshold(&scenario, &topology)
+    }
+
+    #[test]
+    fn the_default_threshold_follows_from_what_the_buffers_hold() {
+        // 10 B/ns: 70 ns there and back and through the router, and four packets; 250 ns.
+        let (local, global) = (700 + 4_000, 2_500 + 4_000);
+        let usual = scenario(
+            Dragonfly::new(1, 4, 2, 9),
+            link(10_000, None),
+            link(100_000, None),
+        );
+        assert_eq!(threshold(usual.clone(), Algorithm::UgalL), global);
+        assert_eq!(threshold(usual.clone(), Algorithm::UgalG), global);
+        // One hop to the exit: three hops from a local link, two from a global one.
+        assert_eq!(
+            threshold(usual, Algorithm::Par),
+            (3 * local).max(2 * global)
+        );
+        // A longer cable carries more; a larger buffer than that keeps no link busier.
+        let long = scenario(
+            Dragonfly::new(1, 4, 2, 9),
+            link(10_000, None),
+            link(1_000_000, None),
+        );
+        assert_eq!(threshold(long, Algorithm::Par), 2 * (20_500 + 4_000));
+        let large = link(100_000, Some(1 << 30));
+        let large = scenario(Dragonfly::new(1, 4, 2, 9), link(10_000, None), large);
+        assert_eq!(threshold(large, Algorithm::UgalL), global);
+        let small = scenario(
+            Dragonfly::new(1, 4, 2, 9),
+            link(10_000, Some(2_000)),
+            link(100_000, Some(1_500)),
+        );
+        assert_eq!(threshold(small.clone(), Algorithm::UgalL), 2_000);
+        assert_eq!(threshold(small, Algorithm::Par), 3 * 2_000);
+    }
+
+    #[test]
+    fn groups_that_are_left_in_two_hops_count_two_decisions() {
+        let mut grid = Dragonfly::new(1, 6, 1, 4);
+        grid.group = crate::spec::GroupWiring::CrayXc;
+        (grid.rows, grid.columns) = (Some(2), Some(3));
+        let grid = scenario(grid, link(10_000, None), link(100_000, None));
+        assert_eq!(threshold(grid, Algorithm::Par), 2 * 5 * 4_700);
+    }
+
+    #[test]
+    fn a_given_threshold_is_taken_as_it_is() {
+        for (given, expected) in [(None, 7_000), (Some(0), 0), (Some(123), 123)] {
+            let spec = spec::Routing {
+                algorithm: Algorithm::Par,
+                threshold_bytes: given,
+                ..spec::Routing::default()
+            };
+            let found = routing_spec(&spec, 0, 7_000).unwrap().algorithm;
+            let routing::Algorithm::Par(options) = found else {
+                panic!("{found:?}");
+            };
+            assert_eq!(options.threshold_bytes, expected);
+        }
+    }
 }

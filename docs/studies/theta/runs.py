@@ -27,9 +27,9 @@ FIXED = ("contiguous", "spread")
 #: Name in tables and pictures → value of ``network.routing``.
 ROUTINGS: dict[str, Any] = {
     "minimal": "minimal",
-    "UGAL-L": "ugal-l",
-    "PAR": "par",
-    "PAR + groups": {"algorithm": "par", "detours_in_group": True},
+    "UGAL-L": {"algorithm": "ugal-l", "threshold": "0 B"},
+    "PAR": {"algorithm": "par", "threshold": "0 B"},
+    "PAR + groups": {"algorithm": "par", "detours_in_group": True, "threshold": "0 B"},
     "Valiant": "valiant",
 }
 

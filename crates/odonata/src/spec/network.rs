@@ -504,10 +504,11 @@ pub struct Routing {
     pub via: Option<Via>,
     /// Non-minimal routes that an adaptive algorithm compares.
     pub candidates: Option<u32>,
-    /// Queue that an adaptive algorithm ignores.
+    /// Queue that an adaptive algorithm ignores; `None`: what follows from the links'
+    /// buffers.
     pub threshold_bytes: Option<u64>,
     /// Share of a port's queue, 0 to 1, up to which a path counts as free for
-    /// `fpar`; `None`: 0.5.
+    /// `fpar`; `None`: 0.75.
     pub threshold_share: Option<f64>,
     /// By how much, as a share, the minimal port may be worse than the best for
     /// `q-adaptive` at the source router; `None`: 0.2.

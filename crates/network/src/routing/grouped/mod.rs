@@ -307,6 +307,19 @@ impl GroupedRoutes {
         self.local_depth
     }
 
+    /// Most hops by which a packet leaves its group: the greatest distance inside a
+    /// group, or one hop up where groups consist of leaves and spines.
+    pub fn hops_to_exit(&self) -> u32 {
+        match &self.local {
+            _ if self.leaves.is_some() => 1,
+            Local::Direct { .. } => 1,
+            Local::Tables { tables, .. } => {
+                let across = tables.iter().map(|table| u32::from(table.diameter()));
+                across.max().unwrap_or(0)
+            }
+        }
+    }
+
     /// Leaves of every group, if the groups consist of leaves and spines: the
     /// routers that are numbered below this in their group. The others are spines.
     #[inline(always)]

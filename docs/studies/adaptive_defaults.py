@@ -1,0 +1,141 @@
+"""The table of ``docs/adaptive-routing.md``: adaptive algorithms with their default settings.
+
+    .venv/bin/python docs/studies/adaptive_defaults.py     # minutes; rewrites the table
+
+Every algorithm that fits a network, as its name alone sets it up, beside minimal and Valiant routing.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from marked import markdown, with_tables
+
+import odonata
+
+PAGE = Path(__file__).resolve().parents[1] / "adaptive-routing.md"
+
+#: All links alike, as in the literature.
+ALIKE = {
+    kind: {"bandwidth": "16 GB/s", "latency": f"{latency} ns"}
+    for kind, latency in (("terminal", 10), ("local", 10), ("global", 100))
+}
+#: What is simulated: warm-up and end, in µs.
+WARMUP_US, END_US = 30, 50
+#: An algorithm that delivers less than this share of the better oblivious one is behind.
+ENOUGH = 0.95
+OBLIVIOUS = ("minimal", "valiant")
+ADAPTIVE = ("ugal-l", "ugal-g", "par", "fpar", "q-adaptive")
+TRAFFIC = (
+    ("uniform", {"pattern": "uniform-random"}, 0.2),
+    ("uniform", {"pattern": "uniform-random"}, 0.4),
+    ("uniform", {"pattern": "uniform-random"}, 0.8),
+    ("ADV+1", {"pattern": "adversarial", "k": 1}, 0.2),
+    ("ADV+1", {"pattern": "adversarial", "k": 1}, 0.4),
+)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A network to route on, with the algorithms that fit it beside UGAL and PAR."""
+
+    label: str
+    nodes: int
+    network: dict[str, Any]
+    more: tuple[str, ...] = ()
+    packet: str = "4 KiB"
+
+
+DRAGONFLY = {"family": "dragonfly", "p": 4, "a": 8, "h": 4}
+MACHINES = (
+    Machine("dragonfly", 1056, {**DRAGONFLY, "links": ALIKE}, ("q-adaptive",)),
+    Machine("dragonfly, packets of 256 B", 1056, {**DRAGONFLY, "links": ALIKE}, packet="256 B"),
+    Machine("dragonfly, default links", 1056, DRAGONFLY),
+    Machine(
+        "dragonfly+",
+        576,
+        {"family": "dragonfly+", "leaves": 8, "spines": 8, "p": 8, "h": 8, "g": 9, "links": ALIKE},
+        ("fpar",),
+    ),
+    Machine(
+        "Cray XC, default links",
+        3456,
+        {
+            "family": "dragonfly",
+            "p": 4,
+            "a": 96,
+            "h": 6,
+            "g": 9,
+            "group": "cray-xc",
+            "rows": 6,
+            "columns": 16,
+            "column_links": 3,
+        },
+    ),
+    Machine(
+        "reconfigurable dragonfly",
+        288,
+        {"family": "reconfigurable-dragonfly", "p": 4, "a": 8, "h": 4, "g": 9, "links": ALIKE},
+    ),
+)
+
+
+def delivered(task: tuple[Machine, dict[str, Any], float, str]) -> float:
+    """Share of the offered bytes that arrive, after the warm-up."""
+    machine, traffic, load, routing = task
+    scenario = odonata.Scenario.from_dict(
+        {
+            "network": {**machine.network, "routing": routing},
+            "simulation": {
+                "packet": machine.packet,
+                "warmup": f"{WARMUP_US} us",
+                "duration": f"{END_US} us",
+            },
+            "job": [
+                {
+                    "name": "all",
+                    "nodes": machine.nodes,
+                    "traffic": {**traffic, "message": machine.packet, "load": load},
+                }
+            ],
+        }
+    )
+    summary = odonata.run(scenario).summary.to_pylist()
+    found = {row["quantity"]: row["value"] for row in summary if row["scope"] == "job"}
+    share = found["accepted_bytes_per_s"] / found["offered_bytes_per_s"]
+    return float(share)
+
+
+def main() -> None:
+    """Simulates, and writes the table."""
+    cases = [(machine, *traffic) for machine in MACHINES for traffic in TRAFFIC]
+    tasks = [
+        (machine, traffic, load, routing)
+        for machine, _, traffic, load in cases
+        for routing in (*OBLIVIOUS, "ugal-l", "ugal-g", "par", *machine.more)
+    ]
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        shares = iter(list(pool.map(delivered, tasks)))
+    rows = []
+    for machine, name, _, load in cases:
+        routings = (*OBLIVIOUS, "ugal-l", "ugal-g", "par", *machine.more)
+        found = {routing: next(shares) for routing in routings}
+        better = max(found[routing] for routing in OBLIVIOUS)
+        cells = []
+        for routing in (*OBLIVIOUS, *ADAPTIVE):
+            share = found.get(routing)
+            text = "" if share is None else f"{100 * share:.1f}"
+            behind = share is not None and share < ENOUGH * better and routing in ADAPTIVE
+            cells.append(f"**{text}**" if behind else text)
+        rows.append([machine.label, name, f"{load:g}", *cells])
+    table = markdown(["network", "traffic", "load", *OBLIVIOUS, *ADAPTIVE], rows, labels=2)
+    PAGE.write_text(with_tables(PAGE.read_text("utf-8"), {"defaults": table}), "utf-8")
+    print(table)
+
+
+if __name__ == "__main__":
+    main()
