@@ -2,7 +2,8 @@
 
     .venv/bin/python docs/studies/adaptive_defaults.py     # minutes; rewrites the table
 
-Every algorithm that fits a network, as its name alone sets it up, beside minimal and Valiant routing.
+Every algorithm that fits a network, as its name alone sets it up, beside minimal and Valiant
+routing.
 """
 
 from __future__ import annotations
