@@ -233,7 +233,7 @@ mod tests {
         let unknown = format!(r#"{{"network": {{{dragonfly}}}, "sede": 3}}"#);
         assert_eq!(error(&unknown).path, "sede");
         assert!(error(&unknown).message.contains("`seed`"));
-        let family = r#"{"network": {"topology": {"family": "torus"}}}"#;
+        let family = r#"{"network": {"topology": {"family": "maze"}}}"#;
         assert!(error(family).message.contains("`dragonfly`"));
         assert_eq!(error("{").path, "");
     }
