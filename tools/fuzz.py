@@ -536,7 +536,7 @@ class _Worker:
 
 
 def fuzz(
-    cases: Cases, todo: Iterator[tuple[str, int]], workers: int
+    cases: Cases, pending: Iterator[tuple[str, int]], workers: int
 ) -> Iterator[tuple[str, int, str]]:
     """Runs cases in processes of their own.
 
@@ -553,7 +553,7 @@ def fuzz(
         ours.send(case)
         return _Worker(process, ours, case)
 
-    running = [begin(case) for _, case in zip(range(workers), todo, strict=False)]
+    running = [begin(case) for _, case in zip(range(workers), pending, strict=False)]
     while running:
         ready = multiprocessing.connection.wait([worker.pipe for worker in running], timeout=5)
         for worker in list(running):
@@ -572,7 +572,7 @@ def fuzz(
                 continue
             yield (*worker.case, outcome)
             running.remove(worker)
-            case = next(todo, None)
+            case = next(pending, None)
             if not alive:
                 shutil.rmtree(cases.directory / f"worker-{worker.process.pid}", ignore_errors=True)
             if case is None:
@@ -611,11 +611,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     crashes = 0
     with tempfile.TemporaryDirectory() as place:
         cases = Cases(options.seed, checkpoints(Path(place)), Path(place))
-        todo = iter([(kind, number) for kind, count in kinds.items() for number in range(count)])
+        pending = iter([(kind, number) for kind, count in kinds.items() for number in range(count)])
         if options.only:
             kind, number = options.only.split(":")
-            todo = iter([(kind, int(number))])
-        for kind, number, outcome in fuzz(cases, todo, options.workers):
+            pending = iter([(kind, int(number))])
+        for kind, number, outcome in fuzz(cases, pending, options.workers):
             word, _, what = outcome.partition(":")
             counts[kind][word] += 1
             if word != "crash":

@@ -24,12 +24,12 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> fuzz.Cases:
 
 
 def test_nothing_crashes(cases: fuzz.Cases) -> None:
-    todo = [("checkpoint", n) for n in range(60)] + [("scenario", n) for n in range(40)]
-    outcomes = list(fuzz.fuzz(cases, iter(todo), 1))
+    pending = [("checkpoint", n) for n in range(60)] + [("scenario", n) for n in range(40)]
+    outcomes = list(fuzz.fuzz(cases, iter(pending), 1))
     crashes = [outcome for outcome in outcomes if outcome[2].startswith("crash")]
     assert not crashes
     # Each case once, and not all of them refused for one reason.
-    assert sorted(outcome[:2] for outcome in outcomes) == sorted(todo)
+    assert sorted(outcome[:2] for outcome in outcomes) == sorted(pending)
     assert {"a result", "exit code 2", "exit code 4"} <= {outcome[2] for outcome in outcomes}
 
 
@@ -80,8 +80,8 @@ def test_crashes_are_noticed_and_the_rest_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fuzz, "CPU_LIMIT", 0.2)
-    todo = iter([("scenario", number) for number in range(10)])
-    outcomes = {case[1]: case[2] for case in fuzz.fuzz(Broken(1, {}, tmp_path), todo, 2)}
+    pending = iter([("scenario", number) for number in range(10)])
+    outcomes = {case[1]: case[2] for case in fuzz.fuzz(Broken(1, {}, tmp_path), pending, 2)}
     assert outcomes.pop(2) == "crash: SIGSEGV"
     assert outcomes.pop(4) == "crash: ZeroDivisionError: of a test"
     assert outcomes.pop(6) == "crash: 0.2 s of CPU time"
