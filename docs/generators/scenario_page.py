@@ -54,7 +54,6 @@ HEADINGS = {
     "RepeatPhase": "Repeated phases",
     "MappingTable": "Mapping",
     "PlacementTable": "Placement within groups",
-    "RankMapPlacement": "Placement by a map of ranks",
     "Arrivals": "Arrivals",
     "DragonflyLinks": "Link classes",
     "DragonflyPlusLinks": "Link classes",
@@ -143,7 +142,6 @@ def scenario_page(root: Path) -> str:
         "Traffic",
     )
     page.definition("PlacementTable", "###", "`placement = { … }`")
-    page.definition("RankMapPlacement", "###", "`placement = { rank_map = … }`")
     page.definition("MappingTable", "###", "`mapping = { … }`")
     return page.finish()
 

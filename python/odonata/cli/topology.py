@@ -15,9 +15,7 @@ from odonata.cli.shared import (
     escape,
     json_option,
     new_table,
-    notices,
     print_json,
-    progress_terminal,
     read_scenario,
     scenario_argument,
     terminal,
@@ -63,10 +61,7 @@ def describe(scenario: Path, changes: tuple[str, ...], as_json: bool) -> None:
     from odonata.report import link_class_table, print_figures
     from odonata.simulate import ask_engine
 
-    what = read_scenario(scenario, changes)
-    described = ask_engine(_engine.topology, what)["description"]
-    for sentence in what.notices():
-        notices(progress_terminal())(sentence)
+    described = ask_engine(_engine.topology, read_scenario(scenario, changes))["description"]
     if as_json:
         print_json(described)
         return

@@ -1,5 +1,6 @@
 //! Batch simulation: a job log on a machine under a policy.
 
+mod calendar;
 mod counted;
 mod grap;
 mod machine;

@@ -238,6 +238,46 @@ proptest! {
     }
 }
 
+/// So many jobs at once that promises and free nodes fill several blocks, and gaps have many
+/// steps; a few of them are wide and most are narrow, as in logs.
+fn long_queue(nodes: u32) -> impl Strategy<Value = Vec<Line>> {
+    let width = prop_oneof![8 => 1..=4u32, 4 => 1..=nodes / 4, 1 => 1..=nodes];
+    let length = prop_oneof![3 => 1i64..60, 1 => 1i64..900];
+    let line = (
+        0i64..600,
+        width,
+        length,
+        prop::sample::select(vec![1i64, 1, 2, 3, 8]),
+    );
+    prop::collection::vec(line, 150..300).prop_map(|lines| {
+        let request = |(at, width, run, factor)| (at, width, run, run * factor);
+        let mut lines: Vec<Line> = lines.into_iter().map(request).collect();
+        lines.sort_by_key(|line| line.0);
+        lines
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Under conservative backfill only those are looked at who may be able to move. A
+    /// machine of which it is not known that it only counts looks at everybody, in order of
+    /// the queue, whenever a job ends early.
+    #[test]
+    fn who_is_not_looked_at_could_not_have_moved(
+        lines in long_queue(32),
+        order in any_order(),
+        passes in prop::sample::select(vec![Passes::PerInstant, Passes::PerInstant, Passes::Every(Seconds(30))]),
+        running in prop::sample::select(vec![Estimate::Requested, Estimate::Requested, Estimate::Perfect, Estimate::Factor(1.5)]),
+        enforce_limits in any::<bool>(),
+    ) {
+        let options = Options { order, passes, enforce_limits, running_estimate: running, ..with(Policy::Conservative) };
+        let log = log_of(&lines);
+        let marked = run_on(&log, &Pool::new(32), &options);
+        prop_assert_eq!(marked, run_on(&log, &LaidOut(Pool::new(32)), &options));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 

@@ -65,6 +65,22 @@ impl Bits {
         }
     }
 
+    /// Makes a number one of the set, whether or not it is.
+    pub fn set(&mut self, number: u32) {
+        if !self.contains(number) {
+            self.insert(number);
+        }
+    }
+
+    /// Makes a number none of the set, and says whether it was.
+    pub fn unset(&mut self, number: u32) -> bool {
+        let was = self.contains(number);
+        if was {
+            self.remove(number);
+        }
+        was
+    }
+
     /// The least number from `from` on.
     pub fn next(&self, from: u32) -> Option<u32> {
         let mut at = from as usize;
@@ -225,7 +241,8 @@ struct SizeNode {
     least: Vec<u32>,
 }
 
-fn stored(duration: Seconds) -> u32 {
+/// A duration as it is stored where most are short.
+pub(super) fn stored(duration: Seconds) -> u32 {
     u32::try_from(duration.0)
         .unwrap_or(NOBODY - 1)
         .min(NOBODY - 1)

@@ -1,6 +1,10 @@
 //! How many nodes are free from now on, where nodes need not be told apart.
 
+use super::calendar::{Bounds, CLASSES, LONGEST, class_of, length_of};
 use super::timeline::Moment;
+
+/// Most steps of a gap that are counted; longer ones count as endless.
+const FAR: u32 = 48;
 
 /// Most steps of a block.
 const BLOCK: usize = 64;
@@ -32,11 +36,48 @@ impl Block {
         block
     }
 
+    /// Adds to some of the steps.
+    fn add(&mut self, begin: usize, end: usize, nodes: i64) {
+        if begin == 0 && end == self.free.len() {
+            self.more += nodes;
+            self.least += nodes;
+            self.most += nodes;
+            return;
+        }
+        // What was the least or the most may be so no longer.
+        let (least, most) = (self.least - self.more, self.most - self.more);
+        let (mut lower, mut upper, mut gone) = (least, most, false);
+        for value in &mut self.free[begin..end] {
+            gone |= *value == if nodes > 0 { least } else { most };
+            *value += nodes;
+            lower = lower.min(*value);
+            upper = upper.max(*value);
+        }
+        if gone {
+            self.measure();
+        } else {
+            (self.least, self.most) = (lower + self.more, upper + self.more);
+        }
+    }
+
     fn measure(&mut self) {
         let least = self.free.iter().copied().min().unwrap_or(0);
         let most = self.free.iter().copied().max().unwrap_or(0);
         (self.least, self.most) = (least + self.more, most + self.more);
     }
+}
+
+/// What has become of the gaps around a time in which nodes have become free.
+pub(super) struct Gaps {
+    /// The most nodes that are free in that time, and the fewest that cannot have been free
+    /// before in all of it.
+    pub most: i64,
+    pub least: i64,
+    /// When the first of the gaps begins and the last of them ends.
+    pub begin: Moment,
+    pub end: Moment,
+    /// For the sizes in between: jobs of lengths below these fit into the gaps, perhaps.
+    pub bounds: Bounds,
 }
 
 /// Free nodes as a function of time: steps in blocks, each with its least and its
@@ -57,9 +98,13 @@ impl Skyline {
         }
     }
 
-    /// Block and step in which a moment lies; the first, if it lies before all.
-    fn find(&self, at: Moment) -> (usize, usize) {
-        let block = self.starts.partition_point(|&start| start <= at).max(1) - 1;
+    /// Block and step in which a moment lies; the first, if it lies before all. It does not lie
+    /// before the block `near`, and perhaps in it.
+    fn find(&self, at: Moment, near: Option<usize>) -> (usize, usize) {
+        let within = |&block: &usize| self.starts.get(block + 1).is_none_or(|&next| at < next);
+        let block = near
+            .filter(within)
+            .unwrap_or_else(|| self.starts.partition_point(|&start| start <= at).max(1) - 1);
         let steps = &self.blocks[block].at;
         (
             block,
@@ -86,7 +131,7 @@ impl Skyline {
 
     /// Forgets everything before `now`.
     pub fn advance(&mut self, now: Moment) {
-        let (block, step) = self.find(now);
+        let (block, step) = self.find(now, None);
         if block > 0 {
             self.blocks.drain(..block);
             self.starts.drain(..block);
@@ -105,7 +150,7 @@ impl Skyline {
 
     /// Free nodes at a moment.
     pub fn at(&self, at: Moment) -> i64 {
-        self.value(self.find(at))
+        self.value(self.find(at, None))
     }
 
     /// The fewest free nodes of all time.
@@ -117,9 +162,9 @@ impl Skyline {
             .unwrap_or(0)
     }
 
-    /// Makes `at` the beginning of a step.
-    fn split(&mut self, at: Moment) -> (usize, usize) {
-        let (block, step) = self.find(at);
+    /// Makes `at` the beginning of a step; `near` as in [`Self::find`].
+    fn split(&mut self, at: Moment, near: Option<usize>) -> (usize, usize) {
+        let (block, step) = self.find(at, near);
         if self.start((block, step)) >= at {
             return (block, step);
         }
@@ -146,15 +191,9 @@ impl Skyline {
     }
 
     /// Joins a step with the one before it if they are equal.
-    fn join(&mut self, at: Moment) {
-        let (block, step) = self.find(at);
-        if self.start((block, step)) != at || (block, step) == (0, 0) {
+    fn join(&mut self, (block, step): (usize, usize)) {
+        let Some(before) = self.before((block, step)) else {
             return;
-        }
-        let before = if step > 0 {
-            (block, step - 1)
-        } else {
-            (block - 1, self.blocks[block - 1].at.len() - 1)
         };
         if self.value(before) != self.value((block, step)) {
             return;
@@ -165,7 +204,7 @@ impl Skyline {
         if this.at.is_empty() {
             self.blocks.remove(block);
             self.starts.remove(block);
-        } else {
+        } else if step == 0 {
             this.measure();
             self.starts[block] = this.at[0];
         }
@@ -178,34 +217,25 @@ impl Skyline {
         if from >= to || nodes == 0 {
             return;
         }
-        self.split(to);
-        let (first, step) = self.split(from);
-        let mut block = first;
-        while block < self.blocks.len() && self.starts[block] < to {
-            let whole = self.starts[block] >= from
-                && self.starts.get(block + 1).is_some_and(|&next| next <= to);
-            let this = &mut self.blocks[block];
-            if whole {
-                this.more += nodes;
-                this.least += nodes;
-                this.most += nodes;
-            } else {
-                let begin = if block == first { step } else { 0 };
-                let end = this.at.partition_point(|&start| start < to);
-                for value in &mut this.free[begin..end] {
-                    *value += nodes;
-                }
-                this.measure();
-            }
-            block += 1;
+        let mut first = self.split(from, None);
+        let blocks = self.blocks.len();
+        let end = self.split(to, Some(first.0));
+        if self.blocks.len() > blocks {
+            first = self.find(from, None);
         }
-        self.join(to);
-        self.join(from);
+        for block in first.0..=end.0.min(self.blocks.len() - 1) {
+            let this = &mut self.blocks[block];
+            let begin = if block == first.0 { first.1 } else { 0 };
+            let end = if block == end.0 { end.1 } else { this.at.len() };
+            this.add(begin, end, nodes);
+        }
+        self.join(end);
+        self.join(first);
     }
 
     /// The first moment from `from` on with at least so many free nodes.
     pub fn first_with(&self, from: Moment, nodes: i64) -> Option<Moment> {
-        let (mut block, step) = self.find(from);
+        let (mut block, step) = self.find(from, None);
         let mut begin = step;
         while block < self.blocks.len() {
             let this = &self.blocks[block];
@@ -224,7 +254,7 @@ impl Skyline {
 
     /// The end of the last step between `from` and `to` that has fewer free nodes.
     fn last_without(&self, from: Moment, to: Moment, nodes: i64) -> Option<Moment> {
-        let (first, begin) = self.find(from);
+        let (first, begin) = self.find(from, None);
         let mut block = self.starts.partition_point(|&start| start < to).max(1) - 1;
         loop {
             let this = &self.blocks[block];
@@ -246,29 +276,111 @@ impl Skyline {
         }
     }
 
+    /// The first moment from which on so many nodes are free up to `until`, if there is one
+    /// before.
+    pub fn gap_before(&self, until: Moment, nodes: i64) -> Option<Moment> {
+        let begin = self.starts[0];
+        let last = self.last_without(begin, until, nodes);
+        Some(last.unwrap_or(begin)).filter(|&begin| begin < until)
+    }
+
+    /// The step before one.
+    fn before(&self, (block, step): (usize, usize)) -> Option<(usize, usize)> {
+        if step > 0 {
+            Some((block, step - 1))
+        } else {
+            let block = block.checked_sub(1)?;
+            Some((block, self.blocks[block].at.len() - 1))
+        }
+    }
+
+    /// The gaps around a time in which at most `nodes` more are free than were; `None` if no
+    /// job fits there.
+    pub fn gaps(&self, from: Moment, to: Moment, nodes: i64) -> Option<Gaps> {
+        let from = from.max(self.starts[0]);
+        if from >= to {
+            return None;
+        }
+        let mut first = self.find(from, None);
+        let (mut least, mut most) = (self.value(first), self.value(first));
+        let mut next = self.after(first);
+        while let Some(step) = next
+            && self.start(step) < to
+        {
+            (least, most) = (least.min(self.value(step)), most.max(self.value(step)));
+            next = self.after(step);
+        }
+        let least = (least - nodes).max(0) + 1;
+        if most < least {
+            return None;
+        }
+        let class = |nodes: i64| class_of(u32::try_from(nodes).unwrap_or(u32::MAX));
+        let (mut bounds, mut steps) = ([0; CLASSES], 0);
+        // The gap for fewer nodes is wider.
+        for class in (class(least)..=class(most)).rev() {
+            let wanted = least.max(1 << class);
+            while steps < FAR
+                && let Some(before) = self.before(first)
+                && self.value(before) >= wanted
+            {
+                (first, steps) = (before, steps + 1);
+            }
+            while steps < FAR
+                && let Some(step) = next
+                && self.value(step) >= wanted
+            {
+                (next, steps) = (self.after(step), steps + 1);
+            }
+            bounds[class] = match next {
+                Some(step) if steps < FAR => {
+                    // A job that begins late in a second ends early in another.
+                    let length = (self.start(step).0 - self.start(first).0 + 1) / 2;
+                    length_of(u32::try_from(length).unwrap_or(u32::MAX)) + 1
+                }
+                _ => LONGEST + 1,
+            };
+        }
+        let (begin, end) = match next {
+            _ if steps >= FAR => (self.starts[0], Moment::NEVER),
+            Some(step) => (self.start(first), self.start(step)),
+            None => (self.start(first), Moment::NEVER),
+        };
+        Some(Gaps {
+            most,
+            least,
+            begin,
+            end,
+            bounds,
+        })
+    }
+
     /// Whether so many nodes are free from `from` to before `to`.
     pub fn has(&self, from: Moment, to: Moment, nodes: i64) -> bool {
         self.last_without(from, to, nodes).is_none()
     }
 
     /// The first moment from `from` on, before `before`, from which on so many nodes
-    /// are free for a job whose place ends at `end_of` its start, or until `before`,
+    /// are free for a job whose place ends at `end_of` its start, or until `own`,
     /// if that is sooner: who holds a place from there on may give that up.
     pub fn earliest(
         &self,
         from: Moment,
         nodes: i64,
         before: Moment,
+        own: Moment,
         end_of: impl Fn(Moment) -> Moment,
     ) -> Option<Moment> {
         let mut at = from;
+        if at >= before {
+            return None;
+        }
         loop {
             at = self.first_with(at, nodes)?;
             if at >= before {
                 return None;
             }
             // Whoever begins before the last gap ends has it in their time.
-            match self.last_without(at, end_of(at).min(before), nodes) {
+            match self.last_without(at, end_of(at).min(own), nodes) {
                 None => return Some(at),
                 Some(next) => at = next,
             }
@@ -335,7 +447,7 @@ mod tests {
                 // Beyond the end of the list everything stays as it is there.
                 let found = (from..list.len() as i64 - length).find(fits);
                 prop_assert_eq!(
-                    skyline.earliest(Moment(from), nodes, Moment::NEVER, |at| Moment(at.0 + length)),
+                    skyline.earliest(Moment(from), nodes, Moment::NEVER, Moment::NEVER, |at| Moment(at.0 + length)),
                     found.map(Moment)
                 );
             }
