@@ -54,6 +54,7 @@ HEADINGS = {
     "RepeatPhase": "Repeated phases",
     "MappingTable": "Mapping",
     "PlacementTable": "Placement within groups",
+    "RankMapPlacement": "Placement by a map of ranks",
     "Arrivals": "Arrivals",
     "DragonflyLinks": "Link classes",
     "DragonflyPlusLinks": "Link classes",
@@ -142,6 +143,7 @@ def scenario_page(root: Path) -> str:
         "Traffic",
     )
     page.definition("PlacementTable", "###", "`placement = { … }`")
+    page.definition("RankMapPlacement", "###", "`placement = { rank_map = … }`")
     page.definition("MappingTable", "###", "`mapping = { … }`")
     return page.finish()
 

@@ -279,6 +279,30 @@ def parts_of_trace(path: str) -> list[str]:
 def parts_of_codes(path: str) -> list[str]:
     """A configuration of CODES and the lists of links that it names."""
 
+def codes_facts(path: str) -> dict[str, Any]:
+    """What a configuration of CODES says besides the network.
+
+    Returns:
+        ``model``; ``routing`` and ``router_delay_ps``, None where they are the scenario's; and
+        ``notices``, sentences such as which keys are not used.
+
+    Raises:
+        SpecError: If it cannot be read, or has keys that its model does not.
+        InternalError: If the engine has a defect.
+    """
+
+def tracer_config(path: str) -> dict[str, Any]:
+    """The jobs of a configuration of TraceR.
+
+    Returns:
+        ``global_map``, and ``jobs``: ``trace``, ``map``, ``ranks`` and ``iterations`` of each; maps
+        that it does not name are None.
+
+    Raises:
+        SpecError: If the file is none.
+        InternalError: If the engine has a defect.
+    """
+
 def codes_jobs(workload: str, allocation: str) -> list[dict[str, Any]]:
     """Jobs of a workload file of CODES with the nodes of an allocation file.
 

@@ -722,6 +722,22 @@ class PlacementTable(Table):
         }
 
 
+class RankMapPlacement(Table):
+    """A placement by a map of ranks to servers of TraceR, which is the mapping as well."""
+
+    rank_map: FileName
+    """The map, relative to the scenario: 32-bit integers, or text with a record a line. Without
+    `job` the map of this job, the server of each rank; with `job` the global map, server, rank and
+    job of each. Servers are cores, numbered router by router and around the nodes of each router,
+    `ranks_per_node` on each node ([maps of TraceR](mapping.md#maps-of-tracer))."""
+    job: Index | None = None
+    """Which job of a global map, from 0."""
+
+    def normalised(self, directory: Path) -> dict[str, Any]:
+        """The engine's form; the file is found relative to `directory`."""
+        return {"policy": "rank-map", "file": str(directory / self.rank_map), "job": self.job}
+
+
 class Job(Table):
     """A parallel application: ranks on nodes, and what they send."""
 
@@ -739,15 +755,23 @@ class Job(Table):
     placement: Annotated[
         Annotated[Policy, Tag(tag("a name"))]
         | Annotated[list[Index], Field(min_length=1), Tag(tag("a list of nodes"))]
+        | Annotated[RankMapPlacement, Tag(tag("a table with `rank_map`"))]
         | Annotated[PlacementTable, Tag(tag("a table"))],
-        by_form({"a name": is_text, "a list of nodes": is_list, "a table": is_table}),
+        by_form(
+            {
+                "a name": is_text,
+                "a list of nodes": is_list,
+                "a table with `rank_map`": _has("rank_map"),
+                "a table": is_table,
+            }
+        ),
     ] = "contiguous"
     """Which free nodes the job gets: the first ones (`contiguous`), the nodes of one router of
     each group in turn (`spread`), one node of each router in turn (`even`), whole groups that it
     shares with no other job (`isolated`), those that [GRAP](grap.md) gives it (`grap`), random
     nodes, all of random routers or groups, or a list of nodes. As a table within some groups, or
     by a mode of GRAP: `{ policy = "even", groups = "0-2" }`, `{ policy = "grap", mode =
-    "minimal-balance" }`."""
+    "minimal-balance" }`. Or, with the mapping, by a map of TraceR: `{ rank_map = "job0" }`."""
     mapping: Annotated[
         Annotated[
             Literal["linear", "random", "random-halves", "greedy", "graph-bisection"],
@@ -774,7 +798,10 @@ class Job(Table):
         if (self.motif is None) == (self.traffic is None):
             found = "neither" if self.motif is None else "both"
             raise problem("", found, "exactly one of `motif` and `traffic`")
-        sized = self.nodes or self.ranks or isinstance(self.placement, list)
+        mapped = isinstance(self.placement, RankMapPlacement)
+        if mapped and "mapping" in self.model_fields_set:
+            raise problem("mapping", describe(self.mapping), "nothing, as `placement` has a map")
+        sized = self.nodes or self.ranks or isinstance(self.placement, list) or mapped
         if not sized and not isinstance(self.motif, Matrix | Trace):
             raise problem("nodes", "nothing", "a value, as `ranks` is not given either")
         return self
@@ -784,6 +811,8 @@ class Job(Table):
         groups = None
         if isinstance(self.placement, list):
             placement: dict[str, Any] = {"policy": "explicit", "nodes": self.placement}
+        elif isinstance(self.placement, RankMapPlacement):
+            placement = self.placement.normalised(directory)
         elif isinstance(self.placement, PlacementTable):
             placement = self.placement.normalised()
             groups = self.placement.group_numbers()

@@ -332,7 +332,7 @@ class NetworkBase(Table, ABC):
     """How packets find their way: the name of an algorithm, or a table with its parameters.
     Default: `minimal` where the network has groups, else `shortest-path`; `tago` on a
     reconfigurable dragonfly with all-to-all groups, `up-down` on a fat tree, `dimension-order` on
-    a torus or HyperX."""
+    a torus or HyperX; with `family = "codes"` by the model of the configuration."""
 
     @abstractmethod
     def topology(self, directory: Path) -> dict[str, Any]:
@@ -342,6 +342,10 @@ class NetworkBase(Table, ABC):
         """The engine's form of the link classes."""
         links: Links = self.links  # type: ignore[attr-defined]
         return links.normalised()
+
+    def notices(self, directory: Path) -> list[str]:
+        """What a person should know about the files that it is read from, sentences."""
+        return []
 
     def normalised(self, directory: Path) -> dict[str, Any]:
         """The engine's form."""
@@ -890,7 +894,8 @@ class Codes(NetworkBase):
     family: Literal["codes"] = "codes"
     """The family."""
     file: CodesFile | None = None
-    """Configuration of CODES, relative to the scenario: numbers, bandwidths, buffers and lists."""
+    """Configuration of CODES, relative to the scenario: numbers, bandwidths, buffers and lists; of
+    the models `torus`, `fattree` and `slimfly` also the delay of routers."""
     intra_file: FileName | None = None
     """List of the links within a group. Default: the one that the configuration names."""
     inter_file: FileName | None = None
@@ -938,6 +943,34 @@ class Codes(NetworkBase):
             "p": self.p,
             "g": self.g,
         }
+
+    def _facts(self, directory: Path) -> dict[str, Any]:
+        """What the configuration says besides the network.
+
+        Nothing if it cannot be read: the engine says so where it builds the network.
+        """
+        from odonata import _engine
+
+        if self.file is None:
+            return {}
+        try:
+            return _engine.codes_facts(str(directory / self.file))
+        except _engine.SpecError:
+            return {}
+
+    def notices(self, directory: Path) -> list[str]:
+        """What of the configuration is not used."""
+        found: list[str] = self._facts(directory).get("notices", [])
+        return found
+
+    def normalised(self, directory: Path) -> dict[str, Any]:
+        """The engine's form."""
+        form, facts = super().normalised(directory), self._facts(directory)
+        if self.routing is None and facts.get("routing") is not None:
+            form["routing"] = Routing(algorithm=facts["routing"]).normalised()
+        if "delay" not in self.router.model_fields_set and facts.get("router_delay_ps") is not None:
+            form["router"]["delay_ps"] = facts["router_delay_ps"]
+        return form
 
     def link_classes(self) -> dict[str, Any]:
         """The engine's form of the link classes that the configuration does not give."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +23,8 @@ class ReplayedTrace:
         ranks: Number of ranks.
         facts: What a replay does, for people: names and values.
         nodes: Node of each rank, where an allocation says; otherwise empty.
+        rank_map: Map of TraceR that says where its ranks sit, if there is one.
+        map_job: Which job of it, if it is a global map.
     """
 
     file: Path
@@ -30,6 +32,8 @@ class ReplayedTrace:
     ranks: int
     facts: list[tuple[str, str]]
     nodes: tuple[int, ...] = ()
+    rank_map: Path | None = None
+    map_job: int | None = None
 
 
 def _ask(function: Any, *arguments: Any) -> Any:
@@ -122,6 +126,44 @@ def codes_traces(
     return traces
 
 
+def tracer_traces(config: str | os.PathLike[str]) -> list[ReplayedTrace]:
+    """The jobs of a configuration of TraceR, checked, with their maps of ranks.
+
+    A job's trace is a file, or a folder with a ``traces.otf2``. Its own map decides where its
+    ranks sit, without one the global map, without either the jobs follow each other.
+
+    Raises:
+        TraceError: If a file is damaged, a trace has not as many ranks as the configuration says,
+            or a job is replayed several times.
+        InternalError: If the engine has a defect.
+    """
+    from odonata import _engine
+
+    traces = []
+    read = _ask(_engine.tracer_config, os.fspath(config))
+    for number, job in enumerate(read["jobs"]):
+        if job["iterations"] != 1:
+            message = (
+                f"{os.fspath(config)}: job {number} is replayed {job['iterations']} times; "
+                "allowed: once"
+            )
+            raise TraceError(message)
+        file = Path(job["trace"])
+        if file.is_dir():
+            file = file / "traces.otf2"
+        found = check_trace(file, ranks=job["ranks"])
+        own, of_all = job["map"], read["global_map"]
+        placed = own or of_all
+        traces.append(
+            replace(
+                found,
+                rank_map=None if placed is None else Path(placed),
+                map_job=number if own is None and of_all is not None else None,
+            )
+        )
+    return traces
+
+
 def dragonfly_for(nodes: int) -> dict[str, Any]:
     """The smallest balanced dragonfly (a = 2p = 2h, as many groups as can be) with so many nodes.
 
@@ -192,6 +234,9 @@ def replay_scenario(
         }
         if trace.nodes:
             job["placement"] = list(trace.nodes)
+        elif trace.rank_map is not None:
+            by_map = {"rank_map": str(trace.rank_map.resolve())}
+            job["placement"] = by_map | ({} if trace.map_job is None else {"job": trace.map_job})
         jobs.append(job)
     data["job"] = jobs
     if network is None:

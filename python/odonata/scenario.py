@@ -456,6 +456,10 @@ class Scenario(Table):
             "jobs": [job.normalised(n, directory) for n, job in enumerate(self.job)],
         }
 
+    def notices(self) -> list[str]:
+        """What a person should know about the network's files, such as what is not used of them."""
+        return self.network.notices(self._directory.resolve())
+
     def normalised_json(self) -> str:
         """[`normalised`][odonata.scenario.Scenario.normalised] as JSON."""
         return json.dumps(self.normalised())

@@ -135,6 +135,15 @@ def _mapping_file(folder: Path) -> tuple[Scenario, Path]:
     return _scenario(folder, job=[job]), folder / "map.txt"
 
 
+def _rank_map(folder: Path) -> tuple[Scenario, Path]:
+    (folder / "map.txt").write_text("0\n1\n2\n3\n")
+    job = {
+        "placement": {"rank_map": "map.txt"},
+        "motif": {"kind": "all-to-all", "message": "1 KiB"},
+    }
+    return _scenario(folder, job=[job]), folder / "map.txt"
+
+
 def _part_of_a_trace(folder: Path) -> tuple[Scenario, Path]:
     meta = ("hostname=here", "numprocs=2", "fileprefix=app", "version=1", "subversion=1")
     (folder / "app.meta").write_text("\n".join((*meta, "subsubversion=0", "")))
@@ -175,6 +184,7 @@ CASES = {
     "matrix": _matrix,
     "mapping.matrix": _mapping,
     "mapping.file": _mapping_file,
+    "placement.rank_map": _rank_map,
     "part of a trace": _part_of_a_trace,
     "in a file of phases": _matrix_in_a_file_of_phases,
     "arrangement": _network_file("arrangement_file", **DRAGONFLY, arrangement="custom"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import struct
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import odonata
+from odonata import Scenario
 from odonata.cli import main
 from odonata.errors import ExitCode, ScenarioError, TraceError
 from odonata.replay import check_trace, dragonfly_for, replay_scenario
@@ -165,3 +167,47 @@ def test_regions_of_interest_are_replayed(capsys: pytest.CaptureFixture[str]) ->
 def test_dragonflies_are_as_small_as_can_be(nodes: int, p: int) -> None:
     # p nodes, a = 2p routers, g = a·p + 1 groups: 6, 72, 342 and 1,056 nodes.
     assert dragonfly_for(nodes) == {"family": "dragonfly", "p": p, "a": 2 * p, "h": p}
+
+
+def test_tracer_configurations_say_what_runs_where(
+    schedule: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "tracer_config"
+    config.write_text("global.bin\n2\na.goal job0 3 1\na.goal NA 3 1\n")
+    # Job 0 by its own map; job 1 by the global one, in another order than that of its ranks.
+    (tmp_path / "job0").write_bytes(struct.pack("<3i", 10, 30, 20))
+    records = [(10, 0, 0), (30, 1, 0), (20, 2, 0), (5, 2, 1), (6, 0, 1), (7, 1, 1)]
+    packed = b"".join(struct.pack("<3i", *record) for record in records)
+    (tmp_path / "global.bin").write_bytes(packed)
+    out = tmp_path / "out"
+    simulated(capsys, "--tracer", str(config), "--out", str(out))
+    result = Result.load(out)
+    sits = sorted((row["job"], row["rank"], row["node"]) for row in result.placement.to_pylist())
+    assert [node for _, _, node in sits] == [10, 30, 20, 6, 7, 5]
+    # Without maps jobs follow each other.
+    config.write_text("NA 2 a.goal NA 3 1 a.goal NA 3 1\n")
+    simulated(capsys, "--tracer", str(config), "--out", str(tmp_path / "linear"))
+    for text, words in (
+        ("NA 1 a.goal NA 4 1", "has 3 ranks, but 4 are wanted"),
+        ("NA 1 a.goal NA 3 2", "job 0 is replayed 2 times"),
+        ("NA 1 a.goal job0", "ends before the number of ranks"),
+        ("NA 1 a.goal missing 3 1", "missing"),
+    ):
+        config.write_text(text)
+        assert command("--tracer", str(config)) == ExitCode.USAGE, text
+        assert words in " ".join(capsys.readouterr().err.split())
+    assert command("--tracer", str(config), str(schedule)) == ExitCode.USAGE
+
+
+def test_maps_of_tracer_stand_for_placement_and_mapping(tmp_path: Path) -> None:
+    (tmp_path / "job0").write_text("3\n0\n")
+    job: dict[str, Any] = {
+        "placement": {"rank_map": "job0"},
+        "motif": {"kind": "all-to-all", "message": "1 kB"},
+    }
+    network = {"family": "crossbar", "nodes": 4}
+    run = odonata.run(Scenario.from_dict({"network": network, "job": [job]}, directory=tmp_path))
+    assert run.placement["node"].to_pylist() == [3, 0]
+    job["mapping"] = "random"
+    with pytest.raises(ScenarioError, match="`placement` has a map"):
+        Scenario.from_dict({"network": network, "job": [job]}, directory=tmp_path)

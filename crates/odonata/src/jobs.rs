@@ -1,6 +1,7 @@
 //! From the scenario's jobs to what the packet engine runs: nodes, ranks, loads.
 
 mod grap;
+mod rank_map;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -56,6 +57,25 @@ pub fn plan_jobs(scenario: &Scenario, topology: &Topology) -> Result<Vec<Planned
     let mut placing = Placing {
         state: MachineState::new(Arc::new(machine)),
         spanned: BTreeSet::new(),
+    };
+    let mapped = scenario.jobs.iter().enumerate().map(|(position, job)| {
+        let path = |key: &str| format!("job[{position}].{key}");
+        rank_map::resolve(job, topology, &path)
+    });
+    let mapped: Vec<Option<Job>> = mapped.collect::<Result<_, SpecError>>()?;
+    let with_maps;
+    let scenario = match mapped.iter().any(Option::is_some) {
+        false => scenario,
+        true => {
+            let jobs = mapped.into_iter().zip(&scenario.jobs);
+            with_maps = Scenario {
+                jobs: jobs
+                    .map(|(mapped, job)| mapped.unwrap_or_else(|| job.clone()))
+                    .collect(),
+                ..scenario.clone()
+            };
+            &with_maps
+        }
     };
     let jobs = scenario.jobs.iter().enumerate();
     let planned: Result<Vec<PlannedJob>, SpecError> = jobs
@@ -308,8 +328,8 @@ fn policy(placement: &Placement) -> Policy {
         Placement::RandomGroup => Policy::RandomGroup,
         Placement::Even => Policy::Even,
         Placement::Isolated => Policy::Isolated,
-        // Placed elsewhere, see `grap`.
-        Placement::Grap { .. } => Policy::Contiguous,
+        // Placed elsewhere, see `grap` and `rank_map`.
+        Placement::Grap { .. } | Placement::RankMap { .. } => Policy::Contiguous,
         Placement::Explicit { nodes } => {
             Policy::Explicit(nodes.iter().copied().map(NodeId).collect())
         }

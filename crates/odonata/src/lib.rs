@@ -69,7 +69,10 @@ pub use spec::Scenario;
 pub use steady::JobStatistics;
 pub use tables::{Column, Table};
 pub use topology::{build_topology, default_buffer};
-pub use traces::{codes_jobs, parts_of_codes, parts_of_trace, replay_facts, trace_summary};
+pub use traces::{
+    codes_facts, codes_jobs, parts_of_codes, parts_of_trace, replay_facts, trace_summary,
+    tracer_config,
+};
 
 /// Version of this crate.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use odonata_load::Program;
 use odonata_load::replay::{Options, Trace};
 use odonata_traces::codes::read_jobs;
+use odonata_traces::tracer::TracerConfig;
 use odonata_traces::{Summary, TraceError};
 use serde_json::{Value, json};
 
@@ -23,6 +24,21 @@ pub fn parts_of_trace(path: &Path) -> Vec<PathBuf> {
 #[must_use]
 pub fn parts_of_codes(path: &Path) -> Vec<PathBuf> {
     crate::topology::codes::files(path)
+}
+
+/// What a configuration of CODES says besides the network: `model`, `routing` (its algorithm by
+/// default) and `router_delay_ps` (either null where it is the scenario's), and `notices`.
+///
+/// # Errors
+/// If it cannot be read, or has keys that its model does not.
+pub fn codes_facts(path: &Path) -> Result<Value, Error> {
+    let facts = crate::topology::codes::facts(path).map_err(|error| refused(&error))?;
+    Ok(json!({
+        "model": facts.model,
+        "routing": facts.routing,
+        "router_delay_ps": facts.router_delay_ps,
+        "notices": facts.notices,
+    }))
 }
 
 fn refused(error: &TraceError) -> Error {
@@ -66,6 +82,28 @@ pub fn codes_jobs(workload: &Path, allocation: &Path) -> Result<Value, Error> {
         })
     });
     Ok(jobs.collect())
+}
+
+/// A configuration of TraceR: `global_map` and a list of `jobs`, each with `trace`, `map`, `ranks`
+/// and `iterations`; maps that it does not name are null.
+///
+/// # Errors
+/// If the file is none.
+pub fn tracer_config(path: &Path) -> Result<Value, Error> {
+    let config = TracerConfig::open(path).map_err(|error| refused(&error))?;
+    let name = |path: &PathBuf| path.display().to_string();
+    let jobs = config.jobs.iter().map(|job| {
+        json!({
+            "trace": name(&job.trace),
+            "map": job.map.as_ref().map(name),
+            "ranks": job.ranks,
+            "iterations": job.iterations,
+        })
+    });
+    Ok(json!({
+        "global_map": config.global_map.as_ref().map(name),
+        "jobs": jobs.collect::<Vec<Value>>(),
+    }))
 }
 
 /// Reads a whole trace and tells what it holds: `format`, `ranks`, `records`,

@@ -292,6 +292,20 @@ mod _engine {
         to_python(py, &jobs)
     }
 
+    /// What a configuration of CODES says besides the network.
+    #[pyfunction]
+    fn codes_facts(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
+        let facts = computing(py, |_| odonata::codes_facts(&path))?;
+        to_python(py, &facts)
+    }
+
+    /// The jobs of a configuration of TraceR.
+    #[pyfunction]
+    fn tracer_config(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
+        let config = computing(py, |_| odonata::tracer_config(&path))?;
+        to_python(py, &config)
+    }
+
     /// What the checkpoint in a file says about itself: version, sources, simulated
     /// time, and what is simulated (`scenario`, `keys`). All of the file is checked.
     #[pyfunction]

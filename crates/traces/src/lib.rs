@@ -15,7 +15,9 @@ pub mod htsim;
 mod lines;
 pub mod otf2;
 pub mod packets;
+mod paths;
 mod summary;
+pub mod tracer;
 mod unheld;
 
 pub use error::{Position, TraceError};

@@ -96,6 +96,12 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="With --workload: the allocation file, which says on which nodes.",
 )
+@click.option(
+    "--tracer",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Replay the jobs of a configuration of TraceR with its maps of ranks, instead of FILE...",
+)
 @click.option("--check", is_flag=True, help="Only check the traces and print what they hold.")
 @click.option(
     "--out",
@@ -121,6 +127,7 @@ def replay(
     end: str | None,
     workload: Path | None,
     allocation: Path | None,
+    tracer: Path | None,
     check: bool,
     out: Path | None,
     threads: int | None,
@@ -138,15 +145,17 @@ def replay(
         raise click.UsageError("--gap replaces what --compute-scale scales; leave one of them out")
     if (workload is None) != (allocation is None):
         raise click.UsageError("--workload and --allocation go together")
-    if (workload is None) == (not files):
-        raise click.UsageError("name traces, or a workload of CODES with --workload")
+    if sum((workload is not None, tracer is not None, bool(files))) != 1:
+        message = "name traces, or a workload of CODES with --workload, or --tracer with its file"
+        raise click.UsageError(message)
     if ranks is not None and repeat_rank is None:
         raise click.UsageError("--ranks has a meaning with --repeat-rank only")
     borders = {"start": _border("--start", start), "end": _border("--end", end)}
-    if workload is not None and (start is not None or end is not None):
-        raise click.UsageError("--start and --end are for traces, not for a workload of CODES")
+    if not files and (start is not None or end is not None):
+        message = "--start and --end are for traces, not for a workload of CODES or TraceR"
+        raise click.UsageError(message)
 
-    from odonata.replay import check_trace, codes_traces, replay_scenario
+    from odonata.replay import check_trace, codes_traces, replay_scenario, tracer_traces
 
     console = progress_terminal()
     if quiet:
@@ -154,6 +163,8 @@ def replay(
     with console.status("Reading traces"):
         if workload is not None and allocation is not None:
             traces = codes_traces(workload, allocation)
+        elif tracer is not None:
+            traces = tracer_traces(tracer)
         else:
             traces = [
                 check_trace(file, ranks=ranks, repeat_rank=repeat_rank, **borders) for file in files

@@ -119,6 +119,8 @@ def run(
     console = progress_terminal()
     if quiet:
         console.quiet = True
+    for sentence in what.notices():
+        notices(console)(sentence)
     keeping: Checkpoint | None = None
     held: Claim | None = None
     last: list[CheckpointEvent] = []

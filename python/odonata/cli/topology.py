@@ -15,7 +15,9 @@ from odonata.cli.shared import (
     escape,
     json_option,
     new_table,
+    notices,
     print_json,
+    progress_terminal,
     read_scenario,
     scenario_argument,
     terminal,
@@ -61,7 +63,10 @@ def describe(scenario: Path, changes: tuple[str, ...], as_json: bool) -> None:
     from odonata.report import link_class_table, print_figures
     from odonata.simulate import ask_engine
 
-    described = ask_engine(_engine.topology, read_scenario(scenario, changes))["description"]
+    what = read_scenario(scenario, changes)
+    described = ask_engine(_engine.topology, what)["description"]
+    for sentence in what.notices():
+        notices(progress_terminal())(sentence)
     if as_json:
         print_json(described)
         return

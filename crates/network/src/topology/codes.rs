@@ -1,4 +1,6 @@
-//! Networks from the lists of links that the CODES simulator reads for its models
+//! Networks of the CODES simulator: those that it wires from numbers (`fat_tree.rs` and
+//! `slim_fly.rs`; its torus is [ours](super::torus)), and, in this file, those of the lists of
+//! links that it reads for its models
 //! `dragonfly_plus`, `dragonfly_dally` and `dragonfly_custom`: one list of the links within a group,
 //! which all groups share, and one of the links between groups.
 //!
@@ -15,7 +17,13 @@
 //! Facts: CODES, `src/networks/model-net/dragonfly-plus.C` and `dragonfly-dally.C`,
 //! and the scripts that write their files.
 
+mod fat_tree;
+mod slim_fly;
+
 use std::collections::HashMap;
+
+pub use fat_tree::{CodesFatTree, CodesFatTreeError, CodesTops};
+pub use slim_fly::{CodesSlimFly, CodesSlimFlyError};
 
 use super::{LinkClass, LinkClassId, Peer, Topology, TopologyError, Wiring};
 use odonata_units::{GroupId, NodeId, PortId};

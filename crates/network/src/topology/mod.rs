@@ -36,7 +36,10 @@ mod wiring_file;
 
 pub use arrangement::{Arrangement, ArrangementError, GlobalLink, GlobalPort};
 pub use bisection::Bisection;
-pub use codes::{CodesError, CodesGroup, CodesLink, CodesList, CodesSpec};
+pub use codes::{
+    CodesError, CodesFatTree, CodesFatTreeError, CodesGroup, CodesLink, CodesList, CodesSlimFly,
+    CodesSlimFlyError, CodesSpec, CodesTops,
+};
 pub use cray_xc::{CrayXcError, CrayXcLinks, CrayXcSpec};
 pub use crossbar::CrossbarSpec;
 pub use describe::{ClassDescription, Description};

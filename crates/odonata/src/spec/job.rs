@@ -98,6 +98,14 @@ pub enum Placement {
         /// Node numbers.
         nodes: Vec<u32>,
     },
+    /// Those of a map of ranks to servers of TraceR, which also says which rank sits where.
+    RankMap {
+        /// The map of the job, or with `job` the global one.
+        file: PathBuf,
+        /// Which job of the global map.
+        #[serde(default)]
+        job: Option<u32>,
+    },
 }
 
 /// How GRAP spreads the nodes of a large job over groups.

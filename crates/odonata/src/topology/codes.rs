@@ -1,5 +1,7 @@
 //! From configurations and lists of links of the CODES simulator to a [`Topology`].
 
+mod generated;
+
 use std::path::{Path, PathBuf};
 
 use odonata_network::topology::{CodesError, CodesGroup, CodesLink, CodesList, CodesSpec};
@@ -10,11 +12,19 @@ use odonata_units::Bandwidth;
 
 use super::Classes;
 use crate::error::SpecError;
-use crate::spec::{CodesModel, CodesNetwork, Link};
+use crate::spec::{Algorithm, CodesModel, CodesNetwork, Link};
+use generated::Model;
 
 /// Names of the lists in a configuration.
 const INTRA: &str = "intra-group-connections";
 const INTER: &str = "inter-group-connections";
+
+/// Bytes per second of a unit of bandwidth.
+#[derive(Clone, Copy)]
+enum Unit {
+    Gib,
+    Gb,
+}
 
 /// Builds the network of a configuration, or of two lists and the numbers beside
 /// them.
@@ -23,11 +33,30 @@ const INTER: &str = "inter-group-connections";
 /// If a file cannot be read or is damaged, or a number is missing; the message
 /// names the file and where in it.
 pub(super) fn build(network: &CodesNetwork, classes: &Classes<'_>) -> Result<Topology, SpecError> {
-    classes.check_names(&["terminal", "local", "green", "black", "global"])?;
     let parameters = match &network.file {
         Some(file) => Some(Parameters::open(file).map_err(|error| in_conf(&error))?),
         None => None,
     };
+    let model = (parameters.as_ref())
+        .and_then(|parameters| parameters.text("modelnet_order").ok())
+        .and_then(Model::of);
+    if let (Some(model), Some(parameters)) = (model, &parameters) {
+        for (key, list) in [
+            ("intra_file", &network.intra_file),
+            ("inter_file", &network.inter_file),
+        ] {
+            if list.is_some() {
+                let allowed = "nothing, as the model of the configuration has no lists of links";
+                return Err(SpecError::value(
+                    format!("network.{key}"),
+                    "a list",
+                    allowed,
+                ));
+            }
+        }
+        return generated::build(model, parameters, classes);
+    }
+    classes.check_names(&["terminal", "local", "green", "black", "global"])?;
     let (group, groups, p) = match &parameters {
         Some(parameters) => numbers_of(parameters).map_err(|error| in_conf(&error))?,
         None => given_numbers(network)?,
@@ -110,6 +139,36 @@ pub(crate) fn files(file: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// What a configuration says besides the network.
+pub(crate) struct Facts {
+    /// The model.
+    pub model: String,
+    /// The routing that its network has by default; `None`: that of networks of groups.
+    pub routing: Option<Algorithm>,
+    /// Delay of its routers; `None`: the scenario's.
+    pub router_delay_ps: Option<u64>,
+    /// What a person should know, such as keys that are not used.
+    pub notices: Vec<String>,
+}
+
+/// What the configuration `file` says besides the network.
+///
+/// # Errors
+/// If it cannot be read, or has keys that its model does not.
+pub(crate) fn facts(file: &Path) -> Result<Facts, TraceError> {
+    let parameters = Parameters::open(file)?;
+    let model = parameters.text("modelnet_order")?;
+    match Model::of(model) {
+        Some(model) => generated::facts(model, &parameters),
+        None => Ok(Facts {
+            model: model.to_owned(),
+            routing: None,
+            router_delay_ps: None,
+            notices: vec![],
+        }),
+    }
+}
+
 fn in_conf(error: &TraceError) -> SpecError {
     SpecError::new("network.file", error.to_string())
 }
@@ -143,16 +202,10 @@ fn numbers_of(parameters: &Parameters) -> Result<(CodesGroup, u32, u32), TraceEr
             columns: parameters.count("num_router_cols")?,
         },
         model => {
-            let shape = match model {
-                "torus" => "; a torus has no link list and no family here yet",
-                "fattree" => "; a fat tree has no link list and no family here yet",
-                "slimfly" => "; a slim fly has no link list and no family here yet",
-                _ => "",
-            };
             let reason = format!(
-                "the model is `{model}`{shape}; networks of `dragonfly_plus`, `dragonfly_dally` \
-                 and `dragonfly_custom` can be read, and any other as an edge list \
-                 (family = \"edge-list\")"
+                "the model is `{model}`; networks of `dragonfly_plus`, `dragonfly_dally`, \
+                 `dragonfly_custom`, `torus`, `fattree` and `slimfly` can be read, and any other as \
+                 an edge list (family = \"edge-list\")"
             );
             return Err(parameters.refuse("modelnet_order", reason));
         }
@@ -179,15 +232,30 @@ fn given_numbers(network: &CodesNetwork) -> Result<(CodesGroup, u32, u32), SpecE
     Ok((group, given(network.g, "g")?, given(network.p, "p")?))
 }
 
-/// The links of a class, from a configuration: bandwidth in GiB/s and the buffer
-/// of a virtual channel; the latency is not among them and stays the default.
+/// The links of a class of a model that has lists, from its configuration.
 fn link_of(parameters: &Parameters, class: &str) -> Result<Link, TraceError> {
     let (bandwidth, buffer) = match class {
         "terminal" => ("cn_bandwidth", "cn_vc_size"),
         "local" => ("local_bandwidth", "local_vc_size"),
         _ => ("global_bandwidth", "global_vc_size"),
     };
-    let bytes = parameters.positive(bandwidth)? * f64::from(1 << 30);
+    link(parameters, bandwidth, Unit::Gib, buffer, class)
+}
+
+/// The links of a class: bandwidth and the buffer of a virtual channel, bytes; the latency is not
+/// among them and stays the default.
+fn link(
+    parameters: &Parameters,
+    bandwidth: &str,
+    unit: Unit,
+    buffer: &str,
+    class: &str,
+) -> Result<Link, TraceError> {
+    let factor = match unit {
+        Unit::Gib => f64::from(1 << 30),
+        Unit::Gb => 1e9,
+    };
+    let bytes = parameters.positive(bandwidth)? * factor;
     let bandwidth_bytes_per_s = bytes.round() as u64;
     if Bandwidth::new(bandwidth_bytes_per_s).is_err() {
         let reason = format!("`{bandwidth}` makes {bytes:e} B/s, which is no usable bandwidth");

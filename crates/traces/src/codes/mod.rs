@@ -12,4 +12,4 @@ mod parameters;
 
 pub use jobs::{Workload, read_allocation, read_jobs, read_workloads};
 pub use links::{IntraLayout, Link, LinkReader};
-pub use parameters::Parameters;
+pub use parameters::{Assignment, Parameters};

@@ -1,19 +1,57 @@
 //! Configuration files.
 
-use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Position, TraceError};
 use crate::lines::{LineReader, shown};
+use crate::paths::named_in;
 
-/// What a configuration file assigns to names, such as `num_groups="5";`, whatever
-/// the block in which it does. Of several assignments to one name the last counts.
+/// What a configuration file assigns to names, such as `num_groups="5";`. Of several
+/// assignments to one name the last counts.
 #[derive(Clone, Debug)]
 pub struct Parameters {
     file: String,
-    /// Value and line by name; of a list in brackets the first value.
-    values: HashMap<String, (String, u64)>,
+    assignments: Vec<Assignment>,
+}
+
+/// An assignment of a configuration file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assignment {
+    /// The name.
+    pub name: String,
+    /// The value, or those of a list in brackets; at least one.
+    pub values: Vec<String>,
+    /// Line in which it begins, from 1.
+    pub line: u64,
+    /// Outermost block in which it stands, such as `PARAMS`; empty outside of all.
+    pub section: String,
+    /// Which block within a section it stands in, counted over the file from 1; 0 if in none.
+    pub group: u32,
+}
+
+/// The blocks that are open at a place of a file.
+#[derive(Default)]
+struct Blocks {
+    open: Vec<String>,
+    /// The last word that is no assignment: the name of a block that opens next.
+    word: String,
+    groups: u32,
+}
+
+impl Blocks {
+    fn enter(&mut self) {
+        self.open.push(std::mem::take(&mut self.word));
+        self.groups += u32::from(self.open.len() == 2);
+    }
+
+    fn section(&self) -> String {
+        self.open.first().cloned().unwrap_or_default()
+    }
+
+    fn group(&self) -> u32 {
+        if self.open.len() > 1 { self.groups } else { 0 }
+    }
 }
 
 impl Parameters {
@@ -32,32 +70,85 @@ impl Parameters {
     /// As [`Parameters::open`].
     pub fn read(source: impl Read, file: String) -> Result<Self, TraceError> {
         let mut lines = LineReader::new(source, file.clone());
-        let mut values = HashMap::new();
+        let mut assignments = Vec::new();
+        let mut blocks = Blocks::default();
+        // A list whose bracket is still open, and the line in which it began.
+        let mut begun: Option<(String, u64)> = None;
         while let Some(line) = lines.advance()? {
             let line = line.to_vec();
             let Ok(text) = std::str::from_utf8(&line) else {
                 return Err(lines.error("no text; a configuration of CODES is expected"));
             };
-            for part in assignments(text) {
+            for piece in pieces(text) {
+                let text = match piece {
+                    Piece::Open => {
+                        blocks.enter();
+                        continue;
+                    }
+                    Piece::Close => {
+                        blocks.open.pop();
+                        continue;
+                    }
+                    Piece::Text(text) => text,
+                };
+                let (part, line) = match begun.take() {
+                    Some((begin, line)) => (begin + text, line),
+                    None => (text.to_owned(), lines.number()),
+                };
                 let Some((name, value)) = part.split_once('=') else {
+                    if !part.trim().is_empty() {
+                        blocks.word = part.trim().to_owned();
+                    }
                     continue;
                 };
-                let quoted = value
-                    .split('"')
-                    .nth(1)
-                    .filter(|_| value.matches('"').count() > 1);
-                let Some(value) = quoted else {
+                if value.trim_start().starts_with('(') && !value.contains(')') {
+                    begun = Some((part, line));
+                    continue;
+                }
+                let values: Vec<String> = (value.split('"').skip(1).step_by(2))
+                    .map(str::to_owned)
+                    .collect();
+                if values.is_empty() || value.matches('"').count() % 2 == 1 {
                     let reason = format!(
                         "`{}` has no value in double quotes, such as num_groups=\"5\";",
                         shown(part.trim().as_bytes())
                     );
-                    return Err(lines.error(reason));
-                };
-                let entry = (value.to_owned(), lines.number());
-                values.insert(name.trim().to_owned(), entry);
+                    return Err(TraceError::new(&file, Position::Line(line), reason));
+                }
+                assignments.push(Assignment {
+                    name: name.trim().to_owned(),
+                    values,
+                    line,
+                    section: blocks.section(),
+                    group: blocks.group(),
+                });
             }
         }
-        Ok(Self { file, values })
+        if let Some((_, line)) = begun {
+            let reason = "the bracket that opens here is never closed";
+            return Err(TraceError::new(&file, Position::Line(line), reason));
+        }
+        Ok(Self { file, assignments })
+    }
+
+    /// The file's name in messages.
+    pub fn name(&self) -> &str {
+        &self.file
+    }
+
+    /// All assignments in their order.
+    pub fn assignments(&self) -> &[Assignment] {
+        &self.assignments
+    }
+
+    /// The last assignment to a name.
+    fn find(&self, name: &str) -> Option<&Assignment> {
+        (self.assignments.iter().rev()).find(|assignment| assignment.name == name)
+    }
+
+    /// Whether anything is assigned to a name.
+    pub fn has(&self, name: &str) -> bool {
+        self.find(name).is_some()
     }
 
     /// The value of a name that must be there.
@@ -65,14 +156,49 @@ impl Parameters {
     /// # Errors
     /// If it is not.
     pub fn text(&self, name: &str) -> Result<&str, TraceError> {
-        self.entry(name).map(|(value, _)| value.as_str())
+        self.entry(name).map(|(value, _)| value)
     }
 
-    fn entry(&self, name: &str) -> Result<&(String, u64), TraceError> {
-        self.values.get(name).ok_or_else(|| {
+    /// The values of a name that must be there: of a list in brackets all of them.
+    ///
+    /// # Errors
+    /// If it is not.
+    pub fn texts(&self, name: &str) -> Result<&[String], TraceError> {
+        self.assignment(name)
+            .map(|assignment| assignment.values.as_slice())
+    }
+
+    fn assignment(&self, name: &str) -> Result<&Assignment, TraceError> {
+        self.find(name).ok_or_else(|| {
             let reason = format!("`{name}` is not given, which this network needs");
             TraceError::new(&self.file, Position::Whole, reason)
         })
+    }
+
+    /// The first value of a name and its line.
+    fn entry(&self, name: &str) -> Result<(&str, u64), TraceError> {
+        let assignment = self.assignment(name)?;
+        let value = assignment.values.first().map_or("", String::as_str);
+        Ok((value, assignment.line))
+    }
+
+    /// The whole numbers of a name that must be there, in a list in brackets or separated
+    /// by commas.
+    ///
+    /// # Errors
+    /// If it is not, or one of them is no whole number below 2^32.
+    pub fn counts(&self, name: &str) -> Result<Vec<u32>, TraceError> {
+        let assignment = self.assignment(name)?;
+        let words = assignment.values.iter().flat_map(|value| value.split(','));
+        words
+            .map(|word| {
+                word.trim().parse().map_err(|_| {
+                    let found = shown(word.as_bytes());
+                    let reason = format!("`{name}` has \"{found}\"; whole numbers are needed");
+                    TraceError::new(&self.file, Position::Line(assignment.line), reason)
+                })
+            })
+            .collect()
     }
 
     /// The whole number of a name that must be there.
@@ -86,7 +212,7 @@ impl Parameters {
                 "`{name}` is \"{}\"; a whole number is needed",
                 shown(value.as_bytes())
             );
-            TraceError::new(&self.file, Position::Line(*line), reason)
+            TraceError::new(&self.file, Position::Line(line), reason)
         })
     }
 
@@ -105,54 +231,88 @@ impl Parameters {
                 "`{name}` is \"{}\"; a number above 0 is needed",
                 shown(value.as_bytes())
             );
-            TraceError::new(&self.file, Position::Line(*line), reason)
+            TraceError::new(&self.file, Position::Line(line), reason)
+        })
+    }
+
+    /// The number of a name, at least 0; `None` if the name is not there.
+    ///
+    /// # Errors
+    /// If it is no finite number of at least 0.
+    pub fn at_least_zero(&self, name: &str) -> Result<Option<f64>, TraceError> {
+        if !self.has(name) {
+            return Ok(None);
+        }
+        let (value, line) = self.entry(name)?;
+        let number = value
+            .parse()
+            .ok()
+            .filter(|n: &f64| n.is_finite() && *n >= 0.0);
+        number.map(Some).ok_or_else(|| {
+            let reason = format!(
+                "`{name}` is \"{}\"; a number of at least 0 is needed",
+                shown(value.as_bytes())
+            );
+            TraceError::new(&self.file, Position::Line(line), reason)
         })
     }
 
     /// An error at the assignment to `name`, or of the file as a whole if there is none.
     pub fn refuse(&self, name: &str, reason: impl Into<String>) -> TraceError {
-        let line = self.values.get(name).map(|(_, line)| Position::Line(*line));
+        let line = self.find(name).map(|found| Position::Line(found.line));
         TraceError::new(&self.file, line.unwrap_or(Position::Whole), reason)
     }
 
-    /// The file that a name refers to. Its path is relative to where CODES was
-    /// started, which nobody knows here: it is tried from the configuration's
-    /// directory, and if there is nothing, the file of that name beside the
-    /// configuration is taken.
+    /// An error at an assignment.
+    pub fn refuse_at(&self, assignment: &Assignment, reason: impl Into<String>) -> TraceError {
+        TraceError::new(&self.file, Position::Line(assignment.line), reason)
+    }
+
+    /// The file that a name refers to: from the configuration's directory, or beside it.
     ///
     /// # Errors
     /// If the name is not there.
     pub fn file(&self, name: &str) -> Result<PathBuf, TraceError> {
-        let given = Path::new(self.text(name)?);
         let directory = Path::new(&self.file).parent().unwrap_or(Path::new(""));
-        let as_given = directory.join(given);
-        Ok(match given.file_name() {
-            Some(last) if !as_given.exists() => directory.join(last),
-            _ => as_given,
-        })
+        Ok(named_in(directory, Path::new(self.text(name)?)))
     }
 }
 
-/// The parts of a line that semicolons end, without its comment. Neither counts
+/// A piece of a line.
+enum Piece<'a> {
+    /// What stands between semicolons and braces.
+    Text(&'a str),
+    /// `{`
+    Open,
+    /// `}`
+    Close,
+}
+
+/// The pieces of a line, without its comment. Neither semicolons nor braces nor `#` count
 /// within double quotes.
-fn assignments(line: &str) -> Vec<&str> {
-    let (mut parts, mut start, mut quoted) = (vec![], 0, false);
+fn pieces(line: &str) -> Vec<Piece<'_>> {
+    let (mut pieces, mut start, mut quoted) = (vec![], 0, false);
     for (at, c) in line.char_indices() {
         match c {
             '"' => quoted = !quoted,
             '#' if !quoted => {
-                parts.push(&line[start..at]);
-                return parts;
+                pieces.push(Piece::Text(&line[start..at]));
+                return pieces;
             }
-            ';' if !quoted => {
-                parts.push(&line[start..at]);
+            ';' | '{' | '}' if !quoted => {
+                pieces.push(Piece::Text(&line[start..at]));
+                match c {
+                    '{' => pieces.push(Piece::Open),
+                    '}' => pieces.push(Piece::Close),
+                    _ => {}
+                }
                 start = at + 1;
             }
             _ => {}
         }
     }
-    parts.push(&line[start..]);
-    parts
+    pieces.push(Piece::Text(&line[start..]));
+    pieces
 }
 
 #[cfg(test)]
@@ -175,6 +335,30 @@ mod tests {
         assert_eq!(found.count("num_groups").unwrap(), 5);
         assert_eq!(found.positive("local_bandwidth").unwrap(), 5.25);
         assert_eq!(found.file("intra").unwrap(), Path::new("conf/b#c;d"));
+    }
+
+    #[test]
+    fn lists_may_span_lines_and_blocks_are_known() {
+        let text = "LPGROUPS { A { n=\"1\"; } B {\n n=\"2\"; } }\nPARAMS {\n x=(\"1\",\n \"4\");\n\
+                    y=\"2, 3\"; }\nz=\"0\";";
+        let found = read(text).unwrap();
+        assert_eq!(found.counts("x").unwrap(), [1, 4]);
+        assert_eq!(found.counts("y").unwrap(), [2, 3]);
+        let places: Vec<(&str, &str, u32, u64)> = (found.assignments().iter())
+            .map(|a| (a.name.as_str(), a.section.as_str(), a.group, a.line))
+            .collect();
+        let expected = [
+            ("n", "LPGROUPS", 1, 1),
+            ("n", "LPGROUPS", 2, 2),
+            ("x", "PARAMS", 0, 4),
+            ("y", "PARAMS", 0, 6),
+            ("z", "", 0, 7),
+        ];
+        assert_eq!(places, expected);
+        assert_eq!(found.at_least_zero("z").unwrap(), Some(0.0));
+        assert_eq!(found.at_least_zero("w").unwrap(), None);
+        let open = read("a=\"1\";\nx=(\"1\",\n").unwrap_err().to_string();
+        assert!(open.contains("line 2: the bracket"), "{open}");
     }
 
     #[test]
