@@ -46,8 +46,13 @@ HEADINGS = {
     "Nic": "Network interfaces",
     "Simulation": "Simulation",
     "Mpi": "Message protocol",
+    "HostTime": "Host times",
     "Collectives": "Collectives",
     "Record": "Record",
+    "Machine": "Machine",
+    "HostRange": "Hosts",
+    "SizedRate": "Rates by size",
+    "SizedSpread": "Spread by size",
     "Job": "Jobs",
     "Phases": "Phases",
     "ComputePhase": "Computing between phases",
@@ -102,9 +107,14 @@ def scenario_page(root: Path) -> str:
     page.definition("Nic", "###", "`[network.nic]`")
     page.definition("Simulation", "##", "`[simulation]`")
     page.definition("Mpi", "##", "`[mpi]`")
+    page.definition("HostTime", "###", "`[mpi] host_times = [ { size = …, time = … }, … ]`")
     page.definition("Collectives", "###", "`[mpi.collectives]`; see [collectives](collectives.md)")
     page.definition("Record", "##", "`[record]`")
     page.definition("Arrivals", "###", "`[record] arrivals = { … }`")
+    page.definition("Machine", "##", "`[machine]`; see [machines](machines.md)")
+    page.definition("HostRange", "###", "`[machine] hosts = [ { names = …, first_node = … }, … ]`")
+    page.definition("SizedRate", "###", "`[[machine.combine]]` and `[[machine.copy]]`")
+    page.definition("SizedSpread", "###", "`[[machine.spread]]`")
     page.definition("Job", "##", "`[[job]]`, once for each job")
     job = schema["$defs"]["Job"]["properties"]
     applications, motifs = page.split(job["motif"], "flop_rate")

@@ -115,6 +115,12 @@ class ClusterError(OdonataError, ValueError):
     exit_code = ExitCode.USAGE
 
 
+class MachineError(OdonataError, ValueError):
+    """A machine, its hosts or measurements on it that cannot be used; says what is allowed."""
+
+    exit_code = ExitCode.USAGE
+
+
 class SampleError(OdonataError, ValueError):
     """Samples that cannot be read, or of which there are too few for what is asked."""
 

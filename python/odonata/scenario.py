@@ -35,6 +35,7 @@ from odonata.collectives import Collectives, Library
 from odonata.errors import Problem, ScenarioError
 from odonata.files import named_files
 from odonata.load import Job, Motif, Phase, Phases, RepeatPhase
+from odonata.machines.machine import Machine
 from odonata.model import (
     Bandwidth,
     Count,
@@ -130,6 +131,15 @@ class Simulation(Table):
         }
 
 
+class HostTime(Table):
+    """What messages of a size cost the rank that sends and the rank that receives, each."""
+
+    size: PositiveSize
+    """Of the message."""
+    time: Delay
+    """For which either rank is busy with it."""
+
+
 class Mpi(Table):
     """How the ranks of jobs with a motif send and receive; jobs with traffic have none of it.
 
@@ -163,15 +173,32 @@ class Mpi(Table):
     copy_bandwidth: Bandwidth | None = None
     """Rate at which ranks copy the messages that they send and receive, besides. Default: copying
     takes no time."""
+    host_times: Annotated[list[HostTime], Field(max_length=16)] = Field(default_factory=list)
+    """What a message costs either rank by its size, besides all of that, as libraries have
+    protocols, buffers and copies for some sizes and not for others: points of growing size, with
+    straight lines from 0 B in no time through all of them, and on beyond the last."""
     collectives: Annotated[
         Annotated[Library, Tag(tag("a library"))] | Annotated[Collectives, Tag(tag("a table"))],
         by_form({"a library": is_text, "a table": is_table}),
     ] = "mpich"
     """By which algorithms they carry out collectives: as the rules of a library say, or a table."""
 
+    @model_validator(mode="after")
+    def _times_grow(self) -> Mpi:
+        size, time = Size(0), Duration(0)
+        for position, point in enumerate(self.host_times):
+            if point.size <= size:
+                allowed = f"more than {size}, the one before"
+                raise problem(f"host_times[{position}].size", f'"{point.size}"', allowed)
+            if point.time < time:
+                allowed = f"at least {time}, the one before"
+                raise problem(f"host_times[{position}].time", f'"{point.time}"', allowed)
+            size, time = point.size, point.time
+        return self
+
     def normalised(self) -> dict[str, Any]:
         """The engine's form."""
-        limit, copy = self.eager_limit, self.copy_bandwidth
+        limit, copy, times = self.eager_limit, self.copy_bandwidth, self.host_times
         collectives = self.collectives
         if isinstance(collectives, str):
             collectives = Collectives(library=collectives)
@@ -189,6 +216,7 @@ class Mpi(Table):
             "receive_overhead_ps": int(self.receive_overhead),
             "gap_ps": int(self.gap),
             "copy_bandwidth_bytes_per_s": None if copy is None else int(copy),
+            **({"host_times": [[int(p.size), int(p.time)] for p in times]} if times else {}),
             "collectives": collectives.normalised(),
         }
 
@@ -278,6 +306,8 @@ class Scenario(Table):
     """How the ranks of jobs with a motif send and receive."""
     record: Record = Field(default_factory=Record)
     """Which single events get a row in the result tables."""
+    machine: Machine | None = None
+    """Of a real machine: the names of its hosts, and what predictions need beside the network."""
     job: list[Job] = Field(default_factory=list)
     """Parallel applications, in the order in which they get their nodes."""
 

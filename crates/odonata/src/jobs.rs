@@ -12,7 +12,7 @@ use odonata_placement::{
     Machine, MachineState, MappingError, MappingPolicy, Policy, Refusal, Request, map_ranks,
     nodes_needed, place,
 };
-use odonata_sim::{Completion, JobLoad, JobPlan, Protocol};
+use odonata_sim::{Completion, HostTimes, JobLoad, JobPlan, Protocol};
 use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bandwidth, Bytes, GroupId, NodeId, Picoseconds, RouterId};
 
@@ -94,6 +94,19 @@ fn protocol(mpi: &spec::Mpi) -> Result<Protocol, SpecError> {
         .map(Bandwidth::new)
         .transpose()
         .map_err(|error| SpecError::new("mpi.copy_bandwidth", error.to_string()))?;
+    let points: Vec<_> = mpi
+        .host_times
+        .iter()
+        .map(|&(bytes, ps)| (Bytes(bytes), Picoseconds(ps)))
+        .collect();
+    let host_times = HostTimes::new(&points).ok_or_else(|| {
+        let allowed = "up to 16 points, sizes growing from 1 byte on and times never falling";
+        SpecError::value(
+            "mpi.host_times",
+            format!("{} points", points.len()),
+            allowed,
+        )
+    })?;
     Ok(Protocol {
         eager_limit: mpi.eager_limit_bytes.map(Bytes),
         completion: match mpi.rendezvous_completion {
@@ -106,6 +119,7 @@ fn protocol(mpi: &spec::Mpi) -> Result<Protocol, SpecError> {
         gap: Picoseconds(mpi.gap_ps),
         send_delay: Picoseconds(mpi.send_delay_ps),
         copy_bandwidth,
+        host_times,
     })
 }
 

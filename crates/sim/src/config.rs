@@ -195,6 +195,63 @@ pub struct Protocol {
     /// Rate at which ranks copy messages, besides; 1/`O` of LogGPS. `None`:
     /// copying takes no time.
     pub copy_bandwidth: Option<Bandwidth>,
+    /// What a message costs either rank by its size, besides all of that; empty: nothing.
+    pub host_times: HostTimes,
+}
+
+/// Time by size of a message: straight lines from (0 bytes, no time) through some points,
+/// and on beyond the last one as before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostTimes {
+    points: [(Bytes, Picoseconds); Self::MOST],
+    count: usize,
+}
+
+impl HostTimes {
+    /// Points that there can be.
+    pub const MOST: usize = 16;
+
+    /// Through these points, by size. `None` if there are more than [`Self::MOST`], or sizes
+    /// do not grow or times fall from one to the next.
+    pub fn new(points: &[(Bytes, Picoseconds)]) -> Option<Self> {
+        let mut all = Self::default();
+        let mut last = (Bytes(0), Picoseconds::ZERO);
+        for &point in points {
+            if all.count == Self::MOST || point.0 <= last.0 || point.1 < last.1 {
+                return None;
+            }
+            all.points[all.count] = point;
+            all.count += 1;
+            last = point;
+        }
+        Some(all)
+    }
+
+    /// The time of the last point.
+    pub fn longest(&self) -> Picoseconds {
+        self.points[..self.count]
+            .last()
+            .map_or(Picoseconds::ZERO, |point| point.1)
+    }
+
+    /// Of a message.
+    pub fn of(&self, message: Bytes) -> Picoseconds {
+        let points = &self.points[..self.count];
+        let Some(last) = points.len().checked_sub(1) else {
+            return Picoseconds::ZERO;
+        };
+        let end = points.partition_point(|point| point.0 < message).min(last);
+        let from = match end {
+            0 => (Bytes(0), Picoseconds::ZERO),
+            _ => points[end - 1],
+        };
+        let to = points[end];
+        // In 128 bits nothing overflows; what does not fit into 64 is far beyond any run.
+        let rise = u128::from(to.1.0 - from.1.0) * u128::from(message.0 - from.0.0)
+            / u128::from(to.0.0 - from.0.0);
+        let rise = u64::try_from(rise).unwrap_or(u64::MAX);
+        from.1.saturating_add(Picoseconds(rise))
+    }
 }
 
 impl Default for Protocol {
@@ -209,6 +266,7 @@ impl Default for Protocol {
             gap: Picoseconds::ZERO,
             send_delay: Picoseconds::ZERO,
             copy_bandwidth: None,
+            host_times: HostTimes::default(),
         }
     }
 }
@@ -217,6 +275,7 @@ impl Protocol {
     fn copying(&self, message: Bytes) -> Picoseconds {
         self.copy_bandwidth
             .map_or(Picoseconds::ZERO, |rate| rate.duration_of(message.0))
+            .saturating_add(self.host_times.of(message))
     }
 
     /// Whether a message of `message` bytes between nodes asks first.

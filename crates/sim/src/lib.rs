@@ -11,8 +11,8 @@ mod outcome;
 
 pub use config::{
     Arbitration, ArrivalRecords, Completion, CreditUse, Crossbar, Decisions, EngineConfig,
-    InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords, NicModel, OccupancyCount,
-    Protocol, RouterModel, Switching,
+    HostTimes, InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords, NicModel,
+    OccupancyCount, Protocol, RouterModel, Switching,
 };
 pub use engine::actions::{Begun, Sending, Task};
 pub use engine::matching::{Arrived, Envelope, Matching, Posted, Wanted};

@@ -28,6 +28,7 @@ pub fn check_times(
             ("mpi.receive_overhead", job.protocol.receive_overhead),
             ("mpi.gap", job.protocol.gap),
             ("mpi.send_delay", job.protocol.send_delay),
+            ("mpi.host_times", job.protocol.host_times.longest()),
         ]
     });
     for (parameter, found) in delays.into_iter().chain(of_jobs) {

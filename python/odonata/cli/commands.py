@@ -24,6 +24,7 @@ _CANNOT_WRITE = (
 COMMANDS = (
     *("run", "replay", "show", "compare", "ranks", "saturation", "interference", "study", "verify"),
     *("topology", "mapping", "trace", "schedule", "slurm", "log", "cluster", "tails"),
+    *("predict-collective", "measurements", "calibrate"),
     *("schema", "bench"),
 )
 
@@ -43,8 +44,9 @@ class Commands(click.Group):
         """The command of a name, or ``None`` if there is none."""
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"odonata.cli.{cmd_name}")
-        command: click.Command = getattr(module, cmd_name)
+        name = cmd_name.replace("-", "_")
+        module = importlib.import_module(f"odonata.cli.{name}")
+        command: click.Command = getattr(module, name)
         return command
 
 

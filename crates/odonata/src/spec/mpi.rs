@@ -30,6 +30,10 @@ pub struct Mpi {
     pub send_delay_ps: u64,
     /// Rate at which ranks copy messages; absent: in no time.
     pub copy_bandwidth_bytes_per_s: Option<u64>,
+    /// Points of a message's size in bytes and the picoseconds that it costs either rank,
+    /// besides; left out likewise.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub host_times: Vec<(u64, u64)>,
     /// How collectives are carried out.
     pub collectives: Collectives,
 }
@@ -46,6 +50,7 @@ impl Default for Mpi {
             gap_ps: 0,
             send_delay_ps: 0,
             copy_bandwidth_bytes_per_s: None,
+            host_times: Vec::new(),
             collectives: Collectives::default(),
         }
     }

@@ -3,7 +3,7 @@
 
 use odonata_load::Operation;
 use odonata_network::{LinkClass, LinkKind};
-use odonata_sim::{Completion, Outcome, Protocol, SimError};
+use odonata_sim::{Completion, HostTimes, Outcome, Protocol, SimError};
 use odonata_units::{Bytes, Picoseconds, RankId};
 
 use crate::support::{
@@ -81,7 +81,46 @@ fn protocol(eager_limit: Option<u64>) -> Protocol {
         gap: Picoseconds::ZERO,
         send_delay: Picoseconds::ZERO,
         copy_bandwidth: Some(bandwidth(5_000_000_000)),
+        host_times: HostTimes::default(),
     }
+}
+
+/// Sender and receiver each spend what the line through the points says of the size: by hand,
+/// 50 of 100 bytes are half of 20 ns, 150 half-way from 20 to 60 ns, and 300 go on at 40 ns for
+/// 100 bytes.
+#[test]
+fn what_a_message_costs_its_ranks_follows_from_its_size() {
+    let points = [(100, 20_000), (200, 60_000)].map(|(b, t)| (Bytes(b), Picoseconds(t)));
+    let by_size = Protocol {
+        host_times: HostTimes::new(&points).unwrap(),
+        ..Protocol::default()
+    };
+    for (bytes, each) in [
+        (50, 10_000),
+        (100, 20_000),
+        (150, 40_000),
+        (200, 60_000),
+        (300, 100_000),
+    ] {
+        assert_eq!(
+            send(bytes, by_size, 0).unwrap(),
+            network(bytes) + 2 * each,
+            "{bytes} B"
+        );
+    }
+    // Sizes have to grow, and times not to fall.
+    let refused = [
+        [(100, 5), (100, 6)],
+        [(100, 5), (200, 4)],
+        [(0, 5), (200, 6)],
+    ];
+    for points in refused {
+        let points = points.map(|(b, t)| (Bytes(b), Picoseconds(t)));
+        assert_eq!(HostTimes::new(&points), None);
+    }
+    let many: Vec<_> = (1..=17).map(|n| (Bytes(n), Picoseconds(n))).collect();
+    assert!(HostTimes::new(&many[..16]).is_some());
+    assert_eq!(HostTimes::new(&many), None);
 }
 
 /// `o + S·O + L + o + S·O`, whether the receive was posted in time or not.

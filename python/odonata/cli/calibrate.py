@@ -1,0 +1,185 @@
+"""``odonata calibrate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from odonata.cli.shared import (
+    debug_option,
+    jobs_option,
+    json_option,
+    new_table,
+    print_json,
+    progress_terminal,
+    read_scenario,
+    terminal,
+)
+from odonata.output import check_new_file, new_file
+
+if TYPE_CHECKING:
+    from odonata.machines.calibration import Calibration
+
+
+@click.command()
+@click.argument("machine", type=click.Path(path_type=Path))
+@click.option(
+    "--measurements",
+    "paths",
+    required=True,
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="What was measured: folders or files that `odonata measurements` reads. May be given "
+    "several times.",
+)
+@click.option(
+    "--hosts",
+    "hosts_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Hosts of measurements that do not name them: one in a line, in the order of ranks.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["packet", "flow"]),
+    help="What simulates the network; the same has to predict.  [default: the machine's]",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the calibrated keys there, as a part of a scenario in TOML.",
+)
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a key of the machine's scenario. May be given several times.",
+)
+@jobs_option
+@json_option
+@debug_option
+def calibrate(
+    machine: Path,
+    paths: tuple[Path, ...],
+    hosts_file: Path | None,
+    engine: Any,
+    out: Path | None,
+    changes: tuple[str, ...],
+    jobs: int | None,
+    as_json: bool,
+) -> None:
+    """Fit what the hosts of a machine take to measured collectives.
+
+    Only small sizes and few nodes are used, by a fixed rule. Prints the parameters with their
+    uncertainty, whether the measurements tell them at all, and how far predictions are off, each as
+    if it had been left out. What is found goes into the scenario of the machine, under [mpi] and
+    [machine].
+    """
+    import os
+
+    from odonata.machines.calibration import calibrate as fit
+    from odonata.machines.calibration import fragment
+    from odonata.machines.hosts import read_hosts
+    from odonata.machines.measurements import read_measurements, with_hosts
+
+    if out is not None:
+        check_new_file(out)
+    scenario = read_scenario(machine, changes)
+    found = read_measurements(paths)
+    if hosts_file is not None:
+        found = with_hosts(found, tuple(read_hosts(hosts_file)), 1)
+    console = progress_terminal()
+
+    def progress(text: str) -> None:
+        if console.is_terminal:
+            console.print(text, end="\r")
+
+    calibration = fit(
+        scenario, found, engine=engine, jobs=jobs or os.cpu_count() or 1, progress=progress
+    )
+    if out is not None:
+        with new_file(out) as partial:
+            partial.write_text(as_text(calibration), encoding="utf-8")
+    if as_json:
+        from dataclasses import asdict
+
+        print_json(
+            {
+                "machine": calibration.machine,
+                "engine": calibration.engine,
+                "measurements": len(calibration.used),
+                "evaluations": calibration.evaluations,
+                "parameters": [asdict(one) for one in calibration.parameters],
+                "errors": _errors(calibration),
+                "scenario": fragment(calibration),
+            }
+        )
+        return
+    _show(calibration)
+
+
+def as_text(calibration: Calibration) -> str:
+    """The calibrated keys in TOML, with where they come from."""
+    from odonata.machines.calibration import fragment
+    from odonata.toml_text import toml_text
+
+    errors = _errors(calibration)
+    nodes = sorted({row.nodes for row in calibration.used})
+    sources = sorted({row.source for row in calibration.used})
+    lines = [
+        f"{calibration.machine}: by odonata calibrate, {calibration.engine} engine, from "
+        f"{len(calibration.used)} measurements",
+        f"on {', '.join(map(str, nodes))} nodes ({', '.join(sources)}).",
+        f"Errors: median {errors['median']:.1%}, 90th percentile {errors['p90']:.1%}; each left "
+        f"out: {errors['left_out_median']:.1%}, {errors['left_out_p90']:.1%}.",
+        "Values and 68 % intervals; * = mostly what was taken to be likely beforehand:",
+        *(
+            f"  {one.name}: {one.value:.4g} {one.unit} ({one.low:.4g} to {one.high:.4g})"
+            f"{'' if one.identified else ' *'}"
+            for one in calibration.parameters
+        ),
+    ]
+    return "".join(f"# {line}\n" for line in lines) + "\n" + toml_text(fragment(calibration))
+
+
+def _errors(calibration: Calibration) -> dict[str, float]:
+    import numpy as np
+
+    fitted, left_out = calibration.errors(), calibration.left_out_errors()
+    return {
+        "median": float(np.median(np.abs(fitted))),
+        "p90": float(np.quantile(np.abs(fitted), 0.9)),
+        "left_out_median": float(np.median(np.abs(left_out))),
+        "left_out_p90": float(np.quantile(np.abs(left_out), 0.9)),
+    }
+
+
+def _show(calibration: Calibration) -> None:
+    out = terminal()
+    errors = _errors(calibration)
+    out.print(
+        f"{calibration.machine}: {len(calibration.used)} measurements, "
+        f"{calibration.evaluations:,} simulations ({calibration.engine} engine)"
+    )
+    table = new_table()
+    table.add_column("parameter")
+    for heading in ("value", "68 % interval"):
+        table.add_column(heading, justify="right")
+    table.add_column("")
+    for one in calibration.parameters:
+        table.add_row(
+            one.name,
+            f"{one.value:.4g} {one.unit}",
+            f"{one.low:.4g} to {one.high:.4g}",
+            "" if one.identified else "not told by the measurements",
+        )
+    out.print(table)
+    out.print(
+        f"Errors: median {errors['median']:.1%}, 90th percentile {errors['p90']:.1%}; each left "
+        f"out {errors['left_out_median']:.1%}, {errors['left_out_p90']:.1%}"
+    )

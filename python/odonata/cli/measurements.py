@@ -1,0 +1,79 @@
+"""``odonata measurements``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from odonata.cli.shared import debug_option, json_option, new_table, print_json, terminal
+from odonata.output import check_new_file, new_file
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the table there: .csv or .parquet.",
+)
+@json_option
+@debug_option
+def measurements(paths: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
+    """Read measured collectives from benchmarks' files into one table.
+
+    PATHS are folders or archives of PICO, output of the OSU Micro-Benchmarks or of the Intel MPI
+    Benchmarks, or folders with such. One row for each size and algorithm: collective, the measured
+    name and Odonata's, bytes of the vector of a rank, nodes, ranks, iterations, median, 10th and
+    90th percentile of the time in ns, hosts.
+    """
+    from odonata.errors import MachineError
+    from odonata.machines.measurements import read_measurements, to_table
+
+    if out is not None:
+        if out.suffix not in (".csv", ".parquet"):
+            raise MachineError(f"--out: found {out.name}; allowed: a name in .csv or .parquet")
+        check_new_file(out)
+    found = read_measurements(paths)
+    table = to_table(found)
+    if out is not None:
+        import pyarrow.csv as pc
+        import pyarrow.parquet as pq
+
+        with new_file(out) as partial:
+            if out.suffix == ".csv":
+                pc.write_csv(table, partial)
+            else:
+                pq.write_table(table, partial)
+    if as_json:
+        print_json({"measurements": table.to_pylist()})
+        return
+    _show(found)
+
+
+def _show(found: list[Any]) -> None:
+    groups: dict[tuple[Any, ...], list[Any]] = {}
+    for row in found:
+        key = (row.source, row.test, row.operation, row.nodes, row.per_node)
+        groups.setdefault(key, []).append(row)
+    table = new_table()
+    for heading in ("source", "test", "collective"):
+        table.add_column(heading)
+    for heading in ("nodes", "ranks a node", "algorithms", "of them simulated", "rows"):
+        table.add_column(heading, justify="right")
+    for (source, test, operation, nodes, per_node), rows in groups.items():
+        names = {row.name: row.algorithm for row in rows}
+        simulated = sum(algorithm not in (None, "auto") for algorithm in names.values())
+        table.add_row(
+            source,
+            test,
+            operation,
+            str(nodes),
+            str(per_node or "?"),
+            str(len(names)),
+            str(simulated),
+            str(len(rows)),
+        )
+    terminal().print(table)

@@ -1,0 +1,179 @@
+"""``odonata predict-collective``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from odonata.cli.shared import (
+    debug_option,
+    json_option,
+    new_table,
+    print_json,
+    read_scenario,
+    terminal,
+)
+
+if TYPE_CHECKING:
+    from odonata.machines.prediction import Prediction
+
+
+@click.command("predict-collective")
+@click.argument("machine", type=click.Path(path_type=Path))
+@click.option(
+    "--hosts",
+    "hosts_file",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The allocation: one host in a line, in the order of ranks.",
+)
+@click.option(
+    "--collective",
+    required=True,
+    metavar="NAME",
+    help="Which: allreduce, allgather, alltoall, broadcast, gather, reduce, reduce-scatter, "
+    "scatter; MPI's names do, too.",
+)
+@click.option(
+    "--algorithm",
+    "algorithms",
+    multiple=True,
+    metavar="NAME",
+    help="By which algorithm: a name of Odonata's or a benchmark's (ring, ring_ompi, "
+    "recursive_doubling_over, …), or auto: the rules of the machine's library. May be given "
+    "several times.  [default: all that the collective has, and which is fastest]",
+)
+@click.option(
+    "--bytes",
+    "sizes",
+    required=True,
+    multiple=True,
+    metavar="SIZE",
+    help="Size of the vector of a rank, all blocks together: 8388608 or 8MiB. May be given several "
+    "times.",
+)
+@click.option(
+    "--per-node",
+    type=click.IntRange(1, 4096),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Ranks on each host; they follow each other.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["packet", "flow"]),
+    help="What simulates the network.  [default: the machine's]",
+)
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a key of the machine's scenario. May be given several times.",
+)
+@json_option
+@debug_option
+def predict_collective(
+    machine: Path,
+    hosts_file: Path,
+    collective: str,
+    algorithms: tuple[str, ...],
+    sizes: tuple[str, ...],
+    per_node: int,
+    engine: Any,
+    changes: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Predict how long a collective takes on hosts of a real machine.
+
+    MACHINE is the scenario of a machine with its hosts, such as
+    examples/machines/leonardo.toml. With --json: an object with median_ns, p10_ns and p90_ns for
+    one size and algorithm, a list of such for several. Without --algorithm the objects name the
+    fastest, and hold all of them as "predictions", the fastest first.
+    """
+    from odonata.machines.hosts import read_hosts
+    from odonata.machines.names import operation_of
+    from odonata.machines.prediction import Predictor, candidates
+
+    hosts = read_hosts(hosts_file)
+    predictor = Predictor(read_scenario(machine, changes), engine=engine)
+    operation = operation_of(collective)
+    counts = [_bytes(size) for size in sizes]
+    named = algorithms or ("auto",)
+    cases = [
+        [predictor.case(hosts, operation, name, size, per_node) for name in named]
+        for size in counts
+    ]
+    if algorithms:
+        found = [predictor.predict(case) for row in cases for case in row]
+        if as_json:
+            content = [one.to_dict() for one in found]
+            print_json(content[0] if len(content) == 1 else content)
+            return
+        _show(predictor.name, found)
+        return
+    objects: list[dict[str, Any]] = []
+    for row in cases:
+        first = row[0]
+        ordered = predictor.compare(
+            predictor.case(hosts, operation, name, first.size, per_node)
+            for name in candidates(operation, first.ranks)
+        )
+        objects.append(
+            {
+                **ordered[0].to_dict(),
+                "fastest": ordered[0].algorithm,
+                "predictions": [one.to_dict() for one in ordered],
+            }
+        )
+        if not as_json:
+            _show(predictor.name, ordered)
+    if as_json:
+        print_json(objects[0] if len(objects) == 1 else objects)
+
+
+def _bytes(text: str) -> int:
+    """A size: bytes, or a quantity with unit."""
+    from odonata.errors import MachineError
+    from odonata.units import Size, UnitError
+
+    if text.strip().isdecimal():
+        return int(text)
+    try:
+        return int(Size(text))
+    except UnitError:
+        raise MachineError(
+            f'--bytes: found "{text}"; allowed: a number of bytes, or a size such as 8MiB'
+        ) from None
+
+
+def _show(machine: str, found: list[Prediction]) -> None:
+    from rich.text import Text
+
+    table = new_table()
+    for heading in ("collective", "algorithm"):
+        table.add_column(heading)
+    for heading in ("bytes", "nodes", "ranks", "median", "p10", "p90"):
+        table.add_column(heading, justify="right")
+
+    def time(value: float | None) -> str:
+        return "–" if value is None else f"{value / 1_000:,.1f} µs"
+
+    for one in found:
+        table.add_row(
+            one.collective,
+            Text(one.algorithm),
+            f"{one.bytes:,}",
+            f"{one.nodes:,}",
+            f"{one.ranks:,}",
+            time(one.median_ns),
+            time(one.p10_ns),
+            time(one.p90_ns),
+        )
+    out = terminal()
+    out.print(f"{machine}, {found[0].engine} engine")
+    out.print(table)

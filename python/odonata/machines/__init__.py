@@ -1,0 +1,1 @@
+"""Real machines: their hosts, measured collectives on them, calibration and prediction."""

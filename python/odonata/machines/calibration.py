@@ -1,0 +1,426 @@
+"""Fits what the hosts of a machine take to measured collectives.
+
+The few free parameters are found by least squares on the logarithms of predicted over measured
+times, by the same simulation that predicts. Only a part of the measurements is used, the same for
+every machine and fixed here before anything is compared (:func:`calibration_part`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from odonata.errors import LibraryError, MachineError
+from odonata.machines.hostmodel import HostModel
+from odonata.machines.measurements import Measurement
+from odonata.machines.prediction import Case, Engine, Predictor, check
+from odonata.scenario import Scenario
+
+KIB, MIB = 1024, 1024 * 1024
+
+#: Sizes of messages at which what they cost a rank is free; in between it goes in straight lines.
+MESSAGE_SIZES = (64, 256, 2 * KIB, 16 * KIB, 128 * KIB, MIB, 8 * MIB, 64 * MIB)
+#: Sizes of vectors at which the time to combine a byte is free.
+COMBINE_SIZES = (64 * KIB, 4 * MIB, 64 * MIB)
+#: Sizes of vectors at which the time to copy a byte is free.
+COPY_SIZES = (MIB, 64 * MIB)
+#: Sizes of vectors at which the spread of calls is said.
+SPREAD_SIZES = (KIB, 16 * KIB, 128 * KIB, MIB, 16 * MIB, 64 * MIB)
+
+#: Up to this size everything is used for calibration, of what is longer only the largest size up to
+#: the second one.
+SMALL, LARGE = MIB, 64 * MIB
+#: Sizes that predictions are compared at; shorter ones time little but the benchmark's loop.
+SHORTEST, LONGEST = 64, 128 * MIB
+
+
+@dataclass(frozen=True)
+class Free:
+    """A free parameter; the fit is for its logarithm.
+
+    Attributes:
+        name: In words.
+        unit: Of its value.
+        start: Where the fit starts, and the middle of what is taken to be likely beforehand.
+        width: Standard deviation of that, of the natural logarithm.
+    """
+
+    name: str
+    unit: str
+    start: float
+    width: float
+
+
+def free_parameters() -> list[Free]:
+    """The free parameters, in the order of the fit.
+
+    Starts are of the order of what is published for such nodes: overheads below a microsecond and
+    ping-pongs of one to two between neighbours, messages at 10 to 25 GB/s from the interface and
+    back, sums at 5 GB/s, copies at 10 GB/s.
+    """
+    free = [
+        Free("overhead of a message", "ns", 300.0, 0.7),
+        Free("delay of a message", "ns", 800.0, 1.0),
+        Free("call", "ns", 500.0, 1.5),
+    ]
+    last = 0
+    for size in MESSAGE_SIZES:
+        free.append(Free(f"message of {_size(size)}", "ns more", 20 + (size - last) / 50, 1.5))
+        last = size
+    for size in COMBINE_SIZES:
+        free.append(Free(f"combine, vector of {_size(size)}", "ns/B", 0.2, 1.0))
+    for size in COPY_SIZES:
+        free.append(Free(f"copy, vector of {_size(size)}", "ns/B", 0.1, 1.0))
+    return free
+
+
+def host_model(values: Sequence[float]) -> HostModel:
+    """The parameters of hosts that values of the free parameters stand for."""
+    rest = list(values)
+    overhead, delay, call = rest[:3]
+    steps = rest[3 : 3 + len(MESSAGE_SIZES)]
+    combine = rest[3 + len(MESSAGE_SIZES) : -len(COPY_SIZES)]
+    return HostModel(
+        send_ns=overhead,
+        receive_ns=overhead,
+        delay_ns=delay,
+        times=tuple(zip(MESSAGE_SIZES, np.cumsum(steps).tolist(), strict=True)),
+        call_ns=call,
+        combine=tuple(zip(COMBINE_SIZES, combine, strict=True)),
+        copy=tuple(zip(COPY_SIZES, rest[-len(COPY_SIZES) :], strict=True)),
+    )
+
+
+# --- Which measurements -------------------------------------------------------------------
+
+
+def comparable(measurements: Iterable[Measurement]) -> list[Measurement]:
+    """Those whose algorithm is named and simulated, on known hosts, of 64 B to 128 MiB."""
+    return [
+        row
+        for row in measurements
+        if row.algorithm not in (None, "auto")
+        and row.hosts
+        and SHORTEST <= row.bytes <= LONGEST
+        and row.ranks > 1
+    ]
+
+
+def calibration_part(measurements: Iterable[Measurement]) -> list[Measurement]:
+    """The part of the measurements that a calibration uses: small sizes and few nodes.
+
+    Of the numbers of nodes the smaller half (the middle one, too), one rank on each; sizes up to
+    1 MiB and the largest one up to 64 MiB; where a benchmark carried an algorithm out itself that
+    is used, and the library's own of the same name is not, as that may choose another one.
+    """
+    rows = [row for row in comparable(measurements) if row.per_node == 1]
+    counts = sorted({row.nodes for row in rows})
+    few = set(counts[: (len(counts) + 1) // 2])
+    rows = [row for row in rows if row.nodes in few]
+    tests = {(row.source, row.test) for row in rows}
+    large = {
+        test: max(
+            (row.bytes for row in rows if (row.source, row.test) == test and row.bytes <= LARGE),
+            default=0,
+        )
+        for test in tests
+    }
+    own = {(row.source, row.test, row.algorithm) for row in rows if row.library == "point-to-point"}
+    return [
+        row
+        for row in rows
+        if (row.bytes <= SMALL or row.bytes == large[row.source, row.test])
+        and (row.library == "point-to-point" or (row.source, row.test, row.algorithm) not in own)
+    ]
+
+
+def judged_part(measurements: Iterable[Measurement]) -> list[Measurement]:
+    """What predictions are judged by: numbers of nodes, or of ranks, that no calibration has seen.
+
+    Where all measurements have the same number of nodes: the sizes that it has not seen.
+    """
+    rows = comparable(measurements)
+    used = calibration_part(rows)
+    few = {row.nodes for row in used}
+    unseen = [row for row in rows if row.nodes not in few]
+    if unseen:
+        return unseen
+    sizes = {row.bytes for row in used}
+    return [row for row in rows if row.bytes not in sizes]
+
+
+# --- Fit ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A calibrated parameter.
+
+    Attributes:
+        name: In words.
+        unit: Of its value.
+        value: Most likely.
+        low: Lower end of the interval that holds it with 68 %.
+        high: Upper end.
+        identified: Whether the measurements say more of it than was likely beforehand: they narrow
+            it to less than half.
+    """
+
+    name: str
+    unit: str
+    value: float
+    low: float
+    high: float
+    identified: bool
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What a calibration found.
+
+    Attributes:
+        machine: Its name.
+        engine: What simulated.
+        parameters: In the order of :func:`free_parameters`.
+        host_model: The same as parameters of hosts.
+        spread: Size of a vector, p10 and p90 over the median.
+        used: Measurements that it used.
+        predicted_ns: Their times with the parameters.
+        left_out_ns: What would be predicted of each had it been left out (linearised at the fit).
+        evaluations: Simulations.
+    """
+
+    machine: str
+    engine: str
+    parameters: tuple[Parameter, ...]
+    host_model: HostModel
+    spread: tuple[tuple[int, float, float], ...]
+    used: tuple[Measurement, ...]
+    predicted_ns: tuple[float, ...]
+    left_out_ns: tuple[float, ...]
+    evaluations: int
+
+    def errors(self) -> np.ndarray:
+        """Predicted over measured, less 1, of what was used. Shape: measurements."""
+        return np.array(self.predicted_ns) / [row.median_ns for row in self.used] - 1
+
+    def left_out_errors(self) -> np.ndarray:
+        """The same of what would be predicted of each had it been left out."""
+        return np.array(self.left_out_ns) / [row.median_ns for row in self.used] - 1
+
+
+def calibrate(
+    scenario: Scenario,
+    measurements: Iterable[Measurement],
+    *,
+    engine: Engine | None = None,
+    jobs: int = 1,
+    progress: Callable[[str], object] | None = None,
+) -> Calibration:
+    """Fits the parameters of a machine's hosts.
+
+    Args:
+        scenario: Of the machine; what it says of its hosts' times does not count.
+        measurements: Any; :func:`calibration_part` of them is used.
+        engine: What simulates; default: the scenario's.
+        jobs: Processes.
+        progress: Is told how far it is.
+
+    Raises:
+        MachineError: If there are too few measurements, or on hosts that the machine has not.
+        LibraryError: If SciPy is not installed.
+    """
+    try:
+        from scipy.optimize import least_squares
+    except ImportError:
+        raise LibraryError(
+            "calibration needs SciPy; install it with: pip install 'odonata[statistics]'"
+        ) from None
+    used = calibration_part(measurements)
+    free = free_parameters()
+    if len(used) < 2 * len(free):
+        raise MachineError(
+            f"measurements: found {len(used)} that a calibration can use; allowed: at least "
+            f"{2 * len(free)}, of algorithms that are named and simulated, on known hosts with one "
+            f"rank each, of {SHORTEST} B to 1 MiB"
+        )
+    predictor = Predictor(scenario, engine=engine)
+    cases = [
+        predictor.case(row.hosts, row.operation, row.algorithm or "", row.bytes, row.per_node)
+        for row in used
+    ]
+    for case in cases:
+        check(case)
+    measured = np.log([row.median_ns for row in used])
+    starts = np.log([one.start for one in free])
+    widths = np.array([one.width for one in free])
+    sigma = 0.1  # of a residual: a prediction within 10 % is a good one
+    count = 0
+
+    with ProcessPoolExecutor(
+        jobs, initializer=_begin, initargs=(scenario.to_toml(), scenario.file, engine, cases)
+    ) as pool:
+
+        def simulate(points: Sequence[np.ndarray]) -> np.ndarray:
+            nonlocal count
+            count += len(points) * len(cases)
+            logarithms = [starts + widths * point for point in points]
+            times: np.ndarray = np.array(list(pool.map(_times, logarithms)))
+            return np.asarray(np.log(times))
+
+        known: dict[bytes, np.ndarray] = {}
+
+        def residuals(at: np.ndarray) -> np.ndarray:
+            key = at.tobytes()
+            if key not in known:
+                known[key] = simulate([at])[0]
+            found = (known[key] - measured) / sigma
+            if progress is not None:
+                off = np.median(np.abs(np.expm1(known[key] - measured)))
+                progress(f"{count} simulations, median error {off:.1%}")
+            return np.concatenate([found, at])
+
+        step = 0.02
+
+        def jacobian(at: np.ndarray) -> np.ndarray:
+            here = residuals(at)[: len(cases)] * sigma + measured
+            moved = simulate([at + step * unit for unit in np.eye(len(at))])
+            return np.vstack([(moved - here).T / step / sigma, np.eye(len(at))])
+
+        # The parameters of the fit are in widths from where it starts: all of one order.
+        fit = least_squares(
+            residuals,
+            np.zeros(len(free)),
+            jac=jacobian,
+            bounds=(-4.0, 4.0),
+            loss="soft_l1",
+            f_scale=2.0,
+            ftol=3e-3,
+            max_nfev=14,
+        )
+        slopes = jacobian(fit.x)
+        found = residuals(fit.x)[: len(cases)] * sigma + measured
+    inner = slopes[: len(cases)]
+    # What the robust loss counts each residual by.
+    off = (found - measured) / sigma
+    weights = 1 / np.sqrt(1 + (off / 2.0) ** 2)
+    information = (inner.T * weights) @ inner + np.eye(len(free))
+    covariance = np.linalg.inv(information)
+    scale = max(1.0, float(np.sqrt(np.average(off**2, weights=weights))))
+    deviations = np.sqrt(np.diag(covariance)) * scale * widths
+    leverage = np.einsum("ij,jk,ik->i", inner, covariance, inner) * weights
+    left_out = measured + (found - measured) / np.clip(1 - leverage, 0.05, None)
+    values = np.exp(starts + widths * fit.x)
+    return Calibration(
+        machine=predictor.name,
+        engine=predictor.engine,
+        parameters=tuple(
+            Parameter(
+                one.name,
+                one.unit,
+                float(value),
+                float(value * math.exp(-deviation)),
+                float(value * math.exp(deviation)),
+                bool(deviation < one.width / 2),
+            )
+            for one, value, deviation in zip(free, values, deviations, strict=True)
+        ),
+        host_model=host_model(values.tolist()),
+        spread=spread_of(used),
+        used=tuple(used),
+        predicted_ns=tuple(np.exp(found).tolist()),
+        left_out_ns=tuple(np.exp(left_out).tolist()),
+        evaluations=count,
+    )
+
+
+_predictor: Predictor
+_cases: list[Case]
+
+
+def _begin(text: str, file: str, engine: Engine | None, cases: list[Case]) -> None:
+    """Of a process: what it predicts."""
+    global _predictor, _cases
+    _predictor = Predictor(Scenario.from_toml(text, file=file), engine=engine)
+    _cases = cases
+
+
+def _times(logarithms: np.ndarray) -> list[float]:
+    host = host_model(np.exp(logarithms).tolist())
+    return [_predictor.time_ns(case, host) for case in _cases]
+
+
+def spread_of(measurements: Iterable[Measurement]) -> tuple[tuple[int, float, float], ...]:
+    """How calls scatter: by size of the vector p10 and p90 over the median.
+
+    Medians over the measurements whose size is nearest to each of :data:`SPREAD_SIZES`; sizes
+    without any are left out, as are measurements of which there is a mean only.
+    """
+    rows = [row for row in measurements if row.statistic == "median"]
+    near: dict[int, list[Measurement]] = {size: [] for size in SPREAD_SIZES}
+    for row in rows:
+        nearest = min(SPREAD_SIZES, key=lambda size: abs(math.log(size / row.bytes)))
+        near[nearest].append(row)
+    return tuple(
+        (
+            size,
+            float(np.median([row.p10_ns / row.median_ns for row in found])),
+            float(np.median([row.p90_ns / row.median_ns for row in found])),
+        )
+        for size, found in near.items()
+        if found
+    )
+
+
+# --- As a part of a scenario --------------------------------------------------------------
+
+
+def fragment(calibration: Calibration) -> dict[str, Any]:
+    """The calibrated keys of a machine's scenario, as nested dicts and lists."""
+    host = calibration.host_model
+
+    def rates(points: Sequence[tuple[int, float]]) -> list[dict[str, str]]:
+        return [
+            {"size": _size(size), "bandwidth": f"{round(1e9 / value / 1e6)} MB/s"}
+            for size, value in points
+        ]
+
+    return {
+        "mpi": {
+            "send_overhead": f"{host.send_ns:.0f} ns",
+            "receive_overhead": f"{host.receive_ns:.0f} ns",
+            "send_delay": f"{host.delay_ns:.0f} ns",
+            "host_times": [
+                {"size": _size(size), "time": f"{time:.0f} ns"} for size, time in host.times
+            ],
+        },
+        "machine": {
+            "call": f"{host.call_ns:.0f} ns",
+            "combine": rates(host.combine),
+            "copy": rates(host.copy),
+            "spread": [
+                {"size": _size(size), "p10": round(low, 3), "p90": round(max(high, 1.0), 3)}
+                for size, low, high in calibration.spread
+            ],
+        },
+    }
+
+
+def with_calibration(scenario: Scenario, keys: dict[str, Any]) -> Scenario:
+    """A machine's scenario with calibrated keys in place of its own."""
+    data = scenario.to_dict()
+    for table, values in keys.items():
+        data[table] = {**data.get(table, {}), **values}
+    return Scenario.from_dict(data, file=scenario.file, directory=scenario.directory)
+
+
+def _size(size: int) -> str:
+    for unit, factor in (("MiB", MIB), ("KiB", KIB)):
+        if size % factor == 0:
+            return f"{size // factor} {unit}"
+    return f"{size} B"

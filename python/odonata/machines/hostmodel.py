@@ -1,0 +1,115 @@
+"""What a call of a collective takes the hosts of a machine, besides the network."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from odonata.scenario import Scenario
+
+#: Times of its vector that a rank copies before its first message, in buffers that differ for
+#: input and result: MPI's reductions begin with a copy of the input, gathers and all-to-alls with
+#: the rank's own block. Bruck's algorithms turn the blocks round: in the beginning (all-to-all) and
+#: at the end, and the all-to-all packs and unpacks half of them in every round.
+_WHOLE = ("allreduce", "reduce", "reduce-scatter")
+
+
+def copied(operation: str, algorithm: str, ranks: int) -> float:
+    """How often a rank copies its whole vector."""
+    if operation in _WHOLE:
+        return 1.0
+    if operation == "broadcast":
+        return 0.0
+    if operation == "alltoall" and algorithm == "bruck":
+        return 2.0 + math.ceil(math.log2(max(ranks, 2)))
+    if operation == "allgather" and algorithm in ("bruck", "k-bruck"):
+        return 1.0 + 1 / ranks
+    if operation in ("gather", "scatter") and algorithm == "binomial":
+        return 1.0
+    return 1 / ranks
+
+
+@dataclass(frozen=True)
+class HostModel:
+    """Parameters of the hosts, in ns and bytes.
+
+    Attributes:
+        send_ns: Overhead of a message for its sender.
+        receive_ns: For its receiver.
+        delay_ns: Of a message, that keeps nobody busy.
+        times: Size of a message and what it costs either of them besides, growing.
+        call_ns: Of a call, before its first message.
+        combine: Size of the vector and ns for each byte that is combined.
+        copy: The same for each that is copied.
+    """
+
+    send_ns: float
+    receive_ns: float
+    delay_ns: float
+    times: tuple[tuple[int, float], ...]
+    call_ns: float
+    combine: tuple[tuple[int, float], ...]
+    copy: tuple[tuple[int, float], ...]
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> HostModel:
+        """As a scenario says."""
+        mpi, machine = scenario.mpi, scenario.machine
+        fixed = None if isinstance(mpi.collectives, str) else mpi.collectives.combine_bandwidth
+        combine = (
+            tuple((int(p.size), 1e9 / int(p.bandwidth)) for p in machine.combine)
+            if (machine)
+            else ()
+        )
+        if not combine and fixed is not None:
+            combine = ((1, 1e9 / int(fixed)),)
+        return cls(
+            send_ns=int(mpi.send_overhead) / 1_000,
+            receive_ns=int(mpi.receive_overhead) / 1_000,
+            delay_ns=int(mpi.send_delay) / 1_000,
+            times=tuple((int(p.size), int(p.time) / 1_000) for p in mpi.host_times),
+            call_ns=int(machine.call) / 1_000 if machine else 0.0,
+            combine=combine,
+            copy=tuple((int(p.size), 1e9 / int(p.bandwidth)) for p in machine.copy_rates)
+            if machine
+            else (),
+        )
+
+    def before_ns(self, operation: str, algorithm: str, ranks: int, size: int) -> float:
+        """What a rank does before its first message: the call itself, and copies.
+
+        Args:
+            operation: Of the collective.
+            algorithm: By which it is carried out.
+            ranks: That take part.
+            size: Of the vector, in bytes.
+        """
+        volume = copied(operation, algorithm, ranks) * size
+        return self.call_ns + volume * by_size(self.copy, size)
+
+    def put_into(self, form: dict[str, Any], size: int) -> None:
+        """Sets what the engine's form of a scenario says of hosts, for vectors of a size."""
+        mpi = form["mpi"]
+        mpi["send_overhead_ps"] = round(self.send_ns * 1_000)
+        mpi["receive_overhead_ps"] = round(self.receive_ns * 1_000)
+        mpi["send_delay_ps"] = round(self.delay_ns * 1_000)
+        mpi["host_times"] = [[size, round(time * 1_000)] for size, time in self.times]
+        per_byte = by_size(self.combine, size)
+        rate = None if per_byte == 0 else max(round(1e9 / per_byte), 1_000)
+        mpi["collectives"]["combine_bandwidth_bytes_per_s"] = rate
+
+
+def by_size(points: Sequence[tuple[int, float]], size: int) -> float:
+    """The value at a size: between points linear in its logarithm, beyond them theirs."""
+    if not points:
+        return 0.0
+    if size <= points[0][0]:
+        return points[0][1]
+    for (low, at_low), (high, at_high) in itertools.pairwise(points):
+        if size <= high:
+            share = math.log(size / low) / math.log(high / low)
+            return at_low + share * (at_high - at_low)
+    return points[-1][1]

@@ -1,0 +1,83 @@
+"""What a scenario says of a real machine beside its network: its hosts, and what its nodes take."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from odonata.model import Bandwidth, Delay, FileName, Index, PositiveSize, Table
+from odonata.problem import problem
+from odonata.units import Duration, describe
+
+
+class HostRange(Table):
+    """Hosts that follow each other on nodes that do."""
+
+    names: Annotated[str, Field(min_length=1)]
+    """Their names, as a list of hosts that Slurm writes: `"nid[001000-001255]"`."""
+    first_node: Index
+    """Node of the first; the others are on the nodes after it."""
+
+
+class SizedRate(Table):
+    """A rate of memory for vectors of a size."""
+
+    size: PositiveSize
+    """Of the vector; between two sizes the time of a byte goes with the logarithm of the size,
+    below the first and above the last it stays."""
+    bandwidth: Bandwidth
+    """The rate."""
+
+
+class SizedSpread(Table):
+    """How far single calls are from their median, for vectors of a size."""
+
+    size: PositiveSize
+    """Of the vector; between two sizes with the logarithm of the size."""
+    p10: Annotated[float, Field(gt=0, le=1)]
+    """10th percentile over median."""
+    p90: Annotated[float, Field(ge=1)]
+    """90th percentile over median."""
+
+
+class Machine(Table):
+    """A real machine: the names of its hosts, and what collectives take beside their messages.
+
+    Runs do not depend on it; predictions do.
+    """
+
+    name: str = ""
+    """Its name, for people."""
+    hosts: list[HostRange] = Field(default_factory=list)
+    """Which node of the network each host is."""
+    hosts_file: FileName | None = None
+    """The same in a file: in every line a list of hosts and the node of the first."""
+    call: Delay = Duration(0)
+    """What a call of a collective takes a rank before its first message."""
+    combine: list[SizedRate] = Field(default_factory=list)
+    """Rate at which a rank combines what it receives with its own, by size of the whole vector:
+    what fits into a cache is combined faster. Instead of `mpi.collectives.combine_bandwidth`."""
+    copy_rates: Annotated[list[SizedRate], Field(alias="copy")] = Field(default_factory=list)
+    """Rate at which a rank copies within its memory before a collective's first message: into the
+    buffer of the result, or into another order."""
+    spread: list[SizedSpread] = Field(default_factory=list)
+    """How measured calls scatter around their median. Without it predictions have no
+    percentiles."""
+
+    @model_validator(mode="after")
+    def _sizes_grow(self) -> Machine:
+        if self.hosts and self.hosts_file is not None:
+            raise problem("hosts_file", describe(self.hosts_file), "either `hosts` or `hosts_file`")
+        sizes = {
+            "combine": [point.size for point in self.combine],
+            "copy": [point.size for point in self.copy_rates],
+            "spread": [point.size for point in self.spread],
+        }
+        for key, points in sizes.items():
+            for position, (before, size) in enumerate(itertools.pairwise(points), 1):
+                if size <= before:
+                    allowed = f"more than {before}, the one before"
+                    raise problem(f"{key}[{position}].size", f'"{size}"', allowed)
+        return self

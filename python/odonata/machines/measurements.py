@@ -1,0 +1,370 @@
+"""Measured times of collectives, from the files of benchmarks, as one table.
+
+Read are the folders and archives of PICO (De Sensi, Pasqualoni: one CSV file of all iterations for
+every size and algorithm, ``metadata.csv`` beside them), and what the OSU Micro-Benchmarks and the
+Intel MPI Benchmarks print.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import tarfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from odonata.errors import MachineError
+from odonata.machines.names import OPERATIONS, measured_name
+
+#: Bytes of an element, by the name at the end of a file of PICO's.
+_ELEMENTS = {"int8": 1, "char": 1, "int32": 4, "int": 4, "float": 4, "int64": 8, "double": 8}
+
+_SERIES = re.compile(r"(?P<count>\d+)_(?P<algorithm>.+)_(?P<type>[a-z]+\d*)\.csv")
+_NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One size of one algorithm, measured many times.
+
+    Attributes:
+        source: Archive or file.
+        test: Folder in it, or the benchmark's name.
+        operation: Ours, such as ``reduce-scatter``.
+        name: Of the algorithm, as measured.
+        algorithm: Ours; ``auto`` for a library's choice, ``None`` if it is not simulated.
+        library: Who carried it out; see :class:`odonata.machines.names.Measured`.
+        bytes: Size of the vector of a rank, all blocks together.
+        ranks: How many took part.
+        per_node: Ranks on each node; 0 if unknown.
+        iterations: How many calls were measured.
+        median_ns: Median over them of the time of the slowest rank.
+        p10_ns: 10th percentile; NaN where the benchmark prints a mean only.
+        p90_ns: 90th percentile.
+        statistic: Whether ``median_ns`` is a ``median`` or a ``mean``.
+        hosts: Of the ranks, in order; one per node. Empty if unknown.
+    """
+
+    source: str
+    test: str
+    operation: str
+    name: str
+    algorithm: str | None
+    library: str
+    bytes: int
+    ranks: int
+    per_node: int
+    iterations: int
+    median_ns: float
+    p10_ns: float
+    p90_ns: float
+    statistic: str
+    hosts: tuple[str, ...]
+
+    @property
+    def nodes(self) -> int:
+        """Nodes that took part."""
+        return len(self.hosts) or self.ranks // max(self.per_node, 1)
+
+
+_SCHEMA = pa.schema(
+    [
+        pa.field("source", pa.string(), False),
+        pa.field("test", pa.string(), False),
+        pa.field("collective", pa.string(), False),
+        pa.field("name", pa.string(), False),
+        pa.field("algorithm", pa.string()),
+        pa.field("library", pa.string(), False),
+        pa.field("bytes", pa.int64(), False),
+        pa.field("nodes", pa.int64(), False),
+        pa.field("ranks", pa.int64(), False),
+        pa.field("per_node", pa.int64(), False),
+        pa.field("iterations", pa.int64(), False),
+        pa.field("median_ns", pa.float64(), False),
+        pa.field("p10_ns", pa.float64()),
+        pa.field("p90_ns", pa.float64()),
+        pa.field("statistic", pa.string(), False),
+        pa.field("hosts", pa.string(), False),
+    ]
+)
+
+
+def to_table(measurements: Iterable[Measurement]) -> pa.Table:
+    """Measurements as an Arrow table, one row each; hosts separated by blanks."""
+    rows = list(measurements)
+
+    def number(value: float) -> float | None:
+        return None if np.isnan(value) else float(value)
+
+    columns = {
+        "collective": [row.operation for row in rows],
+        "hosts": [" ".join(row.hosts) for row in rows],
+        "p10_ns": [number(row.p10_ns) for row in rows],
+        "p90_ns": [number(row.p90_ns) for row in rows],
+    }
+    for name in _SCHEMA.names:
+        columns.setdefault(name, [getattr(row, name, None) for row in rows])
+    return pa.table({name: columns[name] for name in _SCHEMA.names}, schema=_SCHEMA)
+
+
+def read_measurements(
+    paths: Iterable[str | os.PathLike[str]],
+) -> list[Measurement]:
+    """Reads what benchmarks measured.
+
+    Args:
+        paths: Folders or archives of PICO, files of the OSU or Intel MPI Benchmarks' output, or
+            folders of such; folders are searched in full.
+
+    Returns:
+        One for each size, algorithm and test, in the order of their names.
+
+    Raises:
+        MachineError: If nothing is found, or a file is damaged.
+    """
+    found: list[Measurement] = []
+    for given in paths:
+        path = Path(given)
+        if not path.exists():
+            raise MachineError(f"{path}: no such file or folder")
+        before = len(found)
+        found += _of_folder(path) if path.is_dir() else _of_file(path)
+        if len(found) == before:
+            raise MachineError(
+                f"{path}: holds no measurements; allowed: folders and archives of PICO (SIZE_"
+                "ALGORITHM_TYPE.csv with a column of times), or output of the OSU or Intel MPI "
+                "Benchmarks"
+            )
+    return found
+
+
+def _of_folder(folder: Path) -> Iterator[Measurement]:
+    plain: dict[str, str] = {}
+    for path in sorted(folder.rglob("*")):
+        if not path.is_file():
+            continue
+        if path.name.endswith((".tar.gz", ".tgz", ".tar")):
+            yield from _of_file(path)
+        elif path.suffix == ".csv":
+            plain[path.relative_to(folder).as_posix()] = _text(path)
+        elif path.suffix in (".txt", ".out", ".log"):
+            yield from _printed(_text(path), path)
+    yield from _pico(plain, folder, _metadata(folder))
+
+
+def _of_file(path: Path) -> Iterator[Measurement]:
+    if not path.name.endswith((".tar.gz", ".tgz", ".tar")):
+        yield from _printed(_text(path), path)
+        return
+    try:
+        with tarfile.open(path) as archive:
+            files = {}
+            for member in archive:
+                # Files that a Mac adds beside each one begin with "._".
+                if member.isfile() and not Path(member.name).name.startswith("._"):
+                    stream = archive.extractfile(member)
+                    if stream is not None and member.name.endswith(".csv"):
+                        files[member.name] = stream.read().decode("utf-8", "replace")
+    except (OSError, tarfile.TarError, EOFError) as error:
+        raise MachineError(f"{path} cannot be read: {error}") from None
+    yield from _pico(files, path, _metadata(path.parent))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise MachineError(f"{path} cannot be read: {error}") from None
+
+
+# --- PICO ---------------------------------------------------------------------------------
+
+_Tests = Mapping[tuple[str, str], Mapping[str, str]]
+
+
+def _metadata(folder: Path) -> _Tests:
+    """Rows of ``metadata.csv`` by time stamp and number of the test."""
+    path = folder / "metadata.csv"
+    if not path.is_file():
+        return {}
+    rows = csv.DictReader(io.StringIO(_text(path)))
+    try:
+        return {(row["timestamp"], row["test_id"]): row for row in rows}
+    except KeyError as error:
+        raise MachineError(f"{path}: has no column {error}") from None
+
+
+def _pico(files: Mapping[str, str], source: Path, tests: _Tests) -> Iterator[Measurement]:
+    hosts = {
+        str(Path(name).parent): _allocation(text)
+        for name, text in files.items()
+        if Path(name).name.startswith("alloc")
+    }
+    for name in sorted(files, key=_in_order):
+        path = Path(name)
+        series = _SERIES.fullmatch(path.name)
+        if series is None:
+            continue
+        test, run = path.parent.name, path.parent.parent
+        stamp = run.name or source.name.split(".")[0]
+        row = tests.get((stamp, test))
+        if row is None:
+            raise MachineError(
+                f"{source}: {name}: metadata.csv has no row of timestamp {stamp} and test_id "
+                f"{test}, which says what was measured"
+            )
+        element = _ELEMENTS.get(series["type"])
+        if element is None:
+            allowed = ", ".join(_ELEMENTS)
+            raise MachineError(
+                f'{source}: {name}: found elements of type "{series["type"]}"; allowed: {allowed}'
+            )
+        operation = OPERATIONS.get(row["collective_type"].lower())
+        if operation is None:
+            continue
+        times = _iterations(files[name], f"{source}: {name}")
+        if times.size == 0:
+            continue
+        ranks_hosts = hosts.get(str(run), ())
+        nodes = int(np.prod([int(part) for part in row["nnodes"].split("x")]))
+        # Allocations with several ranks on a node list each host as often.
+        ranks = len(ranks_hosts) or nodes * int(row["tasks_per_node"])
+        distinct = tuple(dict.fromkeys(ranks_hosts))
+        meaning = measured_name(operation, series["algorithm"])
+        yield Measurement(
+            source=source.name if stamp in source.name else f"{source.name}/{stamp}",
+            test=test,
+            operation=operation,
+            name=series["algorithm"],
+            algorithm=meaning.algorithm,
+            library=meaning.library,
+            bytes=int(series["count"]) * element,
+            ranks=ranks,
+            per_node=ranks // (len(distinct) or nodes),
+            iterations=int(times.size),
+            median_ns=float(np.median(times)),
+            p10_ns=float(np.percentile(times, 10)),
+            p90_ns=float(np.percentile(times, 90)),
+            statistic="median",
+            hosts=distinct,
+        )
+
+
+def _in_order(name: str) -> tuple[str, str, int]:
+    path = Path(name)
+    series = _SERIES.fullmatch(path.name)
+    if series is None:
+        return str(path.parent), path.name, 0
+    return str(path.parent), series["algorithm"], int(series["count"])
+
+
+def _allocation(text: str) -> tuple[str, ...]:
+    """Hosts in the order of ranks; what is no row (some files are padded with zeros) is left."""
+    rows = []
+    for line in text.replace("\0", "").splitlines():
+        parts = line.strip().split(",")
+        if len(parts) >= 2 and parts[0].strip().isdecimal():
+            rows.append((int(parts[0]), parts[1].strip().split(".")[0]))
+    return tuple(host for _, host in sorted(rows))
+
+
+def _iterations(text: str, where: str) -> np.ndarray:
+    """Times of all iterations in ns: the slowest rank's. Summaries behind them do not count."""
+    lines = text.splitlines()
+    header = lines[0].split(",") if lines else []
+    if "highest" not in header:
+        raise MachineError(f'{where}: found columns {", ".join(header)}; allowed: one, "highest"')
+    column = header.index("highest")
+    times = []
+    for line in lines[1:]:
+        cells = line.split(",")
+        if len(cells) == len(header) and _NUMBER.fullmatch(cells[column].strip()):
+            times.append(float(cells[column]))
+    return np.array(times)
+
+
+# --- What the OSU and Intel MPI Benchmarks print ------------------------------------------
+
+_OSU = re.compile(r"#\s*OSU MPI[^\n]*?(?P<name>\w+) Latency Test", re.IGNORECASE)
+_OSU_NAMES = {
+    "allreduce": "allreduce",
+    "allgather": "allgather",
+    "all-to-all": "alltoall",
+    "alltoall": "alltoall",
+    "bcast": "broadcast",
+    "broadcast": "broadcast",
+    "gather": "gather",
+    "reduce": "reduce",
+    "scatter": "scatter",
+    "reduce_scatter": "reduce-scatter",
+}
+_IMB = re.compile(r"#\s*Benchmarking\s+(?P<name>\w+)")
+_RANKS = re.compile(r"#\s*#?processes\s*=\s*(\d+)|#\s*Number of (?:processes|ranks)\s*[:=]\s*(\d+)")
+#: Operations whose printed size is that of one block: the vector of a rank has one per rank.
+_BY_BLOCK = ("allgather", "alltoall", "gather", "scatter")
+
+
+def _printed(text: str, path: Path) -> Iterator[Measurement]:
+    operation, columns, ranks, benchmark = None, None, 0, ""
+    for line in text.splitlines():
+        osu, imb, counted = _OSU.search(line), _IMB.search(line), _RANKS.search(line)
+        if osu:
+            operation, benchmark = _OSU_NAMES.get(osu["name"].lower()), "osu"
+            columns = {"size": 0, "mean": 1, "iterations": 4}
+        elif imb:
+            operation, benchmark = OPERATIONS.get(imb["name"].lower()), "imb"
+            columns = {"size": 0, "iterations": 1, "mean": 4}
+        if counted:
+            ranks = int(counted[1] or counted[2])
+        cells = line.split()
+        if operation is None or columns is None or not cells or not cells[0].isdecimal():
+            continue
+        if len(cells) <= columns["mean"] or not _NUMBER.fullmatch(cells[columns["mean"]]):
+            continue
+        size = int(cells[0])
+        if size == 0:
+            continue
+        if not ranks:
+            raise MachineError(
+                f"{path}: does not say how many processes took part; allowed: a line such as "
+                '"# Number of processes: 64" before the times'
+            )
+        more = columns["iterations"]
+        yield Measurement(
+            source=path.name,
+            test=benchmark,
+            operation=operation,
+            name="default",
+            algorithm="auto",
+            library="",
+            bytes=size * ranks if operation in _BY_BLOCK else size,
+            ranks=ranks,
+            per_node=0,
+            iterations=int(cells[more]) if len(cells) > more and cells[more].isdecimal() else 0,
+            median_ns=float(cells[columns["mean"]]) * 1_000,
+            p10_ns=float("nan"),
+            p90_ns=float("nan"),
+            statistic="mean",
+            hosts=(),
+        )
+
+
+def with_hosts(
+    measurements: Iterable[Measurement], hosts: tuple[str, ...], per_node: int
+) -> list[Measurement]:
+    """Measurements that do not say where they were taken, on these hosts.
+
+    Args:
+        measurements: Any; those with hosts stay as they are.
+        hosts: One per node, in the order of ranks.
+        per_node: Ranks on each.
+    """
+    return [
+        row if row.hosts else replace(row, hosts=hosts, per_node=per_node) for row in measurements
+    ]

@@ -1,0 +1,187 @@
+"""What benchmarks and MPI libraries call collectives and their algorithms, and what we do."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+
+from odonata.collectives import ALGORITHMS
+from odonata.errors import MachineError
+
+#: Operations that are predicted, by the names that MPI and benchmarks have for them.
+OPERATIONS = {
+    "allreduce": "allreduce",
+    "allgather": "allgather",
+    "alltoall": "alltoall",
+    "bcast": "broadcast",
+    "broadcast": "broadcast",
+    "gather": "gather",
+    "reduce": "reduce",
+    "reduce_scatter": "reduce-scatter",
+    "reduce-scatter": "reduce-scatter",
+    "reduce_scatter_block": "reduce-scatter",
+    "scatter": "scatter",
+}
+
+#: Our algorithm for the name that PICO's measurements and Open MPI's and MPICH's switches have,
+#: where the rounds, partners and sizes of messages are the same. What is not here (segmented Bine
+#: trees, algorithms over several interfaces of Fugaku, …) is not simulated.
+_MEASURED = {
+    "allreduce": {
+        "recursive_doubling": "recursive-doubling",
+        "ring": "ring",
+        "ring_segmented": "segmented-ring",
+        "segmented_ring": "segmented-ring",
+        "rabenseifner": "rabenseifner",
+        "reduce_scatter_allgather": "rabenseifner",
+        "nonoverlapping": "reduce-broadcast",
+        "bine_lat": "bine-latency",
+        "bine_bdw_remap": "bine",
+        "bine_bdw_static": "bine",
+    },
+    "allgather": {
+        "recursive_doubling": "recursive-doubling",
+        "ring": "ring",
+        "neighbor": "neighbour-exchange",
+        "neighbour": "neighbour-exchange",
+        "bruck": "bruck",
+        "brucks": "bruck",
+        "k_bruck": "k-bruck",
+        "sparbit": "sparbit",
+        "bine_send_remap": "bine",
+        "bine_send_static": "bine",
+    },
+    "alltoall": {
+        "linear": "linear",
+        "linear_sync": "linear",
+        "pairwise": "pairwise",
+        "modified_bruck": "bruck",
+        "bruck": "bruck",
+    },
+    "broadcast": {
+        "linear": "linear",
+        "basic_linear": "linear",
+        "binomial": "binomial",
+        "binary": "binary",
+        "binary_tree": "binary",
+        "chain": "chain",
+        "knomial": "knomial",
+        "split_binary": "split-binary",
+        "split_binary_tree": "split-binary",
+        "scatter_allgather": "scatter-recursive-doubling",
+        "scatter_allgather_ring": "scatter-ring",
+        "bine_lat": "bine",
+    },
+    "reduce": {
+        "linear": "linear",
+        "binomial": "binomial",
+        "binary": "binary",
+        "chain": "chain",
+        "knomial": "knomial",
+        "rabenseifner": "rabenseifner",
+        "bine_lat": "bine",
+    },
+    "gather": {"linear": "linear", "basic_linear": "linear", "binomial": "binomial"},
+    "scatter": {
+        "linear": "linear",
+        "linear_nb": "linear",
+        "basic_linear": "linear",
+        "binomial": "binomial",
+    },
+    "reduce-scatter": {
+        "recursive_halving": "recursive-halving",
+        "recursive_distance_doubling": "recursive-halving",
+        "ring": "ring",
+        "pairwise": "pairwise",
+        "bine_send_remap": "bine",
+        "bine_permute_remap": "bine",
+    },
+}
+
+#: Who carries an algorithm out, by the end of its measured name.
+_LIBRARIES = {"ompi": "open-mpi", "mpich": "mpich", "over": "point-to-point", "fjmpi": "fujitsu"}
+
+#: Algorithms that are defined for a power of two of ranks alone; others fold or go on with blocks.
+POWER_OF_TWO = {("allgather", "recursive-doubling")}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a measured name means.
+
+    Attributes:
+        algorithm: Ours, ``auto`` for the choice of a library, or ``None`` if it is not simulated.
+        library: Who carries it out: ``open-mpi``, ``mpich``, ``point-to-point`` (the benchmark
+            itself, over sends and receives), ``fujitsu``, or nothing if the name does not say.
+    """
+
+    algorithm: str | None
+    library: str
+
+
+def measured_name(operation: str, name: str) -> Measured:
+    """What a benchmark's name for an algorithm means.
+
+    Args:
+        operation: Ours.
+        name: Such as ``ring_ompi``, ``recursive_doubling_over`` or ``default-binomial``.
+    """
+    text, library = name, ""
+    if text.startswith("default-"):  # those of Fujitsu's MPI, on Fugaku
+        text, library = text.removeprefix("default-"), "fujitsu"
+        if text == "default":
+            return Measured("auto", library)
+    text = text.lower().replace("-", "_")
+    stem, _, end = text.rpartition("_")
+    if stem and end in _LIBRARIES:
+        text, library = stem, _LIBRARIES[end]
+    if text in ("default", "non_blocking"):
+        return Measured("auto", library)
+    found = _MEASURED.get(operation, {}).get(text)
+    return Measured(found, library)
+
+
+def operation_of(name: str) -> str:
+    """Our operation for the name of a collective.
+
+    Raises:
+        MachineError: If none is predicted by that name.
+    """
+    found = OPERATIONS.get(name.strip().lower())
+    if found is None:
+        near = difflib.get_close_matches(name.lower(), OPERATIONS, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        allowed = ", ".join(sorted(set(OPERATIONS.values())))
+        raise MachineError(f'collective: found "{name}"; allowed: {allowed}{hint}')
+    return found
+
+
+def algorithms_of(operation: str) -> list[str]:
+    """Our algorithms of an operation, without ``auto``."""
+    return [name for name in ALGORITHMS[operation] if name != "auto"]
+
+
+def algorithm_of(operation: str, name: str) -> str:
+    """Our algorithm for a name, ours or a benchmark's; ``auto`` for the choice of the library.
+
+    Raises:
+        MachineError: If the operation has none of that name.
+    """
+    plain = name.strip()
+    if plain.lower() in ALGORITHMS[operation]:
+        return plain.lower()
+    meaning = measured_name(operation, plain)
+    if meaning.algorithm is not None:
+        return meaning.algorithm
+    hyphened = re.sub(r"_(ompi|mpich|over)$", "", plain.lower()).replace("_", "-")
+    if hyphened in ALGORITHMS[operation]:
+        return hyphened
+    near = difflib.get_close_matches(hyphened, ALGORITHMS[operation], n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    allowed = ", ".join(algorithms_of(operation))
+    raise MachineError(
+        f'algorithm: found "{name}", which is none of {operation} that is simulated; allowed: '
+        f"{allowed}, or the name that a benchmark has for one of them, such as "
+        f"{next(iter(_MEASURED[operation]))}_ompi{hint}"
+    )

@@ -1,0 +1,474 @@
+"""Real machines: hosts, measured collectives, predictions, calibration."""
+
+import io
+import itertools
+import json
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from command import call
+from odonata.errors import MachineError, ScenarioError
+from odonata.machines.calibration import (
+    MESSAGE_SIZES,
+    calibrate,
+    calibration_part,
+    fragment,
+    free_parameters,
+    host_model,
+    judged_part,
+    with_calibration,
+)
+from odonata.machines.hostmodel import HostModel, by_size, copied
+from odonata.machines.hosts import hosts_of, nodes_of, read_hosts
+from odonata.machines.measurements import Measurement, read_measurements, to_table
+from odonata.machines.names import algorithm_of, measured_name, operation_of
+from odonata.machines.prediction import Predictor, candidates
+from odonata.scenario import Scenario
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+def odonata(*arguments, check=True):
+    """The command, from the root of the repository."""
+    done = call(*(str(one) for one in arguments), directory=EXAMPLES.parent)
+    assert done.returncode == 0 or not check, done.stderr
+    return done
+
+
+SMALL = """
+[network]
+family = "crossbar"
+nodes = 16
+links = { terminal = { bandwidth = "10 GB/s", latency = "1 ps" } }
+router = { delay = "0 ns", flit = "1 B" }
+[simulation]
+engine = "flow"
+[machine]
+name = "Small"
+hosts = [{ names = "node[01-16]", first_node = 0 }]
+"""
+HOSTS = [f"node{n:02d}" for n in range(1, 17)]
+
+
+def small(more: str = "") -> Scenario:
+    return Scenario.from_toml(SMALL + more)
+
+
+# --- Hosts ----------------------------------------------------------------------------------
+
+
+def test_hosts_are_nodes_in_the_order_of_lists(tmp_path):
+    (tmp_path / "hosts").write_text("# comment\nb[1-3] 4\n\na[09-10] 0 # more\n")
+    text = SMALL.replace(
+        'hosts = [{ names = "node[01-16]", first_node = 0 }]', 'hosts_file="hosts"'
+    )
+    scenario = Scenario.from_dict(Scenario.from_toml(text).to_dict(), directory=tmp_path)
+    assert hosts_of(scenario) == {"b1": 4, "b2": 5, "b3": 6, "a09": 0, "a10": 1}
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("a[1-2] 0\na2 5", "hosts:2: host a2 is there already, on node 1"),
+        ("a[1-2] 0\nb1 1", "hosts:2: node 1 of b1 is that of a2"),
+        ("a[1-2]", 'hosts:1: found "a[1-2]"'),
+        ("a[1-2 0", "is no list of hosts"),
+    ],
+)
+def test_wrong_lists_of_hosts_are_refused(tmp_path, line, found):
+    (tmp_path / "hosts").write_text(line)
+    text = SMALL.replace(
+        'hosts = [{ names = "node[01-16]", first_node = 0 }]', 'hosts_file="hosts"'
+    )
+    scenario = Scenario.from_dict(Scenario.from_toml(text).to_dict(), directory=tmp_path)
+    with pytest.raises(MachineError) as error:
+        hosts_of(scenario)
+    assert found in str(error.value)
+
+
+def test_allocations_are_checked():
+    known = {"a1": 3, "a2": 1, "a3": 2}
+    assert nodes_of(["a2", "a1.domain.org"], known, 1, "M") == [1, 3]
+    # Each host as often as it has ranks, as allocations by rank list them.
+    assert nodes_of(["a2", "a2", "a1", "a1"], known, 2, "M") == [1, 3]
+    with pytest.raises(MachineError, match=r"host a4: M has none .* 3 hosts from a1 to a3"):
+        nodes_of(["a1", "a4"], known, 1, "M")
+    with pytest.raises(MachineError, match="host a1: is there twice, in places 1 and 3"):
+        nodes_of(["a1", "a2", "a1"], known, 1, "M")
+    with pytest.raises(MachineError, match="allowed: every host once, or 2 times in a row"):
+        nodes_of(["a1", "a2", "a1", "a2"], known, 2, "M")
+
+
+def test_a_file_of_hosts_has_one_in_a_line(tmp_path):
+    file = tmp_path / "hosts"
+    file.write_text("a1\n# not this\na2\n\n")
+    assert read_hosts(file) == ["a1", "a2"]
+    file.write_text("a1 a2\n")
+    with pytest.raises(MachineError, match='hosts:1: found "a1 a2"; allowed: one host'):
+        read_hosts(file)
+    file.write_text("\n")
+    with pytest.raises(MachineError, match="holds no hosts"):
+        read_hosts(file)
+    with pytest.raises(MachineError, match="cannot be read"):
+        read_hosts(tmp_path / "none")
+
+
+def test_a_scenario_without_hosts_is_no_machine():
+    text = SMALL.replace('hosts = [{ names = "node[01-16]", first_node = 0 }]', "")
+    with pytest.raises(MachineError, match="names no hosts"):
+        Predictor(Scenario.from_toml(text))
+
+
+def test_points_of_a_machine_grow():
+    with pytest.raises(ScenarioError, match=r"machine.combine\[1\].size"):
+        small('combine = [{size="2 kB", bandwidth="1 GB/s"}, {size="1 kB", bandwidth="1 GB/s"}]')
+    with pytest.raises(ScenarioError, match=r"mpi.host_times\[1\].time"):
+        small('[mpi]\nhost_times = [{size="1 kB", time="2 us"}, {size="2 kB", time="1 us"}]')
+
+
+# --- The machines of the repository ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("file", "hosts", "sample"),
+    [
+        # Fourth node of the first leaf; last of all: leaf 16 of cell 22, 40 places a leaf.
+        ("leonardo", 4992, {"lrdn0004": 3, "lrdn4992": (21 * 18 + 15) * 40 + 37}),
+        # x1305c6s0b0n0: cabinet 17 of those of LUMI-G, node (6 * 8 + 0) * 2 of it.
+        ("lumi-g", 2978, {"nid005000": 0, "nid007202": 17 * 128 + 96}),
+        # as05r3: the 23rd rack.
+        ("mare-nostrum-5", 6480, {"as01r1b01": 0, "as05r3b10": 22 * 72 + 9}),
+    ],
+)
+def test_machines_have_their_hosts(file, hosts, sample):
+    scenario = Scenario.from_file(EXAMPLES / "machines" / f"{file}.toml")
+    found = hosts_of(scenario)
+    assert len(found) == hosts
+    assert {name: found[name] for name in sample} == sample
+    predictor = Predictor(scenario)
+    names = list(found)[:8]
+    case = predictor.case(names, "allreduce", "ring", 8192)
+    prediction = predictor.predict(case)
+    # Fourteen steps of a microsecond or more each, and not a millisecond.
+    assert 14_000 < prediction.median_ns < 1_000_000
+
+
+# --- Names ----------------------------------------------------------------------------------
+
+
+def test_measured_names_are_understood():
+    assert measured_name("allreduce", "recursive_doubling_ompi").algorithm == "recursive-doubling"
+    assert measured_name("allreduce", "recursive_doubling_over").library == "point-to-point"
+    assert measured_name("allreduce", "default_mpich").algorithm == "auto"
+    assert measured_name("allgather", "k_bruck_over").algorithm == "k-bruck"
+    assert measured_name("allreduce", "default-ring").library == "fujitsu"
+    # Segments change the messages.
+    assert measured_name("allreduce", "bine_bdw_remap_segmented_over_16384").algorithm is None
+    assert algorithm_of("allreduce", "Segmented_Ring") == "segmented-ring"
+    assert operation_of("MPI_Bcast".lower().removeprefix("mpi_")) == "broadcast"
+    with pytest.raises(MachineError, match=r'"rong", which is none of allreduce .* ring'):
+        algorithm_of("allreduce", "rong")
+    with pytest.raises(MachineError, match=r'found "allredue"; .* did you mean allreduce'):
+        operation_of("allredue")
+
+
+# --- Predictions ----------------------------------------------------------------------------
+
+
+def test_a_prediction_is_what_its_parts_take():
+    # Two ranks, recursive doubling of 1000 B on 10 GB/s: call 1 us, copy at 1 GB/s 1 us, overheads
+    # and half of the 2000 B that host times name on either side, one delay, 100 ns on the wire (a
+    # crossbar is cut through by bytes: 0.1 ns more), sum at 2 GB/s 500 ns.
+    more = """call = "1 us"
+copy = [{size = "1 kB", bandwidth = "1 GB/s"}]
+combine = [{size = "1 kB", bandwidth = "2 GB/s"}]
+spread = [{size = "1 kB", p10 = 0.5, p90 = 3.0}]
+[mpi]
+send_overhead = "200 ns"
+receive_overhead = "300 ns"
+send_delay = "70 ns"
+host_times = [{size = "2 kB", time = "100 ns"}]
+"""
+    predictor = Predictor(small(more))
+    found = predictor.predict(
+        predictor.case(HOSTS[:2], "allreduce", "recursive_doubling_ompi", 1000)
+    )
+    expected = 1000 + 1000 + 200 + 50 + 70 + 100.1 + 300 + 50 + 500
+    assert found.median_ns == pytest.approx(expected, abs=0.2)
+    assert found.p10_ns == found.median_ns * 0.5
+    assert found.p90_ns == found.median_ns * 3
+
+
+def test_both_engines_take_the_same_hosts():
+    more = "[mpi]\nsend_overhead = '1 us'\nreceive_overhead = '1 us'\n"
+    flow, packet = (Predictor(small(more), engine=engine) for engine in ("flow", "packet"))
+    for algorithm in ("ring", "rabenseifner", "bine"):
+        case = flow.case(HOSTS, "allreduce", algorithm, 1 << 16)
+        times = [one.predict(case).median_ns for one in (flow, packet)]
+        assert times[0] == pytest.approx(times[1], rel=0.02)
+
+
+def test_blocks_share_the_size_of_the_vector():
+    # Ring allgather of 16 blocks of 1000 B at 10 GB/s: 15 steps of 100 ns, and no time else.
+    predictor = Predictor(small())
+    found = predictor.predict(predictor.case(HOSTS, "allgather", "ring", 16_000))
+    assert found.median_ns == pytest.approx(1_500, rel=0.01)
+
+
+def test_copies_of_a_vector():
+    assert copied("allreduce", "ring", 64) == 1
+    assert copied("broadcast", "binomial", 64) == 0
+    assert copied("allgather", "ring", 64) == 1 / 64
+    # Two turns, and half of the blocks packed and unpacked in each of six rounds.
+    assert copied("alltoall", "bruck", 64) == 8
+
+
+def test_values_between_sizes_go_with_the_logarithm():
+    points = [(1, 10.0), (100, 30.0)]
+    assert [by_size(points, size) for size in (1, 10, 100, 1000)] == [10, 20, 30, 30]
+    assert by_size([], 5) == 0
+
+
+@pytest.mark.parametrize(
+    ("collective", "algorithm", "size", "hosts", "found"),
+    [
+        (
+            "allgather",
+            "ring",
+            1001,
+            16,
+            "found 1001 for 16 ranks; allowed for allgather: a multiple",
+        ),
+        ("allreduce", "bine", 1024, 12, "found 12 ranks; allowed: a power of two"),
+        ("allgather", "recursive_doubling_ompi", 1200, 12, "For 12 ranks there are bruck, k-bruck"),
+        ("allreduce", "ring", 0, 16, "bytes: found 0"),
+        ("allreduce", "ring", 8, 1, "found 1 rank; allowed: at least 2"),
+    ],
+)
+def test_what_cannot_be_is_refused(collective, algorithm, size, hosts, found):
+    predictor = Predictor(small())
+    with pytest.raises(MachineError) as error:
+        predictor.case(HOSTS[:hosts], collective, algorithm, size)
+    assert found in str(error.value)
+
+
+def test_candidates_are_those_that_are_possible():
+    assert "bine" in candidates("allreduce", 16)
+    assert "bine" not in candidates("allreduce", 12)
+    assert "auto" not in candidates("allreduce", 16)
+
+
+def test_the_command_predicts(tmp_path):
+    machine, hosts = tmp_path / "machine.toml", tmp_path / "hosts"
+    machine.write_text(SMALL)
+    hosts.write_text("\n".join(HOSTS[:4]))
+    base = ["predict-collective", machine, "--hosts", hosts, "--collective", "allreduce", "--json"]
+    one = json.loads(odonata(*base, "--algorithm", "ring", "--bytes", "64KiB").stdout)
+    # Three steps of 16 KiB there and three back at 10 GB/s.
+    assert one["median_ns"] == pytest.approx(6 * 1638.4, rel=0.01)
+    assert one["p10_ns"] is None
+    sizes = ("--bytes", "4096", "--bytes", "8192")
+    several = json.loads(odonata(*base, "--algorithm", "ring", *sizes).stdout)
+    assert [entry["bytes"] for entry in several] == [4096, 8192]
+    best = json.loads(odonata(*base, "--bytes", "65536").stdout)
+    assert best["fastest"] == best["predictions"][0]["algorithm"]
+    assert best["median_ns"] == min(entry["median_ns"] for entry in best["predictions"])
+    per_node = json.loads(
+        odonata(*base, "--algorithm", "ring", "--bytes", "4096", "--per-node", "2").stdout
+    )
+    assert (per_node["nodes"], per_node["ranks"]) == (4, 8)
+    table = odonata(*base[:-1], "--bytes", "4096").stdout
+    assert "Small, flow engine" in table
+    hosts.write_text("node99\n")
+    failed = odonata(*base, "--bytes", "4096", check=False)
+    assert failed.returncode == 2
+    assert "host node99: Small has none of that name" in failed.stderr
+
+
+# --- Measurements ---------------------------------------------------------------------------
+
+METADATA = """timestamp,test_id,nnodes,tasks_per_node,collective_type,mpi_lib
+2025_01_01___00_00_00,0,4,1,ALLREDUCE,OMPI
+"""
+STAMP = "2025_01_01___00_00_00"
+
+
+def pico(folder, series, allocation="MPI_Rank,allocation\n0,node01.x\n1,node02.x\n"):
+    """A folder of PICO's with one archive."""
+    folder.mkdir()
+    (folder / "metadata.csv").write_text(METADATA)
+    with tarfile.open(folder / f"{STAMP}.tar.gz", "w:gz") as archive:
+        for name, text in {"alloc.csv": allocation, **series}.items():
+            data = text.encode()
+            info = tarfile.TarInfo(f"{STAMP}/{name}")
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return folder
+
+
+def test_folders_of_pico_are_read(tmp_path):
+    series = {
+        "0/16_ring_ompi_int32.csv": "highest\n" + "\n".join(map(str, range(1, 12))),
+        "0/8_default_ompi_int32.csv": "highest\n5\n7\n",
+        # Fugaku's files have a summary behind the iterations.
+        "0/8_ring_over_int32.csv": "highest\n5\n7\n9\nmean,std,more\n1,2,3\n",
+        "0/8_ring_over_int32.err": "nothing",
+    }
+    # Some are padded with zeros.
+    padded = "MPI_Rank,allocation\n0,node01.x\n\0\0\0\0  1,node02.x\n2,node03\n3,node04\n"
+    folder = pico(tmp_path / "data", series, padded)
+    found = {(row.name, row.bytes): row for row in read_measurements([folder])}
+    assert set(found) == {("ring_ompi", 64), ("default_ompi", 32), ("ring_over", 32)}
+    ring = found["ring_ompi", 64]
+    assert (ring.median_ns, ring.p10_ns, ring.p90_ns, ring.iterations) == (6, 2, 10, 11)
+    assert (ring.algorithm, ring.library, ring.ranks) == ("ring", "open-mpi", 4)
+    assert ring.hosts == ("node01", "node02", "node03", "node04")
+    assert found["ring_over", 32].median_ns == 7
+    table = to_table(found.values())
+    assert table.column("hosts")[0].as_py() == "node01 node02 node03 node04"
+
+
+def test_allocations_by_rank_tell_how_many_a_node_has(tmp_path):
+    allocation = "MPI_Rank,allocation\n" + "".join(f"{n},node0{n // 2 + 1}\n" for n in range(8))
+    folder = pico(tmp_path / "data", {"0/16_ring_ompi_int32.csv": "highest\n5\n"}, allocation)
+    (row,) = read_measurements([folder])
+    assert (row.ranks, row.per_node, row.nodes) == (8, 2, 4)
+
+
+@pytest.mark.parametrize(
+    ("series", "found"),
+    [
+        (
+            {"0/8_ring_over_int32.csv": "lowest\n5\n"},
+            'found columns lowest; allowed: one, "highest"',
+        ),
+        ({"0/8_ring_over_int33.csv": "highest\n5\n"}, 'found elements of type "int33"'),
+        ({"1/8_ring_over_int32.csv": "highest\n5\n"}, "no row of timestamp"),
+        ({}, "holds no measurements"),
+    ],
+)
+def test_damaged_measurements_are_refused(tmp_path, series, found):
+    folder = pico(tmp_path / "data", series)
+    with pytest.raises(MachineError) as error:
+        read_measurements([folder])
+    assert found in str(error.value)
+
+
+def test_printed_benchmarks_are_read(tmp_path):
+    osu = tmp_path / "osu.txt"
+    osu.write_text(
+        "# Number of processes: 16\n# OSU MPI Allgather Latency Test v7.3\n# Datatype: MPI_CHAR.\n"
+        "# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations\n"
+        "8                       4.25              3.00              5.00        1000\n"
+    )
+    (row,) = read_measurements([osu])
+    # Sizes that it prints are those of a block.
+    assert (row.operation, row.bytes, row.median_ns, row.iterations) == (
+        "allgather",
+        128,
+        4250,
+        1000,
+    )
+    assert (row.statistic, row.ranks, row.algorithm) == ("mean", 16, "auto")
+    imb = tmp_path / "imb.txt"
+    imb.write_text(
+        "# Benchmarking Allreduce \n# #processes = 8 \n"
+        "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n"
+        "            0         1000         0.05         0.06         0.05\n"
+        "         1024         1000         5.50         6.50         6.00\n"
+    )
+    (row,) = read_measurements([imb])
+    assert (row.operation, row.bytes, row.ranks, row.median_ns) == ("allreduce", 1024, 8, 6000)
+    osu.write_text(osu.read_text().replace("# Number of processes: 16\n", ""))
+    with pytest.raises(MachineError, match="does not say how many processes"):
+        read_measurements([osu])
+
+
+def test_the_command_writes_a_table(tmp_path):
+    folder = pico(tmp_path / "data", {"0/16_ring_ompi_int32.csv": "highest\n5\n"})
+    out = tmp_path / "table.csv"
+    told = json.loads(odonata("measurements", folder, "--out", out, "--json").stdout)
+    assert told["measurements"][0]["bytes"] == 64
+    assert out.read_text().splitlines()[0].startswith('"source","test","collective"')
+    assert "simulated" in odonata("measurements", folder).stdout
+
+
+# --- Calibration ----------------------------------------------------------------------------
+
+
+def made(predictor: Predictor, host: HostModel, nodes: int) -> list[Measurement]:
+    """Measurements that a machine with these parameters would give."""
+    rows = []
+    for operation, names in (
+        ("allreduce", ("ring", "recursive-doubling", "rabenseifner")),
+        ("allgather", ("ring", "bruck", "sparbit")),
+    ):
+        for name in names:
+            for size in (64, 512, 4096, 1 << 15, 1 << 18, 1 << 20, 1 << 25):
+                case = predictor.case(HOSTS[:nodes], operation, name, size)
+                time = predictor.time_ns(case, host)
+                rows.append(
+                    Measurement(
+                        source="made",
+                        test=f"{operation}-{nodes}",
+                        operation=operation,
+                        name=f"{name}_over",
+                        algorithm=name,
+                        library="point-to-point",
+                        bytes=size,
+                        ranks=nodes,
+                        per_node=1,
+                        iterations=10,
+                        median_ns=time,
+                        p10_ns=time * 0.9,
+                        p90_ns=time * 1.2,
+                        statistic="median",
+                        hosts=tuple(HOSTS[:nodes]),
+                    )
+                )
+    return rows
+
+
+def test_calibration_finds_the_parameters_that_made_the_measurements():
+    """A calibrated machine gives the times of other numbers of nodes that it has not seen."""
+    scenario = small()
+    predictor = Predictor(scenario)
+    true = [
+        one.start * factor for one, factor in zip(free_parameters(), [1.5, 0.7] * 8, strict=True)
+    ]
+    rows = [row for nodes in (4, 16) for row in made(predictor, host_model(true), nodes)]
+    used, judged = calibration_part(rows), judged_part(rows)
+    assert {row.nodes for row in used} == {4}
+    assert {row.nodes for row in judged} == {16}
+    found = calibrate(scenario, rows)
+    assert np.median(np.abs(found.errors())) < 0.02
+    assert found.spread[0][1:] == pytest.approx((0.9, 1.2))
+    calibrated = Predictor(with_calibration(scenario, fragment(found)))
+    off = [
+        calibrated.predict(
+            calibrated.case(row.hosts, row.operation, row.algorithm, row.bytes)
+        ).median_ns
+        / row.median_ns
+        - 1
+        for row in judged
+    ]
+    assert np.median(np.abs(off)) < 0.05
+    assert np.quantile(np.abs(off), 0.9) < 0.15
+    # No message of 32 MiB on four nodes is longer than 16 MiB: what longer ones take is not told.
+    longest = next(one for one in found.parameters if one.name == "message of 64 MiB")
+    assert not longest.identified
+
+
+def test_calibration_says_what_it_needs():
+    with pytest.raises(MachineError, match="found 0 that a calibration can use"):
+        calibrate(small(), [])
+
+
+def test_host_times_grow_by_steps():
+    values = [one.start for one in free_parameters()]
+    model = host_model(values)
+    assert [size for size, _ in model.times] == list(MESSAGE_SIZES)
+    assert all(low < high for (_, low), (_, high) in itertools.pairwise(model.times))
