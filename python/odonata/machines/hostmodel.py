@@ -26,7 +26,8 @@ def copied(operation: str, algorithm: str, ranks: int) -> float:
     if operation == "alltoall" and algorithm == "bruck":
         return 2.0 + math.ceil(math.log2(max(ranks, 2)))
     if operation == "allgather" and algorithm in ("bruck", "k-bruck"):
-        return 1.0 + 1 / ranks
+        # Out of the way, up, and back again: of the rank that has most to move.
+        return 2.0
     if operation in ("gather", "scatter") and algorithm == "binomial":
         return 1.0
     return 1 / ranks

@@ -18,8 +18,8 @@ use odonata_network::topology::{
 use odonata_network::{LinkClass, LinkKind, Topology};
 use odonata_sim::{
     Arbitration, ArrivalRecords, Completion, CreditUse, Crossbar, Decisions, EngineConfig,
-    InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords, Observer, OccupancyCount,
-    Outcome, Progress, Protocol, SimError, Switching,
+    HostTimes, InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords, Observer,
+    OccupancyCount, Outcome, Progress, Protocol, SimError, Switching,
 };
 use odonata_units::random::{Purpose, Stream, StreamKey};
 use odonata_units::{Bandwidth, Bytes, JobId, NodeId, Picoseconds, RankId, RouterId};
@@ -628,6 +628,7 @@ fn protocol() -> impl Strategy<Value = Protocol> {
             gap: Picoseconds(receive * 3_333),
             send_delay: Picoseconds(delay),
             copy_bandwidth,
+            host_times: HostTimes::new(&[(Bytes(500), Picoseconds(send * 9_001))]).unwrap(),
         },
     );
     prop_oneof![Just(Protocol::default()), other]
