@@ -3,9 +3,9 @@
     .venv/bin/python docs/studies/collectives_measured.py # draws its CSV file
     .venv/bin/python docs/studies/collectives_measured.py --simulate # an hour, by ../shared
 
-After --simulate machines may be named, whose part is simulated anew. Predicts with the machines
-as they are in examples/machines, and beside them by Hockney's model,
-calibrated by the same rule to the same measurements. Leaves
+After --simulate machines and collectives may be named, which are simulated anew. Predicts with the
+machines as they are in examples/machines, and beside them by Hockney's model, calibrated by the
+same rule to the same measurements. Leaves
 docs/studies/collectives_measured.csv, docs/figures/collectives-*.png and the tables of the page.
 Where the measurements are absent it says so and changes nothing.
 """
@@ -33,6 +33,7 @@ from odonata.machines.calibration import (
     without_network,
 )
 from odonata.machines.measurements import read_measurements
+from odonata.machines.names import OPERATIONS
 from odonata.machines.prediction import Predictor
 from odonata.plots.style import JOB_COLOURS, new_figure, save, style
 from odonata.scenario import Scenario
@@ -46,6 +47,20 @@ TITLES = {"leonardo": "Leonardo", "lumi-g": "LUMI-G", "mare-nostrum-5": "MareNos
 
 Row = dict[str, Any]
 
+#: Algorithms of about as many messages as ranks, squared, times this.
+SQUARED = {
+    ("allreduce", "ring"): 2.0,
+    ("allreduce", "segmented-ring"): 2.0,
+    ("allgather", "neighbour-exchange"): 0.5,
+    ("allgather", "ring"): 1.0,
+    ("allgather", "sparbit"): 1.0,
+    ("alltoall", "linear"): 1.0,
+    ("alltoall", "pairwise"): 1.0,
+    ("reduce-scatter", "ring"): 1.0,
+}
+#: What has more messages than this is left out.
+MOST_MESSAGES = 600_000
+
 
 def main(options: list[str]) -> None:
     """Simulates if asked to, and draws."""
@@ -55,8 +70,15 @@ def main(options: list[str]) -> None:
             print(f"skipped: there is no ../{DATA}", file=sys.stderr)
             return
         named = [file for file in MACHINES if file in options] or list(MACHINES)
-        kept = [row for row in read() if row["machine"] not in named] if TABLE.exists() else []
-        rows = kept + [row for file in named for row in predicted(file, found / MACHINES[file])]
+        operations = {name for name in OPERATIONS.values() if name in options}
+        kept = [
+            row
+            for row in (read() if TABLE.exists() else [])
+            if row["machine"] not in named or (operations and row["collective"] not in operations)
+        ]
+        rows = kept + [
+            row for file in named for row in predicted(file, found / MACHINES[file], operations)
+        ]
         rows.sort(key=lambda row: list(MACHINES).index(row["machine"]))
         with TABLE.open("w", newline="", encoding="utf-8") as stream:
             writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
@@ -73,8 +95,8 @@ def main(options: list[str]) -> None:
     PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), tables), encoding="utf-8")
 
 
-def predicted(file: str, folder: Path) -> list[Row]:
-    """Rows of a machine: what was measured and what is predicted."""
+def predicted(file: str, folder: Path, operations: set[str]) -> list[Row]:
+    """Rows of a machine: what was measured and predicted, of all operations if none is named."""
     scenario = Scenario.from_file(DOCS.parent / "examples" / "machines" / f"{file}.toml")
     measured = read_measurements([folder])
     rows = comparable(measured)
@@ -87,7 +109,13 @@ def predicted(file: str, folder: Path) -> list[Row]:
     machine = Predictor(scenario)
     found: list[Row] = []
     times: dict[Any, tuple[Any, float]] = {}
-    for number, row in enumerate(rows):
+    asked = [
+        row
+        for row in rows
+        if (not operations or row.operation in operations)
+        and SQUARED.get((row.operation, str(row.algorithm)), 0) * row.ranks**2 <= MOST_MESSAGES
+    ]
+    for number, row in enumerate(asked):
         case = machine.case(row.hosts, row.operation, row.algorithm or "", row.bytes, row.per_node)
         if case not in times:
             times[case] = machine.predict(case), hockney.predict(case).median_ns
@@ -116,7 +144,7 @@ def predicted(file: str, folder: Path) -> list[Row]:
                 "hockney_ns": round(plain),
             }
         )
-        print(f"{file} {number + 1} of {len(rows)}", file=sys.stderr, end="\r")
+        print(f"{file} {number + 1} of {len(asked)}", file=sys.stderr, end="\r")
     return found
 
 

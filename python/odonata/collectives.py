@@ -15,6 +15,7 @@ Broadcast = Literal[
     "auto",
     "linear",
     "binomial",
+    "binomial-at-once",
     "binary",
     "split-binary",
     "chain",

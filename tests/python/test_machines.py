@@ -223,6 +223,18 @@ def test_blocks_share_the_size_of_the_vector():
     assert found.median_ns == pytest.approx(1_500, rel=0.01)
 
 
+def test_open_mpi_sends_to_all_children_at_once():
+    """1 MB to four ranks at 10 GB/s, by hand.
+
+    Open MPI's root sends to ranks 1 and 2, which share its link for 200 us, then 1 sends to 3;
+    MPICH's sends to 2, then to 1 while 2 sends to 3.
+    """
+    predictor = Predictor(small())
+    for name, expected in (("binomial_ompi", 300_000), ("binomial", 200_000)):
+        case = predictor.case(HOSTS[:4], "bcast", name, 1_000_000)
+        assert predictor.predict(case).median_ns == pytest.approx(expected, rel=0.01)
+
+
 def test_copies_of_a_vector():
     assert copied("allreduce", "ring", 64) == 1
     assert copied("broadcast", "binomial", 64) == 0

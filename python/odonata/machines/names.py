@@ -138,6 +138,8 @@ def measured_name(operation: str, name: str) -> Measured:
         text, library = stem, _LIBRARIES[end]
     if text in ("default", "non_blocking"):
         return Measured("auto", library)
+    if (operation, text) == ("broadcast", "binomial") and library in ("open-mpi", "fujitsu"):
+        return Measured("binomial-at-once", library)
     found = _MEASURED.get(operation, {}).get(text)
     return Measured(found, library)
 

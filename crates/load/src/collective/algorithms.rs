@@ -70,6 +70,9 @@ algorithms! {
     Linear = "linear",
     /// Down a binomial tree.
     Binomial = "binomial",
+    /// Down a binomial tree whose parents are the nearest places first, each of which sends
+    /// to all of its children at once: Open MPI.
+    BinomialAtOnce = "binomial-at-once",
     /// Down a binary tree in segments.
     Binary = "binary",
     /// Two halves down two binary trees in segments, then the places of both

@@ -97,6 +97,9 @@ impl Phases {
         match algorithm {
             BroadcastAlgorithm::Linear => self.then(Pattern::Spread, &whole(bytes)),
             BroadcastAlgorithm::Binomial => self.then(Pattern::Down(Tree::Binomial), &whole(bytes)),
+            BroadcastAlgorithm::BinomialAtOnce => {
+                self.then(Pattern::DownAtOnce(Tree::Doubling), &whole(bytes))
+            }
             BroadcastAlgorithm::Binary => {
                 self.then(Pattern::Down(Tree::Binary), &segmented(bytes, segment))
             }

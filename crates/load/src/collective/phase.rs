@@ -29,6 +29,9 @@ pub(super) enum Tree {
     Flat,
     /// Place v without its lowest one-bit is its parent.
     Binomial,
+    /// Place v without its highest one-bit is its parent: who has it sends to places that
+    /// are twice as far in every round.
+    Doubling,
     /// The children of v are 2v + 1 and 2v + 2.
     Binary,
     /// The child of v is v + 1.
@@ -46,6 +49,8 @@ pub(super) const RADIX: u32 = 4;
 pub(super) enum Pattern {
     /// All blocks from the root down the tree, one after the other.
     Down(Tree),
+    /// All blocks together down the tree, from each place to all of its children at once.
+    DownAtOnce(Tree),
     /// Half of the blocks down one binary tree of all but the root, half down
     /// another.
     SplitDown,
@@ -215,6 +220,7 @@ impl Phase {
         matches!(
             self.pattern,
             Pattern::Spread
+                | Pattern::DownAtOnce(_)
                 | Pattern::Scatter
                 | Pattern::Gather
                 | Pattern::BruckOfMany
@@ -264,6 +270,9 @@ impl Phase {
             Pattern::PrefixChain { exclusive } => prefix::chain(*exclusive, place, size, round),
             Pattern::BruckOfMany => return at_once(ring::bruck_of_many(place, size, index)),
             Pattern::Sparbit => return at_once(ring::sparbit(place, size, index)),
+            Pattern::DownAtOnce(kind) => {
+                return at_once(tree::down_at_once(*kind, place, size, index));
+            }
             Pattern::Spread => return at_once(tree::spread(place, size, index)),
             Pattern::Scatter => return at_once(tree::scatter_at_once(data, place, size, index)),
             Pattern::Gather => return at_once(tree::gather_at_once(data, place, size, index)),

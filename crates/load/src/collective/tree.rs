@@ -11,6 +11,7 @@ impl Tree {
         Some(match self {
             Self::Flat => 0,
             Self::Binomial => place & above,
+            Self::Doubling => place ^ (1 << place.ilog2()),
             Self::Binary => above / 2,
             Self::Chain => above,
             Self::Knomial => place - place % (lowest(place) * RADIX),
@@ -29,6 +30,14 @@ impl Tree {
                 };
                 // 2^k below what is left, as only those have a place.
                 possible.min(doublings(size - place))
+            }
+            Self::Doubling => {
+                // Distances from the first power of two above the place on.
+                let (first, room) = (beyond(place), size - 1 - place);
+                match room / first {
+                    0 => 0,
+                    times => times.ilog2() + 1,
+                }
             }
             Self::Binary => {
                 let first = 2 * u64::from(place) + 1;
@@ -54,11 +63,17 @@ impl Tree {
         match self {
             Self::Flat => 1 + index,
             Self::Binomial => place + (1 << index),
+            Self::Doubling => place + (beyond(place) << index),
             Self::Binary => 2 * place + 1 + index,
             Self::Chain => place + 1,
             Self::Knomial => place + (index % (RADIX - 1) + 1) * RADIX.pow(index / (RADIX - 1)),
         }
     }
+}
+
+/// The first power of two above a place.
+fn beyond(place: u32) -> u32 {
+    (place + 1).next_power_of_two()
 }
 
 /// Weight of the lowest digit of a place, to the base of [`RADIX`], that is not zero.
@@ -281,6 +296,25 @@ pub(super) fn spread(place: u32, size: u32, index: u64) -> Option<AtOnce> {
         }
         _ => (index == 0).then(|| AtOnce::Receive(transfer(0))),
     }
+}
+
+/// Everything from the parent, then to all children.
+pub(super) fn down_at_once(tree: Tree, place: u32, size: u32, index: u64) -> Option<AtOnce> {
+    let transfer = |peer: u32| Transfer {
+        peer,
+        tag: 0,
+        blocks: Blocks::All,
+    };
+    let child = match tree.parent(place) {
+        None => index,
+        Some(parent) => match index {
+            0 => return Some(AtOnce::Receive(transfer(parent))),
+            1 => return Some(AtOnce::Wait),
+            _ => index - 2,
+        },
+    };
+    let child = u32::try_from(child).ok()?;
+    (child < tree.children(place, size)).then(|| AtOnce::Send(transfer(tree.child(place, child))))
 }
 
 /// With whom a place talks: the root with all others, they with the root.
