@@ -434,16 +434,17 @@ Border = Annotated[
 class Trace(Table):
     """Replays what a real application did.
 
-    A trace of MPI (DUMPI, OTF2), a schedule (GOAL), the flows of an htsim connection matrix, or
-    packets.
+    A trace of MPI (DUMPI, OTF2, liballprof), a schedule (GOAL), the flows of an htsim connection
+    matrix, or packets.
     """
 
     kind: Literal["trace"] = "trace"
     """The motif."""
     file: TraceFile
     """The trace, relative to the scenario: description of a DUMPI job (.meta), anchor file of an
-    OTF2 archive (.otf2), GOAL schedule (text or binary), connection matrix (.cm), packet trace;
-    with `repeat_rank` the DUMPI trace of one rank (.bin)."""
+    OTF2 archive (.otf2), GOAL schedule (text or binary), liballprof trace of rank 0 (.txt) beside
+    those of the others, connection matrix (.cm), packet trace; with `repeat_rank` the DUMPI trace
+    of one rank (.bin)."""
     compute_scale: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     """Factor for every time between two calls: 0 replays the communication alone. Default: 1."""
     gap: Duration | None = None

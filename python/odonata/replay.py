@@ -59,8 +59,8 @@ def check_trace(
 
     Args:
         file: Description of a DUMPI job (.meta), anchor file of an OTF2 archive (.otf2), GOAL
-            schedule, htsim connection matrix, packet trace; with `repeat_rank` the DUMPI trace of
-            one rank (.bin).
+            schedule, liballprof trace of rank 0 (.txt), htsim connection matrix, packet trace; with
+            `repeat_rank` the DUMPI trace of one rank (.bin).
         ranks: Number of ranks that it must have, or for which one rank's is repeated.
         repeat_rank: Lets one rank's trace stand for all.
         start: Where the part of a trace of MPI starts that is looked at, as a motif's ``start``

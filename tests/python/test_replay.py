@@ -211,3 +211,38 @@ def test_maps_of_tracer_stand_for_placement_and_mapping(tmp_path: Path) -> None:
     job["mapping"] = "random"
     with pytest.raises(ScenarioError, match="`placement` has a map"):
         Scenario.from_dict({"network": network, "job": [job]}, directory=tmp_path)
+
+
+def test_text_traces_of_liballprof_are_replayed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for rank in range(2):
+        world = f"6575616,{rank},2"
+        message = f"1000:100:10,8,8:{1 - rank}:7:{world}"
+        calls = (
+            "# htor's PMPI Tracer 1.0 Output File\n# hostname: here.\n",
+            "MPI_Init:-:1:2:10",
+            # 5 us of computing before the first call, 20 us before the second.
+            f"MPI_Isend:15:{message}:900:16",
+            f"MPI_Recv:36:{message}:0:40",
+            "MPI_Wait:40:900:0:41",
+            "MPI_Finalize:41:-\n",
+        )
+        (tmp_path / f"trace-{rank}.txt").write_text("\n".join(calls))
+    first = tmp_path / "trace-0.txt"
+    simulated(capsys, str(first), "--out", str(tmp_path / "out"))
+    (job,) = Result.load(tmp_path / "out").jobs.to_pylist()
+    assert (job["messages_delivered"], job["bytes_delivered"]) == (2, 1600)
+    found = check_trace(first)
+    assert (found.format, found.ranks) == ("liballprof job", 2)
+    assert dict(found.facts)["compute, longest rank"].startswith("25")
+    with pytest.raises(SystemExit) as stopped:
+        main(["trace", "show", str(first), "--json"])
+    assert stopped.value.code == ExitCode.OK
+    (shown,) = json.loads(capsys.readouterr().out)["traces"]
+    assert shown["facts"] == {"host": "here."}
+    kinds = {kind["kind"]: (kind["records"], kind["bytes_sent"]) for kind in shown["kinds"]}
+    assert kinds["MPI_Isend"] == (2, 1600)
+    assert kinds["MPI_Recv"] == (2, 0)
+    with pytest.raises(TraceError, match="that of rank 0"):
+        check_trace(tmp_path / "trace-1.txt")

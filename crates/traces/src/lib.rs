@@ -12,6 +12,7 @@ pub mod dumpi;
 mod error;
 pub mod goal;
 pub mod htsim;
+pub mod liballprof;
 mod lines;
 pub mod otf2;
 pub mod packets;

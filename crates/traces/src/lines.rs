@@ -20,8 +20,13 @@ pub(crate) struct LineReader<R> {
 impl<R: Read> LineReader<R> {
     /// Starts before the first line; `file` is the name in messages.
     pub fn new(source: R, file: String) -> Self {
+        Self::with_buffer(source, file, BUFFER_BYTES)
+    }
+
+    /// The same with a buffer of `bytes`, where many files are read side by side.
+    pub fn with_buffer(source: R, file: String, bytes: usize) -> Self {
         Self {
-            source: BufReader::with_capacity(BUFFER_BYTES, source),
+            source: BufReader::with_capacity(bytes, source),
             file,
             number: 0,
             line: Vec::new(),

@@ -11,6 +11,7 @@ use crate::dumpi::{self, Call, DumpiJob, DumpiReader, MetaFile, SentBytes, Trail
 use crate::error::{Position, TraceError};
 use crate::goal::{Action, GoalBinaryReader, GoalTextReader, RankSchedule};
 use crate::htsim::{ConnectionReader, Statement};
+use crate::liballprof::{self, LiballprofJob};
 use crate::otf2::{Archive, Event, EventKind};
 use crate::packets::PacketReader;
 
@@ -31,6 +32,8 @@ pub enum Format {
     Htsim,
     /// Packet trace.
     Packets,
+    /// Trace of liballprof of rank 0, which stands for all beside it.
+    Liballprof,
 }
 
 impl Format {
@@ -44,6 +47,7 @@ impl Format {
             Format::Otf2 => "OTF2 archive",
             Format::Htsim => "htsim connection matrix",
             Format::Packets => "packet trace",
+            Format::Liballprof => "liballprof job",
         }
     }
 
@@ -59,8 +63,8 @@ impl Format {
         read.map_err(|error| TraceError::io(&name, Position::Byte(0), &error))?;
         Self::of_start(&start).ok_or_else(|| {
             let reason = "is of none of the formats that are read: DUMPI (.bin of a rank or .meta \
-                          of a job), GOAL (text or binary), OTF2 (.otf2), htsim (.cm), packet \
-                          traces";
+                          of a job), GOAL (text or binary), OTF2 (.otf2), liballprof (.txt of rank \
+                          0), htsim (.cm), packet traces";
             TraceError::new(&name, Position::Whole, reason)
         })
     }
@@ -77,6 +81,12 @@ impl Format {
             return Some(Format::Otf2);
         }
         let text = String::from_utf8_lossy(start);
+        let call =
+            (text.lines().map(str::trim)).find(|line| !(line.is_empty() || line.starts_with('#')));
+        let is_call = |line: &str| line.starts_with("MPI_") && line.contains(':');
+        if text.starts_with(liballprof::MARK) || call.is_some_and(is_call) {
+            return Some(Format::Liballprof);
+        }
         let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
         let first = lines.clone().next()?;
         let words: Vec<&str> = first.split_whitespace().collect();
@@ -150,6 +160,7 @@ impl Summary {
             Format::Otf2 => count.otf2(path)?,
             Format::Htsim => count.htsim(path)?,
             Format::Packets => count.packets(path)?,
+            Format::Liballprof => count.liballprof(path)?,
         }
         Ok(count.summary)
     }
@@ -321,6 +332,30 @@ impl Counter {
         Ok(())
     }
 
+    fn liballprof(&mut self, path: &Path) -> Result<(), TraceError> {
+        let job = LiballprofJob::open(path)?;
+        self.summary.ranks = u64::from(job.ranks());
+        for rank in 0..job.ranks() {
+            let mut reader = job.rank(rank)?;
+            while let Some(call) = reader.next_call()? {
+                let name = call.function();
+                self.add(name, call.sent(), || {
+                    format!("rank {rank}: {}", call.text())
+                });
+            }
+            if rank == 0 {
+                let remarks: Vec<String> = reader.remarks().to_vec();
+                for (begin, name) in [("time: ", "start"), ("hostname: ", "host")] {
+                    let said = remarks.iter().find_map(|remark| remark.strip_prefix(begin));
+                    if let Some(said) = said {
+                        self.fact(name, said);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn packets(&mut self, path: &Path) -> Result<(), TraceError> {
         let mut reader = PacketReader::open(path)?;
         let (mut highest, mut first, mut last) = (0, None, 0);
@@ -368,7 +403,7 @@ mod tests {
 
     #[test]
     fn formats_are_told_from_the_first_bytes() {
-        let cases: [(&[u8], Option<Format>); 11] = [
+        let cases: [(&[u8], Option<Format>); 14] = [
             (b"\xff\xaa\xddDUMPI\0\0", Some(Format::DumpiRank)),
             (b"hostname=a\nnumprocs=4\n", Some(Format::DumpiJob)),
             (b"num_ranks 4\n", Some(Format::GoalText)),
@@ -377,6 +412,15 @@ mod tests {
             (b"\x03\x42OTF2\0\x03", Some(Format::Otf2)),
             (b"Nodes 8\nConnections 1\n", Some(Format::Htsim)),
             (b"0 1475306029 739 140 72\n", Some(Format::Packets)),
+            (
+                b"# htor's PMPI Tracer 0.9 Output File\n",
+                Some(Format::Liballprof),
+            ),
+            (
+                b"# cut\n\nMPI_Barrier:1:2,0,4:3\n",
+                Some(Format::Liballprof),
+            ),
+            (b"MPI_Barrier\n", None),
             (b"0 1475306029 739 140\n", None),
             (b"", None),
             (b"\n \n", None),

@@ -17,6 +17,7 @@ use odonata_traces::goal::{
     GoalTextWriter, Operation, RankNodes, RankSchedule, Tag,
 };
 use odonata_traces::htsim::ConnectionReader;
+use odonata_traces::liballprof::LiballprofJob;
 use odonata_traces::otf2::{Anchor, Definitions, EventReader, LocalDefinitions, LocationRef};
 use odonata_traces::packets::PacketReader;
 use odonata_units::{Bytes, RankId};
@@ -269,6 +270,18 @@ fn ten_million_records_a_minute_in_bounded_memory() {
     }
     drop(out);
 
+    let (allprof, mut out) = folder.create("trace-0.txt");
+    for call in 0..RECORDS {
+        let (start, peer, end) = (3 * call, call % 64, 3 * call + 1);
+        let buffer = 140_735_000_539_176_u64;
+        writeln!(
+            out,
+            "MPI_Isend:{start}:{buffer}:100:10,8,8:{peer}:7:6575616,0,64:{buffer}:{end}"
+        )
+        .unwrap();
+    }
+    drop(out);
+
     measure("DUMPI", &dumpi, |path| {
         DumpiReader::open(path).unwrap().map(Result::unwrap).count() as u64
     });
@@ -293,6 +306,16 @@ fn ten_million_records_a_minute_in_bounded_memory() {
         read
     });
     measure("OTF2", &otf2, count_otf2);
+    measure("liballprof", &allprof, |path| {
+        let mut reader = LiballprofJob::open(path).unwrap().rank(0).unwrap();
+        let (mut read, mut bytes) = (0, 0);
+        while let Some(call) = reader.next_call().unwrap() {
+            read += 1;
+            bytes += call.bytes(1, 2).unwrap() + u64::from(call.comm(5).unwrap().size);
+        }
+        assert_eq!(bytes, RECORDS * 864);
+        read
+    });
     measure("packets", &packets, |path| {
         PacketReader::open(path)
             .unwrap()

@@ -138,8 +138,9 @@ def replay(
     """Replay traces of real applications, each as a job, side by side.
 
     FILE is the description of a DUMPI job (.meta), the anchor file of an OTF2 archive (.otf2), a
-    GOAL schedule, an htsim connection matrix (.cm) or a packet trace. Every trace is first read
-    once, to check that whatever is sent is received.
+    GOAL schedule, the liballprof trace of rank 0 (.txt) beside those of the others, an htsim
+    connection matrix (.cm) or a packet trace. Every trace is first read once, to check that
+    whatever is sent is received.
     """
     if compute_scale is not None and gap is not None:
         raise click.UsageError("--gap replaces what --compute-scale scales; leave one of them out")

@@ -45,7 +45,8 @@ def show(files: tuple[Path, ...], records: int, as_json: bool) -> None:
 
     Reads every FILE to its end, so that a damaged one is told from a good one: a DUMPI trace of
     a rank (.bin) or the description of a job (.meta), a GOAL schedule as text or in binary, the
-    anchor file of an OTF2 archive (.otf2), an htsim connection matrix (.cm), a packet trace.
+    anchor file of an OTF2 archive (.otf2), the liballprof trace of rank 0 (.txt), an htsim
+    connection matrix (.cm), a packet trace.
     """
     summaries = [_summary(file, records) for file in files]
     if as_json:

@@ -2,7 +2,7 @@
 //! another network.
 //!
 //! [`Trace::open`] takes a file of any format that is read. Traces of MPI (DUMPI,
-//! OTF2) become [`Operations`](crate::Operations); they are read once
+//! OTF2, liballprof) become [`Operations`](crate::Operations); they are read once
 //! before the run, to find out who the members of communicators are and whether
 //! everything that is sent is received, and once as the run goes on. Nothing is
 //! read whole.
@@ -20,6 +20,7 @@ mod communicators;
 mod dumpi;
 mod facts;
 mod groups;
+mod liballprof;
 mod memberships;
 mod mpi;
 mod operations;
@@ -32,6 +33,7 @@ mod survey;
 use std::path::{Path, PathBuf};
 
 use odonata_traces::dumpi::DumpiJob;
+use odonata_traces::liballprof::LiballprofJob;
 use odonata_traces::otf2::Archive;
 use odonata_traces::{Format, Position, TraceError};
 use odonata_units::{Picoseconds, RankId};
@@ -42,6 +44,7 @@ pub use facts::TraceFacts;
 pub use region::{Border, Region};
 
 use self::dumpi::DumpiSource;
+use self::liballprof::LiballprofSource;
 use self::mpi::MpiTrace;
 use self::otf2::Otf2Source;
 use self::schedule::{Flows, GoalFile, Packets, Scheduled};
@@ -101,10 +104,13 @@ impl Trace {
                 "compute time scaled by {scale}; allowed: 0 or more"
             )));
         }
-        let is_mpi = matches!(format, Format::DumpiJob | Format::DumpiRank | Format::Otf2);
+        let is_mpi = matches!(
+            format,
+            Format::DumpiJob | Format::DumpiRank | Format::Otf2 | Format::Liballprof
+        );
         if !options.region.is_whole() && !is_mpi {
             return Err(fail(format!(
-                "is a {}; a start and an end can be chosen in traces of MPI (DUMPI, OTF2)",
+                "is a {}; a start and an end can be chosen in traces of MPI (DUMPI, OTF2, liballprof)",
                 format.name()
             )));
         }
@@ -126,6 +132,7 @@ impl Trace {
                 mpi(Box::new(source), options)?
             }
             Format::Otf2 => mpi(Box::new(Otf2Source::open(path)?), options)?,
+            Format::Liballprof => mpi(Box::new(LiballprofSource::open(path)?), options)?,
             Format::GoalText => {
                 Kind::Scheduled(Box::new(GoalFile::open(path, true, options.compute)?))
             }
@@ -189,6 +196,11 @@ pub fn files(path: &Path) -> Vec<PathBuf> {
                     let of = ["evt", "def"].map(|end| folder.join(format!("{}.{end}", location.0)));
                     files.extend(of.into_iter().filter(|file| file.exists()));
                 }
+            }
+        }
+        Ok(Format::Liballprof) => {
+            if let Ok(job) = LiballprofJob::open(path) {
+                files.extend((1..job.ranks()).map(|rank| job.path(rank).to_owned()));
             }
         }
         _ => {}

@@ -193,6 +193,16 @@ fn damaged_schedules_and_flows_are_refused_or_run() {
 }
 
 #[test]
+fn damaged_texts_of_liballprof_are_refused_or_run() {
+    let job = crate::liballprof::ring();
+    let files = ["trace-0.txt", "trace-1.txt", "trace-2.txt", "trace-3.txt"];
+    let folder = job.folder();
+    let (finished, rounds) = attack(folder, files[0], &files, &Options::default());
+    // Times and addresses of buffers may be any.
+    assert!(finished < rounds, "{finished} of {rounds}");
+}
+
+#[test]
 fn damaged_repeated_traces_are_refused_or_run() {
     let job = Job::of_ranks(1, |_| {
         vec![

@@ -5,6 +5,7 @@ mod bytewise;
 mod damage;
 mod executor;
 mod job;
+mod liballprof;
 mod made;
 mod real;
 mod regions;

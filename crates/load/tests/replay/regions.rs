@@ -441,5 +441,8 @@ fn schedules_have_no_regions() {
     let path = folder.0.join("two.goal");
     std::fs::write(&path, "num_ranks 1\n\nrank 0 {\nl1: calc 5\n}\n").unwrap();
     let error = opened(&path, time(1), None).err().unwrap_or_default();
-    assert!(error.contains("traces of MPI (DUMPI, OTF2)"), "{error}");
+    assert!(
+        error.contains("traces of MPI (DUMPI, OTF2, liballprof)"),
+        "{error}"
+    );
 }
