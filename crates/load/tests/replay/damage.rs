@@ -210,6 +210,13 @@ fn damaged_repeated_traces_are_refused_or_run() {
             call!(Send, 9, INTEGER, 1, 5, WORLD),
             call!(Wait, 2, Value::Statuses(Vec::new())),
             call!(Allreduce, 5, INTEGER, Value::Code(3), WORLD),
+            call!(Cart_create, WORLD, 2, [2, 2], [0, 0], 0, Value::Handle(8)),
+            call!(Cart_sub, 2, Value::Handle(8), [1, 0], Value::Handle(9)),
+            call!(Comm_group, WORLD, Value::Handle(4)),
+            call!(Group_incl, Value::Handle(4), 2, [0, 2], Value::Handle(5)),
+            call!(Comm_create, WORLD, Value::Handle(5), Value::Handle(6)),
+            call!(Allreduce, 5, INTEGER, Value::Code(3), Value::Handle(6)),
+            call!(Bcast, 5, INTEGER, 1, Value::Handle(9)),
         ]
     });
     let options = Options {

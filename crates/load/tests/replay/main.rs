@@ -7,6 +7,7 @@ mod executor;
 mod job;
 mod liballprof;
 mod made;
+mod one_rank;
 mod real;
 mod regions;
 mod schedules;

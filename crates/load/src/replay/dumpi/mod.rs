@@ -4,6 +4,7 @@
 //! sst-dumpi, `dumpi/common/constants.h` and `dumpiio.c`.
 
 mod arguments;
+mod parts;
 mod repeated;
 
 use std::borrow::Cow;
@@ -52,10 +53,12 @@ impl DumpiSource {
         partners: Partners,
     ) -> Result<Self, TraceError> {
         let (repeated, ranks) = Repeated::of(trace, ranks, partners)?;
-        let source = Self {
+        let mut source = Self {
             job: DumpiJob::repeated(trace, ranks)?,
             repeated: Some(repeated.clone()),
         };
+        let repeated = repeated.with_plans(source.open_rank(0, false)?)?;
+        source.repeated = Some(repeated.clone());
         check_lockstep(&source, &repeated)?;
         Ok(source)
     }

@@ -2,12 +2,16 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
+use std::sync::Arc;
 
 use odonata_traces::dumpi::{COMM_WORLD, DumpiReader, Function, Value};
 use odonata_traces::{Position, TraceError};
 
-use super::super::call::{Call, Calls, How, Message, Outcome, Record, Shape, Slot};
+use super::super::call::{
+    Call, Calls, How, Message, Outcome, Record, RequestNumber, Shape, Slot, Until,
+};
 use super::super::requests::{Effect, Effects};
+use super::parts::{Made, Plan, Plans, Standing, part};
 use super::{DumpiCalls, DumpiSource};
 use crate::script::Handle;
 
@@ -25,12 +29,36 @@ pub enum Partners {
     Xor,
 }
 
+impl Partners {
+    /// What it goes by.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Offset => "offset",
+            Self::Xor => "xor",
+        }
+    }
+
+    /// Who `peer` is to the one with number `own` of `size`, where it was `peer` to the recorded
+    /// one.
+    pub(super) fn seen(self, own: u32, recorded: u32, peer: u32, size: u32) -> u32 {
+        let (own, peer) = (u64::from(own), u64::from(peer));
+        let (recorded, size) = (u64::from(recorded), u64::from(size.max(1)));
+        (match self {
+            // The recorded rank may lie beyond the ranks that replay it.
+            Self::Offset => (own + peer + size - recorded % size) % size,
+            Self::Xor => own ^ recorded ^ peer,
+        }) as u32
+    }
+}
+
 /// How the trace of one rank is seen by the others.
 #[derive(Clone, Debug)]
 pub(super) struct Repeated {
     recorded: u32,
     ranks: u32,
     partners: Partners,
+    /// Communicators that the trace makes.
+    plans: Arc<Plans>,
 }
 
 impl Repeated {
@@ -72,8 +100,25 @@ impl Repeated {
             recorded,
             ranks,
             partners,
+            plans: Arc::default(),
         };
         Ok((repeated, ranks))
+    }
+
+    /// The same with what the trace's communicators become.
+    ///
+    /// # Errors
+    /// If the trace is damaged.
+    pub fn with_plans(self, calls: DumpiCalls) -> Result<Self, TraceError> {
+        let plans = Plans::read(calls, self.recorded, self.ranks, self.partners)?;
+        Ok(Self {
+            plans: Arc::new(plans),
+            ..self
+        })
+    }
+
+    fn standings(&self, rank: u32) -> Vec<Option<Standing>> {
+        (self.plans).standings(rank, self.recorded, self.ranks, self.partners)
     }
 
     /// The trace as `rank` sees it.
@@ -82,25 +127,28 @@ impl Repeated {
             of: self,
             rank,
             calls,
+            standings: self.standings(rank),
+            made: 0,
+            receives: HashMap::new(),
         }
     }
 
-    fn partner(&self, rank: u32, peer: u32) -> Result<u32, String> {
-        if peer >= self.ranks {
+    /// Who a member of a communicator is to the one that replays.
+    fn partner(&self, standing: Standing, peer: u32) -> Result<u32, String> {
+        if peer >= standing.size {
             return Err(format!(
                 "rank {peer}, but the trace is repeated for the ranks 0 to {}; it needs {} of \
                  them at least",
-                self.ranks - 1,
+                standing.size - 1,
                 u64::from(peer) + 1
             ));
         }
-        let (rank, peer) = (u64::from(rank), u64::from(peer));
-        let (recorded, ranks) = (u64::from(self.recorded), u64::from(self.ranks));
-        Ok(match self.partners {
-            // The recorded rank may lie beyond the ranks that replay it.
-            Partners::Offset => (rank + peer + ranks - recorded % ranks) % ranks,
-            Partners::Xor => rank ^ recorded ^ peer,
-        } as u32)
+        let Standing {
+            own,
+            recorded,
+            size,
+        } = standing;
+        Ok(self.partners.seen(own, recorded, peer, size))
     }
 }
 
@@ -113,17 +161,19 @@ impl Repeated {
 pub(super) fn check_lockstep(source: &DumpiSource, repeated: &Repeated) -> Result<(), TraceError> {
     let mut effects = Effects::new(source, 0)?;
     let mut found = VecDeque::new();
-    // By peer, as rank 0 sees it, and tag.
-    let mut sent: HashMap<(u32, u32), u64> = HashMap::new();
-    let mut posted: HashMap<(u32, u32), u64> = HashMap::new();
+    // By communicator, peer, as rank 0 sees it, and tag.
+    type Key = (Slot, u32, u32);
+    let mut sent: HashMap<Key, u64> = HashMap::new();
+    let mut posted: HashMap<Key, u64> = HashMap::new();
+    let standings = repeated.standings(0);
     // Receives under way: which of those of a sender and tag, and whom rank 0 sends to
     // when that sender sends to rank 0.
-    let mut open: HashMap<Handle, ((u32, u32), u64)> = HashMap::new();
+    let mut open: HashMap<Handle, (Key, u64)> = HashMap::new();
     while let Some(record) = effects.next(&mut found)? {
         for effect in found.drain(..) {
             match effect {
                 Effect::Begin(Message::Send { to, tag, comm, .. }, _) if comm != Slot::MYSELF => {
-                    *sent.entry((to, tag)).or_default() += 1;
+                    *sent.entry((comm, to, tag)).or_default() += 1;
                 }
                 Effect::Begin(
                     Message::Receive {
@@ -133,13 +183,17 @@ pub(super) fn check_lockstep(source: &DumpiSource, repeated: &Repeated) -> Resul
                     },
                     handle,
                 ) if comm != Slot::MYSELF => {
-                    let mirrored = match repeated.partners {
-                        Partners::Offset => (repeated.ranks - from) % repeated.ranks,
-                        Partners::Xor => from,
+                    let standing = standings.get(comm.0 as usize).copied().flatten();
+                    let mirrored = match (repeated.partners, standing) {
+                        (Partners::Offset, Some(Standing { own, size, .. })) => {
+                            (2 * u64::from(own) + u64::from(size) - u64::from(from))
+                                .rem_euclid(u64::from(size)) as u32
+                        }
+                        _ => from,
                     };
-                    let number = posted.entry((from, tag)).or_default();
+                    let number = posted.entry((comm, from, tag)).or_default();
                     *number += 1;
-                    open.insert(handle, ((mirrored, tag), *number));
+                    open.insert(handle, ((comm, mirrored, tag), *number));
                 }
                 Effect::Wait(handles) => {
                     for handle in handles {
@@ -155,7 +209,7 @@ pub(super) fn check_lockstep(source: &DumpiSource, repeated: &Repeated) -> Resul
                                      which repeats the same trace and has sent {so_far} before it \
                                      comes to the same place; the trace cannot stand for all \
                                      ranks in this way",
-                                    key.1
+                                    key.2
                                 ),
                             ));
                         }
@@ -176,63 +230,140 @@ pub(super) struct RepeatedCalls<'a> {
     of: &'a Repeated,
     rank: u32,
     calls: DumpiCalls,
+    /// By slot.
+    standings: Vec<Option<Standing>>,
+    /// Communicators made so far.
+    made: usize,
+    /// Communicators of receives that a request stands for, other than the world.
+    receives: HashMap<RequestNumber, Slot>,
 }
 
 impl RepeatedCalls<'_> {
-    fn partner(&self, peer: u32) -> Result<u32, String> {
-        self.of.partner(self.rank, peer)
+    /// Where the rank is in a communicator.
+    fn standing(&self, comm: Slot) -> Result<Standing, String> {
+        let standing = self.standings.get(comm.0 as usize).copied().flatten();
+        standing.ok_or_else(|| {
+            // Slots from the third on are those of members.
+            let members = self.of.plans.0.iter().filter(|made| made.member);
+            let made = comm
+                .0
+                .checked_sub(2)
+                .and_then(|n| members.clone().nth(n as usize));
+            match made.map(|made| &made.plan) {
+                Some(Plan::Unknown(reason)) => reason.to_string(),
+                _ => "a communicator that is not known".to_owned(),
+            }
+        })
+    }
+
+    fn partner(&self, comm: Slot, peer: u32) -> Result<u32, String> {
+        self.of.partner(self.standing(comm)?, peer)
     }
 
     fn message(&self, message: &mut Message) -> Result<(), String> {
         match message {
-            Message::Send {
-                comm: Slot::MYSELF, ..
-            }
-            | Message::Receive {
-                comm: Slot::MYSELF, ..
-            } => {}
-            Message::Send { to, .. } => *to = self.partner(*to)?,
-            Message::Receive {
-                from: Some(from), ..
-            } => *from = self.partner(*from)?,
+            Message::Send { comm, to, .. } => *to = self.partner(*comm, *to)?,
+            Message::Receive { comm, from, .. } => match from {
+                Some(from) => *from = self.partner(*comm, *from)?,
+                None => {
+                    self.standing(*comm)?;
+                }
+            },
             _ => {}
         }
         Ok(())
     }
 
-    fn see(&self, call: &mut Call) -> Result<(), String> {
+    /// Notes the communicator of a receive of which the status comes later.
+    fn note(&mut self, message: &Message, request: RequestNumber) {
+        match message {
+            Message::Receive { comm, .. } if *comm != Slot::WORLD => {
+                self.receives.insert(request, *comm);
+            }
+            _ => {
+                self.receives.remove(&request);
+            }
+        }
+    }
+
+    fn see(&mut self, call: &mut Call) -> Result<(), String> {
         match call {
-            Call::Message(message, _) | Call::Prepare(message, _) => self.message(message),
+            Call::Message(message, until) => {
+                if let Until::Requested(request) = until {
+                    self.note(message, *request);
+                }
+                self.message(message)
+            }
+            Call::Prepare(message, request) => {
+                self.note(message, *request);
+                self.message(message)
+            }
             Call::Exchange(send, receive) => {
                 self.message(send)?;
                 self.message(receive)
             }
             Call::Outcome(
-                _,
+                request,
                 Outcome::Message {
                     from: Some(from), ..
                 },
             ) => {
+                let comm = self.receives.get(request).copied().unwrap_or(Slot::WORLD);
                 // The statuses of sends hold anything.
-                *from = self.partner(*from).unwrap_or(*from);
+                *from = self.partner(comm, *from).unwrap_or(*from);
                 Ok(())
             }
-            Call::Transfer { comm, member, .. } if *comm != Slot::MYSELF => {
-                *member = self.partner(*member)?;
+            Call::Transfer { comm, member, .. } => {
+                *member = self.partner(*comm, *member)?;
                 Ok(())
             }
-            Call::Collective { comm, shape, .. } if *comm != Slot::MYSELF => self.shape(shape),
-            Call::Create { how, .. } if *how != How::Duplicate => Err(
-                "a communicator of some of the ranks; which ones is unknown where one rank's \
-                 trace is repeated, so that only copies of the world are replayed"
-                    .to_owned(),
-            ),
+            Call::Collective { comm, shape, .. } => self.shape(*comm, shape),
+            Call::Create { how, .. } => {
+                let made = self.of.plans.0.get(self.made);
+                self.made += 1;
+                if let Some(made) = made {
+                    *how = self.becomes(made)?;
+                }
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
 
-    fn shape(&self, shape: &mut Shape) -> Result<(), String> {
-        let ranks = self.of.ranks as usize;
+    /// How a communicator of this rank is made.
+    fn becomes(&self, made: &Made) -> Result<How, String> {
+        let alone = |number: u32| How::Split {
+            color: i32::try_from(number).ok(),
+            key: 0,
+        };
+        Ok(match &made.plan {
+            Plan::Copy => How::Duplicate,
+            Plan::Grid(extents) => How::Grid {
+                extents: extents.clone(),
+            },
+            Plan::SubGrid { kept, .. } => How::SubGrid { kept: kept.clone() },
+            // Nobody uses those that are not known.
+            Plan::Alone | Plan::Unknown(_) => alone(self.rank),
+            Plan::Nobody => How::Split {
+                color: None,
+                key: 0,
+            },
+            Plan::Parts(members) => {
+                let Repeated {
+                    recorded,
+                    ranks,
+                    partners,
+                    ..
+                } = *self.of;
+                let part = part(members, self.rank, recorded, ranks, partners);
+                alone(part.first().copied().unwrap_or(self.rank))
+            }
+        })
+    }
+
+    fn shape(&self, comm: Slot, shape: &mut Shape) -> Result<(), String> {
+        let standing = self.standing(comm)?;
+        let ranks = standing.size as usize;
         let name = shape.name();
         let list_for = |found: usize| {
             Err(format!(
@@ -241,7 +372,7 @@ impl RepeatedCalls<'_> {
             ))
         };
         if let Some(root) = shape.root()
-            && root >= self.of.ranks
+            && root >= standing.size
         {
             return Err(format!(
                 "{name} with root {root}, but there are {ranks} ranks"
@@ -263,7 +394,7 @@ impl RepeatedCalls<'_> {
                 for list in [sent, received] {
                     let mut seen = vec![0; ranks];
                     for (peer, &bytes) in list.iter().enumerate() {
-                        seen[self.partner(peer as u32)? as usize] = bytes;
+                        seen[self.partner(comm, peer as u32)? as usize] = bytes;
                     }
                     *list = seen.into();
                 }
