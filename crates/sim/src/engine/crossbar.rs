@@ -4,7 +4,6 @@
 //! first packet of an input FIFO requests its output; an output grants one
 //! request when it is free, the input is free, and its buffer has room.
 
-use odonata_network::Routing;
 use odonata_units::Bandwidth;
 
 use serde::{Deserialize, Serialize};
@@ -191,7 +190,7 @@ impl BoundedCrossbar {
     }
 }
 
-impl<R: Routing, P: Probe> Partition<'_, R, P> {
+impl<P: Probe> Partition<'_, P> {
     /// A routed packet joins the FIFO of the input on which it arrived.
     pub(super) fn enter_fifo(&mut self, first_port: usize, input: usize, slot: u32) {
         let vcs = self.shared.vcs;

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use odonata_network::Routing;
 use odonata_units::{NodeId, Picoseconds, PortId, RouterId};
 
 use super::packets::{NIL, Packet};
@@ -56,9 +55,9 @@ pub(super) fn next_look(time: u64) -> u64 {
 /// channel's output buffer, and only the first packet of a buffer can move. Where
 /// the crossbar takes the credits, everything in an output buffer will leave, and
 /// a packet waits for a channel by lacking its credits.
-pub(super) fn check<R: Routing, P: Probe>(
+pub(super) fn check<P: Probe>(
     shared: &Shared<'_>,
-    partitions: &[Box<Partition<'_, R, P>>],
+    partitions: &[Box<Partition<'_, P>>],
     now: Option<Picoseconds>,
 ) -> Result<(), SimError> {
     let mut blocked = Vec::new();
@@ -149,9 +148,9 @@ pub(super) fn check<R: Routing, P: Probe>(
 }
 
 /// Adds the channels of a partition whose first packet lacks credits.
-fn find_blocked<R: Routing, P: Probe>(
+fn find_blocked<P: Probe>(
     shared: &Shared<'_>,
-    partition: &Partition<'_, R, P>,
+    partition: &Partition<'_, P>,
     blocked: &mut Vec<Blocked>,
 ) {
     let new = |channel, downstream| Blocked {
@@ -181,9 +180,9 @@ fn find_blocked<R: Routing, P: Probe>(
 
 /// Tells of every packet of a partition that is next to leave its buffer, or, with an
 /// ideal crossbar, in it.
-fn for_each_wait<R: Routing, P: Probe>(
+fn for_each_wait<P: Probe>(
     shared: &Shared<'_>,
-    partition: &Partition<'_, R, P>,
+    partition: &Partition<'_, P>,
     mut tell: impl FnMut(Wait),
 ) {
     for port in 0..partition.router_ports {
@@ -226,9 +225,9 @@ fn held(shared: &Shared<'_>, packet: &Packet) -> Channel {
 /// for its output buffer if the packets in it leave no room, or for credits.
 /// Returns what it waits for, if anything, and how many bytes the sender of that channel
 /// knows of behind it.
-fn wait_in_fifo<R: Routing, P: Probe>(
+fn wait_in_fifo<P: Probe>(
     shared: &Shared<'_>,
-    partition: &Partition<'_, R, P>,
+    partition: &Partition<'_, P>,
     port: usize,
     vc: usize,
 ) -> Option<(Wait, u64)> {

@@ -22,7 +22,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
-use odonata_network::{Peer, Routing};
+use odonata_network::Peer;
 use odonata_units::Picoseconds;
 
 use super::calendar::GroupedEvents;
@@ -254,9 +254,9 @@ pub(super) fn boundary(shared: &Shared<'_>) -> u64 {
 /// Runs all partitions until the end, or until `observer` wants something else,
 /// but not beyond `pause`. `reported`: when the observer was last told of progress, so that
 /// it is told however often a run pauses.
-pub(super) fn drive<R: Routing, P: Probe>(
+pub(super) fn drive<P: Probe>(
     shared: &Shared<'_>,
-    partitions: &mut [Box<Partition<'_, R, P>>],
+    partitions: &mut [Box<Partition<'_, P>>],
     pause: Option<Picoseconds>,
     observer: &mut dyn Observer,
     reported: &mut Instant,
@@ -280,7 +280,8 @@ pub(super) fn drive<R: Routing, P: Probe>(
         wish: AtomicU8::new(Wish::Continue as u8),
         decided: AtomicU8::new(Wish::Continue as u8),
         step: (between.min(window * LONGEST_STEP_WINDOWS) / window).max(1) * window,
-        boundary: (R::NEEDS_SNAPSHOT || background).then_some(boundary(shared)),
+        boundary: (partitions[0].routing.needs_snapshot() || background)
+            .then_some(boundary(shared)),
         pause,
         background,
         done_at: AtomicU64::new(NEVER),
@@ -378,10 +379,11 @@ pub(super) fn drive<R: Routing, P: Probe>(
 
 impl Exchange<'_> {
     /// Runs partition `index`.
-    fn advance<R: Routing, P: Probe>(&self, index: usize, partition: &mut Partition<'_, R, P>) {
+    fn advance<P: Probe>(&self, index: usize, partition: &mut Partition<'_, P>) {
         let _breaker = BreakOnPanic(&self.barrier);
         let threads = self.bulletins.len();
         let shift = self.shared.window_shift();
+        let routing = partition.routing;
         let mut events = GroupedEvents::default();
         loop {
             self.announce(index, partition);
@@ -429,7 +431,7 @@ impl Exchange<'_> {
                         return;
                     }
                     partition.latest_boundary = Some(number);
-                    if R::NEEDS_SNAPSHOT {
+                    if routing.needs_snapshot() {
                         partition.publish_occupancy();
                         self.barrier.wait();
                     }
@@ -440,7 +442,7 @@ impl Exchange<'_> {
                 if window << shift >= end {
                     break;
                 }
-                partition.simulate(window, &mut events);
+                routing.simulate(partition, window, &mut events);
             }
             if threads > 1 {
                 for (to, sent) in partition.outbox.iter_mut().enumerate() {
@@ -464,7 +466,7 @@ impl Exchange<'_> {
         bulletins.any(|b| b.failed.load(Ordering::Relaxed))
     }
 
-    fn announce<R: Routing, P: Probe>(&self, index: usize, partition: &Partition<'_, R, P>) {
+    fn announce<P: Probe>(&self, index: usize, partition: &Partition<'_, P>) {
         let bulletin = &self.bulletins[index];
         let next = partition
             .next_window()

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use odonata_network::{PacketRoute, Routing};
+use odonata_network::PacketRoute;
 use odonata_units::{Picoseconds, RankId, RouterId};
 
 use odonata_load::Context;
@@ -193,7 +193,7 @@ pub(super) fn timer_payload(local_rank: u32) -> u32 {
     TIMER | local_rank
 }
 
-impl<R: Routing, P: Probe> Partition<'_, R, P> {
+impl<P: Probe> Partition<'_, P> {
     /// Makes sure that the interface is looked at, at `time` or before.
     fn arm(&mut self, index: usize, time: u64) {
         let interface = &mut self.interfaces[index];

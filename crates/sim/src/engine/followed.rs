@@ -1,7 +1,7 @@
 //! Decisions per message: the first packet of a message that comes to a router is
 //! routed, those behind it follow.
 
-use odonata_network::{PacketRoute, Routing};
+use odonata_network::PacketRoute;
 use serde::{Deserialize, Serialize};
 
 use super::partition::{EntityMap, Partition};
@@ -26,7 +26,7 @@ pub(super) struct Decision {
     pub missing: u64,
 }
 
-impl<R: Routing, P: Probe> Partition<'_, R, P> {
+impl<P: Probe> Partition<'_, P> {
     /// The message of a packet that comes to a router, if others of it come, too.
     /// Requests, grants and their like have no number, and are short.
     fn divided(&self, router: u32, slot: u32) -> Option<Visit> {

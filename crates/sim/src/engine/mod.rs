@@ -20,6 +20,7 @@ mod partition;
 mod probe;
 mod queues;
 mod ranks;
+mod routed;
 mod shared;
 mod table;
 pub(crate) mod timeline;
@@ -30,9 +31,7 @@ use std::sync::Barrier;
 use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
-#[cfg(not(debug_assertions))]
-use odonata_network::routing::RoutingTask;
-use odonata_network::routing::{AnyRouting, Dispatched};
+use odonata_network::routing::{AnyRouting, RoutingTask};
 use odonata_network::{Routing, Topology};
 use odonata_units::{Picoseconds, RankId, RouterId};
 
@@ -49,6 +48,7 @@ use memory::within_memory;
 use packets::Packets;
 use partition::Partition;
 use probe::{Probe, Recorder, Silent};
+use routed::Routed;
 use shared::Shared;
 use timeline::TimelineCollector;
 
@@ -70,7 +70,7 @@ pub fn run<R: Routing>(
     observer: &mut dyn Observer,
 ) -> Result<Outcome, SimError> {
     unrecorded(measurement)?;
-    simulate::<R, Silent>(topology, routing, config, jobs, measurement, None, observer)
+    simulate::<Silent>(topology, routing, config, jobs, measurement, None, observer)
 }
 
 /// Goes on with a run from the state that [`PausedRun::save`] wrote. Everything
@@ -91,7 +91,7 @@ pub fn resume<R: Routing>(
 ) -> Result<Outcome, SimError> {
     unrecorded(measurement)?;
     let state = Some(state);
-    simulate::<R, Silent>(
+    simulate::<Silent>(
         topology,
         routing,
         config,
@@ -104,8 +104,7 @@ pub fn resume<R: Routing>(
 
 /// As [`run`], or [`resume`] with a `state`, with any routing algorithm, and with
 /// [`Measurement::attribution`] and [`Measurement::arrivals`]. What those cost only
-/// runs with them pay: they have code of their own, in which the routing algorithm
-/// is called indirectly, as it is compiled once for all of them.
+/// runs with them pay: they have code of their own.
 ///
 /// # Errors
 /// As [`run`] and [`resume`].
@@ -126,18 +125,10 @@ pub fn run_any(
         state,
         observer,
     };
-    let snapshot = routing.needs_snapshot();
-    match (measurement.is_recorded(), snapshot) {
-        (true, true) => call.simulate::<_, Recorder>(&Dispatched::<true>(routing)),
-        (true, false) => call.simulate::<_, Recorder>(&Dispatched::<false>(routing)),
-        // Builds with checks are made often and run little: there the engine is not
-        // compiled once for every algorithm.
-        #[cfg(debug_assertions)]
-        (false, true) => call.simulate::<_, Silent>(&Dispatched::<true>(routing)),
-        #[cfg(debug_assertions)]
-        (false, false) => call.simulate::<_, Silent>(&Dispatched::<false>(routing)),
-        #[cfg(not(debug_assertions))]
-        (false, _) => routing.dispatch(call),
+    if measurement.is_recorded() {
+        routing.dispatch(Recorded(call))
+    } else {
+        routing.dispatch(call)
     }
 }
 
@@ -151,16 +142,19 @@ struct Call<'a, 's> {
     observer: &'a mut dyn Observer,
 }
 
+/// One that keeps account of who waits for whom.
+struct Recorded<'a, 's>(Call<'a, 's>);
+
 impl Call<'_, '_> {
-    fn simulate<R: Routing, P: Probe>(self, routing: &R) -> Result<Outcome, SimError> {
+    fn simulate<P: Probe>(self, routing: &dyn Routed<P>) -> Result<Outcome, SimError> {
         let (topology, config, jobs) = (self.topology, self.config, self.jobs);
         let (measurement, observer) = (self.measurement, self.observer);
         // Another reborrow: a `&mut dyn` cannot change its lifetime behind an `Option`.
         match self.state {
-            None => simulate::<R, P>(topology, routing, config, jobs, measurement, None, observer),
+            None => simulate(topology, routing, config, jobs, measurement, None, observer),
             Some(state) => {
                 let state: Option<&mut dyn Read> = Some(state);
-                simulate::<R, P>(
+                simulate(
                     topology,
                     routing,
                     config,
@@ -174,12 +168,19 @@ impl Call<'_, '_> {
     }
 }
 
-#[cfg(not(debug_assertions))]
 impl RoutingTask for Call<'_, '_> {
     type Output = Result<Outcome, SimError>;
 
     fn run<R: Routing>(self, routing: &R) -> Self::Output {
-        self.simulate::<R, Silent>(routing)
+        self.simulate::<Silent>(routing)
+    }
+}
+
+impl RoutingTask for Recorded<'_, '_> {
+    type Output = Result<Outcome, SimError>;
+
+    fn run<R: Routing>(self, routing: &R) -> Self::Output {
+        self.0.simulate::<Recorder>(routing)
     }
 }
 
@@ -195,9 +196,9 @@ fn unrecorded(measurement: &Measurement) -> Result<(), SimError> {
     Ok(())
 }
 
-fn simulate<R: Routing, P: Probe>(
+fn simulate<P: Probe>(
     topology: &Topology,
-    routing: &R,
+    routing: &dyn Routed<P>,
     config: &EngineConfig,
     jobs: &[JobPlan],
     measurement: &Measurement,
@@ -207,7 +208,7 @@ fn simulate<R: Routing, P: Probe>(
     let resumed = state.is_some();
     let run = || {
         within_memory(|| {
-            simulate_within::<R, P>(
+            simulate_within(
                 topology,
                 routing,
                 config,
@@ -225,9 +226,9 @@ fn simulate<R: Routing, P: Probe>(
     }
 }
 
-fn simulate_within<R: Routing, P: Probe>(
+fn simulate_within<P: Probe>(
     topology: &Topology,
-    routing: &R,
+    routing: &dyn Routed<P>,
     config: &EngineConfig,
     jobs: &[JobPlan],
     measurement: &Measurement,
@@ -242,7 +243,7 @@ fn simulate_within<R: Routing, P: Probe>(
         measurement,
     )?;
     P::check(&shared)?;
-    let learns = R::LEARNS && !routing.initial_memory(RouterId(0)).is_empty();
+    let learns = routing.learns() && !routing.initial_memory(RouterId(0)).is_empty();
     if learns && config.decisions == Decisions::PerMessage {
         return Err(SimError::Parameter {
             parameter: "network.routing.per",
@@ -250,13 +251,13 @@ fn simulate_within<R: Routing, P: Probe>(
             allowed: "packet with an algorithm that learns".to_owned(),
         });
     }
-    let snapshot: Vec<AtomicU32> = if R::NEEDS_SNAPSHOT {
+    let snapshot: Vec<AtomicU32> = if routing.needs_snapshot() {
         (0..topology.ports()).map(|_| AtomicU32::new(0)).collect()
     } else {
         Vec::new()
     };
     let bounds = driver::partition_bounds(&shared, config.threads.max(1));
-    let mut partitions = build_partitions::<R, P>(&shared, routing, &snapshot, &bounds);
+    let mut partitions = build_partitions(&shared, routing, &snapshot, &bounds);
     if let Some(state) = state {
         checkpoint::restore(&shared, &mut partitions, state)?;
     }
@@ -306,12 +307,12 @@ fn simulate_within<R: Routing, P: Probe>(
 }
 
 /// Builds every partition in a thread of its own (see [`driver`]).
-fn build_partitions<'a, R: Routing, P: Probe>(
+fn build_partitions<'a, P: Probe>(
     shared: &'a Shared<'a>,
-    routing: &'a R,
+    routing: &'a dyn Routed<P>,
     snapshot: &'a [AtomicU32],
     bounds: &[u32],
-) -> Vec<Box<Partition<'a, R, P>>> {
+) -> Vec<Box<Partition<'a, P>>> {
     // A thread that has ended leaves its part of the heap to the next one.
     let all_begin = Barrier::new(bounds.len() - 1);
     let all_begin = &all_begin;
@@ -335,9 +336,9 @@ fn build_partitions<'a, R: Routing, P: Probe>(
 }
 
 /// What has been measured of each job.
-fn job_outcomes<R: Routing, P: Probe>(
+fn job_outcomes<P: Probe>(
     shared: &Shared<'_>,
-    partitions: &[Box<Partition<'_, R, P>>],
+    partitions: &[Box<Partition<'_, P>>],
     now: u64,
 ) -> Vec<JobOutcome> {
     let ranks_of = |plan: &JobPlan| match &plan.load {
@@ -360,10 +361,7 @@ fn job_outcomes<R: Routing, P: Probe>(
 }
 
 /// Why the first rank whose program could not go on could not.
-fn failure<R: Routing, P: Probe>(
-    shared: &Shared<'_>,
-    partitions: &[Box<Partition<'_, R, P>>],
-) -> SimError {
+fn failure<P: Probe>(shared: &Shared<'_>, partitions: &[Box<Partition<'_, P>>]) -> SimError {
     let failures = partitions.iter().filter_map(|p| p.failure.as_ref());
     let (at, job, rank, reason) = failures.min().expect("a run that failed");
     SimError::Program {
@@ -376,9 +374,9 @@ fn failure<R: Routing, P: Probe>(
 
 /// Puts the partitions' shares together. `done_at`: when a run stopped because
 /// only endless jobs went on.
-fn finish<R: Routing, P: Probe>(
+fn finish<P: Probe>(
     shared: &Shared<'_>,
-    mut partitions: Vec<Box<Partition<'_, R, P>>>,
+    mut partitions: Vec<Box<Partition<'_, P>>>,
     done_at: Option<u64>,
 ) -> Result<Outcome, SimError> {
     if shared.ends_with_jobs {
@@ -474,7 +472,7 @@ fn finish<R: Routing, P: Probe>(
         return Err(SimError::NotConserved(conservation));
     }
     messages.sort_unstable_by_key(crate::MessageRecord::order);
-    let sum = |of: fn(&Partition<'_, R, P>) -> u64| partitions.iter().map(|p| of(p)).sum::<u64>();
+    let sum = |of: fn(&Partition<'_, P>) -> u64| partitions.iter().map(|p| of(p)).sum::<u64>();
     Ok(Outcome {
         end: Picoseconds(end),
         warmup: Picoseconds(partitions[0].warmup),
@@ -497,9 +495,9 @@ fn finish<R: Routing, P: Probe>(
 }
 
 /// An error if a job with an end would go on after the largest simulated time.
-fn in_time<R: Routing, P: Probe>(
+fn in_time<P: Probe>(
     shared: &Shared<'_>,
-    partitions: &[Box<Partition<'_, R, P>>],
+    partitions: &[Box<Partition<'_, P>>],
 ) -> Result<(), SimError> {
     if !shared.ends_with_jobs || !partitions.iter().any(|p| p.goes_on()) {
         return Ok(());
@@ -532,9 +530,9 @@ fn in_time<R: Routing, P: Probe>(
 }
 
 /// An error if the events have run out although ranks are not done.
-fn unmatched<R: Routing, P: Probe>(
+fn unmatched<P: Probe>(
     shared: &Shared<'_>,
-    partitions: &[Box<Partition<'_, R, P>>],
+    partitions: &[Box<Partition<'_, P>>],
 ) -> Result<(), SimError> {
     let waiting = || {
         partitions

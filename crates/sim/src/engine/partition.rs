@@ -7,7 +7,7 @@ mod window;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use odonata_network::{Peer, Routing};
+use odonata_network::Peer;
 use odonata_units::{NodeId, PortId, RankId, RouterId};
 
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,7 @@ use super::packets::{Contents, NIL, Packet, Packets};
 use super::probe::{LinkState, Probe};
 use super::queues::Queues;
 use super::ranks::RankState;
+use super::routed::Routed;
 use super::shared::{Class, Shared};
 use super::table::Table;
 use super::timeline::TimelineCollector;
@@ -145,7 +146,7 @@ pub(super) struct Incomplete {
 /// The state of a partition. Alone in its cache lines, and in the pairs of lines
 /// that a processor fetches together.
 #[repr(align(128))]
-pub(super) struct Partition<'a, R: Routing, P: Probe> {
+pub(super) struct Partition<'a, P: Probe> {
     pub shared: &'a Shared<'a>,
     /// Copies of what the hot path needs of `shared`.
     pub classes: Box<[Class; 256]>,
@@ -161,7 +162,7 @@ pub(super) struct Partition<'a, R: Routing, P: Probe> {
     /// Whether ports and interfaces are too many for a processor's second-level
     /// cache, so that it pays to load them ahead of time.
     exceeds_cache: bool,
-    pub routing: &'a R,
+    pub routing: &'a dyn Routed<P>,
     pub snapshot: &'a Snapshot,
     /// First router and port, global numbers; and one past the last router.
     pub base_router: u32,
@@ -266,10 +267,10 @@ pub(super) const PORTS: &str = "ports and virtual channels of the network";
 /// What a second-level cache holds beside the packets that pass.
 const CACHE_BYTES: usize = 1 << 20;
 
-impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
+impl<'a, P: Probe> Partition<'a, P> {
     pub fn new(
         shared: &'a Shared<'a>,
-        routing: &'a R,
+        routing: &'a dyn Routed<P>,
         snapshot: &'a Snapshot,
         bounds: &[u32],
         index: usize,
@@ -343,7 +344,7 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
             exceeds_cache: ports.len() * (size_of::<Port>() + (size_of::<Lane>() << lane_shift))
                 + interfaces.len() * (size_of::<Interface>() + size_of::<OpenSource>())
                 > CACHE_BYTES,
-            reads_occupancy: routing.reads_occupancy() || R::NEEDS_SNAPSHOT,
+            reads_occupancy: routing.reads_occupancy(),
             routing,
             snapshot,
             base_router,
@@ -354,7 +355,7 @@ impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
             lanes: lanes.into(),
             credits_at_crossbar: shared.config.router.credit_use == CreditUse::Crossbar,
             crossbar: BoundedCrossbar::new(shared, base_router, end_router),
-            memories: match R::LEARNS {
+            memories: match routing.learns() {
                 true => (base_router..end_router)
                     .map(|router| routing.initial_memory(RouterId(router)).into_boxed_slice())
                     .collect(),

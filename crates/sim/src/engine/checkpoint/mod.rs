@@ -21,7 +21,6 @@ mod tests;
 use std::ops::Range;
 use std::sync::atomic::AtomicU32;
 
-use odonata_network::Routing;
 use serde::{Deserialize, Serialize};
 
 use super::calendar::Kind;
@@ -163,7 +162,7 @@ enum About {
 }
 
 /// The ports of a router (counted in its partition), in [`Partition::ports`].
-fn ports_of<R: Routing, P: Probe>(partition: &Partition<'_, R, P>, router: u32) -> Range<usize> {
+fn ports_of<P: Probe>(partition: &Partition<'_, P>, router: u32) -> Range<usize> {
     let first = |router| {
         (partition.shared.topology.first_port[(partition.base_router + router) as usize]
             - partition.base_port) as usize
@@ -172,10 +171,7 @@ fn ports_of<R: Routing, P: Probe>(partition: &Partition<'_, R, P>, router: u32) 
 }
 
 /// The interfaces of a router's nodes; they are consecutive.
-fn interfaces_of<R: Routing, P: Probe>(
-    partition: &Partition<'_, R, P>,
-    router: u32,
-) -> Range<usize> {
+fn interfaces_of<P: Probe>(partition: &Partition<'_, P>, router: u32) -> Range<usize> {
     let router = partition.base_router + router;
     let before = |router| {
         partition
@@ -186,17 +182,14 @@ fn interfaces_of<R: Routing, P: Probe>(
 }
 
 /// Index of a node's interface in the node's partition.
-fn interface_of<R: Routing, P: Probe>(partition: &Partition<'_, R, P>, node: u32) -> u32 {
+fn interface_of<P: Probe>(partition: &Partition<'_, P>, node: u32) -> u32 {
     let (router, terminal) = partition.shared.attachment(node);
     let ports = ports_of(partition, router - partition.base_router);
     partition.ports[ports.start + usize::from(terminal)].peer_router
 }
 
 /// The part of the snapshot about some of the partition's ports; empty if there is none.
-fn occupancies<'p, R: Routing, P: Probe>(
-    partition: &Partition<'p, R, P>,
-    ports: Range<usize>,
-) -> &'p [AtomicU32] {
+fn occupancies<'p, P: Probe>(partition: &Partition<'p, P>, ports: Range<usize>) -> &'p [AtomicU32] {
     let base = partition.base_port as usize;
     partition
         .snapshot
@@ -215,7 +208,7 @@ struct RanksOfNodes {
 }
 
 impl RanksOfNodes {
-    fn new<R: Routing, P: Probe>(partition: &Partition<'_, R, P>) -> Self {
+    fn new<P: Probe>(partition: &Partition<'_, P>) -> Self {
         let mut first = vec![0; partition.interfaces.len() + 1];
         for rank in &partition.ranks {
             first[rank.interface as usize + 1] += 1;

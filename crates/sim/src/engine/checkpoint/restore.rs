@@ -4,7 +4,6 @@ use std::io::Read;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use odonata_network::Routing;
 use serde::de::DeserializeOwned;
 
 use super::references::{self, AtNode, AtRouter};
@@ -36,9 +35,9 @@ fn misfit(reason: impl ToString) -> SimError {
 ///
 /// # Errors
 /// [`SimError::State`] if `state` cannot be read or is not of such a run.
-pub(in crate::engine) fn restore<R: Routing, P: Probe>(
+pub(in crate::engine) fn restore<P: Probe>(
     shared: &Shared<'_>,
-    partitions: &mut [Box<Partition<'_, R, P>>],
+    partitions: &mut [Box<Partition<'_, P>>],
     state: &mut dyn Read,
 ) -> Result<(), SimError> {
     let whole: Whole = decode(&read_record(state)?)?;
@@ -102,9 +101,9 @@ pub(in crate::engine) fn restore<R: Routing, P: Probe>(
     }
 }
 
-fn restore_whole<R: Routing, P: Probe>(
+fn restore_whole<P: Probe>(
     shared: &Shared<'_>,
-    partitions: &mut [Box<Partition<'_, R, P>>],
+    partitions: &mut [Box<Partition<'_, P>>],
     whole: Whole,
 ) {
     let jobs = shared.jobs.len().max(1);
@@ -168,8 +167,8 @@ fn decode<T: DeserializeOwned>(record: &[u8]) -> Result<T, SimError> {
     }
 }
 
-fn restore_partition<R: Routing, P: Probe>(
-    partition: &mut Partition<'_, R, P>,
+fn restore_partition<P: Probe>(
+    partition: &mut Partition<'_, P>,
     at: u64,
     records: &Receiver<Vec<u8>>,
 ) -> Result<(), SimError> {
@@ -180,8 +179,8 @@ fn restore_partition<R: Routing, P: Probe>(
     Ok(())
 }
 
-fn restore_router<R: Routing, P: Probe>(
-    partition: &mut Partition<'_, R, P>,
+fn restore_router<P: Probe>(
+    partition: &mut Partition<'_, P>,
     ranks: &RanksOfNodes,
     at: u64,
     router: u32,
@@ -255,8 +254,8 @@ fn restore_router<R: Routing, P: Probe>(
 }
 
 /// What the record of a router is checked against.
-fn at_router<'p, 'a, R: Routing, P: Probe>(
-    partition: &Partition<'a, R, P>,
+fn at_router<'p, 'a, P: Probe>(
+    partition: &Partition<'a, P>,
     ranks: &RanksOfNodes,
     at: u64,
     router: u32,
@@ -279,7 +278,7 @@ fn at_router<'p, 'a, R: Routing, P: Probe>(
         router: router + partition.base_router,
         first: partition.base_port as usize + ports.start,
         radix: ports.len(),
-        learns: R::LEARNS,
+        learns: partition.routing.learns(),
         memory: partition
             .memories
             .get(router as usize)
@@ -294,8 +293,8 @@ fn at_router<'p, 'a, R: Routing, P: Probe>(
     }
 }
 
-fn restore_node<R: Routing, P: Probe>(
-    partition: &mut Partition<'_, R, P>,
+fn restore_node<P: Probe>(
+    partition: &mut Partition<'_, P>,
     ranks: &[u32],
     index: usize,
     saved: NodeRecord,
@@ -339,7 +338,7 @@ fn restore_node<R: Routing, P: Probe>(
 }
 
 /// Puts a packet into its partition.
-fn insert<R: Routing, P: Probe>(partition: &mut Partition<'_, R, P>, parcel: Parcel) -> u32 {
+fn insert<P: Probe>(partition: &mut Partition<'_, P>, parcel: Parcel) -> u32 {
     let Parcel { packet, contents } = parcel;
     match contents {
         None => partition.packets.insert_bare(packet),
@@ -347,10 +346,7 @@ fn insert<R: Routing, P: Probe>(partition: &mut Partition<'_, R, P>, parcel: Par
     }
 }
 
-fn insert_all<R: Routing, P: Probe>(
-    partition: &mut Partition<'_, R, P>,
-    queue: Vec<Parcel>,
-) -> Vec<u32> {
+fn insert_all<P: Probe>(partition: &mut Partition<'_, P>, queue: Vec<Parcel>) -> Vec<u32> {
     let all = queue.into_iter();
     all.map(|parcel| insert(partition, parcel)).collect()
 }

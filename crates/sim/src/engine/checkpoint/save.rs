@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 use std::sync::atomic::Ordering;
 
-use odonata_network::Routing;
 use serde::Serialize;
 
 use super::{
@@ -27,14 +26,14 @@ use crate::outcome::{Arrival, MessageRecord};
 ///
 /// # Errors
 /// Of `out`.
-pub(in crate::engine) fn save<R: Routing, P: Probe>(
+pub(in crate::engine) fn save<P: Probe>(
     shared: &Shared<'_>,
-    partitions: &[Box<Partition<'_, R, P>>],
+    partitions: &[Box<Partition<'_, P>>],
     at: u64,
     measure: bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let sum = |of: fn(&Partition<'_, R, P>) -> u64| partitions.iter().map(|p| of(p)).sum::<u64>();
+    let sum = |of: fn(&Partition<'_, P>) -> u64| partitions.iter().map(|p| of(p)).sum::<u64>();
     // The last of the last window that a partition simulated, not its latest:
     // only the window is the same for any partitions.
     let last_move = partitions.iter().map(|p| p.last_move).max().unwrap_or(0);
@@ -92,8 +91,8 @@ fn write_record<T: Serialize>(
     out.write_all(buffer)
 }
 
-fn save_routers<R: Routing, P: Probe>(
-    partition: &Partition<'_, R, P>,
+fn save_routers<P: Probe>(
+    partition: &Partition<'_, P>,
     at: u64,
     buffer: &mut Vec<u8>,
     out: &mut dyn Write,
@@ -138,15 +137,15 @@ fn save_routers<R: Routing, P: Probe>(
 }
 
 /// Makes the records of a partition's routers.
-struct Saver<'p, 'a, R: Routing, P: Probe> {
-    partition: &'p Partition<'a, R, P>,
+struct Saver<'p, 'a, P: Probe> {
+    partition: &'p Partition<'a, P>,
     at: u64,
     ranks: RanksOfNodes,
     /// Packets saved so far.
     packets: usize,
 }
 
-impl<R: Routing, P: Probe> Saver<'_, '_, R, P> {
+impl<P: Probe> Saver<'_, '_, P> {
     /// `events`: all of this router. `incomplete`: interface, key and missing
     /// bytes of all messages, sorted. `followed`: the decisions of all routers that
     /// packets follow, sorted by router and message.

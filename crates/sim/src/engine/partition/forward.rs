@@ -20,7 +20,7 @@ pub(super) fn credit_size<P: Probe>(payload: u32) -> u32 {
     payload & ((1 << P::CREDIT_SIZE_BITS) - 1)
 }
 
-impl<R: Routing, P: Probe> Partition<'_, R, P> {
+impl<P: Probe> Partition<'_, P> {
     /// Takes a credit at its time.
     pub(super) fn credit(&mut self, first_port: usize, event: PackedEvent) {
         let port = self.creditor(first_port, event);
@@ -43,8 +43,9 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
     /// A packet requests its output. `alone`: no other event of this router
     /// happens at the same time, so that it may leave at once.
     #[inline(always)]
-    pub(super) fn arrive(
+    pub(super) fn arrive<R: Routing>(
         &mut self,
+        routing: &R,
         router: u32,
         first_port: usize,
         input: usize,
@@ -74,7 +75,7 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
                 lesson: None,
                 probe: PhantomData::<P>,
             };
-            let lesson = view.route(self.routing, self.base_router + router, packet);
+            let lesson = view.route(routing, self.base_router + router, packet);
             if R::LEARNS
                 && let Some(lesson) = lesson
             {
@@ -138,10 +139,10 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
     }
 
     /// Changes what the routing algorithm keeps for a router of this partition.
-    pub(super) fn learn(&mut self, router: u32, port: u16, lesson: u32) {
+    pub(super) fn learn<R: Routing>(&mut self, routing: &R, router: u32, port: u16, lesson: u32) {
         let at = RouterId(self.base_router + router);
         let memory = &mut self.memories[router as usize];
-        self.routing.learn(at, memory, port, lesson);
+        routing.learn(at, memory, port, lesson);
     }
 
     /// A packet joins those that wait for the link of a port.

@@ -62,9 +62,14 @@ fn outside_its_router(router: u32, current: u32) -> ! {
     panic!("an effect of router {current} on router {router} within a window")
 }
 
-impl<R: Routing, P: Probe> Partition<'_, R, P> {
+impl<P: Probe> Partition<'_, P> {
     /// Simulates one window: every router by itself, in ascending order.
-    pub(in crate::engine) fn simulate(&mut self, window: u64, grouped: &mut GroupedEvents) {
+    pub(in crate::engine) fn simulate<R: Routing>(
+        &mut self,
+        routing: &R,
+        window: u64,
+        grouped: &mut GroupedEvents,
+    ) {
         self.calendar.take(window, grouped);
         self.window_end = self.calendar.end_of(window);
         self.window_start = self.calendar.end_of(window) - self.calendar.window();
@@ -73,7 +78,7 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
         }
         if self.exceeds_cache {
             for index in 0..LOOK_AHEAD {
-                self.look_ahead(grouped, index);
+                self.look_ahead(routing, grouped, index);
             }
         }
         for index in 0..grouped.groups.len() - 1 {
@@ -81,7 +86,7 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
             let end = grouped.groups[index + 1].first;
             self.prefetch_named(grouped, index + NAMED_AHEAD);
             if self.exceeds_cache {
-                self.look_ahead(grouped, index + LOOK_AHEAD);
+                self.look_ahead(routing, grouped, index + LOOK_AHEAD);
             }
             let (events, credits) = grouped.events[group.first as usize..end as usize]
                 .split_at_mut((group.credits - group.first) as usize);
@@ -91,7 +96,7 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
             let first_port = self.first_port(group.router);
             self.end_port = self.first_port(group.router + 1);
             let early = self.take_credits_early(first_port, credits);
-            self.simulate_router(group.router, first_port, events, early);
+            self.simulate_router(routing, group.router, first_port, events, early);
             if self.reads_occupancy {
                 for &credit in early {
                     let port = self.creditor(first_port, credit);
@@ -196,7 +201,7 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
     /// ports that the group names lead to: the ports that packets leave
     /// through, the first packets of queues, and nodes' interfaces.
     #[inline(always)]
-    fn look_ahead(&mut self, grouped: &GroupedEvents, index: usize) {
+    fn look_ahead<R: Routing>(&mut self, routing: &R, grouped: &GroupedEvents, index: usize) {
         let Some(&[group, next]) = grouped.groups.get(index..index + 2) else {
             return;
         };
@@ -209,9 +214,7 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
                     let injected = packet.routers == 0;
                     // What is decided per message, its first packet decides.
                     if self.followed.is_none()
-                        && !self
-                            .routing
-                            .next_hop_reads_occupancy(injected, &packet.route)
+                        && !routing.next_hop_reads_occupancy(injected, &packet.route)
                     {
                         let view = View {
                             ports: &[],
@@ -227,7 +230,7 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
                             lesson: None,
                             probe: PhantomData::<P>,
                         };
-                        view.route(self.routing, self.base_router + group.router, packet);
+                        view.route(routing, self.base_router + group.router, packet);
                         let out_port = usize::from(packet.out_port);
                         self.prefetch_port(first_port + out_port);
                     }
@@ -256,8 +259,9 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
 
     /// Simulates the current window of one router, given its events in order
     /// and the credits that have been taken early.
-    fn simulate_router(
+    fn simulate_router<R: Routing>(
         &mut self,
+        routing: &R,
         router: u32,
         first_port: usize,
         events: &[PackedEvent],
@@ -294,11 +298,13 @@ impl<R: Routing, P: Probe> Partition<'_, R, P> {
                 let alone = first_at_this_time && last_at_this_time;
                 let port = first_port + event.port() as usize;
                 match event.kind() {
-                    Kind::Arrive => self.arrive(router, first_port, port, event, early, alone),
+                    Kind::Arrive => {
+                        self.arrive(routing, router, first_port, port, event, early, alone)
+                    }
                     Kind::Credit => self.credit(first_port, event),
                     Kind::Wake => match event.payload() {
                         payload if R::LEARNS && payload & LESSON != 0 => {
-                            self.learn(router, event.port() as u16, payload & MAX_LESSON);
+                            self.learn(routing, router, event.port() as u16, payload & MAX_LESSON);
                         }
                         0 => {
                             self.ports[port].wake = false;

@@ -14,7 +14,6 @@ use std::collections::VecDeque;
 use odonata_load::{
     Action, CollectiveKind, Idle, ProcessorId, ProgramError, RankProgram, RequestId, Step, Waiting,
 };
-use odonata_network::Routing;
 use odonata_units::{Picoseconds, RankId};
 use serde::{Deserialize, Serialize};
 
@@ -251,7 +250,7 @@ impl<'a> RankState<'a> {
     }
 }
 
-impl<'a, R: Routing, P: Probe> Partition<'a, R, P> {
+impl<'a, P: Probe> Partition<'a, P> {
     fn plan(&self, local_rank: u32) -> &'a JobPlan {
         &self.shared.jobs[self.ranks[local_rank as usize].job as usize]
     }

@@ -2,7 +2,6 @@
 //! receive that a message completes.
 
 use odonata_load::{Context, RequestId};
-use odonata_network::Routing;
 use odonata_units::{Bytes, Picoseconds, RankId};
 use serde::{Deserialize, Serialize};
 
@@ -67,7 +66,7 @@ fn granted_key(handle: u32, sender: u32) -> u64 {
     u64::from(handle) << 32 | u64::from(sender)
 }
 
-impl<R: Routing, P: Probe> Partition<'_, R, P> {
+impl<P: Probe> Partition<'_, P> {
     /// A message is complete at its receiver.
     pub(in crate::engine) fn receive_message(
         &mut self,

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use odonata_network::Routing;
 use odonata_units::{Bytes, Picoseconds};
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +24,7 @@ pub(in crate::engine) struct Processor {
     pub queue: VecDeque<(u64, Task)>,
 }
 
-impl<R: Routing, P: Probe> Partition<'_, R, P> {
+impl<P: Probe> Partition<'_, P> {
     /// Keeps a processor busy for a while, after what it is busy with. What takes
     /// no time is done at once.
     pub(super) fn occupy(

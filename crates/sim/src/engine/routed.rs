@@ -1,0 +1,59 @@
+//! A routing algorithm as the engine holds it.
+//!
+//! The simulation of a window is compiled once for every algorithm, with the algorithm's
+//! decisions in place; everything else is compiled without knowing any. Between the two
+//! stands one indirect call per window and partition.
+
+use odonata_network::Routing;
+use odonata_units::RouterId;
+
+use super::calendar::GroupedEvents;
+use super::partition::Partition;
+use super::probe::Probe;
+
+/// What the engine asks of a routing algorithm; every [`Routing`] is one.
+pub(super) trait Routed<P: Probe>: Sync {
+    /// See [`Routing::virtual_channels`].
+    fn virtual_channels(&self) -> u8;
+
+    /// See [`Routing::NEEDS_SNAPSHOT`].
+    fn needs_snapshot(&self) -> bool;
+
+    /// Whether the occupancy of ports has to be true at any moment.
+    fn reads_occupancy(&self) -> bool;
+
+    /// See [`Routing::LEARNS`].
+    fn learns(&self) -> bool;
+
+    /// See [`Routing::initial_memory`].
+    fn initial_memory(&self, at: RouterId) -> Vec<f32>;
+
+    /// See [`Partition::simulate`].
+    fn simulate(&self, partition: &mut Partition<'_, P>, window: u64, grouped: &mut GroupedEvents);
+}
+
+impl<R: Routing, P: Probe> Routed<P> for R {
+    fn virtual_channels(&self) -> u8 {
+        Routing::virtual_channels(self)
+    }
+
+    fn needs_snapshot(&self) -> bool {
+        R::NEEDS_SNAPSHOT
+    }
+
+    fn reads_occupancy(&self) -> bool {
+        Routing::reads_occupancy(self) || R::NEEDS_SNAPSHOT
+    }
+
+    fn learns(&self) -> bool {
+        R::LEARNS
+    }
+
+    fn initial_memory(&self, at: RouterId) -> Vec<f32> {
+        Routing::initial_memory(self, at)
+    }
+
+    fn simulate(&self, partition: &mut Partition<'_, P>, window: u64, grouped: &mut GroupedEvents) {
+        partition.simulate(self, window, grouped);
+    }
+}
