@@ -30,7 +30,7 @@ pub enum Weighting {
 
 /// Most candidates of a sort: a candidate takes up to six random draws together
 /// with its counterpart, of the 64 that a decision may make.
-const MOST_CANDIDATES: u32 = 8;
+pub(super) const MOST_CANDIDATES: u32 = 8;
 
 /// Parameters of the adaptive algorithms.
 ///
@@ -69,6 +69,26 @@ impl Default for AdaptiveOptions {
     }
 }
 
+impl AdaptiveOptions {
+    /// # Errors
+    /// If so many candidates cannot be drawn.
+    pub(super) fn check(&self) -> Result<(), RoutingError> {
+        if (1..=MOST_CANDIDATES).contains(&self.candidates) {
+            return Ok(());
+        }
+        Err(RoutingError::BadOption {
+            option: "candidates",
+            found: self.candidates.to_string(),
+            allowed: "1 to 8 candidates of each sort can be drawn",
+        })
+    }
+
+    /// Whether the minimal route is taken, given the weighted occupancies in bytes.
+    pub(super) fn prefers(&self, minimal: u64, other: u64) -> bool {
+        i128::from(minimal) <= i128::from(other) + i128::from(self.threshold_bytes)
+    }
+}
+
 /// A route that a packet could take from where it is.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
@@ -101,13 +121,7 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
         progressive: bool,
         merged: Option<u8>,
     ) -> Result<Self, RoutingError> {
-        if !(1..=MOST_CANDIDATES).contains(&options.candidates) {
-            return Err(RoutingError::BadOption {
-                option: "candidates",
-                found: options.candidates.to_string(),
-                allowed: "1 to 8 candidates of each sort can be drawn",
-            });
-        }
+        options.check()?;
         let channels = options
             .via
             .channels(algorithm, &routes, progressive, merged)?;
@@ -190,18 +204,13 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
             this.non_minimal_candidate(view, here, there)
         });
         let chosen = match other {
-            Some(other) if !self.prefers(&minimal, &other) => other,
+            Some(other) if !self.options.prefers(minimal.cost, other.cost) => other,
             _ => minimal,
         };
         let non_minimal = chosen.intermediate != NONE;
         route.phase = if non_minimal { OUTWARD } else { minimal_phase };
         route.intermediate = chosen.intermediate;
         self.take(here, &chosen, route)
-    }
-
-    fn prefers(&self, minimal: &Candidate, other: &Candidate) -> bool {
-        let advantage = i128::from(self.options.threshold_bytes);
-        i128::from(minimal.cost) <= i128::from(other.cost) + advantage
     }
 
     /// The candidate of least cost among those drawn.
@@ -333,7 +342,7 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
             Some(path.candidate(this, router, false))
         });
         match detour {
-            Some(detour) if !self.prefers(&minimal, &detour) => {
+            Some(detour) if !self.options.prefers(minimal.cost, detour.cost) => {
                 route.phase = DETOUR;
                 route.intermediate = detour.intermediate;
                 self.take(here, &detour, route)

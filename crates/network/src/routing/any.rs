@@ -6,8 +6,8 @@ use super::choice::{Choice, MinimalLinks};
 use super::grouped::GroupedRoutes;
 use super::nonminimal::Via;
 use super::{
-    Fpar, Minimal, Par, QAdaptive, QAdaptiveOptions, Routing, RoutingError, Tabled, Tago, Ugal,
-    Valiant,
+    Detoured, Fpar, Minimal, Par, QAdaptive, QAdaptiveOptions, Routing, RoutingError, Tabled, Tago,
+    Ugal, Valiant,
 };
 use crate::topology::Topology;
 
@@ -81,6 +81,45 @@ impl Algorithm {
     }
 }
 
+/// What minimal routes are, and what those by way of an intermediate consist of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Paths {
+    /// Those over groups: local links inside a group and one global link between two.
+    #[default]
+    Groups,
+    /// Those of [`Tabled::shortest_path`].
+    ShortestPath,
+    /// Those of [`Tabled::up_down`].
+    UpDown,
+    /// Those of [`Tabled::dimension_order`].
+    DimensionOrder,
+}
+
+impl Paths {
+    /// The names in scenarios.
+    pub const NAMES: [&'static str; 4] = ["groups", "shortest-path", "up-down", "dimension-order"];
+
+    /// The name in scenarios.
+    pub const fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+
+    /// The tables of such paths, if they have any.
+    fn tables(
+        self,
+        topology: &Topology,
+        choice: Choice,
+        merged: Option<u8>,
+    ) -> Option<Result<Tabled, RoutingError>> {
+        match self {
+            Self::Groups => None,
+            Self::ShortestPath => Some(Tabled::shortest_path(topology, choice, merged)),
+            Self::UpDown => Some(Tabled::up_down(topology, choice, merged)),
+            Self::DimensionOrder => Some(Tabled::dimension_order(topology, choice, merged)),
+        }
+    }
+}
+
 /// A routing algorithm and everything there is to choose about it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoutingSpec {
@@ -91,6 +130,9 @@ pub struct RoutingSpec {
     pub links: MinimalLinks,
     /// How one of several links is chosen.
     pub choice: Choice,
+    /// What `minimal`, `valiant`, `ugal-l` and `ugal-g` go over; the others have paths of their
+    /// own.
+    pub paths: Paths,
     /// Merges virtual channels: channel `i` becomes
     /// `min(i, virtual_channels - 1)`. With fewer channels than the algorithm
     /// needs, a network can deadlock, as `verify` shows; more than it needs
@@ -106,6 +148,7 @@ impl RoutingSpec {
             algorithm,
             links: MinimalLinks::All,
             choice: Choice::Random,
+            paths: Paths::Groups,
             virtual_channels: None,
         }
     }
@@ -130,6 +173,10 @@ pub enum AnyRouting {
     QAdaptive(QAdaptive),
     /// By tables: shortest paths, up-down, dimension order.
     Tabled(Tabled),
+    /// Valiant and UGAL with local information by tables.
+    Detoured(Detoured<false>),
+    /// UGAL with global information by tables.
+    DetouredGlobal(Detoured<true>),
     /// Over circuits.
     Tago(Tago),
 }
@@ -153,12 +200,24 @@ impl AnyRouting {
             algorithm,
             links,
             choice,
+            paths,
             virtual_channels,
         } = *spec;
         let by_tables = matches!(
             algorithm,
             Algorithm::ShortestPath | Algorithm::UpDown | Algorithm::DimensionOrder
         );
+        if let Some(routing) = Self::over_tables(topology, spec)? {
+            return Ok(routing);
+        }
+        if paths != Paths::Groups {
+            return Err(RoutingError::BadOption {
+                option: "paths",
+                found: format!("\"{}\"", paths.name()),
+                allowed: "only `minimal`, `valiant`, `ugal-l` and `ugal-g` go over other paths than \
+                          their own: remove it, or use one of these",
+            });
+        }
         if choice == Choice::ByDestination && !by_tables {
             return Err(RoutingError::BadOption {
                 option: "choice",
@@ -206,6 +265,33 @@ impl AnyRouting {
         })
     }
 
+    /// An algorithm that goes over [`Paths`] of which there are tables; `None` if it does not.
+    fn over_tables(topology: &Topology, spec: &RoutingSpec) -> Result<Option<Self>, RoutingError> {
+        let merged = spec.virtual_channels;
+        // Detours merge the channels of both parts of their way.
+        let own = match spec.algorithm {
+            Algorithm::Minimal => merged,
+            Algorithm::Valiant { .. } | Algorithm::UgalLocal(_) | Algorithm::UgalGlobal(_) => None,
+            _ => return Ok(None),
+        };
+        let Some(base) = spec.paths.tables(topology, spec.choice, own) else {
+            return Ok(None);
+        };
+        let base = base?;
+        Ok(Some(match spec.algorithm {
+            Algorithm::Valiant { via } => {
+                Self::Detoured(Detoured::valiant(topology, base, via, merged)?)
+            }
+            Algorithm::UgalLocal(options) => {
+                Self::Detoured(Detoured::ugal(topology, base, options, merged)?)
+            }
+            Algorithm::UgalGlobal(options) => {
+                Self::DetouredGlobal(Detoured::ugal(topology, base, options, merged)?)
+            }
+            _ => Self::Tabled(base),
+        }))
+    }
+
     /// Runs `task` with the algorithm inside.
     pub fn dispatch<T: RoutingTask>(&self, task: T) -> T::Output {
         match self {
@@ -217,6 +303,8 @@ impl AnyRouting {
             Self::Fpar(routing) => task.run(routing),
             Self::QAdaptive(routing) => task.run(routing),
             Self::Tabled(routing) => task.run(routing),
+            Self::Detoured(routing) => task.run(routing),
+            Self::DetouredGlobal(routing) => task.run(routing),
             Self::Tago(routing) => task.run(routing),
         }
     }

@@ -6,6 +6,7 @@ mod adaptive;
 mod any;
 mod channels;
 mod choice;
+mod detoured;
 mod dimension_order;
 mod error;
 mod fpar;
@@ -32,8 +33,9 @@ mod valiant;
 use odonata_units::{NodeId, PortId, RouterId};
 
 pub use adaptive::{AdaptiveOptions, Weighting};
-pub use any::{Algorithm, AnyRouting, RoutingSpec, RoutingTask};
+pub use any::{Algorithm, AnyRouting, Paths, RoutingSpec, RoutingTask};
 pub use choice::{Choice, MinimalLinks};
+pub use detoured::Detoured;
 pub use error::RoutingError;
 pub use fpar::Fpar;
 pub use minimal::Minimal;

@@ -10,7 +10,7 @@ use super::testing::{
     arranged, dragonfly_plus, grid_dragonfly, lattice, random_walks, ring_dragonfly,
 };
 use super::{
-    AdaptiveOptions, Algorithm, AnyRouting, Choice, MinimalLinks, QAdaptiveOptions, Routing,
+    AdaptiveOptions, Algorithm, AnyRouting, Choice, MinimalLinks, Paths, QAdaptiveOptions, Routing,
     RoutingError, RoutingSpec, RoutingTask, Via, Weighting,
 };
 use crate::topology::{Arrangement, LinkClassId, Peer, Topology, Wiring};
@@ -188,17 +188,51 @@ pub(crate) fn spec() -> impl Strategy<Value = RoutingSpec> {
     });
     let links = prop_oneof![Just(MinimalLinks::All), Just(MinimalLinks::Shortest)];
     let choice = prop_oneof![Just(Choice::Random), Just(Choice::ByLoad)];
-    (algorithm, links, choice).prop_map(|(algorithm, links, choice)| RoutingSpec {
-        algorithm,
-        links,
-        choice,
-        virtual_channels: None,
+    let paths = prop_oneof![
+        2 => Just(Paths::Groups),
+        1 => Just(Paths::ShortestPath),
+        1 => Just(Paths::UpDown),
+        1 => Just(Paths::DimensionOrder),
+    ];
+    (algorithm, links, choice, paths).prop_map(|(algorithm, links, choice, paths)| {
+        let mut spec = RoutingSpec {
+            links,
+            choice,
+            ..RoutingSpec::new(algorithm)
+        };
+        match &mut spec.algorithm {
+            Algorithm::Minimal => spec.paths = paths,
+            Algorithm::Valiant { via }
+            | Algorithm::UgalLocal(AdaptiveOptions { via, .. })
+            | Algorithm::UgalGlobal(AdaptiveOptions { via, .. })
+                if paths == Paths::Groups || *via != Via::Group =>
+            {
+                spec.paths = paths;
+            }
+            _ => {}
+        }
+        spec
     })
 }
 
 /// Most router-router hops of a route, from the algorithm's definition: a
 /// traversal of a group has at most as many as the group has across.
-fn bound(topology: &Topology, algorithm: &Algorithm) -> u32 {
+fn bound(topology: &Topology, spec: &RoutingSpec) -> u32 {
+    let algorithm = &spec.algorithm;
+    // No router twice on the way up, nor on the way down.
+    let up_down = 2 * (topology.routers() as u32 - 1);
+    let path = match spec.paths {
+        Paths::Groups => return bound_over_groups(topology, algorithm, up_down),
+        Paths::UpDown => up_down,
+        Paths::ShortestPath | Paths::DimensionOrder => topology.describe().diameter,
+    };
+    match algorithm {
+        Algorithm::Minimal => path,
+        _ => 2 * path,
+    }
+}
+
+fn bound_over_groups(topology: &Topology, algorithm: &Algorithm, up_down: u32) -> u32 {
     let routes = super::grouped::GroupedRoutes::new(topology).expect("a grouped network");
     let across = (0..routes.groups())
         .flat_map(|group| {
@@ -218,8 +252,7 @@ fn bound(topology: &Topology, algorithm: &Algorithm) -> u32 {
         Algorithm::Valiant { via } => non_minimal(*via),
         Algorithm::UgalLocal(options) | Algorithm::UgalGlobal(options) => non_minimal(options.via),
         Algorithm::Par(options) => across + non_minimal(options.via),
-        // No router twice on the way up, nor on the way down.
-        Algorithm::UpDown => 2 * (topology.routers() as u32 - 1),
+        Algorithm::UpDown => up_down,
         Algorithm::DimensionOrder => topology.describe().diameter,
         Algorithm::Fpar { .. } => 6,
         Algorithm::QAdaptive(_) => 5,
@@ -275,7 +308,7 @@ proptest! {
             Err(RoutingError::NotLattice { .. }) if topology.lattice().is_err() => return Ok(()),
             routing => routing.expect("an algorithm that fits"),
         };
-        let bound = bound(&topology, &spec.algorithm);
+        let bound = bound(&topology, &spec);
         routing.dispatch(Check(&topology, bound, seed));
     }
 }

@@ -47,16 +47,16 @@ pub(super) enum Index {
 impl Index {
     /// The place of the entry; the two routers are not the same.
     #[inline]
-    fn entry(&self, at: u32, route: &PacketRoute, destinations: &Destinations) -> usize {
+    fn entry(&self, at: u32, to: u32, destinations: &Destinations) -> usize {
         match self {
             Self::ByColumn(columns) => {
-                let column = destinations.column[route.destination_router as usize];
+                let column = destinations.column_of(to);
                 at as usize * *columns as usize + column as usize
             }
             Self::ByDimension { places, first } => {
                 let dimensions = first.len() - 1;
                 let of = |router: u32| &places[router as usize * dimensions..][..dimensions];
-                let (here, there) = (of(at), of(route.destination_router));
+                let (here, there) = (of(at), of(to));
                 let differs = (here.iter().zip(there)).position(|(here, there)| here != there);
                 let dimension = differs.unwrap_or(0);
                 let of_router = at as usize * first[dimensions] as usize;
@@ -145,6 +145,12 @@ impl Destinations {
         Self { divisor, ..self }
     }
 
+    /// The column of a router with nodes.
+    #[inline]
+    pub fn column_of(&self, router: u32) -> u32 {
+        self.column[router as usize]
+    }
+
     /// The routers, by column.
     pub fn routers(&self) -> Vec<u32> {
         let numbered = (0..).zip(&self.column);
@@ -156,17 +162,43 @@ impl Destinations {
 }
 
 impl Tabled {
+    /// The hops at `at` towards router `to`, another one with nodes.
     #[inline]
-    fn listed(&self, at: RouterId, route: &PacketRoute) -> &[Hop] {
-        let (first, count) = self.entries[self.index.entry(at.0, route, &self.destinations)];
+    pub(super) fn listed(&self, at: RouterId, to: u32) -> &[Hop] {
+        let (first, count) = self.entries[self.index.entry(at.0, to, &self.destinations)];
         &self.hops[first as usize..][..count as usize]
+    }
+
+    /// One of the hops listed towards router `to` for a packet on `route`.
+    #[inline]
+    pub(super) fn choose<V: RouterView>(
+        &self,
+        view: &mut V,
+        at: RouterId,
+        to: u32,
+        route: &PacketRoute,
+    ) -> Hop {
+        match self.listed(at, to) {
+            &[hop] => hop,
+            hops => {
+                let count = hops.len() as u32;
+                let index = match self.choice {
+                    Choice::Random => view.random_below(count),
+                    Choice::ByLoad => least_loaded(view, count, |view, i| {
+                        view.occupancy_bytes(hops[i as usize].port)
+                    }),
+                    Choice::ByDestination => self.by_destination(at, route, count),
+                };
+                hops[index as usize]
+            }
+        }
     }
 
     /// Which of `count` hops is that of the packet's destination.
     #[inline]
     fn by_destination(&self, at: RouterId, route: &PacketRoute, count: u32) -> u32 {
         let to = &self.destinations;
-        let column = to.column[route.destination_router as usize];
+        let column = to.column_of(route.destination_router);
         let node = to.nodes_before[column as usize] + u32::from(route.destination_port);
         node / to.divisor[at.index()] % count
     }
@@ -203,20 +235,7 @@ impl Routing for Tabled {
         if at.0 == route.destination_router {
             return eject(route);
         }
-        let hop = match self.listed(at, route) {
-            &[hop] => hop,
-            hops => {
-                let count = hops.len() as u32;
-                let index = match self.choice {
-                    Choice::Random => view.random_below(count),
-                    Choice::ByLoad => least_loaded(view, count, |view, i| {
-                        view.occupancy_bytes(hops[i as usize].port)
-                    }),
-                    Choice::ByDestination => self.by_destination(at, route, count),
-                };
-                hops[index as usize]
-            }
-        };
+        let hop = self.choose(view, at, route.destination_router, route);
         self.count_hop(hop, route)
     }
 
@@ -230,7 +249,7 @@ impl Routing for Tabled {
         if at.0 == route.destination_router {
             return out.push(possible_eject(route));
         }
-        for &hop in self.listed(at, route) {
+        for &hop in self.listed(at, route.destination_router) {
             let mut route = *route;
             let hop = self.count_hop(hop, &mut route);
             route.vc = hop.vc;
