@@ -161,9 +161,15 @@ class Routing(Table):
     how one of the ports is chosen that its threshold counts as free. With `up-down`,
     `dimension-order` and `shortest-path` also `by-destination`: that of the destination node, in
     fat trees D-mod-K (Zahavi 2010)."""
+    paths: Literal["groups", "shortest-path", "up-down", "dimension-order"] | None = None
+    """What `minimal` routes are, and what those of `valiant`, `ugal-l` and `ugal-g` consist of: by
+    way of the links between two `groups`, or the routes of the algorithm of that name. Default:
+    `up-down` in fat trees, `dimension-order` in tori and HyperX, `shortest-path` in a Slim Fly, a
+    Jellyfish, and other networks of one group, else `groups`."""
     via: Literal["group", "router", "node"] | None = None
     """What a non-minimal route goes by way of: any router of a random group, a random router, or
-    the router of a random node. Default: `group`."""
+    the router of a random node. Default: `group`, or `router` where `paths` are not over
+    groups."""
     candidates: Count | None = None
     """Routes of each sort that an adaptive algorithm draws and compares. Default: 1."""
     threshold: (
@@ -230,6 +236,7 @@ class Routing(Table):
             "weights": self.weights,
             "detours_in_group": self.detours_in_group,
             "virtual_channels": self.virtual_channels,
+            **({} if self.paths is None else {"paths": self.paths}),
             # Only where it differs: points of studies are known by this form.
             **({} if self.per == "packet" else {"per": self.per}),
         }

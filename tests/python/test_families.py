@@ -97,6 +97,97 @@ def test_default_routing_takes_shortest_paths(network: dict[str, Any]) -> None:
     assert jobs["mean_routers_visited"][0] == pytest.approx(expected, rel=1e-9)
 
 
+def share_delivered(
+    network: dict[str, Any], nodes: int, offset: int, routing: Any, load: float
+) -> float:
+    """Of what is offered, where every node sends to the one `offset` further on."""
+    link = {"bandwidth": "8 GB/s", "latency": "20 ns", "buffer": "64 KiB"}
+    shift = {"pattern": "shift", "offset": offset, "message": "1 KiB", "load": load}
+    scenario = Scenario.from_dict(
+        {
+            "network": {
+                **network,
+                "routing": routing,
+                "links": {"terminal": link, "local": link},
+            },
+            "simulation": {"duration": "300 us", "warmup": "50 us", "packet": "1 KiB"},
+            "job": [{"nodes": nodes, "traffic": shift}],
+        }
+    )
+    accepted: float = odonata.run(scenario).to_pandas("jobs")["accepted_bytes_per_s"][0]
+    return accepted / (nodes * 8e9 * load)
+
+
+#: Nine routers, all joined to each other, of four nodes; all send to the next router's.
+ROW = ({"family": "hyperx", "size": [9], "p": 4}, 36, 4)
+
+
+def test_a_row_under_the_worst_shift_saturates_where_its_links_do() -> None:
+    # Minimal routes: four nodes share one link. By way of seven other routers: each link
+    # between routers that are no neighbours carries 4/7 of a node's load on first hops and as
+    # much on second ones; 8/7 of a load of 7/8 is all it can.
+    assert share_delivered(*ROW, "dimension-order", 1.0) == pytest.approx(1 / 4, rel=0.01)
+    assert share_delivered(*ROW, "valiant", 1.0) == pytest.approx(7 / 8, rel=0.02)
+    assert share_delivered(*ROW, "valiant", 0.83) > 0.98
+    # UGAL has the direct link as well: 7/8 + 1/4 is more than all.
+    for routing in ("ugal-l", "ugal-g"):
+        assert share_delivered(*ROW, routing, 0.92) > 0.98
+
+
+@pytest.mark.parametrize(
+    "routing", ["valiant", "ugal-l", "ugal-g", {"algorithm": "ugal-l", "paths": "shortest-path"}]
+)
+def test_detours_use_both_directions_of_a_ring(routing: Any) -> None:
+    # Tornado (Singh 2005, section 2.2): seven routers further on a ring of 16, all minimal
+    # routes go one way, and a link carries seven of them: 1/7. Each part of a detour by one of
+    # the 14 others makes (1 + … + 6 + 8/2) / 14 hops that way and (1 + … + 7 + 8/2) / 14 the
+    # other: 1 / (2 · 32/14) = 0.219.
+    ring = ({"family": "torus", "size": [16]}, 16, 7)
+    assert share_delivered(*ring, "dimension-order", 0.2) < 1.05 / 7 / 0.2
+    assert share_delivered(*ring, routing, 0.2) > 0.95
+
+
+def test_a_fat_tree_and_a_random_graph_have_detours_too() -> None:
+    tree = {"family": "fat-tree", "radix": 4}
+    graph = {"family": "jellyfish", "routers": 16, "degree": 4, "p": 1}
+    for network in (tree, graph):
+        links = {"level1": {"bandwidth": "8 GB/s"}, "level2": {"bandwidth": "8 GB/s"}}
+        for routing in ("valiant", "ugal-l", "ugal-g"):
+            scenario = Scenario.from_dict(
+                {
+                    "network": {
+                        **network,
+                        "routing": routing,
+                        **({"links": links} if network is tree else {}),
+                    },
+                    "job": [{"nodes": 16, "motif": {"kind": "all-to-all", "message": "1 kB"}}],
+                }
+            )
+            jobs = odonata.run(scenario).to_pandas("jobs")
+            shortest = described(network)["average_distance_nodes"] + 1
+            # Valiant takes about twice as many hops; UGAL seldom a detour on an empty network.
+            visited = jobs["mean_routers_visited"][0]
+            assert (visited > 1.2 * shortest) == (routing == "valiant"), (network, routing)
+
+
+@pytest.mark.parametrize(
+    ("routing", "key", "words"),
+    [
+        ({"algorithm": "par", "paths": "up-down"}, "paths", "minimal, valiant, ugal-l and ugal-g"),
+        ({"algorithm": "valiant", "via": "group"}, "via", "only routes over groups"),
+        ({"algorithm": "ugal-l", "choice": "by-destination"}, "choice", "drawn per packet"),
+        ({"algorithm": "minimal", "paths": "groups"}, "algorithm", 'paths = "shortest-path"'),
+    ],
+    ids=str,
+)
+def test_flaws_of_routing_are_told(routing: dict[str, Any], key: str, words: str) -> None:
+    network = {"family": "fat-tree", "radix": 4, "routing": routing}
+    with pytest.raises(ScenarioError) as error:
+        odonata.run(Scenario.from_dict({"network": network, "job": [HALO]}))
+    assert f"network.routing.{key}" in str(error.value)
+    assert words in str(error.value)
+
+
 @pytest.mark.parametrize(
     ("network", "key", "words"),
     [

@@ -6,7 +6,7 @@ use odonata_sim::{EngineConfig, JobPlan, Measurement, Observer, Outcome};
 use odonata_units::Picoseconds;
 
 use crate::error::{Error, SpecError};
-use crate::routing::{NO_THRESHOLD, routing_spec};
+use crate::routing::{Usual, routing_spec};
 use crate::run::simulation_error;
 use crate::spec::{Engine, Scenario};
 
@@ -82,7 +82,11 @@ pub(crate) fn simulate(
     observer: &mut dyn Observer,
 ) -> Result<Outcome, Error> {
     let network = &scenario.network;
-    let routing = routing_spec(&network.routing, network.router.delay_ps, NO_THRESHOLD)?;
+    let routing = routing_spec(
+        &network.routing,
+        network.router.delay_ps,
+        Usual::of_flows(&network.topology, topology),
+    )?;
     let config = FlowConfig {
         packet: config.packet,
         paths: scenario.simulation.paths.unwrap_or(DEFAULT_PATHS),

@@ -7,7 +7,7 @@ use odonata_network::routing::{
 use odonata_network::{LinkKind, Peer, Topology};
 
 use crate::error::SpecError;
-use crate::spec::{self, Algorithm, Scenario};
+use crate::spec::{self, Algorithm, Family, Scenario};
 use crate::topology::default_buffer;
 
 /// Threshold of FPAR where a scenario gives none: half of what lane 0 may hold at the
@@ -17,8 +17,36 @@ use crate::topology::default_buffer;
 /// still move.
 const DEFAULT_SHARE: f64 = 0.75;
 
-/// Flows have no queues that come and go; nor have the bundles of a schedule's jobs.
-pub(crate) const NO_THRESHOLD: u64 = 0;
+/// What a network's routing is where a scenario does not say.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Usual {
+    /// Advantage of minimal routes, in bytes.
+    pub threshold_bytes: u64,
+    /// What minimal routes are.
+    pub paths: routing::Paths,
+}
+
+impl Usual {
+    /// Of flows and of the bundles of a schedule's jobs, which have no queues that come and
+    /// go: no threshold.
+    pub fn of_flows(family: &Family, topology: &Topology) -> Self {
+        Self {
+            threshold_bytes: 0,
+            paths: usual_paths(family, topology),
+        }
+    }
+}
+
+/// Those of the family; of other networks those over groups, if there is more than one.
+fn usual_paths(family: &Family, topology: &Topology) -> routing::Paths {
+    match family {
+        Family::FatTree(_) => routing::Paths::UpDown,
+        Family::Torus(_) | Family::Hyperx(_) => routing::Paths::DimensionOrder,
+        Family::SlimFly(_) | Family::Jellyfish(_) => routing::Paths::ShortestPath,
+        _ if topology.groups > 1 => routing::Paths::Groups,
+        _ => routing::Paths::ShortestPath,
+    }
+}
 
 /// Builds the routing algorithm of a scenario for its network.
 ///
@@ -26,7 +54,10 @@ pub(crate) const NO_THRESHOLD: u64 = 0;
 /// If the algorithm does not fit the network, or an option the algorithm.
 pub fn build_routing(scenario: &Scenario, topology: &Topology) -> Result<AnyRouting, SpecError> {
     let network = &scenario.network;
-    let usual = default_threshold(scenario, topology);
+    let usual = Usual {
+        threshold_bytes: default_threshold(scenario, topology),
+        paths: usual_paths(&network.topology, topology),
+    };
     let spec = routing_spec(&network.routing, network.router.delay_ps, usual)?;
     AnyRouting::new(topology, &spec).map_err(|error| routing_error(&error))
 }
@@ -77,20 +108,33 @@ fn default_threshold(scenario: &Scenario, topology: &Topology) -> u64 {
     }
 }
 
-/// The network room's form of the routing table; `threshold_bytes` is the advantage
-/// of minimal routes where none is given.
+/// The network room's form of the routing table; `usual` is what holds where none is given.
 pub(crate) fn routing_spec(
     spec: &spec::Routing,
     delay_ps: u64,
-    threshold_bytes: u64,
+    usual: Usual,
 ) -> Result<RoutingSpec, SpecError> {
     check_options(spec)?;
-    let via = match spec.via.unwrap_or(spec::Via::Group) {
-        spec::Via::Group => routing::Via::Group,
-        spec::Via::Router => routing::Via::Router,
-        spec::Via::Node => routing::Via::Node,
+    let goes_over_any = matches!(
+        spec.algorithm,
+        Algorithm::Minimal | Algorithm::Valiant | Algorithm::UgalL | Algorithm::UgalG
+    );
+    let paths = match spec.paths {
+        Some(spec::Paths::Groups) => routing::Paths::Groups,
+        Some(spec::Paths::ShortestPath) => routing::Paths::ShortestPath,
+        Some(spec::Paths::UpDown) => routing::Paths::UpDown,
+        Some(spec::Paths::DimensionOrder) => routing::Paths::DimensionOrder,
+        None if goes_over_any => usual.paths,
+        None => routing::Paths::Groups,
     };
-    let threshold = spec.threshold_bytes.unwrap_or(threshold_bytes);
+    let via = match spec.via {
+        Some(spec::Via::Group) => routing::Via::Group,
+        Some(spec::Via::Router) => routing::Via::Router,
+        Some(spec::Via::Node) => routing::Via::Node,
+        None if paths == routing::Paths::Groups => routing::Via::Group,
+        None => routing::Via::Router,
+    };
+    let threshold = spec.threshold_bytes.unwrap_or(usual.threshold_bytes);
     let options = AdaptiveOptions {
         via,
         candidates: spec.candidates.unwrap_or(1),
@@ -144,6 +188,7 @@ pub(crate) fn routing_spec(
             spec::Choice::ByLoad => routing::Choice::ByLoad,
             spec::Choice::ByDestination => routing::Choice::ByDestination,
         },
+        paths,
         virtual_channels: spec.virtual_channels,
     })
 }
@@ -188,6 +233,11 @@ fn check_options(spec: &spec::Routing) -> Result<(), SpecError> {
     let fixed = matches!(spec.weights, spec::Weights::Fixed(_));
     let rules = [
         ("via", spec.via.is_some(), detours),
+        (
+            "paths",
+            spec.paths.is_some(),
+            algorithm == Algorithm::Minimal || detours && algorithm != Algorithm::Par,
+        ),
         ("candidates", spec.candidates.is_some(), adaptive),
         (
             "threshold",
@@ -215,6 +265,7 @@ fn check_options(spec: &spec::Routing) -> Result<(), SpecError> {
         Some((key, ..)) => {
             let owners = match key {
                 "via" => "valiant, ugal-l, ugal-g and par",
+                "paths" => "minimal, valiant, ugal-l and ugal-g",
                 "threshold" => "ugal-l, ugal-g, par and fpar",
                 "source_threshold"
                 | "intermediate_threshold"
@@ -337,7 +388,11 @@ mod tests {
                 threshold_bytes: given,
                 ..spec::Routing::default()
             };
-            let found = routing_spec(&spec, 0, 7_000).unwrap().algorithm;
+            let usual = Usual {
+                threshold_bytes: 7_000,
+                paths: routing::Paths::Groups,
+            };
+            let found = routing_spec(&spec, 0, usual).unwrap().algorithm;
             let routing::Algorithm::Par(options) = found else {
                 panic!("{found:?}");
             };

@@ -12,7 +12,7 @@ pub enum RoutingError {
     #[error(
         "group {group} is not connected inside itself: no path of local links from router {from} \
          to router {to}; routing over groups needs one. Use `shortest-path` routing for this \
-         network, or group its routers differently"
+         network, or `paths = \"shortest-path\"`, or group its routers differently"
     )]
     GroupDisconnected {
         /// The group.
@@ -25,7 +25,8 @@ pub enum RoutingError {
     /// Two groups have no global link between them.
     #[error(
         "no global link joins group {from} to group {to}; routing over groups needs at least one \
-         for every pair. Use `shortest-path` routing for this network, or add the link"
+         for every pair. Use `shortest-path` routing for this network, or \
+         `paths = \"shortest-path\"`, or add the link"
     )]
     GroupsNotJoined {
         /// One group.

@@ -21,8 +21,8 @@ pub use network::{
     Algorithm, Arbitration, Arrangement, Choice, CircuitSource, CodesModel, CodesNetwork,
     CrayXcFile, CreditUse, Crossbar, Dragonfly, DragonflyPlus, Family, FatTree, FileNetwork,
     GroupWiring, HopsWord, HyperX, Injection, Jellyfish, Kind, Link, MinimalLinks, Network, Nic,
-    Occupancy, Per, ReconfigurableDragonfly, Router, Routing, SlimFly, SpineArrangement, Steering,
-    Switching, Torus, Via, Weights,
+    Occupancy, Paths, Per, ReconfigurableDragonfly, Router, Routing, SlimFly, SpineArrangement,
+    Steering, Switching, Torus, Via, Weights,
 };
 
 /// What is simulated: a network, the jobs on it, and what to record.

@@ -502,6 +502,10 @@ pub struct Routing {
     pub choice: Choice,
     /// What a non-minimal route goes by way of; `None`: usual for the algorithm.
     pub via: Option<Via>,
+    /// What minimal routes are; `None`: usual for the network. Left out of scenarios of
+    /// old, which are known by their text, where it is what it always was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paths: Option<Paths>,
     /// Non-minimal routes that an adaptive algorithm compares.
     pub candidates: Option<u32>,
     /// Queue that an adaptive algorithm ignores; `None`: what follows from the links'
@@ -645,6 +649,20 @@ pub enum Choice {
     ByLoad,
     /// That of the destination node.
     ByDestination,
+}
+
+/// What minimal routes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Paths {
+    /// By local links inside a group and one global link between two.
+    Groups,
+    /// Shortest paths.
+    ShortestPath,
+    /// Up, then down.
+    UpDown,
+    /// Along one dimension after the other.
+    DimensionOrder,
 }
 
 /// What a non-minimal route goes by way of.

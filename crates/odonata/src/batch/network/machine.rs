@@ -16,7 +16,7 @@ use odonata_units::{GroupId, NodeId, Picoseconds};
 use super::circuits::JobCircuits;
 use super::{MachineSpec, wrong};
 use crate::error::Error;
-use crate::routing::{NO_THRESHOLD, routing_spec};
+use crate::routing::{Usual, routing_spec};
 use crate::spec::{CircuitSource, Family, Placement, Scenario};
 use crate::topology::{build_topology, reconfigurable};
 
@@ -87,9 +87,11 @@ impl SharedMachine {
                 dragonfly.circuits = CircuitSource::Uniform;
             }
         }
-        let routing = routing_spec(&network.routing, network.router.delay_ps, NO_THRESHOLD)?;
         let scenario = Scenario::new(network);
         let topology = build_topology(&scenario)?;
+        let network = &scenario.network;
+        let usual = Usual::of_flows(&network.topology, &topology);
+        let routing = routing_spec(&network.routing, network.router.delay_ps, usual)?;
         let found = topology.nodes() as u32;
         if found < nodes {
             let allowed = format!("a network with the {nodes} nodes of the schedule");
