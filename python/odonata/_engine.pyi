@@ -134,19 +134,23 @@ def run(
     """
 
 def bench(
-    nodes: int,
-    routing: str = "minimal",
+    family: str = "dragonfly",
+    nodes: int | None = None,
+    routing: str | None = None,
+    choice: str = "random",
     load: float = 0.5,
     threads: int = 1,
     seed: int = 1,
     progress: Callable[[ProgressReport], object] | None = None,
     duration_ps: int | None = None,
 ) -> dict[str, Any]:
-    """Runs the reference benchmark: uniform random traffic on a dragonfly.
+    """Runs the reference benchmark: uniform random traffic on a network.
 
     Args:
-        nodes: 1056, 16512 or 82944.
-        routing: Algorithm.
+        family: Of the network, by its name in scenarios.
+        nodes: Of a dragonfly 1056, 16512 or 82944. Default: about a thousand.
+        routing: Algorithm. Default: the family's.
+        choice: How one of several minimal links is chosen.
         load: Offered load as a fraction of the terminal bandwidth.
         threads: Threads that simulate.
         seed: Of every random choice.
@@ -155,6 +159,10 @@ def bench(
 
     Returns:
         Its figures.
+
+    Raises:
+        SpecError: If there is no such network, or the algorithm does not fit it.
+        ValueError: If there is no such algorithm or choice.
     """
 
 def topology(spec_json: str) -> dict[str, Any]:

@@ -63,10 +63,18 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         return engine_result(seed=seen[-1]["seed"])
 
     def bench(
-        nodes: int, routing: str, load: float, threads: int, seed: int, progress: Any
+        family: str,
+        nodes: int,
+        routing: str,
+        choice: str,
+        load: float,
+        threads: int,
+        seed: int,
+        progress: Any,
     ) -> dict[str, Any]:
         progress(NOW)
-        return {"nodes": nodes, "routing": routing, "load": load, "threads": threads}
+        given = {"family": family, "nodes": nodes, "routing": routing, "choice": choice}
+        return {**given, "load": load, "threads": threads}
 
     fake: Any = SimpleNamespace(
         run=run,
@@ -217,7 +225,7 @@ def test_debug_shows_where_an_error_came_from(
         (["run", "small.toml", "--set", "nonsense"], "KEY=VALUE"),
         (["run", "small.toml", "--threads", "0"], "--threads"),
         (["run", "small.toml", "--colour"], "No such option"),
-        (["bench", "--nodes", "77"], "--nodes"),
+        (["bench", "--nodes", "0"], "--nodes"),
         (["fly"], "No such command"),
     ],
 )
@@ -275,7 +283,8 @@ def test_bench_passes_its_options_on(
 ) -> None:
     assert invoke("bench", "--nodes", "1056", "--routing", "par", "--json") == ExitCode.OK
     figures = json.loads(capsys.readouterr().out)
-    assert figures == {"nodes": 1056, "routing": "par", "load": 0.5, "threads": 1}
+    wanted = {"family": "dragonfly", "nodes": 1056, "routing": "par", "choice": "random"}
+    assert figures == {**wanted, "load": 0.5, "threads": 1}
 
 
 def test_schema_is_json(engine: SimpleNamespace, capsys: pytest.CaptureFixture[str]) -> None:

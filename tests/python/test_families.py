@@ -130,7 +130,7 @@ def test_a_row_under_the_worst_shift_saturates_where_its_links_do() -> None:
     assert share_delivered(*ROW, "valiant", 1.0) == pytest.approx(7 / 8, rel=0.02)
     assert share_delivered(*ROW, "valiant", 0.83) > 0.98
     # UGAL has the direct link as well: 7/8 + 1/4 is more than all.
-    for routing in ("ugal-l", "ugal-g"):
+    for routing in ("ugal-l", "ugal-g", "dimwar"):
         assert share_delivered(*ROW, routing, 0.92) > 0.98
 
 

@@ -243,8 +243,9 @@ def test_a_defect_is_an_exception_that_asks_for_a_report(capfd: pytest.CaptureFi
 
 
 def test_the_benchmark_reports_what_it_promises() -> None:
-    figures = _engine.bench(1056, load=0.2, duration_ps=500_000)
+    figures = _engine.bench(load=0.2, duration_ps=500_000)
     wanted = {
+        "family": "dragonfly",
         "nodes": 1056,
         "routing": "minimal",
         "load": 0.2,
@@ -266,9 +267,13 @@ def test_the_benchmark_reports_what_it_promises() -> None:
         assert figures[key] > 0, key
     assert figures["accepted_load"] == pytest.approx(0.2, rel=0.1)
     with pytest.raises(_engine.SpecError, match="1056, 16512 or 82944"):
-        _engine.bench(1000)
+        _engine.bench(nodes=1000)
     with pytest.raises(ValueError, match="ugal-l"):
-        _engine.bench(1056, routing="ugal")
+        _engine.bench(routing="ugal")
+    with pytest.raises(ValueError, match="by-load"):
+        _engine.bench(choice="best")
+    tree = _engine.bench("fat-tree", choice="by-load", load=0.2, duration_ps=500_000)
+    assert (tree["nodes"], tree["routing"]) == (1024, "up-down")
     json.dumps(figures)
 
 

@@ -211,7 +211,10 @@ impl<'t> Routes<'t> {
                     options,
                 }
             }
-            Algorithm::Fpar { .. } | Algorithm::QAdaptive(_) | Algorithm::Tago { .. } => {
+            Algorithm::Fpar { .. }
+            | Algorithm::QAdaptive(_)
+            | Algorithm::DimWar { .. }
+            | Algorithm::Tago { .. } => {
                 return Err(RouteError::NoFlows {
                     algorithm: spec.algorithm.name(),
                 });

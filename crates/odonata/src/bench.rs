@@ -1,4 +1,5 @@
-//! The reference benchmark: uniform random traffic on dragonflies of three sizes.
+//! The reference benchmark: uniform random traffic on dragonflies of three sizes, and on one
+//! network of about a thousand nodes of every other family.
 
 use odonata_sim::Observer;
 use serde::Serialize;
@@ -6,17 +7,150 @@ use serde::Serialize;
 use crate::error::{Error, SpecError};
 use crate::run::run;
 use crate::spec::{
-    Algorithm, Dragonfly, Family, Job, Link, Load, Network, Offered, Pattern, Router, Scenario,
-    Traffic,
+    Algorithm, Choice, Dragonfly, DragonflyPlus, Family, FatTree, HyperX, Jellyfish, Job, Link,
+    Load, Network, Offered, Pattern, Router, Scenario, SlimFly, SpineArrangement, Torus, Traffic,
 };
+
+/// A network whose speed is measured.
+struct Machine {
+    /// Its family's name in scenarios.
+    family: &'static str,
+    nodes: u32,
+    network: fn() -> Family,
+    /// So that a run takes some seconds.
+    duration_ps: u64,
+}
+
+/// Of several of a family, the first is the one that is meant by the family alone.
+const MACHINES: [Machine; 9] = [
+    Machine {
+        family: "dragonfly",
+        nodes: 1_056,
+        network: || Family::Dragonfly(Dragonfly::new(4, 8, 4, 33)),
+        duration_ps: 100_000_000,
+    },
+    Machine {
+        family: "dragonfly",
+        nodes: 16_512,
+        network: || Family::Dragonfly(Dragonfly::new(8, 16, 8, 129)),
+        duration_ps: 10_000_000,
+    },
+    Machine {
+        family: "dragonfly",
+        nodes: 82_944,
+        network: || Family::Dragonfly(Dragonfly::new(12, 24, 12, 288)),
+        duration_ps: 3_000_000,
+    },
+    Machine {
+        family: "dragonfly+",
+        nodes: 1_056,
+        network: || {
+            Family::DragonflyPlus(DragonflyPlus {
+                leaves: 8,
+                spines: 8,
+                p: 4,
+                h: 4,
+                g: Some(33),
+                arrangement: SpineArrangement::default(),
+            })
+        },
+        duration_ps: 100_000_000,
+    },
+    Machine {
+        family: "fat-tree",
+        nodes: 1_024,
+        network: || {
+            Family::FatTree(FatTree {
+                radix: Some(16),
+                levels: Some(3),
+                nodes: None,
+                down: None,
+                up: None,
+                parallel: None,
+                taper: None,
+            })
+        },
+        duration_ps: 100_000_000,
+    },
+    Machine {
+        family: "torus",
+        nodes: 1_024,
+        network: || {
+            Family::Torus(Torus {
+                size: vec![16, 8, 8],
+                wrap: None,
+                p: 1,
+            })
+        },
+        duration_ps: 100_000_000,
+    },
+    Machine {
+        family: "hyperx",
+        nodes: 1_024,
+        network: || {
+            Family::Hyperx(HyperX {
+                size: vec![8, 8],
+                parallel: None,
+                p: 16,
+            })
+        },
+        duration_ps: 100_000_000,
+    },
+    Machine {
+        family: "slim-fly",
+        nodes: 1_134,
+        network: || Family::SlimFly(SlimFly { q: 9, p: Some(7) }),
+        duration_ps: 100_000_000,
+    },
+    Machine {
+        family: "jellyfish",
+        nodes: 1_024,
+        network: || {
+            Family::Jellyfish(Jellyfish {
+                routers: 128,
+                degree: 14,
+                p: 8,
+                wiring_seed: 1,
+            })
+        },
+        duration_ps: 100_000_000,
+    },
+];
+
+/// The one of a family, or of its size.
+fn machine(family: &str, nodes: Option<u32>) -> Result<&'static Machine, SpecError> {
+    let of_family = || MACHINES.iter().filter(|machine| machine.family == family);
+    if of_family().next().is_none() {
+        let mut names: Vec<_> = MACHINES.iter().map(|machine| machine.family).collect();
+        names.dedup();
+        return Err(SpecError::value("family", family, names.join(", ")));
+    }
+    let found = of_family().find(|machine| nodes.is_none_or(|nodes| nodes == machine.nodes));
+    found.ok_or_else(|| {
+        let sizes: Vec<_> = of_family()
+            .map(|machine| machine.nodes.to_string())
+            .collect();
+        let allowed = match sizes.split_last() {
+            Some((last, before)) if !before.is_empty() => {
+                format!("{} or {last}", before.join(", "))
+            }
+            _ => sizes.concat(),
+        };
+        SpecError::value("nodes", nodes.unwrap_or_default(), allowed)
+    })
+}
 
 /// Parameters of the reference benchmark.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BenchOptions {
-    /// Machine, by its number of nodes: 1,056, 16,512 or 82,944.
-    pub nodes: u32,
-    /// Routing algorithm.
-    pub routing: Algorithm,
+    /// Family of the network, by its name in scenarios.
+    pub family: String,
+    /// Its number of nodes: of a dragonfly 1,056, 16,512 or 82,944; `None`: about a thousand.
+    pub nodes: Option<u32>,
+    /// Routing algorithm; `None`: the family's.
+    pub routing: Option<Algorithm>,
+    /// How one of several minimal links is chosen.
+    pub choice: Choice,
     /// Offered load as a fraction of the terminal bandwidth.
     pub load: f64,
     /// Threads.
@@ -28,11 +162,13 @@ pub struct BenchOptions {
 }
 
 impl Default for BenchOptions {
-    /// 1,056 nodes, minimal routing, load 0.5, one thread.
+    /// A dragonfly of 1,056 nodes, minimal routing, load 0.5, one thread.
     fn default() -> Self {
         Self {
-            nodes: 1_056,
-            routing: Algorithm::Minimal,
+            family: "dragonfly".to_owned(),
+            nodes: None,
+            routing: None,
+            choice: Choice::Random,
             load: 0.5,
             threads: 1,
             duration_ps: None,
@@ -44,6 +180,8 @@ impl Default for BenchOptions {
 /// What the benchmark found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BenchResult {
+    /// Family of the network.
+    pub family: String,
     /// Nodes of the machine.
     pub nodes: usize,
     /// Routers of the machine.
@@ -102,17 +240,9 @@ const WARMUP_PS: u64 = 2_000_000;
 /// The benchmark's scenario.
 ///
 /// # Errors
-/// If there is no machine of that size, or the load is not in (0, 1].
+/// If there is no machine of that family and size, or the load is not in (0, 1].
 pub fn bench_scenario(options: &BenchOptions) -> Result<Scenario, SpecError> {
-    let (dragonfly, default_duration_ps) = match options.nodes {
-        1_056 => (Dragonfly::new(4, 8, 4, 33), 100_000_000),
-        16_512 => (Dragonfly::new(8, 16, 8, 129), 10_000_000),
-        82_944 => (Dragonfly::new(12, 24, 12, 288), 3_000_000),
-        other => {
-            let allowed = "1056, 16512 or 82944";
-            return Err(SpecError::value("nodes", other, allowed));
-        }
-    };
+    let machine = machine(&options.family, options.nodes)?;
     if !(options.load > 0.0 && options.load <= 1.0) {
         let allowed = "a number above 0 and at most 1";
         return Err(SpecError::value("load", options.load, allowed));
@@ -123,27 +253,41 @@ pub fn bench_scenario(options: &BenchOptions) -> Result<Scenario, SpecError> {
         buffer_bytes: None,
         kind: None,
     };
-    let mut network = Network::new(Family::Dragonfly(dragonfly));
-    network.routing.algorithm = options.routing;
+    let mut network = Network::new((machine.network)());
+    if let Some(algorithm) = options.routing {
+        network.routing.algorithm = algorithm;
+    }
+    network.routing.choice = options.choice;
     network.router = Router {
         delay_ps: 40_000,
         flit_bytes: FLIT,
         ..Router::default()
     };
-    for (class, latency_ps) in [("terminal", 10_000), ("local", 10_000), ("global", 100_000)] {
+    let classes: &[(&str, u64)] = match network.topology {
+        Family::Dragonfly(_) | Family::DragonflyPlus(_) | Family::SlimFly(_) => {
+            &[("terminal", 10_000), ("local", 10_000), ("global", 100_000)]
+        }
+        Family::FatTree(_) => &[
+            ("terminal", 10_000),
+            ("level1", 10_000),
+            ("level2", 100_000),
+        ],
+        _ => &[("terminal", 10_000), ("local", 100_000)],
+    };
+    for &(class, latency_ps) in classes {
         network.links.insert(class.to_owned(), link(latency_ps));
     }
     let offered = Offered::Load(options.load);
     let traffic = Traffic::new(Pattern::UniformRandom, 8 * FLIT, offered);
     let mut scenario = Scenario::new(network);
-    scenario.title = format!("benchmark of {} nodes", options.nodes);
+    scenario.title = format!("benchmark of {} nodes", machine.nodes);
     scenario.seed = options.seed;
     scenario.simulation.packet_bytes = 8 * FLIT;
     scenario.simulation.warmup_ps = WARMUP_PS;
-    let duration = options.duration_ps.unwrap_or(default_duration_ps);
+    let duration = options.duration_ps.unwrap_or(machine.duration_ps);
     scenario.simulation.duration_ps = Some(WARMUP_PS + duration);
     scenario.simulation.threads = options.threads;
-    let job = Job::new("uniform", options.nodes, Load::Traffic(traffic));
+    let job = Job::new("uniform", machine.nodes, Load::Traffic(traffic));
     scenario.jobs.push(job);
     Ok(scenario)
 }
@@ -160,10 +304,11 @@ pub fn bench(options: &BenchOptions, observer: &mut dyn Observer) -> Result<Benc
     let outcome = &run.outcome;
     let cpu_seconds = run.cost.cpu_seconds + table_cost.cpu_seconds;
     Ok(BenchResult {
+        family: options.family.clone(),
         nodes: run.topology.nodes(),
         routers: run.topology.routers(),
         ports: run.topology.ports(),
-        routing: options.routing.name().to_owned(),
+        routing: scenario.network.routing.algorithm.name().to_owned(),
         load: options.load,
         threads: options.threads,
         simulated_ps: outcome.end.0,
@@ -192,20 +337,42 @@ mod tests {
     use crate::build_topology;
 
     #[test]
-    fn machines_have_the_size_that_names_them() {
-        for nodes in [1_056, 16_512, 82_944] {
+    fn machines_have_the_size_that_names_them_and_can_be_routed() {
+        for machine in MACHINES {
             let options = BenchOptions {
+                family: machine.family.to_owned(),
+                nodes: Some(machine.nodes),
+                ..BenchOptions::default()
+            };
+            let scenario = bench_scenario(&options).unwrap();
+            let topology = build_topology(&scenario).unwrap();
+            assert_eq!(topology.nodes(), machine.nodes as usize);
+            crate::build_routing(&scenario, &topology).unwrap();
+        }
+    }
+
+    #[test]
+    fn other_machines_are_refused_with_those_there_are() {
+        let refused = |family: &str, nodes| {
+            let family = family.to_owned();
+            let options = BenchOptions {
+                family,
                 nodes,
                 ..BenchOptions::default()
             };
-            let topology = build_topology(&bench_scenario(&options).unwrap()).unwrap();
-            assert_eq!(topology.nodes(), nodes as usize);
-        }
-        let other = BenchOptions {
-            nodes: 1_057,
-            ..BenchOptions::default()
+            bench_scenario(&options).unwrap_err()
         };
-        assert_eq!(bench_scenario(&other).unwrap_err().path, "nodes");
+        let size = refused("dragonfly", Some(1_057));
+        assert_eq!(size.path, "nodes");
+        assert!(size.to_string().contains("1056, 16512 or 82944"), "{size}");
+        let family = refused("butterfly", None);
+        assert_eq!(family.path, "family");
+        assert!(
+            family
+                .to_string()
+                .contains("dragonfly, dragonfly+, fat-tree"),
+            "{family}"
+        );
     }
 
     #[test]

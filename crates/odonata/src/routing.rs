@@ -69,8 +69,8 @@ pub fn build_routing(scenario: &Scenario, topology: &Topology) -> Result<AnyRout
 /// [`default_buffer`] of one virtual channel, or what the scenario gives if that is
 /// less.
 ///
-/// - `ugal-l` and `ugal-g`, which decide once per packet: the largest `B` of the
-///   links between routers.
+/// - `ugal-l` and `ugal-g`, which decide once per packet, and `dimwar`, once per
+///   dimension: the largest `B` of the links between routers.
 /// - `par`: `ℓ · max((2·ℓ + 1) · B_local, (ℓ + 1) · B_global)`, where `ℓ` is the most
 ///   hops by which a packet leaves its group. A queue counts as often as the minimal
 ///   route has hops from there, up to `2·ℓ + 1` before a local link and `ℓ + 1` before
@@ -135,13 +135,14 @@ pub(crate) fn routing_spec(
         None => routing::Via::Router,
     };
     let threshold = spec.threshold_bytes.unwrap_or(usual.threshold_bytes);
+    let threshold_bytes = i64::try_from(threshold).map_err(|_| {
+        let allowed = "less than 2^63 B";
+        SpecError::value("network.routing.threshold", threshold, allowed)
+    })?;
     let options = AdaptiveOptions {
         via,
         candidates: spec.candidates.unwrap_or(1),
-        threshold_bytes: i64::try_from(threshold).map_err(|_| {
-            let allowed = "less than 2^63 B";
-            SpecError::value("network.routing.threshold", threshold, allowed)
-        })?,
+        threshold_bytes,
         weighting: match spec.weights {
             spec::Weights::Hops(_) => Weighting::Hops,
             spec::Weights::Fixed([minimal, non_minimal]) => Weighting::Fixed {
@@ -175,6 +176,7 @@ pub(crate) fn routing_spec(
             Algorithm::ShortestPath => routing::Algorithm::ShortestPath,
             Algorithm::UpDown => routing::Algorithm::UpDown,
             Algorithm::DimensionOrder => routing::Algorithm::DimensionOrder,
+            Algorithm::Dimwar => routing::Algorithm::DimWar { threshold_bytes },
             Algorithm::Tago => routing::Algorithm::Tago {
                 detours_in_group: spec.detours_in_group.unwrap_or(false),
             },
@@ -209,7 +211,8 @@ fn check_options(spec: &spec::Routing) -> Result<(), SpecError> {
             allowed,
         ));
     }
-    if adaptive && spec.threshold_share.is_some() {
+    let by_dimension = algorithm == Algorithm::Dimwar;
+    if (adaptive || by_dimension) && spec.threshold_share.is_some() {
         let allowed = format!(
             "a size, such as \"1 KiB\", as algorithm = \"{}\"",
             algorithm.name()
@@ -242,7 +245,7 @@ fn check_options(spec: &spec::Routing) -> Result<(), SpecError> {
         (
             "threshold",
             spec.threshold_bytes.is_some() || spec.threshold_share.is_some(),
-            adaptive || fully,
+            adaptive || fully || by_dimension,
         ),
         ("weights", fixed, adaptive),
         ("source_threshold", spec.source_threshold.is_some(), learns),
@@ -266,7 +269,7 @@ fn check_options(spec: &spec::Routing) -> Result<(), SpecError> {
             let owners = match key {
                 "via" => "valiant, ugal-l, ugal-g and par",
                 "paths" => "minimal, valiant, ugal-l and ugal-g",
-                "threshold" => "ugal-l, ugal-g, par and fpar",
+                "threshold" => "ugal-l, ugal-g, par, dimwar and fpar",
                 "source_threshold"
                 | "intermediate_threshold"
                 | "rate_down"

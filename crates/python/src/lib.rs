@@ -127,12 +127,14 @@ mod _engine {
 
     /// Runs the reference benchmark and returns its figures.
     #[pyfunction]
-    #[pyo3(signature = (nodes, routing="minimal", load=0.5, threads=1, seed=1, progress=None, duration_ps=None))]
+    #[pyo3(signature = (family="dragonfly", nodes=None, routing=None, choice="random", load=0.5, threads=1, seed=1, progress=None, duration_ps=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
     fn bench<'py>(
         py: Python<'py>,
-        nodes: u32,
-        routing: &str,
+        family: &str,
+        nodes: Option<u32>,
+        routing: Option<&str>,
+        choice: &str,
         load: f64,
         threads: usize,
         seed: u64,
@@ -140,8 +142,13 @@ mod _engine {
         duration_ps: Option<u64>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let options = BenchOptions {
+            family: family.to_owned(),
             nodes,
-            routing: routing.parse().map_err(PyValueError::new_err)?,
+            routing: match routing {
+                Some(name) => Some(name.parse().map_err(PyValueError::new_err)?),
+                None => None,
+            },
+            choice: choice.parse().map_err(PyValueError::new_err)?,
             load,
             threads,
             seed,

@@ -13,27 +13,33 @@ from odonata.cli.shared import (
     threads_option,
 )
 
-#: Dragonflies whose speed is tracked: nodes and what they are made of.
-MACHINES = {
-    "1056": "p=4 a=8 h=4 g=33",
-    "16512": "p=8 a=16 h=8 g=129",
-    "82944": "p=12 a=24 g=288",
-}
-
 
 @click.command()
 @click.option(
+    "--family",
+    default="dragonfly",
+    show_default=True,
+    metavar="NAME",
+    help="Family of the network, as in scenarios: one of about a thousand nodes.",
+)
+@click.option(
     "--nodes",
-    type=click.Choice(list(MACHINES)),
-    required=True,
-    help="Size of the dragonfly: " + "; ".join(f"{n} is {what}" for n, what in MACHINES.items()),
+    type=click.IntRange(1),
+    metavar="N",
+    help="Size of the dragonfly: 1056 is p=4 a=8 h=4 g=33; 16512 is p=8 a=16 h=8 g=129; 82944 is "
+    "p=12 a=24 g=288.  [default: 1056]",
 )
 @click.option(
     "--routing",
-    type=click.Choice(["minimal", "valiant", "ugal-l", "ugal-g", "par"]),
-    default="minimal",
+    metavar="NAME",
+    help="Routing algorithm, as in scenarios.  [default: the family's]",
+)
+@click.option(
+    "--choice",
+    default="random",
     show_default=True,
-    help="Routing algorithm.",
+    metavar="NAME",
+    help="How one of several minimal links is chosen, as in scenarios.",
 )
 @click.option(
     "--load",
@@ -47,19 +53,38 @@ MACHINES = {
 @json_option
 @debug_option
 def bench(
-    nodes: str, routing: str, load: float, threads: int | None, seed: int, as_json: bool
+    family: str,
+    nodes: int | None,
+    routing: str | None,
+    choice: str,
+    load: float,
+    threads: int | None,
+    seed: int,
+    as_json: bool,
 ) -> None:
-    """Measure the speed of the packet engine on one of three reference machines."""
+    """Measure the speed of the packet engine on reference networks."""
     from odonata import _engine
     from odonata.progress import ProgressBar
     from odonata.report import print_figures
     from odonata.simulate import Progress
 
     with ProgressBar(progress_terminal()) as bar:
-        figures = _engine.bench(
-            int(nodes), routing, load, threads or 1, seed, lambda now: bar(Progress(**now))
-        )
+        try:
+            figures = _engine.bench(
+                family,
+                nodes,
+                routing,
+                choice,
+                load,
+                threads or 1,
+                seed,
+                lambda now: bar(Progress(**now)),
+            )
+        except _engine.SpecError as error:
+            raise click.UsageError(str(error)) from None
+        except ValueError as error:
+            raise click.BadParameter(str(error), param_hint="--routing, --choice") from None
     if as_json:
         print_json(figures)
     else:
-        print_figures(terminal(), f"Dragonfly {MACHINES[nodes]}", figures)
+        print_figures(terminal(), f"{figures['family']} of {figures['nodes']:,} nodes", figures)

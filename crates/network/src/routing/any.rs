@@ -6,8 +6,8 @@ use super::choice::{Choice, MinimalLinks};
 use super::grouped::GroupedRoutes;
 use super::nonminimal::Via;
 use super::{
-    Detoured, Fpar, Minimal, Par, QAdaptive, QAdaptiveOptions, Routing, RoutingError, Tabled, Tago,
-    Ugal, Valiant,
+    Detoured, DimWar, Fpar, Minimal, Par, QAdaptive, QAdaptiveOptions, Routing, RoutingError,
+    Tabled, Tago, Ugal, Valiant,
 };
 use crate::topology::Topology;
 
@@ -40,6 +40,11 @@ pub enum Algorithm {
     UpDown,
     /// [`Tabled::dimension_order`], for tori, meshes and HyperX.
     DimensionOrder,
+    /// [`DimWar`], for HyperX.
+    DimWar {
+        /// Advantage of the direct hop, in bytes of weighted occupancy.
+        threshold_bytes: i64,
+    },
     /// [`Tago`], for all-to-all groups with any links between them.
     Tago {
         /// Whether traffic inside a group may go by way of a random router of it.
@@ -49,7 +54,7 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// The names in scenarios.
-    pub const NAMES: [&'static str; 11] = [
+    pub const NAMES: [&'static str; 12] = [
         "minimal",
         "valiant",
         "ugal-l",
@@ -60,6 +65,7 @@ impl Algorithm {
         "shortest-path",
         "up-down",
         "dimension-order",
+        "dimwar",
         "tago",
     ];
 
@@ -76,6 +82,7 @@ impl Algorithm {
             Self::ShortestPath => "shortest-path",
             Self::UpDown => "up-down",
             Self::DimensionOrder => "dimension-order",
+            Self::DimWar { .. } => "dimwar",
             Self::Tago { .. } => "tago",
         }
     }
@@ -177,6 +184,8 @@ pub enum AnyRouting {
     Detoured(Detoured<false>),
     /// UGAL with global information by tables.
     DetouredGlobal(Detoured<true>),
+    /// Adaptive along the dimensions of a HyperX.
+    DimWar(DimWar),
     /// Over circuits.
     Tago(Tago),
 }
@@ -255,6 +264,9 @@ impl AnyRouting {
             Algorithm::DimensionOrder => {
                 Self::Tabled(Tabled::dimension_order(topology, choice, merged)?)
             }
+            Algorithm::DimWar { threshold_bytes } => {
+                Self::DimWar(DimWar::new(topology, choice, threshold_bytes, merged)?)
+            }
             Algorithm::Tago { detours_in_group } => Self::Tago(Tago::new(
                 topology,
                 links,
@@ -305,6 +317,7 @@ impl AnyRouting {
             Self::Tabled(routing) => task.run(routing),
             Self::Detoured(routing) => task.run(routing),
             Self::DetouredGlobal(routing) => task.run(routing),
+            Self::DimWar(routing) => task.run(routing),
             Self::Tago(routing) => task.run(routing),
         }
     }

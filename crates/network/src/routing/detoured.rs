@@ -381,7 +381,7 @@ impl Walk {
     fn index(&mut self, count: usize) -> usize {
         self.step += 1;
         let mixed = (self.salt.wrapping_add(self.step << 16)).wrapping_mul(0x9E37_79B1);
-        (u64::from(mixed) * count as u64 >> 32) as usize
+        ((u64::from(mixed) * count as u64) >> 32) as usize
     }
 }
 

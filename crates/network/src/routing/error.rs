@@ -54,6 +54,20 @@ pub enum RoutingError {
         /// What contradicts that.
         reason: NotLattice,
     },
+    /// A lattice whose rows are not all-to-all.
+    #[error(
+        "{algorithm} routing needs a lattice whose rows are all-to-all, as family `hyperx` has \
+         them: the {size} routers along dimension {dimension} are not. Use `dimension-order` for \
+         this network"
+    )]
+    RowsNotComplete {
+        /// The algorithm.
+        algorithm: &'static str,
+        /// Dimension, counted from 1.
+        dimension: u32,
+        /// Routers along it.
+        size: u32,
+    },
     /// A table would not fit.
     #[error(
         "{found} {what} are too many for {algorithm} routing, which handles up to {limit}: {advice}"

@@ -166,7 +166,7 @@ pub(crate) fn spec() -> impl Strategy<Value = RoutingSpec> {
             detours_in_group,
         },
     );
-    let algorithm = (0..11, options, 0u32..=10).prop_map(|(kind, options, tenths)| match kind {
+    let algorithm = (0..12, options, 0u32..=10).prop_map(|(kind, options, tenths)| match kind {
         0 => Algorithm::Minimal,
         1 => Algorithm::Valiant { via: options.via },
         2 => Algorithm::UgalLocal(options),
@@ -184,6 +184,9 @@ pub(crate) fn spec() -> impl Strategy<Value = RoutingSpec> {
         },
         8 => Algorithm::UpDown,
         9 => Algorithm::DimensionOrder,
+        10 => Algorithm::DimWar {
+            threshold_bytes: options.threshold_bytes,
+        },
         _ => Algorithm::ShortestPath,
     });
     let links = prop_oneof![Just(MinimalLinks::All), Just(MinimalLinks::Shortest)];
@@ -254,6 +257,8 @@ fn bound_over_groups(topology: &Topology, algorithm: &Algorithm, up_down: u32) -
         Algorithm::Par(options) => across + non_minimal(options.via),
         Algorithm::UpDown => up_down,
         Algorithm::DimensionOrder => topology.describe().diameter,
+        // Twice in every dimension.
+        Algorithm::DimWar { .. } => 2 * topology.describe().diameter,
         Algorithm::Fpar { .. } => 6,
         Algorithm::QAdaptive(_) => 5,
     }
@@ -305,6 +310,7 @@ proptest! {
         let routing = match AnyRouting::new(&topology, &spec) {
             Err(RoutingError::NotLeafSpine { .. }) if topology.leaf_spine().is_err() => return Ok(()),
             Err(RoutingError::NotAllToAll { .. }) => return Ok(()),
+            Err(RoutingError::RowsNotComplete { .. }) => return Ok(()),
             Err(RoutingError::NotLattice { .. }) if topology.lattice().is_err() => return Ok(()),
             routing => routing.expect("an algorithm that fits"),
         };

@@ -162,6 +162,29 @@ impl Destinations {
 }
 
 impl Tabled {
+    /// Where a router is along every dimension of the lattice; nothing with other tables.
+    #[inline]
+    pub(super) fn places_of(&self, router: u32) -> &[u16] {
+        match &self.index {
+            Index::ByDimension { places, first } => {
+                let dimensions = first.len() - 1;
+                &places[router as usize * dimensions..][..dimensions]
+            }
+            Index::ByColumn(_) => &[],
+        }
+    }
+
+    /// The hops at `at` towards `place` along a dimension of the lattice; none with other tables.
+    #[inline]
+    pub(super) fn along(&self, at: RouterId, dimension: usize, place: u32) -> &[Hop] {
+        let Index::ByDimension { first, .. } = &self.index else {
+            return &[];
+        };
+        let of_router = at.index() * first[first.len() - 1] as usize;
+        let (start, count) = self.entries[of_router + (first[dimension] + place) as usize];
+        &self.hops[start as usize..][..count as usize]
+    }
+
     /// The hops at `at` towards router `to`, another one with nodes.
     #[inline]
     pub(super) fn listed(&self, at: RouterId, to: u32) -> &[Hop] {

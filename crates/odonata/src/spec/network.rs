@@ -580,6 +580,8 @@ pub enum Algorithm {
     UpDown,
     /// Along one dimension after the other, in tori, meshes and HyperX.
     DimensionOrder,
+    /// The same, adaptively by way of another router of the row, in HyperX.
+    Dimwar,
     /// Over the circuits that join two groups directly.
     Tago,
 }
@@ -598,6 +600,7 @@ impl Algorithm {
             Self::ShortestPath => "shortest-path",
             Self::UpDown => "up-down",
             Self::DimensionOrder => "dimension-order",
+            Self::Dimwar => "dimwar",
             Self::Tago => "tago",
         }
     }
@@ -618,6 +621,7 @@ impl std::str::FromStr for Algorithm {
             Self::ShortestPath,
             Self::UpDown,
             Self::DimensionOrder,
+            Self::Dimwar,
             Self::Tago,
         ];
         all.into_iter().find(|a| a.name() == name).ok_or_else(|| {
@@ -649,6 +653,21 @@ pub enum Choice {
     ByLoad,
     /// That of the destination node.
     ByDestination,
+}
+
+impl std::str::FromStr for Choice {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "random" => Ok(Self::Random),
+            "by-load" => Ok(Self::ByLoad),
+            "by-destination" => Ok(Self::ByDestination),
+            _ => Err(format!(
+                "found \"{name}\"; allowed: random, by-load, by-destination"
+            )),
+        }
+    }
 }
 
 /// What minimal routes are.

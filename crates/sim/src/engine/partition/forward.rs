@@ -48,7 +48,6 @@ impl<P: Probe> Partition<'_, P> {
         routing: &R,
         router: u32,
         first_port: usize,
-        input: usize,
         event: PackedEvent,
         early: &[PackedEvent],
         alone: bool,
@@ -98,6 +97,7 @@ impl<P: Probe> Partition<'_, P> {
             self.probe.wait(self.link(port), vc, job, now);
         }
         if self.crossbar.is_some() {
+            let input = first_port + event.port() as usize;
             self.enter_fifo(first_port, input, slot);
             return;
         }

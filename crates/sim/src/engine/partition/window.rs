@@ -298,9 +298,7 @@ impl<P: Probe> Partition<'_, P> {
                 let alone = first_at_this_time && last_at_this_time;
                 let port = first_port + event.port() as usize;
                 match event.kind() {
-                    Kind::Arrive => {
-                        self.arrive(routing, router, first_port, port, event, early, alone)
-                    }
+                    Kind::Arrive => self.arrive(routing, router, first_port, event, early, alone),
                     Kind::Credit => self.credit(first_port, event),
                     Kind::Wake => match event.payload() {
                         payload if R::LEARNS && payload & LESSON != 0 => {
