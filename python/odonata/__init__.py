@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from odonata.results import Result
     from odonata.scenario import Scenario
     from odonata.simulate import run
+    from odonata.steering import Uplinks, UplinkSwitch, optimal_uplinks, steer_uplinks
     from odonata.study.comparing import Comparison, compare
     from odonata.study.interference import Interference, interference
     from odonata.units import Duration, Rate, Size
@@ -49,12 +50,16 @@ __all__ = [
     "ScenarioError",
     "SimulationError",
     "Size",
+    "UplinkSwitch",
+    "Uplinks",
     "compare",
     "generate_job_log",
     "interference",
+    "optimal_uplinks",
     "read_job_log",
     "run",
     "schedule",
+    "steer_uplinks",
 ]
 
 #: Names that are loaded on first use, and where they are: scenario files, tables and plots take
@@ -68,12 +73,16 @@ _LAZY = {
     "Result": "odonata.results",
     "Scenario": "odonata.scenario",
     "Size": "odonata.units",
+    "UplinkSwitch": "odonata.steering",
+    "Uplinks": "odonata.steering",
     "compare": "odonata.study.comparing",
     "generate_job_log": "odonata.batch",
     "interference": "odonata.study.interference",
+    "optimal_uplinks": "odonata.steering",
     "read_job_log": "odonata.batch",
     "run": "odonata.simulate",
     "schedule": "odonata.batch",
+    "steer_uplinks": "odonata.steering",
 }
 
 

@@ -165,6 +165,23 @@ def bench(
         ValueError: If there is no such algorithm or choice.
     """
 
+def steer_uplinks(
+    pods: int, amounts: list[float], switches: list[tuple[list[int], list[int]]]
+) -> list[list[int]]:
+    """Egress port of every ingress port of optical switches between uplinks and pods.
+
+    Args:
+        pods: Number of pods.
+        amounts: What they send to each other, row by row. Shape: pods × pods.
+        switches: Pods of the ingress and of the egress ports of each.
+
+    Returns:
+        The ports. Shape: switches × radix.
+
+    Raises:
+        ValueError: If the traffic or a switch makes no sense.
+    """
+
 def topology(spec_json: str) -> dict[str, Any]:
     """Describes a scenario's network.
 

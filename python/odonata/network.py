@@ -153,8 +153,9 @@ class Routing(Table):
     `shortest-path` (any network), `up-down` (up, then down: shortest paths in fat trees; any
     network, on one virtual channel), `dimension-order` (along one dimension after the other, in
     tori, meshes and HyperX), `dimwar` (the same in HyperX, in every dimension directly or by way of
-    another router of the row, whichever has the shorter queue), or `tago` (over the circuits that join two groups directly, by
-    other groups only where there are none; needs all-to-all groups)."""
+    another router of the row, whichever has the shorter queue), or `tago` (over the circuits that
+    join two groups directly, by other groups only where there are none; needs all-to-all
+    groups)."""
     minimal_links: Literal["all", "shortest"] = "all"
     """Which global links to the destination's group minimal routes use: all of them, or those
     on a shortest path."""

@@ -163,6 +163,31 @@ mod _engine {
         to_python(py, &result.to_json())
     }
 
+    /// Egress port of every ingress port of optical switches between uplinks and pods;
+    /// `amounts` is what pods send to each other, row by row, `switches` the pods of the
+    /// ports on either side.
+    #[pyfunction]
+    fn steer_uplinks(
+        py: Python<'_>,
+        pods: usize,
+        amounts: Vec<f64>,
+        switches: Vec<(Vec<u32>, Vec<u32>)>,
+    ) -> PyResult<Vec<Vec<u32>>> {
+        let of_pods = |pods: Vec<u32>| pods.into_iter().map(odonata::GroupId).collect();
+        let switches: Vec<_> = switches
+            .into_iter()
+            .map(|(ingress, egress)| odonata::UplinkSwitch {
+                ingress: of_pods(ingress),
+                egress: of_pods(egress),
+            })
+            .collect();
+        let steered = py.detach(|| {
+            odonata::PodTraffic::new(pods, amounts)
+                .and_then(|traffic| odonata::steer_uplinks(&traffic, &switches))
+        });
+        steered.map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
     /// Describes a scenario's network: "description" holds figures, the other
     /// entries are arrays.
     #[pyfunction]

@@ -11,6 +11,8 @@
 //! - the job's groups are connected by circuits of their own (principle 2:
 //!   connectivity and performance should be guaranteed for each job).
 //!
+//! In fat trees, [`steer_uplinks`] decides where the uplinks of top-of-rack switches lead.
+//!
 //! Which groups a job owns is decided elsewhere (`odonata_placement::grap`).
 
 mod birkhoff;
@@ -25,8 +27,10 @@ mod strategy;
 #[cfg(test)]
 mod tests;
 mod uniform;
+mod uplinks;
 
 pub use change::{Change, SwitchTiming};
 pub use demand::Demand;
 pub use state::{Steering, Violation, check_connected, check_untouched};
 pub use strategy::{SteeringError, Strategy, circuits_for};
+pub use uplinks::{PodTraffic, UplinkError, UplinkSwitch, steer_uplinks};

@@ -8,9 +8,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from odonata.libraries import scipy_stats
 from odonata.plots.style import JOB_COLOURS, MUTED
 from odonata.tails.fits import Fit
-from odonata.tails.libraries import scipy_stats
 from odonata.tails.measures import Tail
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from odonata.errors import SampleError
-from odonata.tails.libraries import scipy_stats
+from odonata.libraries import scipy_stats
 from odonata.tails.measures import as_samples
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from odonata.errors import SampleError
-from odonata.tails.libraries import scipy_stats
+from odonata.libraries import scipy_stats
 from odonata.tails.measures import as_samples
 
 #: What fits can be ranked by; less is better.

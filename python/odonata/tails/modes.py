@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from odonata.tails.libraries import mixture_class
+from odonata.libraries import mixture_class
 from odonata.tails.measures import as_samples
 
 #: Samples of the uniform distributions that the dip's p-value comes from. √n·dip hardly depends

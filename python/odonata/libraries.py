@@ -1,4 +1,4 @@
-"""The libraries of statistics, which are installed on request."""
+"""The libraries of statistics and optimisation, which are installed on request."""
 
 from __future__ import annotations
 
@@ -24,6 +24,24 @@ def scipy_stats() -> Any:
         LibraryError: If SciPy is not installed.
     """
     return _needed("scipy.stats", "SciPy")
+
+
+def scipy_optimize() -> Any:
+    """``scipy.optimize``.
+
+    Raises:
+        LibraryError: If SciPy is not installed.
+    """
+    return _needed("scipy.optimize", "SciPy")
+
+
+def scipy_sparse() -> Any:
+    """``scipy.sparse``.
+
+    Raises:
+        LibraryError: If SciPy is not installed.
+    """
+    return _needed("scipy.sparse", "SciPy")
 
 
 def mixture_class() -> Any:
