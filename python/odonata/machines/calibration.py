@@ -34,8 +34,8 @@ COPY_SIZES = (MIB, 64 * MIB)
 SPREAD_SIZES = (KIB, 16 * KIB, 128 * KIB, MIB, 16 * MIB, 64 * MIB)
 
 #: Up to this size everything is used for calibration, of what is longer only the largest size up to
-#: the second one.
-SMALL, LARGE = MIB, 64 * MIB
+#: each of these.
+SMALL, LARGE = MIB, (8 * MIB, 64 * MIB)
 #: Sizes that predictions are compared at; shorter ones time little but the benchmark's loop.
 SHORTEST, LONGEST = 64, 128 * MIB
 
@@ -180,8 +180,9 @@ def calibration_part(measurements: Iterable[Measurement]) -> list[Measurement]:
     """The part of the measurements that a calibration uses: small sizes and few nodes.
 
     Of the numbers of nodes the smaller half (the middle one, too), one rank on each; sizes up to
-    1 MiB and the largest one up to 64 MiB; where a benchmark carried an algorithm out itself that
-    is used, and the library's own of the same name is not, as that may choose another one.
+    1 MiB, the largest one up to 8 MiB and the largest one up to 64 MiB. Where a benchmark carried
+    an algorithm out itself that is used, and the library's own of the same name is not, as that may
+    choose another one.
     """
     rows = [row for row in comparable(measurements) if row.per_node == 1]
     counts = sorted({row.nodes for row in rows})
@@ -189,17 +190,20 @@ def calibration_part(measurements: Iterable[Measurement]) -> list[Measurement]:
     rows = [row for row in rows if row.nodes in few]
     tests = {(row.source, row.test) for row in rows}
     large = {
-        test: max(
-            (row.bytes for row in rows if (row.source, row.test) == test and row.bytes <= LARGE),
-            default=0,
-        )
+        (*test, max(sizes))
         for test in tests
+        for limit in LARGE
+        if (
+            sizes := [
+                row.bytes for row in rows if (row.source, row.test) == test and row.bytes <= limit
+            ]
+        )
     }
     own = {(row.source, row.test, row.algorithm) for row in rows if row.library == "point-to-point"}
     return [
         row
         for row in rows
-        if (row.bytes <= SMALL or row.bytes == large[row.source, row.test])
+        if (row.bytes <= SMALL or (row.source, row.test, row.bytes) in large)
         and (row.library == "point-to-point" or (row.source, row.test, row.algorithm) not in own)
     ]
 
