@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from marked import markdown, with_tables
+from matplotlib.ticker import FuncFormatter
 
 from odonata.machines.calibration import (
     HOCKNEY,
@@ -60,6 +61,8 @@ SQUARED = {
 }
 #: What has more messages than this is left out.
 MOST_MESSAGES = 600_000
+#: Largest vector that is predicted by packets, too, on up to 32 nodes.
+MOST_BY_PACKETS = 1 << 20
 
 
 def main(options: list[str]) -> None:
@@ -81,7 +84,8 @@ def main(options: list[str]) -> None:
         ]
         rows.sort(key=lambda row: list(MACHINES).index(row["machine"]))
         with TABLE.open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
+            keys = list(dict.fromkeys(key for row in rows for key in row))
+            writer = csv.DictWriter(stream, keys, restval=0, lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)
     rows = read()
@@ -89,6 +93,7 @@ def main(options: list[str]) -> None:
     tables = {
         "errors": errors(rows),
         "by collective": by_collective(rows),
+        "engines": engines(rows),
         "fastest": fastest(rows),
         "worst": worst(rows),
     }
@@ -106,9 +111,9 @@ def predicted(file: str, folder: Path, operations: set[str]) -> list[Row]:
     hockney = Predictor(
         with_calibration(bare, fragment(calibrate(bare, measured, form=HOCKNEY, jobs=2)))
     )
-    machine = Predictor(scenario)
+    machine, packets = Predictor(scenario), Predictor(scenario, engine="packet")
     found: list[Row] = []
-    times: dict[Any, tuple[Any, float]] = {}
+    times: dict[Any, tuple[Any, float, float]] = {}
     asked = [
         row
         for row in rows
@@ -118,8 +123,13 @@ def predicted(file: str, folder: Path, operations: set[str]) -> list[Row]:
     for number, row in enumerate(asked):
         case = machine.case(row.hosts, row.operation, row.algorithm or "", row.bytes, row.per_node)
         if case not in times:
-            times[case] = machine.predict(case), hockney.predict(case).median_ns
-        ours, plain = times[case]
+            slow = case.ranks > 32 or case.size > MOST_BY_PACKETS
+            times[case] = (
+                machine.predict(case),
+                hockney.predict(case).median_ns,
+                0.0 if slow else packets.predict(case).median_ns,
+            )
+        ours, plain, by_packets = times[case]
         found.append(
             {
                 "machine": file,
@@ -142,6 +152,7 @@ def predicted(file: str, folder: Path, operations: set[str]) -> list[Row]:
                 "predicted_p10_ns": round(ours.p10_ns),
                 "predicted_p90_ns": round(ours.p90_ns),
                 "hockney_ns": round(plain),
+                "packet_ns": round(by_packets),
             }
         )
         print(f"{file} {number + 1} of {len(asked)}", file=sys.stderr, end="\r")
@@ -234,6 +245,29 @@ def by_collective(rows: list[Row]) -> str:
     return markdown(header, lines, labels=3)
 
 
+def engines(rows: list[Row]) -> str:
+    """Flows and packets beside each other, with the same parameters of hosts."""
+    lines = []
+    both = [row for row in rows if row.get("packet_ns")]
+    for (machine,), group in groups(both, "machine"):
+        apart = np.array([row["packet_ns"] / row["predicted_ns"] - 1 for row in group])
+        lines.append(
+            [
+                TITLES[machine],
+                str(len(group)),
+                *share(off(group)),
+                *share(off(group, "packet_ns")),
+                f"{100 * np.median(np.abs(apart)):.1f} %",
+                f"{100 * np.max(np.abs(apart)):.1f} %",
+            ]
+        )
+    header = [
+        *("machine", "rows", "flow: median", "90 %", "packet: median", "90 %"),
+        *("apart: median", "most"),
+    ]
+    return markdown(header, lines)
+
+
 def fastest(rows: list[Row]) -> str:
     """How often the fastest algorithm is named, of what judges."""
     lines = []
@@ -294,6 +328,14 @@ def worst(rows: list[Row]) -> str:
     )
 
 
+def in_bytes(size: float) -> str:
+    """A power of two in bytes."""
+    for unit, factor in (("MiB", 2**20), ("KiB", 2**10)):
+        if size >= factor:
+            return f"{size / factor:.0f} {unit}"
+    return f"{size:.0f} B"
+
+
 def figures(rows: list[Row]) -> None:
     """A figure per collective: measured and predicted against size, a panel per test."""
     for (collective,), of_collective in groups(rows, "collective"):
@@ -301,7 +343,7 @@ def figures(rows: list[Row]) -> None:
         columns = min(len(panels), 3)
         lines = -(-len(panels) // columns)
         with style():
-            figure = new_figure(4.0 * columns + 1.6, 3.2 * lines)
+            figure = new_figure(4.0 * columns + 1.8, 3.2 * lines)
             names = sorted({row["algorithm"] for row in of_collective})
             axes = figure.subplots(lines, columns, squeeze=False)
             for axis in axes.flat[len(panels) :]:
@@ -310,7 +352,7 @@ def figures(rows: list[Row]) -> None:
                 axes.flat, panels, strict=False
             ):
                 ranks = f"{nodes} nodes" + (f" x {per_node} ranks" if per_node > 1 else "")
-                part = "" if group[0]["part"] == "judged" else ", partly used for calibration"
+                part = " (judged)" if any(row["part"] == "judged" for row in group) else ""
                 axis.set_title(f"{TITLES[machine]}, {ranks}{part}", fontsize=8)
                 for (algorithm, _), one in groups(group, "algorithm", "name"):
                     one.sort(key=lambda row: row["bytes"])
@@ -338,7 +380,11 @@ def figures(rows: list[Row]) -> None:
                     )
                 axis.set_xscale("log", base=2)
                 axis.set_yscale("log")
-                axis.set_xlabel("size of the vector, bytes")
+                axis.set_xticks([2**power for power in range(6, 28, 6)])
+                axis.xaxis.set_major_formatter(FuncFormatter(lambda size, _: in_bytes(size)))
+                axis.yaxis.set_major_formatter(FuncFormatter(lambda time, _: f"{time:,.0f}"))
+                axis.minorticks_off()
+                axis.set_xlabel("size of the vector")
                 axis.set_ylabel("time, µs")
             handles = [
                 axes.flat[0].plot(
@@ -352,7 +398,7 @@ def figures(rows: list[Row]) -> None:
                 )[0]
                 for place, name in enumerate(names)
             ]
-            figure.legend(handles=handles, loc="outside right upper", fontsize=7)
+            figure.legend(handles=handles, loc="outside right center", fontsize=7)
             figure.suptitle(
                 f"{collective}: measured (points, 10th to 90th percentile) and predicted (lines)",
                 fontsize=9,
