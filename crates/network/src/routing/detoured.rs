@@ -11,7 +11,7 @@ use super::error::RoutingError;
 use super::legs::{eject, possible_eject};
 use super::nonminimal::Via;
 use super::tabled::Tabled;
-use super::{Hop, NONE, PacketRoute, RelevantDestination, RouterView, Routing};
+use super::{Hop, NONE, PacketRoute, RelevantDestination, RouterView, Routing, hops_of_all_parts};
 use crate::topology::{Peer, Topology};
 use distances::Distances;
 
@@ -430,11 +430,7 @@ impl<const GLOBAL: bool> Routing for Detoured<GLOBAL> {
         route: &PacketRoute,
         out: &mut Vec<(Hop, PacketRoute)>,
     ) {
-        let mut as_if = Vec::new();
-        self.possible_hops_in_parts(at, injected, route, out, &mut as_if);
-        for detour in &as_if {
-            self.possible_steps(at, detour, out);
-        }
+        hops_of_all_parts(self, at, injected, route, out);
     }
 
     fn possible_hops_in_parts(

@@ -244,6 +244,22 @@ pub trait Routing: Send + Sync {
     }
 }
 
+/// [`Routing::possible_hops`] of an algorithm that lists them by
+/// [`Routing::possible_hops_in_parts`].
+fn hops_of_all_parts<R: Routing>(
+    routing: &R,
+    at: RouterId,
+    injected: bool,
+    route: &PacketRoute,
+    out: &mut Vec<(Hop, PacketRoute)>,
+) {
+    let mut as_if = Vec::new();
+    routing.possible_hops_in_parts(at, injected, route, out, &mut as_if);
+    for packet in &as_if {
+        routing.possible_hops(at, false, packet, out);
+    }
+}
+
 /// What of a packet's destination its next hop can depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RelevantDestination {

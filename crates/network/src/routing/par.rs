@@ -7,7 +7,9 @@ use super::channels::{DETOUR, PROGRESSIVE};
 use super::choice::{Choice, MinimalLinks};
 use super::grouped::GroupedRoutes;
 use super::legs::{eject, possible_eject};
-use super::{Hop, PacketRoute, RelevantDestination, RouterView, Routing, RoutingError};
+use super::{
+    Hop, PacketRoute, RelevantDestination, RouterView, Routing, RoutingError, hops_of_all_parts,
+};
 
 /// Progressive adaptive routing, PAR (Jiang, Kim, Dally, "Indirect Adaptive
 /// Routing on Large Scale Interconnection Networks", ISCA 2009): like UGAL with
@@ -99,11 +101,7 @@ impl Routing for Par {
         route: &PacketRoute,
         out: &mut Vec<(Hop, PacketRoute)>,
     ) {
-        let mut as_if = Vec::new();
-        self.possible_hops_in_parts(at, injected, route, out, &mut as_if);
-        for diverted in &as_if {
-            self.adaptive.legs.possible_steps(at, diverted, out);
-        }
+        hops_of_all_parts(self, at, injected, route, out);
     }
 
     fn possible_hops_in_parts(

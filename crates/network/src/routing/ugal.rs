@@ -7,7 +7,9 @@ use super::channels::{DETOUR, HOMEWARD};
 use super::choice::{Choice, MinimalLinks};
 use super::grouped::GroupedRoutes;
 use super::legs::{eject, possible_eject};
-use super::{Hop, PacketRoute, RelevantDestination, RouterView, Routing, RoutingError};
+use super::{
+    Hop, PacketRoute, RelevantDestination, RouterView, Routing, RoutingError, hops_of_all_parts,
+};
 
 /// UGAL (Singh 2005; on dragonflies Kim et al. 2008, section 4.1): the source
 /// router decides for every packet between a minimal and a Valiant route by
@@ -101,11 +103,7 @@ impl<const GLOBAL: bool> Routing for Ugal<GLOBAL> {
         route: &PacketRoute,
         out: &mut Vec<(Hop, PacketRoute)>,
     ) {
-        let mut as_if = Vec::new();
-        self.possible_hops_in_parts(at, injected, route, out, &mut as_if);
-        for diverted in &as_if {
-            self.adaptive.legs.possible_steps(at, diverted, out);
-        }
+        hops_of_all_parts(self, at, injected, route, out);
     }
 
     fn possible_hops_in_parts(
