@@ -246,26 +246,31 @@ fn link_of(parameters: &Parameters, class: &str) -> Result<Link, TraceError> {
 /// among them and stays the default.
 fn link(
     parameters: &Parameters,
-    bandwidth: &str,
+    rate: &str,
     unit: Unit,
     buffer: &str,
     class: &str,
 ) -> Result<Link, TraceError> {
+    Ok(Link {
+        bandwidth_bytes_per_s: bandwidth(parameters, rate, unit)?,
+        buffer_bytes: Some(u64::from(parameters.count(buffer)?)),
+        ..Link::default_for(class)
+    })
+}
+
+/// A bandwidth, bytes per second.
+fn bandwidth(parameters: &Parameters, key: &str, unit: Unit) -> Result<u64, TraceError> {
     let factor = match unit {
         Unit::Gib => f64::from(1 << 30),
         Unit::Gb => 1e9,
     };
-    let bytes = parameters.positive(bandwidth)? * factor;
-    let bandwidth_bytes_per_s = bytes.round() as u64;
-    if Bandwidth::new(bandwidth_bytes_per_s).is_err() {
-        let reason = format!("`{bandwidth}` makes {bytes:e} B/s, which is no usable bandwidth");
-        return Err(parameters.refuse(bandwidth, reason));
+    let bytes = parameters.positive(key)? * factor;
+    let rounded = bytes.round() as u64;
+    if Bandwidth::new(rounded).is_err() {
+        let reason = format!("`{key}` makes {bytes:e} B/s, which is no usable bandwidth");
+        return Err(parameters.refuse(key, reason));
     }
-    Ok(Link {
-        bandwidth_bytes_per_s,
-        buffer_bytes: Some(u64::from(parameters.count(buffer)?)),
-        ..Link::default_for(class)
-    })
+    Ok(rounded)
 }
 
 #[cfg(test)]

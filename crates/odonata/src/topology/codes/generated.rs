@@ -13,9 +13,9 @@ use odonata_traces::TraceError;
 use odonata_traces::codes::Parameters;
 
 use super::super::Classes;
-use super::{Facts, Unit, in_conf, link};
+use super::{Facts, Unit, bandwidth, in_conf, link};
 use crate::error::SpecError;
-use crate::spec::Algorithm;
+use crate::spec::{Algorithm, Link};
 
 /// A model that wires a network from numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,10 +72,12 @@ impl Model {
         match self {
             Self::Torus => &[
                 "buffer_size",
+                "cn_bandwidth",
                 "dim_length",
                 "link_bandwidth",
                 "modelnet_order",
                 "n_dims",
+                "router_delay",
             ],
             Self::FatTree => &[
                 "cn_bandwidth",
@@ -115,7 +117,7 @@ impl Model {
     /// Further keys that CODES knows, without a meaning here.
     const fn known(self) -> &'static [&'static str] {
         match self {
-            Self::Torus => &["cn_bandwidth", "mean_process", "num_vc", "router_delay"],
+            Self::Torus => &["mean_process", "num_vc"],
             Self::FatTree => &[
                 "dot_file",
                 "dump_topo",
@@ -162,11 +164,7 @@ impl Model {
 /// What a configuration says besides the network, and what of it is not used.
 pub(super) fn facts(model: Model, parameters: &Parameters) -> Result<Facts, TraceError> {
     let unused = unused_keys(model, parameters)?;
-    // CODES reads no delay of a torus.
-    let delay = match model {
-        Model::Torus => None,
-        _ => parameters.at_least_zero("router_delay")?,
-    };
+    let delay = parameters.at_least_zero("router_delay")?;
     let delay_ps = (delay.unwrap_or(model.usual_delay_ns()) * 1e3).round();
     // A day of a router's time is a mistake of the unit.
     if delay_ps > 8.64e16 {
@@ -280,10 +278,20 @@ fn torus(parameters: &Parameters, classes: &Classes<'_>) -> Result<Topology, Spe
         "local",
     )
     .map_err(conf)?;
+    // The torus of CODES knows no links of nodes; TraceR's user guide has their bandwidth.
+    let usual = Link::default_for("terminal");
+    let terminal = match parameters.has("cn_bandwidth") {
+        true => Link {
+            bandwidth_bytes_per_s: bandwidth(parameters, "cn_bandwidth", Unit::Gib)
+                .map_err(conf)?,
+            ..usual
+        },
+        false => usual,
+    };
     let spec = TorusSpec {
         wrap: vec![true; size.len()],
         p: 1,
-        terminal: classes.class("terminal", LinkKind::Terminal)?,
+        terminal: classes.class_or("terminal", LinkKind::Terminal, &terminal)?,
         links: (1..=size.len())
             .map(|dimension| {
                 let class = classes.class_or("local", LinkKind::Local, &link)?;

@@ -115,6 +115,9 @@ fn a_torus_is_that_of_its_lengths() {
     let dims = [("dim1", 10 << 30, 8192), ("dim2", 10 << 30, 8192)];
     assert_eq!(classes(&topology)[1..3], dims);
     assert_eq!(classes(&topology)[0].1, 16 << 30);
+    // TraceR's user guide has a bandwidth for them.
+    let given = build(&TORUS.replace("num_vc=\"1\"", "cn_bandwidth=\"3\"")).unwrap();
+    assert_eq!(classes(&given)[0].1, 3 << 30);
     // Router (x, y, z) is x + 4·(y + 4·z), as CODES numbers nodes.
     let peer = topology.peer[topology.ports_of(odonata_units::RouterId(0))][1];
     let odonata_network::Peer::Port(port) = peer else {
@@ -197,6 +200,8 @@ fn facts_tell_routing_delay_and_what_is_not_used() {
         let notice = found["notices"][0].as_str().unwrap();
         assert!(notice.contains(&format!(": {unused}")), "{notice}");
     }
+    let delayed = facts(&TORUS.replace("num_vc=\"1\"", "router_delay=\"25.5\""));
+    assert_eq!(delayed["router_delay_ps"], 25_500);
     let other = facts("PARAMS { modelnet_order=(\"dragonfly_dally\"); what=\"1\"; }");
     assert_eq!(
         (&other["routing"], &other["notices"][0]),
