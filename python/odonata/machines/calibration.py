@@ -95,14 +95,15 @@ def _by_size(values: Sequence[float]) -> HostModel:
     )
 
 
-#: Costs by size. Starts are of the order of what is published for such nodes: overheads below a
-#: microsecond and ping-pongs of one to two between neighbours, messages at 10 to 25 GB/s from the
-#: interface and back, sums at 5 GB/s, copies at 10 GB/s.
+#: Costs by size. Starts are of the order of what is published for such nodes: a core sends some
+#: eight million short messages in a second (Mellanox, by insideHPC, 30 June 2010), and ping-pongs
+#: take one to two microseconds between neighbours; messages at 10 to 25 GB/s from the interface and
+#: back, sums at 5 GB/s, copies at 10 GB/s.
 BY_SIZE = Form(
     "by size",
     (
-        Free("overhead of a message", "ns", 300.0, 0.7),
-        Free("delay of a message", "ns", 800.0, 1.0),
+        Free("overhead of a message", "ns", 150.0, 0.7),
+        Free("delay of a message", "ns", 1000.0, 1.0),
         Free("call", "ns", 500.0, 1.5),
         *(
             Free(f"message of {_size(size)}", "ns more", 20 + (size - before) / 50, 1.5)
