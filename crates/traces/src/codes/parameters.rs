@@ -7,6 +7,9 @@ use crate::error::{Position, TraceError};
 use crate::lines::{LineReader, shown};
 use crate::paths::named_in;
 
+/// Longest list in brackets, bytes.
+const MAX_LIST: usize = 64 * 1024;
+
 /// What a configuration file assigns to names, such as `num_groups="5";`. Of several
 /// assignments to one name the last counts.
 #[derive(Clone, Debug)]
@@ -102,6 +105,11 @@ impl Parameters {
                     continue;
                 };
                 if value.trim_start().starts_with('(') && !value.contains(')') {
+                    if part.len() > MAX_LIST {
+                        let reason =
+                            format!("a list of more than {MAX_LIST} bytes, or never closed");
+                        return Err(TraceError::new(&file, Position::Line(line), reason));
+                    }
                     begun = Some((part, line));
                     continue;
                 }
@@ -359,6 +367,13 @@ mod tests {
         assert_eq!(found.at_least_zero("w").unwrap(), None);
         let open = read("a=\"1\";\nx=(\"1\",\n").unwrap_err().to_string();
         assert!(open.contains("line 2: the bracket"), "{open}");
+        // Nor does a file that is all one list take time that grows with its square.
+        let endless = format!("x=(\n{}", "\"1\",\n".repeat(1_000_000));
+        let message = read(&endless).unwrap_err().to_string();
+        assert!(
+            message.contains("line 1: a list of more than 65536 bytes"),
+            "{message}"
+        );
     }
 
     #[test]

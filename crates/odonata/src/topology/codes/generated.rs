@@ -214,7 +214,9 @@ fn unused_keys(model: Model, parameters: &Parameters) -> Result<Vec<String>, Tra
             );
             return Err(parameters.refuse_at(assignment, reason));
         }
-        seen.push(assignment);
+        if earlier.is_none() {
+            seen.push(assignment);
+        }
         if model.used().contains(&name) {
             continue;
         }
