@@ -9,8 +9,8 @@ use odonata_network::routing::{expected_use, minimal_routing};
 use odonata_network::{LinkKind, Peer, Topology};
 use odonata_partition::Graph;
 use odonata_placement::{
-    Distances, JobNetwork, Mapping, MappingError, Objective, Optimisation, Places, Routes, Start,
-    optimise_mapping,
+    Distances, JobNetwork, Mapping, MappingError, Objective, Optimisation, Places, RoutesBuilder,
+    Start, optimise_mapping,
 };
 use odonata_sim::JobLoad;
 use odonata_units::random::Stream;
@@ -246,13 +246,21 @@ fn job_network(
             )
         })
         .collect();
+    let byte_ns_of_port: Vec<f64> = (0..topology.ports())
+        .map(|port| byte_ns(topology, PortId::from_index(port)))
+        .collect();
+    let mut routes = routed.then(|| {
+        // What leads out of a group does so for all of another group's routers alike.
+        let group = |router: &RouterId| topology.group_of_router[router.index()].0;
+        let groups = owner.iter().map(group).collect();
+        let byte_ns = byte_ns_of_port.iter().map(|&ns| ns as f32).collect();
+        RoutesBuilder::new(places.clone(), groups, byte_ns)
+    });
     let mut between = vec![0f64; pairs.len()];
-    let mut uses = vec![];
     expected_use(topology, &routing, &pairs, &mut |pair, port, share| {
-        between[pair] += share * byte_ns(topology, port);
-        if routed {
-            let (from, to) = ((pair / count) as u32, (pair % count) as u32);
-            uses.push((from, to, port.0, share as f32));
+        between[pair] += share * byte_ns_of_port[port.index()];
+        if let Some(routes) = &mut routes {
+            routes.add(pair / count, pair % count, port.0, share);
         }
     });
     let of_nodes: f64 = nodes
@@ -261,12 +269,10 @@ fn job_network(
         .sum();
     let terminals = 2.0 * of_nodes / nodes.len().max(1) as f64;
     let between = between.into_iter().map(|ns| ns as f32).collect();
-    let distances = Distances::new(places.clone(), between, terminals as f32);
+    let distances = Distances::new(places, between, terminals as f32);
     let mut network = network.with_distances(distances);
-    if routed {
-        let ports = (0..topology.ports()).map(PortId::from_index);
-        let byte_ns = ports.map(|port| byte_ns(topology, port) as f32).collect();
-        network = network.with_routes(Routes::new(places, &uses, byte_ns));
+    if let Some(routes) = routes {
+        network = network.with_routes(routes.finish());
     }
     Ok(network)
 }

@@ -17,7 +17,7 @@ mod state;
 pub use machine::{Machine, MachineError};
 pub use mapping::{
     Distances, JobNetwork, Mapping, MappingError, MappingPolicy, Objective, Optimisation, Places,
-    Routes, Start, map_ranks, nodes_needed, optimise_mapping,
+    Routes, RoutesBuilder, Start, map_ranks, nodes_needed, optimise_mapping,
 };
 pub use policy::{Policy, Refusal, Request, place};
 pub use state::{ClaimError, MachineState, ReleaseError};

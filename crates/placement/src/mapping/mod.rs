@@ -15,7 +15,7 @@ use thiserror::Error;
 
 use graph_bisection::graph_bisection;
 use greedy::greedy;
-pub use network::{Distances, JobNetwork, Places, Routes};
+pub use network::{Distances, JobNetwork, Places, Routes, RoutesBuilder};
 pub use swap::Objective;
 use swap::{HopBytes, LinkLoad, swap};
 

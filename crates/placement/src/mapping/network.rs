@@ -1,5 +1,7 @@
 //! The network as far as a mapping cares.
 
+use std::collections::HashMap;
+
 use odonata_partition::Graph;
 
 /// Marks a router on which the job has no node.
@@ -166,11 +168,18 @@ impl Distances {
 }
 
 /// Which links traffic between a job's routers uses.
+///
+/// Many pairs have much of their ways in common: in a network of groups the way out of one's
+/// own group depends on the other group only. So the ways of a pair are *pieces*, one for each
+/// part of the network that they pass, and pieces that are alike are kept once.
 #[derive(Clone, Debug)]
 pub struct Routes {
     places: Places,
-    /// First use of each pair, and one past the last. Shape: places² + 1.
-    first: Vec<u32>,
+    /// First piece of each pair, and one past the last. Shape: places² + 1.
+    first_piece: Vec<u32>,
+    pieces: Vec<u32>,
+    /// First use of each different piece, and one past the last.
+    first_use: Vec<usize>,
     /// Link and the share of the traffic that passes it.
     uses: Vec<(u32, f32)>,
     /// Nanoseconds for which a byte occupies each link.
@@ -178,47 +187,132 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// Routes between `places`: `uses` lists (place, place, link, share), pairs
-    /// ascending; `byte_ns` gives the nanoseconds for which a byte occupies each
-    /// link.
-    ///
-    /// # Panics
-    /// If pairs are not ascending.
-    pub fn new(places: Places, uses: &[(u32, u32, u32, f32)], byte_ns: Vec<f32>) -> Self {
-        let pairs = places.count() * places.count();
-        let pair = |&(a, b, ..): &(u32, u32, u32, f32)| a as usize * places.count() + b as usize;
-        assert!(uses.is_sorted_by_key(pair), "pairs ascend");
-        let mut first = vec![0u32; pairs + 1];
-        for one in uses {
-            first[pair(one) + 1] += 1;
-        }
-        for pair in 0..pairs {
-            first[pair + 1] += first[pair];
-        }
-        Self {
-            places,
-            first,
-            uses: uses
-                .iter()
-                .map(|&(.., link, share)| (link, share))
-                .collect(),
-            byte_ns,
-        }
-    }
-
     /// The routers.
     pub fn places(&self) -> &Places {
         &self.places
     }
 
-    /// Links that traffic from place `a` to place `b` uses, and their shares of it.
-    pub fn between(&self, a: usize, b: usize) -> &[(u32, f32)] {
+    /// Pieces of the ways from place `a` to place `b`; no link is in two of them.
+    pub fn pieces(&self, a: usize, b: usize) -> &[u32] {
         let pair = a * self.places.count() + b;
-        &self.uses[self.first[pair] as usize..self.first[pair + 1] as usize]
+        &self.pieces[self.first_piece[pair] as usize..self.first_piece[pair + 1] as usize]
+    }
+
+    /// Number of different pieces.
+    pub fn different(&self) -> usize {
+        self.first_use.len() - 1
+    }
+
+    /// Links of a piece, and their shares of the traffic that uses it.
+    pub fn piece(&self, piece: u32) -> &[(u32, f32)] {
+        &self.uses[self.first_use[piece as usize]..self.first_use[piece as usize + 1]]
+    }
+
+    /// Links that traffic from place `a` to place `b` uses, and their shares of it.
+    pub fn between(&self, a: usize, b: usize) -> impl Iterator<Item = (u32, f32)> {
+        let pieces = self.pieces(a, b).iter();
+        pieces.flat_map(|&piece| self.piece(piece).iter().copied())
     }
 
     /// Nanoseconds for which a byte occupies each link. Shape: links.
     pub fn byte_ns(&self) -> &[f32] {
         &self.byte_ns
+    }
+}
+
+/// Puts [`Routes`] together, pair by pair.
+#[derive(Debug)]
+pub struct RoutesBuilder {
+    routes: Routes,
+    part_of_link: Vec<u32>,
+    known: HashMap<Box<[(u32, u32)]>, u32>,
+    /// What is known of the pair under way: shares of links, and which have one.
+    pair: usize,
+    share: Vec<f64>,
+    used: Vec<u32>,
+}
+
+impl RoutesBuilder {
+    /// Routes between `places`. `part_of_link` says in which part of the network each link
+    /// lies, for example the group of the router that sends on it: any parts will do, the
+    /// better ones have more pieces in common. `byte_ns` gives the nanoseconds for which a byte
+    /// occupies each link.
+    ///
+    /// # Panics
+    /// If the two lists do not have the same links.
+    pub fn new(places: Places, part_of_link: Vec<u32>, byte_ns: Vec<f32>) -> Self {
+        let links = byte_ns.len();
+        assert_eq!(part_of_link.len(), links, "a part for every link");
+        Self {
+            routes: Routes {
+                first_piece: Vec::with_capacity(places.count() * places.count() + 1),
+                places,
+                pieces: vec![],
+                first_use: vec![0],
+                uses: vec![],
+                byte_ns,
+            },
+            part_of_link,
+            known: HashMap::new(),
+            pair: 0,
+            share: vec![0.0; links],
+            used: vec![],
+        }
+    }
+
+    /// Traffic from place `from` to place `to` uses a link with this share of it, and with
+    /// what was said of the link before for this pair.
+    ///
+    /// # Panics
+    /// If pairs do not come in ascending order.
+    pub fn add(&mut self, from: usize, to: usize, link: u32, share: f64) {
+        let pair = from * self.routes.places.count() + to;
+        assert!(pair >= self.pair, "pairs ascend");
+        if pair > self.pair {
+            self.end_pair();
+            self.pair = pair;
+        }
+        if self.share[link as usize] == 0.0 {
+            self.used.push(link);
+        }
+        self.share[link as usize] += share;
+    }
+
+    /// Writes down the pair under way.
+    fn end_pair(&mut self) {
+        let routes = &mut self.routes;
+        // Pairs in between use no links.
+        routes
+            .first_piece
+            .resize(self.pair + 1, routes.pieces.len() as u32);
+        let part = |link: u32| self.part_of_link[link as usize];
+        self.used.sort_unstable_by_key(|&link| (part(link), link));
+        self.used.dedup();
+        for piece in self.used.chunk_by(|&a, &b| part(a) == part(b)) {
+            let shares = piece.iter().map(|&link| {
+                let share = self.share[link as usize] as f32;
+                (link, share.to_bits())
+            });
+            let shares: Box<[(u32, u32)]> = shares.collect();
+            let number = *self.known.entry(shares).or_insert_with_key(|shares| {
+                let of = |&(link, share): &(u32, u32)| (link, f32::from_bits(share));
+                routes.uses.extend(shares.iter().map(of));
+                routes.first_use.push(routes.uses.len());
+                routes.first_use.len() as u32 - 2
+            });
+            routes.pieces.push(number);
+        }
+        for link in self.used.drain(..) {
+            self.share[link as usize] = 0.0;
+        }
+    }
+
+    /// The routes.
+    pub fn finish(mut self) -> Routes {
+        self.end_pair();
+        let pairs = self.routes.places.count() * self.routes.places.count();
+        let pieces = self.routes.pieces.len() as u32;
+        self.routes.first_piece.resize(pairs + 1, pieces);
+        self.routes
     }
 }

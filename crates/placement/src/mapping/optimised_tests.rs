@@ -25,7 +25,10 @@ fn line(routers: u32, nodes: u32) -> JobNetwork {
     let between = (0..routers * routers)
         .map(|pair| distance(pair / routers, pair % routers))
         .collect();
-    let mut uses = vec![];
+    let links = 2 * (routers - 1);
+    // Neighbouring links are parts, so that ways have pieces in common.
+    let parts = (0..links).map(|link| link / 2).collect();
+    let mut routes = RoutesBuilder::new(places.clone(), parts, vec![1.0; links as usize]);
     for a in 0..routers {
         for b in 0..routers {
             let links = if a < b {
@@ -33,14 +36,15 @@ fn line(routers: u32, nodes: u32) -> JobNetwork {
             } else {
                 (b..a).map(|link| routers - 1 + link).collect()
             };
-            uses.extend(links.into_iter().map(|link| (a, b, link, 1.0)));
+            for link in links {
+                routes.add(a as usize, b as usize, link, 1.0);
+            }
         }
     }
-    let links = vec![1.0; 2 * (routers as usize - 1)];
     let bandwidths = (1..routers).map(|router| (router - 1, router, 1_000_000_000));
     JobNetwork::new(routers as usize, bandwidths, router_of_node)
-        .with_distances(Distances::new(places.clone(), between, 2.0))
-        .with_routes(Routes::new(places, &uses, links))
+        .with_distances(Distances::new(places, between, 2.0))
+        .with_routes(routes.finish())
 }
 
 /// Who talks to whom on a ring of `ranks` ranks, 10 bytes each, after the ranks
@@ -78,7 +82,7 @@ fn busiest(application: &Graph, network: &JobNetwork, nodes: &[NodeId]) -> f64 {
                 let router = network.router_of_node()[nodes[rank].index()];
                 routes.places().of(router)
             };
-            for &(link, share) in routes.between(place(rank), place(other)) {
+            for (link, share) in routes.between(place(rank), place(other)) {
                 load[link as usize] += weight as f64 / 2.0 * f64::from(share);
             }
         }

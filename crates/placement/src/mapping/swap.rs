@@ -212,10 +212,13 @@ impl Measure for HopBytes<'_> {
 
 /// Links that what two places exchange uses, half of it each way.
 struct Exchanges {
-    /// First use of each pair, and one past the last. Pairs of places count as in
+    /// First piece of each pair, and one past the last. Pairs of places count as in
     /// [`pair`].
-    first: Vec<usize>,
-    /// Link, and nanoseconds for which a byte occupies it.
+    first_piece: Vec<usize>,
+    pieces: Vec<u32>,
+    /// First use of each piece, and one past the last.
+    first_use: Vec<usize>,
+    /// Link, and nanoseconds for which a byte of the exchange occupies it.
     uses: Vec<(u32, f32)>,
 }
 
@@ -229,29 +232,40 @@ fn pair(a: usize, b: usize) -> usize {
 impl Exchanges {
     fn new(routes: &Routes) -> Self {
         let places = routes.places().count();
-        let (mut first, mut uses) = (vec![0], vec![]);
+        let (mut first_piece, mut pieces) = (vec![0], vec![]);
         for b in 0..places {
             for a in 0..b {
-                for (from, to) in [(a, b), (b, a)] {
-                    uses.extend(routes.between(from, to).iter().map(|&(link, share)| {
-                        (link, share * routes.byte_ns()[link as usize] / 2.0)
-                    }));
-                }
-                first.push(uses.len());
+                pieces.extend(routes.pieces(a, b));
+                pieces.extend(routes.pieces(b, a));
+                first_piece.push(pieces.len());
             }
         }
-        Self { first, uses }
+        let (mut first_use, mut uses) = (vec![0], vec![]);
+        for piece in 0..routes.different() {
+            let links = routes.piece(piece as u32).iter();
+            uses.extend(
+                links.map(|&(link, share)| (link, share * routes.byte_ns()[link as usize] / 2.0)),
+            );
+            first_use.push(uses.len());
+        }
+        Self {
+            first_piece,
+            pieces,
+            first_use,
+            uses,
+        }
     }
 
+    /// Pieces of a pair.
     #[inline]
-    fn between(&self, a: usize, b: usize) -> &[(u32, f32)] {
-        match a == b {
-            true => &[],
-            false => {
-                let pair = pair(a, b);
-                &self.uses[self.first[pair]..self.first[pair + 1]]
-            }
-        }
+    fn pieces(&self, pair: usize) -> &[u32] {
+        &self.pieces[self.first_piece[pair]..self.first_piece[pair + 1]]
+    }
+
+    /// Uses of a piece.
+    #[inline]
+    fn piece(&self, piece: u32) -> &[(u32, f32)] {
+        &self.uses[self.first_use[piece as usize]..self.first_use[piece as usize + 1]]
     }
 }
 
@@ -264,6 +278,8 @@ struct Prices {
     /// By pair of places, in units of [`LinkLoad::unit`] a byte, and as of which state of
     /// the loads.
     of_pair: Vec<(f64, u32)>,
+    /// The same by piece.
+    of_piece: Vec<(f64, u32)>,
     /// The state of the loads.
     state: u32,
 }
@@ -273,7 +289,8 @@ impl Prices {
     fn new(exchanges: &Exchanges, links: usize) -> Self {
         Self {
             of_link: vec![0.0; links],
-            of_pair: vec![(0.0, 0); exchanges.first.len() - 1],
+            of_pair: vec![(0.0, 0); exchanges.first_piece.len() - 1],
+            of_piece: vec![(0.0, 0); exchanges.first_use.len() - 1],
             state: 0,
         }
     }
@@ -282,6 +299,7 @@ impl Prices {
     fn forget(&mut self) {
         self.state = self.state.checked_add(1).unwrap_or_else(|| {
             self.of_pair.fill((0.0, 0));
+            self.of_piece.fill((0.0, 0));
             1
         });
     }
@@ -295,7 +313,18 @@ impl Prices {
         if state == self.state {
             return price;
         }
-        let uses = &exchanges.uses[exchanges.first[pair]..exchanges.first[pair + 1]];
+        let pieces = exchanges.pieces(pair).iter();
+        let price = pieces.map(|&piece| self.of(exchanges, piece)).sum();
+        self.of_pair[pair] = (price, self.state);
+        price
+    }
+
+    fn of(&mut self, exchanges: &Exchanges, piece: u32) -> f64 {
+        let (price, state) = self.of_piece[piece as usize];
+        if state == self.state {
+            return price;
+        }
+        let uses = exchanges.piece(piece);
         let cost = |&(link, ns): &(u32, f32)| self.of_link[link as usize] * f64::from(ns);
         // Four sums side by side: one alone would wait for each addition.
         let mut sums = [0.0; 4];
@@ -307,7 +336,7 @@ impl Prices {
             }
         }
         let price = (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest;
-        self.of_pair[pair] = (price, self.state);
+        self.of_piece[piece as usize] = (price, self.state);
         price
     }
 }
@@ -332,6 +361,9 @@ pub(super) struct LinkLoad {
     /// Change of each link's load in the trial under way, and the links that have one.
     change: Vec<f64>,
     changed: Vec<u32>,
+    /// The same of the bytes that use each piece, not yet in that of the links.
+    piece_change: Vec<f64>,
+    pieces_changed: Vec<u32>,
     /// Loads are counted in this many nanoseconds, so that powers stay in range.
     unit: f64,
 }
@@ -359,6 +391,8 @@ impl LinkLoad {
             terminal_ns,
             change: vec![0.0; all],
             changed: vec![],
+            piece_change: vec![0.0; routes.different()],
+            pieces_changed: vec![],
             unit: 1.0,
             prices: Prices::new(&exchanges, links),
             exchanges,
@@ -388,16 +422,15 @@ impl LinkLoad {
         }
         let bytes = bytes / self.unit;
         let places = [a, b].map(|node| self.place_of_node[node as usize]);
-        // The lists are taken out of the way of the loads for as long as they are read.
-        let exchanges = std::mem::take(&mut self.exchanges.uses);
         if places[0] != places[1] {
-            let pair = pair(places[0], places[1]);
-            let ends = self.exchanges.first[pair]..self.exchanges.first[pair + 1];
-            for &(link, ns) in &exchanges[ends] {
-                self.note(link as usize, bytes * f64::from(ns));
+            for &piece in self.exchanges.pieces(pair(places[0], places[1])) {
+                let change = &mut self.piece_change[piece as usize];
+                if *change == 0.0 {
+                    self.pieces_changed.push(piece);
+                }
+                *change += bytes;
             }
         }
-        self.exchanges.uses = exchanges;
         for node in [a, b] {
             self.note(self.links + node as usize, bytes / 2.0 * self.terminal_ns);
         }
@@ -421,8 +454,35 @@ impl LinkLoad {
         self.change[link] += more;
     }
 
+    /// Puts what changes of pieces to their links.
+    fn spread(&mut self) {
+        let Self {
+            exchanges,
+            change,
+            changed,
+            piece_change,
+            pieces_changed,
+            ..
+        } = self;
+        for piece in pieces_changed.drain(..) {
+            // What cancelled out, or is listed twice, is 0.
+            let bytes = std::mem::take(&mut piece_change[piece as usize]);
+            if bytes == 0.0 {
+                continue;
+            }
+            for &(link, ns) in exchanges.piece(piece) {
+                let link_change = &mut change[link as usize];
+                if *link_change == 0.0 {
+                    changed.push(link);
+                }
+                *link_change += bytes * f64::from(ns);
+            }
+        }
+    }
+
     /// Ends the trial without a trace; by how much it changes the objective.
     fn drop_trial(&mut self) -> f64 {
+        self.spread();
         let mut sum = 0.0;
         for link in self.changed.drain(..) {
             let link = link as usize;
@@ -436,6 +496,7 @@ impl LinkLoad {
 
     /// Takes the trial over.
     fn settle(&mut self) {
+        self.spread();
         self.prices.forget();
         for link in self.changed.drain(..) {
             let link = link as usize;
@@ -467,10 +528,10 @@ impl Measure for LinkLoad {
         let here = self.place_of_node[node_of_rank[rank] as usize];
         application
             .edges(rank)
-            .flat_map(|(other, _)| {
-                let there = self.place_of_node[node_of_rank[other] as usize];
-                self.exchanges.between(here, there)
-            })
+            .map(|(other, _)| self.place_of_node[node_of_rank[other] as usize])
+            .filter(|&there| there != here)
+            .flat_map(|there| self.exchanges.pieces(pair(here, there)))
+            .flat_map(|&piece| self.exchanges.piece(piece))
             .map(|&(link, _)| self.load[link as usize])
             .fold(0.0, f64::max)
     }
