@@ -236,6 +236,47 @@ fn no_swap_lowers_link_load_by_more_than_its_bound() {
     assert!(near > 500, "{near}");
 }
 
+proptest! {
+    /// Whatever the parts, the pieces of a pair together are what was said of it, and pieces
+    /// that are alike are one.
+    #[test]
+    fn pieces_are_the_ways(
+        said in prop::collection::vec((0usize..4, 0usize..4, 0u32..9, 1u32..8), 0..80),
+        parts in prop::collection::vec(0u32..3, 9),
+    ) {
+        let places = Places::new(4, &[0, 1, 2, 3]);
+        let mut said = said;
+        said.sort_by_key(|&(from, to, ..)| (from, to));
+        let mut builder = RoutesBuilder::new(places, parts.clone(), vec![1.0; 9]);
+        let mut shares = [[[0.0f64; 9]; 4]; 4];
+        for (from, to, link, eighths) in said {
+            let share = f64::from(eighths) / 8.0;
+            builder.add(from, to, link, share);
+            shares[from][to][link as usize] += share;
+        }
+        let routes = builder.finish();
+        for (from, row) in shares.iter().enumerate() {
+            for (to, wanted) in row.iter().enumerate() {
+                let mut found = [0.0; 9];
+                for (link, share) in routes.between(from, to) {
+                    prop_assert_eq!(found[link as usize], 0.0);
+                    found[link as usize] = f64::from(share);
+                }
+                prop_assert_eq!(&found, wanted);
+                for &piece in routes.pieces(from, to) {
+                    let links = routes.piece(piece);
+                    prop_assert!(links.iter().all(|one| parts[one.0 as usize] == parts[links[0].0 as usize]));
+                }
+            }
+        }
+        for a in 0..routes.different() as u32 {
+            for b in 0..a {
+                prop_assert_ne!(routes.piece(a), routes.piece(b));
+            }
+        }
+    }
+}
+
 #[test]
 fn what_is_not_known_is_asked_for() {
     let network = JobNetwork::new(2, [(0, 1, 5)], vec![0, 1]);
