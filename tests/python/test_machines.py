@@ -142,6 +142,7 @@ def test_points_of_a_machine_grow():
         ("lumi-g", 2978, {"nid005000": 0, "nid007202": 17 * 128 + 96}),
         # as05r3: the 23rd rack.
         ("mare-nostrum-5", 6480, {"as01r1b01": 0, "as05r3b10": 22 * 72 + 9}),
+        ("lumi-c", 2048, {"nid001256": 256}),
         ("piz-daint", 7680, {"nid00384": 384}),
         ("fugaku", 1728, {"tofu0012": 12}),
     ],
