@@ -38,26 +38,73 @@ pub(super) fn least_loaded<V: RouterView>(
     count: u32,
     mut load: impl FnMut(&mut V, u32) -> u64,
 ) -> u32 {
-    let (mut least, mut ties, mut first) = (u64::MAX, 0, 0);
+    if count > u64::BITS {
+        return least_loaded_of_many(view, count, load);
+    }
+    // Each load is asked once: in an engine it is a sum over credits on their way.
+    let (mut least, mut first, mut ties) = (u64::MAX, 0, 0u64);
     for index in 0..count {
         let load = load(view, index);
         if load < least {
-            (least, ties, first) = (load, 1, index);
-        } else if load == least {
-            ties += 1;
+            (least, first, ties) = (load, index, 0);
         }
+        ties |= u64::from(load == least) << index;
     }
-    if ties <= 1 {
+    if ties.is_power_of_two() {
         return first;
     }
-    let mut skip = view.random_below(ties);
-    for index in first..count {
-        if load(view, index) == least {
-            if skip == 0 {
-                return index;
+    for _ in 0..view.random_below(ties.count_ones()) {
+        ties &= ties - 1;
+    }
+    ties.trailing_zeros()
+}
+
+/// The same of more than a word has bits.
+#[cold]
+fn least_loaded_of_many<V: RouterView>(
+    view: &mut V,
+    count: u32,
+    mut load: impl FnMut(&mut V, u32) -> u64,
+) -> u32 {
+    let loads: Vec<u64> = (0..count).map(|index| load(view, index)).collect();
+    let least = loads.iter().copied().min();
+    let mut ties = (0..count).filter(|&index| Some(loads[index as usize]) == least);
+    match ties.clone().count() as u32 {
+        0 | 1 => ties.next().unwrap_or(0),
+        several => ties.nth(view.random_below(several) as usize).unwrap_or(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::routing::testing::MockRouter;
+
+    #[test]
+    fn of_equal_loads_each_is_taken_as_often() {
+        let mut view = MockRouter::new(8);
+        for count in [1, 2, 64, 65, 200] {
+            // The first, the last, and what lies in the middle are equally little loaded.
+            let ends = [0, count / 2, count - 1];
+            let mut taken = vec![0; count as usize];
+            for _ in 0..3_000 {
+                let load = |_: &mut MockRouter, index| u64::from(!ends.contains(&index)) + 7;
+                taken[least_loaded(&mut view, count, load) as usize] += 1;
             }
-            skip -= 1;
+            let mut ends = ends.to_vec();
+            ends.dedup();
+            let expected = 3_000 / ends.len() as i32;
+            for &end in &ends {
+                // Five standard deviations of a binomial distribution.
+                assert!(
+                    (taken[end as usize] - expected).abs() < 140,
+                    "{count}: {taken:?}"
+                );
+            }
+            assert_eq!(
+                ends.iter().map(|&end| taken[end as usize]).sum::<i32>(),
+                3_000
+            );
         }
     }
-    first
 }
