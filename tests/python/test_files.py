@@ -35,6 +35,7 @@ NO_FILES = {
     "Job.name",
     "Collective.algorithm",
     "Arrivals.links",
+    *("HostRange.names", "Machine.name"),
 }
 
 
@@ -144,6 +145,11 @@ def _rank_map(folder: Path) -> tuple[Scenario, Path]:
     return _scenario(folder, job=[job]), folder / "map.txt"
 
 
+def _hosts(folder: Path) -> tuple[Scenario, Path]:
+    (folder / "hosts.txt").write_text("n[0-71] 0\n")
+    return _scenario(folder, machine={"hosts_file": "hosts.txt"}), folder / "hosts.txt"
+
+
 def _part_of_a_trace(folder: Path) -> tuple[Scenario, Path]:
     meta = ("hostname=here", "numprocs=2", "fileprefix=app", "version=1", "subversion=1")
     (folder / "app.meta").write_text("\n".join((*meta, "subsubversion=0", "")))
@@ -196,6 +202,8 @@ CASES = {
     "codes": _network_file("file", family="codes"),
     "a list that a configuration of CODES names": _codes_list,
 }
+#: Files that a run does not depend on.
+ASIDE = {"machine.hosts_file": _hosts}
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -220,9 +228,16 @@ def test_a_file_may_move_but_not_change(case: str, tmp_path: Path) -> None:
     assert fingerprint_of(scenario) != before
 
 
+def test_a_run_does_not_depend_on_the_names_of_hosts(tmp_path: Path) -> None:
+    scenario, file = _hosts(tmp_path)
+    before = fingerprint_of(scenario)
+    file.write_text("m[0-71] 0\n")
+    assert fingerprint_of(scenario) == before
+
+
 def test_every_key_that_names_files_has_a_case(tmp_path: Path) -> None:
     covered = set()
-    for number, make in enumerate(CASES.values()):
+    for number, make in enumerate([*CASES.values(), *ASIDE.values()]):
         folder = tmp_path / str(number)
         folder.mkdir()
         for file in named_files(make(folder)[0]):
@@ -238,7 +253,7 @@ def test_every_key_that_names_files_has_a_case(tmp_path: Path) -> None:
 
 
 def test_a_saved_scenario_names_the_same_files(tmp_path: Path) -> None:
-    for number, make in enumerate(CASES.values()):
+    for number, make in enumerate([*CASES.values(), *ASIDE.values()]):
         folder = tmp_path / str(number)
         (folder / "results" / "x").mkdir(parents=True)
         scenario, _ = make(folder)
