@@ -231,8 +231,8 @@ impl AnyRouting {
             return Err(RoutingError::BadOption {
                 option: "choice",
                 found: "by-destination".into(),
-                allowed: "only `up-down`, `dimension-order` and `shortest-path` choose by the destination; use \
-                          \"random\" or \"by-load\"",
+                allowed: "only `up-down`, `dimension-order` and `shortest-path`, and `minimal` over such \
+                          `paths`, choose by the destination; use \"random\" or \"by-load\"",
             });
         }
         let grouped = || GroupedRoutes::new(topology);
