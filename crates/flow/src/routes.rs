@@ -94,7 +94,7 @@ impl std::fmt::Display for RouteError {
             Self::NoFlows { algorithm } => write!(
                 f,
                 "the flow engine has no {algorithm} routing, which decides packet by packet at every \
-                 router; take minimal, valiant, ugal-l, ugal-g, par or shortest-path, or the packet \
+                 router; take minimal, valiant, ugal-l, ugal-g, par, dfsssp or shortest-path, or the packet \
                  engine"
             ),
             Self::Threshold => write!(
@@ -196,6 +196,7 @@ impl<'t> Routes<'t> {
             | Algorithm::Valiant { .. }
             | Algorithm::ShortestPath
             | Algorithm::UpDown
+            | Algorithm::Dfsssp
             | Algorithm::DimensionOrder => Choosing::Oblivious(build(spec.algorithm)?),
             Algorithm::UgalLocal(options)
             | Algorithm::UgalGlobal(options)
@@ -211,10 +212,8 @@ impl<'t> Routes<'t> {
                     options,
                 }
             }
-            Algorithm::Fpar { .. }
-            | Algorithm::QAdaptive(_)
-            | Algorithm::DimWar { .. }
-            | Algorithm::Tago { .. } => {
+            // Of the others nothing is known that stands for their queues.
+            _ => {
                 return Err(RouteError::NoFlows {
                     algorithm: spec.algorithm.name(),
                 });

@@ -29,7 +29,7 @@ pub use communicator::{Communicator, Member, Members};
 pub use error::LoadError;
 pub use grid::{Grid, Offset};
 pub use interpreter::Interpreter;
-pub use open_loop::{Arrivals, OpenLoop, Process};
+pub use open_loop::{Arrivals, OpenLoop, Process, ProcessName};
 pub use pattern::{Blocks, HotSpot, Partners, Pattern, Permutation, Rates, Turn};
 pub use phases::{Calls, Division, Phase, Phases};
 pub use program::{

@@ -1,5 +1,6 @@
 //! Open-loop sources: traffic offered at a given rate, whatever the network does.
 
+use odonata_declare::Named;
 use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bytes, Picoseconds, RankId};
 
@@ -24,6 +25,14 @@ pub enum Arrivals {
         /// Gap, in picoseconds.
         gap_ps: f64,
     },
+    /// Fixed gaps, each longer by an exponential time: sources that begin together come
+    /// out of step.
+    Drifting {
+        /// Gap without that time, in picoseconds.
+        gap_ps: f64,
+        /// Mean of that time, in picoseconds.
+        drift_ps: f64,
+    },
     /// In every slot a message with the given probability, as cycle-based
     /// simulators (BookSim) inject.
     Bernoulli {
@@ -35,15 +44,22 @@ pub enum Arrivals {
 }
 
 /// The kind of an arrival process, before its rate is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
+#[named(kinds = ProcessName)]
 pub enum Process {
     /// Exponential gaps.
+    #[default]
     Poisson,
-    /// Fixed gaps, a random phase per source.
+    /// Fixed gaps after a random fraction of one.
     Periodic,
-    /// Fixed gaps, all sources at once.
+    /// Fixed gaps, with all ranks at once.
     Aligned,
-    /// A coin per slot.
+    /// Fixed gaps, each longer by an exponential time.
+    Drifting {
+        /// Mean of that time; the first message comes after one.
+        drift: Picoseconds,
+    },
+    /// With a fixed probability in every slot.
     Bernoulli {
         /// Length of a slot: usually the time of one flit or packet.
         slot: Picoseconds,
@@ -56,7 +72,8 @@ const LONGEST_GAP_PS: f64 = 1e16;
 
 impl Arrivals {
     /// The arrivals that offer `bytes_per_second` per source in messages of
-    /// `message` bytes. A Bernoulli source whose slot is the gap rounded up to
+    /// `message` bytes (drifting ones less by what their gaps are longer). A Bernoulli source
+    /// whose slot is the gap rounded up to
     /// whole picoseconds sends in every slot.
     ///
     /// # Errors
@@ -82,6 +99,10 @@ impl Arrivals {
             },
             Process::Periodic => Self::Periodic { gap_ps },
             Process::Aligned => Self::Aligned { gap_ps },
+            Process::Drifting { drift } => Self::Drifting {
+                gap_ps,
+                drift_ps: drift.0 as f64,
+            },
             Process::Bernoulli { slot } => Self::Bernoulli {
                 slot,
                 probability: match slot.0 as f64 / gap_ps {
@@ -99,6 +120,7 @@ impl Arrivals {
         match *self {
             Self::Poisson { mean_gap_ps } => mean_gap_ps,
             Self::Periodic { gap_ps } | Self::Aligned { gap_ps } => gap_ps,
+            Self::Drifting { gap_ps, drift_ps } => gap_ps + drift_ps,
             Self::Bernoulli { slot, probability } => slot.0 as f64 / probability,
         }
     }
@@ -114,6 +136,10 @@ impl Arrivals {
             },
             Self::Aligned { gap_ps } => Self::Aligned {
                 gap_ps: gap_ps / factor,
+            },
+            Self::Drifting { gap_ps, drift_ps } => Self::Drifting {
+                gap_ps: gap_ps / factor,
+                drift_ps,
             },
             Self::Bernoulli { slot, probability } => Self::Bernoulli {
                 slot,
@@ -283,6 +309,11 @@ impl OpenLoop {
             Arrivals::Aligned { gap_ps } => {
                 start.saturating_add(Picoseconds((f64::from(n) * gap_ps).round() as u64))
             }
+            Arrivals::Drifting { gap_ps, drift_ps } => {
+                let gap = if n == 0 { 0.0 } else { gap_ps };
+                let drift = -libm::log(key.unit(entity, n)) * drift_ps;
+                previous.saturating_add(Picoseconds((gap + drift).round() as u64))
+            }
             Arrivals::Bernoulli { slot, probability } => {
                 // The number of slots without a message before the next one is
                 // geometric. ln(1 - p) by log1p keeps tiny probabilities exact;
@@ -401,6 +432,38 @@ mod tests {
                     "{process:?} at {rate}: mean gap {mean}, expected {expected}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn drifting_sources_come_out_of_step_as_a_random_walk() {
+        let drift = Picoseconds(1_000);
+        let process = Process::Drifting { drift };
+        // A gap of 1 µs, and 1 ns more in the mean.
+        let arrivals = Arrivals::from_rate(Bytes(64), 64e6, process).unwrap();
+        let source = source(arrivals);
+        assert!((arrivals.mean_gap_ps() - 1_001_000.0).abs() < 1e-6);
+        let (entities, count) = (4_000, 26);
+        let nth = |n: usize| -> Vec<f64> {
+            (0..entities)
+                .map(|entity| times(&source, entity, count)[n].0 as f64)
+                .collect()
+        };
+        for n in [0, 9, 25] {
+            let (at, draws) = (nth(n), (n + 1) as f64);
+            let mean = at.iter().sum::<f64>() / f64::from(entities as u32);
+            let square = at.iter().map(|t| (t - mean).powi(2)).sum::<f64>();
+            let deviation = (square / f64::from(entities as u32)).sqrt();
+            // n gaps of 1 µs, n + 1 exponential times of 1 ns: 4 standard errors.
+            let expected = 5e6 + n as f64 * 1e6 + draws * 1e3;
+            assert!(
+                (mean - expected).abs() < 4.0 * (draws * 1e6 / 4e3).sqrt(),
+                "{n}: {mean}"
+            );
+            assert!(
+                (deviation / (draws * 1e6).sqrt() - 1.0).abs() < 0.08,
+                "{n}: {deviation}"
+            );
         }
     }
 

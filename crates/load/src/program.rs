@@ -7,6 +7,7 @@
 //! requests) in constant memory. What is a plain sequence is written as a
 //! [`Script`](crate::Script).
 
+use odonata_declare::Named;
 use odonata_units::{Bytes, Picoseconds, RankId};
 use serde::{Deserialize, Serialize};
 
@@ -145,20 +146,36 @@ pub enum Waiting {
 }
 
 /// An MPI operation of a whole communicator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Named,
+)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs)]
 pub enum CollectiveKind {
+    /// All wait for all.
     Barrier,
+    /// One's data reaches all.
+    #[named(options("root"))]
     Broadcast,
+    /// All data combined reaches one.
+    #[named(options("root"))]
     Reduce,
+    /// All data combined reaches all.
     Allreduce,
+    /// Everyone's data reaches one.
+    #[named(options("root"))]
     Gather,
+    /// Everyone gets data of its own from one.
+    #[named(options("root"))]
     Scatter,
+    /// Everyone's data reaches all.
     Allgather,
+    /// Everyone gets data of its own from all.
     Alltoall,
+    /// Everyone gets a part of all data combined.
     ReduceScatter,
+    /// Everyone gets the data combined of those up to itself.
     Scan,
+    /// Everyone gets the data combined of those before it.
     ExclusiveScan,
 }
 

@@ -3,6 +3,7 @@
 
 mod support;
 
+use odonata_declare::Named;
 use odonata_load::application::{
     Amg, Application, Fft, Gtc, Hacc, Halo3d26, Lulesh, Milc, MiniAmr, Nekbone, Pace, Schedule,
     Setting, Skeleton, Sweep3d, Training,

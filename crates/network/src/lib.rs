@@ -7,4 +7,4 @@ pub mod verify;
 pub mod width;
 
 pub use routing::{Hop, PacketRoute, RouterView, Routing};
-pub use topology::{LinkClass, LinkClassId, LinkKind, Peer, Topology};
+pub use topology::{LinkClass, LinkClassId, LinkKind, Peer, Subnet, Topology};

@@ -81,16 +81,16 @@ impl BisectionWidth {
 fn cut_links(topology: &Topology, second_half: &[bool]) -> Vec<u64> {
     let owner = topology.router_of_every_port();
     let mut cut = vec![0; topology.link_classes.len()];
+    // Each direction counts half: some links may lead one way.
     for (port, peer) in topology.peer.iter().enumerate() {
         if let Peer::Port(other) = peer
-            && port < other.index()
             && second_half[owner[port].index()] != second_half[owner[other.index()].index()]
         {
             let LinkClassId(class) = topology.class_of_port[port];
             cut[usize::from(class)] += 1;
         }
     }
-    cut
+    cut.iter().map(|directions| directions / 2).collect()
 }
 
 fn groups(topology: &Topology, second_half: &[bool]) -> Vec<(u32, u32)> {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::error::{Error, SpecError};
 use crate::run::run;
 use crate::spec::{
-    Algorithm, Choice, Dragonfly, DragonflyPlus, Family, FatTree, HyperX, Jellyfish, Job, Link,
+    AlgorithmName, Choice, Dragonfly, DragonflyPlus, Family, FatTree, HyperX, Jellyfish, Job, Link,
     Load, Network, Offered, Pattern, Router, Scenario, SlimFly, SpineArrangement, Torus, Traffic,
 };
 
@@ -68,6 +68,7 @@ const MACHINES: [Machine; 9] = [
                 up: None,
                 parallel: None,
                 taper: None,
+                optical: None,
             })
         },
         duration_ps: 100_000_000,
@@ -148,7 +149,7 @@ pub struct BenchOptions {
     /// Its number of nodes: of a dragonfly 1,056, 16,512 or 82,944; `None`: about a thousand.
     pub nodes: Option<u32>,
     /// Routing algorithm; `None`: the family's.
-    pub routing: Option<Algorithm>,
+    pub routing: Option<AlgorithmName>,
     /// How one of several minimal links is chosen.
     pub choice: Choice,
     /// Offered load as a fraction of the terminal bandwidth.

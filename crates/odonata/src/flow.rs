@@ -54,7 +54,7 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), SpecError> {
             "1, as flows share links all over the network",
         ),
     ];
-    if scenario.network.routing.per == crate::spec::Per::Message {
+    if scenario.network.routing.per == crate::spec::Decisions::PerMessage {
         let allowed = "with engine = \"flow\" \"packet\"; the paths of a message are \
                        simulation.paths, of which paths = 1 gives it one";
         return Err(SpecError::value(

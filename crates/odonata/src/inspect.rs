@@ -1,38 +1,71 @@
 //! A scenario's network without a run: described, exported, proven.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 
-use odonata_network::routing::RoutingTask;
+use odonata_network::routing::{AnyRouting, RoutingTask};
 use odonata_network::topology::{
-    LeafSpine, edge_list, graphml, largest_dragonfly, largest_dragonfly_plus,
+    LeafSpine, edge_list, graphml, infiniband, largest_dragonfly, largest_dragonfly_plus,
 };
 use odonata_network::verify::{Options, Verdict, VerifyError, verify_with};
 use odonata_network::{Peer, Routing, Topology};
 use serde_json::{Value, json};
 
 use crate::error::{Error, SpecError};
+use crate::forwarding::read_subnet;
 use crate::routing::build_routing;
 use crate::spec::Scenario;
 use crate::tables::{Table, kind_code};
 use crate::topology::build_topology;
 
 /// Formats of [`export`], by name.
-pub const EXPORT_FORMATS: [&str; 2] = ["graphml", "edge-list"];
+pub const EXPORT_FORMATS: [&str; 6] = [
+    "graphml",
+    "edge-list",
+    "ibsim",
+    "opensm-root-guids",
+    "opensm-guid-routing-order",
+    "opensm-ids",
+];
 
 /// A network as text that other programs, and Odonata itself, can read.
 ///
 /// # Errors
-/// If the network cannot be built, or `format` is none of [`EXPORT_FORMATS`].
+/// If the network cannot be built or has links that lead one way, or `format` is none of
+/// [`EXPORT_FORMATS`].
 pub fn export(scenario: &Scenario, format: &str) -> Result<String, SpecError> {
     let write: fn(&Topology) -> String = match format {
         "graphml" => graphml::export,
         "edge-list" => edge_list::export,
+        "ibsim" => infiniband::export::ibsim,
+        "opensm-root-guids" => infiniband::export::root_guids,
+        "opensm-guid-routing-order" => infiniband::export::guid_routing_order,
+        "opensm-ids" => infiniband::export::ids,
         other => {
             let found = format!("format \"{other}\"");
             return Err(SpecError::value("", found, EXPORT_FORMATS.join(", ")));
         }
     };
-    Ok(write(&build_topology(scenario)?))
+    let topology = build_topology(scenario)?;
+    if topology.has_one_way_links() {
+        return Err(SpecError::value(
+            "network.optical.circuits",
+            "circuits that lead one way, which none of the formats can say",
+            "circuits = \"unsteered\"",
+        ));
+    }
+    Ok(write(&topology))
+}
+
+/// What is cabled in an InfiniBand subnet, from the output of `ibnetdiscover` or OpenSM's
+/// `opensm-subnet.lst`: `switches`, `hosts` and `cables`, numbered as the routers and nodes of
+/// `family = "ibnetdiscover"`.
+///
+/// # Errors
+/// If the file cannot be read or is wrong.
+pub fn subnet(file: &Path) -> Result<Value, SpecError> {
+    let subnet = read_subnet(file, "")?;
+    serde_json::to_value(subnet).map_err(|error| SpecError::new("", error.to_string()))
 }
 
 /// A network in numbers, by name; see [`Topology::describe`].
@@ -95,7 +128,7 @@ pub fn describe(topology: &Topology) -> Value {
 
 /// The wiring as tables: `routers` (group, and row and column where groups are
 /// 2-D), `nodes` (router) and `links` between routers, each once, with the end
-/// of the lower port first.
+/// of the lower port first, but for those that lead one way, which begin where they lead from.
 pub fn wiring(topology: &Topology) -> Vec<Table> {
     let router_of_port = topology.router_of_every_port();
     let mut routers = Table::new("routers");
@@ -113,13 +146,8 @@ pub fn wiring(topology: &Topology) -> Vec<Table> {
         ports.map(|port| router_of_port[port.index()].0 as i32),
     );
     let links: Vec<(usize, usize)> = topology
-        .peer
-        .iter()
-        .enumerate()
-        .filter_map(|(port, peer)| match peer {
-            Peer::Port(other) if port < other.index() => Some((port, other.index())),
-            _ => None,
-        })
+        .links()
+        .map(|(port, other)| (port.index(), other.index()))
         .collect();
     let mut table = Table::new("links");
     let router = |port: usize| router_of_port[port].0 as i32;
@@ -159,6 +187,23 @@ pub fn verify(
     options: &Options,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Proof, Error> {
+    let topology = build_topology(scenario)?;
+    let routing = build_routing(scenario, &topology)?;
+    let verdict = prove(&topology, &routing, options, progress)?;
+    Ok(Proof {
+        virtual_channels: routing.virtual_channels(),
+        topology,
+        verdict,
+    })
+}
+
+/// Walks all routes of one of our algorithms.
+pub(crate) fn prove(
+    topology: &Topology,
+    routing: &AnyRouting,
+    options: &Options,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<Verdict, VerifyError> {
     struct Walk<'a> {
         topology: &'a Topology,
         options: &'a Options,
@@ -170,17 +215,10 @@ pub fn verify(
             verify_with(self.topology, routing, self.options, self.progress)
         }
     }
-    let topology = build_topology(scenario)?;
-    let routing = build_routing(scenario, &topology)?;
-    let verdict = routing.dispatch(Walk {
-        topology: &topology,
+    routing.dispatch(Walk {
+        topology,
         options,
         progress,
-    })?;
-    Ok(Proof {
-        virtual_channels: routing.virtual_channels(),
-        topology,
-        verdict,
     })
 }
 

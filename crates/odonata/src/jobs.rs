@@ -6,14 +6,14 @@ mod rank_map;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use odonata_load::Idleness;
+use odonata_load::{Idleness, Rates, Script};
 use odonata_network::{Peer, Topology};
 use odonata_placement::{
     Machine, MachineState, MappingError, MappingPolicy, Policy, Refusal, Request, map_ranks,
     nodes_needed, place,
 };
-use odonata_sim::{Completion, HostTimes, JobLoad, JobPlan, Protocol};
-use odonata_units::random::{Purpose, StreamKey};
+use odonata_sim::{HostCosts, HostTimes, JobLoad, JobPlan, Protocol};
+use odonata_units::random::{Purpose, Stream, StreamKey};
 use odonata_units::{Bandwidth, Bytes, GroupId, NodeId, Picoseconds, RouterId};
 
 use crate::collectives;
@@ -21,7 +21,7 @@ use crate::error::SpecError;
 use crate::load::{self, JobContext};
 use crate::mapping::{self, Fitted};
 use crate::spec::{self, Job, Load, Mapping, Placement, Scenario};
-use crate::topology::{in_file, read_file};
+use crate::topology::{build_topology, in_file, read_file};
 
 /// A job with its nodes.
 #[derive(Clone)]
@@ -33,6 +33,69 @@ pub struct PlannedJob {
     /// The groups of its nodes, ascending, if there are several and it sends from one to
     /// another: the groups that circuits have to join for it.
     pub spans: Vec<GroupId>,
+}
+
+/// What plug-ins say of jobs in the place of the scenario; `None`: nothing.
+pub(crate) trait Additions {
+    /// The nodes of a job.
+    fn nodes(
+        &self,
+        position: usize,
+        nodes: u32,
+        state: &MachineState,
+        stream: &mut Stream,
+    ) -> Option<Result<Vec<NodeId>, SpecError>>;
+
+    /// What its ranks do.
+    fn program(&self, context: &JobContext<'_>) -> Option<Result<Arc<dyn Script>, SpecError>>;
+
+    /// How much its ranks send to each other.
+    fn rates(&self, context: &JobContext<'_>) -> Option<Result<Rates, SpecError>>;
+}
+
+/// No plug-ins.
+pub(crate) struct Nothing;
+
+impl Additions for Nothing {
+    fn nodes(
+        &self,
+        _: usize,
+        _: u32,
+        _: &MachineState,
+        _: &mut Stream,
+    ) -> Option<Result<Vec<NodeId>, SpecError>> {
+        None
+    }
+
+    fn program(&self, _: &JobContext<'_>) -> Option<Result<Arc<dyn Script>, SpecError>> {
+        None
+    }
+
+    fn rates(&self, _: &JobContext<'_>) -> Option<Result<Rates, SpecError>> {
+        None
+    }
+}
+
+/// The nodes of the jobs of a scenario, and what they leave.
+pub struct PlacedJobs {
+    /// The nodes of each job, in the order of its placement.
+    pub nodes: Vec<Vec<NodeId>>,
+    /// Nodes that a further job could get, ascending.
+    pub free: Vec<NodeId>,
+}
+
+/// Places the jobs of a scenario one after another.
+///
+/// # Errors
+/// As of [`plan_jobs`].
+pub fn place_jobs(scenario: &Scenario) -> Result<PlacedJobs, SpecError> {
+    let topology = build_topology(scenario)?;
+    let (jobs, state) = plan_jobs_with(scenario, &topology, &Nothing)?;
+    let nodes = (0..topology.nodes()).map(NodeId::from_index);
+    Ok(PlacedJobs {
+        nodes: jobs.into_iter().map(|job| job.nodes).collect(),
+        free: nodes.filter(|&node| state.is_free(node)).collect(),
+    })
 }
 
 /// The machine while jobs are placed on it.
@@ -49,6 +112,15 @@ struct Placing {
 /// error says how many there are), if ranks do not fit its nodes, or if its load
 /// does not fit its ranks. The error's path starts with `job[N]`, N from 0.
 pub fn plan_jobs(scenario: &Scenario, topology: &Topology) -> Result<Vec<PlannedJob>, SpecError> {
+    plan_jobs_with(scenario, topology, &Nothing).map(|(jobs, _)| jobs)
+}
+
+/// The same with plug-ins, and the machine as the jobs leave it.
+pub(crate) fn plan_jobs_with(
+    scenario: &Scenario,
+    topology: &Topology,
+    additions: &dyn Additions,
+) -> Result<(Vec<PlannedJob>, MachineState), SpecError> {
     let router_of_node: Vec<RouterId> = (0..topology.nodes())
         .map(|node| topology.router_of_node(NodeId::from_index(node)))
         .collect();
@@ -79,13 +151,13 @@ pub fn plan_jobs(scenario: &Scenario, topology: &Topology) -> Result<Vec<Planned
     };
     let jobs = scenario.jobs.iter().enumerate();
     let planned: Result<Vec<PlannedJob>, SpecError> = jobs
-        .map(|(position, job)| plan_job(scenario, topology, &mut placing, position, job))
+        .map(|(position, job)| plan_job(scenario, topology, additions, &mut placing, position, job))
         .collect();
     let planned = planned?;
     if topology.islands {
         check_joined(topology, &planned)?;
     }
-    Ok(planned)
+    Ok((planned, placing.state))
 }
 
 fn protocol(mpi: &spec::Mpi) -> Result<Protocol, SpecError> {
@@ -94,38 +166,47 @@ fn protocol(mpi: &spec::Mpi) -> Result<Protocol, SpecError> {
         .map(Bandwidth::new)
         .transpose()
         .map_err(|error| SpecError::new("mpi.copy_bandwidth", error.to_string()))?;
-    let points: Vec<_> = mpi
-        .host_times
+    let costs = HostCosts {
+        send_overhead: Picoseconds(mpi.send_overhead_ps),
+        receive_overhead: Picoseconds(mpi.receive_overhead_ps),
+        copy_bandwidth,
+        times: host_times("mpi.host_times", &mpi.host_times)?,
+    };
+    let within_node = |within: &spec::WithinNode| {
+        Ok::<_, SpecError>(HostCosts {
+            send_overhead: Picoseconds(within.send_overhead_ps),
+            receive_overhead: Picoseconds(within.receive_overhead_ps),
+            copy_bandwidth: None,
+            times: host_times("mpi.within_node.host_times", &within.host_times)?,
+        })
+    };
+    Ok(Protocol {
+        eager_limit: mpi.eager_limit_bytes.map(Bytes),
+        completion: mpi.rendezvous_completion,
+        control: Bytes(mpi.control_message_bytes),
+        costs,
+        within_node: mpi.within_node.as_ref().map(within_node).transpose()?,
+        gap: Picoseconds(mpi.gap_ps),
+        send_delay: Picoseconds(mpi.send_delay_ps),
+    })
+}
+
+/// Times by size of a message, of the key that gives their points.
+fn host_times(key: &str, points: &[(u64, u64)]) -> Result<HostTimes, SpecError> {
+    let points: Vec<_> = points
         .iter()
         .map(|&(bytes, ps)| (Bytes(bytes), Picoseconds(ps)))
         .collect();
-    let host_times = HostTimes::new(&points).ok_or_else(|| {
+    HostTimes::new(&points).ok_or_else(|| {
         let allowed = "up to 16 points, sizes growing from 1 byte on and times never falling";
-        SpecError::value(
-            "mpi.host_times",
-            format!("{} points", points.len()),
-            allowed,
-        )
-    })?;
-    Ok(Protocol {
-        eager_limit: mpi.eager_limit_bytes.map(Bytes),
-        completion: match mpi.rendezvous_completion {
-            spec::Completion::Sent => Completion::Sent,
-            spec::Completion::Acknowledged => Completion::Acknowledged,
-        },
-        control: Bytes(mpi.control_message_bytes),
-        send_overhead: Picoseconds(mpi.send_overhead_ps),
-        receive_overhead: Picoseconds(mpi.receive_overhead_ps),
-        gap: Picoseconds(mpi.gap_ps),
-        send_delay: Picoseconds(mpi.send_delay_ps),
-        copy_bandwidth,
-        host_times,
+        SpecError::value(key, format!("{} points", points.len()), allowed)
     })
 }
 
 fn plan_job(
     scenario: &Scenario,
     topology: &Topology,
+    additions: &dyn Additions,
     placing: &mut Placing,
     position: usize,
     job: &Job,
@@ -183,10 +264,17 @@ fn plan_job(
     }
 
     let stream = |purpose| StreamKey::new(scenario.seed, purpose).stream(position as u64);
-    let allocated = match grap::mode(&job.placement, &path)? {
-        Some(mode) => grap::place(nodes, mode, placing)
+    let added = additions.nodes(
+        position,
+        nodes,
+        &placing.state,
+        &mut stream(Purpose::Placement),
+    );
+    let allocated = match (added, grap::mode(&job.placement, &path)?) {
+        (Some(nodes), _) => nodes?,
+        (None, Some(mode)) => grap::place(nodes, mode, placing)
             .map_err(|refusal| SpecError::new(path("placement"), refusal.to_string()))?,
-        None => allocate(scenario, placing, position, nodes)?,
+        (None, None) => allocate(scenario, placing, position, nodes)?,
     };
     let state = &mut placing.state;
     let claimed = match job.placement {
@@ -210,6 +298,7 @@ fn plan_job(
             node_of_rank,
             topology,
             algorithms: collectives::algorithms(&scenario.mpi.collectives, &group_of_rank)?,
+            additions,
         };
         load::build_load(&job.load, recording, &context)
     };
@@ -333,7 +422,8 @@ fn spans(job: &Job, nodes: &[NodeId], topology: &Topology) -> Vec<GroupId> {
     groups.into_iter().collect()
 }
 
-fn policy(placement: &Placement) -> Policy {
+/// The policy of a placement that goes by a name, or of listed nodes.
+pub(crate) fn policy(placement: &Placement) -> Policy {
     match placement {
         Placement::Contiguous => Policy::Contiguous,
         Placement::Spread => Policy::Spread,

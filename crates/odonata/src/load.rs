@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use odonata_declare::Named;
 use odonata_load::application::{Application, Pace, Setting};
 use odonata_load::collective::Algorithms;
 use odonata_load::matrix::{
     CommunicationMatrix, MatrixError, ReadOptions, read_matrix, read_rates,
 };
 use odonata_load::motif::{
-    AllToAll, Bisection, BisectionOrder, Broadcast, Collective, Exchange, Halo, HaloOrder,
-    MatrixOrder, MatrixReplay, MessageSize, Outstanding, Receives, Repeat, Tree,
+    AllToAll, Bisection, Broadcast, Collective, Exchange, Halo, MatrixOrder, MatrixReplay,
+    MessageSize, Outstanding, Repeat,
 };
 use odonata_load::replay::{self, Compute, Trace};
 use odonata_load::{
@@ -25,7 +26,8 @@ use odonata_units::{Bandwidth, Bytes, GroupId, JobId, NodeId, Picoseconds, RankI
 
 use crate::collectives;
 use crate::error::SpecError;
-use crate::spec::{self, Load, Motif, MotifKind, Offered, RepeatRank, TraceBorder, Traffic};
+use crate::jobs::Additions;
+use crate::spec::{self, Load, Motif, MotifKind, Offered, TraceBorder, Traffic};
 
 /// Parameters of every application by default, by its name: a
 /// [`MotifKind::Application`] each.
@@ -51,10 +53,12 @@ pub(crate) struct JobContext<'a> {
     pub topology: &'a Topology,
     /// How the job carries out collectives.
     pub algorithms: Algorithms,
+    /// What plug-ins say.
+    pub additions: &'a dyn Additions,
 }
 
 impl JobContext<'_> {
-    fn path(&self, key: &str) -> String {
+    pub fn path(&self, key: &str) -> String {
         format!("job[{}].{key}", self.position)
     }
 
@@ -126,7 +130,7 @@ pub(crate) fn read_recording(
                     Some(gap) => Compute::Fixed(Picoseconds(*gap)),
                     None => Compute::Scaled(compute_scale.unwrap_or(1.0)),
                 },
-                repeat_rank: repeat_rank.map(partners),
+                repeat_rank: *repeat_rank,
                 ranks,
                 algorithms: algorithms.clone(),
                 region: region(start.clone(), end.clone()),
@@ -154,13 +158,6 @@ pub(crate) fn region(start: Option<TraceBorder>, end: Option<TraceBorder>) -> re
     replay::Region {
         start: start.map(border),
         end: end.map(border),
-    }
-}
-
-pub(crate) fn partners(of: RepeatRank) -> replay::Partners {
-    match of {
-        RepeatRank::Offset => replay::Partners::Offset,
-        RepeatRank::Xor => replay::Partners::Xor,
     }
 }
 
@@ -195,6 +192,9 @@ fn build_program(
     recording: Option<Recording>,
     context: &JobContext<'_>,
 ) -> Result<Arc<dyn Program>, SpecError> {
+    if let Some(script) = context.additions.program(context) {
+        return Ok(Arc::new(script?));
+    }
     if let MotifKind::Trace { .. } = motif.kind {
         return match recording {
             Some(Recording::Trace(trace)) => Ok(trace),
@@ -238,11 +238,7 @@ pub(crate) fn build_script(
             order,
         } => {
             let (message, outstanding) = (Bytes(*message_bytes), outstanding(*window, *sends));
-            let order = match order {
-                spec::BisectionOrder::Rotating => BisectionOrder::Rotating,
-                spec::BisectionOrder::Ascending => BisectionOrder::Ascending,
-            };
-            let bisection = Bisection::new(ranks, message, order, outstanding, repeat);
+            let bisection = Bisection::new(ranks, message, *order, outstanding, repeat);
             Arc::new(bisection.map_err(fail)?)
         }
         MotifKind::Halo {
@@ -253,17 +249,13 @@ pub(crate) fn build_script(
             order,
             blocking,
         } => {
-            let order = match order {
-                spec::HaloOrder::Together => HaloOrder::Together,
-                spec::HaloOrder::Dimensions => HaloOrder::Dimensions,
-            };
             let grid = match grid {
                 Some(extents) => grid_of(extents, *periodic, ranks),
                 None => Grid::near_cubic(ranks, *dimensions, *periodic),
             }
             .map_err(fail)?;
             let faces = vec![Bytes(*message_bytes); grid.dimensions()];
-            Arc::new(Halo::with_faces(grid, &faces, order, *blocking, repeat).map_err(fail)?)
+            Arc::new(Halo::with_faces(grid, &faces, *order, *blocking, repeat).map_err(fail)?)
         }
         MotifKind::Exchange {
             message_bytes,
@@ -280,12 +272,8 @@ pub(crate) fn build_script(
             root,
             tree,
         } => {
-            let tree = match tree {
-                spec::Tree::Binomial => Tree::Binomial,
-                spec::Tree::Linear => Tree::Linear,
-            };
             let message = Bytes(*message_bytes);
-            let broadcast = Broadcast::new(ranks, RankId(*root), tree, message, repeat);
+            let broadcast = Broadcast::new(ranks, RankId(*root), *tree, message, repeat);
             Arc::new(broadcast.map_err(fail)?)
         }
         MotifKind::Collective {
@@ -318,7 +306,7 @@ pub(crate) fn build_script(
             let order = MatrixOrder {
                 ascending: *order == spec::MatrixOrder::Ascending,
                 blocking: sends.blocking,
-                receives: receives(sends.receives),
+                receives: sends.receives,
             };
             Arc::new(MatrixReplay::new(&matrix, scale, size, order, repeat).map_err(fail)?)
         }
@@ -348,18 +336,11 @@ pub(crate) fn build_script(
     Ok(script)
 }
 
-fn receives(receives: spec::Receives) -> Receives {
-    match receives {
-        spec::Receives::Ahead => Receives::Ahead,
-        spec::Receives::InTurn => Receives::InTurn,
-    }
-}
-
 fn outstanding(window: u32, sends: spec::Sends) -> Outstanding {
     Outstanding {
         window,
         blocking: sends.blocking,
-        receives: receives(sends.receives),
+        receives: sends.receives,
     }
 }
 
@@ -412,9 +393,10 @@ fn grid_of(extents: &[u32], periodic: bool, ranks: u32) -> Result<Grid, LoadErro
 
 fn build_traffic(traffic: &Traffic, context: &JobContext<'_>) -> Result<OpenLoop, SpecError> {
     let fail = |error: LoadError| load_error(&error, &context.path("traffic"));
-    let pattern = match &traffic.pattern {
-        spec::Pattern::Matrix { file, between } => rates(file, *between, context)?,
-        pattern => build_pattern(pattern, context).map_err(fail)?,
+    let pattern = match (context.additions.rates(context), &traffic.pattern) {
+        (Some(rates), _) => Pattern::Matrix(Arc::new(rates?)),
+        (None, spec::Pattern::Matrix { file, between }) => rates(file, *between, context)?,
+        (None, pattern) => build_pattern(pattern, context).map_err(fail)?,
     };
     let at_once = f64::from(pattern.most_at_once().max(1));
     // Bytes per second of one message per interval.
@@ -450,10 +432,13 @@ fn build_traffic(traffic: &Traffic, context: &JobContext<'_>) -> Result<OpenLoop
         }
     };
     let process = match traffic.process {
-        spec::Process::Poisson => Process::Poisson,
-        spec::Process::Periodic => Process::Periodic,
-        spec::Process::Aligned => Process::Aligned,
-        spec::Process::Bernoulli => Process::Bernoulli {
+        spec::ProcessName::Poisson => Process::Poisson,
+        spec::ProcessName::Periodic => Process::Periodic,
+        spec::ProcessName::Aligned => Process::Aligned,
+        spec::ProcessName::Drifting => Process::Drifting {
+            drift: Picoseconds(traffic.drift_ps),
+        },
+        spec::ProcessName::Bernoulli => Process::Bernoulli {
             slot: match traffic.slot_ps {
                 Some(slot) => Picoseconds(slot),
                 None => terminal_bandwidth(context)?.duration_of(message.0),
@@ -625,12 +610,12 @@ fn build_pattern(pattern: &spec::Pattern, context: &JobContext<'_>) -> Result<Pa
                 None => Grid::near_cubic(ranks, dimensions.unwrap_or(3), *periodic)?,
             };
             match to {
-                spec::Turn::Random => Pattern::Stencil(grid),
-                to => Pattern::Partners(Arc::new(Partners::neighbours(&grid, turn(*to))?)),
+                Turn::Random => Pattern::Stencil(grid),
+                to => Pattern::Partners(Arc::new(Partners::neighbours(&grid, *to)?)),
             }
         }
         spec::Pattern::GroupPeers { to } => {
-            let partners = Partners::counterparts(&context.blocks(), turn(*to))?;
+            let partners = Partners::counterparts(&context.blocks(), *to)?;
             Pattern::Partners(Arc::new(partners))
         }
         spec::Pattern::Broadcast { root } => {
@@ -654,14 +639,6 @@ fn build_pattern(pattern: &spec::Pattern, context: &JobContext<'_>) -> Result<Pa
     };
     pattern.check(ranks)?;
     Ok(pattern)
-}
-
-fn turn(of: spec::Turn) -> Turn {
-    match of {
-        spec::Turn::Random => Turn::Random,
-        spec::Turn::Next => Turn::Next,
-        spec::Turn::All => Turn::All,
-    }
 }
 
 /// The key of `table` that a flaw of the load comes from.

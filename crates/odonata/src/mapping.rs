@@ -76,16 +76,8 @@ pub(crate) fn fit(
         .map(|(from, entry)| (from.0, entry.to.0, entry.bytes));
     let application = Graph::new(vec![1; ranks as usize], edges);
     let optimisation = Optimisation {
-        start: match how.start {
-            MappingStart::Linear => Start::Linear,
-            MappingStart::Random => Start::Random,
-            MappingStart::Greedy => Start::Greedy,
-            MappingStart::GraphBisection => Start::GraphBisection,
-        },
-        refine: how.refine.map(|objective| match objective {
-            MappingObjective::HopBytes => Objective::HopBytes,
-            MappingObjective::LinkLoad => Objective::LinkLoad,
-        }),
+        start: how.start,
+        refine: how.refine,
     };
     let network = job_network(topology, nodes, optimisation, path)?;
     optimise_mapping(
@@ -198,13 +190,11 @@ fn job_network(
     path: &dyn Fn(&str) -> String,
 ) -> Result<JobNetwork, SpecError> {
     let owner = topology.router_of_every_port();
-    let links = (0..topology.ports()).filter_map(|port| match topology.peer[port] {
-        Peer::Port(other) if port < other.index() => {
-            let class = topology.link_class(PortId::from_index(port));
-            let bandwidth = class.bandwidth.bytes_per_second();
-            Some((owner[port].0, owner[other.index()].0, bandwidth))
-        }
-        _ => None,
+    let links = topology.links().map(|(port, other)| {
+        let class = topology.link_class(port);
+        let both_ways = topology.peer[other.index()] == Peer::Port(port);
+        let bandwidth = class.bandwidth.bytes_per_second() / if both_ways { 1 } else { 2 };
+        (owner[port.index()].0, owner[other.index()].0, bandwidth)
     });
     let router_of_node: Vec<u32> = nodes
         .iter()

@@ -1,13 +1,15 @@
 //! From the scenario's `[network.routing]` to a routing algorithm.
 
+use odonata_declare::Named;
 use odonata_network::routing::grouped::GroupedRoutes;
 use odonata_network::routing::{
-    self, AdaptiveOptions, AnyRouting, QAdaptiveOptions, RoutingError, RoutingSpec, Weighting,
+    AdaptiveOptions, AlgorithmName, AlgorithmOptions, AnyRouting, Paths, QAdaptiveOptions,
+    RoutingError, RoutingSpec, Via, Weighting,
 };
 use odonata_network::{LinkKind, Peer, Topology};
 
 use crate::error::SpecError;
-use crate::spec::{self, Algorithm, Family, Scenario};
+use crate::spec::{self, Decisions, Family, Scenario};
 use crate::topology::default_buffer;
 
 /// Threshold of FPAR where a scenario gives none: half of what lane 0 may hold at the
@@ -23,7 +25,7 @@ pub(crate) struct Usual {
     /// Advantage of minimal routes, in bytes.
     pub threshold_bytes: u64,
     /// What minimal routes are.
-    pub paths: routing::Paths,
+    pub paths: Paths,
 }
 
 impl Usual {
@@ -38,13 +40,13 @@ impl Usual {
 }
 
 /// Those of the family; of other networks those over groups, if there is more than one.
-fn usual_paths(family: &Family, topology: &Topology) -> routing::Paths {
+fn usual_paths(family: &Family, topology: &Topology) -> Paths {
     match family {
-        Family::FatTree(_) => routing::Paths::UpDown,
-        Family::Torus(_) | Family::Hyperx(_) => routing::Paths::DimensionOrder,
-        Family::SlimFly(_) | Family::Jellyfish(_) => routing::Paths::ShortestPath,
-        _ if topology.groups > 1 => routing::Paths::Groups,
-        _ => routing::Paths::ShortestPath,
+        Family::FatTree(_) => Paths::UpDown,
+        Family::Torus(_) | Family::Hyperx(_) => Paths::DimensionOrder,
+        Family::SlimFly(_) | Family::Jellyfish(_) => Paths::ShortestPath,
+        _ if topology.groups > 1 => Paths::Groups,
+        _ => Paths::ShortestPath,
     }
 }
 
@@ -59,6 +61,9 @@ pub fn build_routing(scenario: &Scenario, topology: &Topology) -> Result<AnyRout
         paths: usual_paths(&network.topology, topology),
     };
     let spec = routing_spec(&network.routing, network.router.delay_ps, usual)?;
+    if network.routing.algorithm == AlgorithmName::ForwardingTables {
+        return crate::forwarding::build(scenario, topology);
+    }
     AnyRouting::new(topology, &spec).map_err(|error| routing_error(&error))
 }
 
@@ -69,8 +74,11 @@ pub fn build_routing(scenario: &Scenario, topology: &Topology) -> Result<AnyRout
 /// [`default_buffer`] of one virtual channel, or what the scenario gives if that is
 /// less.
 ///
-/// - `ugal-l` and `ugal-g`, which decide once per packet, and `dimwar`, once per
+/// - `ugal-l` and `ugal-g`, which decide once per packet, and `dimwar` and `dal`, once per
 ///   dimension: the largest `B` of the links between routers.
+/// - `steered`: `B` less three packets, the largest of the links between routers: what such a link
+///   carries during one round trip of credits, and the packet that is being sent. A link that is in
+///   use shows as much though nothing waits for it, as what is sent counts until it is credited.
 /// - `par`: `ℓ · max((2·ℓ + 1) · B_local, (ℓ + 1) · B_global)`, where `ℓ` is the most
 ///   hops by which a packet leaves its group. A queue counts as often as the minimal
 ///   route has hops from there, up to `2·ℓ + 1` before a local link and `ℓ + 1` before
@@ -98,12 +106,13 @@ fn default_threshold(scenario: &Scenario, topology: &Topology) -> u64 {
     let buffer = local.max(global);
     match scenario.network.routing.algorithm {
         // A network without groups is refused where the algorithm is built.
-        Algorithm::Par => GroupedRoutes::new(topology).map_or(buffer, |routes| {
+        AlgorithmName::Par => GroupedRoutes::new(topology).map_or(buffer, |routes| {
             let hops = u64::from(routes.hops_to_exit());
             let before_local = local.saturating_mul(2 * hops + 1);
             let before_global = global.saturating_mul(hops + 1);
             before_local.max(before_global).saturating_mul(hops.max(1))
         }),
+        AlgorithmName::Steered => buffer.saturating_sub(3 * scenario.simulation.packet_bytes),
         _ => buffer,
     }
 }
@@ -115,31 +124,22 @@ pub(crate) fn routing_spec(
     usual: Usual,
 ) -> Result<RoutingSpec, SpecError> {
     check_options(spec)?;
-    let goes_over_any = matches!(
-        spec.algorithm,
-        Algorithm::Minimal | Algorithm::Valiant | Algorithm::UgalL | Algorithm::UgalG
-    );
     let paths = match spec.paths {
-        Some(spec::Paths::Groups) => routing::Paths::Groups,
-        Some(spec::Paths::ShortestPath) => routing::Paths::ShortestPath,
-        Some(spec::Paths::UpDown) => routing::Paths::UpDown,
-        Some(spec::Paths::DimensionOrder) => routing::Paths::DimensionOrder,
-        None if goes_over_any => usual.paths,
-        None => routing::Paths::Groups,
+        Some(paths) => paths,
+        None if spec.algorithm.has_option("paths") => usual.paths,
+        None => Paths::Groups,
     };
     let via = match spec.via {
-        Some(spec::Via::Group) => routing::Via::Group,
-        Some(spec::Via::Router) => routing::Via::Router,
-        Some(spec::Via::Node) => routing::Via::Node,
-        None if paths == routing::Paths::Groups => routing::Via::Group,
-        None => routing::Via::Router,
+        Some(via) => via,
+        None if paths == Paths::Groups => Via::Group,
+        None => Via::Router,
     };
     let threshold = spec.threshold_bytes.unwrap_or(usual.threshold_bytes);
     let threshold_bytes = i64::try_from(threshold).map_err(|_| {
         let allowed = "less than 2^63 B";
         SpecError::value("network.routing.threshold", threshold, allowed)
     })?;
-    let options = AdaptiveOptions {
+    let adaptive = AdaptiveOptions {
         via,
         candidates: spec.candidates.unwrap_or(1),
         threshold_bytes,
@@ -162,34 +162,16 @@ pub(crate) fn routing_spec(
         exploration: spec.exploration.unwrap_or(usual.exploration),
         delay_ps,
     };
+    let options = AlgorithmOptions {
+        adaptive,
+        threshold_share: spec.threshold_share.unwrap_or(DEFAULT_SHARE),
+        rules: spec.rules,
+        learning,
+    };
     Ok(RoutingSpec {
-        algorithm: match spec.algorithm {
-            Algorithm::Minimal => routing::Algorithm::Minimal,
-            Algorithm::Valiant => routing::Algorithm::Valiant { via },
-            Algorithm::UgalL => routing::Algorithm::UgalLocal(options),
-            Algorithm::UgalG => routing::Algorithm::UgalGlobal(options),
-            Algorithm::Par => routing::Algorithm::Par(options),
-            Algorithm::Fpar => routing::Algorithm::Fpar {
-                threshold: spec.threshold_share.unwrap_or(DEFAULT_SHARE),
-            },
-            Algorithm::QAdaptive => routing::Algorithm::QAdaptive(learning),
-            Algorithm::ShortestPath => routing::Algorithm::ShortestPath,
-            Algorithm::UpDown => routing::Algorithm::UpDown,
-            Algorithm::DimensionOrder => routing::Algorithm::DimensionOrder,
-            Algorithm::Dimwar => routing::Algorithm::DimWar { threshold_bytes },
-            Algorithm::Tago => routing::Algorithm::Tago {
-                detours_in_group: spec.detours_in_group.unwrap_or(false),
-            },
-        },
-        links: match spec.minimal_links {
-            spec::MinimalLinks::All => routing::MinimalLinks::All,
-            spec::MinimalLinks::Shortest => routing::MinimalLinks::Shortest,
-        },
-        choice: match spec.choice {
-            spec::Choice::Random => routing::Choice::Random,
-            spec::Choice::ByLoad => routing::Choice::ByLoad,
-            spec::Choice::ByDestination => routing::Choice::ByDestination,
-        },
+        algorithm: spec.algorithm.with_options(&options),
+        links: spec.minimal_links,
+        choice: spec.choice,
         paths,
         virtual_channels: spec.virtual_channels,
     })
@@ -198,99 +180,73 @@ pub(crate) fn routing_spec(
 /// Refuses options that the algorithm does not have, rather than ignoring them.
 fn check_options(spec: &spec::Routing) -> Result<(), SpecError> {
     let algorithm = spec.algorithm;
-    let adaptive = matches!(
-        algorithm,
-        Algorithm::UgalL | Algorithm::UgalG | Algorithm::Par
-    );
-    let fully = algorithm == Algorithm::Fpar;
-    if fully && spec.threshold_bytes.is_some() {
+    let by_share = algorithm == AlgorithmName::Fpar;
+    let refused = |key: &str, found: &str, allowed: String| {
+        Err(SpecError::value(
+            format!("network.routing.{key}"),
+            found,
+            allowed,
+        ))
+    };
+    if by_share && spec.threshold_bytes.is_some() {
         let allowed = "a number from 0 to 1, the share of a port's queue, as algorithm = \"fpar\"";
-        return Err(SpecError::value(
-            "network.routing.threshold",
-            "a size",
-            allowed,
-        ));
+        return refused("threshold", "a size", allowed.into());
     }
-    let by_dimension = algorithm == Algorithm::Dimwar;
-    if (adaptive || by_dimension) && spec.threshold_share.is_some() {
-        let allowed = format!(
-            "a size, such as \"1 KiB\", as algorithm = \"{}\"",
-            algorithm.name()
-        );
-        return Err(SpecError::value(
-            "network.routing.threshold",
-            "a number",
-            allowed,
-        ));
+    if algorithm.has_option("threshold") && !by_share && spec.threshold_share.is_some() {
+        let name = algorithm.name();
+        let allowed = format!("a size, such as \"1 KiB\", as algorithm = \"{name}\"");
+        return refused("threshold", "a number", allowed);
     }
-    let learns = algorithm == Algorithm::QAdaptive;
-    if learns && spec.per == spec::Per::Message {
+    if algorithm == AlgorithmName::QAdaptive && spec.per == Decisions::PerMessage {
         let allowed = "\"packet\" with algorithm = \"q-adaptive\", which learns from every packet";
-        return Err(SpecError::value(
-            "network.routing.per",
-            "\"message\"",
-            allowed,
-        ));
+        return refused("per", "\"message\"", allowed.into());
     }
-    let detours = adaptive || algorithm == Algorithm::Valiant;
-    let fixed = matches!(spec.weights, spec::Weights::Fixed(_));
-    let rules = [
-        ("via", spec.via.is_some(), detours),
-        (
-            "paths",
-            spec.paths.is_some(),
-            algorithm == Algorithm::Minimal || detours && algorithm != Algorithm::Par,
-        ),
-        ("candidates", spec.candidates.is_some(), adaptive),
-        (
-            "threshold",
-            spec.threshold_bytes.is_some() || spec.threshold_share.is_some(),
-            adaptive || fully || by_dimension,
-        ),
-        ("weights", fixed, adaptive),
-        ("source_threshold", spec.source_threshold.is_some(), learns),
+    let threshold = spec.threshold_bytes.is_some() || spec.threshold_share.is_some();
+    let given = [
+        ("via", spec.via.is_some()),
+        ("paths", spec.paths.is_some()),
+        ("candidates", spec.candidates.is_some()),
+        ("threshold", threshold),
+        ("weights", matches!(spec.weights, spec::Weights::Fixed(_))),
+        ("rules", spec.rules != spec::FparRules::Paper),
+        ("source_threshold", spec.source_threshold.is_some()),
         (
             "intermediate_threshold",
             spec.intermediate_threshold.is_some(),
-            learns,
         ),
-        ("rate_down", spec.rate_down.is_some(), learns),
-        ("rate_up", spec.rate_up.is_some(), learns),
-        ("exploration", spec.exploration.is_some(), learns),
-        (
-            "detours_in_group",
-            spec.detours_in_group.is_some(),
-            adaptive || algorithm == Algorithm::Tago,
-        ),
+        ("rate_down", spec.rate_down.is_some()),
+        ("rate_up", spec.rate_up.is_some()),
+        ("exploration", spec.exploration.is_some()),
+        ("detours_in_group", spec.detours_in_group.is_some()),
+        ("tables", spec.tables.is_some()),
+        ("subnet", spec.subnet.is_some()),
+        ("service_levels", spec.service_levels.is_some()),
     ];
-    match rules.into_iter().find(|(_, given, known)| *given && !known) {
+    let unknown = |(key, given): &(&str, bool)| *given && !algorithm.has_option(key);
+    match given.iter().find(|key| unknown(key)) {
         None => Ok(()),
-        Some((key, ..)) => {
-            let owners = match key {
-                "via" => "valiant, ugal-l, ugal-g and par",
-                "paths" => "minimal, valiant, ugal-l and ugal-g",
-                "threshold" => "ugal-l, ugal-g, par, dimwar and fpar",
-                "source_threshold"
-                | "intermediate_threshold"
-                | "rate_down"
-                | "rate_up"
-                | "exploration" => "q-adaptive",
-                "detours_in_group" => "ugal-l, ugal-g, par and tago",
-                _ => "ugal-l, ugal-g and par",
-            };
-            Err(SpecError::new(
-                format!("network.routing.{key}"),
-                format!(
-                    "{} routing has no such option, which is for {owners}: remove it",
-                    algorithm.name()
-                ),
-            ))
-        }
+        Some((key, _)) => Err(SpecError::new(
+            format!("network.routing.{key}"),
+            format!(
+                "{} routing has no such option, which is for {}: remove it",
+                algorithm.name(),
+                listed(&AlgorithmName::with_option(key)),
+            ),
+        )),
+    }
+}
+
+/// Names as in a sentence: `a, b and c`.
+fn listed(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
 
 /// The key that an unfit algorithm or option comes from.
-fn routing_error(error: &RoutingError) -> SpecError {
+pub(crate) fn routing_error(error: &RoutingError) -> SpecError {
     let key = match error {
         RoutingError::BadOption { option, .. } => option,
         RoutingError::TooManyVirtualChannels { .. } => "virtual_channels",
@@ -333,7 +289,7 @@ mod tests {
         }
     }
 
-    fn threshold(mut scenario: Scenario, algorithm: Algorithm) -> u64 {
+    fn threshold(mut scenario: Scenario, algorithm: AlgorithmName) -> u64 {
         scenario.network.routing.algorithm = algorithm;
         let topology = build_topology(&scenario).unwrap();
         default_threshold(&scenario, &topology)
@@ -348,11 +304,16 @@ mod tests {
             link(10_000, None),
             link(100_000, None),
         );
-        assert_eq!(threshold(usual.clone(), Algorithm::UgalL), global);
-        assert_eq!(threshold(usual.clone(), Algorithm::UgalG), global);
+        assert_eq!(threshold(usual.clone(), AlgorithmName::UgalLocal), global);
+        assert_eq!(threshold(usual.clone(), AlgorithmName::UgalGlobal), global);
+        // One packet instead of four.
+        assert_eq!(
+            threshold(usual.clone(), AlgorithmName::Steered),
+            global - 3_000
+        );
         // One hop to the exit: three hops from a local link, two from a global one.
         assert_eq!(
-            threshold(usual, Algorithm::Par),
+            threshold(usual, AlgorithmName::Par),
             (3 * local).max(2 * global)
         );
         // A longer cable carries more; a larger buffer than that keeps no link busier.
@@ -361,42 +322,42 @@ mod tests {
             link(10_000, None),
             link(1_000_000, None),
         );
-        assert_eq!(threshold(long, Algorithm::Par), 2 * (20_500 + 4_000));
+        assert_eq!(threshold(long, AlgorithmName::Par), 2 * (20_500 + 4_000));
         let large = link(100_000, Some(1 << 30));
         let large = scenario(Dragonfly::new(1, 4, 2, 9), link(10_000, None), large);
-        assert_eq!(threshold(large, Algorithm::UgalL), global);
+        assert_eq!(threshold(large, AlgorithmName::UgalLocal), global);
         let small = scenario(
             Dragonfly::new(1, 4, 2, 9),
             link(10_000, Some(2_000)),
             link(100_000, Some(1_500)),
         );
-        assert_eq!(threshold(small.clone(), Algorithm::UgalL), 2_000);
-        assert_eq!(threshold(small, Algorithm::Par), 3 * 2_000);
+        assert_eq!(threshold(small.clone(), AlgorithmName::UgalLocal), 2_000);
+        assert_eq!(threshold(small, AlgorithmName::Par), 3 * 2_000);
     }
 
     #[test]
     fn groups_that_are_left_in_two_hops_count_two_decisions() {
         let mut grid = Dragonfly::new(1, 6, 1, 4);
-        grid.group = crate::spec::GroupWiring::CrayXc;
+        grid.group = crate::spec::GroupWiringName::Grid;
         (grid.rows, grid.columns) = (Some(2), Some(3));
         let grid = scenario(grid, link(10_000, None), link(100_000, None));
-        assert_eq!(threshold(grid, Algorithm::Par), 2 * 5 * 4_700);
+        assert_eq!(threshold(grid, AlgorithmName::Par), 2 * 5 * 4_700);
     }
 
     #[test]
     fn a_given_threshold_is_taken_as_it_is() {
         for (given, expected) in [(None, 7_000), (Some(0), 0), (Some(123), 123)] {
             let spec = spec::Routing {
-                algorithm: Algorithm::Par,
+                algorithm: AlgorithmName::Par,
                 threshold_bytes: given,
                 ..spec::Routing::default()
             };
             let usual = Usual {
                 threshold_bytes: 7_000,
-                paths: routing::Paths::Groups,
+                paths: Paths::Groups,
             };
             let found = routing_spec(&spec, 0, usual).unwrap().algorithm;
-            let routing::Algorithm::Par(options) = found else {
+            let odonata_network::routing::Algorithm::Par(options) = found else {
                 panic!("{found:?}");
             };
             assert_eq!(options.threshold_bytes, expected);

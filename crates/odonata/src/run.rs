@@ -2,18 +2,18 @@
 
 use std::io::Read;
 
+use odonata_network::routing::AnyRouting;
 use odonata_network::{LinkClass, Topology};
 use odonata_sim::{
-    Arbitration, ArrivalRecords, CreditUse, Crossbar, Decisions, EngineConfig, InjectionOrder,
-    JobPlan, Measurement, MessageRecords, NicModel, Observer, OccupancyCount, Outcome, RouterModel,
-    SimError, Switching, run_any,
+    ArrivalRecords, Crossbar, EngineConfig, JobPlan, Measurement, MessageRecords, NicModel,
+    Observer, Outcome, RouterModel, SimError, Switching, run_any,
 };
 use odonata_units::{Bandwidth, Bytes, Picoseconds, RouterId};
 
 use crate::checkpoint::Session;
 use crate::cost::{Cost, measured};
 use crate::error::{Error, SpecError};
-use crate::jobs::{PlannedJob, plan_jobs};
+use crate::jobs::{Additions, Nothing, PlannedJob, plan_jobs_with};
 use crate::meta::meta;
 use crate::routing::build_routing;
 use crate::spec::{self, Scenario};
@@ -121,7 +121,42 @@ pub(crate) fn run_session(
     check(scenario)?;
     let topology = build_topology(scenario)?;
     let routing = build_routing(scenario, &topology)?;
-    let jobs = plan_jobs(scenario, &topology)?;
+    let engine = Engine::Ours(&routing);
+    run_with(scenario, topology, engine, &Nothing, session, observer)
+}
+
+/// Simulates packets under a routing algorithm whose type only its crate knows.
+pub(crate) type Simulate<'a> = dyn Fn(
+        &Topology,
+        &EngineConfig,
+        &[JobPlan],
+        &Measurement,
+        &mut dyn Observer,
+    ) -> Result<Outcome, SimError>
+    + 'a;
+
+/// By which routing algorithm packets are simulated.
+pub(crate) enum Engine<'a> {
+    /// One of ours.
+    Ours(&'a AnyRouting),
+    /// That of a plug-in.
+    Theirs {
+        virtual_channels: u8,
+        simulate: &'a Simulate<'a>,
+    },
+}
+
+/// Simulates a scenario on a network that is built, with what plug-ins say of its jobs.
+pub(crate) fn run_with(
+    scenario: &Scenario,
+    topology: Topology,
+    engine: Engine<'_>,
+    additions: &dyn Additions,
+    session: Option<Session<'_>>,
+    observer: &mut dyn Observer,
+) -> Result<Run, Error> {
+    check(scenario)?;
+    let (jobs, _) = plan_jobs_with(scenario, &topology, additions)?;
     let config = engine_config(scenario)?;
     let measurement = measurement(scenario, &topology)?;
     let plans: Vec<JobPlan> = jobs.iter().map(|job| job.plan.clone()).collect();
@@ -134,6 +169,10 @@ pub(crate) fn run_session(
         observer,
     );
     let flow = scenario.simulation.engine == spec::Engine::Flow;
+    if flow && matches!(engine, Engine::Theirs { .. }) {
+        let allowed = "packet, as flows do not know the routing of a plug-in";
+        return Err(SpecError::value("simulation.engine", "\"flow\"", allowed).into());
+    }
     let simulate = |state: Option<&mut dyn Read>, observer: &mut dyn Observer| {
         let call = || {
             if flow {
@@ -147,15 +186,20 @@ pub(crate) fn run_session(
                 );
             }
             let (topology, measurement) = (&topology, &measurement);
-            run_any(
-                topology,
-                &routing,
-                &config,
-                &plans,
-                measurement,
-                state,
-                observer,
-            )
+            match &engine {
+                Engine::Ours(routing) => run_any(
+                    topology,
+                    routing,
+                    &config,
+                    &plans,
+                    measurement,
+                    state,
+                    observer,
+                ),
+                Engine::Theirs { simulate, .. } => {
+                    simulate(topology, &config, &plans, measurement, observer)
+                }
+            }
             .map_err(simulation_error)
         };
         measured(call)
@@ -177,7 +221,12 @@ pub(crate) fn run_session(
             .then(|| steady.warmup_found.unwrap_or(false)),
         precise: asked.precision.map(|_| steady.precise),
         outcome,
-        virtual_channels: routing.virtual_channels(),
+        virtual_channels: match engine {
+            Engine::Ours(routing) => routing.virtual_channels(),
+            Engine::Theirs {
+                virtual_channels, ..
+            } => virtual_channels,
+        },
         topology,
         jobs,
         cost,
@@ -269,15 +318,12 @@ pub(crate) fn engine_config(scenario: &Scenario) -> Result<EngineConfig, SpecErr
         router: RouterModel {
             delay: Picoseconds(router.delay_ps),
             credit_delay: Picoseconds(router.credit_delay_ps),
-            credit_use: match router.credit_use {
-                spec::CreditUse::Link => CreditUse::Link,
-                spec::CreditUse::Crossbar => CreditUse::Crossbar,
-            },
+            credit_use: router.credit_use,
             switching: match router.switching {
-                spec::Switching::CutThrough => Switching::CutThrough {
+                spec::SwitchingName::CutThrough => Switching::CutThrough {
                     flit: Bytes(router.flit_bytes),
                 },
-                spec::Switching::StoreAndForward => Switching::StoreAndForward,
+                spec::SwitchingName::StoreAndForward => Switching::StoreAndForward,
             },
             crossbar: match router.crossbar_speedup {
                 None => Crossbar::Ideal,
@@ -290,29 +336,22 @@ pub(crate) fn engine_config(scenario: &Scenario) -> Result<EngineConfig, SpecErr
                     ),
                 },
             },
-            occupancy: match router.occupancy {
-                spec::Occupancy::Buffered => OccupancyCount::Buffered,
-                spec::Occupancy::Requests => OccupancyCount::Requests,
-            },
-            arbitration: match router.arbitration {
-                spec::Arbitration::RoundRobin => Arbitration::RoundRobin,
-                spec::Arbitration::OldestFirst => Arbitration::OldestFirst,
+            occupancy: router.occupancy,
+            arbitration: router.arbitration,
+            room: router.room,
+            node_room: match router.credit_use {
+                spec::CreditUse::Link => None,
+                spec::CreditUse::Crossbar => router.output_buffer_bytes.map(Bytes),
             },
         },
         nic: NicModel {
-            injection: match nic.injection {
-                spec::Injection::RoundRobin => InjectionOrder::RoundRobin,
-                spec::Injection::Fifo => InjectionOrder::Fifo,
-            },
+            injection: nic.injection,
             loopback_latency: Picoseconds(nic.loopback_latency_ps),
             loopback_bandwidth: Bandwidth::new(nic.loopback_bandwidth_bytes_per_s).map_err(
                 |error| SpecError::new("network.nic.loopback_bandwidth", error.to_string()),
             )?,
         },
-        decisions: match scenario.network.routing.per {
-            spec::Per::Packet => Decisions::PerPacket,
-            spec::Per::Message => Decisions::PerMessage,
-        },
+        decisions: scenario.network.routing.per,
         seed: scenario.seed,
         threads: scenario.simulation.threads,
     })

@@ -4,8 +4,10 @@ pub(crate) mod codes;
 mod dragonfly_plus;
 mod fat_tree;
 mod graphs;
+mod infiniband;
 mod lattice;
 pub(crate) mod reconfigurable;
+pub(crate) mod switches;
 
 use std::path::Path;
 
@@ -18,7 +20,7 @@ use odonata_network::{LinkClass, LinkKind, Topology};
 use odonata_units::{Bandwidth, Bytes, Picoseconds};
 
 use crate::error::SpecError;
-use crate::spec::{self, Family, Kind, Link, Scenario};
+use crate::spec::{self, Family, Link, Scenario};
 
 /// Builds the network of a scenario.
 ///
@@ -33,7 +35,7 @@ pub fn build_topology(scenario: &Scenario) -> Result<Topology, SpecError> {
         Family::ReconfigurableDragonfly(dragonfly) => {
             reconfigurable::build(dragonfly, scenario, &classes)
         }
-        Family::FatTree(tree) => fat_tree::build(tree, &classes),
+        Family::FatTree(tree) => fat_tree::build(tree, scenario, &classes),
         Family::Torus(torus) => lattice::torus(torus, &classes),
         Family::Hyperx(hyperx) => lattice::hyperx(hyperx, &classes),
         Family::SlimFly(slim_fly) => graphs::slim_fly(slim_fly, &classes),
@@ -66,6 +68,7 @@ pub fn build_topology(scenario: &Scenario) -> Result<Topology, SpecError> {
             })
         }
         Family::Codes(lists) => codes::build(lists, &classes),
+        Family::Ibnetdiscover(network) => infiniband::build(network, &classes),
         Family::EdgeList(list) => {
             let text = read_file(&list.file, "network.file")?;
             let (given, defaults) = (classes.all_given()?, classes.defaults()?);
@@ -112,6 +115,15 @@ pub fn default_buffer(
 /// The link classes of a scenario.
 struct Classes<'a> {
     scenario: &'a Scenario,
+}
+
+/// The class of a name, as the scenario gives it or by default; any name will do.
+pub(crate) fn link_class(
+    scenario: &Scenario,
+    name: &str,
+    kind: LinkKind,
+) -> Result<LinkClass, SpecError> {
+    Classes { scenario }.class(name, kind)
 }
 
 impl Classes<'_> {
@@ -192,8 +204,8 @@ impl Classes<'_> {
         links
             .map(|(name, link)| {
                 let kind = match (link.kind, name.as_str()) {
-                    (Some(Kind::Terminal), _) | (None, "terminal") => LinkKind::Terminal,
-                    (Some(Kind::Global), _) | (None, "global" | "blue") => LinkKind::Global,
+                    (Some(LinkKind::Terminal), _) | (None, "terminal") => LinkKind::Terminal,
+                    (Some(LinkKind::Global), _) | (None, "global" | "blue") => LinkKind::Global,
                     _ => LinkKind::Local,
                 };
                 self.given(name, link, kind)
@@ -258,7 +270,7 @@ fn build_dragonfly(
     let terminal = classes.class("terminal", LinkKind::Terminal)?;
     let global = classes.class("global", LinkKind::Global)?;
     let (group, local, column) = match dragonfly.group {
-        spec::GroupWiring::AllToAll => {
+        spec::GroupWiringName::AllToAll => {
             classes.check_names(&["terminal", "local", "global"])?;
             (
                 GroupWiring::AllToAll,
@@ -266,7 +278,7 @@ fn build_dragonfly(
                 None,
             )
         }
-        spec::GroupWiring::CrayXc => {
+        spec::GroupWiringName::Grid => {
             classes.check_names(&["terminal", "green", "black", "global"])?;
             let given = |value: Option<u32>, key: &str| {
                 let path = format!("network.{key}");
@@ -287,17 +299,17 @@ fn build_dragonfly(
     };
     let file = dragonfly.arrangement_file.as_deref();
     let arrangement = match (dragonfly.arrangement, file) {
-        (spec::Arrangement::Absolute, _) => Arrangement::Absolute,
-        (spec::Arrangement::Relative, _) => Arrangement::Relative,
-        (spec::Arrangement::Circulant, _) => Arrangement::Circulant,
-        (spec::Arrangement::Custom, None) => {
+        (spec::ArrangementName::Absolute, _) => Arrangement::Absolute,
+        (spec::ArrangementName::Relative, _) => Arrangement::Relative,
+        (spec::ArrangementName::Circulant, _) => Arrangement::Circulant,
+        (spec::ArrangementName::Custom, None) => {
             return Err(SpecError::value(
                 "network.arrangement_file",
                 "nothing",
                 "a file, as arrangement = \"custom\"",
             ));
         }
-        (spec::Arrangement::Custom, Some(file)) => {
+        (spec::ArrangementName::Custom, Some(file)) => {
             let text = read_file(file, "network.arrangement_file")?;
             let links = arrangement::parse_global_links(&text)
                 .map_err(|error| in_file(file, "network.arrangement_file", &error))?;
@@ -461,7 +473,7 @@ mod tests {
     #[test]
     fn cray_groups_have_their_own_local_classes() {
         let mut spec = Dragonfly::new(4, 6, 2, 4);
-        spec.group = spec::GroupWiring::CrayXc;
+        spec.group = spec::GroupWiringName::Grid;
         (spec.rows, spec.columns) = (Some(2), Some(3));
         let topology = build_topology(&network(Family::Dragonfly(spec.clone()))).unwrap();
         let names: Vec<&str> = topology
@@ -566,7 +578,7 @@ mod tests {
         );
         // A class of the wrong role.
         let links = &mut wired.scenario.network.links;
-        links.get_mut("fibre").unwrap().kind = Some(Kind::Global);
+        links.get_mut("fibre").unwrap().kind = Some(LinkKind::Global);
         assert!(error_of(&wired.scenario).message.contains("global"));
     }
 

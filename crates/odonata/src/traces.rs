@@ -10,7 +10,7 @@ use odonata_traces::{Summary, TraceError};
 use serde_json::{Value, json};
 
 use crate::error::{Error, SpecError};
-use crate::load::{partners, region};
+use crate::load::region;
 use crate::spec::ReplayOptions;
 
 /// All files that a trace consists of, itself first; only itself if it cannot be read.
@@ -53,7 +53,7 @@ fn refused(error: &TraceError) -> Error {
 pub fn replay_facts(path: &Path, options: ReplayOptions) -> Result<Value, Error> {
     let options = Options {
         ranks: options.ranks,
-        repeat_rank: options.repeat_rank.map(partners),
+        repeat_rank: options.repeat_rank,
         region: region(options.start, options.end),
         ..Options::default()
     };

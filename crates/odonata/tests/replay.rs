@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use odonata::spec::{
-    Algorithm, Crossbar, Dragonfly, Family, FileNetwork, Job, Link, Load, Motif, MotifKind,
+    AlgorithmName, Crossbar, Dragonfly, Family, FileNetwork, Job, Link, Load, Motif, MotifKind,
     Network, RepeatRank,
 };
 use odonata::{Error, Progress, Run, Scenario, run};
@@ -78,7 +78,7 @@ fn torus(folder: &Folder, rows: u32, columns: u32) -> Scenario {
         }),
         &["terminal", "local"],
     );
-    scenario.network.routing.algorithm = Algorithm::ShortestPath;
+    scenario.network.routing.algorithm = AlgorithmName::ShortestPath;
     scenario
 }
 

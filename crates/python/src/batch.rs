@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use numpy::{PyArray1, PyArrayMethods};
-use odonata::batch;
+use odonata::{Listed, batch};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -77,8 +77,8 @@ impl JobLog {
         unit_because: String,
         processors_per_node: Option<u32>,
     ) -> PyResult<Self> {
-        let unit = batch::Unit::named(unit)
-            .ok_or_else(|| PyValueError::new_err(format!("unit: {unit}")))?;
+        let unit = batch::Unit::by_name(unit)
+            .map_err(|error| PyValueError::new_err(format!("unit: {error}")))?;
         let mut taken = batch::LogColumns::default();
         for (name, values) in given {
             let name: String = name.extract()?;

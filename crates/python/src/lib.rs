@@ -3,6 +3,7 @@
 //! of the Rust vectors. The interpreter is free while the engine computes.
 
 mod batch;
+mod cluster;
 mod convert;
 mod errors;
 mod guard;
@@ -17,13 +18,16 @@ mod _engine {
     use std::time::Duration;
 
     use odonata::checkpoint::{Checkpoints, Every, Identity, run_with_checkpoints};
-    use odonata::{BenchOptions, Sample, Scenario, VerifyOptions};
+    use odonata::control;
+    use odonata::{BenchOptions, Listed, Sample, Scenario, VerifyOptions};
     use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
     use pyo3::prelude::*;
     use pyo3::types::PyDict;
 
     #[pymodule_export]
     use crate::batch::JobLog;
+    #[pymodule_export]
+    use crate::cluster::ClusterPlacement;
     use crate::convert::{columns, to_python};
     #[pymodule_export]
     use crate::errors::{CheckpointError, InternalError, SimulationError, SpecError};
@@ -36,6 +40,28 @@ mod _engine {
     /// Names its sources: others may simulate otherwise, whatever their version says.
     #[pymodule_export]
     const SOURCES: &str = odonata::SOURCES;
+
+    fn by_name<T: Listed>(name: &str) -> PyResult<T> {
+        T::by_name(name).map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    /// All that is called by a name: a list of dicts, `name` of the list, `entries` with
+    /// `name` and `text` each, and of some `options`: keys that mean something with them.
+    #[pyfunction]
+    fn registry(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        let lists = serde_json::to_value(odonata::registry())
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        to_python(py, &lists)
+    }
+
+    /// The tables of a scenario that are declared as such: a list of dicts, `name`, `text`,
+    /// `keys` and `rules`.
+    #[pyfunction]
+    fn tables(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        let tables = serde_json::to_value(odonata::spec::tables())
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        to_python(py, &tables)
+    }
 
     /// Parameters of every application by default, by its name, as JSON: what a
     /// scenario's motif has as its kind.
@@ -55,6 +81,12 @@ mod _engine {
                 odonata::MAX_HOSTS
             ))
         })
+    }
+
+    /// Policies of [`ClusterPlacement`]: name and text of each.
+    #[pyfunction]
+    fn cluster_policies() -> Vec<(String, String)> {
+        crate::cluster::policies()
     }
 
     /// Simulates a scenario.
@@ -145,10 +177,10 @@ mod _engine {
             family: family.to_owned(),
             nodes,
             routing: match routing {
-                Some(name) => Some(name.parse().map_err(PyValueError::new_err)?),
+                Some(name) => Some(by_name(name)?),
                 None => None,
             },
-            choice: choice.parse().map_err(PyValueError::new_err)?,
+            choice: by_name(choice)?,
             load,
             threads,
             seed,
@@ -186,6 +218,71 @@ mod _engine {
                 .and_then(|traffic| odonata::steer_uplinks(&traffic, &switches))
         });
         steered.map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    /// What the optical switches of a scenario's network are plugged into: whether circuits lead
+    /// one way, and by switch the group, router and port of every ingress and every egress port;
+    /// `None` if it has none.
+    #[pyfunction]
+    #[expect(clippy::type_complexity, reason = "rows of Python")]
+    fn optical_plant(
+        py: Python<'_>,
+        spec_json: &str,
+    ) -> PyResult<Option<(bool, Vec<Vec<(u32, u32, u16)>>, Vec<Vec<(u32, u32, u16)>>)>> {
+        let plant = computing(py, |_| {
+            Ok(control::optical_plant(&Scenario::from_json(spec_json)?)?)
+        })?;
+        let side = |ports: Vec<Vec<control::PluggedPort>>| {
+            let row = |ports: Vec<control::PluggedPort>| {
+                let numbers = ports
+                    .into_iter()
+                    .map(|(group, router, port)| (group.0, router.0, port));
+                numbers.collect()
+            };
+            ports.into_iter().map(row).collect()
+        };
+        Ok(plant.map(|plant| (plant.one_way, side(plant.ingress), side(plant.egress))))
+    }
+
+    /// Circuits between the groups of a job, as (switch, port, port); `sent` is what groups send,
+    /// (from, to, bytes) by place in `groups`.
+    #[pyfunction]
+    #[pyo3(signature = (spec_json, groups, sent=None))]
+    fn circuits_of_groups(
+        py: Python<'_>,
+        spec_json: &str,
+        groups: Vec<u32>,
+        sent: Option<Vec<(usize, usize, u64)>>,
+    ) -> PyResult<Vec<(u32, u32, u32)>> {
+        let groups: Vec<_> = groups.into_iter().map(odonata::GroupId).collect();
+        computing(py, |_| {
+            let scenario = Scenario::from_json(spec_json)?;
+            Ok(control::circuits_of_groups(
+                &scenario,
+                &groups,
+                sent.as_deref(),
+            )?)
+        })
+    }
+
+    /// The ways of packets between pairs of nodes through an idle network: routers and the
+    /// ports that a packet leaves them by.
+    #[pyfunction]
+    fn routes(
+        py: Python<'_>,
+        spec_json: &str,
+        pairs: Vec<(u32, u32)>,
+    ) -> PyResult<Vec<Vec<(u32, u16)>>> {
+        let node = odonata::NodeId;
+        let pairs: Vec<_> = pairs.into_iter().map(|(a, b)| (node(a), node(b))).collect();
+        let ways = computing(py, |_| {
+            Ok(control::routes(&Scenario::from_json(spec_json)?, &pairs)?)
+        })?;
+        let way = |way: Vec<(_, u16)>| {
+            way.into_iter()
+                .map(|(at, port): (odonata::RouterId, _)| (at.0, port))
+        };
+        Ok(ways.into_iter().map(|hops| way(hops).collect()).collect())
     }
 
     /// Describes a scenario's network: "description" holds figures, the other
@@ -234,6 +331,20 @@ mod _engine {
         to_python(py, &costs.to_json())
     }
 
+    /// The nodes of a scenario's jobs, and those that are left.
+    #[pyfunction]
+    fn place<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyAny>> {
+        let found = computing(py, |_| {
+            let placed = odonata::place_jobs(&Scenario::from_json(spec_json)?)?;
+            let numbers = |nodes: &[odonata::NodeId]| -> Vec<u32> {
+                nodes.iter().map(|node| node.0).collect()
+            };
+            let jobs: Vec<Vec<u32>> = placed.nodes.iter().map(|nodes| numbers(nodes)).collect();
+            Ok(serde_json::json!({"jobs": jobs, "free": numbers(&placed.free)}))
+        })?;
+        to_python(py, &found)
+    }
+
     /// Proves that no packets of a scenario's network can wait for each other
     /// forever, or shows how they could. `progress` is called with the number of
     /// destinations done and of all. After `seconds` the answer is what is known by
@@ -273,6 +384,16 @@ mod _engine {
             raised.value(py).setattr("args", (so_far,))?;
         }
         to_python(py, &proof?.to_json())
+    }
+
+    /// The optical switches of a scenario's network: how many, ports of each, ports connected in
+    /// all, whether circuits lead one way; `None` if it has none.
+    #[pyfunction]
+    fn optical_parts(py: Python<'_>, spec_json: &str) -> PyResult<Option<(u64, u32, u64, bool)>> {
+        let parts = computing(py, |_| {
+            Ok(odonata::optical_parts(&Scenario::from_json(spec_json)?)?)
+        })?;
+        Ok(parts.map(|parts| (parts.switches, parts.ports, parts.connected, parts.one_way)))
     }
 
     /// Writes a scenario's network to a file, as "graphml" or "edge-list".
@@ -358,6 +479,23 @@ mod _engine {
     #[pyfunction]
     fn parts_of_codes(py: Python<'_>, path: PathBuf) -> Vec<PathBuf> {
         py.detach(|| odonata::parts_of_codes(&path))
+    }
+
+    /// The files of a directory of forwarding tables that are read, or the file itself.
+    #[pyfunction]
+    fn parts_of_tables(py: Python<'_>, path: PathBuf) -> Vec<PathBuf> {
+        py.detach(|| odonata::parts_of_tables(&path))
+    }
+
+    /// What is cabled in an InfiniBand subnet, from the output of `ibnetdiscover` or OpenSM's
+    /// `opensm-subnet.lst`: a dict of lists of dicts. `switches` (`guid`, `name`, `ports`, `lid`)
+    /// and `hosts` (`guid`, `port_guid`, `name`, `port`, `lid`, `switch`, `switch_port`, `rate`)
+    /// are numbered as the routers and nodes of `family = "ibnetdiscover"`; `cables` join two
+    /// switches (`a`, `b`: switch and port; `rate`). Ports count from 1.
+    #[pyfunction]
+    fn read_ibnetdiscover(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
+        let found = computing(py, |_| Ok(odonata::subnet(&path)?))?;
+        to_python(py, &found)
     }
 
     /// The defaults of the engine for a dragonfly: a normalised scenario in JSON.

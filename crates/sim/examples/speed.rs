@@ -11,7 +11,7 @@ use odonata_network::topology::{Arrangement, DragonflyLinks, DragonflySpec, Grou
 use odonata_network::{LinkClass, LinkKind};
 use odonata_sim::{
     Arbitration, CreditUse, Crossbar, Decisions, EngineConfig, InjectionOrder, JobLoad, JobPlan,
-    Measurement, MessageRecords, NicModel, OccupancyCount, Progress, Protocol, RouterModel,
+    Measurement, MessageRecords, NicModel, OccupancyCount, Progress, Protocol, Room, RouterModel,
     Switching, run,
 };
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
@@ -77,6 +77,8 @@ fn main() {
                 Crossbar::Ideal
             },
             arbitration: Arbitration::RoundRobin,
+            room: Room::Bytes,
+            node_room: None,
         },
         nic: NicModel {
             injection: InjectionOrder::RoundRobin,

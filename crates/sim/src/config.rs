@@ -2,15 +2,21 @@
 
 use std::sync::Arc;
 
+use odonata_declare::Named;
 use odonata_load::{OpenLoop, Program};
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds, RouterId};
+use serde::{Deserialize, Serialize};
 
 /// How a packet passes through a router.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
+#[named(kinds = SwitchingName)]
 pub enum Switching {
-    /// Virtual cut-through: a packet may leave as soon as its first `flit` bytes
+    /// A packet may leave before all of it has arrived.
+    ///
+    /// Virtual cut-through: as soon as its first `flit` bytes
     /// have arrived (all of it if it is smaller), provided that the next buffer
     /// has room for the whole packet.
+    #[default]
     CutThrough {
         /// Bytes that must have arrived before the packet is routed.
         flit: Bytes,
@@ -23,7 +29,10 @@ pub enum Switching {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Crossbar {
     /// Never a bottleneck: input buffers are organised as virtual output queues
-    /// and an input may feed several outputs at once.
+    /// and an input may feed several outputs at once. With [`CreditUse::Crossbar`] a
+    /// packet passes to its output, in no time, as soon as the next buffer has room
+    /// for it, and so leaves its input buffer: output queues as long as the buffers
+    /// at the other ends of the links.
     Ideal,
     /// Each input and each output of the crossbar passes one packet at a time.
     /// Input buffers are one FIFO per virtual channel (head-of-line blocking),
@@ -38,31 +47,60 @@ pub enum Crossbar {
 }
 
 /// Which of several waiting packets an output takes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
 pub enum Arbitration {
-    /// Virtual channels (and, with a bounded crossbar, inputs) take turns.
+    /// Virtual channels take turns.
+    ///
+    /// With a bounded crossbar, inputs as well.
+    #[default]
     RoundRobin,
-    /// The packet whose message was created first; of equally old ones that with
+    /// The packet that was created first.
+    ///
+    /// The one whose message was created first; of equally old ones that with
     /// the lowest number among the packets of its node, so that long messages
     /// created together share a link.
     OldestFirst,
+    /// One of the lowest virtual channel.
+    ///
+    /// That has a packet which can leave; the inputs of a bounded crossbar take turns.
+    LowestChannel,
+}
+
+/// How much room a packet takes in a buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
+pub enum Room {
+    /// Its own size.
+    #[default]
+    Bytes,
+    /// That of a whole packet.
+    ///
+    /// Whatever its own size: buffers have slots.
+    Packets,
 }
 
 /// When a packet takes room in the buffer at the other end of its next link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
 pub enum CreditUse {
     /// When it starts over the link.
+    #[default]
     Link,
-    /// When it starts through the bounded crossbar, so that output buffers only
-    /// hold packets that can leave.
+    /// When it starts through the crossbar.
+    ///
+    /// So that output buffers only hold packets that can leave.
     Crossbar,
 }
 
 /// Which packets in a router with a bounded crossbar count as occupancy of the
 /// output that they leave through, as routing algorithms see it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
 pub enum OccupancyCount {
-    /// Those in the output's buffer. What waits in input queues is not seen, so
+    /// Those in the output's buffer.
+    ///
+    /// What waits in input queues is not seen, so
     /// that all of a burst may choose an output before any of it has got there.
     #[default]
     Buffered,
@@ -88,27 +126,50 @@ pub struct RouterModel {
     pub occupancy: OccupancyCount,
     /// Who goes first.
     pub arbitration: Arbitration,
+    /// How much room packets take; [`Room::Packets`] with an ideal crossbar that takes
+    /// the credits only.
+    pub room: Room,
+    /// With an ideal crossbar that takes the credits: what an output to a node holds per
+    /// virtual channel, from when a packet passes to it until the node has it and has
+    /// said so. `None`: the buffer of the link class, which is that of the link's other
+    /// direction as well.
+    pub node_room: Option<Bytes>,
+}
+
+impl RouterModel {
+    /// Whether packets pass to output queues, see [`Crossbar::Ideal`].
+    pub(crate) fn hands_over(&self) -> bool {
+        self.credit_use == CreditUse::Crossbar && self.crossbar == Crossbar::Ideal
+    }
 }
 
 /// How often a router decides how a message goes on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
 pub enum Decisions {
-    /// For every packet: those of a message may take different paths, and
-    /// overtake each other.
+    /// For every packet.
+    ///
+    /// Those of a message may take different paths, and overtake each other.
     #[default]
+    #[serde(rename = "packet")]
     PerPacket,
-    /// For the packet of a message that comes first; those behind it follow, so
+    /// For the first packet of a message, which the others follow.
+    ///
+    /// So
     /// that a message has one path and its packets keep their order. Such is
     /// adaptive routing that keeps flows in order, as on InfiniBand. What the
     /// first packet of a long message found empty is taken by all of it.
+    #[serde(rename = "message")]
     PerMessage,
 }
 
 /// In which order a node's network interface sends the messages that its ranks
 /// have handed to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
 pub enum InjectionOrder {
     /// One packet of each message in turn.
+    #[default]
     RoundRobin,
     /// Message after message.
     Fifo,
@@ -154,13 +215,15 @@ pub enum JobLoad {
 }
 
 /// When a message that asked first is complete at its sender.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
 pub enum Completion {
     /// When its last byte has left the node.
     #[default]
     Sent,
-    /// When its receiver, once it has taken the message in, has said so by a
-    /// message of its own (FIN). So it is where the receiver fetches the data from
+    /// When its receiver has taken it in and said so by a message of its own (FIN).
+    ///
+    /// So it is where the receiver fetches the data from
     /// the sender's memory, which must not change before.
     Acknowledged,
 }
@@ -179,12 +242,11 @@ pub struct Protocol {
     pub completion: Completion,
     /// Size of a request, grant or FIN: at least 1 byte, at most a packet.
     pub control: Bytes,
-    /// Time that a rank is busy with a message that it sends; `o` of LogGPS.
-    pub send_overhead: Picoseconds,
-    /// The same with a message, or a request, that it receives. Starts when the
-    /// message has come, its receive is posted, and nothing else keeps the rank
-    /// busy.
-    pub receive_overhead: Picoseconds,
+    /// What messages keep ranks busy.
+    pub costs: HostCosts,
+    /// The same of messages between two ranks of one node, which go through its memory and
+    /// not by the interface: without `send_delay`. `None`: as all others.
+    pub within_node: Option<HostCosts>,
     /// Time for which an interface sends nothing after a message of this job;
     /// what `g` of LogGP is beyond the time that a byte takes.
     pub gap: Picoseconds,
@@ -192,11 +254,22 @@ pub struct Protocol {
     /// protocol, and its interface's having it. Keeps nobody busy: the rank goes on,
     /// and messages that are delayed do not wait for each other.
     pub send_delay: Picoseconds,
+}
+
+/// How long a message keeps its sender and its receiver busy.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct HostCosts {
+    /// Time that a rank is busy with a message that it sends; `o` of LogGPS.
+    pub send_overhead: Picoseconds,
+    /// The same with a message, or a request, that it receives. Starts when the
+    /// message has come, its receive is posted, and nothing else keeps the rank
+    /// busy.
+    pub receive_overhead: Picoseconds,
     /// Rate at which ranks copy messages, besides; 1/`O` of LogGPS. `None`:
     /// copying takes no time.
     pub copy_bandwidth: Option<Bandwidth>,
     /// What a message costs either rank by its size, besides all of that; empty: nothing.
-    pub host_times: HostTimes,
+    pub times: HostTimes,
 }
 
 /// Time by size of a message: straight lines from (0 bytes, no time) through some points,
@@ -261,21 +334,22 @@ impl Default for Protocol {
             eager_limit: None,
             completion: Completion::Sent,
             control: Bytes(64),
-            send_overhead: Picoseconds::ZERO,
-            receive_overhead: Picoseconds::ZERO,
+            costs: HostCosts::default(),
+            within_node: None,
             gap: Picoseconds::ZERO,
             send_delay: Picoseconds::ZERO,
-            copy_bandwidth: None,
-            host_times: HostTimes::default(),
         }
     }
 }
 
 impl Protocol {
-    fn copying(&self, message: Bytes) -> Picoseconds {
-        self.copy_bandwidth
-            .map_or(Picoseconds::ZERO, |rate| rate.duration_of(message.0))
-            .saturating_add(self.host_times.of(message))
+    /// What messages cost between two ranks, by whether those are on one node.
+    #[inline]
+    pub fn costs(&self, one_node: bool) -> &HostCosts {
+        match &self.within_node {
+            Some(within) if one_node => within,
+            _ => &self.costs,
+        }
     }
 
     /// Whether a message of `message` bytes between nodes asks first.
@@ -288,6 +362,14 @@ impl Protocol {
     #[inline]
     pub fn acknowledges(&self) -> bool {
         self.completion == Completion::Acknowledged
+    }
+}
+
+impl HostCosts {
+    fn copying(&self, message: Bytes) -> Picoseconds {
+        self.copy_bandwidth
+            .map_or(Picoseconds::ZERO, |rate| rate.duration_of(message.0))
+            .saturating_add(self.times.of(message))
     }
 
     /// How long a rank is busy with sending `message` bytes.
@@ -314,6 +396,22 @@ pub struct JobPlan {
     pub load: JobLoad,
     /// How their messages are sent and received.
     pub protocol: Protocol,
+}
+
+impl JobPlan {
+    /// Whether two of its ranks are on one node.
+    #[inline]
+    pub fn on_one_node(&self, rank: u32, other: u32) -> bool {
+        self.node_of_rank[rank as usize] == self.node_of_rank[other as usize]
+    }
+
+    /// What messages between two of its ranks cost them. Where those are matters, and is
+    /// looked up, only if messages within a node have costs of their own.
+    #[inline]
+    pub fn costs(&self, rank: u32, other: u32) -> &HostCosts {
+        let one_node = self.protocol.within_node.is_some() && self.on_one_node(rank, other);
+        self.protocol.costs(one_node)
+    }
 }
 
 /// Which messages get a row in the `messages` table.

@@ -11,12 +11,12 @@ mod outcome;
 
 pub use config::{
     Arbitration, ArrivalRecords, Completion, CreditUse, Crossbar, Decisions, EngineConfig,
-    HostTimes, InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords, NicModel,
-    OccupancyCount, Protocol, RouterModel, Switching,
+    HostCosts, HostTimes, InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords, NicModel,
+    OccupancyCount, Protocol, Room, RouterModel, Switching, SwitchingName,
 };
 pub use engine::actions::{Begun, Sending, Task};
 pub use engine::matching::{Arrived, Envelope, Matching, Posted, Wanted};
-pub use engine::memory::within_memory;
+pub use engine::memory::{Megabytes, shortage, within_memory};
 pub use engine::packets::MessageKind;
 pub use engine::timeline::TimelineCollector;
 pub use engine::{resume, run, run_any};

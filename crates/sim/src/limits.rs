@@ -22,13 +22,20 @@ pub fn check_times(
         ("network.router.credit_delay", router.credit_delay),
         ("network.nic.loopback_latency", nic.loopback_latency),
     ];
+    let within = |job: &JobPlan| job.protocol.within_node.unwrap_or_default();
     let of_jobs = jobs.iter().flat_map(|job| {
         [
-            ("mpi.send_overhead", job.protocol.send_overhead),
-            ("mpi.receive_overhead", job.protocol.receive_overhead),
+            ("mpi.send_overhead", job.protocol.costs.send_overhead),
+            ("mpi.receive_overhead", job.protocol.costs.receive_overhead),
             ("mpi.gap", job.protocol.gap),
             ("mpi.send_delay", job.protocol.send_delay),
-            ("mpi.host_times", job.protocol.host_times.longest()),
+            ("mpi.host_times", job.protocol.costs.times.longest()),
+            ("mpi.within_node.send_overhead", within(job).send_overhead),
+            (
+                "mpi.within_node.receive_overhead",
+                within(job).receive_overhead,
+            ),
+            ("mpi.within_node.host_times", within(job).times.longest()),
         ]
     });
     for (parameter, found) in delays.into_iter().chain(of_jobs) {

@@ -1,7 +1,9 @@
 //! From a job's groups to circuits between them.
 
+use odonata_declare::Named;
 use odonata_network::topology::{Circuit, Circuits, OpticalSwitches, SwitchPort};
 use odonata_units::GroupId;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::demand::Demand;
@@ -9,45 +11,34 @@ use crate::state::check_connected;
 use crate::{birkhoff, factors, matching, min_cost, min_max, uniform};
 
 /// How circuits are chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
 pub enum Strategy {
-    /// As many between every two groups, give or take one: a smaller dragonfly.
+    /// As many between every two groups, give or take one.
+    ///
+    /// A smaller dragonfly.
     #[default]
     Uniform,
-    /// So that the busiest circuit has least to carry, as in Flexfly (Wen et al., SC
+    /// So that the busiest circuit has least to carry.
+    ///
+    /// As in Flexfly (Wen et al., SC
     /// 2016): numbers of circuits first, then a decomposition into matchings.
     MinMax,
-    /// Assignments of greatest weight, one after the other, of what the circuits so
+    /// Assignments of greatest weight, one after the other.
+    ///
+    /// Of what the circuits so
     /// far leave each pair.
     Matching,
-    /// All of those assignments together, as a flow of least cost with a cost for every
+    /// Assignments of greatest weight, all of them together.
+    ///
+    /// As a flow of least cost with a cost for every
     /// further circuit between the same two groups (as Flexspander, Teh et al. 2020).
     MinCostFlow,
-    /// By the weights of a Birkhoff–von Neumann decomposition of the demand, scaled to
+    /// By a Birkhoff–von Neumann decomposition of the demand.
+    ///
+    /// By its weights; the demand is scaled to
     /// be doubly stochastic.
     Birkhoff,
-}
-
-impl Strategy {
-    /// The names in scenarios.
-    pub const NAMES: [&'static str; 5] = [
-        "uniform",
-        "min-max",
-        "matching",
-        "min-cost-flow",
-        "birkhoff",
-    ];
-
-    /// The name in scenarios.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Uniform => "uniform",
-            Self::MinMax => "min-max",
-            Self::Matching => "matching",
-            Self::MinCostFlow => "min-cost-flow",
-            Self::Birkhoff => "birkhoff",
-        }
-    }
 }
 
 /// Why there are no circuits for a job.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
+use odonata_declare::Named;
 use odonata_units::RankId;
 
 use crate::dumpi::{self, Call, DumpiJob, DumpiReader, MetaFile, SentBytes, Trailer};
@@ -16,41 +17,35 @@ use crate::otf2::{Archive, Event, EventKind};
 use crate::packets::PacketReader;
 
 /// A format that is told from a file's first bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum Format {
     /// DUMPI trace of one rank.
+    #[serde(rename = "DUMPI trace of a rank")]
     DumpiRank,
     /// Description of a DUMPI job, which stands for all its ranks.
+    #[serde(rename = "DUMPI job")]
     DumpiJob,
     /// GOAL schedule as text.
+    #[serde(rename = "GOAL schedule (text)")]
     GoalText,
     /// GOAL schedule in binary.
+    #[serde(rename = "GOAL schedule (binary)")]
     GoalBinary,
     /// Anchor file of an OTF2 archive, which stands for all its locations.
+    #[serde(rename = "OTF2 archive")]
     Otf2,
     /// Connection matrix of htsim.
+    #[serde(rename = "htsim connection matrix")]
     Htsim,
     /// Packet trace.
+    #[serde(rename = "packet trace")]
     Packets,
     /// Trace of liballprof of rank 0, which stands for all beside it.
+    #[serde(rename = "liballprof job")]
     Liballprof,
 }
 
 impl Format {
-    /// Name for people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Format::DumpiRank => "DUMPI trace of a rank",
-            Format::DumpiJob => "DUMPI job",
-            Format::GoalText => "GOAL schedule (text)",
-            Format::GoalBinary => "GOAL schedule (binary)",
-            Format::Otf2 => "OTF2 archive",
-            Format::Htsim => "htsim connection matrix",
-            Format::Packets => "packet trace",
-            Format::Liballprof => "liballprof job",
-        }
-    }
-
     /// Tells the format of a file from its first 4 KiB.
     ///
     /// # Errors

@@ -2,12 +2,13 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::time::{Duration, Instant};
 
 use odonata_load::{OpenLoop, RankProgram};
 use odonata_network::Topology;
 use odonata_sim::{
     Histogram, InjectionOrder, JobLoad, JobOutcome, JobPlan, Measurement, MessageRecord,
-    MessageRecords, Observer, Progress, SimError, TimelineCollector, Wish,
+    MessageRecords, Observer, Progress, SimError, TimelineCollector, Wish, shortage,
 };
 use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bytes, NodeId, Picoseconds, RankId};
@@ -21,6 +22,9 @@ use crate::transfers::Transfers;
 
 /// Events between two looks at the observer.
 const EVENTS_PER_LOOK: u64 = 4096;
+
+/// How often the run looks how much memory is left.
+const MEMORY_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Something that happens at a time of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -228,6 +232,7 @@ impl<'a> Driver<'a> {
         let warmup = self.measurement.warmup.0;
         let ends = self.counts.iter().any(|job| job.has_end);
         let mut looked = 0;
+        let mut weighed = Instant::now();
         loop {
             if ends && self.unfinished == 0 && self.measurement.duration.is_none() {
                 break;
@@ -274,6 +279,10 @@ impl<'a> Driver<'a> {
                     let at = Picoseconds(self.now);
                     return Err(SimError::Interrupted { at });
                 }
+                if weighed.elapsed() >= MEMORY_INTERVAL {
+                    weighed = Instant::now();
+                    self.in_memory()?;
+                }
             }
         }
         self.blocked()
@@ -288,6 +297,17 @@ impl<'a> Driver<'a> {
                 job: plan.name.clone(),
             }),
         }
+    }
+
+    /// An error if so little memory is left that the run had better end.
+    fn in_memory(&self) -> Result<(), SimError> {
+        shortage().map_or(Ok(()), |left| {
+            let messages = self.messages.len() - self.free_messages.len();
+            Err(SimError::Memory {
+                what: "the messages under way",
+                reason: format!("there are {messages}, and {left} are left"),
+            })
+        })
     }
 
     fn progress(&self, duration: u64) -> Progress {
@@ -369,9 +389,12 @@ impl<'a> Driver<'a> {
     /// Hands a message over to the interface of its sender's node, which has it at once
     /// or, if a rank sends it, after the delay of the rank's messages.
     pub fn send(&mut self, message: Message) {
+        let plan = &self.jobs[message.job as usize];
+        let within_node = plan.protocol.within_node.is_some()
+            && plan.on_one_node(message.source_rank, message.destination_rank);
         let delay = match message.kind {
-            Some(_) => self.jobs[message.job as usize].protocol.send_delay.0,
-            None => 0,
+            Some(_) if !within_node => plan.protocol.send_delay.0,
+            _ => 0,
         };
         let number = match self.free_messages.pop() {
             Some(number) => {

@@ -168,7 +168,9 @@ impl Driver<'_> {
             let granted = &mut self.ranks[rank as usize].granted;
             granted.insert((source, handle), posted);
         }
-        let (duration, task) = Task::answering(what, source, posted, self.protocol(rank));
+        let own = &self.ranks[rank as usize];
+        let costs = self.jobs[own.job as usize].costs(own.rank, source);
+        let (duration, task) = Task::answering(what, source, posted, costs);
         self.occupy(rank, posted.processor, duration, task);
     }
 

@@ -231,8 +231,9 @@ impl Driver<'_> {
     }
 
     fn begin(&mut self, rank: u32, action: Action, request: RequestId, processor: u8) {
-        let (own, protocol) = (&self.ranks[rank as usize], self.protocol(rank));
-        match Begun::of(action, protocol, own.rank, request, processor, self.now) {
+        let own = &self.ranks[rank as usize];
+        let plan = &self.jobs[own.job as usize];
+        match Begun::of(action, plan, own.rank, request, processor, self.now) {
             Begun::Busy(duration, task) => self.occupy(rank, processor, duration, task),
             Begun::Post(wanted, posted) => {
                 let found = self.ranks[rank as usize].matching.post(wanted, posted);

@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use odonata_declare::Named;
 use odonata_units::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -135,29 +136,19 @@ pub trait Skeleton {
 
 /// Declares [`Application`].
 macro_rules! applications {
-    ($($skeleton:ident = $name:literal),* $(,)?) => {
+    ($($(#[$text:meta])+ $skeleton:ident = $name:literal),* $(,)?) => {
         /// Any of the skeletons, by its name.
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Named)]
         #[serde(tag = "name")]
         pub enum Application {
             $(
-                #[doc = concat!("See [`", stringify!($skeleton), "`].")]
+                $(#[$text])+
                 #[serde(rename = $name)]
                 $skeleton($skeleton),
             )*
         }
 
         impl Application {
-            /// Names of all.
-            pub const NAMES: &'static [&'static str] = &[$($name),*];
-
-            /// Its name.
-            pub fn name(&self) -> &'static str {
-                match self {
-                    $(Self::$skeleton(_) => $skeleton::NAME,)*
-                }
-            }
-
             /// Floating-point operations per second of a rank, if nothing else is said.
             pub fn flop_per_s(&self) -> f64 {
                 match self {
@@ -191,15 +182,26 @@ macro_rules! applications {
 }
 
 applications! {
+    /// Halo exchange with faces, edges and corners: all 26 neighbours in 3-D.
     Halo3d26 = "halo3d-26",
+    /// Wavefronts of particle transport, from each corner of a 2-D grid of ranks.
     Sweep3d = "sweep3d",
+    /// A 3-D Fourier transform and its inverse by pencils.
     Fft = "fft",
+    /// Shock hydrodynamics: an all-reduce and exchanges with 26, 13 and 6 neighbours.
     Lulesh = "lulesh",
+    /// Conjugate gradients with a V-cycle of algebraic multigrid.
     Amg = "amg",
+    /// Lattice quantum chromodynamics: gathers in 4-D, with third neighbours.
     Milc = "milc",
+    /// Conjugate gradients with spectral elements: gather-scatter and all-reduces.
     Nekbone = "nekbone",
+    /// A stencil on a mesh that is refined around a moving sphere.
     MiniAmr = "mini-amr",
+    /// Cosmological particles: Fourier transforms and exchanges with 26 neighbours.
     Hacc = "hacc",
+    /// Particles in a torus: shifts round it, all-reduces within its domains.
     Gtc = "gtc",
+    /// A training step of a language model: data, tensor and pipeline parallelism.
     Training = "training",
 }

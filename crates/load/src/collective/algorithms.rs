@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use odonata_declare::{Entry, Listed, Named, entries};
 use odonata_units::{Bandwidth, Bytes};
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,7 @@ use crate::error::LoadError;
 macro_rules! algorithms {
     ($(#[$doc:meta])* $name:ident, $operation:literal: $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)+) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Named)]
         pub enum $name {
             $(
                 $(#[$variant_doc])*
@@ -22,27 +23,14 @@ macro_rules! algorithms {
             )+
         }
 
-        impl $name {
-            /// All of them.
-            pub const ALL: &[Self] = &[$(Self::$variant),+];
-
-            /// Name in scenario files.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $text,)+
-                }
-            }
-        }
-
         impl std::str::FromStr for $name {
             type Err = LoadError;
 
             fn from_str(name: &str) -> Result<Self, LoadError> {
-                let found = Self::ALL.iter().find(|algorithm| algorithm.name() == name);
-                found.copied().ok_or_else(|| LoadError::UnknownAlgorithm {
+                Self::by_name(name).map_err(|unknown| LoadError::UnknownAlgorithm {
                     operation: $operation,
-                    name: name.into(),
-                    allowed: &[$($text),+],
+                    name: unknown.found,
+                    allowed: unknown.allowed,
                 })
             }
         }
@@ -177,8 +165,9 @@ algorithms! {
     Linear = "linear",
     /// As linear, with 32 members at a time.
     Scattered = "scattered",
-    /// Along the groups of the network, after Prisacari, Rodriguez, Minkenberg,
-    /// *Generalized hierarchical all-to-all exchange patterns* (IPDPS 2013): one
+    /// Along the groups of the network, after Prisacari, Rodriguez, Minkenberg (IPDPS 2013).
+    ///
+    /// *Generalized hierarchical all-to-all exchange patterns*: one
     /// partner per round, chosen by group and by index in the group rather than
     /// by the plain number. Here: with G groups of width W (that of the largest)
     /// there is a round for every (u, v), u < G, v < W, u first; in it the i-th
@@ -238,20 +227,52 @@ algorithms! {
     OpenMpi = "open-mpi",
 }
 
-/// Operations whose algorithm can be named.
-pub const OPERATIONS: &[&str] = &[
-    "barrier",
-    "broadcast",
-    "reduce",
-    "allreduce",
-    "gather",
-    "scatter",
-    "allgather",
-    "alltoall",
-    "alltoallv",
-    "reduce-scatter",
-    "scan",
-];
+/// Declares the operations whose algorithm can be named.
+macro_rules! operations {
+    ($($operation:literal = $field:ident: $algorithm:ident,)+) => {
+        /// Operations whose algorithm can be named.
+        pub const OPERATIONS: &[&str] = &[$($operation),+];
+
+        /// The algorithms of each of [`OPERATIONS`].
+        pub fn lists() -> impl Iterator<Item = (&'static str, Vec<Entry>)> {
+            [$(($operation, entries::<$algorithm>())),+].into_iter()
+        }
+
+        impl Algorithms {
+            /// Takes an algorithm by name for one of [`OPERATIONS`]; `auto`: as the
+            /// family chooses.
+            ///
+            /// # Errors
+            /// If there is no such operation, or no such algorithm for it.
+            pub fn set(&mut self, operation: &str, algorithm: &str) -> Result<(), LoadError> {
+                match operation {
+                    $($operation => self.$field = named(algorithm)?,)+
+                    _ => {
+                        return Err(LoadError::UnknownCollective {
+                            name: operation.into(),
+                            allowed: OPERATIONS,
+                        });
+                    }
+                }
+                Ok(())
+            }
+        }
+    };
+}
+
+operations! {
+    "barrier" = barrier: BarrierAlgorithm,
+    "broadcast" = broadcast: BroadcastAlgorithm,
+    "reduce" = reduce: ReduceAlgorithm,
+    "allreduce" = allreduce: AllreduceAlgorithm,
+    "gather" = gather: GatherAlgorithm,
+    "scatter" = scatter: GatherAlgorithm,
+    "allgather" = allgather: AllgatherAlgorithm,
+    "alltoall" = alltoall: AlltoallAlgorithm,
+    "alltoallv" = alltoallv: AlltoallvAlgorithm,
+    "reduce-scatter" = reduce_scatter: ReduceScatterAlgorithm,
+    "scan" = scan: ScanAlgorithm,
+}
 
 /// How collectives are carried out. Makes [`CollectiveCall`](super::CollectiveCall)s;
 /// all members make theirs from equal settings.
@@ -317,36 +338,6 @@ fn named<A: std::str::FromStr<Err = LoadError>>(name: &str) -> Result<Option<A>,
     match name {
         "auto" => Ok(None),
         _ => name.parse().map(Some),
-    }
-}
-
-impl Algorithms {
-    /// Takes an algorithm by name for one of [`OPERATIONS`]; `auto`: as the
-    /// family chooses.
-    ///
-    /// # Errors
-    /// If there is no such operation, or no such algorithm for it.
-    pub fn set(&mut self, operation: &str, algorithm: &str) -> Result<(), LoadError> {
-        match operation {
-            "barrier" => self.barrier = named(algorithm)?,
-            "broadcast" => self.broadcast = named(algorithm)?,
-            "reduce" => self.reduce = named(algorithm)?,
-            "allreduce" => self.allreduce = named(algorithm)?,
-            "gather" => self.gather = named(algorithm)?,
-            "scatter" => self.scatter = named(algorithm)?,
-            "allgather" => self.allgather = named(algorithm)?,
-            "alltoall" => self.alltoall = named(algorithm)?,
-            "alltoallv" => self.alltoallv = named(algorithm)?,
-            "reduce-scatter" => self.reduce_scatter = named(algorithm)?,
-            "scan" => self.scan = named(algorithm)?,
-            _ => {
-                return Err(LoadError::UnknownCollective {
-                    name: operation.into(),
-                    allowed: OPERATIONS,
-                });
-            }
-        }
-        Ok(())
     }
 }
 

@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 pub use algorithms::{
     Algorithms, AllgatherAlgorithm, AllreduceAlgorithm, AlltoallAlgorithm, AlltoallvAlgorithm,
     BarrierAlgorithm, BroadcastAlgorithm, Family, GatherAlgorithm, OPERATIONS, ReduceAlgorithm,
-    ReduceScatterAlgorithm, ScanAlgorithm,
+    ReduceScatterAlgorithm, ScanAlgorithm, lists,
 };
 pub use groups::Groups;
 

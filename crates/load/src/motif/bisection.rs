@@ -1,6 +1,8 @@
 //! Bisection: both halves of a job exchange all they can.
 
+use odonata_declare::Named;
 use odonata_units::{Bytes, RankId};
+use serde::{Deserialize, Serialize};
 
 use super::steps::{Outstanding, Repeat, Stepped, Steps};
 use crate::error::LoadError;
@@ -16,14 +18,19 @@ pub struct BisectionSteps {
 }
 
 /// In which order a rank takes the ranks of the other half.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
 pub enum BisectionOrder {
+    /// Another rank of the other half for each in every step.
+    ///
     /// Rank i of the first half and rank (i + c) mod m of the m ranks of the second half
     /// are partners in step c, so that no rank has two partners in a step; with an odd
     /// number of ranks one rank of the second half pauses in each step.
     #[default]
     Rotating,
-    /// The lowest first. All ranks of a half begin with the same rank of the other. So does
+    /// The lowest first for all.
+    ///
+    /// All ranks of a half begin with the same rank of the other. So does
     /// the Unstructured motif of SST's Ember with any graph.
     Ascending,
 }

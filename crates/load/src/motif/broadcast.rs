@@ -1,6 +1,8 @@
 //! Broadcast: one rank's message reaches all.
 
+use odonata_declare::Named;
 use odonata_units::{Bytes, Picoseconds, RankId};
+use serde::{Deserialize, Serialize};
 
 use super::steps::Repeat;
 use crate::error::LoadError;
@@ -9,13 +11,19 @@ use crate::script::{Cursor, Operation, Script};
 
 /// Who passes a broadcast on to whom. Ranks are counted from the root:
 /// v = (rank − root) mod n.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
 pub enum Tree {
+    /// A binomial tree.
+    ///
     /// v receives from v without its lowest set bit and sends to v + 2ᵏ for
     /// every 2ᵏ below that bit, the farthest first, as MPICH's short-message
     /// broadcast does (Thakur et al. 2005).
+    #[default]
     Binomial,
-    /// The root sends to all others, v = 1, 2, … in turn.
+    /// The root sends to all others itself.
+    ///
+    /// v = 1, 2, … in turn.
     Linear,
 }
 

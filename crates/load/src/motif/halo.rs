@@ -1,6 +1,8 @@
 //! Halo exchange: every rank of a process grid swaps faces with its neighbours.
 
+use odonata_declare::Named;
 use odonata_units::{Bytes, RankId};
+use serde::{Deserialize, Serialize};
 
 use super::steps::{Outstanding, Receives, Repeat, Stepped, Steps};
 use crate::error::LoadError;
@@ -20,12 +22,15 @@ pub struct HaloSteps {
 }
 
 /// In which order the faces are exchanged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
 pub enum HaloOrder {
     /// All at once.
     #[default]
     Together,
-    /// Dimension after dimension: the two faces of one have been exchanged before the next.
+    /// Those of one dimension before the next.
+    ///
+    /// The two faces of one have been exchanged before the next.
     /// So the Halo3D motif of SST's Ember, with blocking sends, on an open grid; so codes
     /// that get their edges and corners that way.
     Dimensions,

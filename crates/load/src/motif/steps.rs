@@ -1,6 +1,8 @@
 //! Programs made of steps with one message sent and one received at most.
 
+use odonata_declare::Named;
 use odonata_units::{Bytes, Picoseconds, RankId};
+use serde::{Deserialize, Serialize};
 
 use crate::error::LoadError;
 use crate::program::{Action, Totals};
@@ -46,12 +48,15 @@ impl Repeat {
 }
 
 /// When a rank posts its receives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
 pub enum Receives {
     /// All of a window before it sends anything.
     #[default]
     Ahead,
-    /// That of each step just before the step's send, so that a message that asks first
+    /// That of each step just before the step's send.
+    ///
+    /// So that a message that asks first
     /// waits until its receiver has got that far.
     InTurn,
 }

@@ -1,17 +1,22 @@
 //! Ranks with several fixed partners: neighbours in a grid, counterparts in other
 //! groups, all others.
 
+use odonata_declare::Named;
 use odonata_units::RankId;
 use odonata_units::random::StreamKey;
+
+use serde::{Deserialize, Serialize};
 
 use super::Blocks;
 use crate::error::LoadError;
 use crate::grid::Grid;
 
 /// Which of its partners a rank sends to when its time has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
 pub enum Turn {
     /// One of them, each with the same probability.
+    #[default]
     Random,
     /// One after the other, each message to the next.
     Next,

@@ -1,116 +1,228 @@
 //! All routing algorithms behind one type: built from a specification, matched
 //! once, then run statically dispatched.
 
+use odonata_declare::Named;
+use serde::{Deserialize, Serialize};
+
 use super::adaptive::AdaptiveOptions;
 use super::choice::{Choice, MinimalLinks};
+use super::dfsssp::dfsssp;
 use super::grouped::GroupedRoutes;
 use super::nonminimal::Via;
 use super::{
-    Detoured, DimWar, Fpar, Minimal, Par, QAdaptive, QAdaptiveOptions, Routing, RoutingError,
-    Tabled, Tago, Ugal, Valiant,
+    Dal, Detoured, DimWar, Forwarded, Fpar, FparRules, Minimal, Par, QAdaptive, QAdaptiveOptions,
+    Routing, RoutingError, Steered, Tabled, Tago, Ugal, Valiant,
 };
 use crate::topology::Topology;
 
-/// A routing algorithm by name, with the parameters of its own.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A routing algorithm by name, with the parameters of its own. This is the list of all:
+/// what each is called, what it is for users, and which keys of `[network.routing]` mean
+/// something with it besides those that all have.
+#[derive(Clone, Copy, Debug, PartialEq, Named)]
+#[named(kinds = AlgorithmName)]
 pub enum Algorithm {
+    /// Minimal routes: through as few groups as can be, or along the `paths` of the network.
+    ///
     /// [`Minimal`].
+    #[default]
+    #[named(options("paths"))]
     Minimal,
+    /// By way of a random intermediate.
+    ///
     /// [`Valiant`].
+    #[named(options("via", "paths"))]
     Valiant {
         /// What routes go through.
         via: Via,
     },
-    /// [`Ugal`] with local information: UGAL-L.
+    /// UGAL-L: minimal or Valiant, whichever has the shorter queue, seen locally.
+    ///
+    /// [`Ugal`] with local information.
+    #[serde(rename = "ugal-l")]
+    #[named(options(
+        "via",
+        "paths",
+        "candidates",
+        "threshold",
+        "weights",
+        "detours_in_group"
+    ))]
     UgalLocal(AdaptiveOptions),
-    /// [`Ugal`] with global information: UGAL-G.
+    /// UGAL-G: minimal or Valiant, whichever has the shorter queue, seen globally.
+    ///
+    /// [`Ugal`] with global information.
+    #[serde(rename = "ugal-g")]
+    #[named(options(
+        "via",
+        "paths",
+        "candidates",
+        "threshold",
+        "weights",
+        "detours_in_group"
+    ))]
     UgalGlobal(AdaptiveOptions),
+    /// UGAL-L that may change its mind within the source group.
+    ///
     /// [`Par`].
+    #[named(options("via", "candidates", "threshold", "weights", "detours_in_group"))]
     Par(AdaptiveOptions),
-    /// [`Fpar`], for groups of leaves and spines.
+    /// Fully progressive adaptive: minimal or by way of a spine or a leaf of another group,
+    /// decided at every router; needs groups of leaves and spines.
+    ///
+    /// [`Fpar`].
+    #[named(options("threshold", "rules"))]
     Fpar {
         /// Share of a port's queue, 0 to 1, up to which a path counts as free.
         threshold: f64,
+        /// How what its description leaves open is resolved.
+        rules: FparRules,
     },
-    /// [`QAdaptive`], for all-to-all groups.
+    /// By times that the routers learn; needs all-to-all groups.
+    ///
+    /// [`QAdaptive`].
+    #[named(options(
+        "source_threshold",
+        "intermediate_threshold",
+        "rate_down",
+        "rate_up",
+        "exploration"
+    ))]
     QAdaptive(QAdaptiveOptions),
-    /// [`Tabled::shortest_path`], for networks of any form.
+    /// Shortest paths, in any network.
+    ///
+    /// [`Tabled::shortest_path`].
     ShortestPath,
-    /// [`Tabled::up_down`], for fat trees and networks of any form.
+    /// Up, then down: shortest paths in fat trees; any network, on one virtual channel.
+    ///
+    /// [`Tabled::up_down`].
     UpDown,
-    /// [`Tabled::dimension_order`], for tori, meshes and HyperX.
+    /// Up-down in fat trees with circuits: up by a circuit that shortens the way if nothing is
+    /// queued for it, else by any link up.
+    ///
+    /// [`Steered`].
+    #[named(options("threshold"))]
+    Steered {
+        /// Occupancy up to which a queue counts as empty, in bytes.
+        threshold_bytes: i64,
+    },
+    /// Along one dimension after the other, in tori, meshes and HyperX.
+    ///
+    /// [`Tabled::dimension_order`].
     DimensionOrder,
-    /// [`DimWar`], for HyperX.
+    /// In HyperX, in every dimension directly or by way of another router of the row,
+    /// whichever has the shorter queue.
+    ///
+    /// [`DimWar`].
+    #[serde(rename = "dimwar")]
+    #[named(options("threshold"))]
     DimWar {
         /// Advantage of the direct hop, in bytes of weighted occupancy.
         threshold_bytes: i64,
     },
-    /// [`Tago`], for all-to-all groups with any links between them.
+    /// DAL: in HyperX, along any dimension directly or, once in each, by way of another router of
+    /// the row, whichever has the shorter queue.
+    ///
+    /// [`Dal`].
+    #[named(options("threshold"))]
+    Dal {
+        /// Advantage of hops to the right place, in bytes of weighted occupancy.
+        threshold_bytes: i64,
+    },
+    /// DFSSSP: one shortest path to every node, balanced, on as many virtual channels as close no
+    /// cycle; any network.
+    ///
+    /// [`Forwarded`] by the tables of `dfsssp`.
+    Dfsssp,
+    /// By forwarding tables from files, such as those of OpenSM: the port by router and destination
+    /// node, the virtual channel by source and destination.
+    ///
+    /// [`Forwarded`], which takes more than an option: see [`Forwarded::new`].
+    #[named(options("tables", "subnet", "service_levels"))]
+    ForwardingTables,
+    /// Over the circuits that join two groups directly, by other groups only where there are
+    /// none; needs all-to-all groups.
+    ///
+    /// [`Tago`].
+    #[named(options("detours_in_group"))]
     Tago {
         /// Whether traffic inside a group may go by way of a random router of it.
         detours_in_group: bool,
     },
 }
 
-impl Algorithm {
-    /// The names in scenarios.
-    pub const NAMES: [&'static str; 12] = [
-        "minimal",
-        "valiant",
-        "ugal-l",
-        "ugal-g",
-        "par",
-        "fpar",
-        "q-adaptive",
-        "shortest-path",
-        "up-down",
-        "dimension-order",
-        "dimwar",
-        "tago",
-    ];
+/// What a scenario says of the options of algorithms, or what holds where it does not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AlgorithmOptions {
+    /// Of adaptive algorithms, and of those with detours.
+    pub adaptive: AdaptiveOptions,
+    /// Of [`Algorithm::Fpar`].
+    pub threshold_share: f64,
+    /// The same.
+    pub rules: FparRules,
+    /// Of [`Algorithm::QAdaptive`].
+    pub learning: QAdaptiveOptions,
+}
 
-    /// The name in scenarios.
-    pub const fn name(&self) -> &'static str {
+impl AlgorithmName {
+    /// The algorithm with those of the options that it has.
+    pub fn with_options(self, options: &AlgorithmOptions) -> Algorithm {
+        let adaptive = options.adaptive;
         match self {
-            Self::Minimal => "minimal",
-            Self::Valiant { .. } => "valiant",
-            Self::UgalLocal(_) => "ugal-l",
-            Self::UgalGlobal(_) => "ugal-g",
-            Self::Par(_) => "par",
-            Self::Fpar { .. } => "fpar",
-            Self::QAdaptive(_) => "q-adaptive",
-            Self::ShortestPath => "shortest-path",
-            Self::UpDown => "up-down",
-            Self::DimensionOrder => "dimension-order",
-            Self::DimWar { .. } => "dimwar",
-            Self::Tago { .. } => "tago",
+            Self::Minimal => Algorithm::Minimal,
+            Self::Valiant => Algorithm::Valiant { via: adaptive.via },
+            Self::UgalLocal => Algorithm::UgalLocal(adaptive),
+            Self::UgalGlobal => Algorithm::UgalGlobal(adaptive),
+            Self::Par => Algorithm::Par(adaptive),
+            Self::Fpar => Algorithm::Fpar {
+                threshold: options.threshold_share,
+                rules: options.rules,
+            },
+            Self::QAdaptive => Algorithm::QAdaptive(options.learning),
+            Self::ShortestPath => Algorithm::ShortestPath,
+            Self::UpDown => Algorithm::UpDown,
+            Self::Steered => Algorithm::Steered {
+                threshold_bytes: adaptive.threshold_bytes,
+            },
+            Self::DimensionOrder => Algorithm::DimensionOrder,
+            Self::DimWar => Algorithm::DimWar {
+                threshold_bytes: adaptive.threshold_bytes,
+            },
+            Self::Dal => Algorithm::Dal {
+                threshold_bytes: adaptive.threshold_bytes,
+            },
+            Self::Dfsssp => Algorithm::Dfsssp,
+            Self::ForwardingTables => Algorithm::ForwardingTables,
+            Self::Tago => Algorithm::Tago {
+                detours_in_group: adaptive.detours_in_group,
+            },
         }
     }
 }
 
 /// What minimal routes are, and what those by way of an intermediate consist of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
 pub enum Paths {
-    /// Those over groups: local links inside a group and one global link between two.
+    /// By way of the links between two groups.
+    ///
+    /// Local links inside a group and one global link between two.
     #[default]
     Groups,
+    /// Shortest paths.
+    ///
     /// Those of [`Tabled::shortest_path`].
     ShortestPath,
+    /// Up, then down.
+    ///
     /// Those of [`Tabled::up_down`].
     UpDown,
+    /// Along one dimension after the other.
+    ///
     /// Those of [`Tabled::dimension_order`].
     DimensionOrder,
 }
 
 impl Paths {
-    /// The names in scenarios.
-    pub const NAMES: [&'static str; 4] = ["groups", "shortest-path", "up-down", "dimension-order"];
-
-    /// The name in scenarios.
-    pub const fn name(self) -> &'static str {
-        Self::NAMES[self as usize]
-    }
-
     /// The tables of such paths, if they have any.
     fn tables(
         self,
@@ -180,12 +292,18 @@ pub enum AnyRouting {
     QAdaptive(QAdaptive),
     /// By tables: shortest paths, up-down, dimension order.
     Tabled(Tabled),
+    /// Up by an idle circuit, or by any link.
+    Steered(Steered),
     /// Valiant and UGAL with local information by tables.
     Detoured(Detoured<false>),
     /// UGAL with global information by tables.
     DetouredGlobal(Detoured<true>),
     /// Adaptive along the dimensions of a HyperX.
     DimWar(DimWar),
+    /// Adaptive across the dimensions of a HyperX.
+    Dal(Dal),
+    /// By forwarding tables.
+    Forwarded(Forwarded),
     /// Over circuits.
     Tago(Tago),
 }
@@ -214,8 +332,17 @@ impl AnyRouting {
         } = *spec;
         let by_tables = matches!(
             algorithm,
-            Algorithm::ShortestPath | Algorithm::UpDown | Algorithm::DimensionOrder
+            Algorithm::ShortestPath
+                | Algorithm::UpDown
+                | Algorithm::Steered { .. }
+                | Algorithm::DimensionOrder
         );
+        let goes_up_and_down = matches!(algorithm, Algorithm::UpDown | Algorithm::Steered { .. })
+            || (algorithm == Algorithm::Minimal && paths == Paths::UpDown);
+        if topology.has_one_way_links() && !goes_up_and_down {
+            let algorithm = algorithm.name();
+            return Err(RoutingError::OneWay { algorithm });
+        }
         if let Some(routing) = Self::over_tables(topology, spec)? {
             return Ok(routing);
         }
@@ -231,7 +358,7 @@ impl AnyRouting {
             return Err(RoutingError::BadOption {
                 option: "choice",
                 found: "by-destination".into(),
-                allowed: "only `up-down`, `dimension-order` and `shortest-path`, and `minimal` over such \
+                allowed: "only `up-down`, `steered`, `dimension-order` and `shortest-path`, and `minimal` over such \
                           `paths`, choose by the destination; use \"random\" or \"by-load\"",
             });
         }
@@ -251,8 +378,8 @@ impl AnyRouting {
             Algorithm::Par(options) => {
                 Self::Par(Par::new(grouped()?, links, choice, options, merged)?)
             }
-            Algorithm::Fpar { threshold } => {
-                Self::Fpar(Fpar::new(topology, threshold, choice, merged)?)
+            Algorithm::Fpar { threshold, rules } => {
+                Self::Fpar(Fpar::new(topology, threshold, choice, rules, merged)?)
             }
             Algorithm::QAdaptive(options) => {
                 Self::QAdaptive(QAdaptive::new(topology, options, merged)?)
@@ -261,12 +388,22 @@ impl AnyRouting {
                 Self::Tabled(Tabled::shortest_path(topology, choice, merged)?)
             }
             Algorithm::UpDown => Self::Tabled(Tabled::up_down(topology, choice, merged)?),
+            Algorithm::Steered { threshold_bytes } => {
+                Self::Steered(Steered::new(topology, choice, threshold_bytes, merged)?)
+            }
             Algorithm::DimensionOrder => {
                 Self::Tabled(Tabled::dimension_order(topology, choice, merged)?)
             }
             Algorithm::DimWar { threshold_bytes } => {
                 Self::DimWar(DimWar::new(topology, choice, threshold_bytes, merged)?)
             }
+            Algorithm::Dal { threshold_bytes } => {
+                Self::Dal(Dal::new(topology, threshold_bytes, merged)?)
+            }
+            Algorithm::Dfsssp => {
+                Self::Forwarded(Forwarded::new(topology, dfsssp(topology)?, merged)?)
+            }
+            Algorithm::ForwardingTables => return Err(RoutingError::NoTables),
             Algorithm::Tago { detours_in_group } => Self::Tago(Tago::new(
                 topology,
                 links,
@@ -315,9 +452,12 @@ impl AnyRouting {
             Self::Fpar(routing) => task.run(routing),
             Self::QAdaptive(routing) => task.run(routing),
             Self::Tabled(routing) => task.run(routing),
+            Self::Steered(routing) => task.run(routing),
             Self::Detoured(routing) => task.run(routing),
             Self::DetouredGlobal(routing) => task.run(routing),
             Self::DimWar(routing) => task.run(routing),
+            Self::Dal(routing) => task.run(routing),
+            Self::Forwarded(routing) => task.run(routing),
             Self::Tago(routing) => task.run(routing),
         }
     }

@@ -1,11 +1,17 @@
 //! How an algorithm chooses among links that serve it equally well.
 
+use odonata_declare::Named;
+use serde::{Deserialize, Serialize};
+
 use super::RouterView;
 
 /// Which of the global links that join two groups a route may leave through.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
 pub enum MinimalLinks {
-    /// Every one of them: each crosses one global link, but the number of
+    /// Every one of them.
+    ///
+    /// Each crosses one global link, but the number of
     /// local hops before and after it differs. In groups of leaves and spines it is
     /// the same from every leaf; a spine uses links of its own if it has any.
     #[default]
@@ -16,16 +22,20 @@ pub enum MinimalLinks {
 }
 
 /// How one of several links is chosen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
 pub enum Choice {
     /// Uniformly at random.
     #[default]
     Random,
-    /// The one whose output port at the deciding router has the least
-    /// occupancy; ties uniformly at random.
+    /// The one with the shortest queue at the deciding router.
+    ///
+    /// The least occupancy of the output port; ties uniformly at random.
     ByLoad,
     /// The one that belongs to the destination node, so that every pair of nodes has one
-    /// path. Only for routing by tables ([`Tabled`](super::Tabled)): node `j` takes link
+    /// path.
+    ///
+    /// Only for routing by tables ([`Tabled`](super::Tabled)): node `j` takes link
     /// number `⌊j / d⌋` modulo their number, where `d` is 1, or in up-down routing as
     /// described there.
     ByDestination,

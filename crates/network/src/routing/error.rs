@@ -125,6 +125,35 @@ pub enum RoutingError {
         /// Another of its group.
         to: RouterId,
     },
+    /// Links that lead one way, under an algorithm that takes all for both ways.
+    #[error(
+        "{algorithm} routing needs links that lead both ways, but circuits of this network lead \
+         one way. Use `up-down` or `steered`"
+    )]
+    OneWay {
+        /// The algorithm.
+        algorithm: &'static str,
+    },
+    /// A link up from the upper end of which a destination cannot be reached by going on.
+    #[error(
+        "steered routing takes any link up, but from router {from} no way leads up and then down \
+         to router {to}. Use `up-down`"
+    )]
+    NoWayOn {
+        /// A router above others.
+        from: RouterId,
+        /// A router with nodes.
+        to: RouterId,
+    },
+    /// Forwarding tables by which packets do not arrive.
+    #[error(transparent)]
+    Forwarding(#[from] super::ForwardingError),
+    /// Forwarding tables where no files are read.
+    #[error(
+        "forwarding-tables routing takes its tables from files, which runs of the packet engine \
+         and `odonata verify` read: use another algorithm here"
+    )]
+    NoTables,
     /// An option has a value that makes no sense.
     #[error("`{option}` is {found}, but {allowed}")]
     BadOption {

@@ -1,6 +1,7 @@
 //! Fully progressive adaptive routing on groups of leaves and spines.
 
 mod links;
+mod program;
 
 use std::cmp::Ordering;
 
@@ -13,6 +14,7 @@ use super::legs::{eject, possible_eject};
 use super::{Hop, PacketRoute, RelevantDestination, RouterView, Routing, RoutingError};
 use crate::topology::Topology;
 use links::SpineLinks;
+pub use program::FparRules;
 
 /// In the source group, on lane 0; or on a minimal path.
 const OUT: u8 = 0;
@@ -47,7 +49,7 @@ pub(super) enum Kind {
 /// moves to lane 1 where an intermediate spine or leaf sends it towards its
 /// destination's group, and is routed minimally from there on.
 ///
-/// What the description leaves open is resolved so:
+/// What the description leaves open is resolved so by default ([`FparRules`] has others):
 ///
 /// - *Queue and length.* The occupancy is what every adaptive algorithm here
 ///   sees: bytes that wait for the port, and bytes sent through it whose credits
@@ -91,6 +93,10 @@ pub struct Fpar {
     limit: Vec<f64>,
     /// How one of several free ports of a kind is chosen.
     choice: Choice,
+    /// How what the description leaves open is resolved.
+    rules: FparRules,
+    /// The threshold in whole per cent.
+    per_cent: u64,
     /// Virtual channels in use: 2, or 1 if merged.
     lanes: u8,
 }
@@ -139,6 +145,7 @@ impl Fpar {
         topology: &Topology,
         threshold: f64,
         choice: Choice,
+        rules: FparRules,
         virtual_channels: Option<u8>,
     ) -> Result<Self, RoutingError> {
         if !(0.0..=1.0).contains(&threshold) {
@@ -168,6 +175,9 @@ impl Fpar {
             limit: length.iter().map(|&l| threshold * l as f64).collect(),
             length,
             choice,
+            rules,
+            // A number of per cent that was meant whole may lie a rounding below it.
+            per_cent: (threshold * 100.0 + 1e-9) as u64,
             lanes,
         })
     }
@@ -326,6 +336,14 @@ impl Routing for Fpar {
         let there = self.routes.place(route.destination_router);
         let first = self.routes.first_port(at.0) as usize;
         let class = |port: u16| usize::from(self.class_of_port[first + usize::from(port)]);
+        if self.rules != FparRules::Paper {
+            let chosen = self.by_program(view, here, there, route.phase, first);
+            route.phase = chosen.phase;
+            return Hop {
+                port: chosen.port,
+                vc: chosen.lane,
+            };
+        }
         let mut best: [Option<Best>; 3] = [None; 3];
         self.candidates(here, there, route.phase, &mut |candidate| {
             let score = (view.occupancy_bytes(candidate.port), class(candidate.port));

@@ -6,10 +6,13 @@ mod adaptive;
 mod any;
 mod channels;
 mod choice;
+mod dal;
 mod detoured;
+mod dfsssp;
 mod dimension_order;
 mod dimwar;
 mod error;
+mod forwarding;
 mod fpar;
 pub mod grouped;
 mod legs;
@@ -22,6 +25,7 @@ pub(crate) mod properties;
 mod q_adaptive;
 mod reciprocal;
 mod shortest_path;
+mod steered;
 mod tabled;
 mod tago;
 #[cfg(test)]
@@ -34,19 +38,28 @@ mod valiant;
 use odonata_units::{NodeId, PortId, RouterId};
 
 pub use adaptive::{AdaptiveOptions, Weighting};
-pub use any::{Algorithm, AnyRouting, Paths, RoutingSpec, RoutingTask};
+pub use any::{
+    Algorithm, AlgorithmName, AlgorithmOptions, AnyRouting, Paths, RoutingSpec, RoutingTask,
+};
 pub use choice::{Choice, MinimalLinks};
+pub use dal::Dal;
 pub use detoured::Detoured;
 pub use dimwar::DimWar;
 pub use error::RoutingError;
-pub use fpar::Fpar;
+pub use forwarding::{
+    Forwarded, ForwardingError, ForwardingTables, TableFileError, read_channels, read_tables,
+    write_channels, write_tables,
+};
+pub use fpar::{Fpar, FparRules};
 pub use minimal::Minimal;
 pub use nonminimal::Via;
 pub use par::Par;
 pub use q_adaptive::{QAdaptive, QAdaptiveOptions};
+pub use steered::Steered;
 pub use tabled::Tabled;
 pub use tago::Tago;
 pub use ugal::Ugal;
+pub use up_down::roots;
 pub use usage::{expected_use, minimal_routing};
 pub use valiant::Valiant;
 

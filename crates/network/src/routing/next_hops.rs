@@ -191,7 +191,7 @@ impl NextHops {
     }
 
     /// Paths that first go up and then down, to some of the routers, which become the
-    /// columns of the table. `rank` orders the routers: a link goes up to the end of higher
+    /// columns of the table; links may lead one way. `rank` orders the routers: a link goes up to the end of higher
     /// rank. From where a way down leads to the destination only ways down are taken, the
     /// shortest; from elsewhere those up from which the rest is shortest. So what a router
     /// does depends on the destination alone, no packet goes up again, and one virtual
@@ -214,6 +214,13 @@ impl NextHops {
         for &to in &destinations {
             is_destination[to as usize] = true;
         }
+        // Links may lead one way.
+        let mut sources: Vec<Vec<u16>> = vec![vec![]; size];
+        for (from, ways) in neighbours.iter().enumerate() {
+            for way in ways {
+                sources[usize::from(way.to)].push(from as u16);
+            }
+        }
         let mut builder = Builder::new(size, destinations);
         let (mut down, mut rest) = (vec![NONE; size], vec![NONE; size]);
         let (mut queue, mut ways) = (Vec::with_capacity(size), Vec::new());
@@ -226,8 +233,8 @@ impl NextHops {
             let mut next = 0;
             while let Some(&at) = queue.get(next) {
                 next += 1;
-                for way in &neighbours[at] {
-                    let peer = usize::from(way.to);
+                for &peer in &sources[at] {
+                    let peer = usize::from(peer);
                     if rank[peer] > rank[at] && down[peer] == NONE {
                         down[peer] = down[at] + 1;
                         queue.push(peer);

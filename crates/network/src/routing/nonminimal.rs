@@ -1,37 +1,38 @@
 //! Intermediate groups and routers of non-minimal routes.
 
+use odonata_declare::Named;
+use serde::{Deserialize, Serialize};
+
 use super::channels::{Channels, DETOUR, FINAL, HOMEWARD, OUTWARD, PROGRESSIVE};
 use super::grouped::{GroupedRoutes, Place};
 use super::{RouterView, RoutingError};
 
 /// What a non-minimal route goes through on its way to another group.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
 pub enum Via {
-    /// A random group other than the source's and the destination's (Kim et
+    /// A random group.
+    ///
+    /// Other than the source's and the destination's (Kim et
     /// al. 2008; Kaplan et al. 2017, section II.B.2): minimally to any of its
     /// routers, then minimally to the destination.
     #[default]
     Group,
-    /// A random router of a random group other than the source's and the
+    /// A random router.
+    ///
+    /// Of a random group other than the source's and the
     /// destination's; the route goes all the way to that router. Where groups
     /// consist of leaves and spines, a leaf.
     Router,
-    /// The router of a random node of the whole machine, as in BookSim's
+    /// The router of a random node.
+    ///
+    /// Of the whole machine, as in BookSim's
     /// dragonfly: if it lies in the source group the route is minimal, and it
     /// may lie in the destination group. Traffic inside one group is minimal.
     Node,
 }
 
 impl Via {
-    /// The word used in scenarios.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Group => "group",
-            Self::Router => "router",
-            Self::Node => "node",
-        }
-    }
-
     /// Whether routes go all the way to an intermediate router.
     pub(super) const fn to_router(self) -> bool {
         !matches!(self, Self::Group)

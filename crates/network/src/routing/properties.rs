@@ -5,13 +5,15 @@
 
 use odonata_units::{GroupId, NodeId, PortId};
 use proptest::prelude::*;
+use proptest::sample::select;
 
 use super::testing::{
     arranged, dragonfly_plus, grid_dragonfly, lattice, random_walks, ring_dragonfly,
 };
 use super::{
-    AdaptiveOptions, Algorithm, AnyRouting, Choice, MinimalLinks, Paths, QAdaptiveOptions, Routing,
-    RoutingError, RoutingSpec, RoutingTask, Via, Weighting,
+    AdaptiveOptions, Algorithm, AlgorithmName, AlgorithmOptions, AnyRouting, Choice, FparRules,
+    MinimalLinks, Paths, QAdaptiveOptions, Routing, RoutingError, RoutingSpec, RoutingTask, Via,
+    Weighting,
 };
 use crate::topology::{Arrangement, LinkClassId, Peer, Topology, Wiring};
 use crate::verify::{Verdict, verify};
@@ -105,6 +107,7 @@ fn wire(sizes: &[u32], nodes: &[u32], links: &[(u32, u32)]) -> Topology {
         peer,
         class_of_port,
         islands: false,
+        one_way: false,
     })
     .expect("sound wiring")
 }
@@ -149,7 +152,7 @@ pub(crate) fn network() -> impl Strategy<Value = Topology> {
 }
 
 pub(crate) fn spec() -> impl Strategy<Value = RoutingSpec> {
-    let via = prop_oneof![Just(Via::Group), Just(Via::Router), Just(Via::Node)];
+    let via = select(Via::ALL);
     let weighting = prop_oneof![
         Just(Weighting::Hops),
         Just(Weighting::Fixed {
@@ -166,30 +169,20 @@ pub(crate) fn spec() -> impl Strategy<Value = RoutingSpec> {
             detours_in_group,
         },
     );
-    let algorithm = (0..12, options, 0u32..=10).prop_map(|(kind, options, tenths)| match kind {
-        0 => Algorithm::Minimal,
-        1 => Algorithm::Valiant { via: options.via },
-        2 => Algorithm::UgalLocal(options),
-        3 => Algorithm::UgalGlobal(options),
-        4 => Algorithm::Par(options),
-        5 => Algorithm::Fpar {
-            threshold: f64::from(tenths) / 10.0,
-        },
-        6 => Algorithm::QAdaptive(QAdaptiveOptions {
-            exploration: f64::from(tenths) / 20.0,
-            ..QAdaptiveOptions::default()
-        }),
-        7 => Algorithm::Tago {
-            detours_in_group: options.detours_in_group,
-        },
-        8 => Algorithm::UpDown,
-        9 => Algorithm::DimensionOrder,
-        10 => Algorithm::DimWar {
-            threshold_bytes: options.threshold_bytes,
-        },
-        _ => Algorithm::ShortestPath,
+    let algorithm = (select(AlgorithmName::ALL), options, 0u32..=10);
+    let algorithm = algorithm.prop_map(|(algorithm, adaptive, tenths)| {
+        algorithm.with_options(&AlgorithmOptions {
+            adaptive,
+            threshold_share: f64::from(tenths) / 10.0,
+            rules: FparRules::ALL[tenths as usize % 3],
+            learning: QAdaptiveOptions {
+                exploration: f64::from(tenths) / 20.0,
+                ..QAdaptiveOptions::default()
+            },
+        })
     });
-    let links = prop_oneof![Just(MinimalLinks::All), Just(MinimalLinks::Shortest)];
+    let links = select(MinimalLinks::ALL);
+    // By destination only some choose, which have tests of their own.
     let choice = prop_oneof![Just(Choice::Random), Just(Choice::ByLoad)];
     let paths = prop_oneof![
         2 => Just(Paths::Groups),
@@ -205,6 +198,11 @@ pub(crate) fn spec() -> impl Strategy<Value = RoutingSpec> {
         };
         match &mut spec.algorithm {
             Algorithm::Minimal => spec.paths = paths,
+            Algorithm::Steered { threshold_bytes } => {
+                // A queue of less than nothing there is not.
+                *threshold_bytes = threshold_bytes.abs();
+                spec.choice = Choice::Random;
+            }
             Algorithm::Valiant { via }
             | Algorithm::UgalLocal(AdaptiveOptions { via, .. })
             | Algorithm::UgalGlobal(AdaptiveOptions { via, .. })
@@ -255,10 +253,11 @@ fn bound_over_groups(topology: &Topology, algorithm: &Algorithm, up_down: u32) -
         Algorithm::Valiant { via } => non_minimal(*via),
         Algorithm::UgalLocal(options) | Algorithm::UgalGlobal(options) => non_minimal(options.via),
         Algorithm::Par(options) => across + non_minimal(options.via),
-        Algorithm::UpDown => up_down,
-        Algorithm::DimensionOrder => topology.describe().diameter,
+        Algorithm::UpDown | Algorithm::Steered { .. } => up_down,
+        Algorithm::DimensionOrder | Algorithm::Dfsssp => topology.describe().diameter,
         // Twice in every dimension.
-        Algorithm::DimWar { .. } => 2 * topology.describe().diameter,
+        Algorithm::DimWar { .. } | Algorithm::Dal { .. } => 2 * topology.describe().diameter,
+        Algorithm::ForwardingTables => unreachable!("its tables come from files"),
         Algorithm::Fpar { .. } => 6,
         Algorithm::QAdaptive(_) => 5,
     }
@@ -309,8 +308,8 @@ proptest! {
     ) {
         let routing = match AnyRouting::new(&topology, &spec) {
             Err(RoutingError::NotLeafSpine { .. }) if topology.leaf_spine().is_err() => return Ok(()),
-            Err(RoutingError::NotAllToAll { .. }) => return Ok(()),
-            Err(RoutingError::RowsNotComplete { .. }) => return Ok(()),
+            Err(RoutingError::NotAllToAll { .. } | RoutingError::NoWayOn { .. }) => return Ok(()),
+            Err(RoutingError::RowsNotComplete { .. } | RoutingError::NoTables) => return Ok(()),
             Err(RoutingError::NotLattice { .. }) if topology.lattice().is_err() => return Ok(()),
             routing => routing.expect("an algorithm that fits"),
         };

@@ -185,6 +185,16 @@ impl Tabled {
         &self.hops[start as usize..][..count as usize]
     }
 
+    /// Two routers, the second with nodes, between which the table has no way.
+    pub(super) fn without_way(&self) -> Option<(RouterId, RouterId)> {
+        let destinations = self.destinations.routers();
+        (0..self.destinations.column.len() as u32).find_map(|at| {
+            let lacks = |&&to: &&u32| at != to && self.listed(RouterId(at), to).is_empty();
+            let to = destinations.iter().find(lacks)?;
+            Some((RouterId(at), RouterId(*to)))
+        })
+    }
+
     /// The hops at `at` towards router `to`, another one with nodes.
     #[inline]
     pub(super) fn listed(&self, at: RouterId, to: u32) -> &[Hop] {
@@ -201,7 +211,19 @@ impl Tabled {
         to: u32,
         route: &PacketRoute,
     ) -> Hop {
-        match self.listed(at, to) {
+        self.choose_of(view, at, self.listed(at, to), route)
+    }
+
+    /// One of `hops` for a packet on `route`.
+    #[inline]
+    pub(super) fn choose_of<V: RouterView>(
+        &self,
+        view: &mut V,
+        at: RouterId,
+        hops: &[Hop],
+        route: &PacketRoute,
+    ) -> Hop {
+        match hops {
             &[hop] => hop,
             hops => {
                 let count = hops.len() as u32;

@@ -137,6 +137,8 @@ pub struct MockRouter {
     time: u32,
     /// Occupancies are drawn below this.
     pub busiest: u32,
+    /// The node that sent the packet.
+    pub source: NodeId,
     /// What routers have learnt: anything.
     memory: Vec<f32>,
 }
@@ -148,6 +150,7 @@ impl MockRouter {
             draws: 0,
             time: 0,
             busiest: 4,
+            source: NodeId(0),
             memory: (0..1 << 10)
                 .map(|n| StreamKey::new(seed, Purpose::Arrival).below(n, 0, 1000) as f32)
                 .collect(),
@@ -172,6 +175,10 @@ impl RouterView for MockRouter {
     fn random_below(&mut self, bound: u32) -> u32 {
         self.draws += 1;
         self.key.below(u64::MAX, self.draws, bound)
+    }
+
+    fn source_node(&self) -> NodeId {
+        self.source
     }
 
     fn memory(&self) -> &[f32] {
@@ -204,6 +211,8 @@ pub fn walk<R: Routing>(
     let first = topology.first_port[end_router.index()];
     let mut route = PacketRoute::injected(end_router, (end.0 - first) as u16);
     let mut at = topology.router_of_node(source);
+    // Q-adaptive, which learns by source, lists what packets of its first node may do for all.
+    view.source = if R::LEARNS { NodeId(0) } else { source };
     let mut injected = true;
     let mut steps = Vec::new();
     let mut possible = Vec::new();

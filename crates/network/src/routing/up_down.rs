@@ -2,6 +2,9 @@
 
 use std::collections::VecDeque;
 
+use odonata_units::RouterId;
+
+use super::Hop;
 use super::channels::channel_count;
 use super::choice::Choice;
 use super::error::RoutingError;
@@ -34,6 +37,15 @@ impl Tabled {
         choice: Choice,
         virtual_channels: Option<u8>,
     ) -> Result<Self, RoutingError> {
+        Ok(Self::up_down_with_ways_up(topology, choice, virtual_channels)?.0)
+    }
+
+    /// [`Tabled::up_down`] with all links up of each router. Shape: routers × links up.
+    pub(super) fn up_down_with_ways_up(
+        topology: &Topology,
+        choice: Choice,
+        virtual_channels: Option<u8>,
+    ) -> Result<(Self, Vec<Vec<Hop>>), RoutingError> {
         let destinations = Destinations::within_limits(topology, "up-down")?;
         let routers: Vec<u32> = (0..topology.routers() as u32).collect();
         let neighbours = neighbours(topology, &routers);
@@ -45,15 +57,16 @@ impl Tabled {
         let along = |height: &[i64]| {
             let rank = ranks(height);
             let table = NextHops::up_down(to.clone(), &neighbours, &rank)?;
-            Ok::<_, RoutingError>((table, divisors(&neighbours, &rank)))
+            Ok::<_, RoutingError>((table, rank))
         };
-        let (table, divisors) = match from_leaves.map(|height| along(&height)) {
+        let (table, rank) = match from_leaves.map(|height| along(&height)) {
             Some(Ok(found)) => found,
             _ => along(&heights_below_hub(&neighbours))?,
         };
+        let divisors = divisors(&neighbours, &rank);
         let channels = channel_count("up-down", 1, 1, virtual_channels)?;
         let (columns, entries, hops) = table.into_hops();
-        Ok(Self {
+        let tabled = Self {
             index: Index::ByColumn(columns),
             entries,
             hops,
@@ -61,8 +74,37 @@ impl Tabled {
             choice,
             channels,
             ascending: false,
-        })
+        };
+        let upward = |(router, ways): (usize, &Vec<Way>)| {
+            let up = ways
+                .iter()
+                .filter(|way| rank[usize::from(way.to)] > rank[router]);
+            up.map(|way| Hop {
+                port: way.port,
+                vc: 0,
+            })
+            .collect()
+        };
+        Ok((tabled, neighbours.iter().enumerate().map(upward).collect()))
     }
+}
+
+/// The routers from which heights fall in [`Tabled::up_down`]: those farthest from the routers that
+/// have nodes, or, where all have, the one with most links.
+pub fn roots(topology: &Topology) -> Vec<RouterId> {
+    let routers: Vec<u32> = (0..topology.routers() as u32).collect();
+    let neighbours = neighbours(topology, &routers);
+    let leaves = Destinations::new(topology).routers();
+    let height = match leaves.len() {
+        all if all == routers.len() => heights_below_hub(&neighbours),
+        _ => distances(&neighbours, &leaves),
+    };
+    let top = height.iter().copied().max();
+    let numbered = (0..).map(RouterId).zip(&height);
+    numbered
+        .filter(|(_, height)| Some(**height) == top)
+        .map(|(router, _)| router)
+        .collect()
 }
 
 /// The place of each router in an order in which every link's upper end comes later.

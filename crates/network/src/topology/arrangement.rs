@@ -37,29 +37,23 @@
 
 use std::str::FromStr;
 
+use odonata_declare::Named;
+
 /// Which group each global port of a dragonfly leads to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Named)]
+#[named(kinds = ArrangementName)]
 pub enum Arrangement {
     /// Port `i` of every group to the `i`-th other group.
+    #[default]
     Absolute,
     /// Port `i` to the `i + 1`-th next group.
     Relative,
     /// Ports to the next, the previous, the second next, the second previous, … group.
     Circulant,
-    /// A list of links, see [`parse_global_links`].
+    /// A list of links.
+    ///
+    /// See [`parse_global_links`].
     Custom(Vec<GlobalLink>),
-}
-
-impl Arrangement {
-    /// The word used in scenarios and titles.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Absolute => "absolute",
-            Self::Relative => "relative",
-            Self::Circulant => "circulant",
-            Self::Custom(_) => "custom",
-        }
-    }
 }
 
 impl FromStr for Arrangement {

@@ -74,6 +74,7 @@ impl Cabling {
             peer,
             class_of_port,
             islands: false,
+            one_way: false,
         })
     }
 }

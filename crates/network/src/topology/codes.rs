@@ -284,6 +284,7 @@ impl CodesSpec {
             peer,
             class_of_port,
             islands: false,
+            one_way: false,
         })?)
     }
 

@@ -294,6 +294,7 @@ impl CrayXcSpec {
             peer,
             class_of_port,
             islands: false,
+            one_way: false,
         })?)
     }
 }

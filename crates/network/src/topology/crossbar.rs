@@ -36,6 +36,7 @@ impl CrossbarSpec {
             peer: (0..self.nodes).map(|n| Peer::Node(NodeId(n))).collect(),
             class_of_port: vec![LinkClassId(0); ports],
             islands: false,
+            one_way: false,
         })
     }
 }

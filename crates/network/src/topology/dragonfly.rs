@@ -21,16 +21,22 @@ use super::{
     Arrangement, ArrangementError, LinkClass, LinkClassId, MAX_PORTS_PER_ROUTER, Peer, Topology,
     TopologyError, Wiring,
 };
+use odonata_declare::Named;
 use odonata_units::{GroupId, NodeId, PortId};
 
 /// How the routers of a group are wired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
+#[named(kinds = GroupWiringName)]
 pub enum GroupWiring {
-    /// One link between any two routers.
+    /// Every router to every other.
+    #[default]
     AllToAll,
-    /// Cray XC: a grid whose rows and columns are all-to-all. An XC40 group has
+    /// A Cray XC grid whose rows and columns are each all-to-all.
+    ///
+    /// An XC40 group has
     /// 6 rows (chassis) of 16 columns (slots), 1 link per pair in a row and 3 per
     /// pair in a column.
+    #[serde(rename = "cray-xc")]
     Grid {
         /// Rows of the grid; `a = rows · columns`.
         rows: u32,
@@ -218,6 +224,7 @@ impl DragonflySpec {
             peer,
             class_of_port,
             islands,
+            one_way: false,
         })?)
     }
 

@@ -21,12 +21,17 @@
 //! at tells the [`SpineArrangement`].
 
 use super::{LinkClass, LinkClassId, MAX_PORTS_PER_ROUTER, Peer, Topology, TopologyError, Wiring};
+use odonata_declare::Named;
 use odonata_units::{GroupId, NodeId, PortId};
+use serde::{Deserialize, Serialize};
 
 /// Which spines of two groups are joined.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
 pub enum SpineArrangement {
-    /// The links of a spine to another group are spread over its spines: link
+    /// The links of a spine to another group are spread over its spines.
+    ///
+    /// Link
     /// number `l` of spine `k` of group `i` ends at spine `(k + l) mod spines` of
     /// group `j`, `i < j` (Kang et al. 2019, section 3.1.1 and figure 2).
     ///
@@ -36,22 +41,13 @@ pub enum SpineArrangement {
     /// how many there are) of group `j`.
     #[default]
     Balanced,
-    /// All links of a spine to another group end at one spine of it, where the
-    /// numbers allow: spine `k` is joined with spine `spines − 1 − k`, as the
+    /// All links of a spine to another group end at one spine of it.
+    ///
+    /// Where the numbers allow: spine `k` is joined with spine `spines − 1 − k`, as the
     /// script of the CODES project wires it. In general, the first of the `n`
     /// links, counted along the ports of one group, is the last along those of
     /// the other, and so on.
     Unbalanced,
-}
-
-impl SpineArrangement {
-    /// The word used in scenarios and titles.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Balanced => "balanced",
-            Self::Unbalanced => "unbalanced",
-        }
-    }
 }
 
 /// Link classes of a dragonfly+.
@@ -283,6 +279,7 @@ impl DragonflyPlusSpec {
             peer,
             class_of_port,
             islands: false,
+            one_way: false,
         })?)
     }
 

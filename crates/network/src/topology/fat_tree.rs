@@ -29,6 +29,8 @@
 //! With fewer nodes than the leaves have room for, the last ones are left out, together with
 //! the leaves, and in larger trees the subtrees, that are then empty.
 
+pub mod optical;
+
 use odonata_units::GroupId;
 
 use super::cabling::{Cabling, check_size};

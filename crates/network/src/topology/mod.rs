@@ -3,7 +3,7 @@
 //!
 //! Families ([`dragonfly`], [`dragonfly_plus`], [`fat_tree`],
 //! [`torus`], [`hyperx`], [`slim_fly`], [`jellyfish`], [`crossbar`]) and imports ([`codes`], [`cray_xc`],
-//! [`edge_list`], [`graphml`]) all end in
+//! [`edge_list`], [`graphml`], [`infiniband`]) all end in
 //! [`Topology::new`], which checks every invariant, so whoever holds a
 //! [`Topology`] need not check anything again.
 
@@ -21,6 +21,7 @@ pub mod edge_list;
 pub mod fat_tree;
 pub mod graphml;
 pub mod hyperx;
+pub mod infiniband;
 pub mod jellyfish;
 pub mod lattice;
 pub mod leaf_spine;
@@ -34,7 +35,7 @@ pub mod torus;
 mod validation;
 mod wiring_file;
 
-pub use arrangement::{Arrangement, ArrangementError, GlobalLink, GlobalPort};
+pub use arrangement::{Arrangement, ArrangementError, ArrangementName, GlobalLink, GlobalPort};
 pub use bisection::Bisection;
 pub use codes::{
     CodesError, CodesFatTree, CodesFatTreeError, CodesGroup, CodesLink, CodesList, CodesSlimFly,
@@ -43,13 +44,15 @@ pub use codes::{
 pub use cray_xc::{CrayXcError, CrayXcLinks, CrayXcSpec};
 pub use crossbar::CrossbarSpec;
 pub use describe::{ClassDescription, Description};
-pub use dragonfly::{DragonflyError, DragonflyLinks, DragonflySpec, GroupWiring};
+pub use dragonfly::{DragonflyError, DragonflyLinks, DragonflySpec, GroupWiring, GroupWiringName};
 pub use dragonfly_plus::{
     DragonflyPlusError, DragonflyPlusLinks, DragonflyPlusSpec, SpineArrangement, largest_dragonfly,
     largest_dragonfly_plus,
 };
+pub use fat_tree::optical::{OpticalLayer, OpticalLayerError, UplinkPorts};
 pub use fat_tree::{FatTreeError, FatTreeShape, FatTreeSpec};
 pub use hyperx::HyperXSpec;
+pub use infiniband::{Subnet, SubnetError, read_ibnetdiscover};
 pub use jellyfish::{JellyfishError, JellyfishSpec};
 pub use lattice::{Dimension, Lattice, NotLattice, Row};
 pub use leaf_spine::{LeafSpine, NotLeafSpine};
@@ -60,10 +63,15 @@ pub use torus::{LatticeError, TorusSpec};
 pub use validation::{MAX_PORTS_PER_ROUTER, TopologyError, Wiring};
 pub use wiring_file::{AttachedNodes, Supplies, WiringFileError};
 
+use odonata_declare::Named;
 use odonata_units::{Bandwidth, Bytes, GroupId, NodeId, Picoseconds, PortId, RouterId};
+use serde::{Deserialize, Serialize};
 
 /// The role of a link in the hierarchy of the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Named,
+)]
+#[serde(rename_all = "kebab-case")]
 pub enum LinkKind {
     /// Between a node and its router.
     Terminal,
@@ -71,17 +79,6 @@ pub enum LinkKind {
     Local,
     /// Between two groups.
     Global,
-}
-
-impl LinkKind {
-    /// The word used in files, tables and messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Terminal => "terminal",
-            Self::Local => "local",
-            Self::Global => "global",
-        }
-    }
 }
 
 /// Index of a [`LinkClass`] in [`Topology::link_classes`].
@@ -157,6 +154,10 @@ pub struct Topology {
     /// Whether parts of the network may be without links between them, as where
     /// optical switches have set circuits for some groups only.
     pub islands: bool,
+    /// What sends to each port, where circuits of optical switches lead one way, so that it is
+    /// not always what the port sends to. Shape: ports; empty where every link leads both ways.
+    /// See [`Topology::sender`].
+    pub senders: Vec<Peer>,
 }
 
 impl Topology {
@@ -197,6 +198,36 @@ impl Topology {
     /// Group in which `node` lies.
     pub fn group_of_node(&self, node: NodeId) -> GroupId {
         self.group_of_router[self.router_of_node(node).index()]
+    }
+
+    /// What sends to `port`; where no link leads one way, what it is wired to.
+    #[inline]
+    pub fn sender(&self, port: PortId) -> Peer {
+        match self.senders.get(port.index()) {
+            Some(&sender) => sender,
+            None => self.peer[port.index()],
+        }
+    }
+
+    /// Whether there are links that lead one way.
+    #[inline]
+    pub fn has_one_way_links(&self) -> bool {
+        !self.senders.is_empty()
+    }
+
+    /// The links between routers: of those that lead both ways the two ports, that of the lower
+    /// number first; of those that lead one way the port that sends and the port that receives.
+    pub fn links(&self) -> impl Iterator<Item = (PortId, PortId)> + '_ {
+        (0..)
+            .map(PortId)
+            .zip(&self.peer)
+            .filter_map(|(port, peer)| {
+                let &Peer::Port(other) = peer else {
+                    return None;
+                };
+                let both_ways = self.peer[other.index()] == Peer::Port(port);
+                (!both_ways || port < other).then_some((port, other))
+            })
     }
 
     /// Class of the link at `port`.

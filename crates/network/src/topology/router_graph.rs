@@ -50,6 +50,30 @@ impl RouterGraph {
         graph
     }
 
+    /// Between every two routers half of what leads either way, where that is not the same.
+    fn mean_of_directions(&self) -> Vec<(u32, u32, u64)> {
+        let mut links: Vec<(u32, u32, u64)> = (0..self.routers())
+            .flat_map(|router| self.links(router).map(move |link| (router, link)))
+            .map(|(router, (other, bandwidth))| {
+                (
+                    router.min(other) as u32,
+                    router.max(other) as u32,
+                    bandwidth,
+                )
+            })
+            .collect();
+        links.sort_unstable();
+        let both = links.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
+        both.map(|links| {
+            (
+                links[0].0,
+                links[0].1,
+                links.iter().map(|l| l.2).sum::<u64>() / 2,
+            )
+        })
+        .collect()
+    }
+
     pub fn routers(&self) -> usize {
         self.nodes.len()
     }
@@ -75,6 +99,9 @@ impl Topology {
     /// between them, one direction, all parallel links.
     pub(crate) fn router_weights(&self) -> Graph {
         let graph = RouterGraph::new(self);
+        if self.has_one_way_links() {
+            return Graph::new(graph.nodes.clone(), graph.mean_of_directions());
+        }
         let links: Vec<(u32, u32, u64)> = (0..graph.routers())
             .flat_map(|router| {
                 let later = graph.links(router).filter(move |link| link.0 > router);

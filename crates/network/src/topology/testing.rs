@@ -129,6 +129,7 @@ fn wire(
             .map(|&(_, _, class)| LinkClassId(class))
             .collect(),
         islands: false,
+        one_way: false,
     })
     .expect("the generator makes sound topologies")
 }

@@ -27,6 +27,9 @@ pub struct Wiring {
     pub class_of_port: Vec<LinkClassId>,
     /// See [`Topology::islands`].
     pub islands: bool,
+    /// Whether links may lead one way, as circuits of optical switches do. Every port still
+    /// sends to at most one other and hears at most one other.
+    pub one_way: bool,
 }
 
 /// Why a wiring is no topology. Ports are named by router and by their number
@@ -178,6 +181,21 @@ pub enum TopologyError {
         /// Port within the router at the other end.
         peer_port: u32,
     },
+    /// Two ports send to one.
+    #[error(
+        "port {port} of router {router} is sent to by port {second_port} of router \
+         {second_router} and by another: lead at most one link to a port"
+    )]
+    HeardTwice {
+        /// Router of the port.
+        router: RouterId,
+        /// Port within the router.
+        port: u32,
+        /// Router of the second port that sends to it.
+        second_router: RouterId,
+        /// That port within its router.
+        second_port: u32,
+    },
     /// The ends of a link disagree on its class.
     #[error(
         "the link between port {port} of router {router} and port {peer_port} of router {peer_router} is `{class}` at one end and `{peer_class}` at the other"
@@ -277,6 +295,10 @@ impl Topology {
                 *slot = PortId(port as u32);
             }
         }
+        let senders = match wiring.one_way {
+            true => senders(&wiring.peer),
+            false => vec![],
+        };
         let topology = Self {
             title: wiring.title,
             link_classes: wiring.link_classes,
@@ -288,6 +310,7 @@ impl Topology {
             port_of_node,
             position_in_group: wiring.position_in_group,
             islands: wiring.islands,
+            senders,
         };
         topology.validate()?;
         Ok(topology)
@@ -393,6 +416,9 @@ impl Topology {
         };
         shape("first_port", self.first_port.len(), routers + 1)?;
         shape("class_of_port", self.class_of_port.len(), self.ports())?;
+        if self.has_one_way_links() {
+            shape("senders", self.senders.len(), self.ports())?;
+        }
         if !self.position_in_group.is_empty() {
             shape("position_in_group", self.position_in_group.len(), routers)?;
         }
@@ -455,6 +481,7 @@ impl Topology {
                     classes: self.link_classes.len(),
                 });
             };
+            let mut one_way = false;
             let expected = match self.peer[index] {
                 Peer::Unconnected => continue,
                 Peer::Node(_) => LinkKind::Terminal,
@@ -466,7 +493,18 @@ impl Topology {
                         return Err(TopologyError::SelfLink { router, port });
                     }
                     let peer_port = self.within(peer_router, peer);
-                    if self.peer[peer.index()] != Peer::Port(here) {
+                    let both_ways = self.peer[peer.index()] == Peer::Port(here);
+                    one_way = !both_ways;
+                    if self.has_one_way_links() {
+                        if self.senders[peer.index()] != Peer::Port(here) {
+                            return Err(TopologyError::HeardTwice {
+                                router: peer_router,
+                                port: peer_port,
+                                second_router: router,
+                                second_port: port,
+                            });
+                        }
+                    } else if one_way {
                         return Err(TopologyError::Asymmetric {
                             router,
                             port,
@@ -497,7 +535,8 @@ impl Topology {
                     }
                 }
             };
-            if link_class.kind != expected {
+            // A circuit stays in the level of the hierarchy whose links it takes the place of.
+            if link_class.kind != expected && !one_way {
                 return Err(TopologyError::WrongKind {
                     router,
                     port,
@@ -546,19 +585,32 @@ impl Topology {
     }
 
     fn check_connected(&self, owner: &[RouterId]) -> Result<(), TopologyError> {
+        self.check_reached(owner, |port| self.peer[port])?;
+        // Where links lead one way, every router must also reach the first.
+        match self.has_one_way_links() {
+            true => self.check_reached(owner, |port| self.senders[port]),
+            false => Ok(()),
+        }
+    }
+
+    fn check_reached(
+        &self,
+        owner: &[RouterId],
+        next: impl Fn(usize) -> Peer,
+    ) -> Result<(), TopologyError> {
         let mut reached = vec![false; self.routers()];
         reached[0] = true;
         let mut waiting = vec![RouterId(0)];
         let mut count = 1;
         while let Some(router) = waiting.pop() {
             for port in self.ports_of(router) {
-                let Peer::Port(peer) = self.peer[port] else {
+                let Peer::Port(peer) = next(port) else {
                     continue;
                 };
-                let next = owner[peer.index()];
-                if !std::mem::replace(&mut reached[next.index()], true) {
+                let found = owner[peer.index()];
+                if !std::mem::replace(&mut reached[found.index()], true) {
                     count += 1;
-                    waiting.push(next);
+                    waiting.push(found);
                 }
             }
         }
@@ -571,6 +623,25 @@ impl Topology {
             }),
         }
     }
+}
+
+/// What sends to each port. Shape: ports.
+fn senders(peers: &[Peer]) -> Vec<Peer> {
+    let terminal = |&peer: &Peer| match peer {
+        Peer::Node(_) => peer,
+        Peer::Port(_) | Peer::Unconnected => Peer::Unconnected,
+    };
+    let mut senders: Vec<Peer> = peers.iter().map(terminal).collect();
+    for (port, peer) in (0..).map(PortId).zip(peers) {
+        // Later checks find ports that do not exist, or are sent to twice.
+        if let Peer::Port(to) = peer
+            && let Some(sender) = senders.get_mut(to.index())
+            && *sender == Peer::Unconnected
+        {
+            *sender = Peer::Port(port);
+        }
+    }
+    senders
 }
 
 #[cfg(test)]

@@ -290,6 +290,7 @@ impl Declarations {
             peer,
             class_of_port: ends().map(|&end| class_of_end[end]).collect(),
             islands: false,
+            one_way: false,
         };
         Topology::new(wiring).map_err(|error| match error {
             TopologyError::Disconnected {

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
+use odonata_placement::grap::GrapModeName;
 use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{Fate, Occupancy, Schedule, Started};
 use odonata_scheduler::log::{Job, JobLog, Label, Status, Unit};
 
-use super::modes::Mode;
 use super::network::Planned;
 use super::refused;
 use crate::error::Error;
@@ -237,6 +237,18 @@ pub(super) fn schedule_table(log: &JobLog, schedule: &Schedule, unit: Unit) -> T
         .iter()
         .map(|row| row.groups.as_ref().map_or(-1, |groups| groups.len() as i64));
     add("groups", Column::I64(groups.collect()));
+    if rows.iter().any(|row| row.groups.is_some()) {
+        let list = |groups: &Vec<(u32, u32)>| {
+            let parts = groups
+                .iter()
+                .map(|(group, nodes)| format!("{group}:{nodes}"));
+            parts.collect::<Vec<_>>().join(",")
+        };
+        let lists = rows
+            .iter()
+            .map(|row| row.groups.as_ref().map(list).unwrap_or_default());
+        add("group_nodes", Column::Text(lists.collect()));
+    }
     let fate = |fate: &Fate| match fate {
         Fate::Finished => 0,
         Fate::Killed => 1,
@@ -265,13 +277,13 @@ pub(super) fn schedule_table(log: &JobLog, schedule: &Schedule, unit: Unit) -> T
 }
 
 /// The mode of each job, if modes were drawn.
-pub(super) fn add_modes(table: &mut Table, modes: &[Option<Mode>]) {
+pub(super) fn add_modes(table: &mut Table, modes: &[Option<GrapModeName>]) {
     if modes.is_empty() {
         return;
     }
     let names = modes
         .iter()
-        .map(|mode| mode.map_or("", Mode::name).to_owned());
+        .map(|mode| mode.map_or("", |mode| mode.name()).to_owned());
     let modes = Column::Text(names.collect());
     table.columns.push(("mode".to_owned(), modes));
 }

@@ -1,6 +1,7 @@
 //! Job logs and batch schedules as plain columns and JSON: the face of the
 //! scheduler room for the Python package.
 
+mod cluster;
 mod columns;
 mod modes;
 mod network;
@@ -14,21 +15,25 @@ use std::path::Path;
 use odonata_placement::grap::GrapMode;
 use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{
-    GrapMachine, Larger, Pool, Schedule, Share, SimulationError, occupancy, simulate_with,
+    GrapMachine, Larger, Order, Pool, Schedule, Share, SimulationError, occupancy, simulate_with,
     size_classes, summarise,
 };
 pub use odonata_scheduler::log::{JobLog, Report, Unit};
 use odonata_scheduler::log::{Scaling, read_log, scale, write_swf};
 use serde_json::{Value, json};
 
+pub use cluster::{
+    ClusterPlacement, ClusterPolicy, ClusterState, Given, Holder, Kept, Waiter, Withholding,
+};
 pub use columns::{LogColumns, log_from_columns, log_table};
 pub use modes::ModesSpec;
+pub(crate) use network::Traffic;
 pub use network::{
     LevelSpec, MachineSpec, MixSpec, NetworkSpec, PacketSpec, ShareSpec, SpeedUpSpec, Stretch,
 };
 pub use report::{log_meta, report_json};
 pub use slurm::{SlurmSpec, schedule_as_slurm};
-pub use spec::{GenerateSpec, ReadSpec, ScaleSpec, ScheduleSpec};
+pub use spec::{GenerateSpec, OrderSpec, PolicySpec, ReadSpec, ScaleSpec, ScheduleSpec};
 
 use crate::error::{Error, SpecError};
 use crate::tables::Table;
@@ -98,6 +103,13 @@ pub fn schedule_jobs(
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Scheduled, Error> {
     let options = spec.options()?;
+    if let Order::Listed(priorities) = &options.order
+        && priorities.len() != log.jobs.len()
+    {
+        let allowed = format!("{}, one for each job of the log", log.jobs.len());
+        let found = format!("{} priorities", priorities.len());
+        return Err(Error::Spec(SpecError::value("order", found, allowed)));
+    }
     let capacity = capacity(spec, options.share)?;
     if spec.network.as_ref().is_some_and(NetworkSpec::shares_links) && options.share != Share::Nodes
     {
@@ -130,7 +142,7 @@ pub fn schedule_jobs(
                     Larger::Refuse => job.nodes,
                 };
                 mode.map_or(GrapMode::Adaptive, |mode| {
-                    mode.for_job(nodes, group, groups)
+                    modes::for_job(mode, nodes, group, groups)
                 })
             });
             let machine = GrapMachine::equal_groups(capacity, groups, asked.collect());

@@ -1,5 +1,6 @@
 //! What the Python package sends: options as JSON.
 
+use odonata_declare::{Listed, Named, UnknownName};
 use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{
     Arrival, Estimate, Larger, Multifactor, Options, Order, Passes, Policy, Share, Window, Withheld,
@@ -18,6 +19,11 @@ use crate::error::{Error, SpecError};
 /// If a key is unknown or of the wrong type.
 fn from_json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Error> {
     serde_json::from_str(text).map_err(|error| refused(format!("options: {error}")))
+}
+
+/// A name that is none of those that there are.
+fn unknown(key: &str, error: &UnknownName) -> Error {
+    Error::Spec(SpecError::new(key, error.to_string()))
 }
 
 macro_rules! reads_json {
@@ -59,20 +65,11 @@ impl ReadSpec {
     pub(super) fn options(&self) -> Result<ReadOptions, Error> {
         let format = match self.format.as_deref() {
             None => None,
-            Some(name) => Some(Format::named(name).ok_or_else(|| {
-                Error::Spec(SpecError::value(
-                    "format",
-                    name,
-                    Format::ALL.map(Format::name).join(", "),
-                ))
-            })?),
+            Some(name) => Some(Format::by_name(name).map_err(|error| unknown("format", &error))?),
         };
         let unit = match self.unit.as_deref() {
             None => None,
-            Some(name) => Some(Unit::named(name).ok_or_else(|| {
-                let allowed = Unit::ALL.map(Unit::name).join(", ");
-                Error::Spec(SpecError::value("unit", name, allowed))
-            })?),
+            Some(name) => Some(Unit::by_name(name).map_err(|error| unknown("unit", &error))?),
         };
         Ok(ReadOptions {
             format,
@@ -107,13 +104,7 @@ reads_json!(GenerateSpec);
 
 impl GenerateSpec {
     pub(super) fn model(&self) -> Result<LublinFeitelson, Error> {
-        let kind = Kind::named(&self.kind).ok_or_else(|| {
-            Error::Spec(SpecError::value(
-                "kind",
-                &self.kind,
-                "all, batch, interactive",
-            ))
-        })?;
+        let kind = Kind::by_name(&self.kind).map_err(|error| unknown("kind", &error))?;
         Ok(LublinFeitelson {
             kind,
             nodes: self.nodes,
@@ -188,30 +179,33 @@ pub struct GrapSpec {
 }
 
 /// Which jobs may overtake.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Named)]
 #[serde(rename_all = "kebab-case")]
 pub enum PolicySpec {
-    /// None.
+    /// None: the first job of the queue starts, or all wait.
     Fcfs,
     /// EASY backfill.
     Easy,
     /// Conservative backfill.
     Conservative,
-    /// The same, planned anew in every pass.
+    /// Conservative backfill, planned anew in every pass.
     ConservativeReplanned,
     /// Reservations for the first so many.
+    #[named(by_value)]
     Depth(u32),
 }
 
 /// The order of the queue.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Named)]
 #[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
 pub enum OrderSpec {
     /// First come, first served.
     Fcfs,
     /// Shortest estimate first.
+    #[serde(rename = "sjf")]
     Shortest,
     /// Longest estimate first.
+    #[serde(rename = "ljf")]
     Longest,
     /// Fewest nodes first.
     Smallest,
@@ -233,6 +227,12 @@ pub enum OrderSpec {
         half_life_s: i64,
         /// Whether small jobs are favoured.
         favour_small: bool,
+    },
+    /// Given priorities, highest first.
+    #[named(by_value)]
+    Listed {
+        /// One for each job of the log.
+        priorities: Vec<f64>,
     },
 }
 
@@ -318,7 +318,7 @@ impl ScheduleSpec {
                 PolicySpec::ConservativeReplanned => Policy::REPLANNED,
                 PolicySpec::Depth(depth) => Policy::Backfill { depth },
             },
-            order: match self.order {
+            order: match &self.order {
                 OrderSpec::Fcfs => Order::Fcfs,
                 OrderSpec::Shortest => Order::ShortestFirst,
                 OrderSpec::Longest => Order::LongestFirst,
@@ -333,13 +333,14 @@ impl ScheduleSpec {
                     half_life_s,
                     favour_small,
                 } => Order::Multifactor(Multifactor {
-                    age,
-                    size,
-                    fair_share,
-                    max_age: Seconds(max_age_s),
-                    half_life: Seconds(half_life_s),
-                    favour_small,
+                    age: *age,
+                    size: *size,
+                    fair_share: *fair_share,
+                    max_age: Seconds(*max_age_s),
+                    half_life: Seconds(*half_life_s),
+                    favour_small: *favour_small,
                 }),
+                OrderSpec::Listed { priorities } => Order::Listed(priorities.clone()),
             },
             waiting_estimate: self.waiting_estimate.estimate(),
             running_estimate: self.running_estimate.estimate(),

@@ -20,8 +20,8 @@ pub(super) fn mode(
     else {
         return Ok(None);
     };
-    let custom = *mode == spec::GrapMode::Custom;
-    let balance = *mode == spec::GrapMode::CustomBalance;
+    let custom = *mode == spec::GrapModeName::Custom;
+    let balance = *mode == spec::GrapModeName::CustomBalance;
     for (key, given, wanted) in [
         ("group_count", group_count.is_some(), balance),
         ("nodes_per_group", nodes_per_group.is_some(), custom),
@@ -37,12 +37,12 @@ pub(super) fn mode(
         }
     }
     Ok(Some(match mode {
-        spec::GrapMode::Adaptive => GrapMode::Adaptive,
-        spec::GrapMode::MinimalBalance => GrapMode::MinimalBalance,
-        spec::GrapMode::CustomBalance => GrapMode::CustomBalance {
+        spec::GrapModeName::Adaptive => GrapMode::Adaptive,
+        spec::GrapModeName::MinimalBalance => GrapMode::MinimalBalance,
+        spec::GrapModeName::CustomBalance => GrapMode::CustomBalance {
             groups: group_count.unwrap_or(0),
         },
-        spec::GrapMode::Custom => GrapMode::Custom {
+        spec::GrapModeName::Custom => GrapMode::Custom {
             nodes: nodes_per_group.clone().unwrap_or_default(),
         },
     }))

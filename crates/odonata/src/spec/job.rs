@@ -1,9 +1,16 @@
 //! Jobs: who sends what to whom and when, and where the ranks sit.
 
+use super::is_default;
 use std::path::PathBuf;
 
+use odonata_declare::Named;
 use odonata_load::CollectiveKind;
 use odonata_load::application::{Application, Pace};
+pub use odonata_load::motif::{BisectionOrder, HaloOrder, Receives, Tree};
+pub use odonata_load::replay::Partners as RepeatRank;
+pub use odonata_load::{ProcessName, Turn};
+pub use odonata_placement::grap::GrapModeName;
+pub use odonata_placement::{Objective as MappingObjective, Start as MappingStart};
 use serde::{Deserialize, Serialize};
 
 /// A parallel application.
@@ -63,7 +70,7 @@ fn one() -> u32 {
 }
 
 /// Which free nodes a job gets.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
 #[serde(tag = "policy", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Placement {
     /// The first free ones.
@@ -85,20 +92,22 @@ pub enum Placement {
     Grap {
         /// How the nodes of a large job are spread over groups.
         #[serde(default)]
-        mode: GrapMode,
-        /// With [`GrapMode::CustomBalance`]: number of groups.
+        mode: GrapModeName,
+        /// With [`GrapModeName::CustomBalance`]: number of groups.
         #[serde(default)]
         group_count: Option<u32>,
-        /// With [`GrapMode::Custom`]: nodes in each group.
+        /// With [`GrapModeName::Custom`]: nodes in each group.
         #[serde(default)]
         nodes_per_group: Option<Vec<u32>>,
     },
     /// Exactly these.
+    #[named(by_value)]
     Explicit {
         /// Node numbers.
         nodes: Vec<u32>,
     },
     /// Those of a map of ranks to servers of TraceR, which also says which rank sits where.
+    #[named(by_value)]
     RankMap {
         /// The map of the job, or with `job` the global one.
         file: PathBuf,
@@ -108,23 +117,8 @@ pub enum Placement {
     },
 }
 
-/// How GRAP spreads the nodes of a large job over groups.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum GrapMode {
-    /// As few groups as possible, as equal as idle nodes allow.
-    #[default]
-    Adaptive,
-    /// As few groups as possible, equal.
-    MinimalBalance,
-    /// So many groups, equal.
-    CustomBalance,
-    /// These numbers, each in a group of its own.
-    Custom,
-}
-
 /// Which rank sits on which of a job's nodes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
 #[serde(tag = "policy", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Mapping {
     /// Node after node.
@@ -135,11 +129,13 @@ pub enum Mapping {
     /// At random, each half of the job by itself.
     RandomHalves,
     /// As listed.
+    #[named(by_value)]
     Explicit {
         /// Index of each rank's node among the job's nodes.
         node_of_rank: Vec<u32>,
     },
     /// Fitted to who sends how much to whom.
+    #[named(by_value)]
     Fitted {
         /// Where it starts from.
         start: MappingStart,
@@ -151,34 +147,11 @@ pub enum Mapping {
         matrix: Option<PathBuf>,
     },
     /// As listed in a file, one index per line.
+    #[named(by_value)]
     File {
         /// The file.
         file: PathBuf,
     },
-}
-
-/// Where a fitted mapping starts from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MappingStart {
-    /// Node after node.
-    Linear,
-    /// At random.
-    Random,
-    /// The heaviest communicators first, each as near to its partners as can be.
-    Greedy,
-    /// Application and network cut in two again and again, together.
-    GraphBisection,
-}
-
-/// What swaps of ranks lower.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MappingObjective {
-    /// Bytes times the time for which each occupies links.
-    HopBytes,
-    /// The load of the busiest links.
-    LinkLoad,
 }
 
 /// What the ranks of a job do.
@@ -206,7 +179,7 @@ pub struct Motif {
 }
 
 /// Who exchanges what with whom in an iteration. `message_bytes` is the size of each message.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Named)]
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum MotifKind {
     /// Every rank sends to every other.
@@ -330,7 +303,9 @@ pub enum MotifKind {
         #[serde(default)]
         end: Option<TraceBorder>,
     },
-    /// The skeleton of an application. [`Motif::compute_ps`] has to be 0.
+    /// The skeleton of an application.
+    ///
+    /// [`Motif::compute_ps`] has to be 0.
     Application {
         /// Which, with its parameters.
         application: Application,
@@ -338,7 +313,9 @@ pub enum MotifKind {
         #[serde(default)]
         pace: Option<Pace>,
     },
-    /// Motifs one after another. [`Motif::compute_ps`] has to be 0.
+    /// Motifs one after another.
+    ///
+    /// [`Motif::compute_ps`] has to be 0.
     Phases {
         /// What each iteration runs through.
         phases: Vec<Phase>,
@@ -398,41 +375,8 @@ pub struct Sends {
     pub receives: Receives,
 }
 
-/// When receives are posted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Receives {
-    /// Before anything is sent.
-    #[default]
-    Ahead,
-    /// Those from each partner just before the sends to it.
-    InTurn,
-}
-
-/// In which order the ranks of a bisection take those of the other half.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum BisectionOrder {
-    /// Each another one in each step.
-    #[default]
-    Rotating,
-    /// The lowest first.
-    Ascending,
-}
-
-/// In which order ranks exchange the faces of a grid.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum HaloOrder {
-    /// All at once.
-    #[default]
-    Together,
-    /// Dimension after dimension.
-    Dimensions,
-}
-
 /// In which order the ranks of a matrix take the others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
 #[serde(rename_all = "kebab-case")]
 pub enum MatrixOrder {
     /// From the one after itself on, and round.
@@ -440,16 +384,6 @@ pub enum MatrixOrder {
     AfterOwn,
     /// The lowest first.
     Ascending,
-}
-
-/// Whom a rank talks to where one rank's trace stands for all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RepeatRank {
-    /// The rank as far from it as the recorded peer from the recorded rank.
-    Offset,
-    /// The rank that differs from it in the same bits.
-    Xor,
 }
 
 /// A part of an application of several.
@@ -473,17 +407,6 @@ fn yes() -> bool {
     true
 }
 
-/// Who passes a broadcast on to whom.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Tree {
-    /// A binomial tree.
-    #[default]
-    Binomial,
-    /// The root sends to all others.
-    Linear,
-}
-
 /// Open-loop traffic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -501,11 +424,14 @@ pub struct Traffic {
     pub messages: Option<u32>,
     /// When a rank starts its messages.
     #[serde(default)]
-    pub process: Process,
-    /// With [`Process::Bernoulli`]: length of a slot; `None`: the time that a
+    pub process: ProcessName,
+    /// With [`ProcessName::Bernoulli`]: length of a slot; `None`: the time that a
     /// message takes on the terminal link.
     #[serde(default)]
     pub slot_ps: Option<u64>,
+    /// With [`ProcessName::Drifting`]: mean of an exponential time by which gaps are longer.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub drift_ps: u64,
     /// How much.
     pub offered: Offered,
 }
@@ -518,26 +444,12 @@ impl Traffic {
             message_bytes: Some(message_bytes),
             interval_ps: None,
             messages: None,
-            process: Process::default(),
+            process: ProcessName::default(),
             slot_ps: None,
+            drift_ps: 0,
             offered,
         }
     }
-}
-
-/// When a rank starts its messages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Process {
-    /// Exponential gaps.
-    #[default]
-    Poisson,
-    /// Fixed gaps, the first after a random fraction of one.
-    Periodic,
-    /// Fixed gaps, all ranks at once.
-    Aligned,
-    /// With a fixed probability in every slot.
-    Bernoulli,
 }
 
 /// How much traffic is offered.
@@ -556,21 +468,8 @@ pub enum Offered {
     IntervalPs(u64),
 }
 
-/// Which of its partners a rank sends to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Turn {
-    /// A random one.
-    #[default]
-    Random,
-    /// One after the other.
-    Next,
-    /// All, a message each.
-    All,
-}
-
 /// Whom a rank sends to. The load room defines each.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Named)]
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Pattern {
     /// Any other rank.
@@ -654,7 +553,7 @@ pub enum Pattern {
 
 /// What the rows and columns of a matrix of rates are, in their order, of those on which
 /// the job has ranks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
 #[serde(rename_all = "kebab-case")]
 pub enum Between {
     /// Ranks of the job.

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use odonata_load::collective::Family;
+pub use odonata_sim::Completion;
 use serde::{Deserialize, Serialize};
+
+use super::is_default;
 
 /// The parameters of LogGPS that are not the network's; see
 /// [`odonata_sim::Protocol`].
@@ -14,7 +17,7 @@ pub struct Mpi {
     pub eager_limit_bytes: Option<u64>,
     /// When such a message is complete at its sender. Left out of scenarios of old, which
     /// are known by their text, where it is what it always was.
-    #[serde(skip_serializing_if = "Completion::is_sent")]
+    #[serde(skip_serializing_if = "is_default")]
     pub rendezvous_completion: Completion,
     /// Size of a request, grant or FIN.
     pub control_message_bytes: u64,
@@ -26,7 +29,7 @@ pub struct Mpi {
     pub gap_ps: u64,
     /// Time between a rank's handing a message over and its interface's having it; left out
     /// likewise.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub send_delay_ps: u64,
     /// Rate at which ranks copy messages; absent: in no time.
     pub copy_bandwidth_bytes_per_s: Option<u64>,
@@ -34,8 +37,24 @@ pub struct Mpi {
     /// besides; left out likewise.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub host_times: Vec<(u64, u64)>,
+    /// What messages between ranks of one node cost instead; left out likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within_node: Option<WithinNode>,
     /// How collectives are carried out.
     pub collectives: Collectives,
+}
+
+/// What messages between two ranks of one node cost them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WithinNode {
+    /// How long a rank is busy with a message that it sends.
+    pub send_overhead_ps: u64,
+    /// The same with a message that it receives.
+    pub receive_overhead_ps: u64,
+    /// Points of a message's size in bytes and the picoseconds that it costs either rank,
+    /// besides.
+    pub host_times: Vec<(u64, u64)>,
 }
 
 impl Default for Mpi {
@@ -51,31 +70,10 @@ impl Default for Mpi {
             send_delay_ps: 0,
             copy_bandwidth_bytes_per_s: None,
             host_times: Vec::new(),
+            within_node: None,
             collectives: Collectives::default(),
         }
     }
-}
-
-/// When a message that asked first is complete at its sender; see
-/// [`odonata_sim::Completion`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Completion {
-    /// When its last byte has left the node.
-    #[default]
-    Sent,
-    /// When its receiver has said that it has taken it in.
-    Acknowledged,
-}
-
-impl Completion {
-    fn is_sent(&self) -> bool {
-        *self == Self::Sent
-    }
-}
-
-fn is_zero(value: &u64) -> bool {
-    *value == 0
 }
 
 /// How collectives are carried out; see [`odonata_load::collective::Algorithms`].

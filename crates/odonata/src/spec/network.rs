@@ -3,7 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use odonata_declare::Named;
+pub use odonata_network::routing::{AlgorithmName, Choice, FparRules, MinimalLinks, Paths, Via};
+pub use odonata_network::topology::{ArrangementName, GroupWiringName, LinkKind, SpineArrangement};
+pub use odonata_sim::Decisions;
+pub use odonata_steering::Strategy;
 use serde::{Deserialize, Serialize};
+
+use super::is_default;
+use super::optical::OpticalLayer;
+use super::{Nic, Router};
 
 /// A network: topology, links, routers, network interfaces, routing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,15 +41,16 @@ impl Network {
             Family::Dragonfly(_)
             | Family::DragonflyPlus(_)
             | Family::CrayXcFile(_)
-            | Family::Codes(_) => Algorithm::Minimal,
-            Family::ReconfigurableDragonfly(_) => Algorithm::Tago,
-            Family::FatTree(_) => Algorithm::UpDown,
-            Family::Torus(_) | Family::Hyperx(_) => Algorithm::DimensionOrder,
+            | Family::Codes(_) => AlgorithmName::Minimal,
+            Family::ReconfigurableDragonfly(_) => AlgorithmName::Tago,
+            Family::FatTree(_) => AlgorithmName::UpDown,
+            Family::Torus(_) | Family::Hyperx(_) => AlgorithmName::DimensionOrder,
             Family::Crossbar(_)
             | Family::SlimFly(_)
             | Family::Jellyfish(_)
+            | Family::Ibnetdiscover(_)
             | Family::EdgeList(_)
-            | Family::Graphml(_) => Algorithm::ShortestPath,
+            | Family::Graphml(_) => AlgorithmName::ShortestPath,
         };
         Self {
             topology,
@@ -56,7 +66,7 @@ impl Network {
 }
 
 /// A family of networks with its parameters.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Named)]
 #[serde(tag = "family", rename_all = "kebab-case")]
 pub enum Family {
     /// Groups of routers, connected to each other directly.
@@ -82,6 +92,8 @@ pub enum Family {
     CrayXcFile(CrayXcFile),
     /// A network from the lists of links of the CODES simulator.
     Codes(CodesNetwork),
+    /// An InfiniBand subnet, from the output of `ibnetdiscover` or a list of OpenSM.
+    Ibnetdiscover(SubnetFile),
     /// A network from a list of links.
     EdgeList(FileNetwork),
     /// A network from a GraphML file.
@@ -103,23 +115,23 @@ pub struct Dragonfly {
     pub g: Option<u32>,
     /// Which router of a group holds the link to which other group.
     #[serde(default)]
-    pub arrangement: Arrangement,
-    /// With [`Arrangement::Custom`]: file with the global links.
+    pub arrangement: ArrangementName,
+    /// With [`ArrangementName::Custom`]: file with the global links.
     #[serde(default)]
     pub arrangement_file: Option<PathBuf>,
     /// Wiring within a group.
     #[serde(default)]
-    pub group: GroupWiring,
-    /// With [`GroupWiring::CrayXc`]: rows of a group; rows × columns = a.
+    pub group: GroupWiringName,
+    /// With [`GroupWiringName::Grid`]: rows of a group; rows × columns = a.
     #[serde(default)]
     pub rows: Option<u32>,
-    /// With [`GroupWiring::CrayXc`]: columns of a group.
+    /// With [`GroupWiringName::Grid`]: columns of a group.
     #[serde(default)]
     pub columns: Option<u32>,
-    /// With [`GroupWiring::CrayXc`]: parallel links between two routers of a row.
+    /// With [`GroupWiringName::Grid`]: parallel links between two routers of a row.
     #[serde(default = "one")]
     pub row_links: u32,
-    /// With [`GroupWiring::CrayXc`]: parallel links between two routers of a column.
+    /// With [`GroupWiringName::Grid`]: parallel links between two routers of a column.
     #[serde(default = "one")]
     pub column_links: u32,
 }
@@ -163,17 +175,6 @@ pub struct DragonflyPlus {
     pub arrangement: SpineArrangement,
 }
 
-/// Which spines of two groups of a dragonfly+ are joined.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SpineArrangement {
-    /// The links of a spine are spread over the spines of the other group.
-    #[default]
-    Balanced,
-    /// The links of a spine end at one spine of the other group.
-    Unbalanced,
-}
-
 /// A dragonfly whose global links lead to optical switches (Feng et al. 2023).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -191,17 +192,17 @@ pub struct ReconfigurableDragonfly {
     pub g: u32,
     /// Wiring within a group.
     #[serde(default)]
-    pub group: GroupWiring,
-    /// With [`GroupWiring::CrayXc`]: rows of a group; rows × columns = a.
+    pub group: GroupWiringName,
+    /// With [`GroupWiringName::Grid`]: rows of a group; rows × columns = a.
     #[serde(default)]
     pub rows: Option<u32>,
-    /// With [`GroupWiring::CrayXc`]: columns of a group.
+    /// With [`GroupWiringName::Grid`]: columns of a group.
     #[serde(default)]
     pub columns: Option<u32>,
-    /// With [`GroupWiring::CrayXc`]: parallel links between two routers of a row.
+    /// With [`GroupWiringName::Grid`]: parallel links between two routers of a row.
     #[serde(default = "one")]
     pub row_links: u32,
-    /// With [`GroupWiring::CrayXc`]: parallel links between two routers of a column.
+    /// With [`GroupWiringName::Grid`]: parallel links between two routers of a column.
     #[serde(default = "one")]
     pub column_links: u32,
     /// Link list of a Cray XC whose groups these are: their links inside, and the
@@ -222,7 +223,7 @@ pub struct ReconfigurableDragonfly {
     pub circuits_file: Option<PathBuf>,
     /// With [`CircuitSource::Jobs`]: how a job's circuits are chosen.
     #[serde(default)]
-    pub steering: Steering,
+    pub steering: Strategy,
 }
 
 impl ReconfigurableDragonfly {
@@ -233,7 +234,7 @@ impl ReconfigurableDragonfly {
             a,
             h,
             g,
-            group: GroupWiring::AllToAll,
+            group: GroupWiringName::AllToAll,
             rows: None,
             columns: None,
             row_links: 1,
@@ -243,13 +244,13 @@ impl ReconfigurableDragonfly {
             switch_ports: None,
             circuits: CircuitSource::Uniform,
             circuits_file: None,
-            steering: Steering::Uniform,
+            steering: Strategy::Uniform,
         }
     }
 }
 
 /// Where the circuits of a reconfigurable dragonfly come from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
 #[serde(rename_all = "kebab-case")]
 pub enum CircuitSource {
     /// As many between every two groups.
@@ -259,42 +260,6 @@ pub enum CircuitSource {
     Jobs,
     /// A list.
     File,
-}
-
-/// How the circuits of a job are chosen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "the steering room explains each")]
-pub enum Steering {
-    #[default]
-    Uniform,
-    MinMax,
-    Matching,
-    MinCostFlow,
-    Birkhoff,
-}
-
-/// Global link arrangement (Hastings et al. 2015).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "the network room explains each")]
-pub enum Arrangement {
-    #[default]
-    Absolute,
-    Relative,
-    Circulant,
-    Custom,
-}
-
-/// Wiring within a group.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum GroupWiring {
-    /// Every router to every other.
-    #[default]
-    AllToAll,
-    /// A grid whose rows and columns are all-to-all.
-    CrayXc,
 }
 
 /// A fat tree: either laid out from switches of one size, or by its numbers.
@@ -315,6 +280,9 @@ pub struct FatTree {
     pub parallel: Option<Vec<u32>>,
     /// What the links above each level but the top are divided by; `None`: 1.
     pub taper: Option<Vec<u32>>,
+    /// Optical switches above the leaves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub optical: Option<OpticalLayer>,
 }
 
 /// A torus or mesh.
@@ -422,7 +390,7 @@ pub struct CodesNetwork {
 }
 
 /// A network model of CODES.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Named)]
 #[serde(rename_all = "snake_case")]
 pub enum CodesModel {
     /// Groups of leaves and spines.
@@ -442,6 +410,14 @@ pub struct FileNetwork {
     pub nodes_per_router: Option<u32>,
 }
 
+/// An InfiniBand subnet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SubnetFile {
+    /// Output of `ibnetdiscover`, or OpenSM's `opensm-subnet.lst`.
+    pub file: PathBuf,
+}
+
 /// What all links of one class have in common; both directions have the full bandwidth.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -456,19 +432,7 @@ pub struct Link {
     pub buffer_bytes: Option<u64>,
     /// Role of a class of a wiring file; `None`: that of its name, or local.
     #[serde(default)]
-    pub kind: Option<Kind>,
-}
-
-/// Role of a link class in the hierarchy of the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// Between a node and its router.
-    Terminal,
-    /// Within a group.
-    Local,
-    /// Between groups.
-    Global,
+    pub kind: Option<LinkKind>,
 }
 
 impl Link {
@@ -495,7 +459,7 @@ impl Link {
 #[serde(default, deny_unknown_fields)]
 pub struct Routing {
     /// The algorithm.
-    pub algorithm: Algorithm,
+    pub algorithm: AlgorithmName,
     /// Which global links to the destination's group minimal routes use.
     pub minimal_links: MinimalLinks,
     /// How one of several minimal links is chosen.
@@ -529,169 +493,26 @@ pub struct Routing {
     pub weights: Weights,
     /// Whether traffic inside a group may take a detour inside it.
     pub detours_in_group: Option<bool>,
+    /// With `forwarding-tables`: the file of the tables, or a directory with it. This key and the
+    /// next two came later, so that scenarios of old are without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tables: Option<PathBuf>,
+    /// With `forwarding-tables`: what the GUIDs and LIDs of tables of OpenSM are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subnet: Option<PathBuf>,
+    /// With `forwarding-tables`: the file of virtual channels by source and destination.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_levels: Option<PathBuf>,
     /// Virtual channels per link; `None`: what the algorithm needs.
     pub virtual_channels: Option<u8>,
+    /// How `fpar` decides. Left out where it is the default, which scenarios of old are
+    /// known by.
+    #[serde(skip_serializing_if = "is_default")]
+    pub rules: FparRules,
     /// What routers decide on. Left out of scenarios of old, which are known by their
     /// text, where it is what it always was.
-    #[serde(skip_serializing_if = "Per::is_packet")]
-    pub per: Per,
-}
-
-/// What routers decide on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Per {
-    /// Every packet.
-    #[default]
-    Packet,
-    /// The first packet of a message, which the others follow.
-    Message,
-}
-
-impl Per {
-    fn is_packet(&self) -> bool {
-        *self == Self::Packet
-    }
-}
-
-/// A routing algorithm.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Algorithm {
-    /// Minimal routes through groups.
-    #[default]
-    Minimal,
-    /// By way of a random intermediate.
-    Valiant,
-    /// Minimal or Valiant, by the local queues.
-    UgalL,
-    /// Minimal or Valiant, by the queues of the whole route.
-    UgalG,
-    /// UGAL-L that may change its mind within the source group.
-    Par,
-    /// Minimal or by way of an intermediate spine or leaf, decided at every
-    /// router, in groups of leaves and spines.
-    Fpar,
-    /// By times that routers learn, in all-to-all groups.
-    QAdaptive,
-    /// Shortest paths in any network.
-    ShortestPath,
-    /// First up, then down, in fat trees and any network.
-    UpDown,
-    /// Along one dimension after the other, in tori, meshes and HyperX.
-    DimensionOrder,
-    /// The same, adaptively by way of another router of the row, in HyperX.
-    Dimwar,
-    /// Over the circuits that join two groups directly.
-    Tago,
-}
-
-impl Algorithm {
-    /// The name in scenarios and messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Minimal => "minimal",
-            Self::Valiant => "valiant",
-            Self::UgalL => "ugal-l",
-            Self::UgalG => "ugal-g",
-            Self::Par => "par",
-            Self::Fpar => "fpar",
-            Self::QAdaptive => "q-adaptive",
-            Self::ShortestPath => "shortest-path",
-            Self::UpDown => "up-down",
-            Self::DimensionOrder => "dimension-order",
-            Self::Dimwar => "dimwar",
-            Self::Tago => "tago",
-        }
-    }
-}
-
-impl std::str::FromStr for Algorithm {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let all = [
-            Self::Minimal,
-            Self::Valiant,
-            Self::UgalL,
-            Self::UgalG,
-            Self::Par,
-            Self::Fpar,
-            Self::QAdaptive,
-            Self::ShortestPath,
-            Self::UpDown,
-            Self::DimensionOrder,
-            Self::Dimwar,
-            Self::Tago,
-        ];
-        all.into_iter().find(|a| a.name() == name).ok_or_else(|| {
-            let names: Vec<_> = all.iter().map(|a| a.name()).collect();
-            format!("found \"{name}\"; allowed: {}", names.join(", "))
-        })
-    }
-}
-
-/// Which global links minimal routes use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MinimalLinks {
-    /// All links to the destination's group.
-    #[default]
-    All,
-    /// Those on a shortest path.
-    Shortest,
-}
-
-/// How one of several minimal links is chosen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Choice {
-    /// At random.
-    #[default]
-    Random,
-    /// The shorter queue.
-    ByLoad,
-    /// That of the destination node.
-    ByDestination,
-}
-
-impl std::str::FromStr for Choice {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        match name {
-            "random" => Ok(Self::Random),
-            "by-load" => Ok(Self::ByLoad),
-            "by-destination" => Ok(Self::ByDestination),
-            _ => Err(format!(
-                "found \"{name}\"; allowed: random, by-load, by-destination"
-            )),
-        }
-    }
-}
-
-/// What minimal routes are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Paths {
-    /// By local links inside a group and one global link between two.
-    Groups,
-    /// Shortest paths.
-    ShortestPath,
-    /// Up, then down.
-    UpDown,
-    /// Along one dimension after the other.
-    DimensionOrder,
-}
-
-/// What a non-minimal route goes by way of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Via {
-    Group,
-    Router,
-    Node,
+    #[serde(skip_serializing_if = "is_default")]
+    pub per: Decisions,
 }
 
 /// How queues on minimal and non-minimal routes count when they are compared.
@@ -716,132 +537,4 @@ impl Default for Weights {
 pub enum HopsWord {
     /// `"hops"`.
     Hops,
-}
-
-/// The router model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Router {
-    /// From the arrival of a packet's head to its earliest departure.
-    pub delay_ps: u64,
-    /// Extra delay of a credit, besides the latency of its link.
-    pub credit_delay_ps: u64,
-    /// When a packet takes room in the buffer at the other end of its next link.
-    pub credit_use: CreditUse,
-    /// Whether a packet may leave before all of it has arrived.
-    pub switching: Switching,
-    /// With cut-through: bytes that must have arrived before a packet is routed.
-    pub flit_bytes: u64,
-    /// Rate of the crossbar's ports as a multiple of the fastest link; `None`:
-    /// an ideal crossbar.
-    pub crossbar_speedup: Option<f64>,
-    /// With a bounded crossbar: output buffer per virtual channel; `None`: two packets.
-    pub output_buffer_bytes: Option<u64>,
-    /// With a bounded crossbar: what counts as occupancy of an output.
-    #[serde(skip_serializing_if = "Occupancy::is_buffered")]
-    pub occupancy: Occupancy,
-    /// Which of several waiting packets goes first.
-    pub arbitration: Arbitration,
-}
-
-impl Default for Router {
-    /// Cut-through with flits of 32 B, 50 ns, an ideal crossbar, round-robin.
-    fn default() -> Self {
-        Self {
-            delay_ps: 50_000,
-            credit_delay_ps: 0,
-            credit_use: CreditUse::default(),
-            switching: Switching::default(),
-            flit_bytes: 32,
-            crossbar_speedup: None,
-            output_buffer_bytes: None,
-            occupancy: Occupancy::default(),
-            arbitration: Arbitration::default(),
-        }
-    }
-}
-
-/// When a packet takes room in the buffer at the other end of its next link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CreditUse {
-    /// When it starts over the link.
-    #[default]
-    Link,
-    /// When it starts through the bounded crossbar.
-    Crossbar,
-}
-
-/// What routing sees as occupancy of an output behind a bounded crossbar.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Occupancy {
-    /// What waits in its buffer.
-    #[default]
-    Buffered,
-    /// What waits in input queues for it as well.
-    Requests,
-}
-
-impl Occupancy {
-    /// Whether it is the default, which the normal form leaves out.
-    fn is_buffered(&self) -> bool {
-        *self == Self::Buffered
-    }
-}
-
-/// How a packet passes through a router.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Switching {
-    /// It may leave before all of it has arrived.
-    #[default]
-    CutThrough,
-    /// It leaves once all of it has arrived.
-    StoreAndForward,
-}
-
-/// Which of several waiting packets goes first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Arbitration {
-    /// Virtual channels take turns.
-    #[default]
-    RoundRobin,
-    /// The packet that was created first.
-    OldestFirst,
-}
-
-/// The network interface of a node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Nic {
-    /// Order in which a node sends the messages that its ranks have handed over.
-    pub injection: Injection,
-    /// Bandwidth between two ranks of the same node.
-    pub loopback_bandwidth_bytes_per_s: u64,
-    /// Latency of a message between two ranks of the same node.
-    pub loopback_latency_ps: u64,
-}
-
-impl Default for Nic {
-    /// Round-robin, 16 GB/s and 500 ns within a node.
-    fn default() -> Self {
-        Self {
-            injection: Injection::default(),
-            loopback_bandwidth_bytes_per_s: 16_000_000_000,
-            loopback_latency_ps: 500_000,
-        }
-    }
-}
-
-/// Order in which a node sends messages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Injection {
-    /// One packet of each in turn.
-    #[default]
-    RoundRobin,
-    /// Message after message.
-    Fifo,
 }

@@ -12,7 +12,7 @@ use odonata_units::Bandwidth;
 
 use super::Classes;
 use crate::error::SpecError;
-use crate::spec::{Algorithm, CodesModel, CodesNetwork, Link};
+use crate::spec::{AlgorithmName, CodesModel, CodesNetwork, Link};
 use generated::Model;
 
 /// Names of the lists in a configuration.
@@ -144,7 +144,7 @@ pub(crate) struct Facts {
     /// The model.
     pub model: String,
     /// The routing that its network has by default; `None`: that of networks of groups.
-    pub routing: Option<Algorithm>,
+    pub routing: Option<AlgorithmName>,
     /// Delay of its routers; `None`: the scenario's.
     pub router_delay_ps: Option<u64>,
     /// What a person should know, such as keys that are not used.

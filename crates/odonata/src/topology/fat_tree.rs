@@ -1,11 +1,13 @@
 //! From the scenario's fat tree to a [`Topology`].
 
-use odonata_network::topology::{FatTreeError, FatTreeShape, FatTreeSpec};
+mod optical;
+
+use odonata_network::topology::{FatTreeError, FatTreeShape, FatTreeSpec, OpticalLayer};
 use odonata_network::{LinkKind, Topology};
 
 use super::{Classes, topology_error};
 use crate::error::SpecError;
-use crate::spec::{self, Link};
+use crate::spec::{self, Link, Scenario};
 
 /// Rate of links that a scenario leaves out: that of terminal links, so that a tree is only
 /// as narrow towards the top as its numbers say.
@@ -16,7 +18,39 @@ const RATE: u64 = 17_179_869_184;
 /// # Errors
 /// If its numbers do not fit together or a link class is unknown or makes no sense; the
 /// path names the key.
-pub(super) fn build(tree: &spec::FatTree, classes: &Classes<'_>) -> Result<Topology, SpecError> {
+pub(super) fn build(
+    tree: &spec::FatTree,
+    scenario: &Scenario,
+    classes: &Classes<'_>,
+) -> Result<Topology, SpecError> {
+    let spec = specification(tree, classes)?;
+    let built = spec.build();
+    let built = built.map_err(|error| fat_tree_error(error, tree))?;
+    match &tree.optical {
+        None => Ok(built),
+        Some(layer) => optical::steered(layer, &spec.shape, built, scenario),
+    }
+}
+
+/// The optical switches of a fat tree, if it has any, and the tree without circuits.
+///
+/// # Errors
+/// As [`build`], or if the switches do not fit the tree.
+pub(super) fn optical_layer(
+    tree: &spec::FatTree,
+    classes: &Classes<'_>,
+) -> Result<Option<(OpticalLayer, Topology)>, SpecError> {
+    let Some(layer) = &tree.optical else {
+        return Ok(None);
+    };
+    let spec = specification(tree, classes)?;
+    let built = spec.build();
+    let built = built.map_err(|error| fat_tree_error(error, tree))?;
+    let layer = optical::layer(layer, &spec.shape, &built)?;
+    Ok(Some((layer, built)))
+}
+
+fn specification(tree: &spec::FatTree, classes: &Classes<'_>) -> Result<FatTreeSpec, SpecError> {
     let shape = shape(tree).map_err(|error| fat_tree_error(error, tree))?;
     let levels = shape.levels();
     let names: Vec<String> = (1..levels).map(|level| format!("level{level}")).collect();
@@ -32,12 +66,11 @@ pub(super) fn build(tree: &spec::FatTree, classes: &Classes<'_>) -> Result<Topol
         };
         classes.class_or(name, FatTreeSpec::role(level, levels), &usual)
     });
-    let spec = FatTreeSpec {
+    Ok(FatTreeSpec {
         above: above.collect::<Result<_, _>>()?,
         terminal: classes.class("terminal", LinkKind::Terminal)?,
         shape,
-    };
-    spec.build().map_err(|error| fat_tree_error(error, tree))
+    })
 }
 
 fn shape(tree: &spec::FatTree) -> Result<FatTreeShape, FatTreeError> {
@@ -83,8 +116,9 @@ fn fat_tree_error(error: FatTreeError, tree: &spec::FatTree) -> SpecError {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::build_topology;
-    use crate::spec::{Family, FatTree, Link, Network, Scenario};
+    use crate::spec::{Family, FatTree, Link, Network};
 
     fn scenario(tree: FatTree) -> Scenario {
         Scenario::new(Network::new(Family::FatTree(tree)))

@@ -116,8 +116,8 @@ pub(crate) fn structure(dragonfly: &spec::ReconfigurableDragonfly) -> Result<Str
         switches: switches(dragonfly, g, &ports_of_router)?,
         ports_of_router,
         group: match dragonfly.group {
-            spec::GroupWiring::AllToAll => GroupWiring::AllToAll,
-            spec::GroupWiring::CrayXc => {
+            spec::GroupWiringName::AllToAll => GroupWiring::AllToAll,
+            spec::GroupWiringName::Grid => {
                 let given = |value: Option<u32>, key: &str| {
                     let path = format!("network.{key}");
                     let allowed = "a value, as group = \"cray-xc\"";
@@ -170,17 +170,6 @@ fn links(structure: &Structure, classes: &Classes<'_>) -> Result<DragonflyLinks,
     })
 }
 
-/// The steering room's name of a strategy.
-pub(crate) fn strategy(steering: spec::Steering) -> Strategy {
-    match steering {
-        spec::Steering::Uniform => Strategy::Uniform,
-        spec::Steering::MinMax => Strategy::MinMax,
-        spec::Steering::Matching => Strategy::Matching,
-        spec::Steering::MinCostFlow => Strategy::MinCostFlow,
-        spec::Steering::Birkhoff => Strategy::Birkhoff,
-    }
-}
-
 /// As many circuits between every two groups.
 fn uniform(switches: OpticalSwitches) -> Result<Circuits, SpecError> {
     let all: Vec<GroupId> = (0..switches.groups()).map(GroupId).collect();
@@ -204,7 +193,7 @@ fn for_jobs(
     topology: &Topology,
     jobs: &[PlannedJob],
 ) -> Result<Circuits, SpecError> {
-    let strategy = strategy(dragonfly.steering);
+    let strategy = dragonfly.steering;
     let mut steering = Steering::new(switches);
     for (position, job) in jobs.iter().enumerate() {
         if job.spans.is_empty() {
@@ -314,7 +303,7 @@ mod tests {
     fn grap(name: &str, nodes: u32) -> Job {
         Job {
             placement: Placement::Grap {
-                mode: spec::GrapMode::Adaptive,
+                mode: spec::GrapModeName::Adaptive,
                 group_count: None,
                 nodes_per_group: None,
             },
@@ -364,10 +353,10 @@ mod tests {
     #[test]
     fn every_strategy_serves_what_is_sent() {
         for steering in [
-            spec::Steering::MinMax,
-            spec::Steering::Matching,
-            spec::Steering::MinCostFlow,
-            spec::Steering::Birkhoff,
+            Strategy::MinMax,
+            Strategy::Matching,
+            Strategy::MinCostFlow,
+            Strategy::Birkhoff,
         ] {
             let network = spec::ReconfigurableDragonfly {
                 steering,

@@ -12,26 +12,32 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+use odonata_declare::Named;
+use odonata_units::{NodeId, RouterId};
 use thiserror::Error;
+
+use crate::machine::Machine;
 
 pub use state::{Allocation, GrapClaimError, GrapState};
 
 /// How a large job's nodes are spread over groups (4.2). Small jobs have no mode:
 /// they sit in one group.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default, Named)]
+#[named(kinds = GrapModeName)]
 pub enum GrapMode {
     /// As few groups as possible, nodes in each as equal as the idle ones allow.
     #[default]
     Adaptive,
-    /// As few groups as possible, equally many nodes in each: whole groups if the job
-    /// is a multiple of them.
+    /// As few groups as possible, equally many nodes in each.
+    ///
+    /// Whole groups if the job is a multiple of them.
     MinimalBalance,
-    /// This many groups, equally many nodes in each.
+    /// As many groups as `group_count` says, equally many nodes in each.
     CustomBalance {
         /// Number of groups.
         groups: u32,
     },
-    /// These numbers of nodes, each in a group of its own.
+    /// The numbers of `nodes_per_group`, each in a group of its own.
     Custom {
         /// Nodes in each group; their sum is the job's.
         nodes: Vec<u32>,
@@ -150,6 +156,24 @@ pub fn choose_groups(request: &GrapRequest, groups: &[GroupState]) -> Result<Cho
         }
     };
     in_parts(asked, wanted, groups)
+}
+
+/// The nodes of a choice: in each of its groups, in their order, those of the `idle` ones
+/// with the lowest routers and numbers. Groups count among those of the machine that have
+/// nodes.
+pub fn nodes_of_choice(
+    choice: &Choice,
+    machine: &Machine,
+    idle: impl Fn(NodeId) -> bool,
+) -> Vec<NodeId> {
+    let routers: Vec<&[RouterId]> = machine.groups().map(|(_, routers)| routers).collect();
+    let mut nodes = Vec::new();
+    for &(group, count) in &choice.groups {
+        let all = routers[group as usize].iter();
+        let all = all.flat_map(|&router| machine.nodes_of(router)).copied();
+        nodes.extend(all.filter(|&node| idle(node)).take(count as usize));
+    }
+    nodes
 }
 
 /// A small job goes to the group with the fewest idle nodes that suffice, first among

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use odonata_units::{GroupId, JobId, NodeId};
 use thiserror::Error;
 
-use super::{GrapRefusal, GrapRequest, GroupState, choose_groups};
+use super::{GrapRefusal, GrapRequest, GroupState, choose_groups, nodes_of_choice};
 use crate::machine::Machine;
 use crate::state::{ClaimError, MachineState, ReleaseError};
 
@@ -112,17 +112,7 @@ impl GrapState {
     pub fn place(&self, request: &GrapRequest) -> Result<Allocation, GrapRefusal> {
         let choice = choose_groups(request, &self.views)?;
         let machine = self.state.machine();
-        let routers: Vec<&[odonata_units::RouterId]> =
-            machine.groups().map(|(_, routers)| routers).collect();
-        let mut nodes = Vec::with_capacity(request.nodes as usize);
-        for &(index, count) in &choice.groups {
-            let of_group = routers[index as usize].iter();
-            let of_group = of_group
-                .flat_map(|&router| machine.nodes_of(router))
-                .copied();
-            let idle = of_group.filter(|&node| self.state.is_free(node));
-            nodes.extend(idle.take(count as usize));
-        }
+        let nodes = nodes_of_choice(&choice, machine, |node| self.state.is_free(node));
         let mut links_of: Vec<GroupId> = Vec::new();
         if choice.large {
             links_of.extend(

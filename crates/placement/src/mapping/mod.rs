@@ -7,10 +7,12 @@ mod swap;
 
 use std::collections::HashMap;
 
+use odonata_declare::Named;
 use odonata_partition::Graph;
 
 use odonata_units::random::Stream;
 use odonata_units::{NodeId, RankId};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use graph_bisection::graph_bisection;
@@ -124,14 +126,21 @@ pub enum MappingError {
 }
 
 /// Where an optimised mapping starts from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
 pub enum Start {
+    /// Node after node.
+    ///
     /// As [`MappingPolicy::Linear`].
     Linear,
+    /// At random.
+    ///
     /// As [`MappingPolicy::Random`].
     Random,
     /// The heaviest communicators first, each where it is nearest to those that
-    /// it talks to. Wants distances.
+    /// it talks to.
+    ///
+    /// Wants distances.
     Greedy,
     /// Recursive bisection of application and network together.
     GraphBisection,

@@ -210,6 +210,7 @@ fn no_swap_lowers_link_load_by_more_than_its_bound() {
     let mut near = 0;
     for round in 0..40 {
         let (mut best, mut pairs) = ((0.0, 0, 1), 0);
+        measure.look_anew();
         for a in 0..14 {
             for b in 0..a {
                 let bound = measure.bound(&application, &node_of_rank, a, b);

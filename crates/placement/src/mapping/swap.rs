@@ -1,7 +1,9 @@
 //! Refinement of a mapping by swapping the places of two ranks.
 
+use odonata_declare::Named;
 use odonata_partition::Graph;
 use odonata_units::random::Stream;
+use serde::{Deserialize, Serialize};
 
 use super::network::{Distances, JobNetwork, Routes};
 
@@ -11,22 +13,39 @@ const WORK: u64 = 300_000_000;
 const PARTNERS: usize = 8;
 /// Random ranks with which a rank is tried besides.
 const DRAWN: u32 = 16;
+/// Swaps for link load end with a pass over all ranks that lowers it by less than this share,
+/// once they have taken [`FREE_WORK`].
+const LEAST_GAIN: f64 = 2e-3;
+/// Looks at partners' edges up to which every rank looks everywhere in every pass, by bounds
+/// of that moment, for any gain: a second at most.
+const FREE_WORK: u64 = 1_000_000;
+/// Ranks for each swap for which bounds stay as they are.
+const RANKS_PER_SWAP: usize = 32;
 
 /// What swaps are to lower.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
 pub enum Objective {
-    /// Σ bytes · distance: the time for which links are occupied, all together.
+    /// Bytes times the time for which each occupies links on its way.
+    ///
+    /// Σ bytes · distance.
     #[default]
     HopBytes,
-    /// The load of the busiest links: Σ over links of the fourth power of the
+    /// The load of the busiest links.
+    ///
+    /// Σ over links of the fourth power of the
     /// time for which each is occupied.
     LinkLoad,
 }
 
-/// Swaps pairs of ranks for as long as that lowers the objective, or until a
-/// fixed amount of work is done: rank after rank, those first that cost most,
-/// each with the ranks on the nodes and routers of its heaviest partners and with
-/// some random ones.
+/// Swaps pairs of ranks for as long as that lowers the objective by enough, or until a
+/// fixed amount of work is done: rank after rank, those first that cost most, each with the
+/// ranks on the nodes and routers of its heaviest partners and with some random ones.
+///
+/// After [`FREE_WORK`], a rank that found nothing near its partners looks there again when
+/// one of them, or itself, has moved, or in a last pass over all (don't-look bits: Bentley,
+/// "Fast algorithms for geometric traveling salesman problems", ORSA J. Computing 4(4),
+/// 1992).
 pub(super) fn swap(
     application: &Graph,
     network: &JobNetwork,
@@ -46,8 +65,15 @@ pub(super) fn swap(
     let mut work = 0u64;
     let mut order: Vec<u32> = (0..ranks as u32).collect();
     let mut candidates: Vec<(f64, usize)> = vec![];
+    // Ranks that found nothing near their partners, where nobody has moved since.
+    let mut settled = vec![false; ranks];
+    let mut objective = measure.objective(application, node_of_rank);
     loop {
-        let mut improved = false;
+        let over_all = !settled.contains(&true);
+        let mut gained = 0.0;
+        if over_all {
+            measure.look_anew();
+        }
         let costs: Vec<f64> = (0..ranks)
             .map(|rank| measure.cost(application, node_of_rank, rank))
             .collect();
@@ -58,20 +84,13 @@ pub(super) fn swap(
         });
         for &rank in &order {
             let rank = rank as usize;
-            let mut partners: Vec<(u64, usize)> = application
-                .edges(rank)
-                .map(|(other, w)| (w, other))
-                .collect();
-            if partners.len() > PARTNERS {
-                partners.select_nth_unstable_by(PARTNERS, |a, b| b.cmp(a));
-                partners.truncate(PARTNERS);
-            }
-            partners.sort_unstable_by(|a, b| b.cmp(a));
             let mut tried: Vec<u32> = vec![];
-            for &(_, partner) in &partners {
-                let router = network.router_of_node()[node_of_rank[partner] as usize];
-                for &node in &nodes_on[router as usize] {
-                    tried.extend(&ranks_on[node as usize]);
+            if !settled[rank] {
+                for partner in heaviest_partners(application, rank) {
+                    let router = network.router_of_node()[node_of_rank[partner] as usize];
+                    for &node in &nodes_on[router as usize] {
+                        tried.extend(&ranks_on[node as usize]);
+                    }
                 }
             }
             tried.extend((0..DRAWN).map(|_| random.below(ranks as u32)));
@@ -112,24 +131,65 @@ pub(super) fn swap(
                     }
                 }
                 node_of_rank.swap(rank, other);
-                improved = true;
+                gained -= change;
+                for moved in [rank, other] {
+                    settled[moved] = false;
+                    for (partner, _) in application.edges(moved) {
+                        settled[partner] = false;
+                    }
+                }
+                if work <= FREE_WORK {
+                    measure.look_anew();
+                }
+            } else {
+                settled[rank] = work > FREE_WORK;
             }
             if work > WORK {
                 return;
             }
         }
-        if !improved {
-            return;
+        let enough = if work > FREE_WORK {
+            objective * measure.least_gain()
+        } else {
+            0.0
+        };
+        let little = gained <= enough;
+        // A difference may come out below 0 where nothing is left.
+        objective = (objective - gained).max(0.0);
+        if little {
+            if over_all {
+                return;
+            }
+            settled.fill(false);
         }
     }
 }
 
+/// With whom a rank exchanges most, at most [`PARTNERS`] ranks.
+fn heaviest_partners(application: &Graph, rank: usize) -> impl Iterator<Item = usize> {
+    let edges = application.edges(rank);
+    let mut partners: Vec<(u64, usize)> = edges.map(|(other, bytes)| (bytes, other)).collect();
+    if partners.len() > PARTNERS {
+        partners.select_nth_unstable_by(PARTNERS, |a, b| b.cmp(a));
+        partners.truncate(PARTNERS);
+    }
+    partners.into_iter().map(|(_, other)| other)
+}
+
 /// What is lowered by swaps.
 pub(super) trait Measure {
+    /// What is lowered.
+    fn objective(&self, application: &Graph, node_of_rank: &[u32]) -> f64;
     /// What a rank contributes.
     fn cost(&self, application: &Graph, node_of_rank: &[u32], rank: usize) -> f64;
-    /// A change of the objective below which that of a swap cannot be, where that is found
-    /// at less cost.
+    /// Share of the objective by which a pass over all ranks is to lower it for another.
+    fn least_gain(&self) -> f64 {
+        0.0
+    }
+    /// Bounds are to follow from how things are now.
+    fn look_anew(&mut self) {}
+    /// A change of the objective below which that of a swap is not, where that is found at
+    /// less cost. It follows from how things were a few swaps ago.
     fn bound(&mut self, _: &Graph, _: &[u32], _: usize, _: usize) -> f64 {
         f64::NEG_INFINITY
     }
@@ -179,6 +239,12 @@ impl<'a> HopBytes<'a> {
 }
 
 impl Measure for HopBytes<'_> {
+    fn objective(&self, application: &Graph, node_of_rank: &[u32]) -> f64 {
+        let costs =
+            (0..application.vertices()).map(|rank| self.cost(application, node_of_rank, rank));
+        costs.sum::<f64>() / 2.0
+    }
+
     fn cost(&self, application: &Graph, node_of_rank: &[u32], rank: usize) -> f64 {
         let here = node_of_rank[rank];
         application
@@ -271,7 +337,8 @@ impl Exchanges {
 
 /// What another byte between two places would change: a first-order estimate of the
 /// objective, which is convex, so that no change is below it. Worked out where it is asked
-/// for, and kept for as long as no load changes.
+/// for, and kept for a swap per [`RANKS_PER_SWAP`]: one changes the loads of a part of the
+/// links by little, but the prices of most pairs.
 struct Prices {
     /// What another nanosecond on each link between routers costs.
     of_link: Vec<f64>,
@@ -295,7 +362,7 @@ impl Prices {
         }
     }
 
-    /// Loads are about to change.
+    /// Those of links are about to change.
     fn forget(&mut self) {
         self.state = self.state.checked_add(1).unwrap_or_else(|| {
             self.of_pair.fill((0.0, 0));
@@ -366,6 +433,9 @@ pub(super) struct LinkLoad {
     pieces_changed: Vec<u32>,
     /// Loads are counted in this many nanoseconds, so that powers stay in range.
     unit: f64,
+    /// Swaps since prices were found, and how many there may be.
+    swaps: u32,
+    most_swaps: u32,
 }
 
 impl LinkLoad {
@@ -394,6 +464,8 @@ impl LinkLoad {
             piece_change: vec![0.0; routes.different()],
             pieces_changed: vec![],
             unit: 1.0,
+            swaps: 0,
+            most_swaps: (application.vertices() / RANKS_PER_SWAP).max(1) as u32,
             prices: Prices::new(&exchanges, links),
             exchanges,
         };
@@ -408,10 +480,7 @@ impl LinkLoad {
         for load in &mut measure.load {
             *load /= measure.unit;
         }
-        measure.prices.forget();
-        for (of_link, &load) in measure.prices.of_link.iter_mut().zip(&measure.load) {
-            *of_link = price(load);
-        }
+        measure.look_anew();
         measure
     }
 
@@ -497,14 +566,10 @@ impl LinkLoad {
     /// Takes the trial over.
     fn settle(&mut self) {
         self.spread();
-        self.prices.forget();
         for link in self.changed.drain(..) {
             let link = link as usize;
             self.load[link] += self.change[link];
             self.change[link] = 0.0;
-            if let Some(of_link) = self.prices.of_link.get_mut(link) {
-                *of_link = price(self.load[link]);
-            }
         }
     }
 
@@ -523,6 +588,22 @@ impl LinkLoad {
 }
 
 impl Measure for LinkLoad {
+    fn objective(&self, _: &Graph, _: &[u32]) -> f64 {
+        self.load.iter().map(|load| load.powi(4)).sum()
+    }
+
+    fn least_gain(&self) -> f64 {
+        LEAST_GAIN
+    }
+
+    fn look_anew(&mut self) {
+        self.prices.forget();
+        self.swaps = 0;
+        for (of_link, &load) in self.prices.of_link.iter_mut().zip(&self.load) {
+            *of_link = price(load);
+        }
+    }
+
     fn cost(&self, application: &Graph, node_of_rank: &[u32], rank: usize) -> f64 {
         // The load of the busiest link that the rank's messages pass.
         let here = self.place_of_node[node_of_rank[rank] as usize];
@@ -565,5 +646,9 @@ impl Measure for LinkLoad {
     fn accept(&mut self, application: &Graph, node_of_rank: &[u32], a: usize, b: usize) {
         self.try_swap(application, node_of_rank, a, b);
         self.settle();
+        self.swaps += 1;
+        if self.swaps == self.most_swaps {
+            self.look_anew();
+        }
     }
 }

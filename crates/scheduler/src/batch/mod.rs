@@ -1,6 +1,7 @@
 //! Batch simulation: a job log on a machine under a policy.
 
 mod calendar;
+mod cluster;
 mod counted;
 mod grap;
 mod machine;
@@ -8,6 +9,7 @@ mod metrics;
 mod network;
 mod options;
 mod order;
+mod pass;
 mod passes;
 mod queue;
 mod schedule;
@@ -15,12 +17,14 @@ mod simulate;
 mod skyline;
 mod timeline;
 
+pub use cluster::{ClusterMachine, ClusterRefusal, Rule, Seats, Wants};
 pub use grap::GrapMachine;
 pub use machine::{Ask, Machine, PlacedMachine, Pool, Withheld};
 pub use metrics::{Class, Occupancy, Spread, Summary, occupancy, size_classes, summarise};
 pub use network::{AsLogged, Network, Seat};
 pub use options::{Arrival, Estimate, Larger, OptionError, Options, Passes, Policy, Share, Window};
 pub use order::{Multifactor, Order};
+pub use pass::{Begin, Decided, Waiting, pass};
 pub use schedule::{Fate, GroupSpread, Row, Schedule, Started};
 pub use simulate::{SimulationError, simulate, simulate_with};
 

@@ -22,6 +22,8 @@ pub enum Order {
     Wfp,
     /// Slurm's multifactor priority.
     Multifactor(Multifactor),
+    /// Given priorities, highest first. Shape: jobs of the log.
+    Listed(Vec<f64>),
 }
 
 /// Weights of Slurm's multifactor priority (slurm.conf, `PriorityWeight…`). A job's
@@ -64,8 +66,18 @@ impl Order {
 
     /// Whether the parameters make sense.
     pub(super) fn check(&self) -> Result<(), String> {
-        let Self::Multifactor(weights) = self else {
-            return Ok(());
+        let weights = match self {
+            Self::Multifactor(weights) => weights,
+            Self::Listed(priorities) => {
+                return match priorities.iter().position(|one| !one.is_finite()) {
+                    None => Ok(()),
+                    Some(job) => Err(format!(
+                        "the priority of job {job} is {}; allowed: finite numbers",
+                        priorities[job]
+                    )),
+                };
+            }
+            _ => return Ok(()),
         };
         for (what, weight) in [
             ("age", weights.age),
@@ -92,6 +104,8 @@ impl Order {
 /// What an order looks at in a waiting job.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
+    /// Its place in the log.
+    pub job: u32,
     pub submit: Seconds,
     pub estimate: Seconds,
     pub nodes: u32,
@@ -195,6 +209,7 @@ pub(super) fn priority(
             };
             weights.age * age + weights.size * size + weights.fair_share * usage.factor(job.user)
         }
+        Order::Listed(priorities) => priorities[job.job as usize],
     }
 }
 
@@ -204,6 +219,7 @@ mod tests {
 
     fn job(submit: i64, estimate: i64, nodes: u32, user: Label) -> Candidate {
         Candidate {
+            job: 0,
             submit: Seconds(submit),
             estimate: Seconds(estimate),
             nodes,

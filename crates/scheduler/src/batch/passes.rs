@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::machine::Machine;
+use super::pass::{Waiting, around_reservations, first_that_fit, first_within_windows};
 use super::queue::Place;
 use super::schedule::Started;
 use super::simulate::{Simulation, Start};
@@ -47,39 +48,19 @@ impl<M: Machine> Simulation<'_, M> {
 
     /// Starts of the queue's first jobs as long as they fit.
     pub(super) fn in_order(&self, now: Seconds) -> Vec<Start<M::Held>> {
-        let mut starts = Vec::new();
-        let how = Started::InOrder;
+        let queue = self.queue.iter().map(|task| self.waiting(task));
         if self.no_windows(now) {
-            let mut state = self.state.clone();
-            for task in self.queue.iter() {
-                let Ok(held) = state.place(&self.ask(task)) else {
-                    break;
-                };
-                state.take(&held);
-                starts.push(Start {
-                    task,
-                    held,
-                    how,
-                    inside: None,
-                });
-            }
-            return starts;
+            return first_that_fit(&self.state, queue);
         }
-        let mut timeline = self.timeline(now);
-        for task in self.queue.iter() {
-            let duration = self.tasks[task as usize].waiting;
-            let Some(held) = timeline.place_now(&self.ask(task), duration) else {
-                break;
-            };
-            timeline.hold(Moment::of(now), duration, &held);
-            starts.push(Start {
-                task,
-                held,
-                how,
-                inside: None,
-            });
+        first_within_windows(&mut self.timeline(now), queue, now)
+    }
+
+    /// A waiting job as plans see it.
+    fn waiting(&self, task: u32) -> Waiting {
+        Waiting {
+            ask: self.ask(task),
+            estimate: self.tasks[task as usize].waiting,
         }
-        starts
     }
 
     /// Backfill around reservations of the first `depth` jobs that cannot start.
@@ -99,54 +80,12 @@ impl<M: Machine> Simulation<'_, M> {
                 return Vec::new();
             }
         }
-        let mut starts = Vec::new();
-        let mut promised = Vec::new();
-        let mut reserved = 0;
-        let mut timeline = self.timeline(now);
-        for task in self.queue.iter() {
-            let free = timeline.now().free();
-            if free == 0 && reserved > 0 {
-                break;
-            }
-            let (ask, duration) = (self.ask(task), self.tasks[task as usize].waiting);
-            let how = if reserved == 0 {
-                Started::InOrder
-            } else {
-                Started::Backfilled
-            };
-            if reserved < depth {
-                let Some((at, held)) = timeline.earliest(&ask, duration) else {
-                    continue;
-                };
-                timeline.hold(at, duration, &held);
-                if at == Moment::of(now) {
-                    starts.push(Start {
-                        task,
-                        held,
-                        how,
-                        inside: None,
-                    });
-                } else {
-                    reserved += 1;
-                    promised.push((task, at.second()));
-                }
-            } else if ask.nodes <= free
-                && let Some(held) = timeline.place_now(&ask, duration)
-            {
-                timeline.hold(Moment::of(now), duration, &held);
-                starts.push(Start {
-                    task,
-                    held,
-                    how,
-                    inside: None,
-                });
-            }
-        }
-        drop(timeline);
-        for (task, at) in promised {
+        let queue = self.queue.iter().map(|task| self.waiting(task));
+        let planned = around_reservations(&mut self.timeline(now), queue, now, depth);
+        for (task, at) in planned.promised {
             self.rows[task as usize].promised.get_or_insert(at);
         }
-        starts
+        planned.starts
     }
 
     /// Conservative backfill with kept reservations.

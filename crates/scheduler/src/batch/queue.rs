@@ -123,6 +123,11 @@ impl Queue {
             Order::LongestFirst => by_rank.sort_by_key(|one| -task(one).waiting.0),
             Order::SmallestFirst => by_rank.sort_by_key(|one| task(one).nodes),
             Order::LargestFirst => by_rank.sort_by_key(|one| u32::MAX - task(one).nodes),
+            Order::Listed(priorities) => {
+                by_rank.sort_by(|&one, &two| {
+                    priorities[two as usize].total_cmp(&priorities[one as usize])
+                });
+            }
         }
         let mut rank = vec![u32::MAX; tasks.len()];
         for (at, &task) in by_rank.iter().enumerate() {

@@ -563,6 +563,7 @@ impl<'a, M: Machine> Simulation<'a, M> {
     pub(super) fn priority(&self, task: u32, now: Seconds) -> f64 {
         let job = &self.tasks[task as usize];
         let candidate = Candidate {
+            job: task,
             submit: job.arrival,
             estimate: job.waiting,
             nodes: job.nodes,

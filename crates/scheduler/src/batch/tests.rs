@@ -261,6 +261,10 @@ fn orders_put_the_right_job_first() {
     assert_eq!(of(Order::LongestFirst), [0, 50, 80, 10]);
     assert_eq!(of(Order::SmallestFirst), [0, 70, 10, 30]);
     assert_eq!(of(Order::LargestFirst), [0, 10, 80, 40]);
+    // The nodes of each as its priority is the same order; equal ones come as submitted.
+    let nodes = vec![8.0, 8.0, 6.0, 7.0];
+    assert_eq!(of(Order::Listed(nodes)), of(Order::LargestFirst));
+    assert_eq!(of(Order::Listed(vec![1.0; 4])), of(Order::Fcfs));
     // At 10: (9/30)³·8 = 0.216, (8/20)³·6 = 0.384, (7/40)³·7 = 0.038. At 30 the first
     // has (29/30)³·8 = 7.2 and the last (27/40)³·7 = 2.2.
     assert_eq!(of(Order::Wfp), [0, 30, 10, 60]);

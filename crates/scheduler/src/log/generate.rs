@@ -3,6 +3,7 @@
 //! 63(11), 2003), with the parameters that its authors publish for all jobs, batch
 //! jobs and interactive ones (Parallel Workloads Archive).
 
+use odonata_declare::Named;
 use odonata_units::random::{Purpose, Stream, StreamKey};
 use thiserror::Error;
 
@@ -11,7 +12,7 @@ use super::rules::Report;
 use crate::Seconds;
 
 /// Which jobs the parameters describe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum Kind {
     /// Batch and interactive jobs together.
     All,
@@ -19,18 +20,6 @@ pub enum Kind {
     Batch,
     /// Interactive jobs.
     Interactive,
-}
-
-impl Kind {
-    /// The kind of that name.
-    pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "all" => Some(Self::All),
-            "batch" => Some(Self::Batch),
-            "interactive" => Some(Self::Interactive),
-            _ => None,
-        }
-    }
 }
 
 /// The model for a machine.

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use odonata_declare::Named;
+
 use super::request::Request;
 use crate::Seconds;
 
@@ -200,31 +202,13 @@ impl Job {
 }
 
 /// What a log counts the sizes of jobs in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Named)]
 pub enum Unit {
     /// Whole nodes.
     #[default]
     Nodes,
     /// Processors (cores).
     Processors,
-}
-
-impl Unit {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Nodes, Self::Processors];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Nodes => "nodes",
-            Self::Processors => "processors",
-        }
-    }
-
-    /// The unit of that name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|unit| unit.name() == name)
-    }
 }
 
 /// A job log: jobs in order of submission, and what the log says of itself.

@@ -24,6 +24,8 @@ mod unit;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
+use odonata_declare::Named;
+
 pub use error::LogError;
 pub use generate::{Kind, LublinFeitelson, ModelError};
 pub use job::{Job, JobLog, Label, Names, Status, Unit};
@@ -37,7 +39,7 @@ pub use scale::{Scaling, ScalingError, scale};
 pub use swf::write_swf;
 
 /// A format of job logs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum Format {
     /// Standard Workload Format.
     Swf,
@@ -51,35 +53,6 @@ pub enum Format {
     Scontrol,
     /// The JSON of Slurm's `squeue`, `scontrol show jobs` and `sacct`.
     SlurmJson,
-}
-
-impl Format {
-    /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::Swf,
-        Self::Sacct,
-        Self::Table,
-        Self::Cqsim,
-        Self::Scontrol,
-        Self::SlurmJson,
-    ];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Swf => "swf",
-            Self::Sacct => "sacct",
-            Self::Table => "table",
-            Self::Cqsim => "cqsim",
-            Self::Scontrol => "scontrol",
-            Self::SlurmJson => "slurm-json",
-        }
-    }
-
-    /// The format of that name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.name() == name)
-    }
 }
 
 /// How to read a log.

@@ -416,7 +416,7 @@ proptest! {
             Just(b' '), Just(b'\n'), Just(b'|'), Just(b';'), Just(b'-'), Just(b'['), Just(b':'),
             b'0'..=b'9', any::<u8>(),
         ], 0..2000),
-        format in prop::sample::select(&Format::ALL[..]),
+        format in prop::sample::select(Format::ALL),
     ) {
         let columns = SACCT.trim().split('|').map(str::to_owned).collect();
         for columns in [None, Some(columns)] {

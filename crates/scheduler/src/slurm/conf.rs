@@ -299,7 +299,8 @@ fn limit(record: &Record, key: &str) -> Result<Option<i64>, String> {
         if matches!(text, "UNLIMITED" | "INFINITE" | "NONE" | "-1") {
             return Some(None);
         }
-        minutes(text).map(Some)
+        // `scontrol show config` names the unit of some.
+        minutes(text.strip_suffix(" min").unwrap_or(text)).map(Some)
     })?;
     Ok(found.flatten())
 }

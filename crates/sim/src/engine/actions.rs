@@ -7,7 +7,7 @@ use odonata_units::{Bytes, Picoseconds};
 use serde::{Deserialize, Serialize};
 
 use super::matching::{Arrived, Envelope, Posted, Wanted};
-use crate::config::Protocol;
+use crate::config::{HostCosts, JobPlan, Protocol};
 use crate::outcome::RankActivity;
 
 /// A message that a rank is about to send, or that waits for its receiver.
@@ -74,28 +74,28 @@ pub enum Task {
 
 impl Task {
     /// What a rank does about what came from `source` and got the receive `posted`,
-    /// and how long that takes: takes the message in, or grants that it may be sent.
+    /// and how long that takes, by what messages between the two cost: takes the message in, or grants that it may be sent.
     #[inline]
     pub fn answering(
         what: Arrived,
         source: u32,
         posted: Posted,
-        protocol: &Protocol,
+        costs: &HostCosts,
     ) -> (Picoseconds, Self) {
         match what {
             Arrived::Message { bytes, .. } => {
-                let overhead = protocol.receive_overhead_of(Bytes(bytes));
+                let overhead = costs.receive_overhead_of(Bytes(bytes));
                 (overhead, Self::TakeIn(posted.request))
             }
             Arrived::Request { handle } => {
                 let grant = Self::Grant { handle, to: source };
-                (protocol.receive_overhead, grant)
+                (costs.receive_overhead, grant)
             }
         }
     }
 
     /// What a rank does about a message of `bytes` bytes that it has granted, by the
-    /// number `handle`, to `source`, and how long that takes.
+    /// number `handle`, to `source` on another node, and how long that takes.
     #[inline]
     pub fn taking_in_granted(
         bytes: u64,
@@ -113,7 +113,7 @@ impl Task {
             },
             false => Self::TakeIn(request),
         };
-        (protocol.receive_overhead_of(Bytes(bytes)), task)
+        (protocol.costs.receive_overhead_of(Bytes(bytes)), task)
     }
 
     fn activity(&self) -> RankActivity {
@@ -152,11 +152,11 @@ pub enum Begun {
 }
 
 impl Begun {
-    /// What rank `source` begins with `action` at `created` ps, on `processor`.
+    /// What rank `source` of a job begins with `action` at `created` ps, on `processor`.
     #[inline]
     pub fn of(
         action: Action,
-        protocol: &Protocol,
+        plan: &JobPlan,
         source: u32,
         request: RequestId,
         processor: u8,
@@ -182,7 +182,8 @@ impl Begun {
                     request,
                     created,
                 };
-                Self::Busy(protocol.send_overhead_of(bytes), Task::HandOver(sending))
+                let costs = plan.costs(source, to.0);
+                Self::Busy(costs.send_overhead_of(bytes), Task::HandOver(sending))
             }
             Action::Put { to, bytes } => {
                 let task = Task::HandOverPut {
@@ -191,7 +192,7 @@ impl Begun {
                     request,
                     created,
                 };
-                Self::Busy(protocol.send_overhead_of(bytes), task)
+                Self::Busy(plan.costs(source, to.0).send_overhead_of(bytes), task)
             }
             Action::Get { from, bytes } => {
                 let task = Task::HandOverGet {
@@ -199,7 +200,7 @@ impl Begun {
                     bytes: bytes.0,
                     request,
                 };
-                Self::Busy(protocol.send_overhead, task)
+                Self::Busy(plan.costs(source, from.0).send_overhead, task)
             }
             Action::Receive { from, context, tag } => {
                 let wanted = Wanted {
@@ -215,8 +216,10 @@ impl Begun {
 
 #[cfg(test)]
 mod tests {
-    use odonata_load::Context;
-    use odonata_units::{Bandwidth, RankId};
+    use odonata_load::{Arrivals, Context, OpenLoop, Pattern, Process};
+    use odonata_units::{Bandwidth, NodeId, RankId};
+
+    use crate::config::JobLoad;
 
     use super::*;
 
@@ -226,18 +229,39 @@ mod tests {
     /// 1,000 bytes at 5 bytes per ns.
     const COPY: u64 = 200_000;
 
-    fn protocol() -> Protocol {
-        Protocol {
+    fn costs() -> HostCosts {
+        HostCosts {
             send_overhead: Picoseconds(SEND),
             receive_overhead: Picoseconds(RECEIVE),
             copy_bandwidth: Some(Bandwidth::new(5_000_000_000).unwrap()),
-            ..Protocol::default()
+            ..HostCosts::default()
+        }
+    }
+
+    /// Two ranks on each of two nodes; within a node a message takes no time.
+    fn plan() -> JobPlan {
+        let open = OpenLoop::new(
+            Pattern::UniformRandom,
+            Arrivals::from_rate(BYTES, 1.0, Process::Poisson).unwrap(),
+            BYTES,
+            4,
+        );
+        JobPlan {
+            name: "two".to_owned(),
+            start: Picoseconds::ZERO,
+            node_of_rank: [0, 1, 0, 1].map(NodeId).into(),
+            load: JobLoad::Open(open.unwrap()),
+            protocol: Protocol {
+                costs: costs(),
+                within_node: Some(HostCosts::default()),
+                ..Protocol::default()
+            },
         }
     }
 
     /// How long `action` keeps a processor busy, in ps.
     fn busy(action: Action) -> u64 {
-        match Begun::of(action, &protocol(), 0, RequestId(7), 0, 0) {
+        match Begun::of(action, &plan(), 0, RequestId(7), 0, 0) {
             Begun::Busy(duration, _) => duration.0,
             Begun::Post(..) => 0,
         }
@@ -257,11 +281,14 @@ mod tests {
         assert_eq!(busy(Action::Put { to, bytes }), SEND + COPY);
         // It asks; the answer is written without it.
         assert_eq!(busy(Action::Get { from, bytes }), SEND);
+        // Through the memory of its node.
+        let near = RankId(2);
+        assert_eq!(busy(Action::Put { to: near, bytes }), 0);
         let posted = Posted {
             request: RequestId(7),
             processor: 0,
         };
-        let answering = |what| Task::answering(what, 1, posted, &protocol());
+        let answering = |what| Task::answering(what, 1, posted, plan().costs(0, 1));
         let message = Arrived::Message {
             bytes: BYTES.0,
             created: 0,

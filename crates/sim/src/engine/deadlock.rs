@@ -161,6 +161,15 @@ fn find_blocked<P: Probe>(
     for port in 0..partition.router_ports {
         let class = &shared.classes[partition.ports[port].class as usize];
         for vc in 0..shared.vcs {
+            if let Some(handover) = &partition.handover {
+                let lane = (port << partition.lane_shift) + vc;
+                let credits = partition.lanes[lane].credits;
+                if handover.first(lane) != NIL && !class.terminal {
+                    let channel = (partition.base_port + port as u32, vc as u8);
+                    blocked.push(new(channel, u64::from(class.buffer - credits)));
+                }
+                continue;
+            }
             if partition.credits_at_crossbar {
                 let wait = wait_in_fifo(shared, partition, port, vc);
                 blocked.extend(wait.map(|(wait, lacking)| new(wait.channel, lacking)));
@@ -193,13 +202,18 @@ fn for_each_wait<P: Probe>(
                 }
                 continue;
             }
-            let mut slot = partition.lanes[(port << partition.lane_shift) + vc].head;
+            let lane = (port << partition.lane_shift) + vc;
+            // What has passed to an output queue leaves; what has not holds its buffer.
+            let mut slot = match &partition.handover {
+                Some(handover) => handover.first(lane),
+                None => partition.lanes[lane].head,
+            };
             while slot != NIL {
                 let packet = partition.packets.hot[slot as usize];
                 tell(Wait {
                     channel: (partition.base_port + port as u32, vc as u8),
                     packet,
-                    bytes: u64::from(packet.size),
+                    bytes: u64::from(shared.room(&packet)),
                     packets: 1,
                 });
                 slot = packet.next;

@@ -26,6 +26,7 @@ use odonata_network::Peer;
 use odonata_units::Picoseconds;
 
 use super::calendar::GroupedEvents;
+use super::memory::{Megabytes, shortage};
 use super::partition::{Mail, NEVER, Partition};
 use super::probe::Probe;
 use super::shared::Shared;
@@ -213,6 +214,8 @@ pub(super) enum End {
     Interrupted(Picoseconds),
     /// The program of a rank could not go on.
     Failed,
+    /// So little memory is left that it had to end.
+    Short(Megabytes),
     /// The same for a pause, which the observer has asked for by a wish or not; the run
     /// goes on when the partitions are driven again.
     Paused { at: Picoseconds, asked: bool },
@@ -309,6 +312,7 @@ pub(super) fn drive<P: Probe>(
     for (index, partition) in partitions.iter().enumerate() {
         exchange.announce(index, partition);
     }
+    let mut short = None;
     std::thread::scope(|scope| {
         let (running, stopped) = channel::<()>();
         let mut threads = Vec::with_capacity(threads);
@@ -331,6 +335,13 @@ pub(super) fn drive<P: Probe>(
             *reported = Instant::now();
             if wish != Wish::Continue {
                 exchange.wish.store(wish as u8, Ordering::Relaxed);
+            } else if short.is_none() {
+                short = shortage();
+                if short.is_some() {
+                    exchange
+                        .wish
+                        .store(Wish::Interrupt as u8, Ordering::Relaxed);
+                }
             }
         }
         let ended = threads.into_iter().map(ScopedJoinHandle::join);
@@ -352,7 +363,7 @@ pub(super) fn drive<P: Probe>(
     }
     let decided = exchange.decided.load(Ordering::Relaxed);
     if decided == Wish::Interrupt as u8 {
-        return End::Interrupted(reached());
+        return short.map_or_else(|| End::Interrupted(reached()), End::Short);
     }
     let done_at = exchange.done_at.load(Ordering::Relaxed);
     if done_at != NEVER {

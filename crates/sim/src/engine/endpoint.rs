@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::calendar::{Event, Kind};
 use super::checkpoint::or_absent;
-use super::memory::make_room;
+use super::memory::{make_room, make_room_in};
 use super::packets::{Contents, MessageKind, NIL, Packet, UNROUTED};
 use super::partition::{Incomplete, NEVER, Partition};
 use super::probe::{Departure, Probe};
@@ -18,6 +18,9 @@ use super::queues::Queue;
 use crate::config::{InjectionOrder, JobLoad, MessageRecords};
 use crate::outcome::MessageRecord;
 use odonata_units::{Bytes, NodeId};
+
+/// Who asks for memory.
+pub(super) const RECORDED: &str = "recorded messages";
 
 /// A message that its node has not sent completely.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -270,7 +273,7 @@ impl<P: Probe> Partition<'_, P> {
         let size = self.outgoing.bytes_left.min(u64::from(self.packet)) as u32;
         let lane = port << self.lane_shift;
         let state = &mut self.ports[port];
-        if self.lanes[lane].credits < size {
+        if self.lanes[lane].credits < size.max(self.least_room) {
             if state.stalled_since == NEVER {
                 state.stalled_since = now;
                 if P::ON {
@@ -359,17 +362,17 @@ impl<P: Probe> Partition<'_, P> {
             None => end,
         };
         let measured = state.start(class, size, now, end, self.warmup);
-        state.downstream += size;
-        self.lanes[port << self.lane_shift].credits -= size;
+        let room = size.max(self.least_room);
+        state.downstream += room;
+        self.lanes[port << self.lane_shift].credits -= room;
         if P::ON {
             let departure = Departure {
                 job: message.contents.job,
                 vc: 0,
-                size,
                 measured,
                 now,
                 end,
-                buffered: true,
+                held: room,
             };
             let (class, router) = (state.class, interface.router);
             let time = end + shared.classes[usize::from(class)].latency;
@@ -617,6 +620,7 @@ impl<P: Probe> Partition<'_, P> {
         let contents = self.packets.contents[slot as usize];
         if contents.message_bytes > size {
             let key = (u64::from(packet.source) << 32) | u64::from(contents.message);
+            make_room_in(&mut self.incomplete, "messages that have arrived in part");
             let message = self.incomplete.entry(key).or_insert(Incomplete {
                 missing: contents.message_bytes,
                 destination: contents.destination,
@@ -665,7 +669,7 @@ impl<P: Probe> Partition<'_, P> {
         if let MessageRecords::EveryNth(n) = self.shared.measurement.messages
             && contents.message.is_multiple_of(n.max(1))
         {
-            make_room(&mut self.messages, "recorded messages");
+            make_room(&mut self.messages, RECORDED);
             self.messages.push(MessageRecord {
                 job: u32::from(contents.job),
                 source_rank: contents.source_rank,

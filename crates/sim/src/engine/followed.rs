@@ -4,6 +4,7 @@
 use odonata_network::PacketRoute;
 use serde::{Deserialize, Serialize};
 
+use super::memory::make_room_in;
 use super::partition::{EntityMap, Partition};
 use super::probe::Probe;
 
@@ -85,6 +86,7 @@ impl<P: Probe> Partition<'_, P> {
             missing: bytes - u64::from(packet.size),
         };
         if let Some(followed) = &mut self.followed {
+            make_room_in(&mut **followed, "decisions that messages follow");
             followed.insert(visit, decision);
         }
     }

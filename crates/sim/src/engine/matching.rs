@@ -12,7 +12,11 @@ use odonata_load::{Context, RequestId};
 use serde::{Deserialize, Serialize};
 
 use super::checkpoint::sorted_map;
+use super::memory::{make_room, make_room_in};
 use super::partition::EntityMap;
+
+/// Who asks for memory.
+pub(super) const UNMATCHED: &str = "messages and receives that wait for each other";
 
 /// What a message says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -109,7 +113,9 @@ impl<T: Copy> Line<T> {
     }
 
     fn push(&mut self, last: (u64, T)) {
-        self.others.get_or_insert_default().push_back(last);
+        let others = self.others.get_or_insert_default();
+        make_room_in(&mut **others, UNMATCHED);
+        others.push_back(last);
     }
 
     /// Takes the first; whether that was the only one.
@@ -190,6 +196,7 @@ impl Matching {
         let source = envelope.source;
         let come = self.come.entry((context, source)).or_default();
         if number != *come {
+            make_room_in(&mut self.ahead, UNMATCHED);
             self.ahead
                 .insert((context, source, number), (envelope, what));
             return;
@@ -208,6 +215,7 @@ impl Matching {
 
     /// A message has come, in its turn: the receive that it gets.
     fn offer(&mut self, envelope: Envelope, what: Arrived) -> Option<Posted> {
+        make_room_in(&mut self.lines, UNMATCHED);
         let mut wildcards = self.wildcards.iter();
         let wildcard = wildcards.position(|(_, wanted, _)| wanted.takes(&envelope));
         let mut entry = match self.lines.entry(envelope) {
@@ -254,6 +262,7 @@ impl Matching {
             tag,
         };
         let order = self.next;
+        make_room_in(&mut self.lines, UNMATCHED);
         match self.lines.entry(envelope) {
             Entry::Occupied(mut entry) => match entry.get_mut() {
                 Unmatched::Arrived(line) => {
@@ -289,6 +298,7 @@ impl Matching {
             }
             return Some((envelope, what));
         }
+        make_room(&mut self.wildcards, UNMATCHED);
         self.wildcards.push((self.next, wanted, posted));
         self.next += 1;
         None
@@ -313,6 +323,14 @@ impl Matching {
             .map(|&(order, wanted, _)| (order, wanted));
         let first = lines.chain(wildcards).min_by_key(|&(order, _)| order);
         first.map(|(_, wanted)| wanted.describe())
+    }
+
+    /// Bytes that it holds, about.
+    pub(super) fn bytes(&self) -> usize {
+        self.lines.capacity() * size_of::<(Envelope, Unmatched)>()
+            + self.ahead.capacity() * size_of::<((Context, u32, u32), (Envelope, Arrived))>()
+            + self.wildcards.capacity() * size_of::<(u64, Wanted, Posted)>()
+            + self.unreceived() as usize * size_of::<(u64, Arrived)>()
     }
 
     /// Messages that have come, or asked to come, and found no receive.

@@ -3,11 +3,13 @@
 //!
 //! An array that grows asks here. What is not to be had ends the run with an error that
 //! says what asked for it: by unwinding, so that the places which push to an array, many
-//! of them in the hot path, know nothing of it.
+//! of them in the hot path, know nothing of it. What grows in a thousand small places that
+//! do not ask is found by looking at what is left, a few times a second ([`shortage`]).
 
+use std::collections::{HashMap, TryReserveError, VecDeque};
+use std::fmt;
+use std::hash::{BuildHasher, Hash};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-
-use odonata_units::Bytes;
 
 use crate::error::SimError;
 
@@ -74,6 +76,30 @@ pub(super) fn beyond(what: &'static str, reason: String) -> ! {
     resume_unwind(Box::new(Shortage { what, reason }))
 }
 
+/// Ends the run as it asks for more memory than is `left`, or than the system gives.
+#[cold]
+fn refuse(what: &'static str, asked: usize, left: Option<usize>) -> ! {
+    let asked = Megabytes(asked);
+    let reason = match left.map(Megabytes) {
+        Some(left) => format!("{asked} more are needed, {left} are left"),
+        None => format!("the system refuses {asked} more"),
+    };
+    beyond(what, reason)
+}
+
+/// Bytes of memory, printed as people name them.
+#[derive(Clone, Copy, Debug)]
+pub struct Megabytes(pub usize);
+
+impl fmt::Display for Megabytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            bytes @ ..1_000_000 => write!(f, "{} kB", bytes.div_ceil(1_000)),
+            bytes => write!(f, "{} MB", bytes / 1_000_000),
+        }
+    }
+}
+
 /// Does `work` of an engine, and makes an error of it if that ends because memory is
 /// short.
 ///
@@ -117,39 +143,128 @@ pub(super) fn reserve<T>(vec: &mut Vec<T>, additional: usize, what: &'static str
     {
         wanted = additional.max(vec.len() / 8);
         if bytes(wanted) > left {
-            let (asked, left) = (Bytes(bytes(wanted) as u64), Bytes(left as u64));
-            beyond(what, format!("{asked} more are needed, {left} are left"));
+            refuse(what, bytes(wanted), Some(left));
         }
     }
     if vec.try_reserve_exact(wanted).is_err() {
-        let asked = Bytes(bytes(wanted) as u64);
-        beyond(what, format!("the system refuses {asked} more"));
+        refuse(what, bytes(wanted), None);
     }
     prefer_huge_pages(vec);
 }
 
-/// Bytes of memory that the machine, or the control group that the process runs in, has
-/// left; `None` where the system does not say.
+/// A collection that grows with a run and is no vector.
+pub(super) trait Grows {
+    /// Whether one more element needs more memory.
+    fn is_full(&self) -> bool;
+    /// Bytes that it asks for when it grows.
+    fn growth_bytes(&self) -> usize;
+    /// Grows by at least one element.
+    fn try_grow(&mut self) -> Result<(), TryReserveError>;
+}
+
+impl<T> Grows for VecDeque<T> {
+    fn is_full(&self) -> bool {
+        self.len() == self.capacity()
+    }
+    fn growth_bytes(&self) -> usize {
+        self.len().saturating_mul(2 * size_of::<T>())
+    }
+    fn try_grow(&mut self) -> Result<(), TryReserveError> {
+        self.try_reserve(1)
+    }
+}
+
+impl<K: Eq + Hash, V, S: BuildHasher> Grows for HashMap<K, V, S> {
+    fn is_full(&self) -> bool {
+        self.len() == self.capacity()
+    }
+    /// Twice as many places, of which an eighth stays free, with a byte of their own each.
+    fn growth_bytes(&self) -> usize {
+        let places = self.capacity() / 7 * 16;
+        places.saturating_mul(size_of::<(K, V)>() + 1)
+    }
+    fn try_grow(&mut self) -> Result<(), TryReserveError> {
+        self.try_reserve(1)
+    }
+}
+
+/// [`make_room`] for other collections than vectors.
+#[inline(always)]
+pub(super) fn make_room_in(collection: &mut impl Grows, what: &'static str) {
+    if collection.is_full() {
+        grow(collection, what);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn grow(collection: &mut impl Grows, what: &'static str) {
+    let bytes = collection.growth_bytes();
+    if bytes >= LARGE
+        && let Some(left) = left()
+        && bytes > left
+    {
+        refuse(what, bytes, Some(left));
+    }
+    if collection.try_grow().is_err() {
+        refuse(what, bytes, None);
+    }
+}
+
+/// With less than this left a run ends while it still can: what it takes in the time
+/// between two looks fits in here.
+const RESERVE: usize = 128 << 20;
+
+/// What is left of the memory, if that is too little to go on.
+pub fn shortage() -> Option<Megabytes> {
+    let left = left()?;
+    (left < RESERVE).then_some(Megabytes(left))
+}
+
+/// Bytes of memory that the process can still have, by what the machine, its control group
+/// and the limit of its address space have left; `None` where the system does not say.
 fn left() -> Option<usize> {
     let number = |text: &str| text.trim().parse::<usize>().ok();
     let read = |file| std::fs::read_to_string(file).ok();
+    const PAGE: usize = 4 << 10;
+    // Pages of address space, and of those in memory.
+    let own = |field| number(read("/proc/self/statm")?.split(' ').nth(field)?);
     let machine = read("/proc/meminfo").and_then(|text| {
-        let mut lines = text.lines();
-        let line = lines.find_map(|line| line.strip_prefix("MemAvailable:"))?;
-        Some(number(line.trim_end_matches("kB"))?.saturating_mul(1 << 10))
+        let kilobytes = |key| {
+            let line = text.lines().find_map(|line| line.strip_prefix(key))?;
+            number(line.trim_end_matches("kB"))
+        };
+        let swap = kilobytes("SwapFree:").unwrap_or(0);
+        Some((kilobytes("MemAvailable:")? + swap).saturating_mul(1 << 10))
+    });
+    let space = address_space().and_then(|most| {
+        let taken = own(0)?.saturating_mul(PAGE);
+        Some(most.saturating_sub(taken))
     });
     let group = [
         "/sys/fs/cgroup/memory.max",
         "/sys/fs/cgroup/memory/memory.limit_in_bytes",
     ];
     let group = group.into_iter().find_map(|file| number(&read(file)?));
-    let group = group.and_then(|most| {
-        const PAGE: usize = 4 << 10;
-        let pages = read("/proc/self/statm")?;
-        let resident = number(pages.split(' ').nth(1)?)?;
-        Some(most.saturating_sub(resident.saturating_mul(PAGE)))
-    });
-    machine.into_iter().chain(group).min()
+    let group = group.and_then(|most| Some(most.saturating_sub(own(1)?.saturating_mul(PAGE))));
+    machine.into_iter().chain(group).chain(space).min()
+}
+
+/// The most address space that the process may have (`ulimit -v`); `None` without a limit.
+fn address_space() -> Option<usize> {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    {
+        let mut limit = libc::rlimit {
+            rlim_cur: libc::RLIM_INFINITY,
+            rlim_max: libc::RLIM_INFINITY,
+        };
+        // SAFETY: it writes the structure that it is given, which lives here, and nothing else.
+        let asked = unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) };
+        let limited = asked == 0 && limit.rlim_cur != libc::RLIM_INFINITY;
+        limited.then_some(limit.rlim_cur as usize)
+    }
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    None
 }
 
 /// Asks the kernel to back a large vector by huge pages, of which a processor
@@ -221,6 +336,59 @@ mod tests {
         }
         let small = within_memory(|| Ok::<_, SimError>(filled(0u64, 3, "the test's vector")));
         assert_eq!(small.expect("three numbers"), [0; 3]);
+    }
+
+    /// They grow, keep what they hold, and are refused as vectors are.
+    #[test]
+    fn other_collections_grow_as_well() {
+        let mut line = VecDeque::new();
+        let mut map = HashMap::new();
+        for value in 0..10_000 {
+            make_room_in(&mut line, "a test");
+            line.push_back(value);
+            make_room_in(&mut map, "a test");
+            map.insert(value, value);
+        }
+        assert!(line.into_iter().eq(0..10_000));
+        assert!((0..10_000).all(|value| map[&value] == value));
+
+        /// Has no place for what it would grow to.
+        struct Endless;
+        impl Grows for Endless {
+            fn is_full(&self) -> bool {
+                true
+            }
+            fn growth_bytes(&self) -> usize {
+                1 << 50
+            }
+            fn try_grow(&mut self) -> Result<(), TryReserveError> {
+                Vec::<u8>::new().try_reserve(usize::MAX)
+            }
+        }
+        let refused = within_memory(|| {
+            make_room_in(&mut Endless, "the test's map");
+            Ok::<_, SimError>(())
+        });
+        let error = refused.expect_err("so much memory").to_string();
+        assert!(
+            error.contains("not enough memory for the test's map"),
+            "{error}"
+        );
+    }
+
+    /// What a hash map asks for is what it says that it asks for, or a little less.
+    #[test]
+    fn the_growth_of_a_map_is_foreseen() {
+        let mut map = HashMap::<u64, u64>::new();
+        for value in 0..100_000 {
+            if map.is_full() && value > 100 {
+                let foreseen = map.growth_bytes();
+                map.try_grow().expect("a little memory");
+                let places = map.capacity() / 7 * 8;
+                assert!((foreseen..foreseen + 64 * 17).contains(&(places * 17)));
+            }
+            map.insert(value, value);
+        }
     }
 
     /// Not every machine says so; one that does has more than nothing, and less than 2^50 B.

@@ -12,6 +12,7 @@ mod deadlock;
 mod driver;
 mod endpoint;
 mod followed;
+mod handover;
 pub(crate) mod matching;
 mod measure;
 pub(crate) mod memory;
@@ -44,8 +45,8 @@ use crate::outcome::{
 };
 use driver::End;
 use measure::JobCollector;
-use memory::within_memory;
-use packets::Packets;
+use memory::{Megabytes, within_memory};
+use packets::{PACKETS, Packets};
 use partition::Partition;
 use probe::{Probe, Recorder, Silent};
 use routed::Routed;
@@ -271,6 +272,7 @@ fn simulate_within<P: Probe>(
             End::Interrupted(at) => return Err(SimError::Interrupted { at }),
             End::Complete(done_at) => break done_at,
             End::Failed => return Err(failure(&shared, &partitions)),
+            End::Short(left) => return Err(out_of_memory(&partitions, left)),
             End::Paused { at, asked } => {
                 if at.0 >= look {
                     deadlock::check(&shared, &partitions, Some(at))?;
@@ -369,6 +371,25 @@ fn failure<P: Probe>(shared: &Shared<'_>, partitions: &[Box<Partition<'_, P>>]) 
         rank: *rank,
         at: Picoseconds(*at),
         reason: reason.clone(),
+    }
+}
+
+/// That the run had to end with so little memory left: it names what holds most of the
+/// memory that grows with a run.
+fn out_of_memory<P: Probe>(partitions: &[Box<Partition<'_, P>>], left: Megabytes) -> SimError {
+    let holders = partitions.iter().flat_map(|partition| partition.holders());
+    let mut totals: Vec<(usize, &'static str)> = Vec::new();
+    for (what, bytes) in holders {
+        match totals.iter_mut().find(|(_, name)| *name == what) {
+            Some((total, _)) => *total += bytes,
+            None => totals.push((bytes, what)),
+        }
+    }
+    let (bytes, what) = totals.into_iter().max().unwrap_or((0, PACKETS));
+    let held = Megabytes(bytes);
+    SimError::Memory {
+        what,
+        reason: format!("they hold {held}, and {left} are left"),
     }
 }
 

@@ -149,7 +149,7 @@ impl MessageKind {
 }
 
 /// Who asks for memory.
-const PACKETS: &str = "the packets under way";
+pub(super) const PACKETS: &str = "the packets under way";
 
 /// All packets of a partition, by slot.
 #[derive(Debug, Default)]
@@ -160,6 +160,11 @@ pub(super) struct Packets {
 }
 
 impl Packets {
+    /// Bytes that they hold.
+    pub fn bytes(&self) -> usize {
+        self.contents.capacity() * (size_of::<Packet>() + size_of::<Contents>())
+    }
+
     #[inline]
     pub fn insert(&mut self, packet: Packet, contents: Contents) -> u32 {
         let slot = self.insert_bare(packet);

@@ -15,20 +15,21 @@ use serde::{Deserialize, Serialize};
 use super::calendar::{Calendar, Event, Kind, PackedEvent};
 use super::checkpoint::or_absent;
 use super::crossbar::BoundedCrossbar;
-use super::endpoint::{Interface, OpenSource, OutMessage};
+use super::endpoint::{Interface, OpenSource, OutMessage, RECORDED};
 use super::followed::Followed;
+use super::handover::Handover;
 use super::matching::{Arrived, Envelope, Posted};
 use super::measure::JobCollector;
 use super::memory::{prefetch, vec_in_huge_pages};
-use super::packets::{Contents, NIL, Packet, Packets};
-use super::probe::{LinkState, Probe};
-use super::queues::Queues;
+use super::packets::{Contents, NIL, PACKETS, Packet, Packets};
+use super::probe::{ACCOUNTS, LinkState, Probe};
+use super::queues::{Queues, WAITING};
 use super::ranks::RankState;
 use super::routed::Routed;
 use super::shared::{Class, Shared};
 use super::table::Table;
 use super::timeline::TimelineCollector;
-use crate::config::{CreditUse, Decisions, JobLoad};
+use crate::config::{CreditUse, Crossbar, Decisions, JobLoad};
 use crate::outcome::{LinkAttribution, MessageRecord, Sender};
 
 /// "Not stalled", "no wake-up pending".
@@ -179,6 +180,14 @@ pub(super) struct Partition<'a, P: Probe> {
     pub credits_at_crossbar: bool,
     /// `None` if the crossbars are ideal.
     pub crossbar: Option<BoundedCrossbar>,
+    /// Packets that wait for room behind their outputs' links, if packets take it before
+    /// they join output queues by an ideal crossbar.
+    pub handover: Option<Handover>,
+    /// Whether a routed packet has to pass a crossbar of either sort before it waits for
+    /// its link.
+    pub staged: bool,
+    /// See [`Shared::least_room`].
+    pub least_room: u32,
     /// What the routing algorithm keeps for every router, if it learns. Shape:
     /// routers, or empty.
     pub memories: Vec<Box<[f32]>>,
@@ -317,17 +326,26 @@ impl<'a, P: Probe> Partition<'a, P> {
         }
         let lane_shift = shared.vcs.next_power_of_two().ilog2();
         let mut lanes = vec_in_huge_pages(ports.len() << lane_shift, PORTS);
-        lanes.extend(ports.iter().flat_map(|port: &Port| {
-            let credits = shared.classes[port.class as usize].buffer;
-            std::iter::repeat_n(
-                Lane {
-                    credits,
-                    head: NIL,
-                    tail: NIL,
-                },
-                1 << lane_shift,
-            )
-        }));
+        lanes.extend(
+            ports
+                .iter()
+                .enumerate()
+                .flat_map(|(index, port): (usize, &Port)| {
+                    let class = &shared.classes[port.class as usize];
+                    let credits = match index < router_ports {
+                        true => shared.credits(class),
+                        false => class.buffer,
+                    };
+                    std::iter::repeat_n(
+                        Lane {
+                            credits,
+                            head: NIL,
+                            tail: NIL,
+                        },
+                        1 << lane_shift,
+                    )
+                }),
+        );
         let routers = (end_router - base_router) as usize;
         let ports_in_all = ports.len();
         let mut classes = Box::new([shared.classes[0]; 256]);
@@ -355,6 +373,9 @@ impl<'a, P: Probe> Partition<'a, P> {
             lanes: lanes.into(),
             credits_at_crossbar: shared.config.router.credit_use == CreditUse::Crossbar,
             crossbar: BoundedCrossbar::new(shared, base_router, end_router),
+            handover: (shared.hands_over).then(|| Handover::new(router_ports << lane_shift)),
+            staged: shared.hands_over || shared.config.router.crossbar != Crossbar::Ideal,
+            least_room: shared.least_room,
             memories: match routing.learns() {
                 true => (base_router..end_router)
                     .map(|router| routing.initial_memory(RouterId(router)).into_boxed_slice())
@@ -491,6 +512,18 @@ impl<'a, P: Probe> Partition<'a, P> {
         for index in 0..self.interfaces.len() {
             self.arm_interface(index, 0);
         }
+    }
+
+    /// What holds memory that grows with a run: for what, and about how many bytes.
+    pub fn holders(&self) -> impl Iterator<Item = (&'static str, usize)> {
+        let records = self.messages.capacity() * size_of::<MessageRecord>();
+        let own = [
+            (PACKETS, self.packets.bytes()),
+            (WAITING, self.waiting.bytes()),
+            (RECORDED, records),
+        ];
+        let own = own.into_iter().chain([(ACCOUNTS, self.probe.bytes())]);
+        own.chain(self.ranks.iter().flat_map(RankState::holders))
     }
 
     /// Ranks of closed-loop jobs that have not finished, and messages of open-loop jobs

@@ -9,6 +9,7 @@ use std::ops::Range;
 use odonata_units::{Picoseconds, RouterId};
 use serde::{Deserialize, Serialize};
 
+use super::memory::make_room_in;
 use super::partition::NEVER;
 use super::shared::{CREDIT_SIZE_BITS, Shared};
 use crate::error::SimError;
@@ -31,14 +32,13 @@ pub(super) struct LinkState {
 pub(super) struct Departure {
     pub job: u16,
     pub vc: u8,
-    pub size: u32,
     /// Bytes of it that are sent after the warm-up.
     pub measured: u64,
     pub now: u64,
     /// When the link has sent its tail.
     pub end: u64,
-    /// Whether the other end is a router, with a buffer that it occupies.
-    pub buffered: bool,
+    /// Room that it takes behind the link until its credit comes back; 0 if it takes none.
+    pub held: u32,
 }
 
 /// Sees what packets do at links.
@@ -93,6 +93,11 @@ pub(super) trait Probe: Sized + Send {
     /// What has arrived, in order.
     fn arrivals(&self) -> Vec<Arrival>;
 
+    /// Bytes that it holds, about.
+    fn bytes(&self) -> usize {
+        0
+    }
+
     /// Takes that over.
     fn restore_arrivals(&mut self, arrivals: Vec<Arrival>);
 }
@@ -136,6 +141,9 @@ impl Probe for Silent {
     }
     fn restore_arrivals(&mut self, _: Vec<Arrival>) {}
 }
+
+/// Who asks for memory.
+pub(super) const ACCOUNTS: &str = "the records of attribution and arrivals";
 
 /// Packets of a job on a channel of a link.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -365,9 +373,7 @@ impl Probe for Recorder {
         watch.settle(link.stalled_since, link.warmup, packet.now);
         let channel = watch.channel(packet.vc, packet.job);
         channel.waiting -= 1;
-        if packet.buffered {
-            channel.held += packet.size;
-        }
+        channel.held += packet.held;
         watch.waiting -= 1;
         watch.busy_until = packet.end;
         watch.sender = packet.job;
@@ -395,9 +401,19 @@ impl Probe for Recorder {
             return;
         }
         let key = (time / self.interval, router, class, job);
+        make_room_in(&mut self.arrivals, ACCOUNTS);
         let (bytes, packets) = self.arrivals.entry(key).or_default();
         *bytes += u64::from(size);
         *packets += 1;
+    }
+
+    fn bytes(&self) -> usize {
+        let entry = size_of::<((u64, u32, u8, u16), (u64, u64))>();
+        let of_link = |watch: &LinkWatch| {
+            watch.jobs.capacity() * size_of::<JobAtLink>()
+                + watch.waits.capacity() * size_of::<JobWait>()
+        };
+        self.arrivals.capacity() * entry + self.links.iter().map(of_link).sum::<usize>()
     }
 
     fn begin_measuring(&mut self) {

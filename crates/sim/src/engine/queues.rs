@@ -35,6 +35,9 @@ pub(super) struct Queues<T> {
     free: u32,
 }
 
+/// Who asks for memory.
+pub(super) const WAITING: &str = "messages that wait at their nodes";
+
 impl<T> Default for Queues<T> {
     fn default() -> Self {
         Self {
@@ -58,14 +61,18 @@ impl<T: Copy> Queues<T> {
         }
     }
 
+    /// Bytes that they hold.
+    pub fn bytes(&self) -> usize {
+        self.elements.capacity() * size_of::<(T, u32)>()
+    }
+
     /// Makes room for one more place.
     fn grow(&mut self) {
-        const WHAT: &str = "messages that wait at their nodes";
         if self.elements.len() == NIL as usize {
             let reason = format!("a thread has at most {NIL} of them at once");
-            beyond(WHAT, reason);
+            beyond(WAITING, reason);
         }
-        make_room(&mut self.elements, WHAT);
+        make_room(&mut self.elements, WAITING);
     }
 
     pub fn push_back(&mut self, queue: &mut Queue, element: T) {

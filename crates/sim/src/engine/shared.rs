@@ -2,11 +2,12 @@
 
 use odonata_network::{LinkKind, Peer, Topology};
 use odonata_units::random::{Purpose, StreamKey};
-use odonata_units::{Bandwidth, NodeId, Picoseconds};
+use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
 
 use super::calendar::{MAX_PAYLOAD, MAX_RADIX, MAX_ROUTERS, MAX_WINDOW_SHIFT};
+use super::packets::Packet;
 use crate::config::{
-    CreditUse, Crossbar, EngineConfig, JobLoad, JobPlan, Measurement, OccupancyCount, Switching,
+    Crossbar, EngineConfig, JobLoad, JobPlan, Measurement, OccupancyCount, Room, Switching,
 };
 use crate::error::SimError;
 use crate::limits::check_times;
@@ -134,6 +135,10 @@ pub(super) struct Shared<'a> {
     pub delay: u64,
     pub credit_delay: u64,
     pub packet: u32,
+    /// A packet takes this much room at least.
+    pub least_room: u32,
+    /// Whether packets pass to output queues when they take credits.
+    pub hands_over: bool,
     /// Router of each node and the terminal port there, relative to the router.
     attachment: Attachment,
     /// Number of each job's first rank among all ranks.
@@ -214,13 +219,20 @@ impl<'a> Shared<'a> {
                 ));
             }
         }
-        if config.router.credit_use == CreditUse::Crossbar
-            && config.router.crossbar == Crossbar::Ideal
-        {
+        let hands_over = config.router.hands_over();
+        if config.router.room == Room::Packets && !hands_over {
             return Err(parameter(
-                "network.router.credit_use",
-                "\"crossbar\"",
-                "\"link\" with an ideal crossbar",
+                "network.router.room",
+                "\"packets\"",
+                "\"bytes\" but with an ideal crossbar and credit_use = \"crossbar\"",
+            ));
+        }
+        let node_room = config.router.node_room.map_or(packet, |room| room.0);
+        if node_room < packet || node_room > u64::from(u32::MAX) {
+            return Err(parameter(
+                "network.router.output_buffer",
+                Bytes(node_room),
+                "at least one packet, below 4 GiB",
             ));
         }
         if config.router.occupancy == OccupancyCount::Requests
@@ -385,6 +397,11 @@ impl<'a> Shared<'a> {
             delay: config.router.delay.0,
             credit_delay: config.router.credit_delay.0,
             packet: packet as u32,
+            least_room: match config.router.room {
+                Room::Bytes => 0,
+                Room::Packets => packet as u32,
+            },
+            hands_over,
             attachment: match RegularAttachment::find(&attachment) {
                 Some(rule) => Attachment::Regular(rule),
                 None => Attachment::Table(attachment),
@@ -407,6 +424,20 @@ impl<'a> Shared<'a> {
             class.margin = u32::try_from(sent + 2 * u128::from(packet)).unwrap_or(u32::MAX);
         }
         Ok(shared)
+    }
+
+    /// Room that a packet takes in buffers.
+    #[inline(always)]
+    pub fn room(&self, packet: &Packet) -> u32 {
+        packet.size.max(self.least_room)
+    }
+
+    /// What an output of a router may send without hearing of it, per virtual channel.
+    pub fn credits(&self, class: &Class) -> u32 {
+        match self.config.router.node_room {
+            Some(room) if self.hands_over && class.terminal => room.0 as u32,
+            _ => class.buffer,
+        }
     }
 
     /// Number of `rank` of `job` among all ranks: names its random streams.

@@ -11,7 +11,7 @@ use odonata_load::collective::{
 };
 use odonata_load::motif::{Collective, Repeat};
 use odonata_network::LinkKind;
-use odonata_sim::{EngineConfig, InjectionOrder, JobLoad, NicModel, Protocol};
+use odonata_sim::{EngineConfig, HostCosts, InjectionOrder, JobLoad, NicModel, Protocol};
 use odonata_units::{Bytes, Picoseconds};
 
 use crate::support::{
@@ -120,8 +120,11 @@ impl Machine {
         let load = JobLoad::Closed(Arc::new(motif));
         let mut job = job("collective", 0..ranks, load);
         job.protocol = Protocol {
-            send_overhead: Picoseconds(self.send),
-            receive_overhead: Picoseconds(self.receive),
+            costs: HostCosts {
+                send_overhead: Picoseconds(self.send),
+                receive_overhead: Picoseconds(self.receive),
+                ..HostCosts::default()
+            },
             gap: Picoseconds(self.gap),
             ..Protocol::default()
         };

@@ -10,7 +10,7 @@ use odonata_network::verify::verify;
 use odonata_network::{LinkKind, Routing, Topology, routing::AnyRouting};
 use odonata_sim::{
     CreditUse, Crossbar, EngineConfig, JobLoad, JobPlan, Measurement, MessageRecords,
-    OccupancyCount, SimError, StuckPacket, Switching, run,
+    OccupancyCount, Room, SimError, StuckPacket, Switching, run,
 };
 use odonata_units::{Bytes, GroupId, NodeId, Picoseconds, RankId, RouterId};
 
@@ -77,9 +77,9 @@ fn times_that_sums_could_wrap_with() {
         refused(&network(), &config(), &[job], &SHORT)
     };
     let hour = "3601 s";
-    let error = refused_job(|job| job.protocol.send_overhead = BEYOND_AN_HOUR);
+    let error = refused_job(|job| job.protocol.costs.send_overhead = BEYOND_AN_HOUR);
     assert_parameter(error, "mpi.send_overhead", hour);
-    let error = refused_job(|job| job.protocol.receive_overhead = BEYOND_AN_HOUR);
+    let error = refused_job(|job| job.protocol.costs.receive_overhead = BEYOND_AN_HOUR);
     assert_parameter(error, "mpi.receive_overhead", hour);
     let error = refused_job(|job| job.protocol.gap = BEYOND_AN_HOUR);
     assert_parameter(error, "mpi.gap", hour);
@@ -196,7 +196,7 @@ fn the_end_of_simulated_time_is_an_error_of_runs_that_are_to_end_by_themselves()
     ] {
         let mut late = job("late", nodes, Listed::load((0..2).map(exchange).collect()));
         late.start = Picoseconds(start);
-        late.protocol.send_overhead = Picoseconds::LONGEST_DELAY;
+        late.protocol.costs.send_overhead = Picoseconds::LONGEST_DELAY;
         late.protocol.gap = Picoseconds::LONGEST_DELAY;
         let topology = crossbar(2, slowest.clone());
         let error = refused(&topology, &slow, &[late], &TO_THE_END);
@@ -209,7 +209,7 @@ fn the_end_of_simulated_time_is_an_error_of_runs_that_are_to_end_by_themselves()
 
 #[test]
 fn parameters_of_the_engine() {
-    let changes: [(Change, &str, &str); 13] = [
+    let changes: [(Change, &str, &str); 14] = [
         (|c| c.packet = Bytes(0), "simulation.packet", "0 B"),
         (
             |c| c.packet = Bytes(1 << 26),
@@ -247,9 +247,14 @@ fn parameters_of_the_engine() {
             "4294967296 B",
         ),
         (
-            |c| c.router.credit_use = CreditUse::Crossbar,
-            "network.router.credit_use",
-            "\"crossbar\"",
+            |c| c.router.room = Room::Packets,
+            "network.router.room",
+            "\"packets\"",
+        ),
+        (
+            |c| c.router.node_room = Some(Bytes(255)),
+            "network.router.output_buffer",
+            "255 B",
         ),
         (
             |c| c.router.occupancy = OccupancyCount::Requests,
@@ -611,6 +616,7 @@ fn a_broken_channel_scheme_deadlocks_and_is_caught() {
     let fixed = measure(0, 40_000_000, MessageRecords::None);
     let models = [
         (Crossbar::Ideal, CreditUse::Link),
+        (Crossbar::Ideal, CreditUse::Crossbar),
         (buffered(256), CreditUse::Link),
         (buffered(256), CreditUse::Crossbar),
     ];
@@ -685,6 +691,7 @@ fn a_standstill_beside_traffic_that_goes_on_is_found() {
     let jobs = [job("stuck", 2..16, stuck), job("alive", 0..2, alive)];
     for (crossbar, credit_use) in [
         (Crossbar::Ideal, CreditUse::Link),
+        (Crossbar::Ideal, CreditUse::Crossbar),
         (buffered(4_096), CreditUse::Link),
         (buffered(4_096), CreditUse::Crossbar),
     ] {

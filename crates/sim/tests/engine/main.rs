@@ -13,6 +13,7 @@ mod errors;
 mod followed;
 mod memory;
 mod occupancy;
+mod output_queues;
 mod own_routing;
 mod paced;
 mod properties;

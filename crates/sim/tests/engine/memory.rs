@@ -71,7 +71,7 @@ fn jobs() -> [JobPlan; 3] {
 }
 
 /// What the tests vary: routing, crossbar, who takes credits, whose turn it is.
-fn models() -> [(RoutingSpec, Crossbar, CreditUse, Arbitration); 3] {
+fn models() -> [(RoutingSpec, Crossbar, CreditUse, Arbitration); 4] {
     let adaptive = RoutingSpec::new(Algorithm::UgalLocal(AdaptiveOptions::default()));
     let bounded = Crossbar::Bounded {
         speedup: 1.5,
@@ -89,6 +89,12 @@ fn models() -> [(RoutingSpec, Crossbar, CreditUse, Arbitration); 3] {
             Crossbar::Ideal,
             CreditUse::Link,
             Arbitration::OldestFirst,
+        ),
+        (
+            adaptive,
+            Crossbar::Ideal,
+            CreditUse::Crossbar,
+            Arbitration::LowestChannel,
         ),
         (
             adaptive,

@@ -3,7 +3,7 @@
 
 use odonata_load::Operation;
 use odonata_network::{LinkClass, LinkKind};
-use odonata_sim::{Completion, HostTimes, Outcome, Protocol, SimError};
+use odonata_sim::{Completion, HostCosts, HostTimes, Outcome, Protocol, SimError};
 use odonata_units::{Bytes, Picoseconds, RankId};
 
 use crate::support::{
@@ -33,6 +33,15 @@ fn sender_done(bytes: u64, protocol: Protocol, late: u64) -> u64 {
 }
 
 fn exchange(bytes: u64, protocol: Protocol, late: u64) -> Result<Outcome, SimError> {
+    exchange_between([0, 3], bytes, protocol, late)
+}
+
+fn exchange_between(
+    nodes: [u32; 2],
+    bytes: u64,
+    protocol: Protocol,
+    late: u64,
+) -> Result<Outcome, SimError> {
     let send = Operation::Send {
         to: RankId(1),
         bytes: Bytes(bytes),
@@ -50,7 +59,7 @@ fn exchange(bytes: u64, protocol: Protocol, late: u64) -> Result<Outcome, SimErr
             Operation::WaitAll,
         ],
     ]);
-    let mut job = job("pair", [0, 3], load);
+    let mut job = job("pair", nodes, load);
     job.protocol = protocol;
     let outcome = simulate(
         &crossbar(4, terminal()),
@@ -76,13 +85,49 @@ fn protocol(eager_limit: Option<u64>) -> Protocol {
         eager_limit: eager_limit.map(Bytes),
         completion: Completion::Sent,
         control: Bytes(CONTROL),
-        send_overhead: Picoseconds(SEND),
-        receive_overhead: Picoseconds(RECEIVE),
+        costs: HostCosts {
+            send_overhead: Picoseconds(SEND),
+            receive_overhead: Picoseconds(RECEIVE),
+            copy_bandwidth: Some(bandwidth(5_000_000_000)),
+            times: HostTimes::default(),
+        },
+        within_node: None,
         gap: Picoseconds::ZERO,
         send_delay: Picoseconds::ZERO,
-        copy_bandwidth: Some(bandwidth(5_000_000_000)),
-        host_times: HostTimes::default(),
     }
+}
+
+/// Where messages within a node have costs of their own these are all that their ranks spend,
+/// and the delay on the way to the interface is none of theirs; others go on as before.
+#[test]
+fn messages_within_a_node_cost_what_its_memory_takes() {
+    let within = HostCosts {
+        send_overhead: Picoseconds(3_000),
+        receive_overhead: Picoseconds(5_000),
+        copy_bandwidth: None,
+        times: HostTimes::new(&[(Bytes(1_000), Picoseconds(7_000))]).unwrap(),
+    };
+    let others = Protocol {
+        send_delay: Picoseconds(1_000_000),
+        ..protocol(None)
+    };
+    let both = Protocol {
+        within_node: Some(within),
+        ..others
+    };
+    let end = |nodes, protocol| {
+        let outcome = exchange_between(nodes, 1_000, protocol, 0).unwrap();
+        outcome.jobs[0].end.expect("it ends").0
+    };
+    let memory = end([2, 2], Protocol::default());
+    assert_eq!(end([2, 2], both), memory + 3_000 + 5_000 + 2 * 7_000);
+    assert_eq!(end([0, 3], both), end([0, 3], others));
+    // Without them they cost what all others cost.
+    let copies = 2 * 200_000;
+    assert_eq!(
+        end([2, 2], others),
+        memory + SEND + RECEIVE + copies + 1_000_000
+    );
 }
 
 /// Sender and receiver each spend what the line through the points says of the size: by hand,
@@ -92,7 +137,10 @@ fn protocol(eager_limit: Option<u64>) -> Protocol {
 fn what_a_message_costs_its_ranks_follows_from_its_size() {
     let points = [(100, 20_000), (200, 60_000)].map(|(b, t)| (Bytes(b), Picoseconds(t)));
     let by_size = Protocol {
-        host_times: HostTimes::new(&points).unwrap(),
+        costs: HostCosts {
+            times: HostTimes::new(&points).unwrap(),
+            ..HostCosts::default()
+        },
         ..Protocol::default()
     };
     for (bytes, each) in [
@@ -274,7 +322,7 @@ fn delayed_messages_are_accounted_for() {
     ]);
     let mut job = job("pair", [0, 3], load);
     job.protocol.send_delay = Picoseconds(1_000_000);
-    job.protocol.send_overhead = Picoseconds(400_000);
+    job.protocol.costs.send_overhead = Picoseconds(400_000);
     let mut measurement = TO_THE_END.clone();
     // The third has just been handed over, the first is on its way.
     measurement.duration = Some(Picoseconds(1_400_001));
@@ -310,7 +358,10 @@ fn a_rank_takes_in_one_message_at_a_time() {
         .collect();
     let mut job = job("gather", 0..=n as u32, Listed::load(operations));
     job.protocol = Protocol {
-        receive_overhead: Picoseconds(RECEIVE),
+        costs: HostCosts {
+            receive_overhead: Picoseconds(RECEIVE),
+            ..HostCosts::default()
+        },
         ..Protocol::default()
     };
     let outcome = simulate(

@@ -9,21 +9,23 @@ use odonata_load::motif::{
 };
 use odonata_load::{Blocks, Grid, Operation, Partners, Pattern, Process, Turn};
 use odonata_network::routing::{
-    AdaptiveOptions, Algorithm, Choice, MinimalLinks, QAdaptiveOptions, RoutingSpec, Via,
+    AdaptiveOptions, Algorithm, AlgorithmName, AlgorithmOptions, AnyRouting, Choice, FparRules,
+    MinimalLinks, QAdaptiveOptions, RoutingSpec, Via,
 };
 use odonata_network::topology::{
     Arrangement, DragonflyLinks, DragonflyPlusLinks, DragonflyPlusSpec, DragonflySpec,
-    FatTreeShape, FatTreeSpec, GroupWiring, SpineArrangement, TorusSpec,
+    FatTreeShape, FatTreeSpec, GroupWiring, HyperXSpec, SpineArrangement, TorusSpec,
 };
 use odonata_network::{LinkClass, LinkKind, Topology};
 use odonata_sim::{
     Arbitration, ArrivalRecords, Completion, CreditUse, Crossbar, Decisions, EngineConfig,
-    HostTimes, InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords, Observer,
-    OccupancyCount, Outcome, Progress, Protocol, SimError, Switching,
+    HostCosts, HostTimes, InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords, Observer,
+    OccupancyCount, Outcome, Progress, Protocol, Room, SimError, Switching,
 };
 use odonata_units::random::{Purpose, Stream, StreamKey};
 use odonata_units::{Bandwidth, Bytes, JobId, NodeId, Picoseconds, RankId, RouterId};
 use proptest::prelude::*;
+use proptest::sample::select;
 
 use crate::support::{Listed, RATE, bandwidth, config, crossbar, link, open, simulate_observed};
 
@@ -64,6 +66,10 @@ pub enum Family {
     Torus {
         size: [u32; 2],
         wrap: bool,
+        p: u32,
+    },
+    HyperX {
+        size: [u32; 2],
         p: u32,
     },
 }
@@ -238,6 +244,49 @@ impl Scenario {
                 };
                 spec.build().expect("a torus")
             }
+            Family::HyperX { size, p } => {
+                let along = |name: &str| LinkClass {
+                    name: name.into(),
+                    ..links.local.clone()
+                };
+                let spec = HyperXSpec {
+                    size: size.to_vec(),
+                    parallel: vec![1; 2],
+                    p,
+                    links: vec![along("dim1"), along("dim2")],
+                    terminal: links.terminal,
+                };
+                spec.build().expect("a HyperX")
+            }
+        }
+    }
+
+    /// Takes another routing where the network has none such.
+    fn fit_routing(&mut self) {
+        let is_tree = matches!(self.family, Family::FatTree { .. });
+        let is_lattice = matches!(self.family, Family::Torus { .. } | Family::HyperX { .. });
+        let fits = match self.routing.algorithm.kind() {
+            // Detours over trees and rings need several times as many channels as those are
+            // long.
+            AlgorithmName::Minimal
+            | AlgorithmName::Valiant
+            | AlgorithmName::UgalLocal
+            | AlgorithmName::UgalGlobal
+            | AlgorithmName::Par
+                if is_tree || is_lattice =>
+            {
+                false
+            }
+            _ => AnyRouting::new(&self.topology(), &self.routing).is_ok(),
+        };
+        if !fits {
+            self.routing.algorithm = match is_tree {
+                true => Algorithm::UpDown,
+                false => Algorithm::Minimal,
+            };
+        }
+        if matches!(self.routing.algorithm, Algorithm::QAdaptive(_)) {
+            self.decisions = Decisions::PerPacket;
         }
     }
 
@@ -251,6 +300,14 @@ impl Scenario {
         engine.router.credit_use = self.credit_use;
         engine.router.occupancy = self.occupancy;
         engine.router.arbitration = self.arbitration;
+        if (self.crossbar, self.credit_use) == (Crossbar::Ideal, CreditUse::Crossbar) {
+            // By another number of the scenario, so that either of both comes up.
+            engine.router.room = [Room::Bytes, Room::Packets][(self.seed % 2) as usize];
+            engine.router.node_room = self
+                .seed
+                .is_multiple_of(3)
+                .then_some(Bytes(2 * self.packet));
+        }
         engine.nic.injection = self.injection;
         engine.decisions = self.decisions;
         engine.nic.loopback_latency = Picoseconds(50_000);
@@ -512,6 +569,7 @@ fn family() -> impl Strategy<Value = Family> {
             .prop_map(|(down, up)| Family::FatTree { down, up }),
         1 => (prop::array::uniform2(1u32..5), any::<bool>(), 1u32..3)
             .prop_map(|(size, wrap, p)| Family::Torus { size, wrap, p }),
+        1 => ([1u32..5, 1u32..4], 1u32..4).prop_map(|(size, p)| Family::HyperX { size, p }),
     ]
     .prop_filter("two nodes or more", |family| match *family {
         Family::Crossbar { nodes } => nodes > 1,
@@ -525,14 +583,13 @@ fn family() -> impl Strategy<Value = Family> {
         } => p * rows * columns * g > 1,
         Family::DragonflyPlus { .. } => true,
         Family::FatTree { down, .. } => down.iter().product::<u32>() > 1,
-        Family::Torus { size, p, .. } => size[0] * size[1] * p > 1,
+        Family::Torus { size, p, .. } | Family::HyperX { size, p } => size[0] * size[1] * p > 1,
     })
 }
 
 /// All algorithms with the channels that they need; some fit one family only.
 pub fn routing() -> impl Strategy<Value = RoutingSpec> {
-    let via = prop_oneof![Just(Via::Group), Just(Via::Router), Just(Via::Node)];
-    let options = (via.clone(), 1u32..3, -600i64..600, any::<bool>()).prop_map(
+    let options = (select(Via::ALL), 1u32..3, -600i64..600, any::<bool>()).prop_map(
         |(via, candidates, threshold_bytes, detours_in_group)| AdaptiveOptions {
             via,
             candidates,
@@ -541,25 +598,19 @@ pub fn routing() -> impl Strategy<Value = RoutingSpec> {
             ..AdaptiveOptions::default()
         },
     );
-    let algorithm = prop_oneof![
-        2 => Just(Algorithm::Minimal),
-        2 => via.prop_map(|via| Algorithm::Valiant { via }),
-        2 => options.clone().prop_map(Algorithm::UgalLocal),
-        2 => options.clone().prop_map(Algorithm::UgalGlobal),
-        2 => options.prop_map(Algorithm::Par),
-        3 => (0u32..=10).prop_map(|tenths| Algorithm::Fpar {
-            threshold: f64::from(tenths) / 10.0,
-        }),
-        3 => (0u32..=10).prop_map(|percent| Algorithm::QAdaptive(QAdaptiveOptions {
-            exploration: f64::from(percent) / 100.0,
-            ..QAdaptiveOptions::default()
-        })),
-        1 => Just(Algorithm::ShortestPath),
-        1 => Just(Algorithm::UpDown),
-        1 => Just(Algorithm::DimensionOrder),
-        2 => any::<bool>().prop_map(|detours_in_group| Algorithm::Tago { detours_in_group }),
-    ];
-    let links = prop_oneof![Just(MinimalLinks::All), Just(MinimalLinks::Shortest)];
+    let algorithm = (select(AlgorithmName::ALL), options, 0u32..=10);
+    let algorithm = algorithm.prop_map(|(algorithm, adaptive, tenths)| {
+        algorithm.with_options(&AlgorithmOptions {
+            adaptive,
+            threshold_share: f64::from(tenths) / 10.0,
+            rules: FparRules::ALL[tenths as usize % 3],
+            learning: QAdaptiveOptions {
+                exploration: f64::from(tenths) / 100.0,
+                ..QAdaptiveOptions::default()
+            },
+        })
+    });
+    let links = select(MinimalLinks::ALL);
     let choice = prop_oneof![Just(Choice::Random), Just(Choice::ByLoad)];
     (algorithm, links, choice).prop_map(|(algorithm, links, choice)| RoutingSpec {
         links,
@@ -618,17 +669,23 @@ fn protocol() -> impl Strategy<Value = Protocol> {
     let overheads = (0u64..2, 0u64..2, prop::option::of(rate_of_copies()));
     let completion = prop_oneof![Just(Completion::Sent), Just(Completion::Acknowledged)];
     let delay = prop_oneof![Just(0u64), Just(1), Just(777_777)];
-    let other = (limit, overheads, completion, delay).prop_map(
-        |(eager_limit, (send, receive, copy_bandwidth), completion, delay)| Protocol {
+    let other = (limit, overheads, completion, delay, any::<bool>()).prop_map(
+        |(eager_limit, (send, receive, copy_bandwidth), completion, delay, within)| Protocol {
             eager_limit,
             completion,
             control: Bytes(40),
-            send_overhead: Picoseconds(send * 50_001),
-            receive_overhead: Picoseconds(receive * 120_003),
+            costs: HostCosts {
+                send_overhead: Picoseconds(send * 50_001),
+                receive_overhead: Picoseconds(receive * 120_003),
+                copy_bandwidth,
+                times: HostTimes::new(&[(Bytes(500), Picoseconds(send * 9_001))]).unwrap(),
+            },
+            within_node: within.then(|| HostCosts {
+                send_overhead: Picoseconds(send * 7_001),
+                ..HostCosts::default()
+            }),
             gap: Picoseconds(receive * 3_333),
             send_delay: Picoseconds(delay),
-            copy_bandwidth,
-            host_times: HostTimes::new(&[(Bytes(500), Picoseconds(send * 9_001))]).unwrap(),
         },
     );
     prop_oneof![Just(Protocol::default()), other]
@@ -668,6 +725,7 @@ fn models() -> impl Strategy<
     };
     let crossbar = prop_oneof![
         2 => Just((Crossbar::Ideal, CreditUse::Link, OccupancyCount::Buffered)),
+        1 => Just((Crossbar::Ideal, CreditUse::Crossbar, OccupancyCount::Buffered)),
         1 => Just((bounded(1.0, 1), CreditUse::Link, OccupancyCount::Buffered)),
         1 => Just((bounded(1.5, 3), CreditUse::Link, OccupancyCount::Requests)),
         1 => Just((bounded(2.0, 8), CreditUse::Link, OccupancyCount::Buffered)),
@@ -676,7 +734,8 @@ fn models() -> impl Strategy<
     ];
     let arbitration = prop_oneof![
         Just(Arbitration::RoundRobin),
-        Just(Arbitration::OldestFirst)
+        Just(Arbitration::OldestFirst),
+        Just(Arbitration::LowestChannel),
     ];
     let injection = prop_oneof![Just(InjectionOrder::RoundRobin), Just(InjectionOrder::Fifo)];
     let decisions = prop_oneof![
@@ -734,33 +793,12 @@ pub fn scenario(slow: bool) -> impl Strategy<Value = Scenario> {
         0u64..1 << 40,
     )
         .prop_map(
-            |(family, mut routing, physical, models, (jobs, duration), measured, seed)| {
-                let is_tree = matches!(family, Family::FatTree { .. });
-                // Detours need several times as many channels as rings are long.
-                let is_torus = matches!(family, Family::Torus { .. });
-                let fits = match routing.algorithm {
-                    Algorithm::ShortestPath | Algorithm::UpDown => true,
-                    Algorithm::DimensionOrder => is_torus,
-                    _ if is_tree || is_torus => false,
-                    Algorithm::Fpar { .. } => matches!(family, Family::DragonflyPlus { .. }),
-                    Algorithm::QAdaptive(_) | Algorithm::Tago { .. } => {
-                        matches!(family, Family::Dragonfly { .. } | Family::Crossbar { .. })
-                    }
-                    _ => true,
-                };
-                if !fits {
-                    routing.algorithm = if is_tree {
-                        Algorithm::UpDown
-                    } else {
-                        Algorithm::Minimal
-                    };
-                }
+            |(family, routing, physical, models, (jobs, duration), measured, seed)| {
                 let (rates, latencies, buffer, packet, credit, delay) = physical;
                 let (switching, inside, arbitration, injection, decisions) = models;
                 let (crossbar, credit_use, occupancy) = inside;
-                let learns = matches!(routing.algorithm, Algorithm::QAdaptive(_));
                 let (warmup, timeline_bin, every_nth, recorded) = measured;
-                Scenario {
+                let mut scenario = Scenario {
                     family,
                     routing,
                     rates,
@@ -773,11 +811,7 @@ pub fn scenario(slow: bool) -> impl Strategy<Value = Scenario> {
                     occupancy,
                     arbitration,
                     injection,
-                    decisions: if learns {
-                        Decisions::PerPacket
-                    } else {
-                        decisions
-                    },
+                    decisions,
                     credit_delay: credit * 3_333,
                     delay,
                     jobs,
@@ -787,7 +821,9 @@ pub fn scenario(slow: bool) -> impl Strategy<Value = Scenario> {
                     every_nth,
                     recorded,
                     seed,
-                }
+                };
+                scenario.fit_routing();
+                scenario
             },
         )
 }

@@ -10,7 +10,9 @@ use odonata_load::{
 };
 use odonata_network::routing::{Algorithm, RoutingSpec, Via};
 use odonata_network::{LinkClass, LinkKind};
-use odonata_sim::{InjectionOrder, JobLoad, JobPlan, Outcome, Protocol, RankActivity, SimError};
+use odonata_sim::{
+    HostCosts, InjectionOrder, JobLoad, JobPlan, Outcome, Protocol, RankActivity, SimError,
+};
 use odonata_units::{Bytes, Picoseconds, RankId};
 
 use crate::support::{
@@ -219,7 +221,10 @@ fn one_sided_transfers_need_no_partner() {
     let (o, control) = (30_000, 48);
     let protocol = Protocol {
         control: Bytes(control),
-        send_overhead: Picoseconds(o),
+        costs: HostCosts {
+            send_overhead: Picoseconds(o),
+            ..HostCosts::default()
+        },
         ..Protocol::default()
     };
     let busy = 50_000_000;
@@ -279,8 +284,11 @@ fn one_sided_transfers_within_a_node() {
 fn the_time_of_a_rank_is_accounted_for() {
     let (o, r) = (40_000, 90_000);
     let protocol = Protocol {
-        send_overhead: Picoseconds(o),
-        receive_overhead: Picoseconds(r),
+        costs: HostCosts {
+            send_overhead: Picoseconds(o),
+            receive_overhead: Picoseconds(r),
+            ..HostCosts::default()
+        },
         ..Protocol::default()
     };
     let barrier = || Operation::Collective {

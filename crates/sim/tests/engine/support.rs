@@ -13,7 +13,7 @@ use odonata_network::{LinkClass, LinkKind, Routing, Topology};
 use odonata_sim::{
     Arbitration, CreditUse, Crossbar, Decisions, EngineConfig, InjectionOrder, JobLoad, JobPlan,
     Measurement, MessageRecords, NicModel, Observer, OccupancyCount, Outcome, Progress, Protocol,
-    RouterModel, SimError, Switching, run, run_any,
+    Room, RouterModel, SimError, Switching, run, run_any,
 };
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
 
@@ -82,6 +82,8 @@ pub fn config() -> EngineConfig {
             switching: Switching::CutThrough { flit: Bytes(8) },
             crossbar: Crossbar::Ideal,
             arbitration: Arbitration::RoundRobin,
+            room: Room::Bytes,
+            node_room: None,
         },
         nic: NicModel {
             injection: InjectionOrder::RoundRobin,

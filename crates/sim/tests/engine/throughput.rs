@@ -40,9 +40,10 @@ fn bounded(speedup: f64) -> Crossbar {
 }
 
 /// Every kind of crossbar.
-fn crossbars() -> [(Crossbar, CreditUse); 5] {
+fn crossbars() -> [(Crossbar, CreditUse); 6] {
     [
         (Crossbar::Ideal, CreditUse::Link),
+        (Crossbar::Ideal, CreditUse::Crossbar),
         (bounded(1.0), CreditUse::Link),
         (bounded(2.0), CreditUse::Link),
         (bounded(1.0), CreditUse::Crossbar),

@@ -20,8 +20,8 @@ use std::collections::BTreeSet;
 
 use odonata_load::Operation;
 use odonata_network::routing::{
-    AdaptiveOptions, Algorithm, AnyRouting, Hop, PacketRoute, RouterView, RoutingSpec, RoutingTask,
-    Via,
+    AdaptiveOptions, Algorithm, AnyRouting, FparRules, Hop, PacketRoute, RouterView, RoutingSpec,
+    RoutingTask, Via,
 };
 use odonata_network::topology::{
     Arrangement, CrayXcLinks, CrayXcSpec, DragonflyLinks, DragonflyPlusLinks, DragonflyPlusSpec,
@@ -136,7 +136,7 @@ type Message = (u32, u32, u64);
 /// the outcome, the links that each of them crosses.
 fn simulate_one_at_a_time<'t>(
     topology: &'t Topology,
-    routing: &RoutingSpec,
+    routing: &AnyRouting,
     config: &EngineConfig,
     messages: &[Message],
 ) -> (Outcome, Vec<Vec<&'t LinkClass>>) {
@@ -161,9 +161,7 @@ fn simulate_one_at_a_time<'t>(
             (outcome, paths)
         }
     }
-    AnyRouting::new(topology, routing)
-        .unwrap()
-        .dispatch(Task(topology, config, messages))
+    routing.dispatch(Task(topology, config, messages))
 }
 
 /// Longer than any message of these tests takes.
@@ -268,6 +266,16 @@ fn check(
     config: &EngineConfig,
     messages: &[Message],
 ) -> BTreeSet<usize> {
+    let built = AnyRouting::new(topology, routing).unwrap();
+    check_built(topology, &built, config, messages)
+}
+
+fn check_built(
+    topology: &Topology,
+    routing: &AnyRouting,
+    config: &EngineConfig,
+    messages: &[Message],
+) -> BTreeSet<usize> {
     let (outcome, paths) = simulate_one_at_a_time(topology, routing, config, messages);
     assert_conserved(&outcome);
     assert_eq!(outcome.messages.len(), messages.len());
@@ -292,7 +300,7 @@ fn check(
         let found = (record.delivered - record.created).0;
         assert_eq!(
             found, expected,
-            "{bytes} B from {source} to {destination} over {routers} routers of {}, {routing:?}, {:?}",
+            "{bytes} B from {source} to {destination} over {routers} routers of {}, {:?}",
             topology.title, config.router
         );
     }
@@ -360,6 +368,7 @@ fn crossbars() -> Vec<(Crossbar, CreditUse)> {
     };
     vec![
         (Crossbar::Ideal, CreditUse::Link),
+        (Crossbar::Ideal, CreditUse::Crossbar),
         (bounded(1.0, 256), CreditUse::Link),
         (bounded(2.0, 4_096), CreditUse::Link),
         (bounded(1.37, 700), CreditUse::Link),
@@ -382,7 +391,10 @@ fn routings() -> Vec<RoutingSpec> {
         Algorithm::UgalLocal(adaptive(Via::Node)),
         Algorithm::UgalGlobal(adaptive(Via::Group)),
         Algorithm::Par(adaptive(Via::Router)),
-        Algorithm::Fpar { threshold: 0.5 },
+        Algorithm::Fpar {
+            threshold: 0.5,
+            rules: FparRules::Paper,
+        },
         Algorithm::ShortestPath,
     ]
     .map(RoutingSpec::new)
@@ -548,7 +560,8 @@ fn a_message_of_equal_packets() {
             config.router.switching = switching;
             let q = 37;
             let message = [(index as u32, 70, q * 256)];
-            let (outcome, paths) = simulate_one_at_a_time(&topology, &MINIMAL, &config, &message);
+            let minimal = AnyRouting::new(&topology, &MINIMAL).unwrap();
+            let (outcome, paths) = simulate_one_at_a_time(&topology, &minimal, &config, &message);
             let links = &paths[0];
             let slowest = links
                 .iter()

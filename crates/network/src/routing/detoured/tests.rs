@@ -4,7 +4,7 @@ use super::*;
 use crate::routing::testing::{
     LoadedRouter, MockRouter, dragonfly, fat_tree, lattice, random_walks, walk,
 };
-use crate::routing::{Algorithm, AnyRouting, Paths, RoutingSpec};
+use crate::routing::{Algorithm, AnyRouting, FparRules, Paths, RoutingSpec};
 use crate::topology::FatTreeShape;
 use crate::verify::{Verdict, verify};
 
@@ -225,7 +225,10 @@ fn what_makes_no_sense_says_so() {
     let own = refused(
         Paths::UpDown,
         Choice::Random,
-        Algorithm::Fpar { threshold: 0.5 },
+        Algorithm::Fpar {
+            threshold: 0.5,
+            rules: FparRules::Paper,
+        },
     );
     assert!(own.contains("`paths` is \"up-down\""), "{own}");
     let lattice = RoutingSpec {

@@ -22,6 +22,7 @@ fn pair() -> Wiring {
         ],
         class_of_port: [0, 2, 0, 2].map(LinkClassId).to_vec(),
         islands: false,
+        one_way: false,
     }
 }
 

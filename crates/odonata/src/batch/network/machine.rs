@@ -16,6 +16,7 @@ use odonata_units::{GroupId, NodeId, Picoseconds};
 use super::circuits::JobCircuits;
 use super::{MachineSpec, wrong};
 use crate::error::Error;
+use crate::jobs::policy;
 use crate::routing::{Usual, routing_spec};
 use crate::spec::{CircuitSource, Family, Placement, Scenario};
 use crate::topology::{build_topology, reconfigurable};
@@ -71,7 +72,7 @@ impl SharedMachine {
                 circuits: dragonfly.circuits,
                 switches: structure.switches,
                 ports_of_router: structure.ports_of_router,
-                strategy: reconfigurable::strategy(dragonfly.steering),
+                strategy: dragonfly.steering,
                 timing: SwitchTiming {
                     settle: Picoseconds(spec.switch_delay_ps),
                     ..SwitchTiming::MIRRORS
@@ -147,15 +148,16 @@ impl Allotment {
         placement: &Placement,
     ) -> Result<Self, Error> {
         let policy = match placement {
-            Placement::Contiguous => Policy::Contiguous,
-            Placement::Spread => Policy::Spread,
-            Placement::RandomNode => Policy::RandomNode,
-            Placement::RandomRouter => Policy::RandomRouter,
-            Placement::RandomGroup => Policy::RandomGroup,
-            other => {
-                let allowed = "contiguous, spread, random-node, random-router or random-group";
-                return Err(wrong("placement", format!("{other:?}"), allowed));
+            Placement::Isolated | Placement::Grap { .. } => {
+                let allowed = "a placement that takes any free nodes, as the scheduler counts nodes \
+                               and not groups; for whole groups schedule with GRAP";
+                return Err(wrong("placement", placement.name(), allowed));
             }
+            Placement::Explicit { .. } | Placement::RankMap { .. } => {
+                let allowed = "a placement that goes by a name";
+                return Err(wrong("placement", placement.name(), allowed));
+            }
+            by_name => policy(by_name),
         };
         let all = topology.nodes() as u32;
         let routers = (0..all).map(|node| topology.router_of_node(NodeId(node)));

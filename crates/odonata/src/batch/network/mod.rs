@@ -12,12 +12,14 @@ mod packet;
 mod table;
 mod traffic;
 
+use odonata_declare::Listed;
+use odonata_placement::grap::GrapModeName;
 use odonata_scheduler::batch::{AsLogged, Network};
 use odonata_scheduler::log::JobLog;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::modes::Mode;
+use super::modes;
 use crate::error::{Error, SpecError};
 use crate::spec;
 use fallible::FirstFailure;
@@ -29,7 +31,7 @@ use machine::SharedMachine;
 use packet::PacketNetwork;
 pub use table::SpeedUpSpec;
 use table::Table;
-use traffic::Traffic;
+pub(crate) use traffic::Traffic;
 
 /// The network of a schedule, and what jobs do on it.
 #[derive(Clone, Debug, Deserialize)]
@@ -145,7 +147,7 @@ impl Planned {
         log: &JobLog,
         nodes: u32,
         grap: Option<u32>,
-        modes: &[Option<Mode>],
+        modes: &[Option<GrapModeName>],
         spec: &NetworkSpec,
     ) -> Result<Self, Error> {
         if spec.mix.is_none() && modes.is_empty() && !log.jobs.is_empty() {
@@ -156,9 +158,9 @@ impl Planned {
         // Small jobs gain nothing from a table; on links they talk inside their group.
         let of_mode = |job: usize| match (modes[job], table) {
             (Some(mode), true) => Some(mode.name()),
-            (Some(mode), false) => Some(mode.traffic()),
+            (Some(mode), false) => Some(modes::traffic(mode)),
             (None, true) => None,
-            (None, false) => Some(Mode::Adaptive.traffic()),
+            (None, false) => Some(modes::traffic(GrapModeName::Adaptive)),
         };
         let (jobs, traffics) = communications(log, spec, &of_mode)?;
         let network: Box<dyn Level> = match &spec.level {
@@ -190,10 +192,7 @@ impl Planned {
 /// The traffics of jobs that share a machine.
 fn named_traffics(names: &[String]) -> Result<Vec<Traffic>, Error> {
     let named = |name: &String| {
-        Traffic::named(name).ok_or_else(|| {
-            let known = Traffic::ALL.map(|(name, _)| name).join(", ");
-            wrong("mix", name, known)
-        })
+        Traffic::by_name(name).map_err(|unknown| wrong("mix", name, unknown.allowed.join(", ")))
     };
     names.iter().map(named).collect()
 }
@@ -219,15 +218,17 @@ fn wrong(key: &str, found: impl std::fmt::Display, allowed: impl Into<String>) -
 mod tests {
     use std::ops::ControlFlow;
 
+    use odonata_placement::grap::GrapModeName;
     use odonata_scheduler::Seconds;
     use odonata_scheduler::log::{Job, JobLog};
     use proptest::prelude::*;
+    use proptest::sample::select;
     use serde_json::json;
 
     use crate::batch::{ScheduleSpec, schedule_jobs};
-    use crate::spec::{CircuitSource, Family, Network, ReconfigurableDragonfly, Steering};
+    use crate::spec::{CircuitSource, Family, Network, ReconfigurableDragonfly, Strategy};
 
-    fn spec(steering: Steering, modes: &str) -> ScheduleSpec {
+    fn spec(steering: Strategy, modes: &str) -> ScheduleSpec {
         let mut machine = ReconfigurableDragonfly::new(2, 4, 2, 6);
         (machine.circuits, machine.steering) = (CircuitSource::Jobs, steering);
         let machine = Network::new(Family::ReconfigurableDragonfly(machine));
@@ -258,11 +259,8 @@ mod tests {
         #[test]
         fn principles_hold_for_random_logs(
             jobs in proptest::collection::vec((0i64..300, 1u32..=48, 1i64..200), 1..40),
-            steering in prop_oneof![
-                Just(Steering::Uniform), Just(Steering::MinMax),
-                Just(Steering::Matching), Just(Steering::Birkhoff),
-            ],
-            mode in prop_oneof![Just("minimal-balance"), Just("custom-balance"), Just("custom")],
+            steering in select(Strategy::ALL),
+            mode in select(GrapModeName::ALL),
         ) {
             let mut log = JobLog::default();
             for &(at, nodes, run) in &jobs {
@@ -270,7 +268,7 @@ mod tests {
             }
             log.jobs.sort_by_key(|job| job.submit);
             let go_on = &mut |_, _| ControlFlow::Continue(());
-            let scheduled = schedule_jobs(&log, &spec(steering, mode), go_on).unwrap();
+            let scheduled = schedule_jobs(&log, &spec(steering, mode.name()), go_on).unwrap();
             let summary = &scheduled.meta["summary"];
             prop_assert_eq!(summary["refused"].as_u64(), Some(0));
             let large = jobs.iter().filter(|job| job.1 > 8).count() as u64;

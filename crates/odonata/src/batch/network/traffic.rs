@@ -1,8 +1,10 @@
 //! Who sends to whom within a job.
 
+use odonata_declare::Named;
+
 /// Who sends to whom within a job, its nodes in their order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Traffic {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Named)]
+pub enum Traffic {
     /// Every node to every other.
     Uniform,
     /// To the six neighbours in a periodic grid as close to a cube as can be.
@@ -17,19 +19,6 @@ pub(super) enum Traffic {
 }
 
 impl Traffic {
-    pub(super) const ALL: [(&'static str, Self); 5] = [
-        ("uniform", Self::Uniform),
-        ("stencil", Self::Stencil),
-        ("neighbouring", Self::Neighbouring),
-        ("ring", Self::Ring),
-        ("halves", Self::Halves),
-    ];
-
-    pub(super) fn named(name: &str) -> Option<Self> {
-        let found = Self::ALL.into_iter().find(|(known, _)| *known == name);
-        found.map(|(_, traffic)| traffic)
-    }
-
     /// How far from a node those are that it sends to, each getting as much, among
     /// `nodes` that are numbered in a circle; none for uniform traffic. `group` is the
     /// number of nodes of a group.

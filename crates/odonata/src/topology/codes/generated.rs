@@ -15,7 +15,7 @@ use odonata_traces::codes::Parameters;
 use super::super::Classes;
 use super::{Facts, Unit, bandwidth, in_conf, link};
 use crate::error::SpecError;
-use crate::spec::{Algorithm, Link};
+use crate::spec::{AlgorithmName, Link};
 
 /// A model that wires a network from numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,11 +152,11 @@ impl Model {
         }
     }
 
-    const fn routing(self) -> Algorithm {
+    const fn routing(self) -> AlgorithmName {
         match self {
-            Self::Torus => Algorithm::DimensionOrder,
-            Self::FatTree => Algorithm::UpDown,
-            Self::SlimFly => Algorithm::ShortestPath,
+            Self::Torus => AlgorithmName::DimensionOrder,
+            Self::FatTree => AlgorithmName::UpDown,
+            Self::SlimFly => AlgorithmName::ShortestPath,
         }
     }
 }

@@ -80,7 +80,7 @@ struct RouterRecord {
     lanes: Vec<LaneRecord>,
     /// Of a bounded crossbar. Shape: ports, or empty.
     sides: Vec<Side>,
-    /// Of a bounded crossbar. Shape: ports × virtual channels, or empty.
+    /// Of a bounded crossbar, or of output queues. Shape: ports × virtual channels, or empty.
     fifos: Vec<FifoRecord>,
     /// Occupancy in the snapshot for routing. Shape: ports, or empty.
     occupancy: Vec<u32>,
@@ -103,7 +103,8 @@ struct LaneRecord {
     queue: Vec<Parcel>,
 }
 
-/// An input of a bounded crossbar, and the output buffer of the same number.
+/// An input of a bounded crossbar, and the output buffer of the same number; or, where
+/// packets take room before they join an output queue, those that lack it.
 #[derive(Serialize, Deserialize)]
 struct FifoRecord {
     room: u32,

@@ -12,7 +12,7 @@
 //! [`RankState::restore`]: crate::engine::ranks::RankState::restore
 
 use odonata_network::{PacketRoute, Peer};
-use odonata_units::{Picoseconds, RankId, RouterId};
+use odonata_units::{Picoseconds, PortId, RankId, RouterId};
 
 use super::{
     About, EventRecord, FifoRecord, LaneRecord, NodeRecord, Parcel, RouterRecord, SourceRecord,
@@ -329,7 +329,7 @@ impl AtRouter<'_, '_> {
         ensure(lanes.len() == self.radix * vcs, "its virtual channels")?;
         ensure(sides.len() == self.radix * bounded, "its crossbar ports")?;
         ensure(
-            fifos.len() == self.radix * vcs * bounded,
+            fifos.len() == self.radix * vcs * bounded.max(usize::from(self.shared.hands_over)),
             "its crossbar FIFOs",
         )?;
         ensure(occupancy.len() == self.occupancies, "its occupancies")?;
@@ -344,8 +344,12 @@ impl AtRouter<'_, '_> {
         }
         for (place, fifo) in fifos.iter().enumerate() {
             let FifoRecord { room: _, queue } = fifo;
+            let held = match self.shared.hands_over {
+                true => Held::Output(place / vcs, place % vcs),
+                false => Held::Input(place / vcs, place % vcs),
+            };
             for parcel in queue {
-                self.parcel(Held::Input(place / vcs, place % vcs), parcel)?;
+                self.parcel(held, parcel)?;
             }
         }
         for (port, saved) in ports.iter().enumerate() {
@@ -418,17 +422,16 @@ impl AtRouter<'_, '_> {
         fifos: &[FifoRecord],
     ) -> Checked {
         self.link(saved)?;
-        let class = &self.shared.classes[self.class(port)];
+        let shared = self.shared;
+        let class = &shared.classes[self.class(port)];
+        let room = |parcel: &Parcel| u64::from(shared.room(&parcel.packet));
         let (mut waiting, mut queued, mut sent) = (0, 0, 0);
         for (vc, LaneRecord { credits, queue }) in lanes.iter().enumerate() {
             waiting |= u16::from(!queue.is_empty()) << vc;
-            let here: u64 = queue
-                .iter()
-                .map(|parcel| u64::from(parcel.packet.size))
-                .sum();
+            let here: u64 = queue.iter().map(room).sum();
             queued += here;
-            sent += u64::from(class.buffer - credits);
-            if self.credits_at_crossbar && !class.terminal {
+            sent += u64::from(shared.credits(class) - credits);
+            if self.credits_at_crossbar && (shared.hands_over || !class.terminal) {
                 // Their credits were taken at the crossbar.
                 sent = sent.checked_sub(here).ok_or("the credits of a channel")?;
             }
@@ -437,7 +440,12 @@ impl AtRouter<'_, '_> {
             saved.waiting == waiting,
             "the channels of a port in which packets wait",
         )?;
-        if self.shared.config.router.occupancy == OccupancyCount::Requests {
+        if shared.hands_over {
+            let vcs = shared.vcs;
+            let held = fifos[port * vcs..(port + 1) * vcs].iter();
+            queued += held.flat_map(|fifo| &fifo.queue).map(room).sum::<u64>();
+        }
+        if shared.config.router.occupancy == OccupancyCount::Requests {
             let requests = fifos.iter().flat_map(|fifo| &fifo.queue);
             let requests = requests.filter(|parcel| usize::from(parcel.packet.out_port) == port);
             queued += requests
@@ -458,9 +466,11 @@ impl AtRouter<'_, '_> {
     fn lane(&self, port: usize, vc: usize, lane: &LaneRecord) -> Checked {
         let LaneRecord { credits, queue } = lane;
         let class = &self.shared.classes[self.class(port)];
-        // Nodes take everything, so that the links to them need no credits.
-        let lent = self.is_connected(port) && !class.terminal;
-        let fits = *credits == class.buffer || lent && *credits < class.buffer;
+        // Nodes take everything, so that the links to them need no credits, but for packets
+        // to join output queues.
+        let all = self.shared.credits(class);
+        let lent = self.is_connected(port) && (self.shared.hands_over || !class.terminal);
+        let fits = *credits == all || lent && *credits < all;
         ensure(fits, "the credits of a channel")?;
         for parcel in queue {
             self.parcel(Held::Output(port, vc), parcel)?;
@@ -671,7 +681,8 @@ impl AtRouter<'_, '_> {
     /// Whether a packet that is, or will be, in the buffer of an input says so.
     fn upstream(&self, input: usize, packet: &Packet) -> Checked {
         let topology = &self.shared.topology;
-        let (port, router) = match self.peer(input) {
+        let sender = topology.sender(PortId::from_index(self.first + input));
+        let (port, router) = match sender {
             Peer::Node(node) => {
                 ensure(node.0 == packet.source, "the node that sent a packet")?;
                 (self.first + input, self.router)
@@ -886,7 +897,11 @@ impl AtRouter<'_, '_> {
                 let vc = (payload >> CREDIT_VC_SHIFT) as usize;
                 ensure(vc < self.shared.vcs, "the channel of a credit")?;
                 let for_node = payload & CREDIT_FOR_INTERFACE != 0;
-                ensure(for_node == node.is_some(), "whom a credit is for")?;
+                let of_node = node.is_some() && self.shared.hands_over;
+                ensure(
+                    of_node || for_node == node.is_some(),
+                    "whom a credit is for",
+                )?;
                 let size = payload & ((1 << self.credit_size_bits) - 1);
                 ensure(size <= self.shared.packet, "the bytes of a credit")
             }

@@ -218,6 +218,10 @@ fn restore_router<P: Probe>(
             crossbar.room[fifo] = saved.room;
             crossbar.restore_fifo(&partition.packets.hot, ports.start, vcs, fifo, &slots);
         }
+        if let Some(handover) = &mut partition.handover {
+            let (port, vc) = (ports.start + index / vcs, index % vcs);
+            handover.restore((port << partition.lane_shift) + vc, &slots);
+        }
     }
     if let Some(crossbar) = &mut partition.crossbar {
         crossbar.sides[ports.clone()].copy_from_slice(&record.sides);

@@ -179,6 +179,13 @@ impl<P: Probe> Saver<'_, '_, P> {
                         queue: self.queue(crossbar.first(fifo)),
                     });
                 }
+                if let Some(handover) = &partition.handover {
+                    let lane = (port << partition.lane_shift) + vc;
+                    fifos.push(FifoRecord {
+                        room: 0,
+                        queue: self.queue(handover.first(lane)),
+                    });
+                }
             }
         }
         let events = events

@@ -21,9 +21,10 @@ use crate::engine::ranks::RankRecord;
 use crate::engine::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT};
 use crate::outcome::MessageRecord;
 use crate::{
-    Arbitration, ArrivalRecords, CreditUse, Crossbar, Decisions, EngineConfig, InjectionOrder,
-    JobLoad, JobPlan, Measurement, MessageRecords, NicModel, Observer, OccupancyCount, PausedRun,
-    Progress, Protocol, RouterModel, SimError, Switching, Wish, run_any,
+    Arbitration, ArrivalRecords, CreditUse, Crossbar, Decisions, EngineConfig, HostCosts,
+    InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords, NicModel, Observer,
+    OccupancyCount, PausedRun, Progress, Protocol, Room, RouterModel, SimError, Switching, Wish,
+    run_any,
 };
 
 const RATE: u64 = 8_000_000_000;
@@ -48,8 +49,11 @@ fn jobs() -> [JobPlan; 2] {
         protocol: Protocol {
             eager_limit: Some(Bytes(500)),
             control: Bytes(16),
-            send_overhead: Picoseconds(50_000),
-            receive_overhead: Picoseconds(50_000),
+            costs: HostCosts {
+                send_overhead: Picoseconds(50_000),
+                receive_overhead: Picoseconds(50_000),
+                ..HostCosts::default()
+            },
             send_delay: Picoseconds(60_000),
             ..Protocol::default()
         },
@@ -75,6 +79,8 @@ fn config(crossbar: Crossbar) -> EngineConfig {
             switching: Switching::CutThrough { flit: Bytes(8) },
             crossbar,
             arbitration: Arbitration::RoundRobin,
+            room: Room::Bytes,
+            node_room: None,
         },
         nic: NicModel {
             injection: InjectionOrder::RoundRobin,

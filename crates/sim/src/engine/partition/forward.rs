@@ -36,7 +36,12 @@ impl<P: Probe> Partition<'_, P> {
             self.touch(port);
         }
         if self.credits_at_crossbar && port < self.router_ports {
-            self.touch_crossbar(port);
+            if self.handover.is_some() {
+                let now = self.window_start + event.offset();
+                self.hand_over((port << self.lane_shift) + vc, port, now);
+            } else {
+                self.touch_crossbar(port);
+            }
         }
     }
 
@@ -96,12 +101,16 @@ impl<P: Probe> Partition<'_, P> {
             let (job, port) = (packet.job, first_port + usize::from(out_port));
             self.probe.wait(self.link(port), vc, job, now);
         }
-        if self.crossbar.is_some() {
-            let input = first_port + event.port() as usize;
-            self.enter_fifo(first_port, input, slot);
+        let port = first_port + usize::from(out_port);
+        if self.staged {
+            if self.crossbar.is_some() {
+                let input = first_port + event.port() as usize;
+                self.enter_fifo(first_port, input, slot);
+            } else {
+                self.ask_for_room(router, first_port, port, slot, now, alone);
+            }
             return;
         }
-        let port = first_port + usize::from(out_port);
         let lane = (port << self.lane_shift) + usize::from(vc);
         let state = &mut self.ports[port];
         // One branch for all, as each by itself is unpredictable.
@@ -152,7 +161,7 @@ impl<P: Probe> Partition<'_, P> {
         packet.next = NIL;
         let vc = usize::from(packet.out_vc);
         let state = &mut self.ports[port];
-        state.queued += packet.size;
+        state.queued += packet.size.max(self.least_room);
         state.waiting |= 1 << vc;
         let lane = &mut self.lanes[(port << self.lane_shift) + vc];
         if lane.head == NIL {
@@ -174,6 +183,9 @@ impl<P: Probe> Partition<'_, P> {
     ) {
         let state = &mut self.ports[port];
         if state.waiting == 0 {
+            if self.staged {
+                self.note_stall(port, now);
+            }
             return;
         }
         if state.free_at > now {
@@ -201,6 +213,19 @@ impl<P: Probe> Partition<'_, P> {
                     break Some(vc);
                 }
                 waiting &= !(1 << vc);
+            },
+            Arbitration::LowestChannel => loop {
+                if waiting == 0 {
+                    break None;
+                }
+                let vc = waiting.trailing_zeros() as usize;
+                let lane = &self.lanes[lanes + vc];
+                if self.credits_at_crossbar
+                    || self.packets.hot[lane.head as usize].size <= lane.credits
+                {
+                    break Some(vc);
+                }
+                waiting &= waiting - 1;
             },
             Arbitration::OldestFirst => {
                 let mut best = None;
@@ -236,13 +261,13 @@ impl<P: Probe> Partition<'_, P> {
         let lane = &mut self.lanes[lanes + vc];
         let slot = lane.head;
         let packet = &self.packets.hot[slot as usize];
-        state.queued -= packet.size;
+        state.queued -= packet.size.max(self.least_room);
         lane.head = packet.next;
         if lane.head == NIL {
             state.waiting &= !(1 << vc);
         }
         self.transmit(router, first_port, port, lanes + vc, slot, now);
-        if self.ports[port].waiting != 0 {
+        if self.ports[port].waiting != 0 || self.staged && self.holds_packets(port) {
             self.wake_link(router, first_port, port);
         }
     }
@@ -291,11 +316,13 @@ impl<P: Probe> Partition<'_, P> {
             let departure = Departure {
                 job: packet.job,
                 vc: out_vc,
-                size,
                 measured,
                 now,
                 end,
-                buffered: !terminal,
+                held: match !terminal || self.handover.is_some() {
+                    true => size.max(self.least_room),
+                    false => 0,
+                },
             };
             let (router, class) = (state.peer_router, state.class);
             if !terminal {
@@ -304,10 +331,12 @@ impl<P: Probe> Partition<'_, P> {
             }
             self.probe.send(self.link(port), departure);
         }
-        if self.crossbar.is_some() {
-            self.occupy_output(router, first_port, port, size, out_vc);
-        } else {
+        if !self.staged {
             self.release_input(slot, end);
+        } else if self.crossbar.is_some() {
+            self.occupy_output(router, first_port, port, size, out_vc);
+        } else if terminal {
+            self.await_node(router, first_port, port, slot, end + latency);
         }
         let state = &mut self.ports[port];
         if terminal {
@@ -317,7 +346,7 @@ impl<P: Probe> Partition<'_, P> {
         if !self.credits_at_crossbar {
             self.lanes[lane].credits -= size;
         }
-        state.downstream += size;
+        state.downstream += size.max(self.least_room);
         let (peer_router, peer_port, class) = (state.peer_router, state.peer_port, state.class);
         let arrival = head + latency + self.delay;
         let here = self.base_router + router;
@@ -347,7 +376,7 @@ impl<P: Probe> Partition<'_, P> {
         } else {
             0
         };
-        let credit = P::credit(packet.size, packet.job);
+        let credit = P::credit(packet.size.max(self.least_room), packet.job);
         let payload = (u32::from(packet.route.vc) << CREDIT_VC_SHIFT) | whose | credit;
         let (router, port) = (packet.upstream_router, u32::from(packet.upstream_port));
         self.send_back(Kind::Credit, router, port, time, payload);

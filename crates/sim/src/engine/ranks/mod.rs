@@ -19,14 +19,18 @@ use serde::{Deserialize, Serialize};
 
 use super::actions::{Begun, Sending};
 use super::checkpoint::sorted_map;
-use super::matching::{Matching, Posted};
+use super::matching::{Matching, Posted, UNMATCHED};
 use super::memory::make_room;
 use super::partition::{KeyMap, Partition};
 use super::probe::Probe;
 use crate::config::{JobLoad, JobPlan, Protocol};
 use crate::outcome::{RankActivity, RankInterval, RankTimes, Traffic};
+use protocol::HANDED_OVER;
 pub(super) use protocol::Outgoing;
 pub(super) use tasks::Processor;
+
+/// Who asks for memory.
+const INTERVALS: &str = "recorded intervals of ranks";
 
 /// Where a rank is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -178,6 +182,19 @@ impl<'a> RankState<'a> {
         self.record.matching.unreceived()
     }
 
+    /// What it holds of the memory that grows with a run: for what, and about how many bytes.
+    pub fn holders(&self) -> [(&'static str, usize); 3] {
+        let record = &self.record;
+        let handed_over = record.delayed.capacity() * size_of::<(u64, Outgoing)>()
+            + record.held.capacity() * size_of::<(u64, Sending)>();
+        let intervals = record.intervals.capacity() * size_of::<RankInterval>();
+        [
+            (UNMATCHED, record.matching.bytes()),
+            (HANDED_OVER, handed_over),
+            (INTERVALS, intervals),
+        ]
+    }
+
     /// How it has spent its time; counted up to `now` if it still runs.
     pub fn times(&self, now: u64) -> RankTimes {
         let mut times = self.record.times;
@@ -218,7 +235,7 @@ impl<'a> RankState<'a> {
                 RankActivity::WaitToSend | RankActivity::WaitToReceive
             );
             let cause = record.cause.filter(|_| waited);
-            make_room(&mut record.intervals, "recorded intervals of ranks");
+            make_room(&mut record.intervals, INTERVALS);
             record.intervals.push(RankInterval {
                 job: self.job,
                 rank: RankId(self.rank),
@@ -363,9 +380,9 @@ impl<'a, P: Probe> Partition<'a, P> {
         processor: u8,
         now: u64,
     ) {
-        let protocol = self.protocol(local_rank);
+        let plan = self.plan(local_rank);
         let state = &mut self.ranks[local_rank as usize];
-        match Begun::of(action, protocol, state.rank, request, processor, now) {
+        match Begun::of(action, plan, state.rank, request, processor, now) {
             Begun::Busy(duration, task) => self.occupy(local_rank, processor, duration, task, now),
             Begun::Post(wanted, posted) => {
                 if let Some((envelope, what)) = state.record.matching.post(wanted, posted) {

@@ -9,6 +9,7 @@ use crate::engine::actions::{Sending, Task};
 use crate::engine::checkpoint::or_absent;
 use crate::engine::endpoint::Draft;
 use crate::engine::matching::{Arrived, Envelope, Posted};
+use crate::engine::memory::make_room_in;
 use crate::engine::packets::{Contents, MessageKind, NIL};
 use crate::engine::partition::{NEVER, Partition};
 use crate::engine::probe::Probe;
@@ -60,6 +61,9 @@ impl Outgoing {
         }
     }
 }
+
+/// Who asks for memory.
+pub(super) const HANDED_OVER: &str = "messages that ranks have handed over";
 
 /// Key of a message that has been granted: its handle and its sender.
 fn granted_key(handle: u32, sender: u32) -> u64 {
@@ -245,7 +249,9 @@ impl<P: Probe> Partition<'_, P> {
                 record.granted.insert(granted_key(handle, source), posted);
             }
         }
-        let (duration, task) = Task::answering(what, source, posted, self.protocol(local_rank));
+        let own = self.ranks[local_rank as usize].rank;
+        let costs = self.plan(local_rank).costs(own, source);
+        let (duration, task) = Task::answering(what, source, posted, costs);
         self.occupy(local_rank, posted.processor, duration, task, now);
     }
 
@@ -301,13 +307,18 @@ impl<P: Probe> Partition<'_, P> {
     /// Hands a message over to the rank's network interface, which has it at once or
     /// after the delay of the rank's messages.
     pub(super) fn send(&mut self, local_rank: u32, what: Outgoing, now: u64) {
-        let delay = self.protocol(local_rank).send_delay;
-        if delay == Picoseconds::ZERO {
+        let plan = self.plan(local_rank);
+        let delay = plan.protocol.send_delay;
+        if delay == Picoseconds::ZERO
+            || plan.protocol.within_node.is_some()
+                && plan.on_one_node(self.ranks[local_rank as usize].rank, what.to)
+        {
             self.deliver_to_interface(local_rank, what, now);
             return;
         }
         let until = now.saturating_add(delay.0).min(NEVER - 1);
         let record = &mut self.ranks[local_rank as usize].record;
+        make_room_in(&mut record.delayed, HANDED_OVER);
         record.delayed.push_back((until, what));
         self.wake(local_rank, until);
     }
@@ -376,6 +387,7 @@ impl<P: Probe> Partition<'_, P> {
         let record = &mut self.ranks[local_rank as usize].record;
         let handle = record.next_handle;
         record.next_handle = handle.wrapping_add(1);
+        make_room_in(&mut record.held, HANDED_OVER);
         record.held.insert(u64::from(handle), sending);
         let request = Outgoing {
             bytes: protocol.control.0,
@@ -392,6 +404,7 @@ impl<P: Probe> Partition<'_, P> {
         let state = &mut self.ranks[local_rank as usize];
         self.jobs[state.job as usize].message_bytes.record(bytes);
         if self.shared.measurement.traffic {
+            make_room_in(&mut state.record.traffic, "the record of who sends to whom");
             let traffic = state.record.traffic.entry(u64::from(to)).or_default();
             traffic.messages += 1;
             traffic.bytes += bytes;

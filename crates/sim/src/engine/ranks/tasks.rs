@@ -10,6 +10,7 @@ use super::protocol::Outgoing;
 use crate::engine::actions::Task;
 use crate::engine::calendar::{Event, Kind};
 use crate::engine::endpoint::timer_payload;
+use crate::engine::memory::make_room_in;
 use crate::engine::packets::MessageKind;
 use crate::engine::partition::{NEVER, Partition};
 use crate::engine::probe::Probe;
@@ -46,7 +47,9 @@ impl<P: Probe> Partition<'_, P> {
             processors.resize_with(index + 1, Processor::default);
         }
         let busy = processors[index].task.is_some();
-        processors[index].queue.push_back((duration.0, task));
+        let queue = &mut processors[index].queue;
+        make_room_in(queue, "what ranks have to do");
+        queue.push_back((duration.0, task));
         if !busy {
             self.take_up(local_rank, index, now);
         }

@@ -1,0 +1,130 @@
+//! From the files that `[network.routing]` names to forwarding tables.
+
+use std::path::{Path, PathBuf};
+
+use odonata_network::routing::{
+    AnyRouting, Forwarded, ForwardingTables, RoutingError, read_channels, read_tables,
+};
+use odonata_network::topology::read_ibnetdiscover;
+use odonata_network::{Subnet, Topology};
+
+use crate::error::SpecError;
+use crate::spec::{Family, Routing, Scenario};
+use crate::topology::{in_file, read_file};
+
+const TABLES: [&str; 3] = ["forwarding-tables.csv", "opensm-lfts.dump", "opensm.fdbs"];
+const SUBNETS: [&str; 2] = ["ibnetdiscover.txt", "opensm-subnet.lst"];
+const CHANNELS: [&str; 2] = ["virtual-channels.csv", "path-records.txt"];
+
+/// The files of a routing by tables.
+struct Files {
+    tables: PathBuf,
+    subnet: Option<PathBuf>,
+    channels: Option<PathBuf>,
+}
+
+/// The files of a directory of tables that are read, or the file itself: of each sort the first
+/// that is there of the names by which they are known.
+pub fn parts_of_tables(path: &Path) -> Vec<PathBuf> {
+    if !path.is_dir() {
+        return vec![path.to_owned()];
+    }
+    let sorts = [&TABLES[..], &SUBNETS, &CHANNELS];
+    sorts
+        .iter()
+        .filter_map(|names| first_of(path, names))
+        .collect()
+}
+
+fn first_of(directory: &Path, names: &[&str]) -> Option<PathBuf> {
+    let mut paths = names.iter().map(|name| directory.join(name));
+    paths.find(|path| path.is_file())
+}
+
+fn files(routing: &Routing) -> Result<Files, SpecError> {
+    let key = "network.routing.tables";
+    let Some(tables) = &routing.tables else {
+        let allowed = "a file or a directory, as algorithm = \"forwarding-tables\"";
+        return Err(SpecError::value(key, "nothing", allowed));
+    };
+    let given =
+        |path: &Option<PathBuf>, names: &[&str]| path.clone().or_else(|| first_of(tables, names));
+    let (subnet, channels) = (
+        given(&routing.subnet, &SUBNETS),
+        given(&routing.service_levels, &CHANNELS),
+    );
+    let tables = match tables.is_dir() {
+        false => tables.clone(),
+        true => first_of(tables, &TABLES).ok_or_else(|| {
+            let found = format!(
+                "directory \"{}\" without any of these files",
+                tables.display()
+            );
+            SpecError::value(key, found, TABLES.join(", "))
+        })?,
+    };
+    Ok(Files {
+        tables,
+        subnet,
+        channels,
+    })
+}
+
+/// Reads the tables of a scenario's routing and checks that they fit its network.
+///
+/// # Errors
+/// If a file cannot be read or is wrong, if the subnet is not what the network is wired like, or
+/// if packets would not arrive. The error's path names the key.
+pub(crate) fn build(scenario: &Scenario, topology: &Topology) -> Result<AnyRouting, SpecError> {
+    let routing = &scenario.network.routing;
+    if topology.has_one_way_links() {
+        let algorithm = routing.algorithm.name();
+        let error = RoutingError::OneWay { algorithm };
+        return Err(SpecError::new(
+            "network.routing.algorithm",
+            error.to_string(),
+        ));
+    }
+    let files = files(routing)?;
+    let subnet = match (&files.subnet, &scenario.network.topology) {
+        (Some(file), _) => Some(read_subnet(file, "network.routing.subnet")?),
+        (None, Family::Ibnetdiscover(network)) => Some(read_subnet(&network.file, "network.file")?),
+        (None, _) => None,
+    };
+    if let (Some(subnet), Some(file)) = (&subnet, &files.subnet) {
+        subnet.check_wiring(topology).map_err(|difference| {
+            let advice = "the tables would lead elsewhere. Take this file as the network, with \
+                          family = \"ibnetdiscover\", or the tables of this network";
+            in_file(
+                file,
+                "network.routing.subnet",
+                &format!("{difference}; {advice}"),
+            )
+        })?;
+    }
+    let at = |error: RoutingError| SpecError::new("network.routing.tables", error.to_string());
+    let mut tables = ForwardingTables::new(topology).map_err(at)?;
+    let text = read_file(&files.tables, "network.routing.tables")?;
+    read_tables(&mut tables, &text, subnet.as_ref())
+        .map_err(|error| in_file(&files.tables, "network.routing.tables", &error))?;
+    if let Some(file) = &files.channels {
+        let key = "network.routing.service_levels";
+        let text = read_file(file, key)?;
+        read_channels(&mut tables, &text, subnet.as_ref())
+            .map_err(|error| in_file(file, key, &error))?;
+    }
+    Forwarded::new(topology, tables, routing.virtual_channels)
+        .map(AnyRouting::Forwarded)
+        .map_err(|error| match error {
+            RoutingError::Forwarding(error) => {
+                in_file(&files.tables, "network.routing.tables", &error)
+            }
+            error => crate::routing::routing_error(&error),
+        })
+}
+
+/// Reads what is cabled in a subnet.
+pub(crate) fn read_subnet(file: &Path, key: &str) -> Result<Subnet, SpecError> {
+    let text = read_file(file, key)?;
+    read_ibnetdiscover(&text).map_err(|error| in_file(file, key, &error))
+}

@@ -1,0 +1,157 @@
+//! All that scenarios, schedules and commands call by a name, in one place: what the
+//! rooms' own types say of themselves.
+
+use std::any::type_name;
+
+use odonata_declare::{Entry, Named, entries};
+use odonata_load::CollectiveKind;
+use odonata_load::application::Application;
+use odonata_load::collective::{self, Family as Library};
+use odonata_scheduler::log::{Format as LogFormat, Kind as LogKind, Unit};
+use odonata_traces::Format as TraceFormat;
+use serde::Serialize;
+
+use crate::batch::{OrderSpec, PolicySpec, Traffic};
+use crate::spec;
+
+/// Things that are called by a name, of one kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct List {
+    /// What they are: the key of a scenario where there is one.
+    pub name: String,
+    /// The type that has them.
+    #[serde(skip)]
+    type_name: &'static str,
+    /// What each is.
+    pub entries: Vec<Entry>,
+    /// The one that it is if nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default: Option<&'static str>,
+}
+
+fn list<T: Named>(name: &str) -> List {
+    List {
+        name: name.to_owned(),
+        type_name: type_name::<T>(),
+        entries: entries::<T>(),
+        default: T::DEFAULT,
+    }
+}
+
+/// In place of the name of an algorithm for a collective.
+const AUTO: Entry = Entry {
+    name: "auto",
+    text: "The one that the rules of the library choose, by size and number of ranks.",
+    options: &[],
+    by_value: false,
+};
+
+/// Every list.
+pub fn registry() -> Vec<List> {
+    let mut lists = vec![
+        list::<spec::Family>("family"),
+        list::<spec::GroupWiringName>("group_wiring"),
+        list::<spec::ArrangementName>("arrangement"),
+        list::<spec::SpineArrangement>("spine_arrangement"),
+        list::<spec::CircuitSource>("circuits"),
+        list::<spec::Strategy>("steering"),
+        list::<spec::UplinkCircuits>("uplink_circuits"),
+        list::<spec::CodesModel>("codes_model"),
+        list::<spec::LinkKind>("link_kind"),
+        list::<spec::AlgorithmName>("routing"),
+        list::<spec::MinimalLinks>("minimal_links"),
+        list::<spec::Choice>("choice"),
+        list::<spec::Paths>("paths"),
+        list::<spec::Via>("via"),
+        list::<spec::Decisions>("per"),
+        list::<spec::CreditUse>("credit_use"),
+        list::<spec::SwitchingName>("switching"),
+        list::<spec::OccupancyCount>("occupancy"),
+        list::<spec::Arbitration>("arbitration"),
+        list::<spec::Room>("room"),
+        list::<spec::FparRules>("fpar_rules"),
+        list::<spec::InjectionOrder>("injection"),
+        list::<spec::Engine>("engine"),
+        list::<spec::Completion>("rendezvous_completion"),
+        list::<spec::Placement>("placement"),
+        list::<spec::GrapModeName>("grap_mode"),
+        mappings(),
+        list::<spec::MappingStart>("mapping_start"),
+        list::<spec::MappingObjective>("mapping_objective"),
+        list::<spec::MotifKind>("motif"),
+        list::<Application>("application"),
+        list::<spec::BisectionOrder>("bisection_order"),
+        list::<spec::HaloOrder>("halo_order"),
+        list::<spec::MatrixOrder>("matrix_order"),
+        list::<spec::Receives>("receives"),
+        list::<spec::Tree>("tree"),
+        list::<spec::RepeatRank>("repeat_rank"),
+        list::<spec::Pattern>("pattern"),
+        list::<spec::ProcessName>("process"),
+        list::<spec::Turn>("turn"),
+        list::<spec::Between>("between"),
+        list::<CollectiveKind>("operation"),
+        list::<Library>("library"),
+        list::<TraceFormat>("trace_format"),
+        list::<LogFormat>("log_format"),
+        list::<LogKind>("log_kind"),
+        list::<Unit>("log_unit"),
+        list::<OrderSpec>("order"),
+        list::<PolicySpec>("policy"),
+        list::<Traffic>("schedule_traffic"),
+    ];
+    lists.extend(collective::lists().map(|(operation, entries)| List {
+        name: format!("{}_algorithm", operation.replace('-', "_")),
+        type_name: "",
+        entries: [AUTO].into_iter().chain(entries).collect(),
+        default: Some(AUTO.name),
+    }));
+    for list in &mut lists {
+        list.entries.retain(|entry| !entry.by_value);
+    }
+    lists
+}
+
+/// Name of the list that a type's things are in; empty if they are in none.
+pub(crate) fn list_of<T: Named>() -> String {
+    let mut lists = registry().into_iter();
+    let found = lists.find(|list| list.type_name == type_name::<T>());
+    found.map_or_else(String::new, |list| list.name)
+}
+
+/// Those that need nothing but a name, and those that are fitted to the network.
+fn mappings() -> List {
+    let mut list = list::<spec::Mapping>("mapping");
+    let fitted = entries::<spec::MappingStart>().into_iter();
+    let fitted = fitted.filter(|one| list.entries.iter().all(|known| known.name != one.name));
+    let fitted: Vec<Entry> = fitted.collect();
+    list.entries.extend(fitted);
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_every_thing_has_a_text() {
+        let lists = registry();
+        for list in &lists {
+            assert!(!list.entries.is_empty(), "{}", list.name);
+            let same_name = lists.iter().filter(|other| other.name == list.name);
+            assert_eq!(same_name.count(), 1, "{}", list.name);
+            for entry in &list.entries {
+                let same = list.entries.iter().filter(|other| other.name == entry.name);
+                assert_eq!(same.count(), 1, "{}: {}", list.name, entry.name);
+                let ends = entry.text.ends_with('.');
+                // Links of documentation mean nothing to users.
+                let plain = !entry.text.contains("[`") && !entry.text.contains("`]");
+                assert!(ends && plain, "{}: {}", list.name, entry.text);
+            }
+            if let Some(default) = list.default {
+                let known = list.entries.iter().any(|entry| entry.name == default);
+                assert!(known, "{}: {default}", list.name);
+            }
+        }
+    }
+}

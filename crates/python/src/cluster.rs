@@ -1,0 +1,84 @@
+//! Placement on clusters in use, for Python.
+
+use odonata::batch;
+use pyo3::prelude::*;
+
+use crate::guard::computing;
+
+/// A cluster's wiring and how jobs are placed on it.
+#[pyclass(frozen, module = "odonata._engine")]
+pub struct ClusterPlacement(batch::ClusterPlacement);
+
+/// What starts: job, nodes, groups of its own, whether it overtakes.
+type Given = (u32, Vec<u32>, Vec<u32>, bool);
+/// What waits: job, promised start, whether it can never start, why.
+type Kept = (u32, Option<i64>, bool, String);
+
+#[pymethods]
+impl ClusterPlacement {
+    #[new]
+    #[pyo3(signature = (router_of_node, group_of_router, policy="grap", mode="adaptive", seed=1))]
+    fn new(
+        py: Python<'_>,
+        router_of_node: Vec<u32>,
+        group_of_router: Vec<u32>,
+        policy: &str,
+        mode: &str,
+        seed: u64,
+    ) -> PyResult<Self> {
+        computing(py, |_| {
+            batch::ClusterPlacement::new(router_of_node, group_of_router, policy, mode, seed)
+        })
+        .map(Self)
+    }
+
+    /// Looks at a queue once.
+    #[pyo3(signature = (*, now, out, holders, queue, sets, withheld, depth))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
+    fn decide(
+        &self,
+        py: Python<'_>,
+        now: i64,
+        out: Vec<u32>,
+        holders: Vec<(i64, Vec<u32>)>,
+        queue: Vec<(u32, i64, Option<usize>, u64)>,
+        sets: Vec<Vec<u32>>,
+        withheld: Vec<(i64, i64, Vec<u32>)>,
+        depth: u32,
+    ) -> PyResult<(Vec<Given>, Vec<Kept>)> {
+        let holder = |(end, nodes)| batch::Holder { end, nodes };
+        let waiter = |(nodes, estimate, allowed, stream)| batch::Waiter {
+            nodes,
+            estimate,
+            allowed,
+            stream,
+        };
+        let window = |(start, end, nodes)| batch::Withholding { start, end, nodes };
+        let state = batch::ClusterState {
+            now,
+            out,
+            holders: holders.into_iter().map(holder).collect(),
+            queue: queue.into_iter().map(waiter).collect(),
+            sets,
+            withheld: withheld.into_iter().map(window).collect(),
+            depth,
+        };
+        let (given, kept) = computing(py, |_| self.0.decide(&state))?;
+        let given = given
+            .into_iter()
+            .map(|job| (job.job, job.nodes, job.owned, job.backfilled));
+        let kept = kept
+            .into_iter()
+            .map(|job| (job.job, job.promised, job.never, job.reason));
+        Ok((given.collect(), kept.collect()))
+    }
+}
+
+/// Names of the policies by which [`ClusterPlacement`] places, with a line on each.
+pub fn policies() -> Vec<(String, String)> {
+    let entries = odonata::entries::<batch::ClusterPolicy>();
+    entries
+        .into_iter()
+        .map(|entry| (entry.name.to_string(), entry.text.to_string()))
+        .collect()
+}
