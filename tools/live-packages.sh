@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the Debian packages that the tests with real components (tests/live) need.
+# Installs the Debian packages that the tests with real components (tests/live, test_report.py) need.
 # Where it cannot (no apt-get, no rights) it says so; those tests then skip by name.
 # No package starts a daemon: the tests start their own and end them.
 set -eu
@@ -7,6 +7,18 @@ set -eu
 packages=""
 # Slurm: its controller, node daemon, commands and plugins; MUNGE for authentication.
 packages="$packages munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins"
+# ip, tc and ss: networks of namespaces for emulated nodes.
+packages="$packages iproute2"
+# A browser without a window: reports are opened as a person would.
+packages="$packages chromium"
+# Open vSwitch in userspace: bridges as optical switches.
+packages="$packages openvswitch-switch openvswitch-common"
+# Ping: what passes through switches, and by how many routers.
+packages="$packages iputils-ping"
+# Lua: the job_submit file that holds jobs, without a controller around it.
+packages="$packages lua5.3"
+# A subnet manager, switches and hosts for it to manage, and programs that ask them.
+packages="$packages opensm ibsim-utils infiniband-diags"
 
 missing=""
 for package in $packages; do

@@ -33,6 +33,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
+from emulated_network import CONTROLLER, Network
+
 DAEMONS = ("munged", "slurmctld", "slurmd")
 COMMANDS = ("sbatch", "scontrol", "sinfo", "squeue", "unshare")
 
@@ -110,11 +112,14 @@ class EmulatedSlurm:
             `SelectTypeParameters`, `PriorityType`, … `None` leaves one out.
         topology: Lines of topology.conf; with any, the topology is `topology/tree`.
         start_timeout_s: How long the nodes may take to become idle.
+        network: Gives every node a network namespace in it, and its topology to Slurm; there
+            must be as many nodes. Without it all nodes are on the host's loopback.
 
     Attributes:
         directory: Where it all lies; removed at the end.
         node_names: `n0` and so on.
         environment: The variables that commands of Slurm need.
+        enter: What a command has to begin with to see the cluster: nothing without a network.
 
     Raises:
         EmulationError: On entering, if daemons end or nodes do not come up, with the
@@ -130,12 +135,17 @@ class EmulatedSlurm:
         parameters: Mapping[str, str | int | None] | None = None,
         topology: Sequence[str] = (),
         start_timeout_s: float = 180,
+        network: Network | None = None,
     ) -> None:
         self.groups = [Nodes(nodes, cores=cores)] if isinstance(nodes, int) else list(nodes)
         self.node_names = [f"n{i}" for i in range(sum(group.count for group in self.groups))]
         self.partitions = list(partitions)
         self.parameters = dict(parameters or {})
-        self.topology = list(topology)
+        self.network = network
+        self.topology = list(topology) or (network.topology() if network else [])
+        if network is not None and network.size != len(self.node_names):
+            raise ValueError(f"{len(self.node_names)} nodes in a network of {network.size}")
+        self.enter: list[str] = []
         self.start_timeout_s = start_timeout_s
         self.directory = Path()
         self.environment: dict[str, str] = {}
@@ -221,15 +231,21 @@ class EmulatedSlurm:
                 "--num-threads=2",
             ],
             [_program("slurmctld") or "slurmctld", "-f", configuration],
-            *(
-                [_program("slurmd") or "slurmd", "-N", node, "-f", configuration]
-                for node in self.node_names
-            ),
-            ["cat"],
         ]
-        script = " && ".join(shlex.join(step) for step in steps)
+        nodes = [
+            [_program("slurmd") or "slurmd", "-N", node, "-f", configuration]
+            for node in self.node_names
+        ]
+        script = [shlex.join(step) for step in steps]
+        spaces = ["--pid", "--fork", "--kill-child", "--mount-proc"]
+        if self.network is None:
+            script += [shlex.join(node) for node in nodes]
+        else:
+            spaces += ["--net", "--mount", "--uts"]
+            script = [self.network.set_up(), *script]
+            script += [self.network.on_node(i, node) for i, node in enumerate(nodes)]
         self._namespace = subprocess.Popen(
-            ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script],
+            ["unshare", *spaces, "sh", "-e", "-c", "\n".join([*script, "cat"])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -237,6 +253,10 @@ class EmulatedSlurm:
             env=self.environment,
             cwd=self.directory,
         )
+        if self.network is not None:
+            # Not by --pid: whoever enters that way is init's child, and outlives nobody.
+            target = f"--target={self._namespace.pid}"
+            self.enter = ["nsenter", target, "--net", "--mount", "--uts", "--"]
         self._drain()
         self._wait_for_nodes()
 
@@ -259,10 +279,10 @@ class EmulatedSlurm:
                 raise EmulationError(f"a daemon of Slurm did not start\n{self._logs()}")
             time.sleep(0.05)
             # Commands of Slurm would wait long for a controller that is not there.
-            if not listens(self._controller_port):
+            if not self._controller_listens():
                 continue
             asked = subprocess.run(
-                ["sinfo", "--noheader", "--Node", "--format=%N %T"],
+                [*self.enter, "sinfo", "--noheader", "--Node", "--format=%N %T"],
                 capture_output=True,
                 text=True,
                 env=self.environment,
@@ -276,6 +296,16 @@ class EmulatedSlurm:
             f"{len(self.node_names)} nodes are not idle after {self.start_timeout_s:g} s:\n"
             f"{states}{self._logs()}"
         )
+
+    def _controller_listens(self) -> bool:
+        if self.network is None:
+            return listens(self._controller_port)
+        sockets = subprocess.run(
+            [*self.enter, "ss", "-Hltn", f"sport = :{self._controller_port}"],
+            capture_output=True,
+            check=False,
+        )
+        return bool(sockets.stdout.strip())
 
     def _logs(self) -> str:
         ends = ["".join(self._printed[-20:])]
@@ -292,7 +322,7 @@ class EmulatedSlurm:
         base = self.directory
         lines: dict[str, str | int | None] = {
             "ClusterName": "emulated",
-            "SlurmctldHost": "localhost",
+            "SlurmctldHost": f"localhost({CONTROLLER})" if self.network else "localhost",
             "SlurmctldPort": ports[0],
             "SlurmUser": "root",
             "SlurmdUser": "root",
@@ -333,11 +363,12 @@ class EmulatedSlurm:
         lines.update(self.parameters)
         text = [f"{key}={value}" for key, value in lines.items() if value is not None]
         gres: list[str] = []
-        names = iter(zip(self.node_names, ports[1:], strict=True))
+        names = enumerate(zip(self.node_names, ports[1:], strict=True))
         for group in self.groups:
             for _ in range(group.count):
-                name, port = next(names)
-                text.append(_node_line(name, port, group))
+                number, (name, port) = next(names)
+                address = self.network.address(number) if self.network else "127.0.0.1"
+                text.append(_node_line(name, address, port, group))
                 gres += self._gres_lines(name, group)
         (base / "gres.conf").write_text("\n".join(gres) + "\n")
         for index, partition in enumerate(self.partitions):
@@ -371,7 +402,7 @@ class EmulatedSlurm:
             EmulationError: If it fails, with what it says.
         """
         done = subprocess.run(
-            command,
+            [*self.enter, *command],
             capture_output=True,
             text=True,
             env=self.environment,
@@ -396,6 +427,26 @@ class EmulatedSlurm:
         records = (fields(line) for line in text.splitlines() if line.startswith("JobId="))
         return {int(record["JobId"]): record for record in records}
 
+    def restart_controller(self, timeout_s: float = 60) -> None:
+        """Starts the controller again, which was killed; returns when it answers.
+
+        Raises:
+            EmulationError: If it does not.
+        """
+        assert self._namespace is not None
+        # The first process of the namespace: of its child's, whose end ends them all.
+        children = Path(f"/proc/{self._namespace.pid}/task/{self._namespace.pid}/children")
+        first = children.read_text().split()[0]
+        configuration = str(self.directory / "slurm.conf")
+        program = _program("slurmctld") or "slurmctld"
+        inside = ["nsenter", f"--target={first}", "--pid", program, "-f", configuration]
+        subprocess.run([*self.enter, *inside], env=self.environment, check=True)
+        deadline = time.monotonic() + timeout_s
+        while not self._controller_listens():
+            if time.monotonic() > deadline:
+                raise EmulationError(f"the controller is not up again\n{self._logs()}")
+            time.sleep(0.1)
+
     def wait_until_done(self, timeout_s: float) -> None:
         """Waits until no job waits or runs.
 
@@ -418,12 +469,12 @@ def fields(line: str) -> dict[str, str]:
     }
 
 
-def _node_line(name: str, port: int, group: Nodes) -> str:
+def _node_line(name: str, address: str, port: int, group: Nodes) -> str:
     if group.cores % group.sockets:
         raise ValueError(f"{group.cores} cores in {group.sockets} sockets")
     keys: dict[str, str | int] = {
         "NodeHostname": "localhost",
-        "NodeAddr": "127.0.0.1",
+        "NodeAddr": address,
         "Port": port,
         "CPUs": group.cores * group.threads,
         "Sockets": group.sockets,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from odonata.errors import ClusterError
 
@@ -11,8 +12,18 @@ from odonata.errors import ClusterError
 TIMEOUT_S = 30.0
 
 
-def ask(command: Sequence[str], timeout_s: float = TIMEOUT_S) -> str:
+def ask(
+    command: Sequence[str],
+    timeout_s: float = TIMEOUT_S,
+    *,
+    environment: Mapping[str, str] | None = None,
+) -> str:
     """What a command of Slurm prints.
+
+    Args:
+        command: The command; no shell sees it.
+        timeout_s: How long it may take.
+        environment: Variables that it gets beside our own.
 
     Raises:
         ClusterError: If there is no such command, it fails, or does not answer in time; says which
@@ -26,6 +37,7 @@ def ask(command: Sequence[str], timeout_s: float = TIMEOUT_S) -> str:
             timeout=timeout_s,
             check=False,
             stdin=subprocess.DEVNULL,
+            env=None if environment is None else {**os.environ, **environment},
         )
     except FileNotFoundError:
         raise ClusterError(

@@ -151,7 +151,35 @@ def spanning(
     g, every node counts by the part of the job's other nodes that are in other groups,
     Σ_g m_g (n − m_g) / (n − 1): for traffic between all pairs, what leaves the groups.
     """
-    sum_ = 0.0
+    return math.fsum(_leaving(jobs, group_of_node, exclude).values()) / nodes
+
+
+def exposure(
+    jobs: Iterable[QueuedJob],
+    group_of_node: Mapping[str, str],
+    hosts: Collection[str],
+    *,
+    exclude: Collection[str] = (),
+) -> float:
+    """How much other jobs load the way out of the groups that a job on `hosts` communicates over.
+
+    Not in the paper. As `spanning`, but of the groups of `hosts` only: the nodes in them that send
+    to other groups (each by the part of its job's other nodes that are there), over all nodes of
+    these groups. It is 0 where `hosts` are all in one group, whose way out they do not use.
+    """
+    own = {group_of_node[node] for node in hosts if node in group_of_node}
+    if len(own) < 2:
+        return 0.0
+    leaving = _leaving(jobs, group_of_node, exclude)
+    sum_ = math.fsum(nodes for group, nodes in leaving.items() if group in own)
+    return sum_ / sum(group in own for group in group_of_node.values())
+
+
+def _leaving(
+    jobs: Iterable[QueuedJob], group_of_node: Mapping[str, str], exclude: Collection[str]
+) -> dict[str, float]:
+    """By group, its nodes of running jobs, each by the part of its job's others outside."""
+    leaving: dict[str, float] = {}
     for job in jobs:
         if not job.is_running or job.id in exclude or len(job.nodes) < 2:
             continue
@@ -161,5 +189,7 @@ def spanning(
             group = group_of_node.get(node, f"\0{node}")
             counts[group] = counts.get(group, 0) + 1
         total = len(job.nodes)
-        sum_ += math.fsum(count * (total - count) for count in counts.values()) / (total - 1)
-    return sum_ / nodes
+        for group, count in counts.items():
+            part = count * (total - count) / (total - 1)
+            leaving[group] = leaving.get(group, 0.0) + part
+    return leaving

@@ -20,13 +20,9 @@ from typing import Any
 
 from odonata.cluster import nodes as cluster_nodes
 from odonata.cluster import queue, slurm
+from odonata.cluster.store import StoreFile
 from odonata.cluster.utilisation import spanning, utilisation
 from odonata.errors import ClusterError, OutputError
-
-#: Says of an SQLite file that it is such a store (PRAGMA application_id: "Odon").
-_APPLICATION = 0x4F646F6E
-#: Version of its tables (PRAGMA user_version).
-_VERSION = 1
 
 #: How often the cluster's nodes are asked for: they hardly ever change.
 _NODES_EVERY_S = 3600.0
@@ -58,64 +54,17 @@ COLUMNS = (
 )
 
 
-class Store:
+class Store(StoreFile):
     """The samples of one cluster, in a file that survives kills and full disks.
 
     Each sample is one transaction of SQLite with a write-ahead log: it is there whole, or not.
     """
 
-    def __init__(self, path: Path, *, create: bool = False) -> None:
-        """Opens a store.
-
-        Args:
-            path: The file.
-            create: Make it if there is none.
-
-        Raises:
-            OutputError: If it is not there or cannot be opened or made.
-            ClusterError: If it is something else, or damaged.
-        """
-        self.path = path
-        if not create and not path.is_file():
-            raise OutputError(f"{path}: there is no such file; `odonata cluster watch` makes it")
-        try:
-            self._db = sqlite3.connect(path, timeout=30, isolation_level=None)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=FULL")
-            self._check()
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError):
-                raise OutputError(f"{path}: cannot be opened: {error}") from error
-            raise ClusterError(f"{path}: not a store of samples: {error}") from error
-
-    def _check(self) -> None:
-        (application,) = self._db.execute("PRAGMA application_id").fetchone()
-        (version,) = self._db.execute("PRAGMA user_version").fetchone()
-        (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if tables == 0 and application == 0:
-            with self._transaction():
-                for statement in _TABLES.split(";"):
-                    self._db.execute(statement)
-                self._db.execute(f"PRAGMA application_id={_APPLICATION}")
-                self._db.execute(f"PRAGMA user_version={_VERSION}")
-        elif application != _APPLICATION:
-            raise ClusterError(f"{self.path}: an SQLite file, but no store of samples")
-        elif version != _VERSION:
-            raise ClusterError(
-                f"{self.path}: found version {version} of the store; allowed: {_VERSION}. It was "
-                "written by another version of Odonata"
-            )
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            with contextlib.suppress(sqlite3.Error):
-                self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
+    application = 0x4F646F6E  # "Odon"
+    version = 1
+    tables = _TABLES
+    content = "samples"
+    made_by = "odonata cluster watch"
 
     def add(self, sample: Mapping[str, Any], jobs: list[queue.QueuedJob] | None) -> None:
         """Adds a sample.
@@ -133,7 +82,7 @@ class Store:
             packed = zlib.compress(json.dumps(rows, separators=(",", ":")).encode())
         names = (*COLUMNS, "jobs")
         places = ", ".join("?" * len(names))
-        with self._transaction():
+        with self.transaction():
             self._db.execute(
                 f"INSERT INTO samples ({', '.join(names)}) VALUES ({places})",
                 (*(sample.get(name) for name in COLUMNS), packed),
@@ -141,7 +90,7 @@ class Store:
 
     def forget(self, before_s: float) -> int:
         """Removes samples older than a time (Unix, seconds); returns how many."""
-        with self._transaction():
+        with self.transaction():
             return self._db.execute("DELETE FROM samples WHERE time_s < ?", (before_s,)).rowcount
 
     def forget_oldest(self, largest_bytes: int) -> int:
@@ -154,7 +103,7 @@ class Store:
             (count,) = self._db.execute("SELECT count(*) FROM samples").fetchone()
             if (pages - free) * size <= largest_bytes or count <= 1:
                 return removed
-            with self._transaction():
+            with self.transaction():
                 removed += self._db.execute(
                     "DELETE FROM samples WHERE id IN "
                     "(SELECT id FROM samples ORDER BY id LIMIT max(1, ? / 10))",
@@ -186,10 +135,6 @@ class Store:
             queue.QueuedJob(id_, state, tuple(nodes))
             for id_, state, nodes in json.loads(zlib.decompress(row[0]))
         ]
-
-    def close(self) -> None:
-        """Closes the file."""
-        self._db.close()
 
 
 def _clock(time_s: float) -> str:

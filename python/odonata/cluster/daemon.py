@@ -1,0 +1,183 @@
+"""Runs the placement for weeks, whatever happens to it, to the journal, or to Slurm."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from odonata.cluster import commands, slurm
+from odonata.cluster.journal import Journal, open_journal
+from odonata.cluster.nodes import Topology
+from odonata.cluster.placing import Counts, Placer, Rules, touch
+from odonata.errors import ClusterError, OutputError
+
+#: After failures in a row the period is multiplied by 2, 4, 8, 16.
+_LARGEST_BACK_OFF = 16
+#: Longest rest after a slow answer: far below the watchdog's patience.
+_LONGEST_REST_S = 10.0
+#: How often what is long over is forgotten.
+_FORGET_EVERY_S = 3600.0
+
+
+@dataclass
+class Daemon:
+    """How to run it.
+
+    Attributes:
+        topology: What hangs where.
+        rules: How to place.
+        path: The journal.
+        heartbeat: A file that says that we live; renewed after every cycle that went well.
+        metrics: A file for Prometheus.
+        period_s: Between two cycles.
+        keep_s: How long the journal keeps what is over.
+        timeout_s: For each question to Slurm.
+        lock_s: How long to wait for another one to end.
+        shadow: Decide beside Slurm; nothing is changed.
+        say: Called with a line for people.
+    """
+
+    topology: Topology
+    rules: Rules
+    path: Path
+    heartbeat: Path | None = None
+    metrics: Path | None = None
+    period_s: float = 1.0
+    keep_s: float = 90 * 86400.0
+    timeout_s: float = slurm.TIMEOUT_S
+    lock_s: float = 30.0
+    shadow: bool = False
+    say: Callable[[str], None] = print
+
+    def run(self, *, cycles: int | None = None, stop: Callable[[float], bool]) -> Counts:
+        """Places until `stop` says so, or for so many cycles.
+
+        Args:
+            cycles: How many, failures among them; `None`: until stopped.
+            stop: Waits so many seconds and says whether to end.
+
+        Raises:
+            OutputError: If another one places with this journal, or it cannot be made.
+        """
+        counts = Counts()
+        with _alone(self.path, self.lock_s) as lock:
+            session = commands.Session(max(self.timeout_s, 60.0), (lock,))
+            placer: Placer | None = None
+            failures = done = 0
+            forgot = -float("inf")
+            while cycles is None or done < cycles:
+                done += 1
+                begin = time.monotonic()
+                try:
+                    if placer is None:
+                        placer = self._placer(session, counts)
+                    placer.cycle()
+                    if placer.journal is not None and begin - forgot > _FORGET_EVERY_S:
+                        placer.journal.forget(int(1000 * (time.time() - self.keep_s)))
+                        forgot = begin
+                    if self.heartbeat is not None:
+                        touch(self.heartbeat, time.time())
+                    if failures:
+                        self.say(f"goes on, after {failures} failures")
+                    failures = 0
+                except (ClusterError, OutputError, OSError, sqlite3.Error) as error:
+                    counts.failures += 1
+                    failures += 1
+                    if failures == 1:
+                        self.say(f"nothing is placed: {error}")
+                    # What is in memory may be of a cycle that was cut off: begin anew.
+                    if placer is not None and placer.journal is not None:
+                        placer.journal.close()
+                    placer = None
+                self._write_metrics(counts, failures)
+                took = time.monotonic() - begin
+                wait = self.period_s * min(2**failures, _LARGEST_BACK_OFF) - took
+                # Where Slurm answers slowly it gets as much rest as its answers took.
+                rest = min(max(took - counts.last_command_s, 0.05), _LONGEST_REST_S)
+                if (cycles is None or done < cycles) and stop(max(wait, rest)):
+                    break
+            if placer is not None and placer.journal is not None:
+                placer.journal.close()
+        return counts
+
+    def _placer(self, session: commands.Session, counts: Counts) -> Placer:
+        journal: Journal = open_journal(self.path, self.say)
+        return Placer(
+            self.topology,
+            self.rules,
+            journal,
+            session,
+            shadow=self.shadow,
+            timeout_s=self.timeout_s,
+            say=self.say,
+            counts=counts,
+        )
+
+    def _write_metrics(self, counts: Counts, failures: int) -> None:
+        if self.metrics is None:
+            return
+        lines: list[str] = []
+        for name, kind, meaning in _METRICS:
+            metric = f"odonata_place_{name}" + ("_total" if kind == "counter" else "")
+            value = getattr(counts, name)
+            lines += [f"# HELP {metric} {meaning}", f"# TYPE {metric} {kind}", f"{metric} {value}"]
+        up = "odonata_place_up"
+        lines += [f"# HELP {up} Whether the last cycle went well.", f"# TYPE {up} gauge"]
+        lines.append(f"{up} {int(failures == 0)}")
+        at = "odonata_place_cycle_timestamp_seconds"
+        lines += [f"# HELP {at} When the last cycle was.", f"# TYPE {at} gauge"]
+        lines.append(f"{at} {time.time():.3f}")
+        partial = self.metrics.with_name(f".{self.metrics.name}.partial")
+        try:
+            partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
+            partial.replace(self.metrics)
+        except OSError as error:
+            self.say(f"metrics cannot be written: {error}")
+
+
+_METRICS = (
+    ("cycles", "counter", "Cycles that went well."),
+    ("failures", "counter", "Cycles that did not."),
+    ("decided", "counter", "Jobs that were given nodes."),
+    ("withdrawn", "counter", "Decisions that were taken back before their job began."),
+    ("left", "counter", "Jobs that were left to Slurm."),
+    ("elsewhere", "counter", "Jobs that began on other nodes than decided."),
+    ("refused", "counter", "Commands that Slurm refused."),
+    ("waiting", "gauge", "Jobs that wait for nodes."),
+    ("holding", "gauge", "Jobs that hold the nodes of a decision."),
+    ("last_cycle_s", "gauge", "How long the last cycle took, seconds."),
+    ("last_decide_s", "gauge", "How long its decision took, seconds."),
+    ("last_command_s", "gauge", "How long its commands took, seconds."),
+)
+
+
+@contextlib.contextmanager
+def _alone(path: Path, wait_s: float) -> Iterator[int]:
+    """Keeps others from placing, and what a killed one has begun from being overtaken.
+
+    ``scontrol`` inherits the lock: it is free when the last of them has ended.
+    """
+    lock = path.with_name(f".{path.name}.lock")
+    try:
+        number = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be made: {error.strerror}") from error
+    try:
+        deadline = time.monotonic() + wait_s
+        while True:
+            try:
+                fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise OutputError(f"{path}: another process places with it") from None
+            time.sleep(0.05)
+        yield number
+    finally:
+        os.close(number)

@@ -1,0 +1,679 @@
+"""Places the waiting jobs of a Slurm cluster: what decides is what decides in simulations.
+
+Jobs wait held, marked by their comment. In every cycle the cluster's state is asked for anew; the
+engine's pass says who starts where; that is written to the journal; then each job gets its nodes as
+required ones and is released. Slurm keeps the state: who was killed goes on from any point.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from odonata._engine import ClusterPlacement
+from odonata.cluster import commands, constraints, model, slurm, survey
+from odonata.cluster import journal as states
+from odonata.cluster.jobs import ENVIRONMENT, Job, command, has_ended, read_jobs
+from odonata.cluster.journal import Decision, Journal
+from odonata.cluster.nodes import Topology
+from odonata.errors import ClusterError
+
+#: How often nodes' features, partitions and reservations are asked for.
+_MACHINE_EVERY_S = 60.0
+#: How often it is written down that nothing has changed for who waits.
+_WAITS_EVERY_S = 60.0
+#: How long an ended job has its nodes at most while they are not idle.
+_LONGEST_LINGER_S = 60.0
+#: A job that did not begin on its nodes is taken back so often; then it is left to Slurm.
+_MOST_ATTEMPTS = 3
+#: Reasons of a released job that only Slurm can deal with.
+_SLURMS_OWN = ("BadConstraints", "BeginTime", "Dependency", "Licenses", "JobArrayTaskLimit")
+_SLURMS_OWN_BEGIN = ("QOS", "Assoc", "Partition", "Reservation", "Account")
+#: Reasons that say that its nodes are not to be had any more.
+_NODES_GONE = ("ReqNodeNotAvail", "NodeDown", "Nodes required for job are DOWN")
+
+
+class Wiring:
+    """Numbers of a topology's nodes, routers and groups, as the engine counts them.
+
+    Nodes are numbered group by group, within it router by router, all in the topology's order.
+
+    Attributes:
+        numbers: Of each node, by name.
+        names: Of each node, by number.
+        groups: Names of the groups, by number.
+        group_of_node: Name of each node's group.
+    """
+
+    def __init__(self, topology: Topology, level: str = "island") -> None:
+        of = topology.island_of_node() if level == "island" else dict(topology.leaf_of_node)
+        routers: dict[str, dict[str, list[str]]] = {}
+        for node, leaf in topology.leaf_of_node.items():
+            routers.setdefault(of[node], {}).setdefault(leaf, []).append(node)
+        self.groups = tuple(routers)
+        self.group_of_node = of
+        self.router_of_node: list[int] = []
+        self.group_of_router: list[int] = []
+        names: list[str] = []
+        for number, leaves in enumerate(routers.values()):
+            for nodes in leaves.values():
+                names += nodes
+                self.router_of_node += [len(self.group_of_router)] * len(nodes)
+                self.group_of_router.append(number)
+        self.names = tuple(names)
+        self.numbers = {name: number for number, name in enumerate(names)}
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How to place.
+
+    Attributes:
+        policy: One of ``cluster_policies`` of the engine.
+        mode: Of GRAP.
+        seed: Of policies that draw.
+        depth: Jobs with reservations; 1 is EASY, 0 strictly in order.
+        level: What a group is: `island` or `leaf`.
+        partitions: Only jobs of these; all if empty.
+        whole_nodes: Whether jobs that would share nodes get whole ones.
+        patience_s: How long a released job may wait for its nodes.
+        most_a_cycle: Jobs that are given nodes in one cycle.
+    """
+
+    policy: str = "grap"
+    mode: str = "adaptive"
+    seed: int = 1
+    depth: int = 1
+    level: str = "island"
+    partitions: tuple[str, ...] = ()
+    whole_nodes: bool = False
+    patience_s: float = 20.0
+    most_a_cycle: int = 200
+
+
+@dataclass
+class Counts:
+    """What happened, for metrics."""
+
+    cycles: int = 0
+    failures: int = 0
+    decided: int = 0
+    withdrawn: int = 0
+    left: int = 0
+    elsewhere: int = 0
+    refused: int = 0
+    waiting: int = 0
+    holding: int = 0
+    last_cycle_s: float = 0.0
+    last_decide_s: float = 0.0
+    last_command_s: float = 0.0
+
+
+@dataclass
+class Placer:
+    """Places jobs, cycle by cycle.
+
+    Attributes:
+        topology: What hangs where.
+        rules: How to place.
+        journal: Where decisions are written; `None` writes and changes nothing.
+        session: How ``scontrol`` is called.
+        shadow: Decide beside Slurm, for the jobs that it starts itself; nothing is changed.
+        timeout_s: For each question to Slurm.
+        say: Called with a line for people.
+        clock: Unix seconds.
+    """
+
+    topology: Topology
+    rules: Rules = field(default_factory=Rules)
+    journal: Journal | None = None
+    session: commands.Session = field(default_factory=commands.Session)
+    shadow: bool = False
+    timeout_s: float = slurm.TIMEOUT_S
+    say: Callable[[str], None] = print
+    clock: Callable[[], float] = time.time
+    counts: Counts = field(default_factory=Counts)
+
+    def __post_init__(self) -> None:
+        self.wiring = Wiring(self.topology, self.rules.level)
+        self.engine = ClusterPlacement(
+            self.wiring.router_of_node,
+            self.wiring.group_of_router,
+            self.rules.policy,
+            self.rules.mode,
+            self.rules.seed,
+        )
+        self._machine: model.Machine | None = None
+        self._machine_asked = -float("inf")
+        self._most: dict[int, int] = {}
+        self._seen: dict[str, tuple[int, int]] = {}
+        self._attempts: dict[str, int] = {}
+        #: Decisions that may hold nodes; jobs that were left, and are not seen released yet;
+        #: jobs that are held by others' will; jobs whose nodes we took back.
+        self._open: dict[str, Decision] = {}
+        self._left: dict[str, Decision] = {}
+        self._theirs: dict[str, Decision] = {}
+        self._taken_back: set[str] = set()
+        self._lingering: dict[str, int] = {}
+        #: Who waited as of the last time that it was written down, and when that was.
+        self._waits: list[tuple[str, int | None, str]] = []
+        self._waits_kept = -float("inf")
+        if self.journal is None:
+            return
+        for _, kind, job, count, estimate in self.journal.events():
+            if kind == "came":
+                self._seen[job] = (count, estimate)
+            else:
+                self._seen.pop(job, None)
+        # The last decision about a job is what holds.
+        for decision in self.journal.decisions():
+            for of in (self._open, self._left, self._theirs):
+                of.pop(decision.job, None)
+            if decision.state in ((states.SHADOW,) if self.shadow else states.OPEN):
+                self._open[decision.job] = decision
+            elif decision.state == states.LEFT:
+                self._left[decision.job] = decision
+            elif decision.state in (states.RELEASED, states.HELD):
+                self._theirs[decision.job] = decision
+            elif decision.state == states.WITHDRAWN:
+                self._taken_back.add(decision.job)
+
+    # --- One cycle ----------------------------------------------------------------------
+
+    def cycle(self) -> int:
+        """Looks once, decides once; returns how many jobs got nodes.
+
+        Raises:
+            ClusterError: If Slurm does not answer; nothing was decided.
+            sqlite3.Error: If the journal cannot be written; nothing was done that is not in it.
+        """
+        begin = time.monotonic()
+        self.counts.last_command_s = 0.0
+        queue, damaged = survey.ask_jobs(self.timeout_s)
+        if damaged:
+            self.say(f"{damaged} records of squeue made no sense and are left out")
+        # Nodes are asked for after jobs: who begins in between is seen by its nodes.
+        told = slurm.ask(model.STATES_COMMAND, self.timeout_s)
+        machine = self._with_states(model.read_states(told))
+        now_ms = int(1000 * self.clock())
+        jobs = {job.id: job for job in queue}
+        for id_, job in self._missing(jobs).items():
+            jobs[id_] = job
+        self._note_come(jobs, now_ms)
+        self._follow(jobs, machine, now_ms)
+        self._note_ended(jobs, now_ms)
+        candidates, waits = self._candidates(jobs, machine, now_ms)
+        started = time.monotonic()
+        decided, kept = self._decide(jobs, machine, candidates, now_ms)
+        self.counts.last_decide_s = time.monotonic() - started
+        waits += kept
+        done = self._carry_out(decided, now_ms)
+        self._keep_waits(waits, now_ms)
+        self.counts.cycles += 1
+        self.counts.waiting = len(waits)
+        self.counts.holding = len(self._open)
+        self.counts.last_cycle_s = time.monotonic() - begin
+        return done
+
+    def _keep_waits(self, waits: list[tuple[str, int | None, str]], now_ms: int) -> None:
+        same = waits == self._waits and time.monotonic() - self._waits_kept < _WAITS_EVERY_S
+        if self.journal is not None and not same:
+            self.journal.keep_waits(waits, now_ms)
+            self._waits, self._waits_kept = waits, time.monotonic()
+
+    def _with_states(self, told: Mapping[str, tuple[str, frozenset[str]]]) -> model.Machine:
+        if self._machine is None or time.monotonic() - self._machine_asked > _MACHINE_EVERY_S:
+            self._machine = survey.ask_machine(self.timeout_s)
+            self._machine_asked = time.monotonic()
+        nodes = {}
+        for name, node in self._machine.nodes.items():
+            # A node that sinfo does not tell of (no partition has it) is not known to work.
+            state, flags = told.get(name, ("UNKNOWN", frozenset()))
+            nodes[name] = model.Node(
+                *(name, state, flags, node.partitions, node.features, node.cpus, node.memory_mb),
+                node.reason,
+            )
+        return model.Machine(nodes, self._machine.partitions, self._machine.reservations)
+
+    def _missing(self, jobs: Mapping[str, Job]) -> dict[str, Job]:
+        """Jobs of open decisions that the queue does not tell of, if they have not ended.
+
+        A queue that is empty or was cut off makes nobody's nodes free.
+        """
+        waiting = {task for job in jobs.values() if "[" in job.id for task in job.tasks()}
+        lost = [id_ for id_ in self._open if id_ not in jobs and id_ not in waiting]
+        if not lost or self.shadow:
+            return {}
+        found: dict[str, Job] = {}
+        # Slurm prints nothing but an error where it has forgotten all of several jobs.
+        for begin in range(0, len(lost), 500):
+            part = lost[begin : begin + 500]
+            try:
+                told = slurm.ask(command(part, ended=True), self.timeout_s, environment=ENVIRONMENT)
+            except ClusterError as error:
+                if "Invalid job id" not in str(error):
+                    raise
+                told = ""
+            for job in read_jobs(told)[0]:
+                if not has_ended(job.state):
+                    found[job.id] = job
+        return found
+
+    def _note_come(self, jobs: Mapping[str, Job], now_ms: int) -> None:
+        """Keeps when jobs came, so that a simulation can be given the same."""
+        if self.journal is None or self.shadow:
+            return
+        came = []
+        for job in jobs.values():
+            if not job.marked:
+                continue
+            for id_ in job.tasks():
+                if id_ not in self._seen:
+                    limit = 1000 * (job.limit_s or constraints.FOREVER_S)
+                    self._seen[id_] = (job.count, limit)
+                    came.append((id_, job.count, limit))
+        if came:
+            self.journal.event("came", now_ms, came)
+
+    def _note_ended(self, jobs: Mapping[str, Job], now_ms: int) -> None:
+        """Keeps when jobs ended, in the same way."""
+        if self.journal is None or self.shadow:
+            return
+        here = {id_ for job in jobs.values() if not has_ended(job.state) for id_ in job.tasks()}
+        gone = set(self._seen) - here - set(self._open)
+        if gone:
+            rows = [(id_, *self._seen.pop(id_)) for id_ in sorted(gone)]
+            self.journal.event("ended", now_ms, rows)
+
+    # --- What became of earlier decisions -----------------------------------------------
+
+    def _follow(self, jobs: Mapping[str, Job], machine: model.Machine, now_ms: int) -> None:
+        back: list[Decision] = []
+        changes: dict[tuple[str, str], list[Decision]] = {}
+        busy = {name for job in jobs.values() if job.holds_nodes for name in job.nodes}
+        for id_, decision in list(self._open.items()):
+            job = jobs.get(id_)
+            if job is None and self._is_in_array(id_, jobs):
+                # Its task was never told apart from the others: what we asked never reached Slurm.
+                changes.setdefault((states.WITHDRAWN, "not carried out"), []).append(decision)
+                del self._open[id_]
+            elif job is None or has_ended(job.state):
+                if self._lingers(decision, busy, machine, now_ms):
+                    continue
+                changes.setdefault((states.ENDED, ""), []).append(decision)
+                del self._open[id_]
+                self._attempts.pop(id_, None)
+                self._lingering.pop(id_, None)
+            elif job.holds_nodes:
+                if decision.state != states.RUNNING:
+                    self._begun(job, decision, now_ms)
+            elif decision.state == states.SHADOW:
+                continue
+            elif job.held:
+                del self._open[id_]
+                if decision.state == states.DECIDED:
+                    changes.setdefault((states.WITHDRAWN, "not carried out"), []).append(decision)
+                    self._taken_back.add(id_)
+                else:
+                    note = "held by somebody since its release"
+                    changes.setdefault((states.HELD, note), []).append(decision)
+                    self._theirs[id_] = decision
+            elif decision.state == states.RUNNING or self._is_stuck(job, decision, machine, now_ms):
+                back.append(decision)
+            elif decision.state == states.DECIDED:
+                # The last thing that was asked of Slurm was done, and we were not there to see it.
+                changes.setdefault((states.PINNED, ""), []).append(decision)
+        for id_, decision in list(self._left.items()):
+            job = jobs.get(id_)
+            if job is None or not job.held:
+                changes.setdefault((states.RELEASED, decision.note), []).append(decision)
+                self._theirs[id_] = self._left.pop(id_)
+        for id_ in [id_ for id_ in self._theirs if id_ not in jobs]:
+            del self._theirs[id_]
+        for (state, note), decisions in changes.items():
+            self._change(decisions, state, now_ms, note)
+        if back:
+            self._take_back(back, jobs, now_ms)
+        # What was left and is still held was not heard.
+        self._ask([line for id_ in self._left for line in self._leaving(jobs[id_])])
+
+    def _lingers(
+        self, decision: Decision, busy: set[str], machine: model.Machine, now_ms: int
+    ) -> bool:
+        """Whether an ended job's nodes are not idle yet, so that it has its groups still.
+
+        Slurm forgets the job before its nodes are told to be idle.
+        """
+        nodes = [machine.nodes[name] for name in decision.nodes if name in machine.nodes]
+        left = [node for node in nodes if node.works and not node.is_idle]
+        since = self._lingering.setdefault(decision.job, now_ms)
+        lingers = any(node.name not in busy for node in left)
+        return lingers and not self.shadow and now_ms - since < 1000 * _LONGEST_LINGER_S
+
+    @staticmethod
+    def _is_in_array(id_: str, jobs: Mapping[str, Job]) -> bool:
+        base = id_.partition("_")[0]
+        return "_" in id_ and any(
+            job.id.startswith(f"{base}_[") and id_ in job.tasks() for job in jobs.values()
+        )
+
+    def _begun(self, job: Job, decision: Decision, now_ms: int) -> None:
+        note = ""
+        if set(job.nodes) != set(decision.nodes):
+            self.counts.elsewhere += not self.shadow
+            note = "began on other nodes"
+        state = states.ENDED if decision.state == states.SHADOW else states.RUNNING
+        if self.shadow and note:
+            groups = {self.wiring.group_of_node.get(name, "?") for name in job.nodes}
+            ours = {self.wiring.group_of_node[name] for name in decision.nodes}
+            note = f"Slurm: {len(groups)} groups, {self.rules.policy}: {len(ours)}"
+        self._change([decision], state, now_ms, note, job.nodes)
+        if decision.state == states.SHADOW:
+            del self._open[decision.job]
+
+    def _is_stuck(self, job: Job, decision: Decision, machine: model.Machine, now_ms: int) -> bool:
+        if job.reason.startswith((*_NODES_GONE, *_SLURMS_OWN, *_SLURMS_OWN_BEGIN)):
+            return True
+        if any(not machine.nodes[name].works for name in decision.nodes if name in machine.nodes):
+            return True
+        return now_ms - decision.changed_ms > 1000 * self.rules.patience_s
+
+    def _take_back(
+        self, decisions: Sequence[Decision], jobs: Mapping[str, Job], now_ms: int
+    ) -> None:
+        asked: list[str] = []
+        for decision in decisions:
+            job = jobs[decision.job]
+            attempts = self._attempts[decision.job] = self._attempts.get(decision.job, 0) + 1
+            slurms = job.reason.startswith((*_SLURMS_OWN, *_SLURMS_OWN_BEGIN))
+            if slurms or attempts > _MOST_ATTEMPTS:
+                why = f"it waits for {job.reason}" if slurms else "it did not begin on its nodes"
+                self._leave(decision.job, why, now_ms)
+                self._change([decision], states.WITHDRAWN, now_ms, why)
+                asked.append(commands.unpin(decision.job))
+            else:
+                self._change([decision], states.WITHDRAWN, now_ms, job.reason)
+                self._taken_back.add(decision.job)
+                self.counts.withdrawn += 1
+                asked += commands.withdraw(decision.job)
+            self._open.pop(decision.job, None)
+        self._ask(asked)
+
+    # --- Who may be placed --------------------------------------------------------------
+
+    def _candidates(
+        self, jobs: Mapping[str, Job], machine: model.Machine, now_ms: int
+    ) -> tuple[list[tuple[str, Job, frozenset[int], int]], list[tuple[str, int | None, str]]]:
+        """Jobs that may start now if there are nodes, in order; and why others wait."""
+        ours = [job for job in jobs.values() if self._is_ours(job)]
+        self._ask_most(ours)
+        found: list[tuple[str, Job, frozenset[int], int]] = []
+        waits: list[tuple[str, int | None, str]] = []
+        for job in sorted(ours, key=lambda job: (job.submit_s, job.number, job.id)):
+            try:
+                if any(self._attempts.get(id_, 0) > _MOST_ATTEMPTS for id_ in job.tasks()):
+                    raise constraints.LeftToSlurm("Slurm does not take its nodes")
+                if not self._serves(job):
+                    raise constraints.LeftToSlurm("its partition is not placed here")
+                job = self._with_most(job)
+                partition = constraints.partition_of(
+                    job, machine, whole_nodes=self.rules.whole_nodes
+                )
+                constraints.check_dependency(job, lambda other: self._state_of(other, jobs))
+                allowed = constraints.may_have(job, partition, machine, self.wiring.numbers)
+            except constraints.LeftToSlurm as why:
+                self._leave_now(job, str(why), now_ms)
+                continue
+            except constraints.NotYet as why:
+                waits.append((job.id, None, str(why)))
+                continue
+            limit = 1000 * constraints.limit_s(job, partition)
+            found += [(id_, job, allowed, limit) for id_ in job.tasks() if id_ not in self._open]
+        return found, waits
+
+    def _is_ours(self, job: Job) -> bool:
+        if self.shadow:
+            return job.waits and not job.held and job.id not in self._open and self._serves(job)
+        others = (self._left, self._theirs)
+        return job.waits and job.held and job.marked and not any(job.id in of for of in others)
+
+    def _serves(self, job: Job) -> bool:
+        only = self.rules.partitions
+        return not only or bool(set(job.partitions) & set(only))
+
+    def _ask_most(self, jobs: Iterable[Job]) -> None:
+        """Asks once of each job how many nodes it would take at most."""
+        new = sorted({job.number for job in jobs if job.most is None} - set(self._most))
+        for begin in range(0, len(new), 1000):
+            ids = ",".join(map(str, new[begin : begin + 1000]))
+            asked = ("squeue", "--noheader", "--Format=JobID:24,MaxNodes:24", f"--jobs={ids}")
+            for line in slurm.ask(asked, self.timeout_s).splitlines():
+                words = line.split()
+                if len(words) == 2 and words[0].isdigit() and words[1].isdigit():
+                    self._most[int(words[0])] = int(words[1])
+
+    def _with_most(self, job: Job) -> Job:
+        most = self._most.get(job.number)
+        # A job that was held before it was released has our own nodes, not its user's.
+        pinned = job.required and (job.id in self._taken_back or self._was_ours(job))
+        required = () if pinned else job.required
+        return replace(job, most=job.most if most is None else most, required=required)
+
+    def _was_ours(self, job: Job) -> bool:
+        if self.journal is None:
+            return False
+        return any(
+            set(made.nodes) == set(job.required) for made in self.journal.decisions(job=job.id)
+        )
+
+    def _state_of(self, other: str, jobs: Mapping[str, Job]) -> str | None:
+        for job in jobs.values():
+            if other in (job.id, str(job.number)) or job.id.startswith((f"{other}_", f"{other}+")):
+                return job.state
+        try:
+            told = slurm.ask(command((other,), ended=True), self.timeout_s, environment=ENVIRONMENT)
+        except ClusterError as error:
+            if "Invalid job id" in str(error):
+                return None
+            raise
+        found = [job.state for job in read_jobs(told)[0]]
+        if len(set(found)) > 1:
+            return next((state for state in found if not has_ended(state)), "FAILED")
+        return found[0] if found else None
+
+    # --- Deciding -----------------------------------------------------------------------
+
+    def _decide(
+        self,
+        jobs: Mapping[str, Job],
+        machine: model.Machine,
+        candidates: Sequence[tuple[str, Job, frozenset[int], int]],
+        now_ms: int,
+    ) -> tuple[
+        list[tuple[str, list[str], list[str], int, bool]], list[tuple[str, int | None, str]]
+    ]:
+        if not candidates:
+            return [], []
+        numbers = self.wiring.numbers
+        holders, held = self._holders(jobs, now_ms)
+        foreign = any(
+            job.waits and not job.held and job.id not in self._open for job in jobs.values()
+        )
+        out = []
+        for name, number in numbers.items():
+            node = machine.nodes.get(name)
+            if node is None or not node.works:
+                out.append(number)
+            elif number not in held and (not node.is_idle or (node.is_planned and foreign)):
+                # Somebody we do not know of has it; it counts among the group's nodes.
+                holders.append((now_ms + 1000, [number]))
+        withheld = [
+            (1000 * one.start_s, 1000 * one.end_s, [numbers[n] for n in one.nodes if n in numbers])
+            for one in machine.reservations
+        ]
+        sets: dict[frozenset[int], int] = {}
+        queue: list[tuple[int, int, int | None, int]] = [
+            (job.count, limit, sets.setdefault(allowed, len(sets)), job.number)
+            for _, job, allowed, limit in candidates
+        ]
+        given, kept = self.engine.decide(
+            now=now_ms,
+            out=out,
+            holders=holders,
+            queue=queue,
+            sets=[sorted(allowed) for allowed in sets],
+            withheld=withheld,
+            depth=self.rules.depth,
+        )
+        names, groups = self.wiring.names, self.wiring.groups
+        decided = [
+            (
+                *(candidates[index][0], [names[n] for n in nodes], [groups[g] for g in owned]),
+                *(candidates[index][3], overtakes),
+            )
+            for index, nodes, owned, overtakes in given[: self.rules.most_a_cycle]
+        ]
+        waits: list[tuple[str, int | None, str]] = []
+        hopeless: dict[str, tuple[Job, str]] = {}
+        for index, promised, never, why in kept:
+            id_, job, allowed, _ = candidates[index]
+            if never and len(allowed.difference(out)) >= job.count:
+                # The policy cannot, as the cluster is; Slurm can.
+                hopeless[job.id] = (job, why)
+            waits.append((id_, promised, why))
+        for job, why in hopeless.values():
+            self._leave_now(job, why, now_ms)
+        return decided, waits
+
+    def _holders(
+        self, jobs: Mapping[str, Job], now_ms: int
+    ) -> tuple[list[tuple[int, list[int]]], set[int]]:
+        """Expected ends and nodes of jobs that run or are about to."""
+        holders: list[tuple[int, list[int]]] = []
+        held: set[int] = set()
+        forever = 1000 * constraints.FOREVER_S
+        for id_ in [*jobs, *(id_ for id_ in self._open if id_ not in jobs)]:
+            job, decision = jobs.get(id_), self._open.get(id_)
+            if job is None or has_ended(job.state):
+                if decision is None or self.shadow:
+                    continue
+                names = decision.nodes
+            elif job.holds_nodes:
+                names = job.nodes
+            elif decision is not None and not self.shadow:
+                names = decision.nodes
+            elif job.waits and not job.held and job.marked and job.required:
+                # Pinned by one of us who has forgotten it.
+                names = job.required
+            else:
+                continue
+            if decision is not None and not self.shadow:
+                end = decision.time_ms + decision.estimate_ms
+            else:
+                end = now_ms + forever
+                if job is not None and job.end_s is not None:
+                    end = 1000 * job.end_s
+            nodes = [self.wiring.numbers[n] for n in names if n in self.wiring.numbers]
+            if nodes:
+                holders.append((end, nodes))
+                held.update(nodes)
+        return holders, held
+
+    # --- Doing --------------------------------------------------------------------------
+
+    def _carry_out(
+        self, decided: Sequence[tuple[str, list[str], list[str], int, bool]], now_ms: int
+    ) -> int:
+        if not decided:
+            return 0
+        if self.journal is None:
+            for job, nodes, owned, _, _ in decided:
+                groups = f", with groups {', '.join(owned)} for itself" if owned else ""
+                self.say(f"job {job} would get {','.join(nodes)}{groups}")
+            return len(decided)
+        if self.shadow:
+            made = self.journal.decide(decided, self.rules.policy, now_ms, state=states.SHADOW)
+            self._open.update((decision.job, decision) for decision in made)
+            return len(made)
+        made = self.journal.decide(decided, self.rules.policy, now_ms)
+        self._open.update((decision.job, decision) for decision in made)
+        self._taken_back.difference_update(decision.job for decision in made)
+        refused = self._ask([commands.pin(one.job, one.nodes) for one in made], apart=True)
+        # Who did not get the nodes stays held: the next cycle decides anew.
+        wrong = {found[1] for line in refused if (found := re.search(r"\bjob (\d+(_\d+)?)", line))}
+        for job in wrong:
+            self._attempts[job] = self._attempts.get(job, 0) + 1
+        if refused and not wrong:
+            raise ClusterError(f"scontrol: {refused[0]}")
+        released = [commands.release(one.job) for one in made if one.job not in wrong]
+        self._ask(released, apart=True)
+        self.counts.decided += len(made)
+        return len(made)
+
+    def _leave_now(self, job: Job, why: str, now_ms: int) -> None:
+        """Leaves a job to Slurm."""
+        if self.shadow or self.journal is None:
+            return
+        self._leave(job.id, why, now_ms)
+        self._ask(self._leaving(job))
+
+    def _leaving(self, job: Job) -> list[str]:
+        # All tasks of an array, and all components of a heterogeneous job, at once.
+        id_ = re.split(r"\+|_\[", job.id)[0]
+        ours = job.id in self._taken_back or self._was_ours(job)
+        return commands.leave(id_, pinned=bool(job.required) and ours)
+
+    def _leave(self, job: str, why: str, now_ms: int) -> None:
+        if self.journal is not None:
+            self._left[job] = self.journal.leave(job, now_ms, why, self.rules.policy)
+        self.counts.left += 1
+        self.say(f"job {job} is left to Slurm: {why}")
+
+    def _ask(self, asked: Sequence[str], *, apart: bool = False) -> list[str]:
+        """Asks Slurm to do things; returns what it refused."""
+        if not asked or self.journal is None or self.shadow:
+            return []
+        begin = time.monotonic()
+        refused = self.session.run(asked, apart=apart)
+        self.counts.last_command_s += time.monotonic() - begin
+        self.counts.refused += len(refused)
+        for line in refused[:5]:
+            self.say(f"scontrol: {line}")
+        return refused
+
+    def _change(
+        self,
+        decisions: Sequence[Decision],
+        state: str,
+        now_ms: int,
+        note: str = "",
+        got: Sequence[str] | None = None,
+    ) -> None:
+        if self.journal is not None:
+            self.journal.change(decisions, state, now_ms, note, got)
+        for old in decisions:
+            if old.job in self._open:
+                self._open[old.job] = Decision(
+                    **{**old.__dict__, "state": state, "changed_ms": now_ms, "note": note}
+                )
+
+
+def is_out_of_space(error: sqlite3.Error) -> bool:
+    """Whether SQLite found no room."""
+    return "full" in str(error) or "disk I/O" in str(error)
+
+
+def touch(path: Path, now_s: float) -> None:
+    """Says in a file that we live: its time, and in it Unix seconds.
+
+    Raises:
+        OSError: If it cannot be written.
+    """
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(f"{int(now_s)}\n", encoding="ascii")
+    partial.chmod(0o644)
+    partial.replace(path)

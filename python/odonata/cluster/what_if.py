@@ -1,0 +1,387 @@
+"""What becomes of the jobs that wait now: under plain Slurm, under GRAP, under other policies.
+
+Plain Slurm is the scheduler's model of it (``docs/scheduling.md``), given Slurm's own configuration
+and jobs; the other policies are the passes of :mod:`odonata.cluster.placing` on the cluster's real
+groups, from the nodes that are taken now. Nothing comes in that is not there yet.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+from odonata._engine import ClusterPlacement
+from odonata.cluster import constraints
+from odonata.cluster.jobs import Job
+from odonata.cluster.model import Machine, number
+from odonata.cluster.nodes import Topology
+from odonata.cluster.placing import Rules, Wiring
+from odonata.errors import ClusterError
+
+#: Least run time in bounded slowdowns, seconds.
+TAU_S = 10.0
+#: How long a job is believed to run, from its time limit, by default.
+WHOLE_LIMIT = 1.0
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """A job that waits now, as it is expected to go on.
+
+    Attributes:
+        job: Its id.
+        nodes: Nodes that it asks for.
+        waited_s: How long it has waited already.
+        start_s: When it starts, seconds from now; `None`: not within the time that was simulated.
+        run_s: How long it is believed to run.
+        groups: Groups that it sits in; 0 where that is not known.
+    """
+
+    job: str
+    nodes: int
+    waited_s: float
+    start_s: float | None
+    run_s: float
+    groups: int = 0
+
+    @property
+    def wait_s(self) -> float | None:
+        """From submission to start."""
+        return None if self.start_s is None else self.waited_s + self.start_s
+
+    @property
+    def slowdown(self) -> float | None:
+        """Bounded slowdown: (wait + run) / max(run, τ), at least 1."""
+        if self.wait_s is None:
+            return None
+        return max(1.0, (self.wait_s + self.run_s) / max(self.run_s, TAU_S))
+
+
+@dataclass(frozen=True)
+class RunTimes:
+    """How long jobs run.
+
+    Attributes:
+        known: By id, seconds.
+        share: Of the time limit, for all others.
+    """
+
+    known: Mapping[str, float]
+    share: float = WHOLE_LIMIT
+
+    def of(self, id_: str, limit_s: int) -> float:
+        """The run time of a job."""
+        return max(1.0, self.known.get(id_, self.share * limit_s))
+
+
+def read_run_times(text: str, source: str) -> dict[str, float]:
+    """Run times by job, from lines ``JOB,SECONDS``; a header may stand first.
+
+    Raises:
+        ClusterError: If a line is none.
+    """
+    found: dict[str, float] = {}
+    for line, row in enumerate(csv.reader(text.splitlines()), 1):
+        try:
+            found[row[0].strip()] = float(row[1])
+        except (ValueError, IndexError):
+            if line > 1:
+                raise ClusterError(
+                    f"{source}: line {line}: found {','.join(row)[:60]!r}; allowed: JOB,SECONDS"
+                ) from None
+    return found
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A cluster at one moment.
+
+    Attributes:
+        now_s: When, Unix seconds.
+        machine: Nodes, partitions, reservations.
+        jobs: All jobs.
+        topology: What hangs where.
+    """
+
+    now_s: float
+    machine: Machine
+    jobs: Sequence[Job]
+    topology: Topology
+
+    def waiting(self) -> list[tuple[str, Job]]:
+        """Jobs and tasks that wait, in order of submission, but for those that users hold."""
+        ours = [job for job in self.jobs if job.waits and (job.marked or not job.held)]
+        ours.sort(key=lambda job: (job.submit_s, job.number, job.id))
+        return [(id_, job) for job in ours for id_ in job.tasks()]
+
+    def limit_s(self, job: Job) -> int:
+        """The time limit of a job, or its partition's."""
+        partition = self.machine.partitions.get(job.partitions[0]) if job.partitions else None
+        if partition is None:
+            return job.limit_s or constraints.FOREVER_S
+        return constraints.limit_s(job, partition)
+
+
+def under_policy(
+    snapshot: Snapshot, rules: Rules, run_times: RunTimes, horizon_s: float
+) -> list[Predicted]:
+    """The jobs that wait now under a policy of ours, from the nodes that are taken now.
+
+    Times are in milliseconds from now.
+    """
+    return _Twin(snapshot, rules, run_times).run(horizon_s)
+
+
+class _Twin:
+    def __init__(self, snapshot: Snapshot, rules: Rules, run_times: RunTimes) -> None:
+        self.snapshot, self.rules, self.run_times = snapshot, rules, run_times
+        self.wiring = Wiring(snapshot.topology, rules.level)
+        self.engine = ClusterPlacement(
+            self.wiring.router_of_node,
+            self.wiring.group_of_router,
+            rules.policy,
+            rules.mode,
+            rules.seed,
+        )
+        numbers = self.wiring.numbers
+        self.out = [
+            number_
+            for name, number_ in numbers.items()
+            if name not in snapshot.machine.nodes or not snapshot.machine.nodes[name].works
+        ]
+        #: Of each running job: when it ends, when it is expected to, its nodes.
+        self.running: dict[str, tuple[int, int, list[int]]] = {}
+        for job in snapshot.jobs:
+            if job.holds_nodes and job.start_s is not None:
+                limit = snapshot.limit_s(job)
+                passed = snapshot.now_s - job.start_s
+                left = max(1.0, run_times.of(job.id, limit) - passed)
+                nodes = [numbers[name] for name in job.nodes if name in numbers]
+                end = max(1000, int(1000 * (limit - passed)))
+                self.running[job.id] = (int(1000 * left), end, nodes)
+        self.allowed: dict[str, frozenset[int]] = {}
+        self.withheld = [
+            (
+                int(1000 * (one.start_s - snapshot.now_s)),
+                int(1000 * (one.end_s - snapshot.now_s)),
+                [numbers[name] for name in one.nodes if name in numbers],
+            )
+            for one in snapshot.machine.reservations
+        ]
+
+    def run(self, horizon_s: float) -> list[Predicted]:
+        waiting = self.snapshot.waiting()
+        started: dict[str, tuple[int, int]] = {}
+        queue = list(waiting)
+        now, horizon = 0, int(1000 * horizon_s)
+        while queue and now <= horizon:
+            # Ends of an array's tasks are not told apart from their array's.
+            there = {*self.running, *(id_ for id_, _ in queue)}
+            ready = [(id_, job) for id_, job in queue if not self._depends(job, there)]
+            for id_, job, nodes in self._starts(ready, now):
+                limit = self.snapshot.limit_s(job)
+                run = int(1000 * self.run_times.of(id_, limit))
+                self.running[id_] = (now + run, now + 1000 * limit, nodes)
+                started[id_] = (now, self._groups(nodes))
+            queue = [(id_, job) for id_, job in queue if id_ not in started]
+            events = [end for end, _, _ in self.running.values() if end > now]
+            events += [
+                edge for start, end, _ in self.withheld for edge in (start, end) if edge > now
+            ]
+            if not events:
+                break
+            now = min(events)
+            self.running = {id_: one for id_, one in self.running.items() if one[0] > now}
+        return [self._predicted(id_, job, started.get(id_)) for id_, job in waiting]
+
+    def _predicted(self, id_: str, job: Job, start: tuple[int, int] | None) -> Predicted:
+        return Predicted(
+            id_,
+            job.count,
+            max(0.0, self.snapshot.now_s - job.submit_s),
+            None if start is None else start[0] / 1000,
+            self.run_times.of(id_, self.snapshot.limit_s(job)),
+            0 if start is None else start[1],
+        )
+
+    @staticmethod
+    def _depends(job: Job, there: set[str]) -> bool:
+        ids = {word for part in job.dependency.split(",") for word in part.split(":")[1:]}
+        return any(id_.split("(")[0].split("_")[0] in there for id_ in ids)
+
+    def _starts(
+        self, ready: Sequence[tuple[str, Job]], now: int
+    ) -> list[tuple[str, Job, list[int]]]:
+        sets: dict[frozenset[int], int] = {}
+        queue: list[tuple[int, int, int | None, int]] = []
+        for _, job in ready:
+            allowed = self._may_have(job)
+            limit = 1000 * self.snapshot.limit_s(job)
+            queue.append((job.count, limit, sets.setdefault(allowed, len(sets)), job.number))
+        given, _ = self.engine.decide(
+            now=now,
+            out=self.out,
+            holders=[(end, nodes) for _, end, nodes in self.running.values() if nodes],
+            queue=queue,
+            sets=[sorted(allowed) for allowed in sets],
+            withheld=self.withheld,
+            depth=self.rules.depth,
+        )
+        return [(*ready[index], nodes) for index, nodes, _, _ in given]
+
+    def _may_have(self, job: Job) -> frozenset[int]:
+        known = self.allowed.get(job.id)
+        if known is None:
+            partition = self.snapshot.machine.partitions.get(job.partitions[0])
+            numbers = self.wiring.numbers
+            try:
+                assert partition is not None
+                known = constraints.may_have(job, partition, self.snapshot.machine, numbers)
+            except (constraints.LeftToSlurm, AssertionError):
+                names = partition.nodes if partition else tuple(numbers)
+                known = frozenset(numbers[name] for name in names if name in numbers)
+            self.allowed[job.id] = known
+        return known
+
+    def _groups(self, nodes: Sequence[int]) -> int:
+        return len({self.wiring.group_of_router[self.wiring.router_of_node[n]] for n in nodes})
+
+
+def under_slurm(
+    snapshot: Snapshot,
+    listing: str,
+    configuration: Sequence[tuple[str, str]],
+    run_times: RunTimes,
+    horizon_s: float,
+) -> list[Predicted]:
+    """The jobs that wait now under plain Slurm.
+
+    Args:
+        snapshot: The cluster.
+        listing: ``squeue --json`` or ``scontrol show jobs --json`` of the same moment.
+        configuration: slurm.conf, or listings of ``scontrol show config``, ``nodes`` and
+            ``partitions``: name and text of each.
+        run_times: How long jobs run.
+        horizon_s: How far to look.
+
+    Raises:
+        ClusterError: If the listing is none.
+        JobLogError: If the configuration makes no sense.
+    """
+    from odonata.batch.slurm import schedule_as_slurm
+
+    waiting = snapshot.waiting()
+    with tempfile.TemporaryDirectory(prefix="odonata-what-if-") as directory:
+        log = Path(directory) / "jobs.json"
+        log.write_text(json.dumps({"jobs": _as_ended(snapshot, listing, waiting, run_times)}))
+        files = []
+        for name, text in configuration:
+            files.append(Path(directory) / name.replace("/", "_"))
+            files[-1].write_text(text)
+        schedule = schedule_as_slurm(log, files, recorded_priorities=True)
+        table = schedule.jobs.select(["id", "start_s"]).to_pydict()
+    start = dict(zip(table["id"], table["start_s"], strict=True))
+    predicted = []
+    for id_, job in waiting:
+        at = start.get(id_)
+        begins = None if at is None else max(0.0, at - snapshot.now_s)
+        if begins is not None and begins > horizon_s:
+            begins = None
+        waited = max(0.0, snapshot.now_s - job.submit_s)
+        run = run_times.of(id_, snapshot.limit_s(job))
+        predicted.append(Predicted(id_, job.count, waited, begins, run))
+    return predicted
+
+
+def _as_ended(
+    snapshot: Snapshot,
+    listing: str,
+    waiting: Sequence[tuple[str, Job]],
+    run_times: RunTimes,
+) -> list[dict[str, Any]]:
+    """The jobs as a log that begins with those that run, on their nodes, and goes on with now."""
+    try:
+        listed = json.loads(listing)["jobs"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ClusterError("squeue: no JSON with jobs; allowed: squeue --json") from error
+    raw = {number(one.get("job_id")) or 0: one for one in listed if isinstance(one, dict)}
+    now = int(snapshot.now_s)
+    found: list[dict[str, Any]] = []
+
+    def add(one: dict[str, Any], id_: str, begin: int, run: float, **changes: object) -> None:
+        times = {"submit_time": begin, "eligible_time": begin, "start_time": begin}
+        state = {"job_id": id_, "job_state": "COMPLETED", "end_time": begin + max(1, round(run))}
+        found.append({**one, **times, **state, **changes})
+
+    for job in snapshot.jobs:
+        one = raw.get(job.number)
+        if one is not None and job.holds_nodes and job.start_s is not None:
+            limit = snapshot.limit_s(job)
+            run = max(run_times.of(job.id, limit), now - job.start_s + 1)
+            add(one, job.id, job.start_s, run, required_nodes=",".join(job.nodes), priority=1 << 31)
+    for place, (id_, job) in enumerate(waiting):
+        one = raw.get(job.number)
+        if one is None:
+            continue
+        # Who waits for us would have the priority that Slurm gives by default: by submission.
+        rank = (1 << 30) - place
+        priority = rank if job.held else number(one.get("priority")) or rank
+        changes: dict[str, object] = {"nodes": "", "priority": priority}
+        if job.marked:
+            changes["required_nodes"] = ""
+        add(one, id_, now, run_times.of(id_, snapshot.limit_s(job)), **changes)
+    return found
+
+
+def summary(predicted: Sequence[Predicted]) -> dict[str, Any]:
+    """Figures of one schedule: jobs, how many start, waits (s), bounded slowdowns, groups."""
+    waits = sorted(one.wait_s for one in predicted if one.wait_s is not None)
+    slowdowns = [one.slowdown for one in predicted if one.slowdown is not None]
+    groups = [one.groups for one in predicted if one.groups and one.nodes > 1]
+    return {
+        "jobs": len(predicted),
+        "start": len(waits),
+        "mean_wait_s": fmean(waits) if waits else None,
+        "median_wait_s": median(waits) if waits else None,
+        "p95_wait_s": waits[min(len(waits) - 1, int(0.95 * len(waits)))] if waits else None,
+        "mean_slowdown": fmean(slowdowns) if slowdowns else None,
+        "mean_groups": fmean(groups) if groups else None,
+    }
+
+
+def replay_error(
+    recorded_s: Sequence[float], simulated_s: Sequence[float], submit_s: Sequence[float]
+) -> dict[str, float | None]:
+    """How far a replayed log's starts are from those that it recorded.
+
+    Args:
+        recorded_s: Starts that were recorded.
+        simulated_s: Starts that were simulated, of the same jobs.
+        submit_s: Submissions of these jobs.
+    """
+    errors = sorted(abs(a - b) for a, b in zip(recorded_s, simulated_s, strict=True))
+    if not errors:
+        return {"jobs": 0, "median_error_s": None, "mean_error_s": None, "mean_wait_s": None}
+    waits = [start - submit for start, submit in zip(recorded_s, submit_s, strict=True)]
+    told = [start - submit for start, submit in zip(simulated_s, submit_s, strict=True)]
+    close = sum(abs(a - b) <= max(0.1 * a, 1.0) for a, b in zip(waits, told, strict=True))
+    return {
+        "jobs": len(errors),
+        "median_error_s": median(errors),
+        "mean_error_s": fmean(errors),
+        "p95_error_s": errors[min(len(errors) - 1, int(0.95 * len(errors)))],
+        "mean_wait_s": fmean(waits),
+        "mean_simulated_wait_s": fmean(told),
+        "share_within_10_percent": close / len(errors),
+    }
+
+
+def without_pins(jobs: Sequence[Job]) -> list[Job]:
+    """Jobs that were given nodes by us and have not begun, as if they had not been."""
+    return [replace(job, required=()) if job.marked and job.waits else job for job in jobs]

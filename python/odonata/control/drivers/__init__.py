@@ -1,0 +1,1 @@
+"""Drivers of optical switches that come with Odonata."""

@@ -1,0 +1,310 @@
+"""The placement beside a real controller, and everything that can die, dies: jobs run once each.
+
+More kills: ODONATA_CHAOS_KILLS=50 (CI: 8); results in docs/cluster-placement.md.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import stat
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import placed_slurm
+from emulated_slurm import EmulatedSlurm, Partition
+from network_experiment import CLI
+from odonata.cluster.jobs import MARK
+from odonata.cluster.journal import Journal
+from odonata.cluster.queue import hosts
+from odonata.cluster.slurm_files import SHIPPED, write_slurm_files
+from placed_slurm import Daemon, finished, submit, synthetic_day, wait_until_done
+from test_watch_faults import controller
+
+KILLS = int(os.environ.get("ODONATA_CHAOS_KILLS", "8"))
+RESTARTS = max(1, KILLS // 10)
+GROUPS, SIZE = 8, 8
+Start = Callable[..., EmulatedSlurm]
+
+
+def cluster_of(slurm: Start, groups: int = GROUPS, **parameters: str | int | None) -> EmulatedSlurm:
+    return slurm(
+        groups * SIZE,
+        cores=1,
+        partitions=placed_slurm.PARTITIONS,
+        parameters={**placed_slurm.PARAMETERS, **parameters},
+        topology=placed_slurm.topology(groups, SIZE),
+    )
+
+
+def bad_squeue(directory: Path) -> Path:
+    """A squeue in front of the real one that now and then is slow, empty or cut off."""
+    bin_ = directory / "bin"
+    bin_.mkdir()
+    script = bin_ / "squeue"
+    script.write_text(
+        "#!/bin/sh\n"
+        "case $(($(date +%s) % 11)) in\n"
+        "  3) exit 0 ;;\n"
+        '  5) sleep 1; exec /usr/bin/squeue "$@" ;;\n'
+        '  7) /usr/bin/squeue "$@" | head -c 700; exit 0 ;;\n'
+        'esac\nexec /usr/bin/squeue "$@"\n'
+    )
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    return bin_
+
+
+def test_every_job_runs_exactly_once(slurm: Start) -> None:
+    """The daemon is killed at random, the controller restarted, nodes drained and failed, squeue
+    slow, empty and cut off, the journal cut: no job is lost, none runs twice or elsewhere."""
+    cluster = cluster_of(slurm)
+    chance = random.Random(KILLS)
+    seconds = 2.0 * KILLS + 8
+    day = synthetic_day(8 * KILLS + 40, GROUPS * SIZE, seconds, 3.0, seed=KILLS)
+    bin_ = bad_squeue(cluster.directory)
+    daemon = Daemon(cluster, "--patience", "5 s", "--timeout", "20")
+    real = dict(cluster.environment)
+    cluster.environment["PATH"] = f"{bin_}:{real['PATH']}"
+    daemon.start()
+    cluster.environment["PATH"] = real["PATH"]
+    ids: list[int] = []
+    submitting = threading.Thread(
+        target=lambda: ids.extend(submit_patiently(cluster, day)), daemon=True
+    )
+    submitting.start()
+    restarts = 0
+    damaged = False
+    timers: list[threading.Timer] = []
+    for kill in range(KILLS):
+        time.sleep(chance.uniform(0.3, 3.5))
+        daemon.end(signal.SIGKILL)
+        if kill % 8 == 3 and restarts < RESTARTS:
+            restarts += 1
+            stop_controller(cluster)
+            cluster.restart_controller()
+        if kill % 4 == 1:
+            node = f"n{chance.randrange(GROUPS * SIZE)}"
+            run_patiently(cluster, "update", f"nodename={node}", "state=drain", "reason=test")
+            back = ("update", f"nodename={node}", "state=resume")
+            timers.append(threading.Timer(4, run_patiently, (cluster, *back)))
+            timers[-1].start()
+        if kill == KILLS // 2:
+            cut(daemon.journal)
+            damaged = True
+        cluster.environment["PATH"] = f"{bin_}:{real['PATH']}"
+        daemon.start()
+        cluster.environment["PATH"] = real["PATH"]
+    submitting.join()
+    for timer in timers:
+        timer.join()
+    assert damaged and len(ids) == len(day)
+    wait_until_done(cluster, 300, daemon)
+    daemon.end()
+    check_once(cluster, daemon, ids)
+
+
+def submit_patiently(cluster: EmulatedSlurm, day: list[placed_slurm.DayJob]) -> list[int]:
+    """As users do, who try again where the controller is not there."""
+    begin = time.monotonic()
+    ids = []
+    for job in day:
+        time.sleep(max(0.0, begin + job.after_s - time.monotonic()))
+        while True:
+            try:
+                ids.append(submit(cluster, job))
+                break
+            except RuntimeError as error:
+                assert "ontroller" in str(error) or "onnect" in str(error), error
+                time.sleep(0.5)
+    return ids
+
+
+def stop_controller(cluster: EmulatedSlurm) -> None:
+    """As an operator does: it writes its state. Killed it would forget what it started last."""
+    process = controller(cluster)
+    os.kill(process, signal.SIGTERM)
+    deadline = time.monotonic() + 60
+    while placed_slurm.alive(process):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def run_patiently(cluster: EmulatedSlurm, *arguments: str) -> None:
+    for _ in range(60):
+        try:
+            cluster.run("scontrol", *arguments)
+            return
+        except RuntimeError:
+            time.sleep(0.5)
+
+
+def cut(journal: Path) -> None:
+    """Leaves half of the journal, as a machine without power may."""
+    with journal.open("r+b") as file:
+        file.truncate(journal.stat().st_size // 2 + 100)
+    journal.with_name(journal.name + "-wal").unlink(missing_ok=True)
+
+
+def check_once(cluster: EmulatedSlurm, daemon: Daemon, ids: list[int]) -> None:
+    ran = Counter(
+        int(line.split()[0]) for line in (cluster.directory / "ran").read_text().splitlines()
+    )
+    assert {job: ran[job] for job in ids} == dict.fromkeys(ids, 1), daemon.said()[-2000:]
+    jobs = cluster.jobs()
+    assert {jobs[job]["JobState"] for job in ids} == {"COMPLETED"}
+    # Of those whose decisions are known, none began on other nodes than one of them says.
+    decided: dict[int, list[set[str]]] = {}
+    left: set[int] = set()
+    for path in daemon.journal.parent.glob("journal.sqlite*"):
+        if path.name.endswith(("-wal", "-shm")) or "damaged" in path.name:
+            continue
+        journal = Journal(path)
+        for one in journal.decisions():
+            if one.nodes:
+                decided.setdefault(int(one.job), []).append(set(one.nodes))
+            else:
+                left.add(int(one.job))
+        journal.close()
+    elsewhere = [
+        (job, jobs[job]["NodeList"], decided[job])
+        for job in ids
+        if job in decided
+        and job not in left
+        and set(hosts(jobs[job]["NodeList"], "jobs")) not in decided[job]
+    ]
+    assert not elsewhere, f"{elsewhere}\n{daemon.said()[-2000:]}"
+    assert len(decided) > len(ids) // 4
+
+
+def test_a_full_disk_and_the_watchdog(slurm: Start) -> None:
+    """Where the journal cannot be written nothing is placed; the watchdog gives the jobs to Slurm.
+
+    A limit to the size of files stands in for a full disk.
+    """
+    cluster = cluster_of(slurm, groups=1)
+    daemon = Daemon(cluster)
+    daemon.journal.parent.mkdir(exist_ok=True)
+    daemon.process = subprocess.Popen(
+        [
+            *("prlimit", "--fsize=1", *CLI, "cluster", "place", str(daemon.journal)),
+            *("--allow-root", "--heartbeat", str(daemon.heartbeat)),
+        ],
+        env=cluster.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    ids = [submit(cluster, job) for job in synthetic_day(4, SIZE, 1, 0.5)]
+    watchdog = [str(SHIPPED / "release-held-jobs.sh"), str(daemon.heartbeat), "2"]
+    deadline = time.monotonic() + 120
+    while cluster.run("squeue", "--noheader"):
+        assert time.monotonic() < deadline
+        subprocess.run(watchdog, env=cluster.environment, check=True)
+        time.sleep(0.5)
+    assert not daemon.heartbeat.exists()
+    daemon.end(signal.SIGKILL)
+    ended = finished(cluster)
+    assert {job: len(ended[job]) for job in ids} == dict.fromkeys(ids, 1)
+
+
+def test_lua_holds_and_the_watchdog_releases(slurm: Start) -> None:
+    """Plain sbatch into a partition of ours: held while somebody places, left alone while not."""
+    files: list[Path] = []
+
+    class WithLua(EmulatedSlurm):
+        def _write_configuration(self) -> None:
+            super()._write_configuration()
+            beat = self.directory / "place" / "heartbeat"
+            files[:] = write_slurm_files(self.directory, beat, ["main"], 30)
+
+    with WithLua(
+        SIZE,
+        cores=1,
+        partitions=(*placed_slurm.PARTITIONS, Partition("other")),
+        parameters={**placed_slurm.PARAMETERS, "JobSubmitPlugins": "lua"},
+        topology=placed_slurm.topology(1, SIZE),
+    ) as cluster:
+        daemon = Daemon(cluster)
+        # Nobody places: Slurm goes on by itself.
+        plain = cluster.submit("-N2", command="sleep 0")
+        wait_until_done(cluster, 60)
+        assert cluster.jobs()[plain].get("Comment", "(null)") == "(null)"
+        daemon.start()
+        daemon.wait_for_a_cycle()
+        placed = cluster.submit("-N2", "-t1", "--comment=mine", command="sleep 0")
+        named = cluster.submit("-N1", "-w", "n3", command="sleep 0")
+        other = cluster.submit("-N1", "-p", "other", command="sleep 0")
+        wait_until_done(cluster, 60, daemon)
+        jobs = cluster.jobs()
+        assert jobs[placed]["Comment"] == f"{MARK} mine"
+        assert all(jobs[job].get("Comment", "(null)") == "(null)" for job in (named, other))
+        journal = Journal(daemon.journal)
+        assert [one.job for one in journal.decisions()] == [str(placed)]
+        journal.close()
+        # It hangs: held jobs wait, until the watchdog comes.
+        assert daemon.process is not None
+        daemon.process.send_signal(signal.SIGSTOP)
+        stuck = cluster.submit("-N2", "-t1", command="sleep 0")
+        assert cluster.jobs()[stuck]["Priority"] == "0"
+        deadline = time.monotonic() + 90
+        while cluster.run("squeue", "--noheader"):
+            assert time.monotonic() < deadline
+            subprocess.run(
+                [str(files[1]), str(daemon.heartbeat), "2"], env=cluster.environment, check=True
+            )
+            time.sleep(0.5)
+        assert cluster.jobs()[stuck]["JobState"] == "COMPLETED"
+        # It wakes up and does no harm.
+        daemon.process.send_signal(signal.SIGCONT)
+        daemon.wait_for_a_cycle()
+        daemon.end()
+        assert len(finished(cluster)[stuck]) == 1
+
+
+def test_rights_of_slurms_own_user_suffice(slurm_available: None) -> None:
+    """Without accounting SlurmUser, not root, may pin and release others' jobs; users may not."""
+
+    class OfDaemon(EmulatedSlurm):
+        def _write_configuration(self) -> None:
+            state = self.directory / "state"
+            self.parameters |= {
+                "SlurmctldLogFile": f"{state}/slurmctld.log",
+                "SlurmctldPidFile": f"{state}/slurmctld.pid",
+                "JobCompLoc": f"{state}/finished.txt",
+            }
+            super()._write_configuration()
+            shutil.chown(state, "daemon")
+
+    with OfDaemon(
+        SIZE,
+        cores=1,
+        partitions=placed_slurm.PARTITIONS,
+        parameters={**placed_slurm.PARAMETERS, "SlurmUser": "daemon"},
+        topology=placed_slurm.topology(1, SIZE),
+    ) as cluster:
+        held = ("-H", f"--comment={MARK}", "-N2", "-t1", "--chdir=/")
+        job = cluster.submit(*held, "--uid=bin", command="sleep 0")
+
+        def as_user(user: str) -> str:
+            asked = f"update jobid={job} NumNodes=2 ReqNodeList=n3,n5\nrelease {job}\n"
+            done = subprocess.run(
+                [*("setpriv", f"--reuid={user}", "--regid=1", "--clear-groups"), "scontrol"],
+                input=asked,
+                env=cluster.environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            return done.stdout + done.stderr
+
+        assert "Invalid user id" in as_user("games")
+        assert cluster.jobs()[job]["Priority"] == "0"
+        assert "for job" not in as_user("daemon")
+        wait_until_done(cluster, 60)
+        assert cluster.jobs()[job]["NodeList"] == "n[3,5]"

@@ -1,0 +1,106 @@
+"""What is predicted of a queue on an emulated Slurm, beside what becomes of it.
+
+By hand, with as many jobs and as long ones as one likes:
+
+    python tests/live/test_queue_foretold.py JOBS SEED SECONDS
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import placed_slurm
+from emulated_slurm import EmulatedSlurm
+from network_experiment import CLI
+from placed_slurm import wait_until_done
+
+GROUPS, SIZE = 4, 8
+
+
+def predict_and_wait(
+    cluster: EmulatedSlurm, directory: Path, count: int, seed: int, longest_s: float
+) -> dict[str, Any]:
+    """Fills a queue, predicts it, lets it run; how far the starts under plain Slurm are off."""
+    draw = random.Random(seed)
+    sleeps: dict[int, float] = {}
+    # A controller that has just started takes some seconds to its first pass.
+    time.sleep(4)
+    for _ in range(count):
+        nodes = min(GROUPS * SIZE, max(1, round(2 ** draw.uniform(0, 4.6))))
+        sleep = round(draw.uniform(longest_s / 4, longest_s), 1)
+        options = [f"-N{nodes}", f"-t{draw.choice((1, 2, 5))}"]
+        sleeps[cluster.submit(*options, command=f"sleep {sleep}")] = sleep
+    known = directory / "runs.csv"
+    known.write_text("".join(f"{job},{sleep}\n" for job, sleep in sleeps.items()))
+    asked = time.time()
+    told = subprocess.run(
+        [
+            *(*CLI, "cluster", "what-if", "--json", "--run-times", str(known)),
+            *("--policy", "slurm", "--policy", "grap", "--policy", "contiguous"),
+        ],
+        env=cluster.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.returncode == 0, told.stderr
+    found = json.loads(told.stdout)
+    wait_until_done(cluster, 600)
+    starts = {str(job): int(record["StartTime"]) for job, record in cluster.jobs().items()}
+    errors, waits = [], []
+    for job in found["slurm"]["jobs"]:
+        assert job["start_s"] is not None
+        actual = max(0.0, starts[job["job"]] - asked)
+        errors.append(abs(job["start_s"] - actual))
+        waits.append(actual)
+    return {
+        "predicted": {policy: one["summary"] for policy, one in found.items()},
+        "jobs": len(errors),
+        "mean_error_s": statistics.fmean(errors),
+        "median_error_s": statistics.median(errors),
+        "mean_wait_s": statistics.fmean(waits),
+        "mean_error_share": statistics.fmean(errors) / statistics.fmean(waits),
+        "makespan_share": max(errors) / max(waits),
+    }
+
+
+def start_cluster(start: Callable[..., EmulatedSlurm]) -> EmulatedSlurm:
+    return start(
+        GROUPS * SIZE,
+        cores=1,
+        partitions=placed_slurm.PARTITIONS,
+        parameters=placed_slurm.PARAMETERS,
+        topology=placed_slurm.topology(GROUPS, SIZE),
+    )
+
+
+def test_a_queue_is_predicted_under_every_policy(
+    slurm: Callable[..., EmulatedSlurm], tmp_path: Path
+) -> None:
+    """How close predictions are depends on what else the host does; figures in the docs."""
+    figures = predict_and_wait(start_cluster(slurm), tmp_path, 14, seed=1, longest_s=2)
+    predicted = figures["predicted"]
+    assert set(predicted) == {"slurm", "grap", "contiguous"}
+    for one in predicted.values():
+        assert one["jobs"] == one["start"] == figures["jobs"] >= 1
+    # Large jobs wait for groups of their own: they cannot have more of them.
+    assert predicted["grap"]["mean_groups"] <= predicted["contiguous"]["mean_groups"]
+    assert figures["mean_error_share"] < 1
+
+
+if __name__ == "__main__":
+    count, seed, seconds = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+    with start_cluster(EmulatedSlurm) as emulated:
+        print(
+            json.dumps(
+                predict_and_wait(emulated, emulated.directory, count, seed, seconds), indent=1
+            )
+        )
