@@ -24,15 +24,23 @@ from odonata.errors import (
 )
 
 if TYPE_CHECKING:
+    from odonata.api import Topology, Verification, replay, saturation, topology, verify
     from odonata.batch import generate_job_log, read_job_log, schedule
     from odonata.checkpoint import Checkpoint
+    from odonata.html import write_report
     from odonata.results import Result
     from odonata.scenario import Scenario
+    from odonata.shipped import example
     from odonata.simulate import run
+    from odonata.starting import first_scenario
     from odonata.steering import Uplinks, UplinkSwitch, optimal_uplinks, steer_uplinks
     from odonata.study.comparing import Comparison, compare
     from odonata.study.interference import Interference, interference
+    from odonata.study.saturation import Saturation
+    from odonata.study.sweeping import Swept, sweep
     from odonata.units import Duration, Rate, Size
+
+    __version__: str
 
 __all__ = [
     "Checkpoint",
@@ -46,20 +54,33 @@ __all__ = [
     "OutputError",
     "Rate",
     "Result",
+    "Saturation",
     "Scenario",
     "ScenarioError",
     "SimulationError",
     "Size",
+    "Swept",
+    "Topology",
     "UplinkSwitch",
     "Uplinks",
+    "Verification",
+    "__version__",
     "compare",
+    "example",
+    "first_scenario",
     "generate_job_log",
     "interference",
     "optimal_uplinks",
     "read_job_log",
+    "replay",
     "run",
+    "saturation",
     "schedule",
     "steer_uplinks",
+    "sweep",
+    "topology",
+    "verify",
+    "write_report",
 ]
 
 #: Names that are loaded on first use, and where they are: scenario files, tables and plots take
@@ -71,26 +92,42 @@ _LAZY = {
     "Interference": "odonata.study.interference",
     "Rate": "odonata.units",
     "Result": "odonata.results",
+    "Saturation": "odonata.study.saturation",
     "Scenario": "odonata.scenario",
     "Size": "odonata.units",
+    "Swept": "odonata.study.sweeping",
+    "Topology": "odonata.api",
     "UplinkSwitch": "odonata.steering",
     "Uplinks": "odonata.steering",
+    "Verification": "odonata.api",
     "compare": "odonata.study.comparing",
+    "example": "odonata.shipped",
+    "first_scenario": "odonata.starting",
     "generate_job_log": "odonata.batch",
     "interference": "odonata.study.interference",
     "optimal_uplinks": "odonata.steering",
     "read_job_log": "odonata.batch",
+    "replay": "odonata.api",
     "run": "odonata.simulate",
+    "saturation": "odonata.api",
     "schedule": "odonata.batch",
     "steer_uplinks": "odonata.steering",
+    "sweep": "odonata.study.sweeping",
+    "topology": "odonata.api",
+    "verify": "odonata.api",
+    "write_report": "odonata.html",
 }
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("odonata")
     if name in _LAZY:
         return getattr(importlib.import_module(_LAZY[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

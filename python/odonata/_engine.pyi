@@ -90,8 +90,76 @@ class JobLog:
     def recorded(self, spec_json: str) -> dict[str, Any]:
         """The schedule that the log recorded, with the figures of a simulated one."""
 
+class ClusterPlacement:
+    """A cluster's wiring and how jobs are placed on it: the functions that simulations use."""
+
+    def __init__(
+        self,
+        router_of_node: list[int],
+        group_of_router: list[int],
+        policy: str = ...,
+        mode: str = ...,
+        seed: int = ...,
+    ) -> None:
+        """A cluster.
+
+        Args:
+            router_of_node: Number of the router that each node hangs on.
+            group_of_router: Number of each router's group.
+            policy: One of ``cluster_policies``.
+            mode: Of large jobs under GRAP; where it needs numbers, those that simulations give.
+            seed: Of policies that draw.
+
+        Raises:
+            SpecError: If there is no such policy or mode, or the wiring is none.
+        """
+
+    def decide(
+        self,
+        *,
+        now: int,
+        out: list[int],
+        holders: list[tuple[int, list[int]]],
+        queue: list[tuple[int, int, int | None, int]],
+        sets: list[list[int]],
+        withheld: list[tuple[int, int, list[int]]],
+        depth: int,
+    ) -> tuple[
+        list[tuple[int, list[int], list[int], bool]], list[tuple[int, int | None, bool, str]]
+    ]:
+        """Looks at a queue once, as a simulation does in every pass. Times are in any unit.
+
+        Args:
+            now: The time.
+            out: Nodes that cannot be given away, whoever is on them.
+            holders: Jobs that hold nodes: expected end, nodes.
+            queue: Waiting jobs in order: nodes, believed run time, which of the sets of nodes they
+                may have, what seeds policies that draw.
+            sets: These sets.
+            withheld: Reservations: start, end, nodes.
+            depth: How many of the first jobs that cannot start get a reservation; 0: none
+                overtakes.
+
+        Returns:
+            Jobs that start, with nodes, numbers of groups of their own, and whether they overtake;
+            the others with their expected start, if they have a reservation, whether not even the
+            idle cluster would hold them, and why they wait.
+
+        Raises:
+            SpecError: If there is no such node or set.
+        """
+
+def cluster_policies() -> list[tuple[str, str]]:
+    """Policies of ``ClusterPlacement``: name and text of each."""
+
 def application_defaults() -> str:
     """Parameters of every application by default, by its name, as JSON."""
+
+def registry() -> list[dict[str, Any]]:
+    """All that is called by a name: lists with their entries, of name, text and options."""
+
+def tables() -> list[dict[str, Any]]:
+    """Tables of a scenario that are declared: name, text, keys and rules of each."""
 
 def expand_hostlist(list: str) -> list[str]:
     """Names of the hosts of a list as Slurm writes it; ``ValueError`` if it is none."""
@@ -165,6 +233,40 @@ def bench(
         ValueError: If there is no such algorithm or choice.
     """
 
+def optical_plant(
+    spec_json: str,
+) -> tuple[bool, list[list[tuple[int, int, int]]], list[list[tuple[int, int, int]]]] | None:
+    """What the optical switches of a scenario's network are plugged into.
+
+    Returns:
+        Whether circuits lead one way, and group, router and port of the router behind every
+        ingress and behind every egress port (shape: switches × ports); ``None`` without switches.
+    """
+
+def circuits_of_groups(
+    spec_json: str, groups: list[int], sent: list[tuple[int, int, int]] | None = None
+) -> list[tuple[int, int, int]]:
+    """Circuits between the groups of a job that owns their links: switch, port, port.
+
+    Args:
+        spec_json: A scenario with a reconfigurable dragonfly.
+        groups: The job's.
+        sent: Bytes between them, by place in ``groups``; by default as much between every two.
+
+    Raises:
+        SpecError: If there are none.
+    """
+
+def routes(spec_json: str, pairs: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+    """Ways between pairs of nodes through an idle network.
+
+    Returns:
+        Routers, and the port that a packet leaves each by. Shape: pairs × hops.
+
+    Raises:
+        SpecError: If there is no such node, or no way.
+    """
+
 def steer_uplinks(
     pods: int, amounts: list[float], switches: list[tuple[list[int], list[int]]]
 ) -> list[list[int]]:
@@ -217,6 +319,16 @@ def mapping(spec_json: str) -> dict[str, Any]:
         (without ``_ns``); ``node_of_rank``. ``None`` where nothing is sent.
     """
 
+def place(spec_json: str) -> dict[str, Any]:
+    """Places a scenario's jobs.
+
+    Args:
+        spec_json: The scenario in normalised form.
+
+    Returns:
+        ``jobs``, the nodes of each in the order of its placement; ``free``, those that are left.
+    """
+
 def verify(
     spec_json: str,
     progress: Callable[[int, int], object] | None = None,
@@ -239,6 +351,20 @@ def verify(
     Returns:
         ``safe``, ``proven``, ``virtual_channels``, ``channels``, ``dependencies`` (``None``
         if there is a cycle), ``longest_route``, ``cycle`` (texts), ``verdict``, ``network``.
+    """
+
+def optical_parts(spec_json: str) -> tuple[int, int, int, bool] | None:
+    """The optical switches of a scenario's network: how many, ports of each, connected ones.
+
+    Args:
+        spec_json: The scenario in normalised form.
+
+    Returns:
+        Switches; ports of each, where circuits lead one way those on either side; ports connected
+        on all of them, counted likewise; whether circuits lead one way. None if it has none.
+
+    Raises:
+        SpecError: If the parameters make no network.
     """
 
 def export(spec_json: str, format: str, path: str) -> None:
@@ -303,6 +429,12 @@ def parts_of_trace(path: str) -> list[str]:
 
 def parts_of_codes(path: str) -> list[str]:
     """A configuration of CODES and the lists of links that it names."""
+
+def parts_of_tables(path: str) -> list[str]:
+    """The files of a directory of forwarding tables that are read, or the file itself."""
+
+def read_ibnetdiscover(path: str) -> dict[str, Any]:
+    """What is cabled in an InfiniBand subnet: ``switches``, ``hosts``, ``cables``."""
 
 def codes_facts(path: str) -> dict[str, Any]:
     """What a configuration of CODES says besides the network.

@@ -32,7 +32,7 @@ class Skeleton(Table):
     """Time that a rank computes in an iteration, divided among its parts as their work is.
     Instead of `flop_rate`, which says it by default."""
 
-    def normalised(self, directory: Path) -> dict[str, Any]:
+    def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
         """The engine's form of the motif."""
         application: dict[str, Any] = {}
         for key in type(self).model_fields:

@@ -10,14 +10,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from odonata import names
 from odonata.errors import Problem, ScenarioError
 from odonata.scenario import Scenario
 
 #: Partial assignments at which a search for the exact width gives up.
 STEPS = 2_000_000
 
-#: Arrangements that a sweep compares.
-ARRANGEMENTS = ("absolute", "relative", "circulant")
+#: Arrangements that a sweep compares: those that need no file.
+ARRANGEMENTS = tuple(name for name in names.ARRANGEMENT if name != "custom")
 
 
 @dataclass(frozen=True)

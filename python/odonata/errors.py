@@ -25,6 +25,8 @@ class ExitCode(IntEnum):
     UNSAFE = 5
     #: ``odonata verify`` found no cycle, but was out of time before it had seen all routes.
     UNPROVEN = 6
+    #: A switch did not do as told, or does not hold what it should.
+    DEVICE = 7
     #: Interrupted with Ctrl-C.
     INTERRUPTED = 130
     #: Stopped by SIGTERM, with a last checkpoint.
@@ -87,6 +89,24 @@ class ScenarioError(OdonataError, ValueError):
         return type(self), (self.problems, self.file)
 
 
+class PlugInError(OdonataError, ValueError):
+    """A plug-in that there is not, that fails, or that returns what makes no sense.
+
+    Attributes:
+        key: The key that is to blame below that of the call, where that is not the plug-in.
+    """
+
+    exit_code = ExitCode.USAGE
+
+    def __init__(self, message: str, key: str = "") -> None:
+        super().__init__(message)
+        self.key = key
+
+    def at(self, path: str, file: str = "") -> ScenarioError:
+        """The error, said of a key of a scenario."""
+        return ScenarioError([Problem(f"{path}.{self.key}" if self.key else path, str(self))], file)
+
+
 class SimulationError(OdonataError):
     """A simulation that could not go on, such as a deadlock."""
 
@@ -113,6 +133,18 @@ class ClusterError(OdonataError, ValueError):
     """What a cluster or a file of its output does not tell, or tells in no known form."""
 
     exit_code = ExitCode.USAGE
+
+
+class ControlError(OdonataError, ValueError):
+    """Circuits, or a file about them, that cannot be as asked; says what is allowed."""
+
+    exit_code = ExitCode.USAGE
+
+
+class DeviceError(OdonataError):
+    """A switch that refuses something, does not answer, or does not hold what it should."""
+
+    exit_code = ExitCode.DEVICE
 
 
 class MachineError(OdonataError, ValueError):

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, get_args
 from pydantic.fields import FieldInfo
 
 from odonata.errors import Problem
-from odonata.model import NamesFile, Table
+from odonata.model import Table
+from odonata.normal_form import NamesFile
 from odonata.problem import key_path
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ class NamedFile:
     """A file that a scenario names.
 
     Attributes:
-        place: Keys and indices that lead to its name in the scenario; of what a file of phases
-            names, those of that file, a colon, and those in it.
+        place: Keys and indices that lead to its name in the scenario; of what a file of phases or
+            of a machine names, those of that file, a colon, and those in it.
         name: As the scenario has it.
         path: Where it is; absolute if the scenario's directory is.
         parts: What belongs to it.
@@ -66,6 +67,8 @@ class NamedFile:
         """All that it consists of, itself first."""
         from odonata import _engine
 
+        if self.parts == "tables" and self.path.is_dir():
+            return [Path(part) for part in _engine.parts_of_tables(str(self.path))] or [self.path]
         parts = {"trace": _engine.parts_of_trace, "codes": _engine.parts_of_codes}.get(self.parts)
         if parts is None or not self.path.is_file():
             return [self.path]
@@ -123,6 +126,8 @@ def _named(value: Any, place: tuple[str | int, ...], directory: Path) -> Iterato
                 yield file
                 if mark.parts == "phases" and file.path.is_file():
                     yield from _named_by_phases(file)
+                if mark.parts == "machine" and file.path.is_file():
+                    yield from _named_by_machine(file)
     elif isinstance(value, dict):
         for key, inner in value.items():
             yield from _named(inner, (*place, key), directory)
@@ -136,6 +141,14 @@ def _named_by_phases(file: NamedFile) -> Iterator[NamedFile]:
 
     phases = read_phases(file.path)
     yield from _named(phases, (*file.place, ":", "phases"), file.path.parent)
+
+
+def _named_by_machine(file: NamedFile) -> Iterator[NamedFile]:
+    from odonata.scenario import Scenario
+
+    machine = Scenario.from_file(file.path)
+    directory = machine.directory.resolve()
+    yield from _named(machine.network, (*file.place, ":", "network"), directory)
 
 
 def missing_files(scenario: Scenario) -> list[Problem]:
@@ -158,7 +171,8 @@ def essence(scenario: Scenario) -> dict[str, Any]:
     their names.
     """
     contents = {str(file.path): file.contents() for file in named_files(scenario)}
-    found: dict[str, Any] = _essence(scenario.normalised(), contents)
+    form = scenario.normalised() if scenario.schedule is None else scenario.schedule_form()
+    found: dict[str, Any] = _essence(form, contents)
     return found
 
 

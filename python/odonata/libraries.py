@@ -51,3 +51,30 @@ def mixture_class() -> Any:
         LibraryError: If scikit-learn is not installed.
     """
     return _needed("sklearn.mixture", "scikit-learn").GaussianMixture
+
+
+def gradient_boosting() -> Any:
+    """``sklearn.ensemble``, of which the histogram gradient boosting is used.
+
+    Raises:
+        LibraryError: If scikit-learn is not installed.
+    """
+    return _needed("sklearn.ensemble", "scikit-learn")
+
+
+def linear_models() -> Any:
+    """``sklearn.linear_model``.
+
+    Raises:
+        LibraryError: If scikit-learn is not installed.
+    """
+    return _needed("sklearn.linear_model", "scikit-learn")
+
+
+def one_thread() -> Any:
+    """A context in which scikit-learn computes with one thread: small tables are faster so.
+
+    Raises:
+        LibraryError: If scikit-learn is not installed.
+    """
+    return _needed("threadpoolctl", "scikit-learn").threadpool_limits(1)

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, Tag, ValidationError, model_validator
+from pydantic import AfterValidator, Field, Tag, ValidationError, model_validator
 
+from odonata import names
 from odonata.application import (
     Amg,
     Fft,
@@ -21,14 +22,16 @@ from odonata.application import (
     Sweep3d,
     Training,
 )
-from odonata.collectives import ALGORITHMS, ROOTED, Operation
+from odonata.collectives import ALGORITHMS, ROOTED
 from odonata.errors import ScenarioError
 from odonata.model import (
+    PLUG_IN,
     Count,
     FileName,
     Index,
     Numbers,
     PhasesFile,
+    PlugInTable,
     PositiveDuration,
     PositiveSize,
     Table,
@@ -38,15 +41,30 @@ from odonata.model import (
     is_list,
     is_table,
     is_text,
+    names_plug_in,
+    not_ours,
     numbers,
     tag,
 )
+from odonata.normal_form import LATER, InEngine, normal_form
+from odonata.plug_in_forms import named, named_with_parameters, reference
+from odonata.plug_ins import is_known
 from odonata.problem import problem, problems, requires
 from odonata.toml_source import parse_toml, read_text
 from odonata.traffic import AnyTraffic
 from odonata.units import Duration, describe
 
 # --- Motifs: closed loop, each rank waits for what it receives ----------------
+
+
+def _kind_form(motif: Table, directory: Path) -> dict[str, Any]:
+    """The engine's form of the kind of a motif."""
+    form = normal_form(motif, directory, without=("iterations", "compute"))
+    return {"name": form.pop("kind"), **form}
+
+
+#: How messages follow each other, of which the engine has a table.
+_SENDS = InEngine(within="sends")
 
 
 class MotifBase(Table):
@@ -59,9 +77,9 @@ class MotifBase(Table):
 
     def form(self, directory: Path) -> dict[str, Any]:
         """The engine's form of the kind; files are found relative to `directory`."""
-        return {"name": self.kind}  # type: ignore[attr-defined]
+        return _kind_form(self, directory)
 
-    def normalised(self, directory: Path) -> dict[str, Any]:
+    def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
         """The engine's form of the motif; files are found relative to `directory`."""
         return {
             "kind": self.form(directory),
@@ -76,42 +94,18 @@ class MessageMotif(MotifBase):
     message: PositiveSize
     """Size of each message."""
 
-    def form(self, directory: Path) -> dict[str, Any]:
-        """The engine's form."""
-        return {**super().form(directory), "message_bytes": int(self.message)}
-
-
-def given(**values: tuple[Any, Any]) -> dict[str, Any]:
-    """Values that differ from their defaults, which stand beside them.
-
-    Points of studies are known by the engine's form, so that keys which came later are only in
-    it where they are given.
-    """
-    return {key: value for key, (value, default) in values.items() if value != default}
-
-
-def _sends(blocking: bool, receives: str) -> dict[str, Any]:
-    """How messages follow each other, in the engine's form."""
-    sends = given(blocking=(blocking, False), receives=(receives, "ahead"))
-    return given(sends=(sends, {}))
-
 
 class WindowMotif(MessageMotif):
     """A motif of many steps, in each of which a rank has one partner."""
 
     window: Count = 1
     """Steps that a rank has outstanding at once: 1 waits for each partner before the next."""
-    blocking: bool = False
+    blocking: Annotated[bool, LATER, _SENDS] = False
     """Whether each send is complete before the rank does anything else (`MPI_Send`). Makes no
     difference with a window of 1."""
-    receives: Literal["ahead", "in-turn"] = "ahead"
+    receives: Annotated[names.Receives, LATER, _SENDS] = "ahead"
     """When a rank posts the receives of a window: all of them before it sends anything, or that
     of each step just before the step's send. Makes no difference with a window of 1."""
-
-    def form(self, directory: Path) -> dict[str, Any]:
-        """The engine's form."""
-        sends = _sends(self.blocking, self.receives)
-        return {**super().form(directory), "window": self.window, **sends}
 
 
 class AllToAll(WindowMotif):
@@ -135,13 +129,9 @@ class Bisection(WindowMotif):
 
     kind: Literal["bisection"] = "bisection"
     """The motif."""
-    order: Literal["rotating", "ascending"] = "rotating"
+    order: Annotated[names.BisectionOrder, LATER] = "rotating"
     """In which order a rank takes the ranks of the other half: another one for each in every step,
     or the lowest first for all."""
-
-    def form(self, directory: Path) -> dict[str, Any]:
-        """The engine's form."""
-        return {**super().form(directory), **given(order=(self.order, "rotating"))}
 
 
 class Halo(MessageMotif):
@@ -155,22 +145,15 @@ class Halo(MessageMotif):
 
     periodic: bool = True
     """Whether the grid wraps around."""
-    order: Literal["together", "dimensions"] = "together"
+    order: Annotated[names.HaloOrder, LATER] = "together"
     """Whether a rank exchanges all faces at once, or those of one dimension before the next."""
-    blocking: bool = False
+    blocking: Annotated[bool, LATER] = False
     """Whether each send is complete before the rank does anything else (`MPI_Send`); receives are
     posted before."""
 
     def form(self, directory: Path) -> dict[str, Any]:
         """The engine's form."""
-        return {
-            **super().form(directory),
-            "name": "halo",
-            "dimensions": self.dimensions,
-            "grid": self.grid,  # type: ignore[attr-defined]
-            "periodic": self.periodic,
-            **given(order=(self.order, "together"), blocking=(self.blocking, False)),
-        }
+        return {**super().form(directory), "name": "halo", "dimensions": self.dimensions}
 
 
 class Halo2d(Halo):
@@ -269,12 +252,8 @@ class Broadcast(MessageMotif):
     """The motif."""
     root: Index = 0
     """Rank that has the message."""
-    tree: Literal["binomial", "linear"] = "binomial"
+    tree: names.Tree = "binomial"
     """Who passes it on: a binomial tree, or the root sends to all others itself."""
-
-    def form(self, directory: Path) -> dict[str, Any]:
-        """The engine's form."""
-        return {**super().form(directory), "root": self.root, "tree": self.tree}
 
 
 class Collective(MotifBase):
@@ -282,15 +261,17 @@ class Collective(MotifBase):
 
     kind: Literal["collective"] = "collective"
     """The motif."""
-    operation: Operation
+    operation: names.Operation
     """Which: `barrier`, `broadcast`, …"""
-    message: PositiveSize | None = None
+    message: Annotated[PositiveSize | None, InEngine(absent=0)] = None
     """Size, of all but barriers. Broadcasts, reductions and scans: of the whole vector. Gathers
     and all-gathers: what each rank has. Scatters and reduce-scatters: what each rank gets.
     All-to-alls: what each rank has for each."""
-    root: Index | None = None
+    root: Annotated[Index | None, InEngine(absent=0)] = None
     """Rank that sends or gets, of broadcasts, reductions, gathers and scatters. Default: 0."""
-    algorithm: str = "auto"
+    algorithm: Annotated[str, InEngine(value=lambda given: None if given == "auto" else given)] = (
+        "auto"
+    )
     """Name of an algorithm of the operation, as in `mpi.collectives`. Default: as that says."""
 
     @model_validator(mode="after")
@@ -306,16 +287,6 @@ class Collective(MotifBase):
         if self.algorithm not in allowed:
             raise problem("algorithm", f'"{self.algorithm}"', ", ".join(allowed))
         return self
-
-    def form(self, directory: Path) -> dict[str, Any]:
-        """The engine's form."""
-        return {
-            **super().form(directory),
-            "operation": self.operation,
-            "message_bytes": 0 if self.message is None else int(self.message),
-            "root": self.root or 0,
-            "algorithm": None if self.algorithm == "auto" else self.algorithm,
-        }
 
 
 class Matrix(MotifBase):
@@ -333,12 +304,12 @@ class Matrix(MotifBase):
     """Factor for every entry. Default: 1."""
     total_bytes: PositiveSize | None = None
     """Scales the matrix so that its entries sum to this, instead of `scale`."""
-    order: Literal["after-own", "ascending"] = "after-own"
+    order: Annotated[names.MatrixOrder, LATER] = "after-own"
     """In which order a rank takes the others: from the one after itself on and round, or the lowest
     first for all, as the Unstructured motif of SST's Ember."""
-    blocking: bool = False
+    blocking: Annotated[bool, LATER, _SENDS] = False
     """Whether each send is complete before the rank does anything else (`MPI_Send`), as Ember."""
-    receives: Literal["ahead", "in-turn"] = "ahead"
+    receives: Annotated[names.Receives, LATER, _SENDS] = "ahead"
     """When a rank posts its receives: all before it sends anything, or those from each partner just
     before the sends to it, as Ember; only in ascending order, as in another one all ranks may wait
     for each other."""
@@ -355,19 +326,6 @@ class Matrix(MotifBase):
             raise problem("total_bytes", f'"{self.total_bytes}"', "either `scale` or `total_bytes`")
         return self
 
-    def form(self, directory: Path) -> dict[str, Any]:
-        """The engine's form; the file is found relative to `directory`."""
-        return {
-            **super().form(directory),
-            "file": str(directory / self.file),
-            "message_bytes": None if self.message is None else int(self.message),
-            "recorded": self.recorded,
-            "scale": self.scale,
-            "total_bytes": None if self.total_bytes is None else int(self.total_bytes),
-            **given(order=(self.order, "after-own")),
-            **_sends(self.blocking, self.receives),
-        }
-
 
 class TimeBorder(Table):
     """A moment of a trace."""
@@ -375,7 +333,7 @@ class TimeBorder(Table):
     time: Duration
     """Time since the trace's start: calls that begin from then on (`start`), or before (`end`)."""
 
-    def normalised(self) -> dict[str, Any]:
+    def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
         """The engine's form of the border."""
         return {"time-ps": int(self.time)}
 
@@ -389,7 +347,7 @@ class RegionBorder(Table):
     iteration: Annotated[int, Field(ge=1, le=2**63 - 1)] | None = None
     """Which time that each rank is in it. Default: the first as `start`, the last as `end`."""
 
-    def normalised(self) -> dict[str, Any]:
+    def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
         """The engine's form of the border."""
         return {"region": {"name": self.region, "iteration": self.iteration}}
 
@@ -402,7 +360,7 @@ class MarkerBorder(Table):
     iteration: Annotated[int, Field(ge=1, le=2**63 - 1)] | None = None
     """Which marker of that name. Default: the first as `start`, the last as `end`."""
 
-    def normalised(self) -> dict[str, Any]:
+    def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
         """The engine's form of the border."""
         return {"marker": {"name": self.marker, "iteration": self.iteration}}
 
@@ -449,7 +407,7 @@ class Trace(Table):
     """Factor for every time between two calls: 0 replays the communication alone. Default: 1."""
     gap: Duration | None = None
     """Replaces every time between two calls, instead of `compute_scale`."""
-    repeat_rank: Literal["offset", "xor"] | None = None
+    repeat_rank: names.RepeatRank | None = None
     """Lets the trace of one rank stand for all. A rank's peers are then as far from it as the
     recorded ones from the recorded rank (`offset`, around the ring of ranks), or differ from it in
     the same bits (`xor`, for a power of two of ranks)."""
@@ -466,18 +424,10 @@ class Trace(Table):
             raise problem("gap", describe(self.gap), "either `compute_scale` or `gap`")
         return self
 
-    def normalised(self, directory: Path) -> dict[str, Any]:
+    def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
         """The engine's form of the motif; the file is found relative to `directory`."""
         return {
-            "kind": {
-                "name": self.kind,
-                "file": str(directory / self.file),
-                "compute_scale": self.compute_scale,
-                "gap_ps": None if self.gap is None else int(self.gap),
-                "repeat_rank": self.repeat_rank,
-                "start": None if self.start is None else self.start.normalised(),
-                "end": None if self.end is None else self.end.normalised(),
-            },
+            "kind": _kind_form(self, directory),
             "iterations": 1,
             "compute_ps": 0,
         }
@@ -489,7 +439,7 @@ class ComputePhase(Table):
     compute: PositiveDuration
     """How long."""
 
-    def normalised(self, directory: Path) -> dict[str, Any]:
+    def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
         """The engine's form of the phase."""
         return {"compute-ps": int(self.compute)}
 
@@ -502,7 +452,7 @@ class RepeatPhase(Table):
     phases: Annotated[list[Phase], Field(min_length=1)]
     """Motifs, computing and repeats, one after another."""
 
-    def normalised(self, directory: Path) -> dict[str, Any]:
+    def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
         """The engine's form of the phase; files are found relative to `directory`."""
         phases = [phase_form(phase, directory) for phase in self.phases]
         return {"repeat": {"times": self.repeat, "phases": phases}}
@@ -538,7 +488,7 @@ class Phases(Table):
             raise problem("phases", found, "either `phases` or `file`")
         return self
 
-    def normalised(self, directory: Path) -> dict[str, Any]:
+    def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
         """The engine's form of the motif; files are found relative to `directory`.
 
         Raises:
@@ -554,7 +504,7 @@ class Phases(Table):
 
 def phase_form(phase: Phase, directory: Path) -> dict[str, Any]:
     """The engine's form of a phase; files are found relative to `directory`."""
-    form = phase.normalised(directory)
+    form = phase.engine_form(directory)
     return form if isinstance(phase, ComputePhase | RepeatPhase) else {"motif": form}
 
 
@@ -568,6 +518,25 @@ def read_phases(file: Path) -> list[Phase]:
 
 
 _EXCHANGES = "uniform-random|permutation|transpose|tornado|bisection-pairs|neighbour|group-tornado"
+
+
+class PlugInMotif(Table):
+    """An application of a [plug-in](plug-ins.md)."""
+
+    kind: Annotated[str, not_ours("application")]
+    """Its name."""
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    """What it is given."""
+
+    def form(self, directory: Path) -> dict[str, Any]:
+        """What stands for it in the engine's form."""
+        return reference("application", self.kind, self.parameters)
+
+    def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
+        """The engine's form of the motif."""
+        return {"kind": self.form(directory), "iterations": 1, "compute_ps": 0}
+
+
 Motif = Annotated[
     Annotated[AllToAll, Tag(tag("all-to-all"))]
     | Annotated[Bisection, Tag(tag("bisection"))]
@@ -592,13 +561,15 @@ Motif = Annotated[
     | Annotated[Hacc, Tag(tag("hacc"))]
     | Annotated[Gtc, Tag(tag("gtc"))]
     | Annotated[Training, Tag(tag("training"))]
-    | Annotated[Phases, Tag(tag("phases"))],
+    | Annotated[Phases, Tag(tag("phases"))]
+    | Annotated[PlugInMotif, Tag(tag(PLUG_IN))],
     chosen_by(
         "kind",
         *("all-to-all", "bisection", "halo2d", "halo3d", "halo4d"),
         *(_EXCHANGES, "shift", "group-shift", "broadcast", "collective", "matrix", "trace"),
         *("halo3d-26", "sweep3d", "fft", "lulesh", "amg", "milc", "nekbone", "mini-amr", "hacc"),
         *("gtc", "training", "phases"),
+        plug_ins="application",
     ),
 ]
 
@@ -607,11 +578,22 @@ _PHASE_FORMS = {
     "a table with `compute`": _has("compute"),
     "a table with `repeat` and `phases`": _has("repeat"),
 }
+
+
+def _ours(phase: Any) -> Any:
+    """Refuses plug-ins, of which the engine gets a program for all that a job does."""
+    if isinstance(phase, PlugInMotif):
+        allowed = "a motif of ours: a plug-in is the motif of a whole job"
+        raise problem("kind", f'the plug-in "{phase.kind}"', allowed)
+    return phase
+
+
 Phase = Annotated[
     Annotated[Motif, Tag(tag("a motif (a table with `kind`)"))]
     | Annotated[ComputePhase, Tag(tag("a table with `compute`"))]
     | Annotated[RepeatPhase, Tag(tag("a table with `repeat` and `phases`"))],
     by_form(_PHASE_FORMS),
+    AfterValidator(_ours),
 ]
 for _table in (RepeatPhase, PhaseFile, Phases):
     _table.model_rebuild()
@@ -625,12 +607,12 @@ class MappingTable(Table):
     file: FileName | None = None
     """One line per rank: index of its node among the job's nodes; relative to the scenario. All
     other keys are for policies."""
-    policy: Literal["linear", "random", "greedy", "graph-bisection"] | None = None
+    policy: names.MappingStart | None = None
     """Where the mapping starts from, as its name alone would."""
     refine: Literal["swap"] | None = None
     """`swap`: ranks swap places in pairs for as long as that lowers the objective. Default: they
     stay where the policy put them."""
-    objective: Literal["hop-bytes", "link-load"] | None = None
+    objective: names.MappingObjective | None = None
     """With `refine`: what swaps lower, bytes times the time for which each occupies links on its
     way (`hop-bytes`), or the load of the busiest links (`link-load`). Default: hop-bytes."""
     matrix: FileName | None = None
@@ -653,7 +635,7 @@ class MappingTable(Table):
             raise problem("matrix", describe(self.matrix), allowed)
         return self
 
-    def normalised(self, directory: Path) -> dict[str, Any]:
+    def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
         """The engine's form; files are found relative to `directory`."""
         if self.file is not None:
             return {"policy": "file", "file": str(directory / self.file)}
@@ -667,27 +649,15 @@ class MappingTable(Table):
         }
 
 
-Policy = Literal[
-    "contiguous",
-    "spread",
-    "even",
-    "isolated",
-    "grap",
-    "random-node",
-    "random-router",
-    "random-group",
-]
-
-
 class PlacementTable(Table):
     """A placement within some of the groups, or by a mode of GRAP."""
 
-    policy: Policy = "contiguous"
+    policy: names.Placement = "contiguous"
     """Which of their free nodes the job gets, as its name alone would say of all groups."""
     groups: Numbers | None = None
     """Groups whose nodes it may get: numbers from 0, as a list or a text such as `"0, 3-8"`. Not
     with `grap`."""
-    mode: Literal["adaptive", "minimal-balance", "custom-balance", "custom"] | None = None
+    mode: names.GrapMode | None = None
     """With `policy = "grap"`: how the nodes of a job larger than a group are spread
     ([GRAP](grap.md)). Default: `adaptive`."""
     group_count: Count | None = None
@@ -711,7 +681,7 @@ class PlacementTable(Table):
         """The groups, as numbers; none if the policy looks at all of them."""
         return None if self.groups is None else numbers(self.groups)
 
-    def normalised(self) -> dict[str, Any]:
+    def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
         """The engine's form of the policy."""
         if self.policy != "grap":
             return {"policy": self.policy}
@@ -734,9 +704,27 @@ class RankMapPlacement(Table):
     job: Index | None = None
     """Which job of a global map, from 0."""
 
-    def normalised(self, directory: Path) -> dict[str, Any]:
+    def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
         """The engine's form; the file is found relative to `directory`."""
         return {"policy": "rank-map", "file": str(directory / self.rank_map), "job": self.job}
+
+
+class PlacementPlugIn(PlugInTable):
+    """A placement by a plug-in with parameters."""
+
+    @model_validator(mode="after")
+    def _known(self) -> PlacementPlugIn:
+        self.find("placement")
+        return self
+
+
+class MappingPlugIn(PlugInTable):
+    """A mapping by a plug-in with parameters."""
+
+    @model_validator(mode="after")
+    def _known(self) -> MappingPlugIn:
+        self.find("mapping")
+        return self
 
 
 class Job(Table):
@@ -754,15 +742,19 @@ class Job(Table):
     start: Duration = Duration(0)
     """When its ranks start."""
     placement: Annotated[
-        Annotated[Policy, Tag(tag("a name"))]
+        Annotated[names.Placement, Tag(tag("a name"))]
+        | Annotated[str, not_ours("placement"), Tag(tag(PLUG_IN))]
         | Annotated[list[Index], Field(min_length=1), Tag(tag("a list of nodes"))]
         | Annotated[RankMapPlacement, Tag(tag("a table with `rank_map`"))]
+        | Annotated[PlacementPlugIn, Tag(tag("a table with `plug_in`"))]
         | Annotated[PlacementTable, Tag(tag("a table"))],
         by_form(
             {
+                PLUG_IN: names_plug_in("placement"),
                 "a name": is_text,
                 "a list of nodes": is_list,
                 "a table with `rank_map`": _has("rank_map"),
+                "a table with `plug_in`": _has("plug_in"),
                 "a table": is_table,
             }
         ),
@@ -772,21 +764,33 @@ class Job(Table):
     shares with no other job (`isolated`), those that [GRAP](grap.md) gives it (`grap`), random
     nodes, all of random routers or groups, or a list of nodes. As a table within some groups, or
     by a mode of GRAP: `{ policy = "even", groups = "0-2" }`, `{ policy = "grap", mode =
-    "minimal-balance" }`. Or, with the mapping, by a map of TraceR: `{ rank_map = "job0" }`."""
+    "minimal-balance" }`. Or, with the mapping, by a map of TraceR: `{ rank_map = "job0" }`. Or by a
+    [plug-in](plug-ins.md)."""
     mapping: Annotated[
         Annotated[
-            Literal["linear", "random", "random-halves", "greedy", "graph-bisection"],
+            names.Mapping,
             Tag(tag("a name")),
         ]
+        | Annotated[str, not_ours("mapping"), Tag(tag(PLUG_IN))]
         | Annotated[list[Index], Field(min_length=1), Tag(tag("a list"))]
+        | Annotated[MappingPlugIn, Tag(tag("a table with `plug_in`"))]
         | Annotated[MappingTable, Tag(tag("a table"))],
-        by_form({"a name": is_text, "a list": is_list, "a table": is_table}),
+        by_form(
+            {
+                PLUG_IN: names_plug_in("mapping"),
+                "a name": is_text,
+                "a list": is_list,
+                "a table with `plug_in`": _has("plug_in"),
+                "a table": is_table,
+            }
+        ),
     ] = "linear"
     """Which rank sits on which of them: node after node, at random, at random within each half of
     the job (`random-halves`: no rank leaves its half, as for `bisection` over a given cut), or
     near to those that it talks to ([mapping](mapping.md)): the heaviest communicators first
     (`greedy`), or by cutting application and network in two again and again (`graph-bisection`).
-    Or explicitly: the index of each rank's node among the job's nodes, as a list or in a file."""
+    Or explicitly: the index of each rank's node among the job's nodes, as a list or in a file. Or
+    by a [plug-in](plug-ins.md)."""
     idle: bool = False
     """Whether it only takes its nodes and does nothing, to see the other jobs without it."""
     motif: Motif | None = None
@@ -807,39 +811,41 @@ class Job(Table):
             raise problem("nodes", "nothing", "a value, as `ranks` is not given either")
         return self
 
-    def normalised(self, position: int, directory: Path) -> dict[str, Any]:
+    def engine_form(self, directory: Path = Path(), position: int = 0) -> dict[str, Any]:
         """The engine's form of the job at a position of the scenario (from 0)."""
         groups = None
         if isinstance(self.placement, list):
             placement: dict[str, Any] = {"policy": "explicit", "nodes": self.placement}
         elif isinstance(self.placement, RankMapPlacement):
-            placement = self.placement.normalised(directory)
+            placement = self.placement.engine_form(directory)
         elif isinstance(self.placement, PlacementTable):
-            placement = self.placement.normalised()
+            placement = self.placement.engine_form()
             groups = self.placement.group_numbers()
+        elif is_known("placement", named(self.placement)):
+            placement = reference("placement", *named_with_parameters(self.placement))
         else:
             placement = {"policy": self.placement}
         if isinstance(self.mapping, list):
             mapping: dict[str, Any] = {"policy": "explicit", "node_of_rank": self.mapping}
         elif isinstance(self.mapping, MappingTable):
-            mapping = self.mapping.normalised(directory)
+            mapping = self.mapping.engine_form(directory)
+        elif is_known("mapping", named(self.mapping)):
+            mapping = reference("mapping", *named_with_parameters(self.mapping))
         elif self.mapping == "random-halves":
             mapping = {"policy": self.mapping}
         else:
-            mapping = MappingTable(policy=self.mapping).normalised(directory)
+            policy: Any = self.mapping
+            mapping = MappingTable(policy=policy).engine_form(directory)
+        common = normal_form(self, directory, without=("placement", "mapping", "motif", "traffic"))
         return {
+            **common,
             "name": self.name or f"job{position + 1}",
-            "nodes": self.nodes,
-            "ranks": self.ranks,
-            "ranks_per_node": self.ranks_per_node,
-            "start_ps": int(self.start),
-            "idle": self.idle,
             "placement": placement,
             "groups": groups,
             "mapping": mapping,
-            "load": {"motif": self.motif.normalised(directory)}
+            "load": {"motif": self.motif.engine_form(directory)}
             if self.motif
-            else {"traffic": self.traffic.normalised(directory)}
+            else {"traffic": self.traffic.engine_form(directory)}
             if self.traffic
             else None,
         }

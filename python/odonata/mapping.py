@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from odonata import names
 from odonata.errors import ScenarioError
 from odonata.scenario import Scenario
 
 #: Mappings that ``compare`` sets beside each other, by what a scenario calls them.
 COMPARED: dict[str, Any] = {
-    "linear": "linear",
-    "random": "random",
-    "greedy": "greedy",
-    "graph-bisection": "graph-bisection",
+    **{name: name for name in names.MAPPING_START},
     "graph-bisection, swapped for hop-bytes": {"policy": "graph-bisection", "refine": "swap"},
     "graph-bisection, swapped for link load": {
         "policy": "graph-bisection",
@@ -63,16 +62,27 @@ def compare_mappings(
     Yields:
         Name, ``mapping_costs``, and an empty text; or name, ``None``, and why there are none.
     """
-    for name in compared:
+    from odonata.study.local import available_processors
+
+    def costs(name: str) -> list[dict[str, Any]]:
         changes = {f"job.{place}.mapping": COMPARED[name] for place in range(len(scenario.job))}
+        return mapping_costs(scenario.with_set(changes))
+
+    # The engine works without Python's lock. Those that take longest come last, and begin first.
+    with ThreadPoolExecutor(available_processors()) as pool:
+        under_way = {name: pool.submit(costs, name) for name in reversed(compared)}
         try:
-            costs = mapping_costs(scenario.with_set(changes))
-        except ScenarioError as error:
-            yield name, None, str(error)
-            continue
-        for found in costs:
-            found["mapping"] = name
-        yield name, costs, ""
+            for name in compared:
+                try:
+                    found = under_way[name].result()
+                except ScenarioError as error:
+                    yield name, None, str(error)
+                    continue
+                for job in found:
+                    job["mapping"] = name
+                yield name, found, ""
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _words(mapping: Any) -> str:

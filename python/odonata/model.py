@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -15,8 +16,11 @@ from pydantic import (
     Tag,
     ValidationError,
 )
+from pydantic.fields import FieldInfo
 
 from odonata.errors import ScenarioError
+from odonata.normal_form import InEngine, NamesFile, normal_form
+from odonata.plug_ins import Kind, is_known, known, ours
 from odonata.problem import problem, problems
 from odonata.units import (
     Duration,
@@ -29,6 +33,18 @@ from odonata.units import (
     UnitError,
     quantity_error,
 )
+
+#: What stands between a table's own text and that of its fields.
+FIELDS = "\n\nAttributes:\n"
+
+
+def _told(field: FieldInfo) -> str:
+    text = " ".join((field.description or "").split())
+    if field.is_required():
+        return f"{text} Must be given."
+    if field.default is None or field.default_factory is not None or "Default:" in text:
+        return text
+    return f"{text} Default: {field.default!s}."
 
 
 class Table(BaseModel):
@@ -58,8 +74,21 @@ class Table(BaseModel):
     # lose where it is, unless it is marked as the plain one.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
+    @classmethod
+    def __pydantic_init_subclass__(cls, **more: Any) -> None:
+        """Lists the fields, whose texts Python forgets, where ``help()`` looks."""
+        if not cls.model_fields:
+            return
+        about = inspect.cleandoc(cls.__doc__ or "").partition(FIELDS)[0]
+        lines = [f"    {name}: {_told(field)}" for name, field in cls.model_fields.items()]
+        cls.__doc__ = "\n".join([about + FIELDS, *lines])
 
-def _between(low: Quantity, high: Quantity | None = None) -> AfterValidator:
+    def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
+        """The form that the engine takes; files are found relative to `directory`."""
+        return normal_form(self, directory)
+
+
+def between(low: Quantity, high: Quantity | None = None) -> AfterValidator:
     """Refuses quantities below `low` or above `high`."""
 
     def check(value: Quantity) -> Quantity:
@@ -72,43 +101,34 @@ def _between(low: Quantity, high: Quantity | None = None) -> AfterValidator:
 
 
 #: A latency, delay or overhead: what every packet or message adds up.
-Delay = Annotated[Duration, _between(Duration(0), Duration("1 h"))]
+Delay = Annotated[Duration, between(Duration(0), Duration("1 h"))]
 #: A delay that takes time.
-PositiveDelay = Annotated[Duration, _between(Duration(1), Duration("1 h"))]
+PositiveDelay = Annotated[Duration, between(Duration(1), Duration("1 h"))]
 #: A duration that takes time.
-PositiveDuration = Annotated[Duration, _between(Duration(1))]
+PositiveDuration = Annotated[Duration, between(Duration(1))]
 #: An amount of data that is not nothing.
-PositiveSize = Annotated[Size, _between(Size(1))]
+PositiveSize = Annotated[Size, between(Size(1))]
 #: The rate of a link or source.
-Bandwidth = Annotated[Rate, _between(Rate("1 kB/s"), Rate("1000 TB/s"))]
+Bandwidth = Annotated[Rate, between(Rate("1 kB/s"), Rate("1000 TB/s"))]
 #: How fast something computes.
-Computing = Annotated[FlopRate, _between(FlopRate(1))]
+Computing = Annotated[FlopRate, between(FlopRate(1))]
 #: Precision of a mean.
-Precision = Annotated[Share, _between(Share("0.01 %"), Share("50 %"))]
+Precision = Annotated[Share, between(Share("0.01 %"), Share("50 %"))]
 #: A part that is not nothing.
-PositiveShare = Annotated[Share, _between(Share(1))]
+PositiveShare = Annotated[Share, between(Share(1))]
 #: A theoretical global link load that is not nothing.
-PositiveGlobalLoad = Annotated[GlobalLoad, _between(GlobalLoad(1))]
-
-
-@dataclass(frozen=True)
-class NamesFile:
-    """Marks the type of a key that names a file; see :mod:`odonata.files`.
-
-    Attributes:
-        parts: What belongs to the file: nothing else (``itself``), the other files of a trace, the
-            lists that a configuration of CODES names, or what a file of phases names.
-    """
-
-    parts: Literal["itself", "trace", "codes", "phases"] = "itself"
+PositiveGlobalLoad = Annotated[GlobalLoad, between(GlobalLoad(1))]
 
 
 #: Name of a file, relative to the scenario.
 FileName = Annotated[str, NamesFile()]
 #: Name of a file with others that belong to it.
 TraceFile = Annotated[str, NamesFile("trace")]
+TablesFile = Annotated[str, NamesFile("tables")]
 CodesFile = Annotated[str, NamesFile("codes")]
 PhasesFile = Annotated[str, NamesFile("phases")]
+#: Name of a scenario file, of which only the network counts.
+MachineFile = Annotated[str, NamesFile("machine")]
 #: A number of things, at least one.
 Count = Annotated[int, Field(ge=1, le=2**32 - 1)]
 #: An index, from zero.
@@ -120,21 +140,56 @@ def tag(name: str) -> str:
     return f"<{name}>"
 
 
-def chosen_by(key: str, *tags: str) -> Discriminator:
+#: Tag of the member of a union that is for plug-ins.
+PLUG_IN = "the name of a plug-in"
+
+
+def chosen_by(key: str, *tags: str, plug_ins: Kind | None = None) -> Discriminator:
     """Chooses the member of a union of tables by the value of `key`.
 
     Args:
         key: Key that every member has.
         tags: Tag of each member: the values of `key` that choose it, separated by ``|``.
+        plug_ins: Kind of the plug-ins of which a name chooses the member tagged `PLUG_IN`.
     """
     chosen = {name: tag(names) for names in tags for name in names.split("|")}
 
     def choose(value: Any) -> str:
         named = value.get(key) if isinstance(value, dict) else getattr(value, key, None)
-        return chosen.get(named, tag("")) if isinstance(named, str) else tag("")
+        # A wrong value may be a list or a table.
+        if not isinstance(named, str):
+            return tag("")
+        if plug_ins is not None and named not in chosen and is_known(plug_ins, named):
+            return tag(PLUG_IN)
+        return chosen.get(named, tag(""))
 
     choose.__name__ = key
     return Discriminator(choose)
+
+
+def not_ours(kind: Kind) -> Any:
+    """Marks the type of a plug-in's name: in JSON Schema only one member of a union may fit."""
+    return Field(json_schema_extra={"not": {"enum": list(ours(kind))}})
+
+
+def names_plug_in(kind: Kind) -> Callable[[Any], bool]:
+    """Whether a value is the name of a plug-in of a kind."""
+    return lambda value: is_known(kind, value)
+
+
+class PlugInTable(Table):
+    """A plug-in with parameters."""
+
+    plug_in: str
+    """Its name."""
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    """What it is given."""
+
+    def find(self, kind: Kind) -> None:
+        """Checks that there is one of the name."""
+        if not is_known(kind, self.plug_in):
+            allowed = ", ".join(known(kind)) or "no plug-in, as none is installed or registered"
+            raise problem("plug_in", f'"{self.plug_in}"', allowed)
 
 
 def by_form(forms: dict[str, Callable[[Any], bool]]) -> Discriminator:
@@ -150,6 +205,17 @@ def by_form(forms: dict[str, Callable[[Any], bool]]) -> Discriminator:
 
     choose.__name__ = "form"
     return Discriminator(choose)
+
+
+def described(things: Mapping[str, str]) -> str:
+    """What each of some things with names is, in one sentence."""
+    return "; ".join(f"`{name}`: {_inside(text)}" for name, text in things.items()) + "."
+
+
+def _inside(text: str) -> str:
+    """A sentence as a part of another one: names and abbreviations stay as they are."""
+    text = text.rstrip(".")
+    return text if text[1:2].isupper() else text[:1].lower() + text[1:]
 
 
 def is_text(value: Any) -> bool:
@@ -205,4 +271,5 @@ Numbers = Annotated[
     Annotated[list[Index], Field(min_length=1), Tag(tag("a list of numbers"))]
     | Annotated[str, AfterValidator(_checked_numbers), Tag(tag('a text such as "3-8"'))],
     by_form({"a list of numbers": is_list, 'a text such as "3-8"': is_text}),
+    InEngine(value=numbers),
 ]

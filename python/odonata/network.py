@@ -2,53 +2,49 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, Tag, model_validator
 
+from odonata import names
+from odonata.declared import Nic, Router
 from odonata.model import (
     Bandwidth,
     CodesFile,
     Count,
-    Delay,
     FileName,
     Index,
     PositiveDelay,
     PositiveSize,
     Table,
+    TablesFile,
     by_form,
     chosen_by,
+    described,
     is_list,
     is_number,
     is_table,
     is_text,
     tag,
 )
+from odonata.normal_form import LATER, InEngine, normal_form
+from odonata.optical_layer import OpticalLayer
 from odonata.problem import problem, requires
 from odonata.units import Duration, Rate, Size
-
-Algorithm = Literal[
-    "minimal",
-    "valiant",
-    "ugal-l",
-    "ugal-g",
-    "par",
-    "fpar",
-    "q-adaptive",
-    "shortest-path",
-    "up-down",
-    "dimension-order",
-    "dimwar",
-    "tago",
-]
-
 
 #: A share of something.
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 #: A share that is not nothing.
 PositiveShare = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+
+
+def _thresholds(threshold: Size | float | None) -> dict[str, Any]:
+    """One key for people, of two kinds for the engine."""
+    return {
+        "threshold_bytes": int(threshold) if isinstance(threshold, Size) else None,
+        "threshold_share": threshold if isinstance(threshold, float) else None,
+    }
 
 
 def is_size(value: Any) -> bool:
@@ -68,14 +64,9 @@ class Link(Table):
     carries during one round trip (twice its latency, the router delay and the credit
     delay), plus four packets."""
 
-    def normalised(self) -> dict[str, Any]:
-        """The engine's form."""
-        return {
-            "bandwidth_bytes_per_s": int(self.bandwidth),
-            "latency_ps": int(self.latency),
-            "buffer_bytes": None if self.buffer is None else int(self.buffer),
-            "kind": None,
-        }
+    def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
+        """The engine's form: only link classes of wiring files have a role of their own."""
+        return {"kind": None, **super().engine_form(directory)}
 
 
 class TerminalLink(Link):
@@ -88,12 +79,8 @@ class TerminalLink(Link):
 class NamedLink(Link):
     """A link class of a wiring file."""
 
-    kind: Literal["terminal", "local", "global"] | None = None
+    kind: names.LinkKind | None = None
     """Role of the class. Default: that of its name, or `local`."""
-
-    def normalised(self) -> dict[str, Any]:
-        """The engine's form."""
-        return {**super().normalised(), "kind": self.kind}
 
 
 class GlobalLink(Link):
@@ -110,11 +97,6 @@ class Links(Table):
 
     terminal: TerminalLink = Field(default_factory=TerminalLink)
     """Between nodes and routers."""
-
-    def normalised(self) -> dict[str, Any]:
-        """The engine's form, by class name."""
-        names = {name: field.alias or name for name, field in type(self).model_fields.items()}
-        return {alias: getattr(self, name).normalised() for name, alias in names.items()}
 
 
 class DragonflyLinks(Links):
@@ -144,50 +126,42 @@ class CrayXcLinks(Links):
 class Routing(Table):
     """How packets find their way, in full."""
 
-    algorithm: Algorithm
-    """`minimal`, `valiant` (by way of a random intermediate), `ugal-l` and `ugal-g` (minimal or
-    Valiant, whichever has the shorter queue, seen locally or globally), `par` (UGAL-L that may
-    change its mind within the source group), `fpar` (fully progressive adaptive: minimal or by way
-    of a spine or a leaf of another group, decided at every router; needs groups of leaves and
-    spines), `q-adaptive` (by times that the routers learn; needs all-to-all groups),
-    `shortest-path` (any network), `up-down` (up, then down: shortest paths in fat trees; any
-    network, on one virtual channel), `dimension-order` (along one dimension after the other, in
-    tori, meshes and HyperX), `dimwar` (the same in HyperX, in every dimension directly or by way of
-    another router of the row, whichever has the shorter queue), or `tago` (over the circuits that
-    join two groups directly, by other groups only where there are none; needs all-to-all
-    groups)."""
-    minimal_links: Literal["all", "shortest"] = "all"
+    algorithm: names.Routing = Field(description=described(names.ROUTING))
+    minimal_links: names.MinimalLinks = "all"
     """Which global links to the destination's group minimal routes use: all of them, or those
     on a shortest path."""
-    choice: Literal["random", "by-load", "by-destination"] = "random"
+    choice: names.Choice = "random"
     """How one of several minimal links is chosen: at random, or by the shorter queue. With `fpar`:
-    how one of the ports is chosen that its threshold counts as free. With `up-down`,
+    how one of the ports is chosen that its threshold counts as free. With `up-down`, `steered`,
     `dimension-order` and `shortest-path` also `by-destination`: that of the destination node, in
     fat trees D-mod-K (Zahavi 2010)."""
-    paths: Literal["groups", "shortest-path", "up-down", "dimension-order"] | None = None
+    paths: Annotated[names.Paths | None, LATER] = None
     """What `minimal` routes are, and what those of `valiant`, `ugal-l` and `ugal-g` consist of: by
     way of the links between two `groups`, or the routes of the algorithm of that name. Default:
     `up-down` in fat trees, `dimension-order` in tori and HyperX, `shortest-path` in a Slim Fly, a
     Jellyfish, and other networks of one group, else `groups`."""
-    via: Literal["group", "router", "node"] | None = None
+    via: names.Via | None = None
     """What a non-minimal route goes by way of: any router of a random group, a random router, or
     the router of a random node. Default: `group`, or `router` where `paths` are not over
     groups."""
     candidates: Count | None = None
     """Routes of each sort that an adaptive algorithm draws and compares. Default: 1."""
-    threshold: (
+    threshold: Annotated[
         Annotated[
             Annotated[Size, Tag(tag("a size"))]
             | Annotated[Share, Tag(tag("a number from 0 to 1"))],
             by_form({"a size": is_size, "a number from 0 to 1": is_number}),
         ]
-        | None
-    ) = None
+        | None,
+        InEngine(keys=_thresholds),
+    ] = None
     """Advantage of minimal routes, a size: an adaptive algorithm takes the minimal route unless its
     weighted queue is longer than that of the other by more than this. Default: what follows from
     the links' buffers ([adaptive routing by default](adaptive-routing.md)); none, 0 B, with
     `engine = "flow"` and for the jobs of a schedule. With `fpar` a number from 0 to 1: the share
-    of a port's queue up to which a path counts as free. Default: 0.75."""
+    of a port's queue up to which a path counts as free. Default: 0.75. With `steered` a size: the
+    queue up to which a circuit counts as empty, what is sent and not yet credited included.
+    Default: what a link carries during one round trip of credits, and a packet."""
     source_threshold: Share | None = None
     """With `q-adaptive`: by how much, as a share of its own time, the minimal port may be worse
     than the best and still be taken by the source router. Default: 0.2."""
@@ -212,127 +186,42 @@ class Routing(Table):
     detours_in_group: bool | None = None
     """Whether adaptive traffic, or that of `tago`, inside a group may go by way of a random router
     of the group. Default: false, it is always minimal."""
+    tables: Annotated[TablesFile | None, LATER] = None
+    """With `forwarding-tables`: the file of the tables, relative to the scenario, ours or one of
+    OpenSM, or a directory with the files of the [names that are looked
+    for](forwarding-tables.md#files)."""
+    subnet: Annotated[FileName | None, LATER] = None
+    """With `forwarding-tables`: output of `ibnetdiscover`, or OpenSM's `opensm-subnet.lst`, which
+    tells what GUIDs and LIDs are. Default: that of the directory of `tables`; the network itself
+    with `family = "ibnetdiscover"`."""
+    service_levels: Annotated[FileName | None, LATER] = None
+    """With `forwarding-tables`: the virtual channel of each source and destination, ours or the
+    output of `saquery PR`. Default: that of the directory of `tables`; else all are 0."""
     virtual_channels: Annotated[int, Field(ge=1, le=64)] | None = None
     """Virtual channels per link; fewer than the algorithm needs are merged, and packets may then
     wait for each other forever, as `odonata verify` shows. Default: what the algorithm needs."""
 
-    per: Literal["packet", "message"] = "packet"
+    rules: Annotated[names.FparRules, LATER] = "paper"
+    """How `fpar` resolves what its description leaves open: by the text of the `paper`s; as the
+    program of Kang et al. 2019 did (`codes`: two sorts of paths, scores in whole per cent, the best
+    port drawn among the running minima, from the first port on); or as it was meant to
+    (`codes-mended`: among the ports of least score). With the last two `choice` has no say."""
+    per: Annotated[names.Per, LATER] = "packet"
     """What every router decides on: each packet by itself, or the first packet of a message, which
     the others follow, so that a message has one path and its packets keep their order (adaptive
     routing that keeps flows in order, as on InfiniBand). Not with `q-adaptive`."""
 
-    def normalised(self) -> dict[str, Any]:
-        """The engine's form."""
-        return {
-            "algorithm": self.algorithm,
-            "minimal_links": self.minimal_links,
-            "choice": self.choice,
-            "via": self.via,
-            "candidates": self.candidates,
-            "threshold_bytes": int(self.threshold) if isinstance(self.threshold, Size) else None,
-            "threshold_share": self.threshold if isinstance(self.threshold, float) else None,
-            "source_threshold": self.source_threshold,
-            "intermediate_threshold": self.intermediate_threshold,
-            "rate_down": self.rate_down,
-            "rate_up": self.rate_up,
-            "exploration": self.exploration,
-            "weights": self.weights,
-            "detours_in_group": self.detours_in_group,
-            "virtual_channels": self.virtual_channels,
-            **({} if self.paths is None else {"paths": self.paths}),
-            # Only where it differs: points of studies are known by this form.
-            **({} if self.per == "packet" else {"per": self.per}),
-        }
-
 
 RoutingChoice = Annotated[
-    Annotated[Algorithm, Tag(tag("a name"))] | Annotated[Routing, Tag(tag("a table"))],
+    Annotated[names.Routing, Tag(tag("a name"))] | Annotated[Routing, Tag(tag("a table"))],
     by_form({"a name": is_text, "a table": is_table}),
 ]
 
 
-class Router(Table):
-    """The router model."""
-
-    delay: Delay = Duration("50 ns")
-    """From the arrival of a packet's head at an input to its earliest departure."""
-    credit_delay: Delay = Duration(0)
-    """Extra delay of a credit, besides the latency of the link on which it returns."""
-    credit_use: Literal["link", "crossbar"] = "link"
-    """When a packet takes room in the buffer at the other end of its next link: when it starts
-    over the link, or already when it starts through a bounded crossbar, so that output buffers
-    only hold packets that can leave (input-queued routers, such as BookSim's)."""
-    switching: Literal["cut-through", "store-and-forward"] = "cut-through"
-    """Whether a packet may leave before all of it has arrived."""
-    flit: PositiveSize = Size("32 B")
-    """With cut-through: bytes that must have arrived before a packet is routed."""
-    crossbar: Annotated[
-        Annotated[Literal["ideal"], Tag(tag('"ideal"'))]
-        | Annotated[float, Field(ge=1, allow_inf_nan=False), Tag(tag("a speed-up"))],
-        by_form({'"ideal"': is_text, "a speed-up": is_number}),
-    ] = "ideal"
-    """The switch inside the router: `ideal` (never a bottleneck), or the rate of its ports as a
-    multiple of the fastest link of the router, at least 1."""
-    output_buffer: PositiveSize | None = None
-    """With a bounded crossbar: output buffer per virtual channel. Default: two packets."""
-    occupancy: Literal["buffered", "requests"] = "buffered"
-    """With a bounded crossbar, what routing sees of an output, besides what has been sent and not
-    credited: the bytes in its buffer, or also those in input queues that have chosen it."""
-    arbitration: Literal["round-robin", "oldest-first"] = "round-robin"
-    """Which of several waiting packets goes first: virtual channels take turns, or the packet
-    that was created first."""
-
-    @model_validator(mode="after")
-    def _fits_crossbar(self) -> Router:
-        if self.credit_use == "crossbar" and self.crossbar == "ideal":
-            raise problem("credit_use", '"crossbar"', '"link" with an ideal crossbar')
-        if self.occupancy == "requests" and self.crossbar == "ideal":
-            allowed = '"buffered" with an ideal crossbar, where all that waits counts'
-            raise problem("occupancy", '"requests"', allowed)
-        return self
-
-    def normalised(self) -> dict[str, Any]:
-        """The engine's form."""
-        return {
-            "delay_ps": int(self.delay),
-            "credit_delay_ps": int(self.credit_delay),
-            "credit_use": self.credit_use,
-            "switching": self.switching,
-            "flit_bytes": int(self.flit),
-            "crossbar_speedup": None if self.crossbar == "ideal" else self.crossbar,
-            "output_buffer_bytes": None if self.output_buffer is None else int(self.output_buffer),
-            "arbitration": self.arbitration,
-            # Only where it differs: points of studies are known by this form.
-            **({} if self.occupancy == "buffered" else {"occupancy": self.occupancy}),
-        }
-
-
-class Nic(Table):
-    """The network interface of a node."""
-
-    injection: Literal["round-robin", "fifo"] = "round-robin"
-    """Order in which a node sends the messages that its ranks have handed over: one packet of
-    each in turn, or message after message. Decides much where ranks send many messages at once
-    ([order of injection](packet-model.md#order-of-injection)): `milc` took 20 to 59 % longer
-    message after message."""
-    loopback_bandwidth: Bandwidth = Rate("16 GB/s")
-    """Bandwidth between two ranks of the same node."""
-    loopback_latency: Delay = Duration("500 ns")
-    """Latency of a message between two ranks of the same node."""
-
-    def normalised(self) -> dict[str, Any]:
-        """The engine's form."""
-        return {
-            "injection": self.injection,
-            "loopback_bandwidth_bytes_per_s": int(self.loopback_bandwidth),
-            "loopback_latency_ps": int(self.loopback_latency),
-        }
-
-
-class NetworkBase(Table, ABC):
+class NetworkBase(Table):
     """What every family of networks has."""
 
-    default_routing: ClassVar[Algorithm] = "minimal"
+    default_routing: ClassVar[names.Routing] = "minimal"
 
     router: Router = Field(default_factory=Router)
     """The router model."""
@@ -344,30 +233,30 @@ class NetworkBase(Table, ABC):
     reconfigurable dragonfly with all-to-all groups, `up-down` on a fat tree, `dimension-order` on
     a torus or HyperX; with `family = "codes"` by the model of the configuration."""
 
-    @abstractmethod
     def topology(self, directory: Path) -> dict[str, Any]:
         """The engine's form of what is wired; files are found relative to `directory`."""
+        return normal_form(self, directory, without=(*NetworkBase.model_fields, "links"))
 
     def link_classes(self) -> dict[str, Any]:
         """The engine's form of the link classes."""
         links: Links = self.links  # type: ignore[attr-defined]
-        return links.normalised()
+        return links.engine_form()
 
     def notices(self, directory: Path) -> list[str]:
         """What a person should know about the files that it is read from, sentences."""
         return []
 
-    def normalised(self, directory: Path) -> dict[str, Any]:
+    def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
         """The engine's form."""
         routing = self.routing or self.default_routing
         if isinstance(routing, str):
             routing = Routing(algorithm=routing)
         return {
             "topology": self.topology(directory),
-            "routing": routing.normalised(),
+            "routing": routing.engine_form(directory),
             "links": self.link_classes(),
-            "router": self.router.normalised(),
-            "nic": self.nic.normalised(),
+            "router": self.router.engine_form(),
+            "nic": self.nic.engine_form(),
         }
 
 
@@ -382,16 +271,16 @@ class GroupsOfRouters(NetworkBase):
     """Global links per router."""
     g: Count | None = None
     """Groups."""
-    group: Literal["all-to-all", "cray-xc"] = "all-to-all"
+    group: names.GroupWiring = "all-to-all"
     """Wiring within a group: every router to every other, or a Cray XC grid whose rows and
     columns are each all-to-all."""
     rows: Count | None = None
     """With `group = "cray-xc"`: rows of a group; rows × columns = a."""
     columns: Count | None = None
     """With `group = "cray-xc"`: columns of a group."""
-    row_links: Count | None = None
+    row_links: Annotated[Count | None, InEngine(absent=1)] = None
     """With `group = "cray-xc"`: parallel links between two routers of a row. Default: 1."""
-    column_links: Count | None = None
+    column_links: Annotated[Count | None, InEngine(absent=1)] = None
     """With `group = "cray-xc"`: parallel links between two routers of a column. Default: 1."""
 
     def is_grid(self) -> bool:
@@ -423,16 +312,6 @@ class GroupsOfRouters(NetworkBase):
                     f"terminal, {used}, global",
                 )
 
-    def wiring_within(self) -> dict[str, Any]:
-        """The engine's form of what is wired within groups."""
-        return {
-            "group": self.group,
-            "rows": self.rows,
-            "columns": self.columns,
-            "row_links": self.row_links or 1,
-            "column_links": self.column_links or 1,
-        }
-
     def link_classes(self) -> dict[str, Any]:
         """The engine's form of the link classes that these groups have."""
         unused = self._unused_links()
@@ -453,7 +332,7 @@ class Dragonfly(GroupsOfRouters):
     """Global links per router."""
     g: Count | None = None
     """Groups, at most a·h + 1. Default: a·h + 1, one link between every two groups."""
-    arrangement: Literal["absolute", "relative", "circulant", "custom"] = "absolute"
+    arrangement: names.Arrangement = "absolute"
     """Which router of a group holds the link to which other group (Hastings et al. 2015);
     `custom` reads it from `arrangement_file`."""
     arrangement_file: FileName | None = None
@@ -467,20 +346,6 @@ class Dragonfly(GroupsOfRouters):
         requires(self, "arrangement_file", when=custom, why='arrangement = "custom"')
         self.check_groups()
         return self
-
-    def topology(self, directory: Path) -> dict[str, Any]:
-        """The engine's form of what is wired; files are found relative to `directory`."""
-        file = self.arrangement_file
-        return {
-            "family": self.family,
-            "p": self.p,
-            "a": self.a,
-            "h": self.h,
-            "g": self.g,
-            "arrangement": self.arrangement,
-            "arrangement_file": None if file is None else str(directory / file),
-            **self.wiring_within(),
-        }
 
 
 class DragonflyPlusLinks(Links):
@@ -512,23 +377,11 @@ class DragonflyPlus(NetworkBase):
     g: Count | None = None
     """Groups; g − 1 must divide spines·h, so that as many links join every two groups. Default:
     spines·h + 1, one link between every two groups."""
-    arrangement: Literal["balanced", "unbalanced"] = "balanced"
+    arrangement: names.SpineArrangement = "balanced"
     """Which spines of two groups are joined: the links of a spine to another group are spread over
     its spines, or all end at one of them (Kang et al. 2019)."""
     links: DragonflyPlusLinks = Field(default_factory=DragonflyPlusLinks)
     """Link classes."""
-
-    def topology(self, directory: Path) -> dict[str, Any]:
-        """The engine's form of what is wired."""
-        return {
-            "family": self.family,
-            "leaves": self.leaves,
-            "spines": self.spines,
-            "p": self.p,
-            "h": self.h,
-            "g": self.g,
-            "arrangement": self.arrangement,
-        }
 
 
 class ReconfigurableLinks(Links):
@@ -550,15 +403,15 @@ class ReconfigurableDragonfly(GroupsOfRouters):
     Circuits through the switches decide which groups are joined.
     """
 
-    default_routing: ClassVar[Algorithm] = "tago"
+    default_routing: ClassVar[names.Routing] = "tago"
 
     family: Literal["reconfigurable-dragonfly"] = "reconfigurable-dragonfly"
     """The family."""
-    a: Count | None = None
+    a: Annotated[Count | None, InEngine(absent=0)] = None
     """Routers per group. Needed without `wiring_file`."""
-    h: Count | None = None
+    h: Annotated[Count | None, InEngine(absent=0)] = None
     """Global links per router. Needed without `wiring_file`."""
-    g: Count | None = None
+    g: Annotated[Count | None, InEngine(absent=0)] = None
     """Groups. Needed without `wiring_file`, otherwise by default as many as that lists."""
     wiring_file: FileName | None = None
     """Link list of a Cray XC (as of family `cray-xc-file`), relative to the scenario, whose groups
@@ -569,14 +422,14 @@ class ReconfigurableDragonfly(GroupsOfRouters):
     """Global links of every group on each optical switch, a divisor of a·h."""
     switch_ports: Count | None = None
     """Ports of an optical switch, at least g·links_per_switch. Default: as many as that."""
-    circuits: Literal["uniform", "jobs", "file"] = "uniform"
+    circuits: names.Circuits = "uniform"
     """Which circuits are set for the run: as many between every two groups, give or take one
     (`uniform`), for every job that sends between groups those between its own groups (`jobs`),
     or those of a list (`file`)."""
     circuits_file: FileName | None = None
     """With `circuits = "file"`: the list, relative to the scenario: `group_a link_a group_b link_b`
     in every line."""
-    steering: Literal["uniform", "min-max", "matching", "min-cost-flow", "birkhoff"] = "uniform"
+    steering: names.Steering = "uniform"
     """With `circuits = "jobs"`: how many circuits join which groups of a job: as many each, or
     matched to what the groups send to each other: so that the busiest circuit has least to carry
     (`min-max`), by assignments of greatest weight (`matching`; all of them at once:
@@ -599,34 +452,16 @@ class ReconfigurableDragonfly(GroupsOfRouters):
             raise problem("steering", f'"{self.steering}"', 'nothing, or circuits = "jobs"')
         return self
 
-    def topology(self, directory: Path) -> dict[str, Any]:
-        """The engine's form of what is wired; files are found relative to `directory`."""
-        file, wiring = self.circuits_file, self.wiring_file
-        return {
-            "family": self.family,
-            "p": self.p,
-            "a": self.a or 0,
-            "h": self.h or 0,
-            "g": self.g or 0,
-            **self.wiring_within(),
-            "wiring_file": None if wiring is None else str(directory / wiring),
-            "links_per_switch": self.links_per_switch,
-            "switch_ports": self.switch_ports,
-            "circuits": self.circuits,
-            "circuits_file": None if file is None else str(directory / file),
-            "steering": self.steering,
-        }
-
     def is_grid(self) -> bool:
         """Whether groups are grids rather than all-to-all: those of a link list are."""
         return super().is_grid() or self.wiring_file is not None
 
-    def normalised(self, directory: Path) -> dict[str, Any]:
+    def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
         """The engine's form."""
         if self.routing is None and self.is_grid():
             # TAGO knows all-to-all groups only.
-            return self.model_copy(update={"routing": "minimal"}).normalised(directory)
-        return super().normalised(directory)
+            return self.model_copy(update={"routing": "minimal"}).engine_form(directory)
+        return super().engine_form(directory)
 
 
 Counts = Annotated[list[Count], Field(min_length=1)]
@@ -665,7 +500,7 @@ class FatTree(NetworkBase):
     are the pods, the subtrees below the top, and one more for the switches of the top.
     """
 
-    default_routing: ClassVar[Algorithm] = "up-down"
+    default_routing: ClassVar[names.Routing] = "up-down"
 
     family: Literal["fat-tree"] = "fat-tree"
     """The family."""
@@ -687,6 +522,8 @@ class FatTree(NetworkBase):
     """What the number of links above each level but the top is divided by: `[1, 2]` takes out half
     of those to the top of three levels. First parallel links go, then whole switches. Default:
     nothing is taken out."""
+    optical: Annotated[OpticalLayer | None, LATER] = None
+    """Optical switches above the leaves, with 3 or 4 levels. Default: none."""
     links: FatTreeLinks = Field(default_factory=FatTreeLinks)
     """Link classes."""
 
@@ -704,19 +541,6 @@ class FatTree(NetworkBase):
             requires(self, "up", when=True, why="`down` has more than one level")
         return self
 
-    def topology(self, directory: Path) -> dict[str, Any]:
-        """The engine's form of what is wired."""
-        return {
-            "family": self.family,
-            "radix": self.radix,
-            "levels": self.levels,
-            "nodes": self.nodes,
-            "down": self.down,
-            "up": self.up,
-            "parallel": self.parallel,
-            "taper": self.taper,
-        }
-
     def link_classes(self) -> dict[str, Any]:
         """The engine's form of the link classes that are given; the others are the engine's."""
         classes = super().link_classes()
@@ -728,29 +552,24 @@ class LatticeLinks(Links):
 
     local: Link = Field(default_factory=Link)
     """Between routers, in dimensions of which nothing else is said."""
-    dim1: Link | None = None
+    dim1: Annotated[Link | None, LATER] = None
     """Along the first dimension. Default: as `local`."""
-    dim2: Link | None = None
+    dim2: Annotated[Link | None, LATER] = None
     """Along the second dimension. Default: as `local`."""
-    dim3: Link | None = None
+    dim3: Annotated[Link | None, LATER] = None
     """Along the third dimension. Default: as `local`."""
-    dim4: Link | None = None
+    dim4: Annotated[Link | None, LATER] = None
     """Along the fourth dimension. Default: as `local`."""
-    dim5: Link | None = None
+    dim5: Annotated[Link | None, LATER] = None
     """Along the fifth dimension. Default: as `local`."""
-    dim6: Link | None = None
+    dim6: Annotated[Link | None, LATER] = None
     """Along the sixth dimension. Default: as `local`."""
-
-    def normalised(self) -> dict[str, Any]:
-        """The engine's form, by class name."""
-        given = {name: getattr(self, name) for name in type(self).model_fields}
-        return {name: link.normalised() for name, link in given.items() if link is not None}
 
 
 class Torus(NetworkBase):
     """A torus or mesh of any dimensions (k-ary n-cube); all routers have nodes."""
 
-    default_routing: ClassVar[Algorithm] = "dimension-order"
+    default_routing: ClassVar[names.Routing] = "dimension-order"
 
     family: Literal["torus"] = "torus"
     """The family."""
@@ -764,15 +583,11 @@ class Torus(NetworkBase):
     links: LatticeLinks = Field(default_factory=LatticeLinks)
     """Link classes."""
 
-    def topology(self, directory: Path) -> dict[str, Any]:
-        """The engine's form of what is wired."""
-        return {"family": self.family, "size": self.size, "wrap": self.wrap, "p": self.p}
-
 
 class HyperX(NetworkBase):
     """A HyperX: a lattice whose rows are all-to-all in every dimension (Ahn et al. 2009)."""
 
-    default_routing: ClassVar[Algorithm] = "dimension-order"
+    default_routing: ClassVar[names.Routing] = "dimension-order"
 
     family: Literal["hyperx"] = "hyperx"
     """The family."""
@@ -785,10 +600,6 @@ class HyperX(NetworkBase):
     links: LatticeLinks = Field(default_factory=LatticeLinks)
     """Link classes."""
 
-    def topology(self, directory: Path) -> dict[str, Any]:
-        """The engine's form of what is wired."""
-        return {"family": self.family, "size": self.size, "parallel": self.parallel, "p": self.p}
-
 
 class SlimFly(NetworkBase):
     """A Slim Fly: a graph of diameter 2 of nearly as many routers as possible.
@@ -796,7 +607,7 @@ class SlimFly(NetworkBase):
     McKay–Miller–Širáň graphs (Besta and Hoefler 2014).
     """
 
-    default_routing: ClassVar[Algorithm] = "shortest-path"
+    default_routing: ClassVar[names.Routing] = "shortest-path"
 
     family: Literal["slim-fly"] = "slim-fly"
     """The family."""
@@ -807,10 +618,6 @@ class SlimFly(NetworkBase):
     """Nodes per router. Default: half of its links to others, rounded up."""
     links: DragonflyPlusLinks = Field(default_factory=DragonflyPlusLinks)
     """Link classes."""
-
-    def topology(self, directory: Path) -> dict[str, Any]:
-        """The engine's form of what is wired."""
-        return {"family": self.family, "q": self.q, "p": self.p}
 
 
 class LocalLinks(Links):
@@ -823,7 +630,7 @@ class LocalLinks(Links):
 class Jellyfish(NetworkBase):
     """A Jellyfish: a random regular graph of routers (Singla et al. 2012)."""
 
-    default_routing: ClassVar[Algorithm] = "shortest-path"
+    default_routing: ClassVar[names.Routing] = "shortest-path"
 
     family: Literal["jellyfish"] = "jellyfish"
     """The family."""
@@ -838,21 +645,11 @@ class Jellyfish(NetworkBase):
     links: LocalLinks = Field(default_factory=LocalLinks)
     """Link classes."""
 
-    def topology(self, directory: Path) -> dict[str, Any]:
-        """The engine's form of what is wired."""
-        return {
-            "family": self.family,
-            "routers": self.routers,
-            "degree": self.degree,
-            "p": self.p,
-            "wiring_seed": self.wiring_seed,
-        }
-
 
 class Crossbar(NetworkBase):
     """All nodes on one router: an ideal network to compare real ones with."""
 
-    default_routing: ClassVar[Algorithm] = "shortest-path"
+    default_routing: ClassVar[names.Routing] = "shortest-path"
 
     family: Literal["crossbar"] = "crossbar"
     """The family."""
@@ -860,10 +657,6 @@ class Crossbar(NetworkBase):
     """Nodes."""
     links: Links = Field(default_factory=Links)
     """Link classes."""
-
-    def topology(self, directory: Path) -> dict[str, Any]:
-        """The engine's form of what is wired."""
-        return {"family": self.family, "nodes": self.nodes}
 
 
 class CrayXcFile(NetworkBase):
@@ -877,14 +670,6 @@ class CrayXcFile(NetworkBase):
     """Nodes on each router."""
     links: CrayXcLinks = Field(default_factory=CrayXcLinks)
     """Link classes."""
-
-    def topology(self, directory: Path) -> dict[str, Any]:
-        """The engine's form of what is wired; the file is found relative to `directory`."""
-        return {
-            "family": self.family,
-            "file": str(directory / self.file),
-            "nodes_per_router": self.nodes_per_router,
-        }
 
 
 class CodesLinks(DragonflyPlusLinks):
@@ -910,7 +695,7 @@ class Codes(NetworkBase):
     """List of the links within a group. Default: the one that the configuration names."""
     inter_file: FileName | None = None
     """List of the links between groups. Default: the one that the configuration names."""
-    model: Literal["dragonfly_plus", "dragonfly_dally"] | None = None
+    model: names.CodesModel | None = None
     """Without `file`: the model of CODES that the lists are for."""
     leaves: Count | None = None
     """Without `file`, with `model = "dragonfly_plus"`: leaf routers per group."""
@@ -940,20 +725,6 @@ class Codes(NetworkBase):
             requires(self, key, when=self.model == model, why=f'model = "{model}"')
         return self
 
-    def topology(self, directory: Path) -> dict[str, Any]:
-        """The engine's form of what is wired; files are found relative to `directory`."""
-        files = {"file": self.file, "intra_file": self.intra_file, "inter_file": self.inter_file}
-        return {
-            "family": self.family,
-            **{key: None if file is None else str(directory / file) for key, file in files.items()},
-            "model": self.model,
-            "leaves": self.leaves,
-            "spines": self.spines,
-            "a": self.a,
-            "p": self.p,
-            "g": self.g,
-        }
-
     def _facts(self, directory: Path) -> dict[str, Any]:
         """What the configuration says besides the network.
 
@@ -973,11 +744,11 @@ class Codes(NetworkBase):
         found: list[str] = self._facts(directory).get("notices", [])
         return found
 
-    def normalised(self, directory: Path) -> dict[str, Any]:
+    def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
         """The engine's form."""
-        form, facts = super().normalised(directory), self._facts(directory)
+        form, facts = super().engine_form(directory), self._facts(directory)
         if self.routing is None and facts.get("routing") is not None:
-            form["routing"] = Routing(algorithm=facts["routing"]).normalised()
+            form["routing"] = Routing(algorithm=facts["routing"]).engine_form()
         if "delay" not in self.router.model_fields_set and facts.get("router_delay_ps") is not None:
             form["router"]["delay_ps"] = facts["router_delay_ps"]
         return form
@@ -991,10 +762,33 @@ class Codes(NetworkBase):
         return {name: link for name, link in classes.items() if name in given}
 
 
+class Ibnetdiscover(NetworkBase):
+    """An InfiniBand subnet, as it has been discovered: switches are routers, host ports nodes.
+
+    All are one group. Routers and nodes are numbered as they are called if that is `S-0`, `S-1`, …
+    and `H-0`, `H-1`, …, else by the GUIDs of the switches and along their ports.
+    """
+
+    default_routing: ClassVar[names.Routing] = "shortest-path"
+
+    family: Literal["ibnetdiscover"] = "ibnetdiscover"
+    """The family."""
+    file: FileName
+    """Output of `ibnetdiscover`, or OpenSM's `opensm-subnet.lst`, relative to the scenario."""
+    links: dict[str, Link] = Field(default_factory=dict)
+    """Link classes: `terminal` and `local`, or, where links of a kind differ in their rates, one
+    for each, such as `local-4xEDR`. Default: the bandwidth follows from the rate in the file, such
+    as 4xEDR, 12.5 GB/s; without one, and for latencies, as of a dragonfly."""
+
+    def link_classes(self) -> dict[str, Any]:
+        """The engine's form of the link classes that are given; the others are the engine's."""
+        return {name: link.engine_form() for name, link in self.links.items()}
+
+
 class FileNetwork(NetworkBase):
     """A network from a file in a general format."""
 
-    default_routing: ClassVar[Algorithm] = "shortest-path"
+    default_routing: ClassVar[names.Routing] = "shortest-path"
 
     file: FileName
     """The wiring, relative to the scenario."""
@@ -1005,18 +799,9 @@ class FileNetwork(NetworkBase):
     class of their kind is there, are of the class `terminal`, `local` or `global` with the
     defaults of a dragonfly."""
 
-    def topology(self, directory: Path) -> dict[str, Any]:
-        """The engine's form of what is wired; the file is found relative to `directory`."""
-        family: str = self.family  # type: ignore[attr-defined]
-        return {
-            "family": family,
-            "file": str(directory / self.file),
-            "nodes_per_router": self.nodes_per_router,
-        }
-
     def link_classes(self) -> dict[str, Any]:
         """The engine's form of the link classes."""
-        return {name: link.normalised() for name, link in self.links.items()}
+        return {name: link.engine_form() for name, link in self.links.items()}
 
 
 class EdgeList(FileNetwork):
@@ -1045,6 +830,7 @@ Network = Annotated[
     | Annotated[Crossbar, Tag(tag("crossbar"))]
     | Annotated[CrayXcFile, Tag(tag("cray-xc-file"))]
     | Annotated[Codes, Tag(tag("codes"))]
+    | Annotated[Ibnetdiscover, Tag(tag("ibnetdiscover"))]
     | Annotated[EdgeList, Tag(tag("edge-list"))]
     | Annotated[Graphml, Tag(tag("graphml"))],
     chosen_by(
@@ -1060,6 +846,7 @@ Network = Annotated[
         "crossbar",
         "cray-xc-file",
         "codes",
+        "ibnetdiscover",
         "edge-list",
         "graphml",
     ),

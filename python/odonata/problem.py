@@ -11,6 +11,7 @@ from pydantic import BaseModel, Tag, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from odonata.errors import Problem
+from odonata.plug_ins import Kind, known
 from odonata.units import describe
 
 
@@ -124,8 +125,9 @@ def _problem(error: ErrorDetails, table: type[BaseModel]) -> Problem:
         return Problem(key_path(keys), "missing; this key must be given", "nothing", "a value")
     elif kind == "union_tag_invalid":
         tags = context["expected_tags"].strip("'").split("', '")
-        words = [word for text in tags for word in text[1:-1].split("|")]
+        words = [word for text in tags for word in text[1:-1].split("|") if word != _PLUG_IN]
         discriminator = str(context["discriminator"]).removesuffix("()")
+        words += _plug_ins(discriminator)
         if discriminator == "form":
             allowed = " or ".join(words)
         else:
@@ -140,6 +142,7 @@ def _problem(error: ErrorDetails, table: type[BaseModel]) -> Problem:
                 allowed = f"a table with `{discriminator}` = {_listed(words)}"
     elif kind == "literal_error":
         words = [w.strip("'") for w in context["expected"].replace(" or ", ", ").split(", ")]
+        words += _plug_ins(str(keys[-1]) if keys else "")
         allowed = _listed(f'"{word}"' for word in words)
         if isinstance(error["input"], str):
             near = nearest(error["input"], words)
@@ -148,6 +151,22 @@ def _problem(error: ErrorDetails, table: type[BaseModel]) -> Problem:
         allowed = _ALLOWED[kind].format(**context) if kind in _ALLOWED else error["msg"]
     message = f"found {found}; allowed: {allowed}" + (f" ({hint})" if hint else "")
     return Problem(key_path(keys), message, found, allowed)
+
+
+#: Tag of the member of a union that is for plug-ins.
+_PLUG_IN = "the name of a plug-in"
+
+
+def _plug_ins(key: str) -> Sequence[str]:
+    """Names of plug-ins that the key takes."""
+    kinds: dict[str, Kind] = {
+        "placement": "placement",
+        "mapping": "mapping",
+        "pattern": "pattern",
+        "kind": "application",
+        "order": "order",
+    }
+    return known(kinds[key]) if key in kinds else ()
 
 
 #: What is allowed, by pydantic's name of the error.

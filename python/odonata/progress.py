@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import html
+import sys
 import time
 from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     ProgressColumn,
@@ -19,13 +26,16 @@ from rich.progress import (
 from rich.progress import (
     Progress as Bar,
 )
+from rich.table import Table
 from typing_extensions import Self
 
 from odonata import display
 from odonata.simulate import Progress
 
 if TYPE_CHECKING:
+    from odonata.study.file import StudyFile
     from odonata.study.run import StudyProgress
+    from odonata.study.sweep import SweepPoint
 
 #: The rate shown is that of the last so many seconds.
 RATE_WINDOW_S = 3.0
@@ -117,6 +127,25 @@ class JobsBar(_OneBar):
         self._bar.update(self._task, completed=done, total=total, done=said)
 
 
+class PredictionsBar(_OneBar):
+    """Shows which prediction is being made.
+
+    A context manager; within it, call it with how many are done and the name of the next.
+
+    Args:
+        console: Where to draw; nothing is drawn if it is no terminal.
+        total: Predictions.
+    """
+
+    def __init__(self, console: Console, total: int) -> None:
+        super().__init__(console, TextColumn("{task.fields[name]}"))
+        self._task = self._bar.add_task("Predicting", total=total, name="")
+
+    def __call__(self, done: int, name: str) -> None:
+        """Takes over a report."""
+        self._bar.update(self._task, completed=done, name=name)
+
+
 class SweepBar(Bar):
     """Shows how far a study is, over all its points, and the time that remains.
 
@@ -194,3 +223,173 @@ class ProgressBar(_OneBar):
             self._seen.popleft()
         since, delivered = self._seen[0]
         return (progress.packets_delivered - delivered) / max(now - since, 1e-9)
+
+
+class LiveTable:
+    """Shows the points of a sweep as they are done, with a bar for each value, and how far it is.
+
+    A context manager; within it, call it with each :class:`odonata.study.run.StudyProgress`, and
+    its ``seen`` with each point.
+
+    Args:
+        console: Where to draw; nothing is drawn if it is no terminal.
+        study: What the sweep is.
+    """
+
+    def __init__(self, console: Console, study: StudyFile) -> None:
+        self._study = study
+        self._console = console
+        self._bar = SweepBar(console, study.title)
+        self._rows: dict[int, dict[str, Any]] = {}
+        self._live = Live(
+            self, console=console, transient=True, auto_refresh=True, refresh_per_second=5
+        )
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._console.is_terminal:
+            self._live.stop()
+
+    def __call__(self, now: StudyProgress) -> None:
+        """Takes over how far the sweep is."""
+        self._bar(now)
+
+    def seen(self, point: SweepPoint, values: Mapping[str, Any]) -> None:
+        """Takes over a point that is done."""
+        self._rows[point.number] = {**point.axes, "seed": point.scenario.seed, **values}
+
+    def __rich__(self) -> Group:
+        """The table of what is done, as much as fits, and the bar."""
+        rows = [self._rows[number] for number in sorted(self._rows)]
+        room = max(self._console.height - 6, 3)
+        return Group(points_table(self._study, rows[-room:]), self._bar.get_renderable())
+
+
+def points_table(study: StudyFile, rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Points of a study with their measures; of the first measure a bar stands for each value.
+
+    Args:
+        study: Whose points.
+        rows: Values by column.
+    """
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    axes = [axis.column for axis in study.axis]
+    seeds = len({row["seed"] for row in rows}) > 1
+    measures = study.measure
+    for name in [*axes, *(["seed"] if seeds else [])]:
+        table.add_column(name, style="bold")
+    for place, measure in enumerate(measures):
+        table.add_column(measure.label, justify="right")
+        if place == 0:
+            table.add_column("", min_width=_BAR, no_wrap=True)
+    first = measures[0].column_name
+    known = [row[first] for row in rows if row[first] is not None]
+    largest = max([*known, 0.0])
+    for row in rows:
+        cells = [_cell(row[name]) for name in axes] + ([str(row["seed"])] if seeds else [])
+        for place, measure in enumerate(measures):
+            value = row[measure.column_name]
+            cells.append(display.NO_VALUE if value is None else f"{value:.4g}")
+            if place == 0:
+                share = value / largest if value is not None and largest > 0 else 0.0
+                cells.append(_bar_of(share))
+        table.add_row(*cells)
+    return table
+
+
+#: Letters of a bar.
+_BAR = 20
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+def _bar_of(share: float) -> str:
+    eighths = round(share * 8 * _BAR)
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+
+
+def _cell(value: Any) -> str:
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return display.NO_VALUE if value is None else escape(text)
+
+
+# --- In Python ----------------------------------------------------------------------------
+
+
+def in_notebook() -> bool:
+    """Whether what is displayed goes to a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell is not None and "IPKernelApp" in shell.config
+
+
+class NotebookBar:
+    """Shows in a notebook how far something is.
+
+    Called with what any of the bars above is called with.
+
+    Args:
+        title: What is done.
+    """
+
+    def __init__(self, title: str) -> None:
+        from IPython.display import display as show
+
+        self._title = title
+        self._handle = show(self._html(0.0), display_id=True)
+
+    def _html(self, share: float) -> Any:
+        from IPython.display import HTML
+
+        said = f"{html.escape(self._title)}: {100 * share:.0f} %"
+        return HTML(f'<progress max="1" value="{share:.4f}"></progress> {said}')
+
+    def __call__(self, *told: Any) -> None:
+        """Takes over a report."""
+        self._handle.update(self._html(share_of(*told)))
+
+
+def share_of(*told: Any) -> float:
+    """The share that is done, of what a bar is told."""
+    first = told[0]
+    if isinstance(first, Progress):
+        return first.fraction
+    if len(told) == 1:
+        return float(first.share)
+    if isinstance(first, float):
+        return first
+    return first / told[1] if told[1] else 0.0
+
+
+@contextmanager
+def following(
+    progress: Callable[..., object] | bool | None,
+    bar: Callable[[Console], Any],
+    title: str,
+) -> Iterator[Callable[..., object] | None]:
+    """What is told how far something is, within the block.
+
+    Args:
+        progress: A function of the caller; ``True`` for a bar in the terminal or notebook; or
+            nothing.
+        bar: Makes the terminal's.
+        title: What is done.
+    """
+    if not progress:
+        yield None
+    elif progress is not True:
+        yield progress
+    elif in_notebook():
+        shown = NotebookBar(title)
+        yield shown
+    else:
+        with bar(Console(stderr=True, highlight=False)) as drawn:
+            yield drawn

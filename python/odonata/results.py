@@ -201,6 +201,41 @@ class Result:
         names = ", ".join(self.jobs["name"].to_pylist())
         return f"<Result of {self.meta['network']}, {self.meta['routing']}; jobs: {names}>"
 
+    def _repr_html_(self) -> str:
+        """What was run and how it went, for notebooks."""
+        from odonata import display
+        from odonata.html.parts import facts, table
+
+        run = self.summary_dict["run"]
+        told = [
+            ("network", str(run["network"])),
+            ("routing", str(run["routing"])),
+            ("seed", str(run["seed"])),
+            ("simulated", display.duration(run["simulated_ps"])),
+        ]
+        jobs = [
+            [
+                job["name"],
+                f"{job['nodes']:,}",
+                display.duration(job["run_time_ps"]),
+                display.duration(job["message_latency_median_ps"]),
+                display.duration(job["message_latency_p99_ps"]),
+                display.rate(job["accepted_bytes_per_s_per_node"]),
+            ]
+            for job in self.summary_dict["jobs"]
+        ]
+        links = [
+            [one["class"], f"{one['links']:,}", *map(display.percent, busy)]
+            for one in self.summary_dict["link_classes"]
+            for busy in [[one["utilisation_mean"], one["utilisation_max"], one["stall_mean"]]]
+        ]
+        head = ["job", "nodes", "run time", "latency: median", "p99", "delivered per node"]
+        return (
+            facts(told)
+            + table(head, jobs, "Jobs")
+            + table(["links", "number", "busy: mean", "max", "blocked: mean"], links, "Links")
+        )
+
     # --- On disk ----------------------------------------------------------------------
 
     def save(

@@ -28,18 +28,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PrivateAttr, Tag, ValidationError, model_validator
+from pydantic import (
+    Field,
+    PrivateAttr,
+    Tag,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 from typing_extensions import Self
 
-from odonata.collectives import Collectives, Library
+from odonata import names
+from odonata.batch.table import ScheduleTable, SharedNetwork
 from odonata.errors import Problem, ScenarioError
 from odonata.files import named_files
 from odonata.load import Job, Motif, Phase, Phases, RepeatPhase
 from odonata.machines.machine import Machine
 from odonata.model import (
-    Bandwidth,
     Count,
-    Delay,
     Numbers,
     PositiveDuration,
     PositiveSize,
@@ -47,12 +54,12 @@ from odonata.model import (
     Table,
     by_form,
     is_number,
-    is_table,
     is_text,
-    numbers,
     tag,
 )
+from odonata.mpi import Mpi
 from odonata.network import Network
+from odonata.normal_form import LATER, InEngine
 from odonata.problem import key_path, problem, problems
 from odonata.toml_source import parse_toml, read_text
 from odonata.toml_text import toml_text
@@ -68,16 +75,22 @@ def _is_auto(value: Any) -> bool:
     return isinstance(value, str) and value.strip() == "auto"
 
 
+def _warmup(given: str | Duration) -> dict[str, Any]:
+    """The engine's form of a warm-up."""
+    found = isinstance(given, str)
+    return {"warmup_ps": 0 if isinstance(given, str) else int(given), "detect_warmup": found}
+
+
 class Simulation(Table):
     """How long and how finely to simulate."""
 
-    engine: Literal["packet", "flow"] = "packet"
+    engine: names.Engine = "packet"
     """What simulates: every packet with its buffers and credits, or messages as flows that share
     links max-min fairly, which is faster and coarser (see the page on the flow engine)."""
     paths: Annotated[int, Field(ge=1, le=4096)] | None = None
     """With `engine = "flow"`: paths that a message is spread over at most, as far as it has
     packets. Default: 8."""
-    settle: PositiveDuration | None = None
+    settle: Annotated[PositiveDuration | None, LATER] = None
     """With `engine = "flow"`: rates are brought up to date at multiples of this only, so that all
     flows that begin or end in between cost one solution; a flow begins and gives its bandwidth back
     that much late at most. Default: whenever a flow begins or ends."""
@@ -90,6 +103,7 @@ class Simulation(Table):
         Annotated[Literal["auto"], Tag(tag('"auto"'))]
         | Annotated[Duration, Tag(tag("a duration"))],
         by_form({'"auto"': _is_auto, "a duration": lambda value: True}),
+        InEngine(keys=_warmup),
     ] = Duration(0)
     """Statistics count what is created (latencies) or happens (throughput, link load) from here.
     `auto`: from where all traffic is found to be steady, half of the duration at the latest."""
@@ -114,112 +128,6 @@ class Simulation(Table):
             raise problem("warmup", f'"{self.warmup}"', f"less than the duration, {self.duration}")
         return self
 
-    def normalised(self) -> dict[str, Any]:
-        """The engine's form."""
-        return {
-            "engine": self.engine,
-            "paths": self.paths,
-            # Only where it is given: points of studies are known by this form.
-            **({} if self.settle is None else {"settle_ps": int(self.settle)}),
-            "packet_bytes": int(self.packet),
-            "duration_ps": None if self.duration is None else int(self.duration),
-            "warmup_ps": 0 if isinstance(self.warmup, str) else int(self.warmup),
-            "detect_warmup": self.warmup == "auto",
-            "precision": None if self.precision is None else self.precision.fraction,
-            "timeline_bin_ps": None if self.timeline_bin is None else int(self.timeline_bin),
-            "threads": self.threads,
-        }
-
-
-class HostTime(Table):
-    """What messages of a size cost the rank that sends and the rank that receives, each."""
-
-    size: PositiveSize
-    """Of the message."""
-    time: Delay
-    """For which either rank is busy with it."""
-
-
-class Mpi(Table):
-    """How the ranks of jobs with a motif send and receive; jobs with traffic have none of it.
-
-    The parameters of LogGPS (Ino, Fujimoto, Hagihara 2001) that are not the network's.
-    """
-
-    eager_limit: Size | None = None
-    """Messages between nodes that are longer ask first (rendezvous): the sender sends a request,
-    the receiver grants it when it has a receive for it, then the message is sent. Default: no
-    message asks."""
-    rendezvous_completion: Literal["sent", "acknowledged"] = "sent"
-    """When such a message is complete at its sender: when its last byte has left the node, or when
-    the receiver has taken it in and said so by a message of its own (FIN), as where the receiver
-    fetches the data: SST's Firefly and most MPI libraries by RDMA read. Matters where a rank waits
-    for its sends before it goes on, up to 20 % of run time
-    ([long messages](packet-model.md#overheads-and-long-messages))."""
-    control_message: PositiveSize = Size("64 B")
-    """Size of a request, grant or FIN; at most a packet."""
-    send_overhead: Delay = Duration(0)
-    """Time that a rank is busy with a message that it sends."""
-    receive_overhead: Delay = Duration(0)
-    """The same with a message, or a request, that it receives. Starts when the message has come,
-    its receive is posted, and nothing else keeps the rank busy."""
-    gap: Delay = Duration(0)
-    """Time for which an interface sends nothing after a message, requests and grants apart: what
-    *g* of LogGP is beyond the time that a byte takes."""
-    send_delay: Delay = Duration(0)
-    """Time between a rank's handing a message over, be it of the job or of the protocol, and its
-    interface's having it. Keeps nobody busy, unlike `send_overhead`: the rank goes on meanwhile.
-    CODES' delays of hosts are such: 3.51 µs with the defaults of its MPI replay."""
-    copy_bandwidth: Bandwidth | None = None
-    """Rate at which ranks copy the messages that they send and receive, besides. Default: copying
-    takes no time."""
-    host_times: Annotated[list[HostTime], Field(max_length=16)] = Field(default_factory=list)
-    """What a message costs either rank by its size, besides all of that, as libraries have
-    protocols, buffers and copies for some sizes and not for others: points of growing size, with
-    straight lines from 0 B in no time through all of them, and on beyond the last."""
-    collectives: Annotated[
-        Annotated[Library, Tag(tag("a library"))] | Annotated[Collectives, Tag(tag("a table"))],
-        by_form({"a library": is_text, "a table": is_table}),
-    ] = "mpich"
-    """By which algorithms they carry out collectives: as the rules of a library say, or a table."""
-
-    @model_validator(mode="after")
-    def _times_grow(self) -> Mpi:
-        size, time = Size(0), Duration(0)
-        for position, point in enumerate(self.host_times):
-            if point.size <= size:
-                allowed = f"more than {size}, the one before"
-                raise problem(f"host_times[{position}].size", f'"{point.size}"', allowed)
-            if point.time < time:
-                allowed = f"at least {time}, the one before"
-                raise problem(f"host_times[{position}].time", f'"{point.time}"', allowed)
-            size, time = point.size, point.time
-        return self
-
-    def normalised(self) -> dict[str, Any]:
-        """The engine's form."""
-        limit, copy, times = self.eager_limit, self.copy_bandwidth, self.host_times
-        collectives = self.collectives
-        if isinstance(collectives, str):
-            collectives = Collectives(library=collectives)
-        return {
-            "eager_limit_bytes": None if limit is None else int(limit),
-            # Only where they are given: points of studies are known by this form.
-            **(
-                {"rendezvous_completion": self.rendezvous_completion}
-                if self.rendezvous_completion != "sent"
-                else {}
-            ),
-            **({"send_delay_ps": int(self.send_delay)} if self.send_delay else {}),
-            "control_message_bytes": int(self.control_message),
-            "send_overhead_ps": int(self.send_overhead),
-            "receive_overhead_ps": int(self.receive_overhead),
-            "gap_ps": int(self.gap),
-            "copy_bandwidth_bytes_per_s": None if copy is None else int(copy),
-            **({"host_times": [[int(p.size), int(p.time)] for p in times]} if times else {}),
-            "collectives": collectives.normalised(),
-        }
-
 
 class Arrivals(Table):
     """What arrives at some routers over time: bytes and packets of every job."""
@@ -240,15 +148,6 @@ class Arrivals(Table):
             raise problem("groups", describe(self.groups), "either `routers` or `groups`")
         return self
 
-    def normalised(self) -> dict[str, Any]:
-        """The engine's form."""
-        return {
-            "interval_ps": int(self.interval),
-            "routers": None if self.routers is None else numbers(self.routers),
-            "groups": None if self.groups is None else numbers(self.groups),
-            "links": self.links,
-        }
-
 
 class Record(Table):
     """Which single events get a row in the result tables."""
@@ -257,6 +156,7 @@ class Record(Table):
         Annotated[Literal["none", "all"], Tag(tag('"none", "all"'))]
         | Annotated[Count, Tag(tag("a whole number"))],
         by_form({'"none", "all"': is_text, "a whole number": is_number}),
+        InEngine("messages_every", value=lambda given: {"none": 0, "all": 1}.get(given, given)),
     ] = "none"
     """Rows of the `messages` table: `none`, `all`, or one of every so many messages of a node.
     Distributions are kept all the same."""
@@ -273,22 +173,20 @@ class Record(Table):
     arrivals: Arrivals | None = None
     """What arrives at some routers over time, by job and link class. Default: not recorded."""
 
-    def normalised(self) -> dict[str, Any]:
-        """The engine's form: every how many messages (0 for none), and what else."""
-        every = {"none": 0, "all": 1}.get(str(self.messages), self.messages)
-        return {
-            "messages_every": every,
-            "rank_activity": self.rank_activity,
-            "communication": self.communication,
-            "attribution": self.attribution,
-            "arrivals": None if self.arrivals is None else self.arrivals.normalised(),
-        }
+
+#: In the place of a network that a scenario with a schedule need not have.
+_NO_NETWORK = object()
+
+
+def _or_none(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    return None if value is _NO_NETWORK else handler(value)
 
 
 class Scenario(Table):
-    """What is simulated: a network, the jobs on it, and what to record.
+    """What is simulated: a network, the jobs on it, and what to record; or a job log's schedule.
 
-    Immutable; [`with_set`][odonata.scenario.Scenario.with_set] makes a changed copy.
+    Immutable; [`with_set`][odonata.scenario.Scenario.with_set] makes a changed copy. `network` is
+    `None` of a scenario with a `schedule` that needs none.
 
     Raises:
         ScenarioError: If a key is unknown or missing, or a value is not allowed.
@@ -298,8 +196,8 @@ class Scenario(Table):
     """What it shows, for people."""
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 1
     """Seed of every random choice; equal seeds give equal results, bit by bit."""
-    network: Network
-    """What is wired, and how packets are routed on it."""
+    network: Annotated[Network, WrapValidator(_or_none)]
+    """What is wired, and how packets are routed on it. May be left out with `[schedule]`."""
     simulation: Simulation = Field(default_factory=Simulation)
     """How long and how finely to simulate."""
     mpi: Mpi = Field(default_factory=Mpi)
@@ -310,12 +208,23 @@ class Scenario(Table):
     """Of a real machine: the names of its hosts, and what predictions need beside the network."""
     job: list[Job] = Field(default_factory=list)
     """Parallel applications, in the order in which they get their nodes."""
+    schedule: ScheduleTable | None = None
+    """Instead of jobs: those of a job log, and when they start. `odonata schedule` runs it."""
 
     _file: str = PrivateAttr(default="")
     _directory: Path = PrivateAttr(default_factory=Path)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _network_or_schedule(cls, data: Any) -> Any:
+        if isinstance(data, Mapping) and "network" not in data and "schedule" in data:
+            return {**data, "network": _NO_NETWORK}
+        return data
+
     @model_validator(mode="after")
     def _consistent(self) -> Scenario:
+        if self.schedule is not None:
+            self._check_schedule(self.schedule)
         busy = [job for job in self.job if not job.idle]
         ends = any(job.motif or (job.traffic and job.traffic.messages) for job in busy)
         if self.job and self.simulation.duration is None and not ends:
@@ -328,6 +237,17 @@ class Scenario(Table):
                 allowed = f"a name that differs from that of job[{first}]"
                 raise problem(f"job[{position}].name", f'"{name}"', allowed)
         return self
+
+    def _check_schedule(self, schedule: ScheduleTable) -> None:
+        if self.job:
+            raise problem("job", describe(self.job), "no jobs beside [schedule]: its log has them")
+        shared = schedule.network
+        if isinstance(shared, SharedNetwork) and (shared.machine is None) == (self.network is None):
+            if shared.machine is None:
+                allowed = "a scenario file, or a table [network] in this one"
+                raise problem("schedule.network.machine", "nothing", allowed)
+            allowed = "no value, as this scenario has a [network] of its own"
+            raise problem("schedule.network.machine", describe(shared.machine), allowed)
 
     @classmethod
     def from_file(cls, file: str | os.PathLike[str]) -> Self:
@@ -403,7 +323,7 @@ class Scenario(Table):
             defaults: Whether to include keys that were not given.
         """
         data = self._dumped(exclude_unset=not defaults)
-        if defaults:
+        if defaults and self.network is not None:
             used = self.network.link_classes()
             network = data["network"]
             network["links"] = {k: v for k, v in network["links"].items() if k in used}
@@ -424,7 +344,11 @@ class Scenario(Table):
             warnings=False,
         )
         # What chooses the kind of a table comes first, and is kept even where code left it out.
-        data["network"] = {"family": self.network.family, **data["network"]}
+        if self.network is not None:
+            data["network"] = {"family": self.network.family, **data["network"]}
+        if self.schedule is not None and self.schedule.network is not None:
+            network = data["schedule"]["network"]
+            data["schedule"]["network"] = {"level": self.schedule.network.level, **network}
         for job, table in zip(self.job, data.get("job", []), strict=True):
             if job.motif is not None:
                 table["motif"] = _with_kinds(job.motif, table["motif"])
@@ -474,20 +398,56 @@ class Scenario(Table):
             raise _blame_changes(error, changed) from None
 
     def normalised(self) -> dict[str, Any]:
-        """The form that the engine takes: quantities as integers in base units, absolute paths."""
+        """The form that the engine takes: quantities as integers in base units, absolute paths.
+
+        Without `schedule`, of which [`schedule_form`][odonata.scenario.Scenario.schedule_form] has
+        all.
+
+        Raises:
+            ScenarioError: If there is no network.
+        """
+        if self.network is None:
+            message = (
+                "missing; this key must be given. The scenario has a [schedule] without a network: "
+                "`odonata schedule` runs it"
+            )
+            raise ScenarioError([Problem("network", message, "nothing", "a table")], self._file)
         directory = self._directory.resolve()
         return {
             "title": self.title,
             "seed": self.seed,
-            "network": self.network.normalised(directory),
-            "simulation": self.simulation.normalised(),
-            "mpi": self.mpi.normalised(),
-            "record": self.record.normalised(),
-            "jobs": [job.normalised(n, directory) for n, job in enumerate(self.job)],
+            "network": self.network.engine_form(directory),
+            "simulation": self.simulation.engine_form(),
+            "mpi": self.mpi.engine_form(),
+            "record": self.record.engine_form(),
+            "jobs": [job.engine_form(directory, n) for n, job in enumerate(self.job)],
         }
+
+    def schedule_form(self) -> dict[str, Any]:
+        """All that a schedule depends on, in the form of `normalised`."""
+        assert self.schedule is not None
+        form: dict[str, Any] = {"seed": self.seed}
+        form["schedule"] = self.schedule.engine_form(self._directory.resolve())
+        if self.network is not None:
+            normalised = self.normalised()
+            form |= {key: normalised[key] for key in ("network", "simulation")}
+        return form
+
+    def check_runnable(self) -> None:
+        """Checks that `odonata run` has something to do with it.
+
+        Raises:
+            ScenarioError: If it is a job log's schedule.
+        """
+        if self.schedule is not None:
+            allowed = "jobs in [[job]]; `odonata schedule` runs a scenario with a [schedule]"
+            message = f"found a table; allowed: {allowed}"
+            raise ScenarioError([Problem("schedule", message, "a table", allowed)], self._file)
 
     def notices(self) -> list[str]:
         """What a person should know about the network's files, such as what is not used of them."""
+        if self.network is None:
+            return []
         return self.network.notices(self._directory.resolve())
 
     def normalised_json(self) -> str:

@@ -8,10 +8,11 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
+from odonata.model import FIELDS
 from odonata.scenario import Scenario
 
 #: Keys by which a table says what it is; validation needs them.
-_CHOOSERS = ("family", "kind", "pattern")
+_CHOOSERS = ("family", "kind", "pattern", "level")
 
 
 class _Generator(GenerateJsonSchema):
@@ -36,7 +37,9 @@ def scenario_schema() -> dict[str, Any]:
     Every key has a description. Quantities carry ``x-quantity`` (what they measure) and
     ``x-units`` (units that are accepted).
     """
-    return _schema_of(Scenario, "Odonata scenario", _CHOOSERS)
+    schema = _schema_of(Scenario, "Odonata scenario", _CHOOSERS)
+    schema["required"].remove("network")
+    return {**schema, "anyOf": [{"required": ["network"]}, {"required": ["schedule"]}]}
 
 
 def study_schema() -> dict[str, Any]:
@@ -51,6 +54,10 @@ def study_schema() -> dict[str, Any]:
 
 def _schema_of(table: type[BaseModel], title: str, choosers: tuple[str, ...]) -> dict[str, Any]:
     schema = table.model_json_schema(by_alias=True, schema_generator=_Generator)
+    for one in (schema, *schema.get("$defs", {}).values()):
+        if "description" in one:
+            # Every property has its own.
+            one["description"] = one["description"].partition(FIELDS)[0]
     definitions = schema.pop("$defs")
     for definition in definitions.values():
         properties = definition.get("properties", {})

@@ -26,6 +26,7 @@ from odonata.errors import (
 )
 from odonata.files import difference, essence, words
 from odonata.output import CHECKPOINT_FILE, Claim
+from odonata.plug_in_calls import resolved
 from odonata.results import Result
 from odonata.scenario import Scenario
 
@@ -54,7 +55,7 @@ def run(
     *,
     threads: int | None = None,
     seed: int | None = None,
-    progress: Callable[[Progress], object] | None = None,
+    progress: Callable[[Progress], object] | bool | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Result:
     """Simulates a scenario; Ctrl-C stops it.
@@ -63,8 +64,8 @@ def run(
         scenario: A scenario or the name of its file.
         threads: Threads that simulate, instead of the scenario's; results do not depend on it.
         seed: Instead of the scenario's.
-        progress: Is called about five times a second, in the calling thread. What it raises
-            stops the run and is raised here.
+        progress: Is called about five times a second, in the calling thread; what it raises
+            stops the run and is raised here. ``True`` shows a bar in the terminal or notebook.
         checkpoint: Where and how often to write checkpoints; the run goes on from one that is
             there. Ctrl-C and SIGTERM write a last one. Whether there are checkpoints, and how
             often the run was stopped, changes nothing in the result.
@@ -81,10 +82,16 @@ def run(
     """
     if not isinstance(scenario, Scenario):
         scenario = Scenario.from_file(scenario)
+    scenario.check_runnable()
     if seed is not None:
         scenario = scenario.with_set({"seed": seed})
+    if progress is True:
+        from odonata.progress import ProgressBar, following
+
+        with following(True, ProgressBar, "Simulating") as bar:
+            return run(scenario, threads=threads, progress=bar, checkpoint=checkpoint)
     report = None
-    if progress is not None:
+    if progress:
         told = progress
 
         def report(now: Mapping[str, Any]) -> None:
@@ -163,7 +170,8 @@ def ask_engine(
     if threads is not None:
         normalised["simulation"]["threads"] = threads
     try:
-        return function(json.dumps(normalised), *arguments, **more)
+        with resolved(scenario, normalised) as form:
+            return function(json.dumps(form), *arguments, **more)
     except _engine.SpecError as error:
         raise ScenarioError([Problem(*error.args)], scenario.file) from None
     except _engine.CheckpointError as error:

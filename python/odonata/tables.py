@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from odonata.collectives import Operation
+from odonata import names
 
 #: Raised when a column changes its name, type or meaning.
 SCHEMA_VERSION = 1
@@ -28,10 +28,14 @@ HISTOGRAM_QUANTITIES = ("message_latency", "packet_latency")
 RANK_ACTIVITIES = ("compute", "send", "receive", "wait-to-send", "wait-to-receive")
 
 #: Collective operations; index: the engine's code.
-COLLECTIVES: tuple[str, ...] = get_args(Operation)
+COLLECTIVES: tuple[str, ...] = tuple(names.OPERATION)
 
 #: What a row of ``statistics`` is about; index: the engine's code.
 STATISTICS_QUANTITIES = ("message_latency", "accepted")
+
+
+#: Units by how the names of columns end.
+_UNITS = {"_bytes_per_s": "B/s", "bytes": "B", "_ps": "ps"}
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,16 @@ class Column:
     nullable: bool = False
     labels: tuple[str, ...] | str | None = None
 
+    @property
+    def unit(self) -> str:
+        """Its unit, by how the name ends; empty if it has none."""
+        return next((unit for suffix, unit in _UNITS.items() if self.name.endswith(suffix)), "")
+
+    def field(self) -> pa.Field:
+        """The Arrow field, with description and unit in its metadata."""
+        metadata = {"description": self.doc} | ({"unit": self.unit} if self.unit else {})
+        return pa.field(self.name, self.type, nullable=self.nullable, metadata=metadata)
+
 
 @dataclass(frozen=True)
 class TableSchema:
@@ -70,12 +84,9 @@ class TableSchema:
     columns: tuple[Column, ...] = field(repr=False)
 
     def arrow_schema(self) -> pa.Schema:
-        """The Arrow schema; descriptions are in the fields' metadata."""
+        """The Arrow schema; descriptions and units are in the fields' metadata."""
         return pa.schema(
-            [
-                pa.field(c.name, c.type, nullable=c.nullable, metadata={"description": c.doc})
-                for c in self.columns
-            ],
+            [column.field() for column in self.columns],
             metadata={"odonata_table": self.name, "odonata_schema": str(SCHEMA_VERSION)},
         )
 
@@ -200,7 +211,7 @@ LINKS = TableSchema(
             "kind",
             _LABEL,
             "`terminal`, `local` or `global`",
-            labels=("terminal", "local", "global"),
+            labels=tuple(names.LINK_KIND),
         ),
         Column("class", _LABEL, "link class of the scenario", labels="link_classes"),
         Column("from_router", pa.int32(), "sending router; none if a node sends", nullable=True),
@@ -507,7 +518,7 @@ ARRIVALS = TableSchema(
         Column("end_ps", pa.int64(), "end of the interval, or of the run"),
         Column("router", pa.int32(), "router"),
         Column("group", pa.int32(), "its group"),
-        Column("kind", _LABEL, "kind of the link", labels=("terminal", "local", "global")),
+        Column("kind", _LABEL, "kind of the link", labels=tuple(names.LINK_KIND)),
         Column("class", _LABEL, "class of the link", labels="link_classes"),
         _JOB,
         Column("bytes", pa.int64(), "bytes of packets whose tail arrived"),

@@ -7,9 +7,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, Tag, model_validator
 
+from odonata import names
 from odonata.model import (
+    PLUG_IN,
     Bandwidth,
     Count,
+    Delay,
     FileName,
     Index,
     PositiveDuration,
@@ -21,10 +24,13 @@ from odonata.model import (
     chosen_by,
     is_number,
     is_text,
+    not_ours,
     tag,
 )
+from odonata.normal_form import LATER, normal_form
+from odonata.plug_in_forms import reference
 from odonata.problem import problem
-from odonata.units import GlobalLoad, Quantity, Share, describe
+from odonata.units import Duration, GlobalLoad, Quantity, Share, describe
 
 
 def _is_global_load(value: Any) -> bool:
@@ -46,9 +52,6 @@ _LOADS = {
 }
 _NUMBER, _GLOBAL, _SHARE = _LOADS
 
-#: Which of its partners a rank sends to.
-Turn = Literal["random", "next", "all"]
-
 
 class TrafficBase(Table):
     """What all open-loop traffic has."""
@@ -56,7 +59,7 @@ class TrafficBase(Table):
     message: PositiveSize | None = None
     """Size of each message. May be left out with `interval` and either `load` or `rate`, from
     which it then follows."""
-    process: Literal["poisson", "periodic", "aligned", "bernoulli"] = "poisson"
+    process: names.Process = "poisson"
     """When a rank starts its messages: exponential gaps, fixed gaps after a random fraction of
     one (`periodic`) or with all ranks at once (`aligned`), or with a fixed probability in every
     slot."""
@@ -85,6 +88,10 @@ class TrafficBase(Table):
     slot: PositiveDuration | None = None
     """With `process = "bernoulli"`: length of a slot. Default: the time that a message takes on
     the terminal link."""
+    drift: Annotated[Delay, LATER] = Duration(0)
+    """With `process = "drifting"`: mean of an exponentially distributed time by which each gap is
+    longer, so that ranks that begin together come out of step: so CODES' synthetic workloads send
+    (1 ns)."""
 
     @model_validator(mode="after")
     def _one_rate(self) -> TrafficBase:
@@ -101,9 +108,11 @@ class TrafficBase(Table):
             raise problem(given[-1] if given else "load", found, "one of load, rate and interval")
         if self.slot is not None and self.process != "bernoulli":
             raise problem("slot", describe(self.slot), 'only with process = "bernoulli"')
+        if self.drift and self.process != "drifting":
+            raise problem("drift", describe(self.drift), 'only with process = "drifting"')
         return self
 
-    def normalised(self, directory: Path) -> dict[str, Any]:
+    def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
         """The engine's form; files are found relative to `directory`."""
         offered: dict[str, Any]
         if isinstance(self.load, GlobalLoad):
@@ -115,20 +124,24 @@ class TrafficBase(Table):
             offered = {"rate_bytes_per_s": int(self.rate)}
         else:
             offered = {"interval_ps": int(self.interval or 0)}
-        derived = self.message is None and self.interval is not None
+        # Together with a size, the interval is what is offered.
+        idle = ("interval",) if self.message is not None else ()
+        common = normal_form(self, directory, without=(*self._pattern_keys(), *idle))
         return {
+            "interval_ps": None,
+            **common,
             "pattern": self.pattern_form(directory),
-            "message_bytes": None if self.message is None else int(self.message),
-            "interval_ps": int(self.interval) if derived and self.interval else None,
-            "messages": self.messages,
-            "process": self.process,
-            "slot_ps": None if self.slot is None else int(self.slot),
             "offered": offered,
         }
 
+    def _pattern_keys(self) -> set[str]:
+        """Keys of the pattern, and those that say how much is offered."""
+        return {*type(self).model_fields} - {*TrafficBase.model_fields} | {"load", "rate"}
+
     def pattern_form(self, directory: Path) -> dict[str, Any]:
         """The engine's form of the pattern."""
-        return {"name": self.pattern}  # type: ignore[attr-defined]
+        form = normal_form(self, directory, without=TrafficBase.model_fields)
+        return {"name": form.pop("pattern"), **form}
 
 
 class Traffic(TrafficBase):
@@ -162,10 +175,6 @@ class GroupShift(TrafficBase):
     k: int = 1
     """Distance in groups, among those where the job has ranks."""
 
-    def pattern_form(self, directory: Path) -> dict[str, Any]:
-        """The engine's form of the pattern."""
-        return {"name": self.pattern, "k": self.k}
-
 
 class Shift(TrafficBase):
     """Traffic to the rank a fixed distance further."""
@@ -174,10 +183,6 @@ class Shift(TrafficBase):
     """The pattern."""
     offset: Count
     """Rank r sends to r + offset (modulo the number of ranks)."""
-
-    def pattern_form(self, directory: Path) -> dict[str, Any]:
-        """The engine's form of the pattern."""
-        return {"name": self.pattern, "offset": self.offset}
 
 
 class Stencil(TrafficBase):
@@ -192,7 +197,7 @@ class Stencil(TrafficBase):
     """Dimensions of the grid, where it is not given. Default: 3."""
     periodic: bool = True
     """Whether the grid wraps around."""
-    to: Turn = "random"
+    to: names.Turn = "random"
     """Which neighbours get a message: a random one, the next in turn, or all, one each."""
 
     @model_validator(mode="after")
@@ -201,23 +206,14 @@ class Stencil(TrafficBase):
             raise problem("dimensions", describe(self.dimensions), "either `grid` or `dimensions`")
         return self
 
-    def pattern_form(self, directory: Path) -> dict[str, Any]:
-        """The engine's form of the pattern."""
-        form = {"name": self.pattern, "grid": self.grid, "periodic": self.periodic, "to": self.to}
-        return {**form, "dimensions": self.dimensions}
-
 
 class GroupPeers(TrafficBase):
     """Traffic to the ranks at the same place of all other groups where the job has ranks."""
 
     pattern: Literal["group-peers"] = "group-peers"
     """The pattern."""
-    to: Turn = "random"
+    to: names.Turn = "random"
     """Which of them get a message: a random one, the next in turn, or all, one each."""
-
-    def pattern_form(self, directory: Path) -> dict[str, Any]:
-        """The engine's form of the pattern."""
-        return {"name": self.pattern, "to": self.to}
 
 
 class BroadcastTraffic(TrafficBase):
@@ -227,10 +223,6 @@ class BroadcastTraffic(TrafficBase):
     """The pattern."""
     root: Index = 0
     """The rank that sends."""
-
-    def pattern_form(self, directory: Path) -> dict[str, Any]:
-        """The engine's form of the pattern."""
-        return {"name": self.pattern, "root": self.root}
 
 
 class HotSpot(TrafficBase):
@@ -243,10 +235,6 @@ class HotSpot(TrafficBase):
     fraction: Annotated[float, Field(ge=0, le=1)]
     """Share of the messages that goes to them."""
 
-    def pattern_form(self, directory: Path) -> dict[str, Any]:
-        """The engine's form of the pattern."""
-        return {"name": self.pattern, "hot_ranks": self.hot_ranks, "fraction": self.fraction}
-
 
 class MatrixTraffic(TrafficBase):
     """Traffic by a matrix of rates, such as the probabilities that one rack sends to another."""
@@ -257,18 +245,10 @@ class MatrixTraffic(TrafficBase):
     """The matrix, relative to the scenario, in any [format](bring-your-application.md#matrices):
     bytes, shares or probabilities; only their proportions count. `load`, `rate` or `interval` say
     how much the average rank offers."""
-    between: Literal["ranks", "nodes", "routers", "groups"] = "ranks"
+    between: names.Between = "ranks"
     """What a row and a column of the matrix is, in the order of those on which the job has ranks:
     its ranks, or nodes, routers (racks with a router each) or groups, whose ranks share what they
     send and receive evenly."""
-
-    def pattern_form(self, directory: Path) -> dict[str, Any]:
-        """The engine's form of the pattern."""
-        return {
-            "name": self.pattern,
-            "file": str(directory / self.file),
-            "between": self.between,
-        }
 
 
 _PLAIN = (
@@ -276,6 +256,21 @@ _PLAIN = (
     "|neighbour|group-tornado|within-group"
 )
 _GROUPED = "adversarial|group-shift"
+
+
+class PlugInTraffic(TrafficBase):
+    """Traffic with the pattern of a [plug-in](plug-ins.md)."""
+
+    pattern: Annotated[str, not_ours("pattern")]
+    """Its name."""
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    """What it is given."""
+
+    def pattern_form(self, directory: Path) -> dict[str, Any]:
+        """What stands for it in the engine's form."""
+        return reference("pattern", self.pattern, self.parameters)
+
+
 AnyTraffic = Annotated[
     Annotated[Traffic, Tag(tag(_PLAIN))]
     | Annotated[GroupShift, Tag(tag(_GROUPED))]
@@ -284,9 +279,11 @@ AnyTraffic = Annotated[
     | Annotated[GroupPeers, Tag(tag("group-peers"))]
     | Annotated[BroadcastTraffic, Tag(tag("broadcast"))]
     | Annotated[HotSpot, Tag(tag("hot-spot"))]
-    | Annotated[MatrixTraffic, Tag(tag("matrix"))],
+    | Annotated[MatrixTraffic, Tag(tag("matrix"))]
+    | Annotated[PlugInTraffic, Tag(tag(PLUG_IN))],
     chosen_by(
         "pattern",
         *(_PLAIN, _GROUPED, "shift", "stencil", "group-peers", "broadcast", "hot-spot", "matrix"),
+        plug_ins="pattern",
     ),
 ]

@@ -68,6 +68,8 @@ class Quantity(int):
     kind: ClassVar[str]
     #: The unit of the integer.
     base_unit: ClassVar[str]
+    #: What keys of such quantities end in where the value is an integer in base units.
+    suffix: ClassVar[str] = ""
     #: Factor of each accepted unit, in base units.
     units: ClassVar[Mapping[str, Fraction]]
     #: Units that ``str`` chooses from.
@@ -87,6 +89,10 @@ class Quantity(int):
         if isinstance(value, bool) or not isinstance(value, int):
             raise UnitError(describe(value), cls.allowed())
         return cls._checked(Fraction(value), f"{value} {cls.base_unit}")
+
+    def engine_value(self) -> int | float:
+        """What the engine takes: the number of base units."""
+        return int(self)
 
     @classmethod
     def allowed(cls) -> str:
@@ -137,6 +143,8 @@ class Quantity(int):
         best = ""
         for unit in self.printed_units:
             number = Fraction(int(self)) / self.units[unit]
+            if not _is_decimal(number):
+                continue
             text = f"{_decimal(number)} {unit}"
             if not best or (len(text) <= len(best) and (number >= 1 or not self)):
                 best = text
@@ -194,6 +202,7 @@ class Duration(Quantity):
 
     kind = "a duration"
     base_unit = "ps"
+    suffix = "_ps"
     largest = 50 * 24 * 3600 * 10**12
     largest_name = "50 days (1200 h), the longest time that is simulated"
     example = "100 ns"
@@ -216,6 +225,7 @@ class Size(Quantity):
 
     kind = "a size"
     base_unit = "B"
+    suffix = "_bytes"
     example = "1 MB"
     units: ClassVar[Mapping[str, Fraction]] = _SIZE_UNITS
     printed_units = tuple(_SIZE_UNITS)
@@ -232,6 +242,7 @@ class Rate(Quantity):
 
     kind = "a bandwidth"
     base_unit = "B/s"
+    suffix = "_bytes_per_s"
     example = "16 GB/s"
     rounds = True
     units: ClassVar[Mapping[str, Fraction]] = {
@@ -287,6 +298,10 @@ class Share(Quantity):
         """As a fraction of one."""
         return int(self) / 1e6
 
+    def engine_value(self) -> float:
+        """What the engine takes: a fraction."""
+        return self.fraction
+
 
 class GlobalLoad(Quantity):
     """A theoretical global link load (Kang et al. 2019, equation 4), in millionths.
@@ -321,6 +336,10 @@ class GlobalLoad(Quantity):
         """As a fraction of the bandwidth of a global link."""
         return int(self) / 1e6
 
+    def engine_value(self) -> float:
+        """What the engine takes: a fraction."""
+        return self.fraction
+
 
 def quantity_error(error: UnitError) -> PydanticCustomError:
     """The pydantic form of a unit error; keeps what was found and what is allowed."""
@@ -351,6 +370,15 @@ def describe(value: object) -> str:
     if isinstance(value, (list, tuple)):
         return f"a list of {len(value)}"
     return f"a value of type {type(value).__name__}"
+
+
+def _is_decimal(value: Fraction) -> bool:
+    """Whether a fraction has an exact decimal text; 10 s are none in minutes."""
+    rest = value.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    return rest == 1
 
 
 def _decimal(value: Fraction) -> str:

@@ -68,7 +68,7 @@ def test_a_skeleton_runs_and_ends_its_iterations(kind: str) -> None:
 
 
 def _defaults(skeleton: type[Skeleton]) -> dict[str, Any]:
-    form: dict[str, Any] = skeleton().normalised(Path())["kind"]
+    form: dict[str, Any] = skeleton().engine_form()["kind"]
     return form
 
 

@@ -99,9 +99,10 @@ def test_grap_gives_groups_to_large_jobs(log: Path) -> None:
     grap = odonata.schedule(log, grap_groups=2)
     table = grap.jobs.to_pandas()
     assert table["groups"].tolist() == [2, 2, 1, 1, 1]
+    assert table["group_nodes"].tolist() == ["0:3,1:3", "0:4,1:4", "0:4", "1:4", "1:2"]
     # A leaves 2 nodes in each group: too few for C and D (4), and E (2) would still be there
     # when B needs 4 in each group at 10. At 20 C and D get a group each, which leaves 1 node
-    # in each, so E comes when D ends.
+    # in each, so E comes when D ends, to its group.
     assert starts(grap) == [0, 10, 20, 20, 28]
     with pytest.raises(JobLogError, match=r"grap\.groups: found 11; allowed: 1 to 10"):
         odonata.schedule(log, grap_groups=11)
@@ -194,6 +195,7 @@ def test_schedule_on_the_command_line(log: Path, tmp_path: Path) -> None:
         "jobs.parquet",
         "occupancy.parquet",
         "result.json",
+        "scenario.toml",
         "summary.json",
         "timing.json",
         "utilisation.png",
@@ -267,7 +269,7 @@ def test_windows_on_the_command_line(log: Path, tmp_path: Path) -> None:
         (["--maintenance", "0s..5s,3,ann"], "--reservation only"),
         (["--weight-age", "3"], "with multifactor only"),
         (["--compare", "easy"], "easy is there twice"),
-        (["--compare", "hard"], 'policy: found "hard"'),
+        (["--compare", "hard"], '--compare: found "hard"'),
     ],
 )
 def test_wrong_usage_is_explained(

@@ -6,6 +6,8 @@ What the real engine does with it is tested in test_end_to_end.py.
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -298,3 +300,51 @@ def test_help_and_version_succeed(capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke("--help") == ExitCode.OK
     for command in ["run", "show", "verify", "topology", "trace", "schema", "bench"]:
         assert command in capsys.readouterr().out or invoke(command, "--help") == ExitCode.OK
+
+
+@pytest.mark.parametrize(
+    ("record", "asks"),
+    [
+        # One table that grows asks before it does; what grows in many places is weighed.
+        ('arrivals = { interval = "1 ps" }', "the records of attribution and arrivals"),
+        ('messages = "all"', "recorded messages"),
+    ],
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit of the address space")
+def test_a_run_that_memory_does_not_hold_says_what_asked(
+    tmp_path: Path, record: str, asks: str
+) -> None:
+    (tmp_path / "s.toml").write_text(
+        f"""
+        [network]
+        family = "dragonfly"
+        p = 2
+        a = 4
+        h = 2
+        [simulation]
+        duration = "1 s"
+        packet = "256 B"
+        [record]
+        {record}
+        [[job]]
+        name = "uniform"
+        ranks = 72
+        traffic = {{ pattern = "uniform-random", message = "256 B", load = 0.9 }}
+        """
+    )
+    # 300 MB more than what the program takes for itself, of which it leaves 134.
+    script = (
+        "import resource, sys\n"
+        "import odonata._engine, pyarrow\n"
+        "from odonata.cli import main\n"
+        "pages = int(open('/proc/self/statm').read().split()[0])\n"
+        "most = pages * resource.getpagesize() + 300_000_000\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (most, most))\n"
+        "main(['run', 's.toml', '--no-plots'])\n"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert found.returncode == ExitCode.SIMULATION, found.stderr
+    assert f"not enough memory for {asks}: " in found.stderr
+    assert not (tmp_path / "results").exists()

@@ -7,7 +7,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -101,6 +103,19 @@ def test_a_slow_slurm_is_given_up_and_rests(slurm: Path, tmp_path: Path) -> None
     assert steps.waits[0] >= 3
 
 
+def test_slow_answers_are_kept_and_asked_for_less_often(slurm: Path, tmp_path: Path) -> None:
+    slurm.write_text(slurm.read_text().replace("cat", "sleep 1; cat"))
+    lines: list[str] = []
+    steps = Steps(2)
+    Watch(period_s=2, say=lines.append).run(tmp_path / "b.sqlite", stop=steps)
+    samples = Store(tmp_path / "b.sqlite").samples()
+    assert all(sample["error"] is None and sample["asked_s"] >= 1 for sample in samples)
+    # Ten times what the answer took, at least; nothing to tell people.
+    for wait, sample in zip(steps.waits, samples, strict=True):
+        assert wait >= 9.9 * sample["asked_s"]
+    assert lines == []
+
+
 def test_old_samples_go(slurm: Path, tmp_path: Path) -> None:
     path = tmp_path / "b.sqlite"
     store = Store(path, create=True)
@@ -157,6 +172,37 @@ def test_metrics_are_prometheus_text(tmp_path: Path) -> None:
     assert "odonata_cluster_slurm_up 0" in path.read_text()
     assert "odonata_cluster_utilisation " not in path.read_text()
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_several_open_a_new_store_at_once(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        for number in range(20):
+            path = tmp_path / f"{number}.sqlite"
+            stores = list(pool.map(lambda _, path=path: Store(path, create=True), range(8)))
+            assert all(store.path == path for store in stores)
+
+
+def test_a_store_that_another_holds_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "b.sqlite"
+    Store(path, create=True).close()
+    # A file whose journal is about to change is held whole: SQLite refuses a second at once.
+    holder = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    holder.execute("PRAGMA journal_mode=DELETE")
+    holder.execute("BEGIN EXCLUSIVE")
+    release = threading.Timer(0.3, holder.close)
+    release.start()
+    Store(path).close()
+    release.join()
+
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("PRAGMA journal_mode=DELETE")
+    holder.execute("BEGIN EXCLUSIVE")
+    monkeypatch.setattr("odonata.cluster.store.LONGEST_WAIT_S", 0.2)
+    with pytest.raises(OutputError, match="cannot be opened: database is locked"):
+        Store(path)
+    holder.close()
 
 
 #: Watches without the seconds that the command takes to start, and says when a sample is safe.

@@ -28,6 +28,15 @@ def described(network: dict[str, Any]) -> dict[str, Any]:
         ({"family": "fat-tree", "down": [4, 4], "up": [2], "parallel": [2]}, 16, 6, 2),
         ({"family": "torus", "size": [4, 4, 2]}, 32, 32, 5),
         ({"family": "torus", "size": [4, 4], "wrap": [True, False], "p": 2}, 32, 16, 5),
+        # Tofu-D: units of 2 × 3 × 2, a ring and two lines, in a torus of three dimensions.
+        (
+            {
+                "family": "torus",
+                "size": [4, 3, 4, 2, 3, 2],
+                "wrap": [True, True, True, False, True, False],
+            },
+            *(576, 576, 2 + 1 + 2 + 1 + 1 + 1),
+        ),
         ({"family": "hyperx", "size": [4, 3], "p": 2, "parallel": [1, 2]}, 24, 12, 2),
         ({"family": "slim-fly", "q": 5}, 200, 50, 2),
         ({"family": "jellyfish", "routers": 12, "degree": 6, "p": 2}, 24, 12, 2),
@@ -130,7 +139,7 @@ def test_a_row_under_the_worst_shift_saturates_where_its_links_do() -> None:
     assert share_delivered(*ROW, "valiant", 1.0) == pytest.approx(7 / 8, rel=0.02)
     assert share_delivered(*ROW, "valiant", 0.83) > 0.98
     # UGAL has the direct link as well: 7/8 + 1/4 is more than all.
-    for routing in ("ugal-l", "ugal-g", "dimwar"):
+    for routing in ("ugal-l", "ugal-g", "dimwar", "dal"):
         assert share_delivered(*ROW, routing, 0.92) > 0.98
 
 

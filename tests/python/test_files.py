@@ -28,6 +28,8 @@ from odonata.study.sweep import Sweep
 
 DRAGONFLY = {"family": "dragonfly", "p": 2, "a": 4, "h": 2}
 
+MIXED = ("mix", "mpi_share")
+
 #: Keys with plain texts that name no file. Whoever adds a key of texts decides: here, or FileName.
 NO_FILES = {
     *("MarkerBorder.marker", "RegionBorder.region"),
@@ -36,6 +38,15 @@ NO_FILES = {
     "Collective.algorithm",
     "Arrivals.links",
     *("HostRange.names", "Machine.name"),
+    *("ScheduleTable.policy", "ScheduleTable.compare", "Reading.columns", "Reading.separator"),
+    *("ScheduleTable.estimates", "ScheduleTable.running_estimates", "Grap.modes"),
+    *(f"{level}Network.{key}" for level in ("SpeedUp", "Flow", "Packet") for key in MIXED),
+    *(f"{level}Network.injection" for level in ("Flow", "Packet")),
+    *(f"{window}.{key}" for window in ("Maintenance", "Reservation") for key in ("start", "end")),
+    "Reservation.users",
+    *("PlugInMotif.kind", "PlugInTraffic.pattern"),
+    *("PlacementPlugIn.plug_in", "MappingPlugIn.plug_in", "Job.placement", "Job.mapping"),
+    "ScheduleTable.order",
 }
 
 
@@ -185,6 +196,41 @@ def _codes_list(folder: Path) -> tuple[Scenario, Path]:
     return _scenario(folder, network={"family": "codes", "file": "net.conf"}), folder / "inter"
 
 
+def _schedule(file: str, text: str, **keys: Any) -> Callable[[Path], tuple[Scenario, Path]]:
+    def make(folder: Path) -> tuple[Scenario, Path]:
+        (folder / "log.swf").write_text("; MaxNodes: 4\n")
+        (folder / file).write_text(text)
+        schedule = {"schedule": {"log": "log.swf", **keys}}
+        return Scenario.from_dict(schedule, directory=folder), folder / file
+
+    return make
+
+
+def _wiring_of_a_machine(folder: Path) -> tuple[Scenario, Path]:
+    inner = folder / "inner"
+    inner.mkdir(exist_ok=True)
+    (inner / "w.txt").write_text("some wiring\n")
+    machine = '[network]\nfamily = "edge-list"\nfile = "w.txt"\n'
+    network = {"level": "flow", "machine": "inner/machine.toml"}
+    scenario, _ = _schedule("inner/machine.toml", machine, network=network)(folder)
+    return scenario, inner / "w.txt"
+
+
+def _dumped(key: str) -> Callable[[Path], tuple[Scenario, Path]]:
+    """A directory of tables, of which one file is another."""
+
+    def make(folder: Path) -> tuple[Scenario, Path]:
+        (folder / "dump").mkdir(exist_ok=True)
+        for name in ("opensm-lfts.dump", "ibnetdiscover.txt", "path-records.txt", "w.txt"):
+            (folder / "dump" / name).write_text("some tables\n")
+        named = {} if key == "tables" else {key: "dump/w.txt"}
+        routing = {"algorithm": "forwarding-tables", "tables": "dump", **named}
+        name = "opensm-lfts.dump" if key == "tables" else "w.txt"
+        return _scenario(folder, network={**DRAGONFLY, "routing": routing}), folder / "dump" / name
+
+    return make
+
+
 RECONFIGURABLE = {"family": "reconfigurable-dragonfly", "p": 2}
 CASES = {
     "matrix": _matrix,
@@ -199,8 +245,17 @@ CASES = {
     "cray": _network_file("file", family="cray-xc-file"),
     "edge list": _network_file("file", family="edge-list"),
     "graphml": _network_file("file", family="graphml"),
+    "ibnetdiscover": _network_file("file", family="ibnetdiscover"),
+    "tables": _dumped("tables"),
+    "subnet": _dumped("subnet"),
+    "service levels": _dumped("service_levels"),
     "codes": _network_file("file", family="codes"),
     "a list that a configuration of CODES names": _codes_list,
+    "schedule.log": _schedule("log.swf", "; MaxNodes: 4\n"),
+    "speed-ups": _schedule(
+        "gains.csv", "traffic,nodes\n", network={"level": "table", "speed_ups": "gains.csv"}
+    ),
+    "wiring of a schedule's machine": _wiring_of_a_machine,
 }
 #: Files that a run does not depend on.
 ASIDE = {"machine.hosts_file": _hosts}

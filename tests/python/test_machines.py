@@ -4,7 +4,10 @@ import io
 import itertools
 import json
 import tarfile
+from itertools import cycle
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +22,8 @@ from odonata.machines.calibration import (
     calibration_part,
     fragment,
     judged_part,
+    shared_form,
+    shared_part,
     with_calibration,
     without_network,
 )
@@ -28,6 +33,7 @@ from odonata.machines.measurements import Measurement, read_measurements, to_tab
 from odonata.machines.names import algorithm_of, measured_name, operation_of
 from odonata.machines.prediction import Predictor, candidates
 from odonata.scenario import Scenario
+from odonata.simulate import run
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -417,16 +423,23 @@ def test_the_command_writes_a_table(tmp_path):
 # --- Calibration ----------------------------------------------------------------------------
 
 
-def made(predictor: Predictor, host: HostModel, nodes: int) -> list[Measurement]:
+def fragment_of_starts() -> dict[str, Any]:
+    """Keys of a machine whose hosts take what is likely beforehand."""
+    host = BY_SIZE.host_model([one.start for one in BY_SIZE.free])
+    return fragment(SimpleNamespace(host_model=host, spread=()))
+
+
+def made(predictor: Predictor, host: HostModel, nodes: int, per_node: int = 1) -> list[Measurement]:
     """Measurements that a machine with these parameters would give."""
     rows = []
     for operation, names in (
         ("allreduce", ("ring", "recursive-doubling", "rabenseifner")),
         ("allgather", ("ring", "bruck", "sparbit")),
+        *((("broadcast", ("binomial",)), ("reduce", ("binomial",))) if per_node > 1 else ()),
     ):
         for name in names:
             for size in (64, 512, 4096, 1 << 15, 1 << 18, 1 << 20, 1 << 25):
-                case = predictor.case(HOSTS[:nodes], operation, name, size)
+                case = predictor.case(HOSTS[:nodes], operation, name, size, per_node)
                 time = predictor.time_ns(case, host)
                 rows.append(
                     Measurement(
@@ -437,8 +450,8 @@ def made(predictor: Predictor, host: HostModel, nodes: int) -> list[Measurement]
                         algorithm=name,
                         library="point-to-point",
                         bytes=size,
-                        ranks=nodes,
-                        per_node=1,
+                        ranks=nodes * per_node,
+                        per_node=per_node,
                         iterations=10,
                         median_ns=time,
                         p10_ns=time * 0.9,
@@ -476,6 +489,77 @@ def test_calibration_finds_the_parameters_that_made_the_measurements():
     # No message of 32 MiB on four nodes is longer than 16 MiB: what longer ones take is not told.
     longest = next(one for one in found.parameters if one.name == "message of 64 MiB")
     assert not longest.identified
+
+
+def test_a_shared_node_is_calibrated_by_what_several_ranks_take():
+    """Prior and truth differ; operations that the calibration has not seen come out right."""
+    scenario = small()
+    alone = HostModel.of(with_calibration(scenario, fragment_of_starts()))
+    form = shared_form(alone)
+    true = [one.start * factor for one, factor in zip(form.free, cycle([1.5, 0.7]), strict=False)]
+    scenario = with_calibration(scenario, fragment_of_starts())
+    predictor = Predictor(scenario)
+    rows = made(predictor, form.host_model(true), 8, per_node=2)
+    assert {row.operation for row in shared_part(rows)} == {"allgather", "allreduce", "broadcast"}
+    found = calibrate(scenario, rows, shared=True)
+    assert np.median(np.abs(found.errors())) < 0.02
+    keys = fragment(found)
+    assert keys["machine"]["shared"]["per_node"] == 2
+    calibrated = Predictor(with_calibration(scenario, keys))
+    unseen = [row for row in rows if row in judged_part(rows)]
+    assert {row.operation for row in unseen} == {"reduce"}
+    off = [
+        calibrated.predict(
+            calibrated.case(row.hosts, row.operation, row.algorithm, row.bytes, 2)
+        ).median_ns
+        / row.median_ns
+        - 1
+        for row in unseen
+    ]
+    assert np.median(np.abs(off)) < 0.05
+    # With one rank a node nothing changes.
+    one = predictor.case(HOSTS[:4], "allreduce", "ring", 4096)
+    assert calibrated.predict(one).median_ns == predictor.predict(one).median_ns
+
+
+@pytest.mark.parametrize("engine", ["packet", "flow"])
+def test_what_messages_within_a_node_take_follows_by_hand(engine):
+    """A broadcast to the other rank of the node: both overheads, both times of its size (here
+    twice the point's, on beyond it), latency, and bytes over bandwidth."""
+    scenario = Scenario.from_dict(
+        {
+            "network": {
+                "family": "crossbar",
+                "nodes": 2,
+                "nic": {"loopback_latency": "300 ns", "loopback_bandwidth": "10 GB/s"},
+            },
+            "simulation": {"engine": engine},
+            "mpi": {
+                "send_overhead": "5 us",
+                "send_delay": "1 ms",
+                "within_node": {
+                    "send_overhead": "50 ns",
+                    "receive_overhead": "70 ns",
+                    "host_times": [{"size": "500 B", "time": "20 ns"}],
+                },
+            },
+            "job": [
+                {
+                    "name": "pair",
+                    "nodes": 1,
+                    "ranks_per_node": 2,
+                    "motif": {
+                        "kind": "collective",
+                        "operation": "broadcast",
+                        "algorithm": "binomial",
+                        "message": "1 kB",
+                    },
+                }
+            ],
+        }
+    )
+    end = run(scenario).jobs["end_ps"][0].as_py()
+    assert end == 1_000 * (50 + 40 + 300 + 100 + 70 + 40)
 
 
 def test_calibration_says_what_it_needs():

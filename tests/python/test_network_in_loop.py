@@ -248,7 +248,7 @@ def test_modes_decide_places_and_traffic(tmp_path: Path) -> None:
     table = SpeedUps(mix="by-mode", communication_share=0.5, speed_ups={"custom": {16: 0.2}})
     schedule = odonata.schedule(log, grap_groups=6, grap_modes=["custom"], network=table)
     assert runs(schedule) == [9, 10]
-    with pytest.raises(JobLogError, match="found balance; allowed: minimal-balance, adaptive"):
+    with pytest.raises(JobLogError, match="found balance; allowed: adaptive, minimal-balance"):
         odonata.schedule(log, grap_groups=6, grap_modes=["balance"])
     with pytest.raises(JobLogError, match="how many groups"):
         odonata.schedule(log, network=table)

@@ -1,7 +1,9 @@
 """Where the time of ranks goes: tables, critical path, timeline, pictures."""
 
+import csv
 import gzip
 import json
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +176,164 @@ def test_the_timeline_is_in_the_trace_event_format(
     again = tmp_path / f"again{suffix}"
     write_trace(recorded, again)
     assert again.read_bytes() == raw
+
+
+def decoded(content: bytes) -> dict[int, list[Any]]:
+    """The fields of a protocol buffer by their numbers: integers, or bytes of what has a length."""
+    found: dict[int, list[Any]] = {}
+    at = 0
+
+    def varint() -> int:
+        nonlocal at
+        value, shift = 0, 0
+        while True:
+            byte = content[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    while at < len(content):
+        key = varint()
+        value: Any
+        if key & 7 == 0:
+            value = varint()
+        else:
+            length = 8 if key & 7 == 1 else varint()
+            value = content[at : at + length]
+            at += length
+        found.setdefault(key >> 3, []).append(value)
+    assert at == len(content)
+    return found
+
+
+@pytest.mark.parametrize("suffix", [".pftrace", ".pftrace.gz"])
+def test_a_timeline_of_protocol_buffers(recorded: Result, tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"timeline{suffix}"
+    count = write_trace(recorded, path)
+    raw = path.read_bytes()
+    whole = gzip.decompress(raw) if suffix.endswith(".gz") else raw
+    trace = [decoded(packet) for packet in decoded(whole)[1]]
+    assert len(trace) == count
+    tracks = [decoded(packet[60][0]) for packet in trace if 60 in packet]
+    uuids = {track[1][0] for track in tracks}
+    assert len(uuids) == len(tracks)
+    names: dict[int, str] = {}
+    open_at: dict[int, int] = {}
+    slices, flows = [], {47: {}, 48: {}}
+    for packet in trace:
+        if 12 in packet:
+            entry = decoded(decoded(packet[12][0])[2][0])
+            names[entry[1][0]] = entry[2][0].decode()
+        if 11 not in packet:
+            continue
+        event = decoded(packet[11][0])
+        time, track = packet[8][0], event[11][0]
+        assert track in uuids
+        match event[9][0]:
+            case 1:
+                assert track not in open_at
+                assert event[10][0] in names
+                open_at[track] = time
+            case 2:
+                slices.append(time - open_at.pop(track))
+            case 3:
+                for field in (47, 48):
+                    for flow in event.get(field, []):
+                        assert flow not in flows[field]
+                        flows[field][flow] = time
+            case 4:
+                assert struct.unpack("<d", event[44][0])[0] >= 0
+    assert not open_at
+    activity = recorded.table("rank_activity").to_pylist()
+    # Whole nanoseconds, at either end.
+    expected = [row["end_ps"] // 1000 - row["begin_ps"] // 1000 for row in activity]
+    assert slices == expected
+    assert len(flows[47]) == len(flows[48]) == recorded.messages.num_rows
+    assert all(flows[48][number] >= begin for number, begin in flows[47].items())
+    again = tmp_path / f"again{suffix}"
+    write_trace(recorded, again)
+    assert again.read_bytes() == raw
+    if suffix == ".pftrace":
+        json_path = tmp_path / "timeline.json"
+        write_trace(recorded, json_path)
+        assert len(raw) < json_path.stat().st_size / 2
+
+
+def test_recorded_routers_have_counters(tmp_path: Path) -> None:
+    what = scenario().with_set(
+        {"record.rank_activity": True, "record.arrivals": {"routers": [0], "interval": "1 us"}}
+    )
+    result = odonata.run(what)
+    arrivals = result.table("arrivals").to_pylist()
+    assert arrivals
+    write_trace(result, tmp_path / "timeline.pftrace")
+    trace = [decoded(one) for one in decoded((tmp_path / "timeline.pftrace").read_bytes())[1]]
+    tracks = {
+        track[1][0]: track[2][0].decode()
+        for packet in trace
+        if 60 in packet
+        for track in [decoded(packet[60][0])]
+    }
+    # What a counter says, for as long as it says so, is what came.
+    came = dict.fromkeys({f"{row['class']} links to router 0" for row in arrivals}, 0.0)
+    rates: dict[str, tuple[int, float]] = {}
+    for packet in trace:
+        event = decoded(packet[11][0]) if 11 in packet else {}
+        name = tracks.get(event.get(11, [0])[0], "")
+        if name in came:
+            begin, rate = rates.get(name, (0, 0.0))
+            came[name] += rate * (packet[8][0] - begin)
+            rates[name] = (packet[8][0], struct.unpack("<d", event[44][0])[0])
+    for name, amount in came.items():
+        sent = sum(row["bytes"] for row in arrivals if name.startswith(f"{row['class']} "))
+        assert amount == pytest.approx(sent, rel=0.01)
+
+
+def test_perfetto_reads_it(recorded: Result, tmp_path: Path) -> None:
+    protocol = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+    path = tmp_path / "timeline.pftrace"
+    count = write_trace(recorded, path)
+    trace = protocol.Trace.FromString(path.read_bytes())
+    assert len(trace.packet) == count
+    begins = [
+        packet.track_event
+        for packet in trace.packet
+        if packet.track_event.type == protocol.TrackEvent.TYPE_SLICE_BEGIN
+    ]
+    assert len(begins) == recorded.table("rank_activity").num_rows
+    threads = [
+        packet.track_descriptor.thread.thread_name
+        for packet in trace.packet
+        if packet.track_descriptor.HasField("thread")
+    ]
+    assert "rank 0" in threads
+
+
+def test_events_are_entered_and_left_in_turn(recorded: Result, tmp_path: Path) -> None:
+    directory = recorded.save(tmp_path / "result")
+    with pytest.raises(SystemExit) as exit_:
+        main(["ranks", str(directory), "--pipit", str(tmp_path / "events.csv")])
+    assert exit_.value.code == ExitCode.OK
+    with (tmp_path / "events.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    times = [float(row["Timestamp (ns)"]) for row in rows]
+    assert times == sorted(times)
+    busy: dict[str, tuple[str, float]] = {}
+    spent = 0.0
+    for row, time in zip(rows, times, strict=True):
+        if row["Event Type"] == "Enter":
+            assert row["Process"] not in busy
+            busy[row["Process"]] = (row["Name"], time)
+        else:
+            name, begin = busy.pop(row["Process"])
+            assert name == row["Name"]
+            spent += time - begin
+    assert busy == {}
+    activity = recorded.table("rank_activity").to_pylist()
+    assert spent * 1e3 == pytest.approx(sum(row["end_ps"] - row["begin_ps"] for row in activity))
+    assert len({row["Process"] for row in rows}) == len({(r["job"], r["rank"]) for r in activity})
 
 
 def test_what_was_not_recorded_is_asked_for() -> None:

@@ -13,7 +13,7 @@ import odonata
 from odonata import Scenario
 from odonata.cli import main
 from odonata.errors import ExitCode, ScenarioError, TraceError
-from odonata.replay import check_trace, dragonfly_for, replay_scenario
+from odonata.replaying import check_trace, dragonfly_for, replay_scenario
 from odonata.results import Result
 
 SCHEDULE = """\

@@ -10,6 +10,7 @@ import textwrap
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from odonata.errors import OutputError
@@ -109,6 +110,18 @@ def test_saved_results_load_again_equal(result: Result, tmp_path: Path) -> None:
     assert loaded.scenario.to_dict() == SCENARIO.to_dict()
     for name in TABLES:
         assert loaded.table(name).equals(result.table(name), check_metadata=True), name
+
+
+def test_units_are_in_the_files(result: Result, tmp_path: Path) -> None:
+    directory = result.save(tmp_path / "out")
+    schema = pq.read_schema(directory / "links.parquet")
+    found = {name: schema.field(name).metadata for name in schema.names}
+    units = {name: metadata.get(b"unit", b"").decode() for name, metadata in found.items()}
+    assert units["busy_ps"] == "ps"
+    assert units["bytes"] == "B"
+    assert units["bandwidth_bytes_per_s"] == "B/s"
+    assert units["utilisation"] == ""
+    assert schema.field("busy_ps").metadata[b"description"]
 
 
 def test_equal_results_are_equal_files(tmp_path: Path) -> None:

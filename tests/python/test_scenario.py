@@ -270,10 +270,10 @@ def test_scenarios_are_immutable_and_survive_pickling() -> None:
 
 def test_defaults_do_not_depend_on_each_other() -> None:
     scenario = Scenario(network=Crossbar(nodes=4))
-    assert scenario.network.normalised(Path())["routing"]["algorithm"] == "shortest-path"
+    assert scenario.network.engine_form()["routing"]["algorithm"] == "shortest-path"
     assert scenario.simulation == Simulation()
     traffic = Traffic(pattern="tornado", message="64 B", interval="1 us")
-    assert traffic.normalised(Path())["offered"] == {"interval_ps": 1_000_000}
+    assert traffic.engine_form()["offered"] == {"interval_ps": 1_000_000}
 
 
 def test_defaults_of_the_engine_are_those_of_the_files() -> None:
@@ -295,8 +295,8 @@ def test_an_option_left_at_its_default_leaves_no_trace_in_the_engines_form() -> 
     """Points of studies are known by this form, older ones than the option among them."""
     usual = Routing(algorithm="par")
     assert usual == Routing(algorithm="par", per="packet")
-    assert "per" not in usual.normalised()
-    assert Routing(algorithm="par", per="message").normalised()["per"] == "message"
+    assert "per" not in usual.engine_form()
+    assert Routing(algorithm="par", per="message").engine_form()["per"] == "message"
 
 
 # --- Schema -------------------------------------------------------------------

@@ -162,3 +162,25 @@ def test_the_command(tmp_path: Path) -> None:
     done = call(*command, "--out", str(picture), directory=tmp_path)
     assert "Spearman" in done.stdout
     assert picture.read_bytes().startswith(b"<?xml")
+
+
+def test_netgauge_tables_and_node_counts_are_read(tmp_path: Path) -> None:
+    from odonata.tails.netgauge import read_blocks, read_node_counts
+
+    text = "#size\trtt\n1\t2.5\n1\t3.5\n#size\trtt\n1\t4.5\n"
+    assert [block.tolist() for block in read_blocks(text, repetitions=2)] == [[2.5, 3.5], [4.5]]
+    (tmp_path / "noise.out").write_text(text)
+    assert read_samples(tmp_path / "noise.out", "rtt").tolist() == [2.5, 3.5, 4.5]
+    with pytest.raises(SampleError, match=r"which column\? --column takes one of: size, rtt"):
+        read_samples(tmp_path / "noise.out")
+    (tmp_path / "noise.out").write_text(text + "1\tnan?\n")
+    with pytest.raises(SampleError, match="line 6: found 'nan\\?' in `rtt`"):
+        read_samples(tmp_path / "noise.out", "rtt")
+    with pytest.raises(SampleError, match="line 2: found '1 2 3'"):
+        read_blocks("#size rtt\n1 2 3\n")
+    with pytest.raises(SampleError, match="no times"):
+        read_blocks("#size rtt\n")
+    counts = read_node_counts("# day\n#Time Act\n01:00:00\t6\t1\t1\t8\n01:00:10 2 5 1 8\n")
+    assert counts.share_at([3600, 3605, 9999]).tolist() == [0.75, 0.5, 0.25]
+    with pytest.raises(SampleError, match="no line of a time and four counts"):
+        read_node_counts("nothing")

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from odonata.batch.joblog import JobLog, generate_job_log, read_job_log
-from odonata.batch.network import Mix, Network, SharedLinks, SharedPackets, SpeedUps
-from odonata.batch.options import Multifactor, Window
-from odonata.batch.schedules import Schedule, recorded_schedule, save_schedules, schedule
-from odonata.batch.slurm import SlurmSchedule, schedule_as_slurm
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from odonata.batch.from_scenario import run_schedules
+    from odonata.batch.joblog import JobLog, generate_job_log, read_job_log
+    from odonata.batch.network import Mix, Network, SharedLinks, SharedPackets, SpeedUps
+    from odonata.batch.options import Multifactor, Window
+    from odonata.batch.schedules import Schedule, recorded_schedule, save_schedules, schedule
+    from odonata.batch.slurm import SlurmSchedule, schedule_as_slurm
 
 __all__ = [
     "JobLog",
@@ -22,7 +27,29 @@ __all__ = [
     "generate_job_log",
     "read_job_log",
     "recorded_schedule",
+    "run_schedules",
     "save_schedules",
     "schedule",
     "schedule_as_slurm",
 ]
+
+#: Where each name is. They are loaded on first use: every scenario reads `[schedule]`, of which the
+#: tables of job logs are no part.
+_MODULES = {
+    **dict.fromkeys(("JobLog", "generate_job_log", "read_job_log"), "joblog"),
+    **dict.fromkeys(("Mix", "Network", "SharedLinks", "SharedPackets", "SpeedUps"), "network"),
+    **dict.fromkeys(("Multifactor", "Window"), "options"),
+    **dict.fromkeys(("Schedule", "recorded_schedule", "save_schedules", "schedule"), "schedules"),
+    **dict.fromkeys(("SlurmSchedule", "schedule_as_slurm"), "slurm"),
+    "run_schedules": "from_scenario",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return getattr(importlib.import_module(f"odonata.batch.{_MODULES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

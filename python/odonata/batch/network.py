@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from odonata.batch.options import OptionError
 from odonata.errors import JobLogError
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ COMMON_MIX = ("uniform=1,stencil=1,ring=1",)
 
 #: As a mix: the traffic of a job follows from its GRAP mode.
 BY_MODE = "by-mode"
+
+#: What stretches communication packet by packet.
+STRETCHES = ("throughput", "latency")
 
 #: Largest number of nodes that the engine counts.
 _MOST_NODES = 2**32 - 1
@@ -70,10 +74,11 @@ class Mix:
                 raise ValueError
             return cls(shares, int(first or 1), int(last) if last.strip() else None)
         except ValueError:
-            raise JobLogError(
-                f'mix: found "{text}"; allowed: NAME, or FROM..TO:NAME=SHARE,NAME=SHARE with sizes '
-                "in nodes, such as 576..65536:adaptive=40%,custom=60%"
-            ) from None
+            allowed = (
+                "NAME, or FROM..TO:NAME=SHARE,NAME=SHARE with sizes in nodes, such as "
+                "576..65536:adaptive=40%,custom=60%"
+            )
+            raise OptionError("mix", f'"{text}"', allowed) from None
 
     def for_engine(self) -> dict[str, Any]:
         """In the engine's form."""
@@ -163,25 +168,40 @@ class Network(ABC):
             mix = mixes_for_engine(given)
         return {
             "mix": mix,
-            "communication_share": self._communication_share(),
+            "communication_share": communication_share_for_engine(self.communication_share),
             "seed": self.seed,
             "level": self.level(),
         }
 
-    def _communication_share(self) -> Any:
-        share = self.communication_share
-        if share == "log":
-            return "log"
-        try:
-            if isinstance(share, str):
-                low, dots, high = share.partition("..")
-                share = (_share(low), _share(high)) if dots else _share(share)
-            return {"between": list(share)} if isinstance(share, tuple) else {"fixed": float(share)}
-        except ValueError:
-            raise JobLogError(
-                f'communication share: found "{share}"; allowed: log, a share such as 30%, or two '
-                "between which it is drawn such as 10%..50%"
-            ) from None
+
+def communication_share_for_engine(share: str | float | tuple[float, float]) -> Any:
+    """How much of their time jobs communicate, in the engine's form.
+
+    Raises:
+        OptionError: If it is none.
+    """
+    if share == "log":
+        return "log"
+    try:
+        if isinstance(share, str):
+            low, dots, high = share.partition("..")
+            share = (_share(low), _share(high)) if dots else _share(share)
+        return {"between": list(share)} if isinstance(share, tuple) else {"fixed": float(share)}
+    except ValueError:
+        allowed = "log, a share such as 30%, or two between which it is drawn such as 10%..50%"
+        raise OptionError("communication share", f'"{share}"', allowed) from None
+
+
+def injection_for_engine(share: str | float) -> float:
+    """A part of a link's rate.
+
+    Raises:
+        OptionError: If it is none.
+    """
+    try:
+        return _share(share) if isinstance(share, str) else float(share)
+    except ValueError:
+        raise OptionError("injection", f'"{share}"', "a share such as 25%") from None
 
 
 @dataclass(frozen=True)
@@ -263,7 +283,7 @@ class SharedMachine(Network):
     """
 
     machine: Scenario | str | os.PathLike[str] | None = None
-    injection: float | str = 0.25
+    injection: float | str = "25%"
     placement: str = "contiguous"
     switch_delay: str = "100 ms"
 
@@ -294,19 +314,12 @@ class SharedMachine(Network):
         from odonata.units import Duration, UnitError
 
         try:
-            share = self.injection
-            injection = _share(share) if isinstance(share, str) else float(share)
-        except ValueError:
-            raise JobLogError(
-                f'injection: found "{self.injection}"; allowed: a share such as 25%'
-            ) from None
-        try:
             delay = int(Duration(self.switch_delay))
         except UnitError as error:
             raise JobLogError(f"switch delay: {error}") from None
         return {
             "machine": self.scenario().normalised()["network"],
-            "injection": injection,
+            "injection": injection_for_engine(self.injection),
             "placement": {"policy": self.placement},
             "switch_delay_ps": delay,
         }
@@ -346,8 +359,8 @@ class SharedPackets(SharedMachine):
         """The level and its parameters in the engine's form."""
         from odonata.units import Duration, Size, UnitError
 
-        if self.stretch not in ("throughput", "latency"):
-            raise JobLogError(f'stretch: found "{self.stretch}"; allowed: throughput, latency')
+        if self.stretch not in STRETCHES:
+            raise OptionError("stretch", f'"{self.stretch}"', ", ".join(STRETCHES))
         numbers: dict[str, int] = {}
         for key, unit, text in (
             ("warmup_ps", Duration, self.warmup),

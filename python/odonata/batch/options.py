@@ -8,21 +8,27 @@ from datetime import datetime, timezone
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from odonata import names
 from odonata.errors import JobLogError
+from odonata.plug_ins import is_known, known
 from odonata.units import Quantity, UnitError
 
-#: Names of the queue orders, and what the engine calls them.
-ORDERS = {
-    "fcfs": "fcfs",
-    "sjf": "shortest",
-    "ljf": "longest",
-    "smallest": "smallest",
-    "largest": "largest",
-    "wfp": "wfp",
-    "multifactor": "multifactor",
-}
 
-POLICIES = ("fcfs", "easy", "conservative", "conservative-replanned")
+class OptionError(JobLogError):
+    """A value that an option does not take.
+
+    Attributes:
+        found: What was given.
+        allowed: What would have been accepted.
+    """
+
+    def __init__(self, what: str, found: str, allowed: str) -> None:
+        super().__init__(f"{what}: found {found}; allowed: {allowed}")
+        self.what, self.found, self.allowed = what, found, allowed
+
+    def __reduce__(self) -> tuple[type[OptionError], tuple[str, str, str]]:
+        """Survives pickling, on its way from a worker."""
+        return type(self), (self.what, self.found, self.allowed)
 
 
 class Span(Quantity):
@@ -115,6 +121,25 @@ class Window:
         }
 
 
+def date_or_span(text: str) -> datetime | Span:
+    """A point in a log's time: a date, or a duration after the first submission.
+
+    Raises:
+        OptionError: If it is neither.
+    """
+    try:
+        return datetime.fromisoformat(text.strip())
+    except ValueError:
+        try:
+            return Span(text)
+        except UnitError:
+            allowed = (
+                "a date such as 2022-03-01T08:00 (UTC), or a duration after the first submission "
+                'such as "12 h"'
+            )
+            raise OptionError("time", f'"{text}"', allowed) from None
+
+
 def moment(text: str, first: int, epoch: int | None) -> int:
     """A point in a log's time.
 
@@ -126,16 +151,9 @@ def moment(text: str, first: int, epoch: int | None) -> int:
     Raises:
         JobLogError: If it is neither, or a date and the log has none.
     """
-    try:
-        date = datetime.fromisoformat(text.strip())
-    except ValueError:
-        try:
-            return first + int(Span(text))
-        except UnitError:
-            raise JobLogError(
-                f'found "{text}"; allowed: a date such as 2022-03-01T08:00 (UTC), or a duration '
-                'after the first submission such as "12 h" '
-            ) from None
+    date = date_or_span(text)
+    if isinstance(date, Span):
+        return first + int(date)
     if epoch is None:
         raise JobLogError(
             f'found the date "{text}", but the log does not say when its second 0 is; give a '
@@ -146,76 +164,91 @@ def moment(text: str, first: int, epoch: int | None) -> int:
     return int(date.timestamp()) - epoch
 
 
-def window(text: str, name: str, first: int, epoch: int | None) -> Window:
+def window_keys(text: str, name: str, *, has_users: bool) -> dict[str, Any]:
     """Reads ``START..END``, ``START..END,NODES`` or ``START..END,NODES,USER,USER…``.
 
+    Args:
+        text: What was given.
+        name: Of the option, for messages.
+        has_users: Whether it must name users; otherwise it must not.
+
+    Returns:
+        The keys of a table `[[schedule.maintenance]]` or `[[schedule.reservation]]`.
+
     Raises:
-        JobLogError: If it is none of them.
+        OptionError: If it is none of them.
     """
     times, *more = text.split(",")
     start, dots, end = times.partition("..")
     if not dots:
-        raise JobLogError(
-            f'{name}: found "{text}"; allowed: START..END, START..END,NODES or '
-            "START..END,NODES,USER,USER"
-        )
-    try:
-        nodes = int(more[0]) if more and more[0].strip() else None
-    except ValueError:
-        raise JobLogError(f'{name}: found "{more[0]}" nodes; allowed: a whole number') from None
-    try:
-        begin, stop = moment(start, first, epoch), moment(end, first, epoch)
-    except JobLogError as error:
-        raise JobLogError(f"{name}: {error}") from None
-    users = tuple(user.strip() for user in more[1:])
-    return Window(begin, stop, nodes, users, name)
+        allowed = "START..END,NODES,USER,…" if has_users else "START..END or START..END,NODES"
+        raise OptionError(name, f'"{text}"', allowed)
+    keys: dict[str, Any] = {"start": start.strip(), "end": end.strip()}
+    if more and more[0].strip():
+        try:
+            keys["nodes"] = int(more[0])
+        except ValueError:
+            raise OptionError(name, f'"{more[0]}" nodes', "a whole number") from None
+    users = [user.strip() for user in more[1:]]
+    if has_users and not users:
+        raise OptionError(name, f'"{text}", which names no users', "START..END,NODES,USER,…")
+    if users and not has_users:
+        allowed = "START..END,NODES: users have a meaning with --reservation only"
+        raise OptionError(name, f'"{text}"', allowed)
+    return {**keys, "users": users} if users else keys
 
 
 def policy_for_engine(policy: str) -> Any:
     """A policy's name in the engine's form.
 
     Raises:
-        JobLogError: If there is no such policy.
+        OptionError: If there is no such policy.
     """
-    if policy in POLICIES:
+    if policy in names.POLICY:
         return policy
     kind, colon, depth = policy.partition(":")
     if kind == "depth" and colon and depth.isdigit():
         return {"depth": int(depth)}
-    allowed = ", ".join((*POLICIES, "depth:N (reservations for the first N)"))
-    raise JobLogError(f'policy: found "{policy}"; allowed: {allowed}')
+    allowed = ", ".join((*names.POLICY, "depth:N (reservations for the first N)"))
+    raise OptionError("policy", f'"{policy}"', allowed)
+
+
+def check_order(order: str) -> None:
+    """Checks that there is an order of a name.
+
+    Raises:
+        OptionError: If there is none.
+    """
+    if order not in names.ORDER and not is_known("order", order):
+        allowed = ", ".join((*names.ORDER, *known("order")))
+        raise OptionError("order", f'"{order}"', allowed)
 
 
 def order_for_engine(order: str | Multifactor) -> dict[str, Any]:
-    """An order in the engine's form.
+    """An order of ours in the engine's form.
 
     Raises:
-        JobLogError: If there is no such order.
+        OptionError: If there is no such order.
     """
     if isinstance(order, Multifactor):
         return order.for_engine()
-    if order == "multifactor":
-        return Multifactor().for_engine()
-    if order not in ORDERS:
-        raise JobLogError(f'order: found "{order}"; allowed: {", ".join(ORDERS)}')
-    return {"kind": ORDERS[order]}
+    check_order(order)
+    return Multifactor().for_engine() if order == "multifactor" else {"kind": order}
 
 
 def estimate_for_engine(what: str, estimate: str | float) -> Any:
     """``requested``, ``perfect``, or a multiple of the run time, in the engine's form.
 
     Raises:
-        JobLogError: If it is none of them.
+        OptionError: If it is none of them.
     """
     if estimate in ("requested", "perfect"):
         return estimate
     try:
         return {"factor": float(estimate)}
     except ValueError:
-        raise JobLogError(
-            f'{what}: found "{estimate}"; allowed: requested, perfect, or a multiple of the run '
-            "time such as 2"
-        ) from None
+        allowed = "requested, perfect, or a multiple of the run time such as 2"
+        raise OptionError(what, f'"{estimate}"', allowed) from None
 
 
 def passes_for_engine(every: str | int | None, per_event: bool) -> Any:

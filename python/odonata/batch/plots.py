@@ -98,7 +98,8 @@ class SchedulePlots:
         return figure
 
 
-def _time_unit(span: float) -> tuple[float, str]:
+def time_unit(span: float) -> tuple[float, str]:
+    """Seconds of the unit in which a span of time reads best, and its name."""
     for length, name in _SPANS:
         if span >= 3 * length:
             return length, name
@@ -119,11 +120,11 @@ def draw_gantt(figure: Figure, schedule: Schedule, from_s: int | None, until_s: 
         say_empty(figure, "Schedule", "No job ran.")
         return
     first = int(submit.min())
-    low, high = _gantt_window(start[ran], end[ran], schedule)
+    low, high = gantt_window(start[ran], end[ran], schedule)
     low, high = (low if from_s is None else from_s), (high if until_s is None else until_s)
     shown = np.flatnonzero(ran & (start < high) & (end > low))
-    pieces = _pieces(start[shown], end[shown], nodes[shown], schedule)
-    length, unit = _time_unit(high - low)
+    pieces = gantt_pieces(start[shown], end[shown], nodes[shown], schedule)
+    length, unit = time_unit(high - low)
     machine = schedule.summary["machine"]
     axes = figure.add_subplot()
     for colour in range(len(JOB_COLOURS) - 1):
@@ -147,7 +148,7 @@ def draw_gantt(figure: Figure, schedule: Schedule, from_s: int | None, until_s: 
     axes.set_ylabel(schedule.unit)
 
 
-def _gantt_window(
+def gantt_window(
     start: npt.NDArray[np.int64], end: npt.NDArray[np.int64], schedule: Schedule
 ) -> tuple[int, int]:
     """The time to show: everything, or about so many jobs around the longest queue."""
@@ -162,7 +163,7 @@ def _gantt_window(
     return int(ordered[begin]), int(ordered[begin + GANTT_JOBS - 1])
 
 
-def _pieces(
+def gantt_pieces(
     start: npt.NDArray[np.int64],
     end: npt.NDArray[np.int64],
     nodes: npt.NDArray[np.int64],
@@ -209,7 +210,7 @@ def draw_utilisation(figure: Figure, schedules: Sequence[Schedule]) -> None:
     upper, lower = figure.subplots(2, 1, sharex=True)
     origin = min(int(one.summary["first_submit_s"]) for one in schedules)
     last = max(int(one.summary["last_end_s"]) for one in schedules)
-    length, unit = _time_unit(max(last - origin, 1))
+    length, unit = time_unit(max(last - origin, 1))
     for index, one in enumerate(schedules):
         for axes, column in ((upper, "busy"), (lower, "waiting")):
             values = numbers(one.occupancy, f"{column}_{one.unit}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from odonata.batch.engine import ask
@@ -27,10 +28,33 @@ from odonata.batch.options import (
 )
 from odonata.errors import JobLogError
 from odonata.output import Claim, reading, warn, write_json
+from odonata.plug_in_calls import OrderCall, priorities
+from odonata.plug_ins import find, is_known
 
 if TYPE_CHECKING:
     from odonata.batch.network import Mix, Network
     from odonata.batch.plots import SchedulePlots
+    from odonata.scenario import Scenario
+
+#: Figures of the summary that studies keep, by name, with the keys that lead to them there.
+FIGURES: Mapping[str, tuple[str, ...]] = {
+    **{
+        key: (key,)
+        for key in (
+            *("jobs", "refused", "killed", "backfilled", "broken_promises", "makespan_s"),
+            *("utilisation", "utilisation_until_last_submit", "weighted_wait_s"),
+            *("mean_queue", "max_queue", "fragmentation"),
+        )
+    },
+    **{
+        f"{which}_{key}": (key, which)
+        for key in ("wait_s", "slowdown", "bounded_slowdown")
+        for which in ("mean", "median", "p90", "p99", "max")
+    },
+}
+
+#: The scenario of the schedules in a directory.
+SCENARIO_FILE = "scenario.toml"
 
 #: What became of a job, and how it came to start, by the engine's codes.
 FATES = ("finished", "killed", "refused")
@@ -72,6 +96,30 @@ class Schedule:
     def __repr__(self) -> str:
         return f"<Schedule {self.name} of {self.jobs.num_rows:,} jobs>"
 
+    def figure(self, name: str) -> float | None:
+        """One of :data:`FIGURES`; ``None`` where there is none, such as waits if no job ran."""
+        value: Any = self.summary
+        for key in FIGURES[name]:
+            value = value[key]
+        return None if value is None else float(value)
+
+    def _repr_html_(self) -> str:
+        from odonata import display
+        from odonata.html.parts import facts
+
+        one = self.summary
+        waits = one["wait_s"]
+        return facts(
+            [
+                ("schedule", self.name),
+                ("jobs", f"{self.jobs.num_rows:,}"),
+                ("machine", f"{one['machine']:,} {self.unit}"),
+                ("utilisation", display.percent(one["utilisation"])),
+                ("mean wait", display.duration(1e12 * waits["mean"])),
+                ("median wait", display.duration(1e12 * waits["median"])),
+            ]
+        )
+
     @property
     def plot(self) -> SchedulePlots:
         """Pictures of it."""
@@ -103,7 +151,7 @@ def schedule(
     tau: str | int = "10 s",
     interval: str | int = "1 min",
     name: str | None = None,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Callable[[int, int], object] | bool | None = None,
 ) -> Schedule:
     """Simulates when the jobs of a log start.
 
@@ -113,7 +161,7 @@ def schedule(
         policy: ``fcfs`` (nobody overtakes), ``easy``, ``conservative``,
             ``conservative-replanned``, or ``depth:N`` (reservations for the first N jobs).
         order: Order of the queue: ``fcfs``, ``sjf``, ``ljf``, ``smallest``, ``largest``,
-            ``wfp``, ``multifactor``, or a :class:`Multifactor`.
+            ``wfp``, ``multifactor``, the name of a plug-in, or a :class:`Multifactor`.
         estimates: What the scheduler believes of run times: ``requested``, ``perfect``, or a
             multiple of the run time.
         running_estimates: The same of running jobs, if it differs.
@@ -138,7 +186,8 @@ def schedule(
         tau: Least run time in the bounded slowdown.
         interval: Of the rows of :attr:`Schedule.occupancy`.
         name: What to call it; by default after policy and order.
-        progress: Is called with the number of jobs that have ended and of all.
+        progress: Is called with the number of jobs that have ended and of all. ``True`` shows a
+            bar in the terminal or notebook.
 
     Raises:
         JobLogError: If the log cannot be read, or an option makes no sense.
@@ -151,7 +200,7 @@ def schedule(
     spec: dict[str, Any] = {
         **capacity,
         "policy": policy_for_engine(policy),
-        "order": order_for_engine(order),
+        "order": _order(log, order, machine_nodes, mode_seed),
         "waiting_estimate": estimate_for_engine("estimates", estimates),
         "running_estimate": estimate_for_engine(
             "running_estimates", estimates if running_estimates is None else running_estimates
@@ -169,8 +218,22 @@ def schedule(
     }
     order_name = order if isinstance(order, str) else "multifactor"
     default = policy if order_name == "fcfs" else f"{policy}/{order_name}"
-    raw = ask(log.engine.schedule, json.dumps(spec), progress)
+    from odonata.progress import JobsBar, following
+
+    with following(progress, lambda console: JobsBar(console, "Scheduling"), "Scheduling") as told:
+        raw = ask(log.engine.schedule, json.dumps(spec), told)
+    if isinstance(order, str) and is_known("order", order):
+        spec["order"] = {"kind": order, "source": find("order", order).source}
     return Schedule(name or default, spec["nodes"], spec, raw)
+
+
+def _order(log: JobLog, order: str | Multifactor, nodes: int, seed: int) -> dict[str, Any]:
+    """An order in the engine's form; of a plug-in the priorities that it gives."""
+    if not isinstance(order, str) or not is_known("order", order):
+        return order_for_engine(order)
+    plug_in = find("order", order)
+    call = OrderCall(log.jobs, nodes, np.random.default_rng(seed))
+    return {"kind": "listed", "priorities": priorities(plug_in, call)}
 
 
 def _modes(
@@ -243,6 +306,7 @@ def save_schedules(
     directory: str | os.PathLike[str],
     *,
     source: Mapping[str, Any] | None = None,
+    scenario: Scenario | None = None,
     plots: bool = False,
     claim: Claim | None = None,
     notice: Callable[[str], object] = warn,
@@ -253,6 +317,7 @@ def save_schedules(
         schedules: With different names; the first is what the others are compared with.
         directory: Must not exist yet, or be empty.
         source: What to keep of where they come from, such as the log's file and report.
+        scenario: That made them; is saved so that it runs again from there.
         plots: Whether to draw the pictures too.
         claim: Of the directory, if it is claimed already.
         notice: Is told which picture could not be drawn, and why. Default: a warning.
@@ -268,6 +333,9 @@ def save_schedules(
     with held:
         with held.adding() as partial:
             _write(schedules, partial, source)
+            if scenario is not None:
+                text = scenario.to_toml(directory=directory)
+                (partial / SCENARIO_FILE).write_text(text, encoding="utf-8")
         if plots:
             from odonata.batch.plots import SchedulePlots
 
@@ -307,6 +375,45 @@ def load_outcomes(directory: Path) -> list[Outcome]:
         )
         unit = told.get("unit", "nodes")
         return [Outcome(name, summaries[name], costs[name], unit) for name in summaries]
+
+
+def load_schedules(directory: str | os.PathLike[str]) -> tuple[list[Schedule], dict[str, Any]]:
+    """Schedules of a directory that :func:`save_schedules` wrote, with their tables.
+
+    Args:
+        directory: Which.
+
+    Returns:
+        The schedules, and what ``result.json`` says: version, log, machine, options.
+
+    Raises:
+        OutputError: If it cannot be read.
+    """
+    directory = Path(directory)
+    with reading(directory):
+        summaries, costs, told = (
+            json.loads((directory / name).read_text(encoding="utf-8"))
+            for name in ("summary.json", "timing.json", "result.json")
+        )
+        tables = {
+            name: pq.read_table(directory / f"{name}.parquet", partitioning=None)
+            for name in ("jobs", "occupancy")
+        }
+        found = []
+        for name, options in told["schedules"].items():
+            one = Schedule.__new__(Schedule)
+            one.name, one.options = name, dict(options)
+            one.machine_nodes = told["machine_nodes"]
+            one.unit = told.get("unit", "nodes")
+            one.summary, one.cost = summaries[name], costs[name]
+            one.jobs, one.occupancy = (
+                table.filter(pc.equal(table["schedule"].cast(pa.string()), name)).drop_columns(
+                    ["schedule"]
+                )
+                for table in (tables["jobs"], tables["occupancy"])
+            )
+            found.append(one)
+        return found, told
 
 
 def _write(schedules: Sequence[Schedule], partial: Path, source: Mapping[str, Any] | None) -> None:
@@ -388,7 +495,7 @@ def _jobs(columns: Mapping[str, Any]) -> pa.Table:
             labels = pa.array(FATES if name == "fate" else STARTED)
             indices = pa.array(values, pa.int8(), mask=values < 0)
             arrays[name] = pa.DictionaryArray.from_arrays(indices, labels)
-        elif name in ("id", "user", "reason", "traffic", "mode", "node_list"):
+        elif name in ("id", "user", "reason", "traffic", "mode", "node_list", "group_nodes"):
             arrays[name] = pa.array([text or None for text in values], pa.string())
         elif name == "communication_share":
             arrays[name] = pa.array(values, pa.float64())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from odonata import names
 from odonata.cli.shared import (
     debug_option,
     json_option,
@@ -19,6 +20,7 @@ from odonata.cli.shared import (
     "--family",
     default="dragonfly",
     show_default=True,
+    type=click.Choice(list(names.FAMILY)),
     metavar="NAME",
     help="Family of the network, as in scenarios: one of about a thousand nodes.",
 )
@@ -31,6 +33,7 @@ from odonata.cli.shared import (
 )
 @click.option(
     "--routing",
+    type=click.Choice(list(names.ROUTING)),
     metavar="NAME",
     help="Routing algorithm, as in scenarios.  [default: the family's]",
 )
@@ -38,6 +41,7 @@ from odonata.cli.shared import (
     "--choice",
     default="random",
     show_default=True,
+    type=click.Choice(list(names.CHOICE)),
     metavar="NAME",
     help="How one of several minimal links is chosen, as in scenarios.",
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from odonata import names
 from odonata.cli.shared import (
     debug_option,
     jobs_option,
@@ -43,8 +44,14 @@ if TYPE_CHECKING:
     help="Hosts of measurements that do not name them: one in a line, in the order of ranks.",
 )
 @click.option(
+    "--shared",
+    is_flag=True,
+    help="Calibrate what nodes take that several ranks share, to measurements with more than one "
+    "on each.",
+)
+@click.option(
     "--engine",
-    type=click.Choice(["packet", "flow"]),
+    type=click.Choice(list(names.ENGINE)),
     help="What simulates the network; the same has to predict.  [default: the machine's]",
 )
 @click.option(
@@ -67,6 +74,7 @@ def calibrate(
     machine: Path,
     paths: tuple[Path, ...],
     hosts_file: Path | None,
+    shared: bool,
     engine: Any,
     out: Path | None,
     changes: tuple[str, ...],
@@ -100,7 +108,12 @@ def calibrate(
             console.print(text, end="\r")
 
     calibration = fit(
-        scenario, found, engine=engine, jobs=jobs or os.cpu_count() or 1, progress=progress
+        scenario,
+        found,
+        shared=shared,
+        engine=engine,
+        jobs=jobs or os.cpu_count() or 1,
+        progress=progress,
     )
     if out is not None:
         with new_file(out) as partial:

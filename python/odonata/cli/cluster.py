@@ -10,6 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from odonata.cli.cluster_advise import advise
+from odonata.cli.cluster_options import read_text, size, span, squeue_option, timeout_option
+from odonata.cli.cluster_place import decisions, place, slurm_files, submit
+from odonata.cli.cluster_probe import probe, probes
+from odonata.cli.cluster_show import show
+from odonata.cli.cluster_what_if import what_if
 from odonata.cli.shared import debug_option, escape, json_option, new_table, print_json, terminal
 from odonata.errors import ClusterError
 
@@ -22,16 +28,11 @@ if TYPE_CHECKING:
 @click.group()
 @debug_option
 def cluster() -> None:
-    """Clusters in use: how busy a cluster's network is, and was. Needs no privileges."""
+    """Clusters in use: who sits where, how busy the network is and was."""
 
 
 @cluster.command()
-@click.option(
-    "--squeue",
-    type=click.Path(path_type=Path, allow_dash=True),
-    metavar="FILE",
-    help="What squeue printed, as JSON or text; - is standard input.  [default: asks Slurm]",
-)
+@squeue_option
 @click.option(
     "--nodes",
     type=click.IntRange(min=1),
@@ -72,14 +73,7 @@ def cluster() -> None:
     metavar="N",
     help="Nodes from which on a job communicates.",
 )
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    default=30.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long a command of Slurm may take.",
-)
+@timeout_option
 @json_option
 @debug_option
 def utilisation(
@@ -110,52 +104,28 @@ def utilisation(
         raise click.UsageError(
             "--squeue needs the number of the cluster's nodes: --nodes N, or --sinfo FILE"
         )
-    asked = slurm.ask(queue.COMMAND, timeout) if squeue is None else _text(squeue)
+    asked = slurm.ask(queue.COMMAND, timeout) if squeue is None else read_text(squeue)
     jobs = queue.read_queue(asked, "squeue" if squeue is None else str(squeue))
     if nodes is None:
-        told = slurm.ask(cluster_nodes.COMMAND, timeout) if sinfo is None else _text(sinfo)
+        told = slurm.ask(cluster_nodes.COMMAND, timeout) if sinfo is None else read_text(sinfo)
         nodes = len(cluster_nodes.read_nodes(told, "sinfo" if sinfo is None else str(sinfo)))
     if not exclude and squeue is None and (own := os.environ.get("SLURM_JOB_ID")):
         exclude = (own,)
     look = _Look(jobs, nodes, at_least, exclude)
     wiring = None
     if topology is not None:
-        wiring = cluster_nodes.read_topology(_text(topology), str(topology))
+        wiring = cluster_nodes.read_topology(read_text(topology), str(topology))
     if as_json:
         print_json(look.to_dict(wiring, hosts))
     else:
         look.show(wiring, hosts)
 
 
-def _span(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
-    from odonata.batch.options import Span
-    from odonata.units import UnitError
-
-    if value is None:
-        return None
-    try:
-        span = int(Span(value))
-    except UnitError as error:
-        raise click.BadParameter(str(error)) from None
-    if span < 1:
-        raise click.BadParameter(f'found "{value}"; allowed: at least 1 s')
-    return span
-
-
-def _size(context: click.Context, parameter: click.Parameter, value: str) -> int:
-    from odonata.units import Size, UnitError
-
-    try:
-        return int(Size(value))
-    except UnitError as error:
-        raise click.BadParameter(str(error)) from None
-
-
 @cluster.command()
 @click.argument("store", type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
     "--period",
-    callback=_span,
+    callback=span,
     default="60 s",
     show_default=True,
     metavar="TIME",
@@ -164,16 +134,16 @@ def _size(context: click.Context, parameter: click.Parameter, value: str) -> int
 @click.option(
     "--for",
     "for_",
-    callback=_span,
+    callback=span,
     metavar="TIME",
     help='How long, e.g. "2 w".  [default: until stopped]',
 )
 @click.option(
-    "--keep", callback=_span, metavar="TIME", help="Older samples are removed.  [default: none]"
+    "--keep", callback=span, metavar="TIME", help="Older samples are removed.  [default: none]"
 )
 @click.option(
     "--largest",
-    callback=_size,
+    callback=size,
     default="1 GiB",
     show_default=True,
     metavar="SIZE",
@@ -192,14 +162,7 @@ def _size(context: click.Context, parameter: click.Parameter, value: str) -> int
     help="Write the latest sample there in Prometheus' text format, for the textfile collector "
     "of its node exporter. The file is replaced each time.",
 )
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    default=30.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long a command of Slurm may take.",
-)
+@timeout_option
 @debug_option
 def watch(
     store: Path,
@@ -226,7 +189,7 @@ def watch(
 
     wiring = None
     if topology is not None:
-        wiring = cluster_nodes.read_topology(_text(topology), str(topology))
+        wiring = cluster_nodes.read_topology(read_text(topology), str(topology))
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
@@ -251,7 +214,7 @@ def watch(
 @cluster.command()
 @click.argument("store", type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
-    "--last", callback=_span, metavar="TIME", help='Only so far back, e.g. "12 h".  [default: all]'
+    "--last", callback=span, metavar="TIME", help='Only so far back, e.g. "12 h".  [default: all]'
 )
 @click.option("--csv", "as_csv", is_flag=True, help="All samples, as a table for other programs.")
 @json_option
@@ -294,15 +257,6 @@ def history(store: Path, last: int | None, as_csv: bool, as_json: bool) -> None:
     now = good[-1]
     below = sum(sample["b"] <= now["b"] for sample in good) / len(good)
     out.print(f"latest: b = {now['b']:.3f}; it was so low or lower {100 * below:.0f} % of the time")
-
-
-def _text(path: Path) -> str:
-    if str(path) == "-":
-        return sys.stdin.read()
-    try:
-        return path.read_bytes().decode(errors="replace")
-    except OSError as error:
-        raise ClusterError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 @dataclass(frozen=True)
@@ -383,6 +337,14 @@ class _Look:
             row = (str(part.n_t), f"{part.b:.3f}", f"{part.b1:.3f}", str(part.running_jobs))
             table.add_row(escape(island), *row)
         out.print(table)
+
+
+cluster.add_command(show)
+for command in (place, submit, decisions, slurm_files, what_if):
+    cluster.add_command(command)
+cluster.add_command(probe)
+cluster.add_command(probes)
+cluster.add_command(advise)
 
 
 def _levels(topology: Topology) -> dict[str, dict[str, str]]:

@@ -22,8 +22,10 @@ _CANNOT_WRITE = (
 
 #: In the order of ``--help``. Each is a function of its name in a module of its name.
 COMMANDS = (
-    *("run", "replay", "show", "compare", "ranks", "saturation", "interference", "study", "verify"),
-    *("topology", "mapping", "trace", "schedule", "slurm", "log", "cluster", "tails"),
+    *("example", "init"),
+    *("run", "replay", "sweep", "show", "compare", "report", "ranks", "saturation"),
+    *("interference", "study", "verify"),
+    *("topology", "mapping", "trace", "schedule", "slurm", "log", "cluster", "control", "tails"),
     *("predict-collective", "measurements", "calibrate"),
     *("schema", "bench"),
 )
@@ -53,7 +55,7 @@ class Commands(click.Group):
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Start with:  odonata run examples/demo.toml",
+    epilog="Start with:  odonata example demo, and then  odonata run demo.toml",
 )
 @click.version_option(package_name="odonata", prog_name="odonata", message="%(prog)s %(version)s")
 @debug_option

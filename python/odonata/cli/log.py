@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from odonata import names
+from odonata.cli.keys import given_options, key_options
+from odonata.cli.schedule_options import READING
 from odonata.cli.shared import (
     Command,
     debug_option,
@@ -27,75 +30,24 @@ if TYPE_CHECKING:
 
 def log_options(command: Command) -> Command:
     """Adds the argument LOG and how to read it."""
-    options: list[Callable[[Command], Command]] = [
-        click.argument("log", type=click.Path(path_type=Path)),
-        click.option(
-            "--format",
-            "format_",
-            type=click.Choice(
-                ["swf", "sacct", "table", "cqsim", "scontrol", "slurm-json", "parquet"]
-            ),
-            help="Format of LOG.  [default: found out]",
-        ),
-        click.option(
-            "--strict",
-            is_flag=True,
-            help="End at the log's first fault, with its line, instead of counting it.",
-        ),
-        click.option(
-            "--unit",
-            type=click.Choice(["nodes", "processors"]),
-            help="What the sizes of LOG count.  [default: found out, and said]",
-        ),
-        click.option(
-            "--processors-per-node",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help="For logs that count processors.  [default: as the header says, or 1]",
-        ),
-        click.option(
-            "--columns",
-            metavar="NAME,NAME…",
-            help="Names of the columns of a sacct dump without header.",
-        ),
-        click.option(
-            "--separator",
-            metavar="TEXT",
-            help="What stands between the columns of a sacct dump.  [default: as in its header]",
-        ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return click.argument("log", type=click.Path(path_type=Path))(key_options(command, READING))
 
 
-def read_log(
-    log: Path,
-    format_: str | None,
-    strict: bool,
-    unit: str | None,
-    processors_per_node: int | None,
-    columns: str | None,
-    separator: str | None,
-    machine_nodes: int | None = None,
-) -> JobLog:
+def read_log(log: Path, how: Mapping[str, Any], machine_nodes: int | None = None) -> JobLog:
     """Reads a log as the options say.
+
+    Args:
+        log: The file.
+        how: Values of the options, by their parameters.
+        machine_nodes: Nodes of the machine; by default as the log says.
 
     Raises:
         JobLogError: If it is none, or the first fault of it if reading is strict.
     """
     from odonata.batch import read_job_log
 
-    return read_job_log(
-        log,
-        format=format_,
-        strict=strict,
-        unit=unit,
-        processors_per_node=processors_per_node,
-        machine_nodes=machine_nodes,
-        columns=None if columns is None else [name.strip() for name in columns.split(",")],
-        separator=separator,
-    )
+    given = {option.key.rpartition(".")[2]: value for option, value in given_options(READING, how)}
+    return read_job_log(log, machine_nodes=machine_nodes, **given)
 
 
 @click.group()
@@ -123,7 +75,7 @@ def describe(log: Path, nodes: int | None, as_json: bool, **how: Any) -> None:
     """
     from odonata.batch.describe import describe_log
 
-    read = read_log(log, machine_nodes=nodes, **how)
+    read = read_log(log, how, nodes)
     described = describe_log(read)
     if as_json:
         print_json(described)
@@ -197,7 +149,7 @@ def convert(
     from odonata.batch.options import moment
 
     check_new_file(output)
-    read = read_log(log, **how)
+    read = read_log(log, how)
     if first is not None or from_ is not None or until is not None:
         begin = int(read.jobs["submit_s"][0].as_py()) if len(read) else 0
         epoch = read.meta["epoch"]
@@ -236,7 +188,7 @@ def convert(
 )
 @click.option(
     "--kind",
-    type=click.Choice(["all", "batch", "interactive"]),
+    type=click.Choice(list(names.LOG_KIND)),
     default="all",
     show_default=True,
     help="Which jobs of the model.",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from odonata import display
+from odonata import display, names
 from odonata.cli.shared import (
     debug_option,
     escape,
@@ -114,7 +114,7 @@ def _table(rows: list[dict[str, Any]], compare: bool) -> Table:
         table.add_column(column, justify="right", no_wrap=True)
     for row in rows:
         shares = [row[f"share_in_{where}"] for where in ("node", "router", "group")]
-        busiest = [row[f"busiest_{kind}_ns"] for kind in ("terminal", "local", "global")]
+        busiest = [row[f"busiest_{kind}_ns"] for kind in names.LINK_KIND]
         # The rows of swaps follow the mapping from which they start.
         name = row["mapping"].replace("graph-bisection, swapped for ", " + swap, ")
         name = name.replace("hop-bytes", "bytes").replace("link load", "load")

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from odonata import names
 from odonata.cli.shared import (
     debug_option,
     json_option,
     new_table,
     print_json,
+    progress_terminal,
     read_scenario,
     terminal,
 )
 
 if TYPE_CHECKING:
-    from odonata.machines.prediction import Prediction
+    from odonata.machines.prediction import Case, Prediction, Predictor
 
 
 @click.command("predict-collective")
@@ -65,7 +67,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--engine",
-    type=click.Choice(["packet", "flow"]),
+    type=click.Choice(list(names.ENGINE)),
     help="What simulates the network.  [default: the machine's]",
 )
 @click.option(
@@ -103,13 +105,15 @@ def predict_collective(
     predictor = Predictor(read_scenario(machine, changes), engine=engine)
     operation = operation_of(collective)
     counts = [_bytes(size) for size in sizes]
-    named = algorithms or ("auto",)
-    cases = [
-        [predictor.case(hosts, operation, name, size, per_node) for name in named]
+    first = predictor.case(hosts, operation, "auto", counts[0], per_node)
+    names = algorithms or candidates(operation, first.ranks)
+    rows = [
+        [predictor.case(hosts, operation, name, size, per_node) for name in names]
         for size in counts
     ]
+    predicted = _predict(predictor, rows)
     if algorithms:
-        found = [predictor.predict(case) for row in cases for case in row]
+        found = [one for row in predicted for one in row]
         if as_json:
             content = [one.to_dict() for one in found]
             print_json(content[0] if len(content) == 1 else content)
@@ -117,12 +121,8 @@ def predict_collective(
         _show(predictor.name, found)
         return
     objects: list[dict[str, Any]] = []
-    for row in cases:
-        first = row[0]
-        ordered = predictor.compare(
-            predictor.case(hosts, operation, name, first.size, per_node)
-            for name in candidates(operation, first.ranks)
-        )
+    for row in predicted:
+        ordered = sorted(row, key=lambda one: one.median_ns)
         objects.append(
             {
                 **ordered[0].to_dict(),
@@ -134,6 +134,21 @@ def predict_collective(
             _show(predictor.name, ordered)
     if as_json:
         print_json(objects[0] if len(objects) == 1 else objects)
+
+
+def _predict(predictor: Predictor, rows: list[list[Case]]) -> list[list[Prediction]]:
+    from odonata.progress import PredictionsBar
+
+    done = 0
+    found: list[list[Prediction]] = []
+    with PredictionsBar(progress_terminal(), sum(map(len, rows))) as bar:
+        for row in rows:
+            found.append([])
+            for case in row:
+                bar(done, f"{case.algorithm}, {case.size:,} B")
+                found[-1].append(predictor.predict(case))
+                done += 1
+    return found
 
 
 def _bytes(text: str) -> int:

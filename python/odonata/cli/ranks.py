@@ -30,12 +30,19 @@ if TYPE_CHECKING:
     "--perfetto",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write the timeline of all ranks for trace viewers such as https://ui.perfetto.dev; "
-    "compressed if the name ends in .gz. The file must not exist yet.",
+    help="Write the timeline of all ranks for trace viewers such as https://ui.perfetto.dev: as "
+    "protocol buffers if the name ends in .pftrace, several times smaller than .json; compressed "
+    "if it ends in .gz. The file must not exist yet.",
+)
+@click.option(
+    "--pipit",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the same as a CSV file of events, which Pipit reads. It must not exist yet.",
 )
 @json_option
 @debug_option
-def ranks(directory: Path, perfetto: Path | None, as_json: bool) -> None:
+def ranks(directory: Path, perfetto: Path | None, pipit: Path | None, as_json: bool) -> None:
     """Print what the ranks of a run did with their time, and what its critical path is made of.
 
     DIRECTORY is the result of an earlier run of closed-loop jobs. Critical path and timeline
@@ -52,14 +59,18 @@ def ranks(directory: Path, perfetto: Path | None, as_json: bool) -> None:
             f"{directory}: none of its jobs has ranks that wait for each other: all offer traffic"
         )
     events = None
+    if (perfetto is not None or pipit is not None) and not paths:
+        raise NotRecordedError(
+            f"{directory}: nothing was recorded of what its ranks did when; set "
+            "[record] rank_activity = true in the scenario, or run it with "
+            "--set record.rank_activity=true"
+        )
     if perfetto is not None:
-        if not paths:
-            raise NotRecordedError(
-                f"{directory}: nothing was recorded of what its ranks did when; set "
-                "[record] rank_activity = true in the scenario, or run it with "
-                "--set record.rank_activity=true"
-            )
         events = write_trace(result, perfetto)
+    if pipit is not None:
+        from odonata.pipit import write_events
+
+        write_events(result, pipit)
     if as_json:
         print_json({"directory": str(directory), "jobs": times, "critical_paths": paths})
         return

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from odonata import names
 from odonata.cli.shared import (
     debug_option,
     json_option,
@@ -21,7 +22,7 @@ from odonata.cli.shared import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from odonata.replay import ReplayedTrace
+    from odonata.replaying import ReplayedTrace
 
 
 @click.command()
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--repeat-rank",
-    type=click.Choice(["offset", "xor"]),
+    type=click.Choice(list(names.REPEAT_RANK)),
     help="Let the DUMPI trace of one rank (.bin) stand for all: peers as far away as the recorded "
     "ones, or differing in the same bits.",
 )
@@ -121,7 +122,7 @@ def replay(
     compute_scale: float | None,
     gap: str | None,
     ranks_per_node: int,
-    repeat_rank: Literal["offset", "xor"] | None,
+    repeat_rank: names.RepeatRank | None,
     ranks: int | None,
     start: str | None,
     end: str | None,
@@ -156,7 +157,7 @@ def replay(
         message = "--start and --end are for traces, not for a workload of CODES or TraceR"
         raise click.UsageError(message)
 
-    from odonata.replay import check_trace, codes_traces, replay_scenario, tracer_traces
+    from odonata.replaying import check_trace, codes_traces, replay_scenario, tracer_traces
 
     console = progress_terminal()
     if quiet:

@@ -2,158 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from odonata.cli.log import log_options, print_report, read_log
-from odonata.cli.network import NetworkOptions, network_options
+from odonata.cli.keys import KeyOption, given_options, key_options
+from odonata.cli.log import print_report
+from odonata.cli.schedule_options import READING, SCHEDULE
 from odonata.cli.shared import (
+    Command,
     debug_option,
     json_option,
     new_table,
     notices,
     print_json,
     progress_terminal,
+    scenario_argument,
     terminal,
 )
-from odonata.errors import JobLogError
+from odonata.errors import Problem, ScenarioError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from odonata.batch import JobLog, Schedule
     from odonata.batch.schedules import Outcome
+    from odonata.scenario import Scenario
 
-#: Orders of the queue, as ``--order`` names them.
-_ORDERS = ("fcfs", "sjf", "ljf", "smallest", "largest", "wfp", "multifactor")
+#: What says, in the place of `schedule.network.level`, that there is no network.
+NONE = "none"
+
+#: Keys below this one are of the network.
+_NETWORK = "schedule.network."
+
+#: The seed of what is drawn for jobs is the scenario's.
+_SEED = KeyOption(
+    "--network-seed",
+    "seed",
+    "whole",
+    help="Seed of what is drawn for jobs, modes included.  [default: 1]",
+    metavar="N",
+    least=0,
+)
+_LEVEL = KeyOption(
+    "--network",
+    "schedule.network.level",
+    "text",
+    help="What slows jobs down or makes them faster: nothing (they run as long as the log says), a "
+    "table of speed-ups, the links of a machine that running jobs share as flows, or the same "
+    "packet by packet (small machines, short logs).  [default: none]",
+    choices=(NONE, "table", "flow", "packet"),
+)
+_OPTIONS = (*READING, *SCHEDULE, _LEVEL, _SEED)
+
+
+def _key_options(command: Command) -> Command:
+    return key_options(command, _OPTIONS)
 
 
 @click.command()
-@log_options
-@click.option(
-    "--nodes",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Nodes of the machine.  [default: as the log says]",
-)
-@click.option(
-    "--policy",
-    default="easy",
-    show_default=True,
-    metavar="POLICY",
-    help="Which jobs may overtake: fcfs (none), easy, conservative, conservative-replanned, or "
-    "depth:N (backfill with reservations for the first N).",
-)
-@click.option(
-    "--order",
-    type=click.Choice(_ORDERS),
-    default="fcfs",
-    show_default=True,
-    help="Order of the queue.",
-)
-@click.option(
-    "--compare",
-    multiple=True,
-    metavar="WHAT",
-    help="Compare with another schedule of the log: recorded, a policy, or POLICY/ORDER such as "
-    "easy/wfp. May be given several times.",
-)
-@click.option(
-    "--estimates",
-    default="requested",
-    show_default=True,
-    metavar="WHICH",
-    help="Run times that the scheduler believes in: requested, perfect, or a multiple of the run "
-    "time such as 2.",
-)
-@click.option(
-    "--running-estimates",
-    metavar="WHICH",
-    help="The same of running jobs.  [default: as --estimates]",
-)
-@click.option("--no-limits", is_flag=True, help="Do not kill jobs when their time is over.")
-@click.option(
-    "--every",
-    metavar="TIME",
-    help="The scheduler works at multiples of this time, e.g. 30s.  [default: whenever something "
-    "happens]",
-)
-@click.option("--per-event", is_flag=True, help="It works after every single event.")
-@click.option(
-    "--eligible",
-    is_flag=True,
-    help="Jobs come when they become eligible, where the log knows that.",
-)
-@click.option(
-    "--larger",
-    type=click.Choice(["refuse", "cut"]),
-    default="refuse",
-    show_default=True,
-    help="Jobs larger than the machine are refused, or cut down to it.",
-)
-@click.option(
-    "--share",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Jobs share nodes of N processors each.  [default: where LOG counts processors, as many "
-    "as it says]",
-)
-@click.option(
-    "--whole-nodes",
-    is_flag=True,
-    help="Round sizes of a LOG that counts processors up to whole nodes.",
-)
-@click.option(
-    "--grap",
-    type=click.IntRange(min=1),
-    metavar="GROUPS",
-    help="Place jobs by GRAP (Feng et al. 2023) on so many groups of a reconfigurable dragonfly.  "
-    "[default: any free nodes]",
-)
-@click.option(
-    "--grap-modes",
-    multiple=True,
-    metavar="[FROM..TO:]MODE=SHARE,…",
-    help="With --grap: modes of large jobs of FROM to TO nodes, drawn by shares: minimal-balance, "
-    "adaptive, custom-balance, custom. May be given several times.  [default: as Feng et al. 2023 "
-    "assume, by the machine's groups]",
-)
-@network_options
-@click.option(
-    "--maintenance",
-    multiple=True,
-    metavar="START..END[,NODES]",
-    help="Withhold NODES, or the whole machine. Times are dates (2022-03-01T08:00, UTC) or "
-    "durations after the first submission (12h). May be given several times.",
-)
-@click.option(
-    "--reservation",
-    multiple=True,
-    metavar="START..END,NODES,USER,…",
-    help="Withhold NODES for jobs of these users. May be given several times.",
-)
-@click.option("--weight-age", type=float, metavar="W", help="Weights of --order multifactor.")
-@click.option("--weight-size", type=float, metavar="W")
-@click.option("--weight-fair-share", type=float, metavar="W", help="[default of each: 1000]")
-@click.option("--max-age", metavar="TIME", help="Wait that counts as age 1.  [default: 7d]")
-@click.option("--half-life", metavar="TIME", help="Usage counts half after it.  [default: 7d]")
-@click.option(
-    "--tau",
-    default="10s",
-    show_default=True,
-    metavar="TIME",
-    help="Least run time in the bounded slowdown.",
-)
-@click.option(
-    "--interval",
-    default="1min",
-    show_default=True,
-    metavar="TIME",
-    help="Interval of the table of nodes in use and jobs waiting.",
-)
+@scenario_argument
+@_key_options
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -165,150 +77,41 @@ _ORDERS = ("fcfs", "sjf", "ljf", "smallest", "largest", "wfp", "multifactor")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @debug_option
 def schedule(
-    log: Path,
-    nodes: int | None,
-    policy: str,
-    order: str,
-    compare: tuple[str, ...],
-    estimates: str,
-    running_estimates: str | None,
-    no_limits: bool,
-    every: str | None,
-    per_event: bool,
-    eligible: bool,
-    larger: str,
-    share: int | None,
-    whole_nodes: bool,
-    grap: int | None,
-    grap_modes: tuple[str, ...],
-    maintenance: tuple[str, ...],
-    reservation: tuple[str, ...],
-    weight_age: float | None,
-    weight_size: float | None,
-    weight_fair_share: float | None,
-    max_age: str | None,
-    half_life: str | None,
-    tau: str,
-    interval: str,
+    scenario: Path,
+    changes: tuple[str, ...],
     out: Path | None,
     as_json: bool,
     no_plots: bool,
     quiet: bool,
-    network: str,
-    mix: tuple[str, ...],
-    mpi_share: str | None,
-    speed_ups: Path | None,
-    machine: Path | None,
-    injection: str | None,
-    placement: str | None,
-    network_seed: int | None,
-    switch_delay: str | None,
-    packet_window: str | None,
-    warmup: str | None,
-    message: str | None,
-    stretch: str | None,
-    **how: Any,
+    **values: Any,
 ) -> None:
     """Simulate when the jobs of a log start on a machine; leave tables and pictures.
 
-    LOG is what `odonata log describe` reads. The machine counts nodes, or processors where the
-    log does: any free ones will do for a job.
+    SCENARIO is a file with a [schedule], whose name ends in .toml, or a job log: what `odonata log
+    describe` reads. Options stand for keys of [schedule] and go before the file's. The machine
+    counts nodes, or processors where the log does: any free ones will do for a job.
     """
-    weights = {
-        "age": weight_age,
-        "size": weight_size,
-        "fair_share": weight_fair_share,
-        "max_age": max_age,
-        "half_life": half_life,
-    }
-    given: dict[str, Any] = {name: value for name, value in weights.items() if value is not None}
-    wanted = [f"{policy}/{order}", *(one for one in compare if one != "recorded")]
-    if given and not any(one.endswith("/multifactor") for one in wanted):
-        raise click.UsageError("weights and their times have a meaning with multifactor only")
-    from odonata.batch import recorded_schedule, save_schedules
-    from odonata.batch import schedule as simulate
-    from odonata.batch.options import Multifactor, window
+    from odonata.batch import save_schedules
+    from odonata.batch.from_scenario import ScheduleRun
     from odonata.output import claim
     from odonata.progress import JobsBar
 
-    chosen = NetworkOptions(
-        network=network,
-        mix=mix,
-        mpi_share=mpi_share,
-        speed_ups=speed_ups,
-        machine=machine,
-        injection=injection,
-        placement=placement,
-        network_seed=network_seed,
-        switch_delay=switch_delay,
-        window=packet_window,
-        warmup=warmup,
-        message=message,
-        stretch=stretch,
-        grap=grap is not None,
-    ).read()
+    what = _scenario(scenario, given_options(_OPTIONS, values), changes)
     console = progress_terminal()
-    with console.status(f"Reading {log.name}"):
-        read = read_log(log, machine_nodes=nodes, **how)
-    first = int(read.jobs["submit_s"][0].as_py()) if len(read) else 0
-    epoch = read.meta["epoch"]
-    windows = [window(text, "maintenance", first, epoch) for text in maintenance]
-    windows += [window(text, "reservation", first, epoch) for text in reservation]
-    if any(not one.users for one in windows[len(maintenance) :]):
-        raise click.UsageError("--reservation: names no users; give START..END,NODES,USER")
-    if any(one.users for one in windows[: len(maintenance)]):
-        raise click.UsageError("--maintenance: users have a meaning with --reservation only")
-
-    def one(which: str) -> Schedule:
-        name, _, its_order = which.partition("/")
-        its_order = its_order or "fcfs"
-        with JobsBar(console, f"Scheduling {which}") as bar:
-            return simulate(
-                read,
-                nodes=nodes,
-                policy=name,
-                order=Multifactor(**given) if its_order == "multifactor" else its_order,
-                estimates=estimates,
-                running_estimates=running_estimates,
-                enforce_limits=not no_limits,
-                every=every,
-                per_event=per_event,
-                eligible=eligible,
-                cut_larger=larger == "cut",
-                share_processors=share,
-                whole_nodes=whole_nodes,
-                grap_groups=grap,
-                grap_modes=grap_modes or None,
-                mode_seed=1 if network_seed is None else network_seed,
-                network=chosen,
-                windows=windows,
-                tau=tau,
-                interval=interval,
-                progress=bar,
-            )
-
-    def recorded() -> Schedule:
-        return recorded_schedule(
-            read,
-            nodes=nodes,
-            share_processors=share,
-            whole_nodes=whole_nodes,
-            tau=tau,
-            interval=interval,
-        )
-
-    with claim(out, log.stem) as held:
+    assert what.schedule is not None
+    with console.status(f"Reading {Path(what.schedule.log).name}"):
+        run = ScheduleRun(what)
+    with claim(out, scenario.stem) as held:
         directory = held.directory
-        schedules = [one(wanted[0])]
-        schedules += [recorded() if which == "recorded" else one(which) for which in compare]
-        names = [each.name for each in schedules]
-        for name in names:
-            if names.count(name) > 1:
-                raise JobLogError(f"--compare: {name} is there twice")
+        schedules = []
+        for name in run.names:
+            with JobsBar(console, f"Scheduling {name}") as bar:
+                schedules.append(run.run(name, bar))
         save_schedules(
             schedules,
             directory,
-            source={"file": str(log), "report": read.report, **read.meta},
+            source={"file": what.schedule.log, "report": run.log.report, **run.log.meta},
+            scenario=what,
             plots=not no_plots,
             claim=held,
             notice=notices(console),
@@ -317,16 +120,92 @@ def schedule(
         print_json(
             {
                 "directory": str(directory),
-                "report": read.report,
+                "report": run.log.report,
                 "schedules": {
                     each.name: {"summary": each.summary, "cost": each.cost} for each in schedules
                 },
             }
         )
     elif not quiet:
-        if read.report is not None:
-            print_report(terminal(), read.report)
-        print_outcomes(terminal(), schedules, directory, _counted(read, schedules[0]))
+        if run.log.report is not None:
+            print_report(terminal(), run.log.report)
+        print_outcomes(terminal(), schedules, directory, _counted(run.log, schedules[0]))
+
+
+def _scenario(
+    file: Path, given: Sequence[tuple[KeyOption, Any]], changes: tuple[str, ...]
+) -> Scenario:
+    """The scenario of a file, or of a job log, with what options say.
+
+    Raises:
+        ScenarioError: If it is none; tells option or key.
+        click.UsageError: If options do not go together.
+    """
+    from odonata.scenario import Scenario, set_key
+    from odonata.toml_source import parse_toml, read_text
+
+    name = ""
+    if file.suffix == ".toml":
+        name = str(file)
+        data = parse_toml(read_text(file), name)
+        if "schedule" not in data:
+            allowed = "a table [schedule] with the key `log`"
+            message = f"found nothing; allowed: {allowed}, to run with `odonata schedule`"
+            raise ScenarioError([Problem("schedule", message, "nothing", allowed)], name)
+    else:
+        data = {"schedule": {"log": str(file)}}
+    _set_network(data, given)
+    for option, value in given:
+        if option is not _LEVEL:
+            set_key(data, option.key, value, name)
+    try:
+        scenario = Scenario.from_dict(data, file=name)
+        return scenario.with_set(changes) if changes else scenario
+    except ScenarioError as error:
+        found = [_of_option(one, given, is_log=not name) for one in error.problems]
+        raise ScenarioError(found, name) from None
+
+
+def _set_network(data: Mapping[str, Any], given: Sequence[tuple[KeyOption, Any]]) -> None:
+    """Sets the level of the network, and refuses options that mean nothing with it."""
+    schedule = data["schedule"]
+    if not isinstance(schedule, dict):
+        return
+    asked = next((value for option, value in given if option is _LEVEL), None)
+    if asked == NONE:
+        schedule.pop("network", None)
+    elif asked is not None:
+        there = schedule.get("network")
+        schedule["network"] = {**(there if isinstance(there, dict) else {}), "level": asked}
+    there = schedule.get("network")
+    level = there.get("level") if isinstance(there, dict) else NONE
+    has_modes = "grap" in schedule or any(o.key == "schedule.grap.groups" for o, _ in given)
+    for option, _ in given:
+        if option is _SEED:
+            useless = level == NONE and not has_modes
+        else:
+            useless = option.key.startswith(_NETWORK) and (
+                level == NONE or (option.levels and level not in option.levels)
+            )
+        if useless and option is not _LEVEL:
+            raise click.UsageError(f"{option.option}: has no meaning with --network {level}")
+    for option in SCHEDULE:
+        if option.key == f"{_NETWORK}speed_ups" and level == "table" and asked is not None:
+            keys = [o.key for o, _ in given]
+            if option.key not in keys and "speed_ups" not in schedule["network"]:
+                raise click.UsageError("--network table: needs --speed-ups FILE")
+
+
+def _of_option(
+    problem: Problem, given: Sequence[tuple[KeyOption, Any]], *, is_log: bool
+) -> Problem:
+    """The problem, said of the option that set the key."""
+    for option, _ in given:
+        if problem.path == option.key or problem.path.startswith((f"{option.key}[",)):
+            return replace(problem, path=option.option)
+    if is_log and problem.path == "schedule.network.machine":
+        return replace(problem, path="--network", message="needs --machine SCENARIO")
+    return problem
 
 
 def _counted(log: JobLog, schedule: Schedule) -> str:

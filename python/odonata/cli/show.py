@@ -129,9 +129,8 @@ def _validation(directory: Path, as_json: bool) -> None:
 def _study(directory: Path, as_json: bool) -> None:
     from odonata.cli.study import print_verdicts
     from odonata.study.dataset import read_dataset
-    from odonata.study.file import StudyFile
+    from odonata.study.file import STUDY_FILE, StudyFile
     from odonata.study.findings import judge
-    from odonata.study.run import STUDY_FILE
 
     chosen = StudyFile.from_file(directory / STUDY_FILE)
     table = read_dataset(directory)

@@ -85,7 +85,7 @@ def slurm(
 
     console = progress_terminal()
     with console.status(f"Reading {log.name}"):
-        read = read_log(log, **how)
+        read = read_log(log, how)
     # Whether the results have a place is known before anything is simulated.
     with claim(out, log.stem) as held:
         directory = held.directory

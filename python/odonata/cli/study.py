@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from odonata.study.task import Executor
 
 #: Studies that are programs; their modules take a while to import.
-PROGRAMS = ("validation",)
+PROGRAMS = ("validation", "salimibeni2022")
 #: Studies that are files of this package.
 LIBRARY = Path(__file__).resolve().parents[1] / "study" / "library"
 #: Points that ``--dry-run`` lists.
@@ -117,7 +117,8 @@ def study(
     """Run a study: many simulations for one question, with one dataset, pictures and a page.
 
     FILE is a study file (docs/studies.md). Studies by NAME: validation compares the packet engine
-    with theory and with other simulators.
+    with theory and with other simulators; salimibeni2022 looks for long tails of collectives in
+    simulated months of a dragonfly+.
     """
     from odonata.study.file import StudyFile
 
@@ -263,7 +264,7 @@ def _run_file(
                 raise KeyboardInterrupt(message) from None
         with claim.adding() as partial:
             verdicts = write_page(
-                chosen, table, partial, command=command, total=total, notice=notice
+                chosen, table, partial, command=command, total=total, quick=quick, notice=notice
             )
     console = terminal()
     print_verdicts(console, chosen, verdicts)

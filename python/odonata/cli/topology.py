@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from odonata import names
 from odonata.cli.shared import (
     Command,
     debug_option,
@@ -28,9 +30,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from odonata.bisection import Width
+    from odonata.cost import Watts
+    from odonata.scenario import Scenario
 
 #: Formats of ``export`` and how their files' names end.
-FORMATS = {"graphml": ".graphml", "edge-list": ".edges"}
+FORMATS = {
+    "graphml": ".graphml",
+    "edge-list": ".edges",
+    "ibsim": ".net",
+    "opensm-root-guids": ".root-guids",
+    "opensm-guid-routing-order": ".routing-order",
+    "opensm-ids": ".ids",
+}
 
 
 def out_option(default: str) -> Callable[[Command], Command]:
@@ -55,10 +66,52 @@ def topology() -> None:
 
 @topology.command()
 @scenario_argument
+@click.option(
+    "--cost",
+    is_flag=True,
+    help="Instead: what the network is made of (switches by ports, optical switches, cables, "
+    "transceivers, fibres), and its static power.",
+)
+@click.option(
+    "--run",
+    "result",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIRECTORY",
+    help="With --cost: also the power per throughput of this result of a run on the network.",
+)
+@click.option(
+    "--copper",
+    multiple=True,
+    metavar="CLASS",
+    help="With --cost: cables of this link class are of copper, without transceivers. May be given "
+    "several times.",
+)
+@click.option(
+    "--watts",
+    "watts",
+    multiple=True,
+    metavar="PART=WATTS",
+    help="With --cost: power of a part instead of the default: ring, switch_port, transceiver; or "
+    "joules_per_byte, dynamic, for every electronic switch that a byte passes. May be given "
+    "several times.",
+)
 @json_option
 @debug_option
-def describe(scenario: Path, changes: tuple[str, ...], as_json: bool) -> None:
-    """Print counts, distances, links per class and an estimate of the bisection."""
+def describe(
+    scenario: Path,
+    changes: tuple[str, ...],
+    cost: bool,
+    result: Path | None,
+    copper: tuple[str, ...],
+    watts: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Print counts, distances, links per class and an estimate of the bisection, or the cost."""
+    if cost:
+        _print_cost(read_scenario(scenario, changes), result, copper, watts, as_json)
+        return
+    if result is not None or copper or watts:
+        raise click.UsageError("--run, --copper and --watts go with --cost")
     from odonata import _engine
     from odonata.report import link_class_table, print_figures
     from odonata.simulate import ask_engine
@@ -77,6 +130,54 @@ def describe(scenario: Path, changes: tuple[str, ...], as_json: bool) -> None:
         if isinstance(value, dict):
             print_figures(console, name.replace("_", " ").capitalize(), value)
     console.print(link_class_table(described["link_classes"]))
+
+
+def _print_cost(
+    scenario: Scenario,
+    result: Path | None,
+    copper: tuple[str, ...],
+    given: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Prints parts and power."""
+    from odonata.cost import parts, power
+    from odonata.report import print_figures
+    from odonata.results import Result
+
+    watts = _watts(given)
+    made_of = parts(scenario, copper)
+    content = made_of.to_json(watts)
+    if result is not None:
+        content["run"] = power(Result.load(result), made_of, watts)
+    if as_json:
+        print_json(content)
+        return
+    console = terminal()
+    print_figures(console, "Parts", {k: v for k, v in content.items() if not isinstance(v, dict)})
+    for name, value in content.items():
+        if isinstance(value, dict):
+            shown = {k: v for k, v in value.items() if v is not None}
+            print_figures(console, name.replace("_", " ").capitalize(), shown)
+
+
+def _watts(given: tuple[str, ...]) -> Watts:
+    """Reads ``PART=WATTS``."""
+    from odonata.cost import Watts
+
+    names = [field.name for field in fields(Watts)]
+    read: dict[str, float] = {}
+    for text in given:
+        name, _, number = text.partition("=")
+        try:
+            if name not in names:
+                raise ValueError
+            read[name] = float(number)
+        except ValueError:
+            raise click.BadParameter(
+                f'found "{text}"; allowed: PART=NUMBER, with PART one of {", ".join(names)}',
+                param_hint="--watts",
+            ) from None
+    return Watts(**read)
 
 
 def _alphas(context: click.Context, parameter: click.Parameter, text: str | None) -> list[float]:
@@ -118,7 +219,7 @@ def _alphas(context: click.Context, parameter: click.Parameter, text: str | None
     "--arrangement",
     "arrangements",
     multiple=True,
-    type=click.Choice(["absolute", "relative", "circulant"]),
+    type=click.Choice([name for name in names.ARRANGEMENT if name != "custom"]),
     help="With --alpha: only this one. May be given several times.",
 )
 @click.option(
@@ -285,9 +386,10 @@ def draw(scenario: Path, changes: tuple[str, ...], out: Path | None, as_json: bo
     type=click.Choice(list(FORMATS)),
     default="graphml",
     show_default=True,
-    help="GraphML, or one line per link.",
+    help="GraphML; one line per link; a net file for ibsim, which simulates InfiniBand; or a file "
+    "for OpenSM: its switches at the root, its order of destinations, its numbers of switches.",
 )
-@out_option("results/NAME-1.graphml or results/NAME-1.edges, -2 …")
+@out_option("results/NAME-1 and the ending of the format, such as .graphml, -2 …")
 @json_option
 @debug_option
 def export(

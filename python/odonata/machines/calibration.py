@@ -11,16 +11,17 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from odonata import names
 from odonata.errors import MachineError
 from odonata.libraries import scipy_optimize
-from odonata.machines.hostmodel import HostModel
+from odonata.machines.hostmodel import HostModel, Within, by_size
 from odonata.machines.measurements import Measurement
-from odonata.machines.prediction import Case, Engine, Predictor
+from odonata.machines.prediction import MESSAGES_PER_PAIR, Case, Predictor
 from odonata.scenario import Scenario
 
 KIB, MIB = 1024, 1024 * 1024
@@ -37,6 +38,10 @@ SPREAD_SIZES = (KIB, 16 * KIB, 128 * KIB, MIB, 16 * MIB, 64 * MIB)
 #: Up to this size everything is used for calibration, of what is longer only the largest size up to
 #: each of these.
 SMALL, LARGE = MIB, (8 * MIB, 64 * MIB)
+#: Operations that calibrate nodes with several ranks.
+SHARED_OPERATIONS = ("allgather", "allreduce", "broadcast")
+#: Algorithms of more messages are not used for that.
+MOST_MESSAGES = 60_000
 #: Sizes that predictions are compared at; shorter ones time little but the benchmark's loop.
 SHORTEST, LONGEST = 64, 128 * MIB
 
@@ -117,6 +122,63 @@ BY_SIZE = Form(
 )
 
 
+def shared_form(alone: HostModel) -> Form:
+    """Costs by size on nodes that several ranks share.
+
+    What is likely beforehand is what they are with one rank a node, and within a node what
+    shared memory takes: some 50 ns to begin and to end a message, 300 ns between two cores,
+    12 GB/s for all ranks together.
+
+    Args:
+        alone: The hosts with one rank a node, calibrated.
+    """
+
+    def steps(times: Iterable[float]) -> list[float]:
+        return [float(step) for step in np.diff(list(times), prepend=0.0)]
+
+    def at(points: Sequence[tuple[int, float]], size: int) -> float:
+        return by_size(points, size) or 0.1
+
+    message = steps(_along(alone.times, size) for size in MESSAGE_SIZES)
+    names = [one.name for one in BY_SIZE.free]
+    starts = [
+        alone.send_ns,
+        alone.delay_ns,
+        alone.call_ns,
+        *message,
+        *(at(alone.combine, size) for size in COMBINE_SIZES),
+        *(at(alone.copy, size) for size in COPY_SIZES),
+    ]
+    free = tuple(
+        Free(name, before.unit, max(start, 0.01), 1.0)
+        for name, before, start in zip(names, BY_SIZE.free, starts, strict=True)
+    )
+    within = (
+        Free("overhead within a node", "ns", 50.0, 0.7),
+        Free("latency within a node", "ns", 300.0, 0.7),
+        Free("byte within a node", "ns/B", 1 / 12, 1.0),
+    )
+
+    def host_model(values: Sequence[float]) -> HostModel:
+        overhead, latency, byte = values[-len(within) :]
+        return replace(
+            _by_size(values[: -len(within)]),
+            within=Within(overhead, overhead, (), latency, byte),
+        )
+
+    return Form("by size, several ranks a node", free + within, host_model)
+
+
+def _along(points: Sequence[tuple[int, float]], size: int) -> float:
+    """The time of a message: in straight lines from nothing through the points, and on."""
+    known = [(0, 0.0), *points]
+    after = min(next((i for i, (at, _) in enumerate(known) if at >= size), len(known)), len(points))
+    if after == 0:
+        return 0.0
+    (low, before), (high, time) = known[after - 1], known[after]
+    return before + (time - before) * (size - low) / (high - low)
+
+
 def _hockney(values: Sequence[float]) -> HostModel:
     start, byte, combine = values
     size = 64 * MIB
@@ -159,6 +221,7 @@ def without_network(scenario: Scenario) -> Scenario:
     network["nic"] = {"loopback_bandwidth": "100 TB/s", "loopback_latency": "1 ps"}
     mpi = data.get("mpi", {})
     mpi.pop("eager_limit", None)
+    data.get("machine", {}).pop("shared", None)
     data["job"] = []
     return Scenario.from_dict(data, file=scenario.file, directory=scenario.directory)
 
@@ -186,7 +249,28 @@ def calibration_part(measurements: Iterable[Measurement]) -> list[Measurement]:
     an algorithm out itself that is used, and the library's own of the same name is not, as that may
     choose another one.
     """
-    rows = [row for row in comparable(measurements) if row.per_node == 1]
+    return _small_part(row for row in comparable(measurements) if row.per_node == 1)
+
+
+def shared_part(measurements: Iterable[Measurement]) -> list[Measurement]:
+    """The part that a calibration of nodes with several ranks uses, by the same rule.
+
+    Of the operations one that combines, one of blocks and one from a root
+    (:data:`SHARED_OPERATIONS`), so that the others judge it where there is one number of nodes
+    only; no algorithms of more than :data:`MOST_MESSAGES` messages, for the time that they take.
+    """
+    rows = (row for row in comparable(measurements) if row.per_node > 1)
+    return _small_part(
+        row
+        for row in rows
+        if row.operation in SHARED_OPERATIONS
+        and MESSAGES_PER_PAIR.get((row.operation, row.algorithm or ""), 0.0) * row.ranks**2
+        <= MOST_MESSAGES
+    )
+
+
+def _small_part(measurements: Iterable[Measurement]) -> list[Measurement]:
+    rows = list(measurements)
     counts = sorted({row.nodes for row in rows})
     few = set(counts[: (len(counts) + 1) // 2])
     rows = [row for row in rows if row.nodes in few]
@@ -213,12 +297,18 @@ def calibration_part(measurements: Iterable[Measurement]) -> list[Measurement]:
 def judged_part(measurements: Iterable[Measurement]) -> list[Measurement]:
     """What predictions are judged by: numbers of nodes, or of ranks, that no calibration has seen.
 
-    Where all measurements have the same number of nodes: the sizes that it has not seen.
+    With several ranks a node: operations that none has seen. Where all measurements have the same
+    number of nodes: the sizes that it has not seen.
     """
     rows = comparable(measurements)
     used = calibration_part(rows)
+    shared = {row.operation for row in shared_part(rows)}
     few = {row.nodes for row in used}
-    unseen = [row for row in rows if row.nodes not in few]
+    unseen = [
+        row
+        for row in rows
+        if row.nodes not in few and not (row.per_node > 1 and row.operation in shared)
+    ]
     if unseen:
         return unseen
     sizes = {row.bytes for row in used}
@@ -289,8 +379,9 @@ def calibrate(
     scenario: Scenario,
     measurements: Iterable[Measurement],
     *,
-    form: Form = BY_SIZE,
-    engine: Engine | None = None,
+    form: Form | None = None,
+    shared: bool = False,
+    engine: names.Engine | None = None,
     jobs: int = 1,
     progress: Callable[[str], object] | None = None,
 ) -> Calibration:
@@ -298,8 +389,10 @@ def calibrate(
 
     Args:
         scenario: Of the machine; what it says of its hosts' times does not count.
-        measurements: Any; :func:`calibration_part` of them is used.
-        form: Which parameters are free.
+        measurements: Any; :func:`calibration_part` or :func:`shared_part` of them is used.
+        form: Which parameters are free. Default: costs by size.
+        shared: Whether it is for nodes that several ranks share; what the scenario says of one
+            rank a node is then taken to be likely beforehand.
         engine: What simulates; default: the scenario's.
         jobs: Processes.
         progress: Is told how far it is.
@@ -309,13 +402,16 @@ def calibrate(
         LibraryError: If SciPy is not installed.
     """
     least_squares = scipy_optimize().least_squares
-    used = calibration_part(measurements)
+    used = shared_part(measurements) if shared else calibration_part(measurements)
+    form = form or (shared_form(HostModel.of(scenario)) if shared else BY_SIZE)
     free = form.free
     if len(used) < 2 * len(free):
+        ranks = "several ranks" if shared else "one rank"
         raise MachineError(
             f"measurements: found {len(used)} that a calibration can use; allowed: at least "
-            f"{2 * len(free)}, of algorithms that are named and simulated, on known hosts with one "
-            f"rank each, of {SHORTEST} B to {_size(LARGE[-1])}"
+            f"{2 * len(free)}, of algorithms that are named and simulated, on known hosts with "
+            f"{ranks} each, of {SHORTEST} B to {_size(LARGE[-1])}"
+            + (f", of {', '.join(SHARED_OPERATIONS)}" if shared else "")
         )
     predictor = Predictor(scenario, engine=engine)
     cases = [
@@ -422,7 +518,7 @@ _predictor: Predictor
 _cases: list[Case]
 
 
-def _begin(scenario: Scenario, engine: Engine | None, cases: list[Case]) -> None:
+def _begin(scenario: Scenario, engine: names.Engine | None, cases: list[Case]) -> None:
     """Of a process: what it predicts."""
     global _predictor, _cases
     _predictor = Predictor(scenario, engine=engine)
@@ -460,7 +556,7 @@ def spread_of(measurements: Iterable[Measurement]) -> tuple[tuple[int, float, fl
 
 def fragment(calibration: Calibration) -> dict[str, Any]:
     """The calibrated keys of a machine's scenario, as nested dicts and lists."""
-    host = calibration.host_model
+    host, within = calibration.host_model, calibration.host_model.within
 
     def rates(points: Sequence[tuple[int, float]]) -> list[dict[str, str]]:
         return [
@@ -468,25 +564,38 @@ def fragment(calibration: Calibration) -> dict[str, Any]:
             for size, value in points
         ]
 
-    return {
-        "mpi": {
-            "send_overhead": f"{host.send_ns:.0f} ns",
-            "receive_overhead": f"{host.receive_ns:.0f} ns",
-            "send_delay": f"{host.delay_ns:.0f} ns",
-            "host_times": [
-                {"size": _size(size), "time": f"{time:.0f} ns"} for size, time in host.times
-            ],
-        },
-        "machine": {
-            "call": f"{host.call_ns:.0f} ns",
-            "combine": rates(host.combine),
-            "copy": rates(host.copy),
-            "spread": [
-                {"size": _size(size), "p10": round(low, 3), "p90": round(max(high, 1.0), 3)}
-                for size, low, high in calibration.spread
-            ],
-        },
+    def times(points: Sequence[tuple[int, float]]) -> list[dict[str, str]]:
+        return [{"size": _size(size), "time": f"{time:.0f} ns"} for size, time in points]
+
+    mpi: dict[str, Any] = {
+        "send_overhead": f"{host.send_ns:.0f} ns",
+        "receive_overhead": f"{host.receive_ns:.0f} ns",
+        "send_delay": f"{host.delay_ns:.0f} ns",
+        "host_times": times(host.times),
     }
+    machine: dict[str, Any] = {
+        "call": f"{host.call_ns:.0f} ns",
+        "combine": rates(host.combine),
+        "copy": rates(host.copy),
+        "spread": [
+            {"size": _size(size), "p10": round(low, 3), "p90": round(max(high, 1.0), 3)}
+            for size, low, high in calibration.spread
+        ],
+    }
+    if within is None:
+        return {"mpi": mpi, "machine": machine}
+    shared = {
+        "per_node": calibration.used[0].per_node,
+        **mpi,
+        "within_node": {
+            "send_overhead": f"{within.send_ns:.0f} ns",
+            "receive_overhead": f"{within.receive_ns:.0f} ns",
+        },
+        "loopback_latency": f"{within.latency_ns:.0f} ns",
+        "loopback_bandwidth": f"{round(1e9 / within.byte_ns / 1e6)} MB/s",
+        **machine,
+    }
+    return {"machine": {"shared": shared}}
 
 
 def with_calibration(scenario: Scenario, keys: dict[str, Any]) -> Scenario:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from odonata.machines.machine import SharedNodes, SizedRate
+from odonata.mpi import HostTime
 from odonata.scenario import Scenario
+from odonata.units import Duration
 
 #: Times of its vector that a rank copies before its first message, in buffers that differ for
 #: input and result: MPI's reductions begin with a copy of the input, gathers and all-to-alls with
@@ -34,6 +37,25 @@ def copied(operation: str, algorithm: str, ranks: int) -> float:
 
 
 @dataclass(frozen=True)
+class Within:
+    """Messages between two ranks of one node, in ns and bytes.
+
+    Attributes:
+        send_ns: Overhead of a message for its sender.
+        receive_ns: For its receiver.
+        times: Size of a message and what it costs either of them besides, growing.
+        latency_ns: From one to the other.
+        byte_ns: That a byte takes; the ranks of a node share that rate.
+    """
+
+    send_ns: float
+    receive_ns: float
+    times: tuple[tuple[int, float], ...]
+    latency_ns: float
+    byte_ns: float
+
+
+@dataclass(frozen=True)
 class HostModel:
     """Parameters of the hosts, in ns and bytes.
 
@@ -45,6 +67,8 @@ class HostModel:
         call_ns: Of a call, before its first message.
         combine: Size of the vector and ns for each byte that is combined.
         copy: The same for each that is copied.
+        within: Messages within a node; ``None``: they cost ranks what others cost, and take what
+            the scenario's interfaces say.
     """
 
     send_ns: float
@@ -54,29 +78,46 @@ class HostModel:
     call_ns: float
     combine: tuple[tuple[int, float], ...]
     copy: tuple[tuple[int, float], ...]
+    within: Within | None = None
 
     @classmethod
-    def of(cls, scenario: Scenario) -> HostModel:
-        """As a scenario says."""
+    def of(cls, scenario: Scenario, per_node: int = 1) -> HostModel:
+        """As a scenario says for so many ranks on each node."""
         mpi, machine = scenario.mpi, scenario.machine
+        if per_node > 1 and machine and machine.shared:
+            return cls._of_shared(machine.shared)
         fixed = None if isinstance(mpi.collectives, str) else mpi.collectives.combine_bandwidth
-        combine = (
-            tuple((int(p.size), 1e9 / int(p.bandwidth)) for p in machine.combine)
-            if (machine)
-            else ()
-        )
+        combine = _per_byte(machine.combine) if machine else ()
         if not combine and fixed is not None:
             combine = ((1, 1e9 / int(fixed)),)
         return cls(
-            send_ns=int(mpi.send_overhead) / 1_000,
-            receive_ns=int(mpi.receive_overhead) / 1_000,
-            delay_ns=int(mpi.send_delay) / 1_000,
-            times=tuple((int(p.size), int(p.time) / 1_000) for p in mpi.host_times),
-            call_ns=int(machine.call) / 1_000 if machine else 0.0,
+            send_ns=_ns(mpi.send_overhead),
+            receive_ns=_ns(mpi.receive_overhead),
+            delay_ns=_ns(mpi.send_delay),
+            times=_times(mpi.host_times),
+            call_ns=_ns(machine.call) if machine else 0.0,
             combine=combine,
-            copy=tuple((int(p.size), 1e9 / int(p.bandwidth)) for p in machine.copy_rates)
-            if machine
-            else (),
+            copy=_per_byte(machine.copy_rates) if machine else (),
+        )
+
+    @classmethod
+    def _of_shared(cls, shared: SharedNodes) -> HostModel:
+        within = shared.within_node
+        return cls(
+            send_ns=_ns(shared.send_overhead),
+            receive_ns=_ns(shared.receive_overhead),
+            delay_ns=_ns(shared.send_delay),
+            times=_times(shared.host_times),
+            call_ns=_ns(shared.call),
+            combine=_per_byte(shared.combine),
+            copy=_per_byte(shared.copy_rates),
+            within=Within(
+                send_ns=_ns(within.send_overhead),
+                receive_ns=_ns(within.receive_overhead),
+                times=_times(within.host_times),
+                latency_ns=_ns(shared.loopback_latency),
+                byte_ns=1e9 / int(shared.loopback_bandwidth),
+            ),
         )
 
     def before_ns(self, operation: str, algorithm: str, ranks: int, size: int) -> float:
@@ -98,9 +139,30 @@ class HostModel:
         mpi["receive_overhead_ps"] = round(self.receive_ns * 1_000)
         mpi["send_delay_ps"] = round(self.delay_ns * 1_000)
         mpi["host_times"] = [[size, round(time * 1_000)] for size, time in self.times]
+        if self.within is not None:
+            mpi["within_node"] = {
+                "send_overhead_ps": round(self.within.send_ns * 1_000),
+                "receive_overhead_ps": round(self.within.receive_ns * 1_000),
+                "host_times": [[size, round(time * 1_000)] for size, time in self.within.times],
+            }
+            nic = form["network"]["nic"]
+            nic["loopback_latency_ps"] = round(self.within.latency_ns * 1_000)
+            nic["loopback_bandwidth_bytes_per_s"] = max(round(1e9 / self.within.byte_ns), 1_000)
         per_byte = by_size(self.combine, size)
         rate = None if per_byte == 0 else max(round(1e9 / per_byte), 1_000)
         mpi["collectives"]["combine_bandwidth_bytes_per_s"] = rate
+
+
+def _ns(duration: Duration) -> float:
+    return int(duration) / 1_000
+
+
+def _times(points: Iterable[HostTime]) -> tuple[tuple[int, float], ...]:
+    return tuple((int(point.size), _ns(point.time)) for point in points)
+
+
+def _per_byte(points: Iterable[SizedRate]) -> tuple[tuple[int, float], ...]:
+    return tuple((int(point.size), 1e9 / int(point.bandwidth)) for point in points)
 
 
 def by_size(points: Sequence[tuple[int, float]], size: int) -> float:

@@ -8,8 +8,9 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from odonata.model import Bandwidth, Delay, FileName, Index, PositiveSize, Table
+from odonata.mpi import HostTimes, WithinNode, times_grow
 from odonata.problem import problem
-from odonata.units import Duration, describe
+from odonata.units import Duration, Rate, describe
 
 
 class HostRange(Table):
@@ -42,6 +43,58 @@ class SizedSpread(Table):
     """90th percentile over median."""
 
 
+def _sizes_grow(table: Machine | SharedNodes) -> None:
+    """Whether the sizes of its points grow."""
+    sizes = {
+        "combine": [point.size for point in table.combine],
+        "copy": [point.size for point in table.copy_rates],
+        "spread": [point.size for point in table.spread],
+    }
+    for key, points in sizes.items():
+        for position, (before, size) in enumerate(itertools.pairwise(points), 1):
+            if size <= before:
+                allowed = f"more than {before}, the one before"
+                raise problem(f"{key}[{position}].size", f'"{size}"', allowed)
+
+
+class SharedNodes(Table):
+    """What collectives take on nodes that several ranks share each.
+
+    All of it, in place of what `[mpi]`, `[machine]` and `network.nic` say of one rank a node.
+    """
+
+    per_node: Annotated[int, Field(ge=2)]
+    """Ranks a node with which it was found; it is taken for any number above one."""
+    send_overhead: Delay = Duration(0)
+    """As `mpi.send_overhead`."""
+    receive_overhead: Delay = Duration(0)
+    """As `mpi.receive_overhead`."""
+    send_delay: Delay = Duration(0)
+    """As `mpi.send_delay`."""
+    host_times: HostTimes = Field(default_factory=list)
+    """As `mpi.host_times`."""
+    within_node: WithinNode = Field(default_factory=WithinNode)
+    """As `mpi.within_node`."""
+    loopback_latency: Delay = Duration("500 ns")
+    """As `network.nic.loopback_latency`."""
+    loopback_bandwidth: Bandwidth = Rate("16 GB/s")
+    """As `network.nic.loopback_bandwidth`: of all ranks of a node together."""
+    call: Delay = Duration(0)
+    """As `machine.call`."""
+    combine: list[SizedRate] = Field(default_factory=list)
+    """As `machine.combine`."""
+    copy_rates: Annotated[list[SizedRate], Field(alias="copy")] = Field(default_factory=list)
+    """As `machine.copy`."""
+    spread: list[SizedSpread] = Field(default_factory=list)
+    """As `machine.spread`."""
+
+    @model_validator(mode="after")
+    def _points_grow(self) -> SharedNodes:
+        times_grow(self.host_times)
+        _sizes_grow(self)
+        return self
+
+
 class Machine(Table):
     """A real machine: the names of its hosts, and what collectives take beside their messages.
 
@@ -65,19 +118,12 @@ class Machine(Table):
     spread: list[SizedSpread] = Field(default_factory=list)
     """How measured calls scatter around their median. Without it predictions have no
     percentiles."""
+    shared: SharedNodes | None = None
+    """What all that is where several ranks share each node. Default: as with one."""
 
     @model_validator(mode="after")
-    def _sizes_grow(self) -> Machine:
+    def _hosts_once(self) -> Machine:
         if self.hosts and self.hosts_file is not None:
             raise problem("hosts_file", describe(self.hosts_file), "either `hosts` or `hosts_file`")
-        sizes = {
-            "combine": [point.size for point in self.combine],
-            "copy": [point.size for point in self.copy_rates],
-            "spread": [point.size for point in self.spread],
-        }
-        for key, points in sizes.items():
-            for position, (before, size) in enumerate(itertools.pairwise(points), 1):
-                if size <= before:
-                    allowed = f"more than {before}, the one before"
-                    raise problem(f"{key}[{position}].size", f'"{size}"', allowed)
+        _sizes_grow(self)
         return self

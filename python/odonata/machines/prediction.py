@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
-from odonata import _engine
+from odonata import _engine, names
 from odonata.errors import (
     InternalError,
     MachineError,
@@ -22,7 +22,18 @@ from odonata.machines.hosts import hosts_of, nodes_of
 from odonata.machines.names import POWER_OF_TWO, algorithm_of, algorithms_of, operation_of
 from odonata.scenario import Scenario
 
-Engine = Literal["packet", "flow"]
+#: Messages of a call for each pair of ranks, of algorithms that have about so many.
+MESSAGES_PER_PAIR = {
+    ("allreduce", "ring"): 2.0,
+    ("allreduce", "segmented-ring"): 2.0,
+    ("allgather", "neighbour-exchange"): 0.5,
+    ("allgather", "ring"): 1.0,
+    ("allgather", "sparbit"): 1.0,
+    ("alltoall", "linear"): 1.0,
+    ("alltoall", "pairwise"): 1.0,
+    ("broadcast", "scatter-ring"): 1.0,
+    ("reduce-scatter", "ring"): 1.0,
+}
 
 #: Operations whose vector has a block for every rank.
 BY_BLOCK = ("allgather", "alltoall", "gather", "reduce-scatter", "scatter")
@@ -94,10 +105,9 @@ class Predictor:
         MachineError: If the scenario names no hosts, or wrongly.
     """
 
-    def __init__(self, scenario: Scenario, *, engine: Engine | None = None) -> None:
+    def __init__(self, scenario: Scenario, *, engine: names.Engine | None = None) -> None:
         self.scenario = scenario
         self.hosts = hosts_of(scenario)
-        self.host_model = HostModel.of(scenario)
         self.engine: str = engine or scenario.simulation.engine
         self.name = (scenario.machine.name if scenario.machine else "") or "the machine"
         self._form = scenario.normalised()
@@ -110,7 +120,9 @@ class Predictor:
             simulation.pop("settle_ps", None)
 
     @classmethod
-    def from_file(cls, file: str | os.PathLike[str], *, engine: Engine | None = None) -> Predictor:
+    def from_file(
+        cls, file: str | os.PathLike[str], *, engine: names.Engine | None = None
+    ) -> Predictor:
         """Reads the scenario of a machine."""
         return cls(Scenario.from_file(file), engine=engine)
 
@@ -149,9 +161,10 @@ class Predictor:
             ScenarioError: If the scenario cannot be simulated.
         """
         check(case)
-        median = self.time_ns(case, self.host_model)
+        median = self.time_ns(case, HostModel.of(self.scenario, case.per_node))
         machine = self.scenario.machine
-        spread = machine.spread if machine else []
+        shared = machine.shared if machine and case.per_node > 1 else None
+        spread = shared.spread if shared else machine.spread if machine else []
         low = by_size([(int(point.size), point.p10) for point in spread], case.size)
         high = by_size([(int(point.size), point.p90) for point in spread], case.size)
         return Prediction(
@@ -166,14 +179,11 @@ class Predictor:
             p90_ns=median * high if spread else None,
         )
 
-    def compare(self, cases: Iterable[Case]) -> list[Prediction]:
-        """Predicts several cases, the fastest first."""
-        return sorted((self.predict(case) for case in cases), key=lambda found: found.median_ns)
-
     def time_ns(self, case: Case, host: HostModel) -> float:
         """Simulates one call with these parameters of the hosts; until its last rank is done."""
         form = copy.copy(self._form)
         form["mpi"] = copy.deepcopy(form["mpi"])
+        form["network"] = {**form["network"], "nic": dict(form["network"]["nic"])}
         host.put_into(form, case.size)
         before = host.before_ns(case.operation, case.algorithm, case.ranks, case.size)
         form["jobs"] = [_job(case, before)]

@@ -15,9 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure, SubFigure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from odonata.errors import OutputError
 
@@ -113,14 +116,24 @@ def style() -> Iterator[None]:
         yield
 
 
+class Picture(Figure):
+    """A figure that a notebook shows by itself, whether or not pyplot has been imported."""
+
+    def _repr_png_(self) -> bytes:
+        drawn = io.BytesIO()
+        with style():
+            self.savefig(drawn, format="png", dpi=DPI, metadata=_METADATA[".png"])
+        return drawn.getvalue()
+
+
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure, not registered with pyplot.
+    """An empty figure, not registered with pyplot; notebooks show it by themselves.
 
     Args:
         width: In inches.
         height: In inches.
     """
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Picture(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
 
@@ -134,6 +147,16 @@ def check_format(path: Path) -> None:
     if path.suffix.lower() not in _METADATA:
         found = f'the ending "{path.suffix}"' if path.suffix else "a name without an ending"
         raise OutputError(f"{path}: found {found}; allowed for pictures: {', '.join(FORMATS)}")
+
+
+def plain_powers(*axes: Axis) -> None:
+    """Ticks of logarithmic axes as plain numbers: powers of ten, or 2 and 5 too where few fit."""
+    for axis in axes:
+        low, high = sorted(axis.get_view_interval())
+        decades = np.log10(high / low) if low > 0 else 10.0
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if decades < 2 else (1.0,)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_minor_formatter(NullFormatter())
 
 
 def save(figure: Figure, path: Path) -> None:

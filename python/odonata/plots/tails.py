@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from odonata.libraries import scipy_stats
-from odonata.plots.style import JOB_COLOURS, MUTED
+from odonata.plots.style import JOB_COLOURS, MUTED, plain_powers
 from odonata.tails.fits import Fit
 from odonata.tails.measures import Tail
 
@@ -60,6 +60,7 @@ def draw_tail(
     right.set_xscale("log")
     right.set_yscale("log")
     right.set_ylim(bottom=0.5 / max(positive.size, 1), top=1.3)
+    plain_powers(right.xaxis, right.yaxis)
     right.set_xlabel(quantity)
     right.set_ylabel("Share of samples above")
     right.legend()

@@ -138,6 +138,10 @@ class Comparison:
             "left_out": list(self.left_out),
         }
 
+    def _repr_html_(self) -> str:
+        shown: str = self.table.to_pandas()._repr_html_()
+        return shown
+
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Changes with their intervals, and the latencies of every job in every result.
 

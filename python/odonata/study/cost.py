@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from odonata.plug_in_calls import has_plug_ins
 from odonata.scenario import Scenario
 
 #: Packet-hops that one core simulates in a second, where nothing has been measured yet.
@@ -23,7 +24,11 @@ def packet_hops(scenario: Scenario) -> float | None:
     Good to a factor of two: enough to begin with the longest, and to say whether a study takes
     minutes or days.
     """
+    if scenario.schedule is not None:
+        return None
     form = scenario.normalised()
+    if has_plug_ins(form):
+        return None
     packet = form["simulation"]["packet_bytes"]
     network = form["network"]
     duration_ps = form["simulation"]["duration_ps"]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
 from odonata.errors import Problem, ScenarioError
@@ -52,9 +53,18 @@ def draw(
     for position, figure in enumerate(study.figure):
         path = directory / f"{figure.name}.png"
         with picture(Path(path.name), notice):
-            _Drawing(study, position, figure, table).save(path)
+            save(_Drawing(study, position, figure, table).draw(), path)
             found.append(path)
     return found
+
+
+def draw_figure(study: StudyFile, table: pa.Table, figure: Figure) -> Canvas:
+    """Draws one of the figures of a study.
+
+    Raises:
+        ScenarioError: If the figure is wrong; names its key.
+    """
+    return _Drawing(study, study.figure.index(figure), figure, table).draw()
 
 
 class _Drawing:
@@ -152,8 +162,8 @@ class _Drawing:
 
     # --- Drawing ----------------------------------------------------------------------
 
-    def save(self, path: Path) -> None:
-        """Draws it."""
+    def draw(self) -> Canvas:
+        """The picture."""
         figure = self._figure
         columns = self._order[figure.facets[0]] if figure.facets else [None]
         rows = self._order[figure.facets[1]] if len(figure.facets) > 1 else [None]
@@ -161,8 +171,7 @@ class _Drawing:
             if not self._cells and not self._voids:
                 canvas = new_figure(5.0, 3.2)
                 say_empty(canvas, figure.title or figure.name, "no point has been simulated yet")
-                save(canvas, path)
-                return
+                return canvas
             # Wide enough for the panels and for the title.
             width = max(3.2 * len(columns) + 0.6, 4.8, 0.09 * len(figure.title))
             canvas = new_figure(width, 2.7 * len(rows) + 0.9)
@@ -186,7 +195,7 @@ class _Drawing:
             if figure.title:
                 canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=10.5, weight="bold")
             self._legend(canvas)
-            save(canvas, path)
+            return canvas
 
     def _y_label(self) -> str:
         figure = self._figure

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,9 +13,15 @@ from typing_extensions import Self
 from odonata.errors import Problem, ScenarioError
 from odonata.model import Count, Index, Table, by_form, is_list, is_number, is_text, tag
 from odonata.problem import problem, problems
+from odonata.scenario import Scenario
 from odonata.study.measures import Measure
 from odonata.toml_source import parse_toml, read_text
+from odonata.toml_text import toml_text
 from odonata.units import describe
+
+#: Copies of the study file and of its base scenario in a study's directory.
+STUDY_FILE = "study.toml"
+BASE_FILE = "base.toml"
 
 #: A name that becomes a column of the dataset.
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
@@ -279,6 +285,28 @@ class Quick(Table):
     """Keys of the scenario and their values."""
 
 
+class Parameter(Table):
+    """Where a parameter of the study's model is from."""
+
+    name: str
+    """What it is, in words, with its value."""
+    origin: Literal["paper", "program", "data", "assumption", "fit"] = Field(alias="from")
+    """The text that the study is held against, its authors' program, their data, an assumption
+    made before any comparison, or a fit to some of the published figures."""
+    source: str
+    """Where there: section, file, commit; of an assumption or fit, why this value."""
+    fitted_to: Annotated[list[str], Field(min_length=1)] | None = None
+    """Of a fit: the findings, by their claims, that it was made on. They get no verdict; it is
+    judged by the others."""
+
+    @model_validator(mode="after")
+    def _fit(self) -> Parameter:
+        if (self.origin == "fit") != (self.fitted_to is not None):
+            allowed = "the findings it was made on" if self.origin == "fit" else "no value"
+            raise problem("fitted_to", describe(self.fitted_to), f'{allowed} with from = "fit"')
+        return self
+
+
 class StudyFile(Table):
     """A study: a base scenario, axes, repetitions, what to measure, and what it shows.
 
@@ -317,10 +345,21 @@ class StudyFile(Table):
     """Pictures."""
     finding: list[Finding] = Field(default_factory=list)
     """What was published, to be held against ours."""
+    judged: Literal["values", "intervals"] = "values"
+    """How findings are judged. By `intervals` one holds if all of our 95 % interval lies in the
+    published range, does not if none of it does, and is undecided else, or with fewer than five
+    repetitions; and under `--quick` nothing is judged. By `values`: by where the figure itself
+    lies."""
+    parameter: list[Parameter] = Field(default_factory=list)
+    """Where the parameters of the model are from; the page lists them."""
+    lacking: list[str] = Field(default_factory=list)
+    """What was published and this study does not have, each with the reason; the page lists it."""
     quick: Quick | None = None
     """What is less under `--quick`."""
 
     _file: str = PrivateAttr(default="")
+    #: The base scenario of a study that was never a file.
+    _base: Scenario | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
     def _consistent(self) -> StudyFile:
@@ -353,6 +392,12 @@ class StudyFile(Table):
             _known(f"figure[{position}].y", figure.y, measures)
             for number, name in enumerate(figure.quantiles or ()):
                 _known(f"figure[{position}].quantiles[{number}]", name, measures)
+        claims = [finding.claim for finding in self.finding]
+        for position, parameter in enumerate(self.parameter):
+            for number, claim in enumerate(parameter.fitted_to or ()):
+                if claim not in claims:
+                    key = f"parameter[{position}].fitted_to[{number}]"
+                    raise problem(key, f'"{claim}"', "the claim of a finding of this study")
         for position, finding in enumerate(self.finding):
             _known(f"finding[{position}].y", finding.y, measures)
             for number, name in enumerate(finding.over or ()):
@@ -388,6 +433,53 @@ class StudyFile(Table):
         study._file = file
         return study
 
+    @classmethod
+    def of_scenario(cls, data: Mapping[str, Any], base: Scenario) -> Self:
+        """Checks a study of a scenario in memory, given as nested dicts and lists.
+
+        Args:
+            data: The study without `base` and `scenario`.
+            base: The base scenario.
+
+        Raises:
+            ScenarioError: If it is no study.
+        """
+        study = cls.from_dict({**data, "base": BASE_FILE}, file=base.file)
+        study._base = base
+        return study
+
+    def with_figures(self, figures: Sequence[Mapping[str, Any]]) -> Self:
+        """The same study with other pictures."""
+        data = {**self.to_dict(), "figure": list(figures)}
+        study = self.from_dict(data, file=self._file)
+        study._base = self._base
+        return study
+
+    def to_dict(self) -> dict[str, Any]:
+        """The study as nested dicts and lists, without what is as by default."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+    def sources(self, directory: Path) -> dict[str, str]:
+        """Texts of the study file, and of its base scenario if that is another file.
+
+        Args:
+            directory: Where they will lie: paths in a scenario that was none are made relative to
+                there. Those of files stay as they are.
+
+        Returns:
+            By the names of the files; empty for a study without any.
+
+        Raises:
+            ScenarioError: If one cannot be read.
+        """
+        if self._base is not None:
+            return {
+                STUDY_FILE: toml_text(self.to_dict()),
+                BASE_FILE: self._base.to_toml(directory=directory),
+            }
+        files = {STUDY_FILE: self._file, BASE_FILE: self.base and str(self.directory / self.base)}
+        return {name: read_text(file) for name, file in files.items() if file}
+
     @property
     def file(self) -> str:
         """The file it was read from, or an empty string."""
@@ -407,6 +499,8 @@ class StudyFile(Table):
         Raises:
             ScenarioError: If its file cannot be read or is no TOML.
         """
+        if self._base is not None:
+            return self._base.to_dict(), self._base.directory, self._base.file
         if self.scenario is not None:
             return self.scenario, self.directory, self._file
         path = self.directory / (self.base or "")

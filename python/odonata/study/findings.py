@@ -18,6 +18,10 @@ from odonata.study.expression import Condition, ConditionError
 from odonata.study.file import Finding, StudyFile
 
 HOLDS, OPEN, FAILS, NOTHING = "holds", "not excluded", "does not hold", "not measured"
+#: Of studies that are judged by intervals.
+UNDECIDED, FITTED, UNJUDGED = "undecided", "fitted to", "no verdict under --quick"
+#: Fewest repetitions that such a study's verdict rests on.
+FEWEST = 5
 
 
 @dataclass(frozen=True)
@@ -46,11 +50,13 @@ class Verdict:
         finding: What was published.
         observations: Ours, combination by combination.
         unit: Of figures: `%`, `×` for multiples, or that of what is measured.
+        instead: What stands in the place of a verdict where there is none to be given.
     """
 
     finding: Finding
     observations: Sequence[Observation]
     unit: str = "%"
+    instead: str = ""
 
     @property
     def counted(self) -> Sequence[Observation]:
@@ -63,7 +69,11 @@ class Verdict:
     @property
     def holds(self) -> bool:
         """Whether every observation that counts agrees."""
-        return bool(self.counted) and all(one.verdict == HOLDS for one in self.counted)
+        return (
+            not self.instead
+            and bool(self.counted)
+            and all(one.verdict == HOLDS for one in self.counted)
+        )
 
     @property
     def text(self) -> str:
@@ -71,15 +81,18 @@ class Verdict:
         counted = self.counted
         if not counted:
             return NOTHING
+        if self.instead:
+            return self.instead
         agree = sum(one.verdict == HOLDS for one in counted)
-        undecided = sum(one.verdict == OPEN for one in counted)
+        undecided = sum(one.verdict in (OPEN, UNDECIDED) for one in counted)
         if agree == len(counted):
             return HOLDS
+        open_ = UNDECIDED if any(one.verdict == UNDECIDED for one in counted) else OPEN
         if undecided == len(counted):
-            return OPEN
+            return open_
         if agree == undecided == 0:
             return FAILS
-        also = f", {OPEN} in {undecided}" if undecided else ""
+        also = f", {open_} in {undecided}" if undecided else ""
         return f"holds in {agree} of {len(counted)}{also}"
 
     @property
@@ -135,12 +148,14 @@ class Verdict:
         return f"{value:.{min(max(digits, 0), 9)}f}"
 
 
-def judge(study: StudyFile, table: pa.Table) -> list[Verdict]:
+def judge(study: StudyFile, table: pa.Table, *, quick: bool = False) -> list[Verdict]:
     """Every finding of a study with what the data say of it.
 
     Args:
         study: The study.
         table: Its dataset; may lack points.
+        quick: Whether the data are of runs under ``--quick``, by which a study that is judged by
+            intervals judges nothing.
 
     Raises:
         ScenarioError: If a finding is wrong; names its key.
@@ -151,8 +166,16 @@ def judge(study: StudyFile, table: pa.Table) -> list[Verdict]:
     for position, finding in enumerate(study.finding):
         observations = _Judge(study, axes, table, position, finding).observations()
         unit = {"value": units[finding.y], "ratio": "×"}.get(finding.quantity, "%")
-        found.append(Verdict(finding, observations, unit))
+        found.append(Verdict(finding, observations, unit, _instead(study, finding, quick)))
     return found
+
+
+def _instead(study: StudyFile, finding: Finding, quick: bool) -> str:
+    """What stands in the place of a verdict, if none is to be given."""
+    if study.judged == "intervals" and quick:
+        return UNJUDGED
+    fits = [one.name for one in study.parameter if finding.claim in (one.fitted_to or ())]
+    return f"{FITTED}: {'; '.join(fits)}" if fits else ""
 
 
 class _Judge:
@@ -190,7 +213,7 @@ class _Judge:
         else:
             return self._choices()
         return [
-            Observation(self._open_axes(cell), ours, "", self._verdict(ours))
+            Observation(self._open_axes(cell), ours, "", self._verdict(ours, cell))
             for cell, ours in found
             if math.isfinite(ours.value)
         ]
@@ -260,7 +283,7 @@ class _Judge:
             found.append(Observation(self._open_axes(ours, over), behind, choice, verdict))
         return found
 
-    def _verdict(self, ours: Estimated) -> str:
+    def _verdict(self, ours: Estimated, cell: Cell) -> str:
         finding = self._finding
         low = -math.inf if finding.at_least is None else finding.at_least
         high = math.inf if finding.at_most is None else finding.at_most
@@ -269,6 +292,9 @@ class _Judge:
             high *= 1 + math.copysign(finding.slack / 100, high)
         else:
             low, high = low - finding.slack, high + finding.slack
+        if self._study.judged == "intervals":
+            few = len(cell.values) < FEWEST
+            return UNDECIDED if few else _by_interval(ours, low, high)
         if low <= ours.value <= high:
             return HOLDS
         if math.isfinite(ours.low) and ours.low <= high and ours.high >= low:
@@ -286,6 +312,15 @@ class _Judge:
             for axis, value in cell.axes.items()
             if axis not in compared and len({other.axes[axis] for other in self._cells}) > 1
         }
+
+
+def _by_interval(ours: Estimated, low: float, high: float) -> str:
+    """Whether all of an interval lies in a range, none of it, or some."""
+    if not math.isfinite(ours.low):
+        return UNDECIDED
+    if low <= ours.low and ours.high <= high:
+        return HOLDS
+    return FAILS if ours.high < low or ours.low > high else UNDECIDED
 
 
 def _in_percent(share: Estimated) -> Estimated:

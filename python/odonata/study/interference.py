@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from odonata.errors import Problem, ScenarioError
 from odonata.output import Claim, reading, warn, write_json
 from odonata.plots.waits import wait_rows
+from odonata.progress import StudyBar, following
 from odonata.results import SCENARIO_FILE, Result
 from odonata.scenario import Scenario
 from odonata.study.execution import Point, Record, Store, run_points
@@ -138,6 +139,17 @@ class Interference:
                 return slowdown
         raise KeyError(f"no slowdown {quantity!r} of job {job!r}")
 
+    def _repr_html_(self) -> str:
+        from odonata.html.parts import table
+
+        wanted = ("mean", "p99", "run_time")
+        rows = [
+            [row["name"], row["quantity"], f"{row['slowdown']:.2f}×"]
+            for row in self.slowdowns.to_pylist()
+            if row["quantity"] in wanted and row["slowdown"] is not None
+        ]
+        return table(["job", "figure", "slowdown"], rows, "Slowed down by all others", texts=2)
+
     def caused(self) -> npt.NDArray[np.float64]:
         """The interference matrix: slowdown of the row's job by the column's; NaN if unknown."""
         found = np.full((len(self.names), len(self.names)), math.nan)
@@ -154,7 +166,7 @@ def interference(
     attribution: bool = True,
     jobs: int | None = None,
     out: str | os.PathLike[str] | None = None,
-    progress: Callable[[float, int], object] | None = None,
+    progress: Callable[[float, int], object] | bool | None = None,
     notice: Callable[[str], object] = warn,
 ) -> Interference:
     """Simulates jobs alone, in pairs and all together, on the same nodes and with equal draws.
@@ -172,7 +184,8 @@ def interference(
         jobs: Simulations at a time, each with one thread. Default: one per processor.
         out: Directory for tables and pictures; if it holds those of an earlier call for the same
             scenario, what is done is not simulated again. Default: nothing is written.
-        progress: Is told the share of the simulations that is done and how many are.
+        progress: Is told the share of the simulations that is done and how many are. ``True``
+            shows a bar in the terminal or notebook.
         notice: Is told why what is there already is simulated again. Default: a warning.
 
     Raises:
@@ -184,7 +197,11 @@ def interference(
         scenario = Scenario.from_file(scenario)
     plan = _Plan(scenario, _target(scenario, target), pairs, attribution)
     total = len(plan.runs)
+    title = "Looking for interference"
     with contextlib.ExitStack() as held:
+        say = held.enter_context(
+            following(progress, lambda console: StudyBar(console, title), title)
+        )
         claim = store = None
         if out is not None:
             claim = held.enter_context(Claim(Path(out), goes_on=STORE_FILE))
@@ -196,8 +213,8 @@ def interference(
             share = len(points) / total
 
             def told(part: float, finished: int) -> None:
-                if progress is not None:
-                    progress(len(done) / total + part * share, len(done) + finished)
+                if say is not None:
+                    say(len(done) / total + part * share, len(done) + finished)
 
             found = run_points(
                 points, jobs=jobs or os.cpu_count(), store=store, progress=told, notice=notice

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
+import sys
 import threading
+import types
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -63,6 +66,22 @@ class LocalExecutor:
                 worker.end()
 
 
+@contextlib.contextmanager
+def _as_a_program_of_its_own() -> Iterator[None]:
+    """Lets processes that start within not run the user's program again.
+
+    A spawned process imports the main module of its parent, in case that it needs something of it.
+    Workers do not; and a script of a few lines without ``if __name__ == "__main__"`` would begin
+    once more in every one of them.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
 class _Worker:
     """A process and the pipe to it."""
 
@@ -72,7 +91,8 @@ class _Worker:
         self.pipe, theirs = context.Pipe()
         self.task: Task | None = None
         self._process: BaseProcess = context.Process(target=_serve, args=(theirs,), daemon=True)
-        self._process.start()
+        with _as_a_program_of_its_own():
+            self._process.start()
         theirs.close()
 
     def give(self, waiting: deque[Task]) -> None:

@@ -11,8 +11,13 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field, model_validator
 
+from odonata.batch.options import Span
+from odonata.batch.schedules import FIGURES as SCHEDULE_FIGURES
+from odonata.batch.schedules import Schedule
 from odonata.columns import numbers
 from odonata.model import Table
+from odonata.plug_in_calls import measured
+from odonata.plug_ins import find, is_known, known
 from odonata.problem import nearest, problem
 from odonata.results import Result
 from odonata.study.expression import Condition, ConditionError
@@ -43,8 +48,21 @@ _UNITS: Mapping[str, Mapping[str, tuple[str, Fraction]]] = {
         **{unit: (f"_{unit.lower()}", Size.units[unit]) for unit in ("kB", "MB", "GB", "TB")},
     },
 }
+#: The same of schedules, which count seconds.
+_SCHEDULE_UNITS: Mapping[str, Mapping[str, tuple[str, Fraction]]] = {
+    "_s": {unit: (f"_{unit}", Span.units[unit]) for unit in ("s", "min", "h", "d")}
+}
+#: Keys of which each measure has one.
+_SOURCES = ("figure", "table", "plug_in")
 #: Figures of the summary by scope.
-_FIGURES = {"run": RUN_FIGURES, "job": JOB_FIGURES, "link_class": LINK_CLASS_FIGURES}
+_FIGURES: Mapping[str, Sequence[str]] = {
+    "run": RUN_FIGURES,
+    "job": JOB_FIGURES,
+    "link_class": LINK_CLASS_FIGURES,
+    "schedule": tuple(SCHEDULE_FIGURES),
+}
+#: Scopes of which there is one.
+_ALONE = ("run", "schedule")
 #: Tables that hold rows of one run; the summary is asked for by `figure`.
 _TABLES = {name: schema for name, schema in TABLES.items() if name != "summary"}
 
@@ -58,7 +76,8 @@ class Measure(Table):
     """Name without its unit. Default: that of the quantity."""
     figure: str | None = None
     """A figure of the summary: `run.QUANTITY`, `job.NAME.QUANTITY` or `link_class.NAME.QUANTITY`;
-    `*` for NAME means all of them, one of which `reduce` makes."""
+    `*` for NAME means all of them, one of which `reduce` makes. Of a scenario with `[schedule]`:
+    `schedule.QUANTITY`, of its first schedule."""
     table: Literal[tuple(_TABLES)] | None = None  # type: ignore[valid-type]
     """A result table, instead of `figure`."""
     column: str | None = None
@@ -66,6 +85,8 @@ class Measure(Table):
     only: str | None = None
     """Of a table: condition on its columns for the rows that count, such as
     `kind == 'global'`."""
+    plug_in: str | None = None
+    """A function of a [plug-in](plug-ins.md), instead of `figure`; its unit belongs into `name`."""
     reduce: Reduction | None = None
     """What is kept of several values: `minimum`, `maximum`, `mean`, `median`, `sum`, `count`,
     or a percentile such as `p99`."""
@@ -76,10 +97,13 @@ class Measure(Table):
 
     @model_validator(mode="after")
     def _complete(self) -> Measure:
-        if (self.figure is None) == (self.table is None):
-            found = "neither" if self.figure is None else "both"
-            raise problem("figure", found, "exactly one of `figure` and `table`")
-        if self.figure is not None:
+        given = [key for key in _SOURCES if getattr(self, key) is not None]
+        if len(given) != 1:
+            found = " and ".join(given) if given else "neither"
+            raise problem("figure", found, "exactly one of `figure`, `table` and `plug_in`")
+        if self.plug_in is not None:
+            self._check_plug_in(self.plug_in)
+        elif self.figure is not None:
             self._check_figure(self.figure)
         else:
             self._check_table(str(self.table))
@@ -89,13 +113,23 @@ class Measure(Table):
             raise problem("unit", describe(self.unit), allowed)
         return self
 
+    def _check_plug_in(self, name: str) -> None:
+        for key in ("column", "only", "reduce", "unit"):
+            if getattr(self, key) is not None:
+                raise problem(key, describe(getattr(self, key)), "only without `plug_in`")
+        if not is_known("measure", name):
+            allowed = ", ".join(known("measure")) or "no plug-in, as there is none of a measure"
+            raise problem("plug_in", describe(name), allowed)
+
     def _check_figure(self, figure: str) -> None:
         for key in ("column", "only"):
             if getattr(self, key) is not None:
                 raise problem(key, describe(getattr(self, key)), "only with `table`")
         scope, name, quantity = _parts(figure)
-        if scope not in _FIGURES or (scope == "run") != (name == ""):
-            allowed = "run.QUANTITY, job.NAME.QUANTITY or link_class.NAME.QUANTITY"
+        if scope not in _FIGURES or (scope in _ALONE) != (name == ""):
+            allowed = (
+                "run.QUANTITY, job.NAME.QUANTITY, link_class.NAME.QUANTITY or schedule.QUANTITY"
+            )
             raise problem("figure", describe(figure), allowed)
         known = _FIGURES[scope]
         if quantity not in known:
@@ -121,18 +155,30 @@ class Measure(Table):
 
     @property
     def source(self) -> str:
-        """The quantity or column that it is taken from."""
+        """The quantity, column or plug-in that it is taken from."""
+        if self.plug_in is not None:
+            return self.plug_in.replace("-", "_").replace(".", "_")
         return _parts(self.figure)[2] if self.figure is not None else str(self.column)
 
+    @property
+    def is_of_schedule(self) -> bool:
+        """Whether it is a figure of a job log's schedule, not of a run."""
+        return self.figure is not None and _parts(self.figure)[0] == "schedule"
+
+    def _all_units(self) -> Mapping[str, Mapping[str, tuple[str, Fraction]]]:
+        return _SCHEDULE_UNITS if self.is_of_schedule else _UNITS
+
     def _units(self) -> Mapping[str, tuple[str, Fraction]]:
-        if self.reduce == "count":
+        units = self._all_units()
+        if self.reduce == "count" or self.plug_in is not None:
             return {}
-        suffix = next((s for s in _UNITS if self.source.endswith(s)), None)
-        return {} if suffix is None else _UNITS[suffix]
+        suffix = next((s for s in units if self.source.endswith(s)), None)
+        return {} if suffix is None else units[suffix]
 
     def _suffix(self) -> str:
         """The unit in the name of its source."""
-        return next((s for s in _UNITS if self.source.endswith(s)), "") if self._units() else ""
+        units = self._all_units() if self._units() else {}
+        return next((s for s in units if self.source.endswith(s)), "")
 
     def _stem(self) -> str:
         """The name of its source without the unit."""
@@ -166,13 +212,21 @@ class Measure(Table):
         """What it is, with its unit, for pictures and tables."""
         return f"{self.what}, {self.unit_text}" if self.unit_text else self.what
 
-    def value(self, result: Result) -> float | None:
-        """The figure of a run; ``None`` where there is none, such as the end of a job cut off.
+    def value(self, result: Result | Schedule) -> float | None:
+        """The figure of a run or schedule; ``None`` where there is none.
+
+        Such as the end of a job that was cut off.
 
         Raises:
             KeyError: If there is no job or link class of that name; lists those that exist.
         """
-        if self.figure is not None:
+        found: list[float | None]
+        if self.plug_in is not None:
+            value = measured(find("measure", self.plug_in), result)
+            return value if value is not None and math.isfinite(value) else None
+        if isinstance(result, Schedule):
+            found = [result.figure(self.source)]
+        elif self.figure is not None:
             found = _figures(result, self.figure)
         else:
             found = _column(result, str(self.table), str(self.column), self.only)
@@ -183,8 +237,8 @@ class Measure(Table):
         return float(Fraction(value) / factor)
 
 
-def measure_all(measures: Sequence[Measure], result: Result) -> dict[str, float | None]:
-    """Every measure of a run, by the name of its column."""
+def measure_all(measures: Sequence[Measure], result: Result | Schedule) -> dict[str, float | None]:
+    """Every measure of a run or schedule, by the name of its column."""
     return {measure.column_name: measure.value(result) for measure in measures}
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from odonata.output import warn
 from odonata.study.drawing import draw
 from odonata.study.file import StudyFile
-from odonata.study.findings import NOTHING, Verdict, judge, write_findings
+from odonata.study.findings import FEWEST, NOTHING, Verdict, judge, write_findings
 
 PAGE_FILE = "study.md"
 FINDINGS_FILE = "findings.csv"
@@ -25,6 +25,7 @@ def write_page(
     *,
     command: str,
     total: int,
+    quick: bool = False,
     notice: Callable[[str], object] = warn,
 ) -> list[Verdict]:
     """Draws a study's pictures and writes its page.
@@ -35,6 +36,7 @@ def write_page(
         directory: For the pictures, ``findings.csv`` and ``study.md``.
         command: That makes them.
         total: Simulations that belong to the study.
+        quick: Whether they are those of ``--quick``.
         notice: Is told which picture could not be drawn, and why. Default: a warning.
 
     Returns:
@@ -43,7 +45,7 @@ def write_page(
     Raises:
         ScenarioError: If a figure or finding is wrong.
     """
-    verdicts = judge(study, table)
+    verdicts = judge(study, table, quick=quick)
     if verdicts:
         write_findings(verdicts, directory / FINDINGS_FILE)
     names = [path.name for path in draw(study, table, directory, notice)]
@@ -76,8 +78,13 @@ def page(
         parts.append(study.text.strip() + "\n")
     parts.append(f"Written by\n\n```sh\n{command}\n```\n")
     parts.append(_setting(study, table, total))
+    if study.parameter:
+        parts.append(_parameters(study))
     if verdicts:
-        parts.append(_findings(verdicts))
+        parts.append(_findings(study, verdicts))
+    if study.lacking:
+        parts.append("## Published, and not here\n")
+        parts.append("\n".join(f"- {what}" for what in study.lacking) + "\n")
     if pictures:
         parts.append("## Figures\n")
         for figure in study.figure:
@@ -108,11 +115,40 @@ def _axes(study: StudyFile) -> list[str]:
     return [axis.column for axis in study.axis] or ["version"]
 
 
-def _findings(verdicts: Sequence[Verdict]) -> str:
+_BY_VALUES = (
+    "*Holds*: every combination of the axes lies in the published range. *Not "
+    "excluded*: ours lies outside, but its 95 % interval reaches the range.\n"
+)
+_BY_INTERVALS = (
+    "*Holds*: at every combination of the axes the whole of our 95 % interval lies in the "
+    "published range; *does not hold*: none of it does; *undecided*: some of it does, or there "
+    f"are fewer than {FEWEST} repetitions.\n"
+)
+_ORIGINS = {
+    "paper": "the paper",
+    "program": "the authors' program",
+    "data": "the authors' data",
+    "assumption": "an assumption",
+    "fit": "a fit",
+}
+
+
+def _parameters(study: StudyFile) -> str:
+    lines = [
+        "## Where the parameters are from\n",
+        "| parameter | from | where, why |",
+        "|---|---|---|",
+    ]
+    for one in study.parameter:
+        on = f"; made on: {', '.join(one.fitted_to)}" if one.fitted_to else ""
+        lines.append(f"| {one.name} | {_ORIGINS[one.origin]} | {one.source}{on} |")
+    return "\n".join(lines) + "\n"
+
+
+def _findings(study: StudyFile, verdicts: Sequence[Verdict]) -> str:
     lines = [
         "## Published findings beside ours\n",
-        "*Holds*: every combination of the axes lies in the published range. *Not "
-        "excluded*: ours lies outside, but its 95 % interval reaches the range.\n",
+        _BY_INTERVALS if study.judged == "intervals" else _BY_VALUES,
         "| # | finding | source | published | ours | verdict |",
         "|--:|---|---|---|---|---|",
     ]
@@ -141,7 +177,9 @@ def _observations(verdict: Verdict) -> list[str]:
     for one in shown[:_LISTED]:
         places = [_value(one.axes.get(name)) for name in names]
         ours = [*([one.choice] if choice else []), verdict.with_interval(one.ours)]
-        counts = one.verdict if one in verdict.counted else "does not count"
+        # What a finding is not judged by, its combinations are not judged by either.
+        judged = "–" if verdict.instead else one.verdict
+        counts = judged if one in verdict.counted else "does not count"
         lines.append(f"| {' | '.join([*places, *ours, counts])} |")
     if len(shown) > _LISTED:
         lines.append(f"\nand {len(shown) - _LISTED} more in `{FINDINGS_FILE}`.")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,19 +16,17 @@ import pyarrow as pa
 from odonata import _engine
 from odonata.errors import OutputError
 from odonata.output import Claim, warn
+from odonata.plug_ins import registered_functions
 from odonata.study.cost import HOPS_PER_S
 from odonata.study.dataset import DATASET_FILE, build_dataset, read_dataset, write_dataset
 from odonata.study.execution import Record, Store
-from odonata.study.file import StudyFile
+from odonata.study.file import BASE_FILE, STUDY_FILE, StudyFile
 from odonata.study.local import LocalExecutor
 from odonata.study.sweep import Sweep, SweepPoint
 from odonata.study.task import Executor, Outcome, Task, TaskError
 
 #: Records of finished points in a study's directory.
 STORE_FILE = "points.jsonl"
-#: Copies of the study file and of its base scenario there.
-STUDY_FILE = "study.toml"
-BASE_FILE = "base.toml"
 
 
 @dataclass(frozen=True)
@@ -121,6 +118,7 @@ def run_sweep(
     points: Sequence[SweepPoint] | None = None,
     executor: Executor | None = None,
     progress: Callable[[StudyProgress], object] | None = None,
+    seen: Callable[[SweepPoint, Mapping[str, Any]], object] | None = None,
     notice: Callable[[str], object] = warn,
     claim: Claim | None = None,
 ) -> pa.Table:
@@ -136,6 +134,8 @@ def run_sweep(
         points: Those to simulate. Default: all.
         executor: Where. Default: on all processors of this machine.
         progress: Is told about five times a second.
+        seen: Is told every point that is done, those of earlier runs first, with the values of its
+            measures by column.
         notice: Is told why points are simulated again that are there in another form, and where
             files are that showed something else. Default: a warning.
         claim: Of the directory, if it is claimed already.
@@ -150,7 +150,8 @@ def run_sweep(
     """
     wanted = sweep.points if points is None else points
     with claim or Claim(directory, goes_on=STORE_FILE) as held:
-        return _run_sweep(sweep, held, wanted, executor or LocalExecutor(), progress, notice)
+        where = executor or LocalExecutor()
+        return _run_sweep(sweep, held, wanted, where, progress, seen, notice)
 
 
 def _run_sweep(
@@ -159,13 +160,14 @@ def _run_sweep(
     wanted: Sequence[SweepPoint],
     executor: Executor,
     progress: Callable[[StudyProgress], object] | None,
+    seen: Callable[[SweepPoint, Mapping[str, Any]], object] | None,
     notice: Callable[[str], object],
 ) -> pa.Table:
     store = Store(claim.directory / STORE_FILE)
     try:
         for sentence in store.outdated(wanted):
             notice(sentence)
-        _run_missing(wanted, store, executor, progress)
+        _run_missing(wanted, store, executor, progress, seen)
         records = {}
         for point in sweep.points:
             record = store.get(point)
@@ -175,7 +177,7 @@ def _run_sweep(
         store.close()
     table = build_dataset(sweep.study, sweep.points, records)
     with claim.bringing_up_to_date(_grown, notice) as partial:
-        _keep_sources(sweep.study, partial)
+        _keep_sources(sweep.study, partial, claim.directory)
         write_dataset(table, partial)
     return table
 
@@ -200,19 +202,22 @@ def _grown(old: Path, new: Path) -> bool:
     return all(json.dumps(row) in rows for row in before.to_pylist())
 
 
-def _keep_sources(study: StudyFile, directory: Path) -> None:
+def _keep_sources(study: StudyFile, directory: Path, place: Path) -> None:
     """Copies the study file, and the base scenario if it is another file, into the directory.
+
+    Args:
+        study: Whose.
+        directory: Where they are written.
+        place: Where that will be in the end.
 
     Raises:
         OutputError: If that cannot be done.
     """
-    sources = {STUDY_FILE: study.file, BASE_FILE: study.base and str(study.directory / study.base)}
-    for name, file in sources.items():
-        if file:
-            try:
-                shutil.copyfile(file, directory / name)
-            except OSError as error:
-                raise OutputError(f"{directory / name}: {error.strerror or error}") from error
+    for name, text in study.sources(place).items():
+        try:
+            (directory / name).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise OutputError(f"{directory / name}: {error.strerror or error}") from error
 
 
 def _run_missing(
@@ -220,11 +225,19 @@ def _run_missing(
     store: Store,
     executor: Executor,
     progress: Callable[[StudyProgress], object] | None,
+    seen: Callable[[SweepPoint, Mapping[str, Any]], object] | None,
 ) -> None:
     work = dict(zip((p.fingerprint() for p in wanted), work_of(wanted), strict=True))
     alike = Counter(p.fingerprint() for p in wanted)
     # Points that differ in what no result depends on, such as a title, are one simulation.
     missing = {p.fingerprint(): p for p in wanted if store.get(p) is None}
+    same: dict[str, list[SweepPoint]] = {}
+    for point in wanted:
+        record = store.get(point)
+        if record is None:
+            same.setdefault(point.fingerprint(), []).append(point)
+        elif seen is not None:
+            seen(point, record["values"])
     tasks = [_task(key, point) for key, point in missing.items()]
     # The longest first, so that at the end no processor waits for one that began late.
     tasks.sort(key=lambda task: -work[task.key])
@@ -254,13 +267,17 @@ def _run_missing(
     try:
         for task, outcome in running:
             _check(task, outcome)
-            record: dict[str, Any] = {
-                "values": dict(outcome.values),
+            values = dict(outcome.values)
+            kept: dict[str, Any] = {
+                "values": values,
                 "saturated": list(outcome.saturated),
                 "cpu_s": outcome.cpu_s,
                 "version": _engine.VERSION,
             }
-            store.put(missing.pop(task.key), record, task.key)
+            store.put(missing.pop(task.key), kept, task.key)
+            for point in same[task.key]:
+                if seen is not None:
+                    seen(point, values)
             still -= alike[task.key]
             shares.pop(task.key, None)
             done += work[task.key]
@@ -300,4 +317,5 @@ def _task(key: str, point: SweepPoint) -> Task:
         scenario=point.scenario.to_dict(),
         directory=str(point.scenario.directory.resolve()),
         measures=point.measures,
+        plug_ins=registered_functions(),
     )

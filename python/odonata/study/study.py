@@ -91,5 +91,14 @@ def _validation() -> Study:
     return Validation()
 
 
+def _long_tail() -> Study:
+    from odonata.study.longtail import LongTail
+
+    return LongTail()
+
+
 #: Studies by name, each a function that makes it.
-STUDIES: Mapping[str, Callable[[], Study]] = {"validation": _validation}
+STUDIES: Mapping[str, Callable[[], Study]] = {
+    "validation": _validation,
+    "salimibeni2022": _long_tail,
+}

@@ -12,6 +12,7 @@ from typing import Any
 
 from odonata.errors import Problem, ScenarioError
 from odonata.files import fingerprint_of, missing_files
+from odonata.plug_ins import find
 from odonata.scenario import Scenario, set_key
 from odonata.study.cost import packet_hops
 from odonata.study.expression import Condition, ConditionError
@@ -54,6 +55,8 @@ class SweepPoint:
         from odonata import _engine
 
         what = [self.scenario_fingerprint, self.measures, _engine.SOURCES, SCHEMA_VERSION]
+        plug_ins = [measure["plug_in"] for measure in self.measures if "plug_in" in measure]
+        what += [find("measure", name).source for name in plug_ins]
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
 
     def fingerprint(self) -> str:
@@ -146,6 +149,7 @@ class Sweep:
                 1,
             )
             scenario = self._checked(data, origin, axes)
+            self._check_measures(scenario)
             for seed in self._seeds(scenario.seed, min(repetitions, most or repetitions)):
                 repeated = scenario if seed == scenario.seed else scenario.with_set({"seed": seed})
                 points.append(
@@ -265,6 +269,21 @@ class Sweep:
                 found.append(_blamed(one, place or f"base ({self.study.base})", axes))
             raise ScenarioError(found, self.study.file) from None
         return scenario
+
+    def _check_measures(self, scenario: Scenario) -> None:
+        """That what is kept is a figure of what is simulated: a run, or a job log's schedule."""
+        is_schedule = scenario.schedule is not None
+        for number, measure in enumerate(self.study.measure):
+            if measure.is_of_schedule == is_schedule or measure.plug_in is not None:
+                continue
+            found = measure.figure or f"the table {measure.table}"
+            allowed = "schedule.QUANTITY, as the scenario has a [schedule]"
+            if not is_schedule:
+                allowed = "a figure or table of a run, as the scenario has no [schedule]"
+            problem = Problem(
+                f"measure[{number}]", f'found "{found}"; allowed: {allowed}', found, allowed
+            )
+            raise ScenarioError([problem], self.study.file)
 
     def _counts(self) -> list[tuple[Condition | None, int]]:
         if isinstance(self.study.repetitions, int):

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from odonata.errors import OdonataError, SimulationError
 from odonata.files import fingerprint_of
+from odonata.plug_ins import Kind, register_functions
 from odonata.scenario import Scenario
+
+if TYPE_CHECKING:
+    from odonata.study.measures import Measure
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,7 @@ class Task:
         scenario: As nested dicts and lists.
         directory: What its paths are relative to, absolute.
         measures: What is kept, as in the study file.
+        plug_ins: Functions that were registered: kind, name, module, function.
     """
 
     key: str
@@ -31,6 +36,7 @@ class Task:
     scenario: Mapping[str, Any]
     directory: str
     measures: Sequence[Mapping[str, Any]]
+    plug_ins: tuple[tuple[Kind, str, str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -96,14 +102,17 @@ def simulate_task(task: Task, report: Callable[[float], object] | None = None) -
     from odonata.study.measures import Measure, measure_all
     from odonata.summary import saturated_jobs
 
+    register_functions(task.plug_ins)
     scenario = Scenario.from_dict(task.scenario, directory=Path(task.directory))
 
     def told(now: Progress) -> None:
         if report is not None:
             report(now.fraction)
 
-    result = simulate(scenario, threads=1, progress=told)
     measures = [Measure.model_validate(measure) for measure in task.measures]
+    if scenario.schedule is not None:
+        return _scheduled(task, scenario, measures, report)
+    result = simulate(scenario, threads=1, progress=told)
     try:
         values = measure_all(measures, result)
     except KeyError as error:
@@ -116,6 +125,29 @@ def simulate_task(task: Task, report: Callable[[float], object] | None = None) -
         fingerprint_of(scenario),
         saturated_jobs(result.summary_dict),
     )
+
+
+def _scheduled(
+    task: Task,
+    scenario: Scenario,
+    measures: Sequence[Measure],
+    report: Callable[[float], object] | None,
+) -> Outcome:
+    """The first schedule of a job log."""
+    from odonata import _engine
+    from odonata.batch.from_scenario import ScheduleRun
+    from odonata.study.measures import measure_all
+
+    def told(done: int, jobs: int) -> None:
+        if report is not None:
+            report(done / max(jobs, 1))
+
+    run = ScheduleRun(scenario)
+    made = run.run(run.names[0], told)
+    cpu_s = float(made.cost["cpu_seconds"])
+    fingerprint = fingerprint_of(scenario)
+    values = measure_all(measures, made)
+    return Outcome(values, cpu_s, _engine.VERSION, _engine.SOURCES, fingerprint)
 
 
 def failure(task: Task, error: BaseException) -> BaseException:

@@ -18,8 +18,9 @@ def read_samples(path: Path, column: str | None = None) -> NDArray[np.float64]:
 
     Args:
         path: A text file of numbers with blanks or line ends between them; a CSV or TSV file with
-            a header; a Parquet file; or the directory of a result, whose messages' latencies in ns
-            are taken (all that the run recorded).
+            a header; a table with blanks between columns whose header begins with # (Netgauge's;
+            further lines that begin so are skipped); a Parquet file; or the directory of a result,
+            whose messages' latencies in ns are taken (all that the run recorded).
         column: Of a table; may be left out if it has one.
 
     Raises:
@@ -45,13 +46,19 @@ def read_samples(path: Path, column: str | None = None) -> NDArray[np.float64]:
     separator = "," if "," in first else "\t" if "\t" in first else None
     if separator is None and _is_number(first.split()[0]):
         return _of_words(path, text)
-    rows = list(csv.reader(io.StringIO(text), delimiter=separator or ";"))
-    header = [name.strip() for name in rows[0]]
+    marked = first.lstrip().startswith("#") and separator != ","
+    if marked:
+        # Lines of the file keep their numbers.
+        rows = [[] if line.lstrip().startswith("#") else line.split() for line in text.splitlines()]
+        header, rows = first.lstrip(" #\t").split(), [[], *rows]
+    else:
+        rows = list(csv.reader(io.StringIO(text), delimiter=separator or ";"))
+        header = [name.strip() for name in rows[0]]
 
     def values(name: str) -> NDArray[np.float64]:
         at = header.index(name)
         numbers = []
-        for line, row in enumerate(rows[1:], 2):
+        for line, row in enumerate(rows[1:], 1 if marked else 2):
             if not row:
                 continue
             found = row[at] if at < len(row) else ""

@@ -11,6 +11,7 @@ from odonata.study.execution import Point, Record
 from odonata.study.validation import comparison
 from odonata.study.validation.booksim import BookSim
 from odonata.study.validation.closed_forms import ClosedForms
+from odonata.study.validation.codes import Codes
 from odonata.study.validation.comparison import Comparison
 from odonata.study.validation.experiments import write as write_experiments
 from odonata.study.validation.sst import Sst
@@ -43,6 +44,7 @@ class Validation:
         self._theory = ClosedForms(quick=False)
         self._booksim: BookSim | None = None
         self._sst: Sst | None = None
+        self._codes: Codes | None = None
 
     def points(self, quick: bool) -> list[Point]:
         """What is simulated."""
@@ -50,12 +52,13 @@ class Validation:
         if self._reference is not None:
             self._booksim = BookSim(self._reference, quick)
             self._sst = Sst(self._reference, quick)
-        parts = (self._theory, self._booksim, self._sst)
+            self._codes = Codes(self._reference, quick)
+        parts = (self._theory, self._booksim, self._sst, self._codes)
         return [point for part in parts if part is not None for point in part.points()]
 
     def comparisons(self, records: Mapping[str, Record]) -> list[Comparison]:
         """Every figure beside its reference."""
-        parts = (self._theory, self._booksim, self._sst)
+        parts = (self._theory, self._booksim, self._sst, self._codes)
         return [c for part in parts if part is not None for c in part.comparisons(records)]
 
     def finish(self, records: Mapping[str, Record], directory: Path) -> Sequence[str]:

@@ -7,8 +7,9 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from odonata import names
 from odonata.errors import InternalError, TraceError
 from odonata.scenario import Scenario
 
@@ -51,7 +52,7 @@ def check_trace(
     file: str | os.PathLike[str],
     *,
     ranks: int | None = None,
-    repeat_rank: Literal["offset", "xor"] | None = None,
+    repeat_rank: names.RepeatRank | None = None,
     start: dict[str, Any] | None = None,
     end: dict[str, Any] | None = None,
 ) -> ReplayedTrace:
@@ -77,7 +78,7 @@ def check_trace(
     from odonata.load import Trace
 
     values: dict[str, Any] = {"file": os.fspath(file), "start": start, "end": end}
-    kind = Trace(**values).normalised(Path())["kind"]
+    kind = Trace(**values).engine_form()["kind"]
     options = {
         "ranks": ranks,
         "repeat_rank": repeat_rank,
@@ -183,7 +184,7 @@ def replay_scenario(
     compute_scale: float | None = None,
     gap: str | None = None,
     ranks_per_node: int = 1,
-    repeat_rank: Literal["offset", "xor"] | None = None,
+    repeat_rank: names.RepeatRank | None = None,
     start: dict[str, Any] | None = None,
     end: dict[str, Any] | None = None,
 ) -> Scenario:

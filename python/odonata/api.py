@@ -1,0 +1,342 @@
+"""What the command line does, as functions; ``docs/python.md`` is their guide.
+
+Those with a room of their own are there: ``run``, ``sweep``, ``interference``, ``compare``,
+``schedule``, ``write_report``, ``example``. All of them are in the package ``odonata`` itself.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from odonata import _engine, names
+from odonata.html.parts import facts, table
+from odonata.output import Claim, new_file, warn
+from odonata.progress import ProofBar, StudyBar, following
+from odonata.results import Result
+from odonata.scenario import Scenario
+from odonata.simulate import Progress, ask_engine
+from odonata.simulate import run as run_scenario
+
+if TYPE_CHECKING:
+    import networkx
+    from matplotlib.figure import Figure
+
+    from odonata.study.saturation import Saturation
+
+ScenarioLike = Scenario | str | os.PathLike[str]
+
+_KINDS = tuple(names.LINK_KIND)
+
+
+def _read(scenario: ScenarioLike) -> Scenario:
+    return scenario if isinstance(scenario, Scenario) else Scenario.from_file(scenario)
+
+
+# --- Verification -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Whether packets could wait for each other for ever.
+
+    Attributes:
+        safe: Whether no cycle was found.
+        proven: Whether all routes were followed; if not, `safe` says nothing.
+        verdict: The same in a sentence.
+        cycle: Channels that wait for each other, if there are any.
+        channels: Virtual channels of all links.
+        dependencies: Pairs of channels of which a packet may hold one while it waits for the
+            other; ``None`` where there is a cycle.
+        virtual_channels: Of each link.
+        longest_route: Routers on the longest route.
+    """
+
+    safe: bool
+    proven: bool
+    verdict: str
+    cycle: Sequence[str]
+    channels: int
+    dependencies: int | None
+    virtual_channels: int
+    longest_route: int
+
+    def __bool__(self) -> bool:
+        """Whether it is proven to be safe."""
+        return self.safe and self.proven
+
+
+def verify(
+    scenario: ScenarioLike,
+    *,
+    seconds: float | None = None,
+    progress: Callable[[int, int], object] | bool = False,
+) -> Verification:
+    """Proves that no packets can wait for each other for ever, or shows how they could.
+
+    The proof searches the channel dependency graph of network and routing for a cycle (Dally and
+    Seitz 1987).
+
+    Args:
+        scenario: A scenario or the name of its file.
+        seconds: Longest time to take. Default: as long as it takes.
+        progress: Whether to show how far it is, or what is told destinations done and all.
+
+    Raises:
+        ScenarioError: If the scenario is wrong.
+        KeyboardInterrupt: If it was interrupted.
+    """
+    with following(progress, ProofBar, "Proving") as told:
+        found = ask_engine(_engine.verify, _read(scenario), told, seconds=seconds)
+    return Verification(**{key: found[key] for key in Verification.__dataclass_fields__})
+
+
+# --- Saturation ---------------------------------------------------------------------------
+
+
+def saturation(
+    scenario: ScenarioLike,
+    *,
+    highest: float = 1.0,
+    tolerance: float = 0.01,
+    jobs: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    progress: Callable[[float, int], object] | bool = False,
+    notice: Callable[[str], object] = warn,
+) -> Saturation:
+    """Finds the load from which on a network falls behind what it is offered.
+
+    Args:
+        scenario: With at least one job whose traffic has a ``load``, and a duration; or the name
+            of its file.
+        highest: Highest load to offer, as a fraction of the terminal bandwidth.
+        tolerance: Width of the last bracket around the load found, as a share of it.
+        jobs: Simulations at a time. Default: one per processor.
+        out: Directory for curve and picture; a search that was there before goes on. Default:
+            nothing is kept.
+        progress: Whether to show how far it is, or what is told the share and the simulations
+            done.
+        notice: Is told what a person should know. Default: a warning.
+
+    Raises:
+        ScenarioError: If the scenario has no load to change, or cannot be run.
+        OutputError: If the directory cannot be written.
+        KeyboardInterrupt: If it was interrupted.
+    """
+    from odonata.study.saturation import find_saturation, write
+    from odonata.study.study import STORE_FILE
+
+    what = _read(scenario)
+    options: dict[str, Any] = {
+        "highest": highest,
+        "tolerance": tolerance,
+        "jobs": jobs or os.cpu_count() or 1,
+        "notice": notice,
+    }
+    title = "Looking for saturation"
+    with following(progress, lambda console: StudyBar(console, title), title) as told:
+        if out is None:
+            with tempfile.TemporaryDirectory() as directory:
+                return find_saturation(what, Path(directory), progress=told, **options)
+        with Claim(Path(out), goes_on=STORE_FILE) as claim:
+            found = find_saturation(what, claim.directory, progress=told, **options)
+            write(found, what, claim, notice)
+    return found
+
+
+# --- Replay -------------------------------------------------------------------------------
+
+
+def replay(
+    *traces: str | os.PathLike[str],
+    network: ScenarioLike | None = None,
+    changes: Mapping[str, Any] | None = None,
+    compute_scale: float | None = None,
+    gap: str | None = None,
+    ranks_per_node: int = 1,
+    repeat_rank: names.RepeatRank | None = None,
+    ranks: int | None = None,
+    start: dict[str, Any] | None = None,
+    end: dict[str, Any] | None = None,
+    threads: int | None = None,
+    progress: Callable[[Progress], object] | bool = False,
+) -> Result:
+    """Replays traces of real applications, each as a job, side by side.
+
+    Args:
+        *traces: Descriptions of DUMPI jobs (.meta), OTF2 archives (.otf2), GOAL schedules,
+            liballprof traces, htsim matrices or packet traces.
+        network: A scenario whose jobs give way, or its file. Default: the smallest balanced
+            dragonfly with enough nodes.
+        changes: Keys of the scenario and their values, such as ``{"network.routing": "par"}``.
+        compute_scale: Factor for the time between calls; 0 replays the communication alone.
+        gap: Replaces every time between two calls, e.g. ``"1 us"``.
+        ranks_per_node: Ranks on each node.
+        repeat_rank: Lets the DUMPI trace of one rank stand for all.
+        ranks: With `repeat_rank`: number of ranks.
+        start: Where to start, e.g. ``{"region": "timestep", "iteration": 11}``.
+        end: Where to end.
+        threads: Threads that simulate; results do not depend on it.
+        progress: Whether to show how far it is, or what is told.
+
+    Raises:
+        TraceError: If a trace is damaged or of no known format.
+        ScenarioError: If it cannot be run.
+        KeyboardInterrupt: If it was interrupted.
+    """
+    from odonata.replaying import check_trace, replay_scenario
+
+    checked = [
+        check_trace(file, ranks=ranks, repeat_rank=repeat_rank, start=start, end=end)
+        for file in traces
+    ]
+    scenario = replay_scenario(
+        checked,
+        network=None if network is None else _read(network),
+        compute_scale=compute_scale,
+        gap=gap,
+        ranks_per_node=ranks_per_node,
+        repeat_rank=repeat_rank,
+        start=start,
+        end=end,
+    )
+    if changes:
+        scenario = scenario.with_set(changes)
+    return run_scenario(scenario, threads=threads, progress=progress)
+
+
+# --- Topology -----------------------------------------------------------------------------
+
+
+class Topology:
+    """What is wired.
+
+    Attributes:
+        description: Counts, distances, links per class, an estimate of the bisection.
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._raw = ask_engine(_engine.topology, scenario)
+        self._scenario = scenario
+        self.description: dict[str, Any] = self._raw["description"]
+
+    @property
+    def links(self) -> pa.Table:
+        """One row per link: ``a`` and ``b``, ``kind``, ``class``.
+
+        Ends are routers, numbered from 0; of terminal links ``a`` is the node.
+        """
+        classes = [one["name"] for one in self.description["link_classes"]]
+        routers = np.asarray(self._raw["node_router"])
+        known = np.asarray(self._raw["link_class"])
+        a = np.concatenate([np.arange(len(routers)), np.asarray(self._raw["link_a"])])
+        b = np.concatenate([routers, np.asarray(self._raw["link_b"])])
+        kinds = np.concatenate([np.zeros(len(routers), int), np.asarray(self._raw["link_kind"])])
+        terminal = classes.index("terminal") if "terminal" in classes else 0
+        of_class = np.concatenate([np.full(len(routers), terminal), known])
+        return pa.table(
+            {
+                "a": pa.array(a, pa.int64()),
+                "b": pa.array(b, pa.int64()),
+                "kind": [_KINDS[kind] for kind in kinds],
+                "class": [classes[one] for one in of_class],
+            }
+        )
+
+    @property
+    def edges(self) -> list[tuple[int, int]]:
+        """The links between routers, as pairs of their numbers; parallel ones several times."""
+        return list(zip(self._raw["link_a"].tolist(), self._raw["link_b"].tolist(), strict=True))
+
+    def to_networkx(self) -> networkx.MultiGraph:
+        """A graph of networkx: ``("router", 0)``, ``("node", 0)``, …, with link classes.
+
+        Routers have the attribute ``group``; links have ``kind`` and ``class``.
+
+        Raises:
+            ModuleNotFoundError: If networkx is not installed (``pip install networkx``).
+        """
+        import networkx as nx
+
+        graph = nx.MultiGraph(name=str(self.description["network"]))
+        for router, group in enumerate(self._raw["group_of_router"].tolist()):
+            graph.add_node(("router", router), group=group)
+        for node in range(len(self._raw["node_router"])):
+            graph.add_node(("node", node))
+        for row in self.links.to_pylist():
+            first = "node" if row["kind"] == "terminal" else "router"
+            graph.add_edge(
+                (first, row["a"]), ("router", row["b"]), kind=row["kind"], **{"class": row["class"]}
+            )
+        return graph
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """A picture of it.
+
+        Args:
+            path: Where to write it: PNG, PDF or SVG, by how the name ends.
+        """
+        from odonata.plots import Wiring, check_format, draw_topology, new_figure, save, style
+
+        if path is not None:
+            check_format(Path(path))
+        with style():
+            figure = new_figure(7.6, 6.8)
+            wiring = Wiring.of_description(self._raw)
+            draw_topology(figure, wiring, str(self.description["network"]))
+        if path is not None:
+            save(figure, Path(path))
+        return figure
+
+    def export(self, file: str | os.PathLike[str], format: str | None = None) -> Path:
+        """Writes it as a file that other programs, and Odonata itself, can read.
+
+        Args:
+            file: Must not exist yet.
+            format: As of ``odonata topology export``. Default: by how the name ends, ``graphml``
+                or ``edge-list``.
+
+        Raises:
+            OutputError: If the file exists or cannot be written.
+        """
+        chosen = format or ("graphml" if Path(file).suffix == ".graphml" else "edge-list")
+        with new_file(Path(file)) as partial:
+            ask_engine(_engine.export, self._scenario, chosen, os.fspath(partial))
+        return Path(file)
+
+    def __repr__(self) -> str:
+        one = self.description
+        return f"<{one['network']}: {one['nodes']:,} nodes, {one['routers']:,} routers>"
+
+    def _repr_html_(self) -> str:
+        from odonata.report import readable
+
+        plain = [
+            readable(key, value)
+            for key, value in self.description.items()
+            if isinstance(value, (str, int, float)) and not isinstance(value, bool)
+        ]
+        classes = self.description["link_classes"]
+        heads = list(dict.fromkeys(key for one in classes for key in one))
+        rows = [[readable(key, one.get(key))[1] for key in heads] for one in classes]
+        shown = [readable(key, 0)[0] for key in heads]
+        return facts(plain) + table(shown, rows, "Link classes")
+
+
+def topology(scenario: ScenarioLike) -> Topology:
+    """Looks at the network of a scenario without running it.
+
+    Args:
+        scenario: A scenario or the name of its file.
+
+    Raises:
+        ScenarioError: If the scenario is wrong.
+    """
+    return Topology(_read(scenario))

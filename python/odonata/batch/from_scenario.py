@@ -1,0 +1,178 @@
+"""Runs what the `[schedule]` table of a scenario says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from odonata.batch.joblog import JobLog, read_job_log
+from odonata.batch.network import (
+    BY_MODE,
+    COMMON_MIX,
+    FENG2023_MIX,
+    Network,
+    SharedLinks,
+    SharedPackets,
+    SpeedUps,
+)
+from odonata.batch.options import Multifactor, Window, moment
+from odonata.batch.schedules import Schedule, recorded_schedule, schedule
+from odonata.batch.table import (
+    RECORDED,
+    FlowNetwork,
+    Maintenance,
+    MultifactorTable,
+    Reservation,
+    ScheduleTable,
+    SharedNetwork,
+    SpeedUpNetwork,
+    split,
+)
+from odonata.errors import JobLogError, Problem, ScenarioError
+from odonata.scenario import Scenario
+
+
+class ScheduleRun:
+    """The log of a scenario's `[schedule]`, read, and the schedules that it asks for.
+
+    Attributes:
+        log: The log.
+        names: Of the schedules, the first and those to compare it with.
+
+    Args:
+        scenario: With a `[schedule]`.
+
+    Raises:
+        ScenarioError: If it has none.
+        JobLogError: If the log cannot be read, or a window of time is none of the log's.
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        if scenario.schedule is None:
+            message = "missing; `odonata schedule` runs a scenario with a [schedule], or a job log"
+            raise ScenarioError([Problem("schedule", message, "nothing", "a table")], scenario.file)
+        self._scenario = scenario
+        self._table: ScheduleTable = scenario.schedule
+        self.names = self._table.wanted
+        self.log: JobLog = read_job_log(
+            scenario.directory / self._table.log,
+            **self._table.reading.model_dump(),
+            machine_nodes=self._table.nodes,
+        )
+        self._network = self._read_network()
+        self._windows = self._read_windows()
+
+    def run(self, name: str, progress: Callable[[int, int], object] | None = None) -> Schedule:
+        """Makes one of the schedules.
+
+        Args:
+            name: One of :attr:`names`.
+            progress: Is called with the number of jobs that have ended and of all.
+
+        Raises:
+            JobLogError: If it cannot be made.
+            KeyboardInterrupt: If it was interrupted.
+        """
+        table = self._table
+        counted: dict[str, Any] = {
+            "nodes": table.nodes,
+            "share_processors": table.share,
+            "whole_nodes": table.whole_nodes,
+            "tau": table.tau,
+            "interval": table.interval,
+        }
+        if name == RECORDED:
+            return recorded_schedule(self.log, **counted)
+        policy, order = split(name)
+        return schedule(
+            self.log,
+            **counted,
+            policy=policy,
+            order=self._multifactor() if order == "multifactor" else order,
+            estimates=table.estimates,
+            running_estimates=table.running_estimates,
+            enforce_limits=table.limits,
+            every=table.every,
+            per_event=table.per_event,
+            eligible=table.eligible,
+            cut_larger=table.larger == "cut",
+            grap_groups=None if table.grap is None else table.grap.groups,
+            grap_modes=None if table.grap is None else table.grap.modes,
+            mode_seed=self._scenario.seed,
+            network=self._network,
+            windows=self._windows,
+            progress=progress,
+        )
+
+    def _multifactor(self) -> Multifactor:
+        given = self._table.multifactor or MultifactorTable()
+        return Multifactor(**given.model_dump(warnings=False))
+
+    def _read_network(self) -> Network | None:
+        given = self._table.network
+        if given is None:
+            return None
+        directory = self._scenario.directory
+        mix: Any = BY_MODE if given.is_by_mode else given.mix
+        common: dict[str, Any] = {
+            "communication_share": given.mpi_share,
+            "seed": self._scenario.seed,
+        }
+        if isinstance(given, SpeedUpNetwork):
+            usual = BY_MODE if self._table.grap is not None else FENG2023_MIX
+            return SpeedUps.read(directory / given.speed_ups, mix=mix or usual, **common)
+        common |= {
+            "mix": mix or COMMON_MIX,
+            "machine": _machine(given, self._scenario),
+            "injection": given.injection,
+            "placement": given.placement or SharedLinks.placement,
+            "switch_delay": str(given.switch_delay),
+        }
+        if isinstance(given, FlowNetwork):
+            return SharedLinks(**common)
+        return SharedPackets(
+            **common,
+            window=str(given.window),
+            warmup=str(given.warmup),
+            message=str(given.message),
+            stretch=given.stretch,
+        )
+
+    def _read_windows(self) -> list[Window]:
+        first = int(self.log.jobs["submit_s"][0].as_py()) if len(self.log) else 0
+        epoch = self.log.meta["epoch"]
+        found = []
+        for kind in ("maintenance", "reservation"):
+            windows: list[Maintenance] = getattr(self._table, kind)
+            for position, one in enumerate(windows):
+                try:
+                    start, end = moment(one.start, first, epoch), moment(one.end, first, epoch)
+                except JobLogError as error:
+                    raise JobLogError(f"schedule.{kind}[{position}]: {error}") from None
+                users = tuple(one.users) if isinstance(one, Reservation) else ()
+                found.append(Window(start, end, one.nodes, users, kind))
+        return found
+
+
+def _machine(network: SharedNetwork, scenario: Scenario) -> Scenario | Path:
+    """The scenario whose network the jobs share."""
+    return scenario if network.machine is None else scenario.directory / network.machine
+
+
+def run_schedules(scenario: Scenario) -> list[Schedule]:
+    """Makes the schedules that a scenario's `[schedule]` asks for.
+
+    Args:
+        scenario: With a `[schedule]`.
+
+    Returns:
+        The schedule of its policy and order, and those that it is compared with.
+
+    Raises:
+        ScenarioError: If it has none.
+        JobLogError: If the log cannot be read, or not be scheduled as asked.
+        KeyboardInterrupt: If it was interrupted.
+    """
+    run = ScheduleRun(scenario)
+    return [run.run(name) for name in run.names]

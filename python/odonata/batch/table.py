@@ -1,0 +1,398 @@
+"""The `[schedule]` table of a scenario: a job log, and how its jobs are started.
+
+The one declaration of what a schedule can be told: files are checked by it, and the options of
+``odonata schedule`` are generated from it (``docs/generate.py`` writes
+``odonata/cli/schedule_options.py``). :mod:`odonata.batch.from_scenario` runs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, Tag, model_validator
+
+from odonata import names
+from odonata.batch.network import (
+    BY_MODE,
+    STRETCHES,
+    Mix,
+    SharedMachine,
+    SharedPackets,
+    communication_share_for_engine,
+    injection_for_engine,
+)
+from odonata.batch.options import (
+    Multifactor,
+    OptionError,
+    Span,
+    check_order,
+    date_or_span,
+    estimate_for_engine,
+    policy_for_engine,
+)
+from odonata.model import (
+    PLUG_IN,
+    Count,
+    FileName,
+    MachineFile,
+    PositiveDuration,
+    PositiveSize,
+    Table,
+    between,
+    by_form,
+    chosen_by,
+    is_number,
+    is_text,
+    names_plug_in,
+    not_ours,
+    tag,
+)
+from odonata.plug_ins import find, is_known
+from odonata.problem import problem
+from odonata.units import Duration, Size
+
+#: As a schedule to compare with: that which the log records.
+RECORDED = "recorded"
+
+
+@dataclass(frozen=True)
+class OnCommandLine:
+    """How a key stands on the command line, where that does not follow from its name and type.
+
+    Attributes:
+        option: The option. Default: the key's name.
+        metavar: What stands for its value in the help.
+        is_off: The option is a flag that sets the key to false.
+        text: What it does. Default: the key's text.
+    """
+
+    option: str | None = None
+    metavar: str | None = None
+    is_off: bool = False
+    text: str | None = None
+
+
+def _checked(check: Callable[[str], object]) -> AfterValidator:
+    """Refuses texts that a function of :mod:`odonata.batch` refuses, in its words."""
+
+    def validate(text: Any) -> Any:
+        try:
+            check(text)
+        except OptionError as error:
+            raise problem("", error.found, error.allowed) from None
+        return text
+
+    return AfterValidator(validate)
+
+
+def split(which: str) -> tuple[str, str]:
+    """Policy and order of ``POLICY`` or ``POLICY/ORDER``."""
+    policy, _, order = which.partition("/")
+    return policy, order or "fcfs"
+
+
+def named(which: str) -> str:
+    """The name of the schedule ``POLICY`` or ``POLICY/ORDER``, by which two are the same."""
+    policy, order = split(which)
+    return policy if order == "fcfs" else f"{policy}/{order}"
+
+
+def _check_compared(which: str) -> None:
+    if which != RECORDED:
+        policy, order = split(which)
+        policy_for_engine(policy)
+        check_order(order)
+
+
+Policy = Annotated[str, _checked(policy_for_engine)]
+Compared = Annotated[str, _checked(_check_compared)]
+Time = Annotated[str, _checked(date_or_span)]
+MixText = Annotated[str, _checked(Mix.read)]
+MpiShare = Annotated[str, _checked(communication_share_for_engine)]
+#: What a scheduler believes of run times.
+Estimates = Annotated[
+    Annotated[str, _checked(lambda text: estimate_for_engine("", text)), Tag(tag("a text"))]
+    | Annotated[float, Field(gt=0, allow_inf_nan=False), Tag(tag("a number"))],
+    by_form({"a text": is_text, "a number": is_number}),
+]
+#: A duration of job logs that takes time.
+PositiveSpan = Annotated[Span, between(Span(1))]
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Reading(Table):
+    """How the log is read, where it does not say itself."""
+
+    format: Literal[(*names.LOG_FORMAT, "parquet")] | None = None  # type: ignore[valid-type]
+    """Format of the log. Default: found out."""
+    strict: bool = False
+    """End at the log's first fault, with its line, instead of counting it."""
+    unit: names.LogUnit | None = None
+    """What the sizes of the log count. Default: found out, and said."""
+    processors_per_node: Annotated[Count, OnCommandLine(metavar="N")] | None = None
+    """For logs that count processors. Default: as the header says, or 1."""
+    columns: (
+        Annotated[list[str], Field(min_length=1), OnCommandLine("--columns", metavar="NAME,NAME…")]
+        | None
+    ) = None
+    """Names of the columns of a `sacct` dump without header."""
+    separator: str | None = None
+    """What stands between the columns of a `sacct` dump. Default: as in its header."""
+
+
+class Grap(Table):
+    """Placement by GRAP (Feng et al. 2023) on the groups of a reconfigurable dragonfly."""
+
+    groups: Annotated[Count, OnCommandLine("--grap", metavar="GROUPS")]
+    """Place jobs by GRAP (Feng et al. 2023) on so many groups of a reconfigurable dragonfly, as
+    equal as possible. Default: any free nodes."""
+    modes: (
+        Annotated[
+            list[MixText],
+            Field(min_length=1),
+            OnCommandLine("--grap-modes", metavar="[FROM..TO:]MODE=SHARE,…"),
+        ]
+        | None
+    ) = None
+    """With GRAP: modes of large jobs of FROM to TO nodes, drawn by shares: `minimal-balance`,
+    `adaptive`, `custom-balance`, `custom`. Default: as Feng et al. 2023 assume, by the machine's
+    groups."""
+
+
+class ScheduleNetwork(Table):
+    """What slows jobs down or makes them faster."""
+
+    mix: (
+        Annotated[
+            list[MixText],
+            Field(min_length=1),
+            OnCommandLine(metavar="[FROM..TO:]NAME=SHARE,…"),
+        ]
+        | None
+    ) = None
+    """Traffic of jobs of FROM to TO nodes, drawn by shares, e.g.
+    `576..65536:adaptive=40%,custom=60%`; or by-mode: it follows from the job's GRAP mode. Default:
+    with level table by-mode under GRAP, else that of Feng et al. 2023; with flow and packet
+    uniform, stencil and ring alike."""
+    mpi_share: Annotated[MpiShare, OnCommandLine(metavar="SHARE")] = "log"
+    """How much of their time jobs communicate: log, a share such as 30%, or two between which it
+    is drawn such as 10%..50%."""
+
+    @property
+    def is_by_mode(self) -> bool:
+        """Whether traffic follows from the job's GRAP mode."""
+        return self.mix == [BY_MODE]
+
+
+class SpeedUpNetwork(ScheduleNetwork):
+    """A table of speed-ups: whoever else runs makes no difference."""
+
+    level: Literal["table"] = Field(default="table", description="A table of speed-ups.")
+    speed_ups: Annotated[FileName, OnCommandLine(metavar="FILE")]
+    """CSV file with the columns traffic, nodes, speed_up (part of the communication's time that is
+    saved)."""
+
+
+class SharedNetwork(ScheduleNetwork):
+    """What both levels of shared machines have."""
+
+    machine: Annotated[MachineFile, OnCommandLine(metavar="SCENARIO")] | None = None
+    """Scenario file whose `[network]` the jobs share, with its routing. Default: the `[network]` of
+    this scenario."""
+    injection: Annotated[str, _checked(injection_for_engine), OnCommandLine(metavar="SHARE")] = str(
+        SharedMachine.injection
+    )
+    """Part of its link's rate that a node sends at while it communicates."""
+    placement: names.Placement | None = None
+    """Which free nodes a job gets, where the scheduler only counts them. Default: contiguous; with
+    GRAP those of its groups."""
+    switch_delay: Annotated[Duration, OnCommandLine(metavar="TIME")] = Duration(
+        SharedMachine.switch_delay
+    )
+    """With circuits for jobs: how long a job stands still at its beginning while circuits are set,
+    if any changes."""
+
+    def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
+        """The engine's form: the machine's network in place of its file."""
+        from odonata.scenario import Scenario
+
+        form = super().engine_form(directory)
+        if self.machine is not None:
+            machine = Scenario.from_file(directory / self.machine).normalised()
+            form["machine"] = {
+                "network": machine["network"],
+                "packet_bytes": machine["simulation"]["packet_bytes"],
+            }
+        return form
+
+
+class FlowNetwork(SharedNetwork):
+    """The links of a machine, which running jobs share as flows."""
+
+    level: Literal["flow"] = Field(default="flow", description="Links shared as flows.")
+
+
+class PacketNetwork(SharedNetwork):
+    """The network of a machine, packet by packet: for small machines and short logs."""
+
+    level: Literal["packet"] = Field(default="packet", description="Packet by packet.")
+    window: Annotated[PositiveDuration, OnCommandLine(metavar="TIME")] = Duration(
+        SharedPackets.window
+    )
+    """Simulated time in which traffic counts."""
+    warmup: Annotated[Duration, OnCommandLine(metavar="TIME")] = Duration(SharedPackets.warmup)
+    """Simulated time before it."""
+    message: Annotated[PositiveSize, OnCommandLine(metavar="SIZE")] = Size(SharedPackets.message)
+    """Size of a message."""
+    stretch: Literal[STRETCHES] = STRETCHES[0]  # type: ignore[valid-type]
+    """What stretches communication: the part of what a job sends that arrives, or that and how much
+    longer its messages take than alone."""
+
+
+#: The levels of a schedule's network.
+AnyScheduleNetwork = Annotated[
+    Annotated[SpeedUpNetwork, Tag(tag("table"))]
+    | Annotated[FlowNetwork, Tag(tag("flow"))]
+    | Annotated[PacketNetwork, Tag(tag("packet"))],
+    chosen_by("level", "table", "flow", "packet"),
+]
+
+
+class MultifactorTable(Table):
+    """Weights and times of the order `multifactor`: Slurm's multifactor priority."""
+
+    age: Annotated[Weight, OnCommandLine("--weight-age", metavar="W")] = Multifactor.age
+    """Of the order multifactor: weight of the wait, in units of `max_age`, at most 1."""
+    size: Annotated[Weight, OnCommandLine("--weight-size", metavar="W")] = Multifactor.size
+    """Weight of the share of the machine."""
+    fair_share: Annotated[Weight, OnCommandLine("--weight-fair-share", metavar="W")] = (
+        Multifactor.fair_share
+    )
+    """Weight of 2^(−usage / share); all users have equal shares."""
+    max_age: Annotated[PositiveSpan, OnCommandLine(metavar="TIME")] = Span(Multifactor.max_age)
+    """Wait that counts as age 1."""
+    half_life: Annotated[Span, OnCommandLine(metavar="TIME")] = Span(Multifactor.half_life)
+    """Usage counts half after it; 0 s for never."""
+    favour_small: bool = Multifactor.favour_small
+    """Small jobs, not large ones, are favoured."""
+
+
+class Maintenance(Table):
+    """Nodes that are withheld for a time."""
+
+    start: Time
+    """First second: a date such as `2022-03-01T08:00` (UTC), or a duration after the first
+    submission such as `12 h`."""
+    end: Time
+    """The second after the last, likewise."""
+    nodes: Count | None = None
+    """How many. Default: the whole machine."""
+
+
+class Reservation(Maintenance):
+    """Nodes that are withheld for jobs of some users."""
+
+    users: Annotated[list[str], Field(min_length=1)]
+    """Whose jobs may run on them, if they end in time."""
+
+
+class ScheduleTable(Table):
+    """A job log, and when its jobs start: see [scheduling](scheduling.md)."""
+
+    log: FileName
+    """The job log: see [job logs](job-logs.md)."""
+    reading: Reading = Field(default_factory=Reading)
+    """How the log is read, where it does not say itself."""
+    nodes: Annotated[Count, OnCommandLine(metavar="N")] | None = None
+    """Nodes of the machine. Default: as the log says."""
+    policy: Annotated[Policy, OnCommandLine(metavar="POLICY")] = "easy"
+    """Which jobs may overtake: fcfs (none), easy, conservative, conservative-replanned, or depth:N
+    (backfill with reservations for the first N)."""
+    order: Annotated[
+        Annotated[names.Order, Tag(tag("a name"))]
+        | Annotated[str, not_ours("order"), Tag(tag(PLUG_IN))],
+        by_form({PLUG_IN: names_plug_in("order"), "a name": is_text}),
+        OnCommandLine(metavar="ORDER"),
+    ] = Field(
+        default="fcfs",
+        description=f"Order of the queue: {', '.join(names.ORDER)}, or a [plug-in](plug-ins.md).",
+    )
+    multifactor: MultifactorTable | None = None
+    """Weights and times of the order `multifactor`. Default: as below."""
+    compare: Annotated[list[Compared], OnCommandLine(metavar="WHAT")] = Field(default_factory=list)
+    """Compare with another schedule of the log: recorded, a policy, or POLICY/ORDER such as
+    easy/wfp."""
+    estimates: Annotated[Estimates, OnCommandLine(metavar="WHICH")] = "requested"
+    """Run times that the scheduler believes in: requested, perfect, or a multiple of the run time
+    such as 2."""
+    running_estimates: Annotated[Estimates, OnCommandLine(metavar="WHICH")] | None = None
+    """The same of running jobs. Default: as `estimates`."""
+    limits: Annotated[
+        bool,
+        OnCommandLine("--no-limits", is_off=True, text="Do not kill jobs when their time is over."),
+    ] = True
+    """Jobs are killed when their requested time is over."""
+    every: Annotated[PositiveSpan, OnCommandLine(metavar="TIME")] | None = None
+    """The scheduler works at multiples of this time, e.g. 30 s. Default: whenever something
+    happens."""
+    per_event: bool = False
+    """It works after every single event."""
+    eligible: bool = False
+    """Jobs come when they become eligible, where the log knows that."""
+    larger: Literal["refuse", "cut"] = "refuse"
+    """Jobs larger than the machine are refused, or cut down to it."""
+    share: Annotated[Count, OnCommandLine(metavar="N")] | None = None
+    """Jobs share nodes of so many processors each. Default: where the log counts processors, as
+    many as it says."""
+    whole_nodes: bool = False
+    """Round sizes of a log that counts processors up to whole nodes."""
+    tau: Annotated[PositiveSpan, OnCommandLine(metavar="TIME")] = Span("10 s")
+    """Least run time in the bounded slowdown."""
+    interval: Annotated[PositiveSpan, OnCommandLine(metavar="TIME")] = Span("1 min")
+    """Interval of the table of nodes in use and jobs waiting."""
+    grap: Grap | None = None
+    """Place jobs by GRAP. Default: any free nodes will do."""
+    network: AnyScheduleNetwork | None = None
+    """What slows jobs down or makes them faster. Default: nothing; they run as long as the log
+    says."""
+    maintenance: Annotated[list[Maintenance], OnCommandLine(metavar="START..END[,NODES]")] = Field(
+        default_factory=list
+    )
+    """Withhold nodes, or the whole machine, for a time. Times are dates (2022-03-01T08:00, UTC) or
+    durations after the first submission (12 h)."""
+    reservation: Annotated[list[Reservation], OnCommandLine(metavar="START..END,NODES,USER,…")] = (
+        Field(default_factory=list)
+    )
+    """Withhold nodes for jobs of these users."""
+
+    def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
+        """What the schedule depends on, sources of plug-ins included."""
+        form = super().engine_form(directory)
+        orders = {split(one)[1] for one in self.wanted}
+        plug_ins = {name: find("order", name).source for name in orders if is_known("order", name)}
+        return {**form, "plug-ins": plug_ins} if plug_ins else form
+
+    @property
+    def wanted(self) -> list[str]:
+        """The schedules that are made, by their names: the first, and those to compare with."""
+        return [named(f"{self.policy}/{self.order}"), *map(named, self.compare)]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> ScheduleTable:
+        orders = {split(one)[1] for one in self.wanted}
+        if self.multifactor is not None and "multifactor" not in orders:
+            allowed = "no value: weights and their times have a meaning with multifactor only"
+            raise problem("multifactor", "a table", allowed)
+        if self.every is not None and self.per_event:
+            raise problem("per_event", "true", "only without `every`: one of the two")
+        if self.share is not None and self.whole_nodes:
+            allowed = "only without `share`: nodes that are shared are not whole; choose one"
+            raise problem("whole_nodes", "true", allowed)
+        for position, one in enumerate(map(named, self.compare)):
+            if one in self.wanted[: position + 1]:
+                allowed = f"schedules that differ; {one} is there twice"
+                raise problem(f"compare[{position}]", f'"{self.compare[position]}"', allowed)
+        return self

@@ -1,0 +1,351 @@
+"""``odonata cluster place``, ``submit``, ``decisions`` and ``slurm-files``."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from odonata import names
+from odonata.cli.cluster_options import read_text, span, timeout_option
+from odonata.cli.shared import debug_option, escape, json_option, print_json, terminal
+from odonata.errors import ClusterError, OutputError
+
+if TYPE_CHECKING:
+    from odonata.cluster.journal import Decision, Wait
+
+#: Names of the policies, of the engine's `cluster_policies`; a test compares them.
+POLICIES = ("grap", *(name for name in names.PLACEMENT if name != "grap"))
+MODES = tuple(names.GRAP_MODE)
+
+_heartbeat = click.option(
+    "--heartbeat",
+    type=click.Path(path_type=Path, dir_okay=False),
+    envvar="ODONATA_HEARTBEAT",
+    metavar="FILE",
+    help="The file that says that jobs are placed.  [default: $ODONATA_HEARTBEAT]",
+)
+
+
+@click.command()
+@click.argument("journal", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--policy",
+    type=click.Choice(POLICIES),
+    default="grap",
+    show_default=True,
+    help="How nodes are chosen.",
+)
+@click.option(
+    "--grap-mode",
+    "mode",
+    type=click.Choice(MODES),
+    default="adaptive",
+    show_default=True,
+    help="How GRAP spreads large jobs over groups.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=1, help="Of policies that draw.")
+@click.option(
+    "--topology",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="topology.conf, topology.yaml, a list of nodes with attributes, or of links.  "
+    "[default: asks Slurm]",
+)
+@click.option(
+    "--group",
+    "level",
+    type=click.Choice(["island", "leaf"]),
+    default="island",
+    show_default=True,
+    help="What a group is: what switches below the top join, or what hangs on one of the lowest.",
+)
+@click.option(
+    "--partition",
+    "partitions",
+    multiple=True,
+    metavar="NAME",
+    help="Only jobs of this partition; may be given several times.",
+)
+@click.option(
+    "--reservations",
+    "depth",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="How many of the first jobs that cannot start are not to be delayed by others; 1 is EASY "
+    "backfill, 0 lets nobody overtake.",
+)
+@click.option(
+    "--whole-nodes",
+    is_flag=True,
+    help="Place jobs that would share nodes, too, on whole ones.  [default: leave them to Slurm]",
+)
+@click.option(
+    "--period", callback=span, default="1 s", show_default=True, metavar="TIME", help="Of cycles."
+)
+@click.option(
+    "--patience",
+    callback=span,
+    default="20 s",
+    show_default=True,
+    metavar="TIME",
+    help="How long a released job may wait for its nodes before it is placed anew.",
+)
+@_heartbeat
+@click.option(
+    "--metrics",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write metrics there in Prometheus' text format.",
+)
+@click.option(
+    "--keep",
+    callback=span,
+    default="13 w",
+    show_default=True,
+    metavar="TIME",
+    help="How long the journal keeps what is over.",
+)
+@click.option("--cycles", type=click.IntRange(min=1), metavar="N", help="End after so many.")
+@click.option(
+    "--shadow",
+    is_flag=True,
+    help="Change nothing: decide for the jobs that Slurm starts, and keep both in the journal.",
+)
+@click.option(
+    "--dry-run", is_flag=True, help="Decide once, print it, change nothing, keep nothing."
+)
+@click.option("--allow-root", is_flag=True, help="Run as root, which nothing here needs.")
+@timeout_option
+@debug_option
+def place(
+    journal: Path,
+    policy: str,
+    mode: str,
+    seed: int,
+    topology: Path | None,
+    level: str,
+    partitions: tuple[str, ...],
+    depth: int,
+    whole_nodes: bool,
+    period: int,
+    patience: int,
+    heartbeat: Path | None,
+    metrics: Path | None,
+    keep: int,
+    cycles: int | None,
+    shadow: bool,
+    dry_run: bool,
+    allow_root: bool,
+    timeout: float,
+) -> None:
+    """Chooses the nodes of waiting jobs by the functions that simulations use.
+
+    Places jobs that were submitted by `odonata cluster submit` or held by our job_submit.lua, each
+    as it can start, and writes every decision to JOURNAL before it is carried out. Ctrl-C or
+    SIGTERM ends it; killed, it goes on where it was.
+    """
+    import signal
+    import threading
+    import time
+
+    from odonata.cluster import survey
+    from odonata.cluster.daemon import Daemon
+    from odonata.cluster.placing import Placer, Rules
+    from odonata.cluster.topologies import read_wiring
+
+    if os.geteuid() == 0 and not (allow_root or dry_run):
+        raise click.UsageError(
+            "this is root, which nothing here needs: run it as a user of its own whom Slurm lets "
+            "update jobs (docs/cluster-placement.md), or with --allow-root"
+        )
+    if shadow and dry_run:
+        raise click.UsageError("--shadow keeps what it decides, --dry-run does not: choose one")
+    wiring = (
+        survey.ask_topology(timeout)
+        if topology is None
+        else read_wiring(read_text(topology), str(topology))
+    )
+    rules = Rules(
+        policy=policy,
+        mode=mode,
+        seed=seed,
+        depth=depth,
+        level=level,
+        partitions=partitions,
+        whole_nodes=whole_nodes,
+        patience_s=patience,
+    )
+    if dry_run:
+        placer = Placer(wiring, rules, timeout_s=timeout, say=click.echo)
+        if placer.cycle() == 0:
+            click.echo("no job would get nodes now")
+        return
+    ended = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
+
+    def say(line: str) -> None:
+        click.echo(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}", err=True)
+
+    daemon = Daemon(
+        wiring,
+        rules,
+        journal,
+        heartbeat=heartbeat,
+        metrics=metrics,
+        period_s=period,
+        keep_s=keep,
+        timeout_s=timeout,
+        shadow=shadow,
+        say=say,
+    )
+    say(f"{'watches beside Slurm' if shadow else 'places'} by {policy}, journal {journal}")
+    daemon.run(cycles=cycles, stop=ended.wait)
+
+
+@click.command(
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@_heartbeat
+@click.option(
+    "--stale",
+    callback=span,
+    default="2 min",
+    show_default=True,
+    metavar="TIME",
+    help="With --heartbeat: where it is older, jobs are submitted plainly.",
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[SBATCH-ARGUMENTS]...")
+def submit(heartbeat: Path | None, stale: int, arguments: tuple[str, ...]) -> None:
+    """Submits a job as sbatch does, to be placed by `odonata cluster place`.
+
+    Everything behind our own options is sbatch's; so are what is printed and the exit code. The job
+    is held and its comment marked until its nodes are chosen. What names nodes, a time to begin or
+    a reservation, throttled arrays and heterogeneous jobs are submitted as they are.
+    """
+    from odonata.cluster.submitting import held, is_alive
+
+    given = list(arguments)
+    if heartbeat is not None and not is_alive(heartbeat, stale):
+        click.echo(f"{heartbeat}: nobody places jobs now; submitted to Slurm as it is", err=True)
+    else:
+        given, why = held(given, _script)
+        if why is not None:
+            click.echo(f"submitted to Slurm as it is: {why}", err=True)
+    program = shutil.which("sbatch")
+    if program is None:
+        raise ClusterError("sbatch: not found. Run this where Slurm's commands are on PATH")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(program, ["sbatch", *given])
+
+
+def _script(path: str) -> str | None:
+    """What a script holds; `None` if sbatch may say what is wrong with it."""
+    try:
+        return Path(path).read_bytes().decode(errors="replace")
+    except OSError:
+        return None
+
+
+@click.command()
+@click.argument("journal", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--job", metavar="JOBID", help="Only of this job.")
+@click.option(
+    "--last", callback=span, metavar="TIME", help='Only so far back, e.g. "12 h".  [default: all]'
+)
+@json_option
+@debug_option
+def decisions(journal: Path, job: str | None, last: int | None, as_json: bool) -> None:
+    """What `odonata cluster place` decided, and why jobs wait."""
+    import time
+
+    from odonata.cluster.journal import Journal
+
+    kept = Journal(journal)
+    since = 0 if last is None else int(1000 * (time.time() - last))
+    made = kept.decisions(job=job, since_ms=since)
+    waits = [wait for wait in kept.waits() if job in (None, wait.job)]
+    kept.close()
+    if as_json:
+        print_json(
+            {
+                "decisions": [one.__dict__ for one in made],
+                "waiting": [one.__dict__ for one in waits],
+            }
+        )
+        return
+    _print(made, waits)
+
+
+def _print(made: list[Decision], waits: list[Wait]) -> None:
+    out = terminal()
+    for one in made:
+        listed = ",".join(one.nodes[:16]) + (" …" if len(one.nodes) > 16 else "")
+        parts = [f"{len(one.nodes)} nodes: {listed}"] if one.nodes else []
+        parts += [f"groups of its own: {','.join(one.owned)}"] if one.owned else []
+        parts += ["overtook others"] if one.backfilled else []
+        parts += [one.note] if one.note else []
+        line = f"{_clock(one.time_ms)}  job {one.job}  {one.state:9}  {'; '.join(parts)}"
+        out.print(escape(line), soft_wrap=True)
+    for wait in waits:
+        start = (
+            "" if wait.promised_ms is None else f", expected to start {_clock(wait.promised_ms)}"
+        )
+        out.print(
+            f"job {escape(wait.job)} waits since {_clock(wait.since_ms)}{start}: "
+            f"{escape(wait.reason)}",
+            soft_wrap=True,
+        )
+
+
+def _clock(time_ms: int) -> str:
+    import time
+
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time_ms / 1000))
+
+
+@click.command("slurm-files")
+@click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
+@click.option(
+    "--heartbeat",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("/var/lib/odonata/heartbeat"),
+    show_default=True,
+    metavar="FILE",
+    help="Of `odonata cluster place`.",
+)
+@click.option(
+    "--partition",
+    "partitions",
+    multiple=True,
+    required=True,
+    metavar="NAME",
+    help="Partitions whose jobs are placed; may be given several times.",
+)
+@click.option(
+    "--stale",
+    callback=span,
+    default="2 min",
+    show_default=True,
+    metavar="TIME",
+    help="From when on a heartbeat is too old.",
+)
+@debug_option
+def slurm_files(directory: Path, heartbeat: Path, partitions: tuple[str, ...], stale: int) -> None:
+    """Writes job_submit.lua and release-held-jobs.sh, the watchdog, into DIRECTORY."""
+    from odonata.cluster.slurm_files import write_slurm_files
+
+    try:
+        written = write_slurm_files(directory, heartbeat, partitions, stale)
+    except OSError as error:
+        raise OutputError(f"{directory}: cannot be written: {error.strerror}") from error
+    for path in written:
+        click.echo(path)

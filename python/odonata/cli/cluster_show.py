@@ -1,0 +1,127 @@
+"""``odonata cluster show``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from odonata.cli.cluster_options import read_text, squeue_option, timeout_option
+from odonata.cli.shared import debug_option, escape, json_option, new_table, print_json, terminal
+
+if TYPE_CHECKING:
+    from odonata.cluster.occupancy import Occupancy
+
+
+@click.command()
+@squeue_option
+@click.option(
+    "--nodes",
+    "nodes_file",
+    type=click.Path(path_type=Path, allow_dash=True),
+    metavar="FILE",
+    help="What `scontrol show nodes` printed, as text or JSON.  [default: asks Slurm]",
+)
+@click.option(
+    "--topology",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="topology.conf, topology.yaml, a list of nodes with attributes, or of links.  "
+    "[default: asks Slurm]",
+)
+@click.option(
+    "--group",
+    "level",
+    type=click.Choice(["island", "leaf"]),
+    default="island",
+    show_default=True,
+    help="What a group is: what switches below the top join, or what hangs on one of the lowest.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FIGURE",
+    help="Draw it, as .png, .pdf or .svg.",
+)
+@timeout_option
+@json_option
+@debug_option
+def show(
+    squeue: Path | None,
+    nodes_file: Path | None,
+    topology: Path | None,
+    level: str,
+    out: Path | None,
+    timeout: float,
+    as_json: bool,
+) -> None:
+    """Who sits where: nodes by group and state, jobs that span groups, what is left for whom.
+
+    Files take the place of Slurm's answers, so that it can be seen anywhere.
+    """
+    from odonata.cluster import jobs, model, survey
+    from odonata.cluster.occupancy import occupancy
+    from odonata.cluster.topologies import read_wiring
+
+    if (squeue is None) != (nodes_file is None):
+        raise click.UsageError("--squeue and --nodes go together: they are of the same moment")
+    if squeue is None or nodes_file is None:
+        machine = survey.ask_machine(timeout)
+        queue, _ = survey.ask_jobs(timeout)
+    else:
+        told = read_text(nodes_file)
+        machine = model.Machine(model.read_node_list(told, str(nodes_file)))
+        queue, _ = jobs.read_jobs(read_text(squeue), str(squeue))
+    if topology is None:
+        wiring = survey.ask_topology(timeout)
+    else:
+        wiring = read_wiring(read_text(topology), str(topology))
+    look = occupancy(machine, queue, wiring, level)
+    if out is not None:
+        _draw(look, out)
+    if as_json:
+        print_json(look.to_dict())
+    else:
+        _print(look)
+
+
+def _print(look: Occupancy) -> None:
+    from odonata.cluster.occupancy import INSIDE, SPANNING
+
+    out = terminal()
+    table = new_table()
+    for heading in ("group", "nodes", "idle", "jobs inside", "spanning", "other", "out"):
+        table.add_column(heading, justify="left" if heading == "group" else "right")
+    table.add_column("spanned by")
+    for group in look.groups:
+        counts = (group.count(state) for state in ("idle", INSIDE, SPANNING, "other", "out"))
+        row = [escape(group.name), str(len(group.states)), *map(str, counts)]
+        table.add_row(*row, escape(", ".join(group.owners)))
+    out.print(table)
+    spanning = {job: groups for job, groups in look.spans.items() if len(groups) > 1}
+    for job, groups in spanning.items():
+        parts = ", ".join(f"{count} in {group}" for group, count in groups.items())
+        out.print(f"job {escape(job)} spans {len(groups)} groups: {escape(parts)}", soft_wrap=True)
+    free = look.free_groups
+    out.print(
+        f"{look.idle} nodes idle, {look.largest_small} of them in one group "
+        f"(fragmentation {look.fragmentation:.2f})"
+    )
+    out.print(
+        f"{len(free)} of {len(look.groups)} groups are spanned by no job; a large job could have "
+        f"{look.largest_large} nodes there"
+    )
+    if look.unplaced:
+        named = ", ".join(look.unplaced[:5]) + (" …" if len(look.unplaced) > 5 else "")
+        out.print(f"{len(look.unplaced)} nodes are not in the topology: {escape(named)}")
+
+
+def _draw(look: Occupancy, path: Path) -> None:
+    from odonata.plots import check_format, new_figure, save
+    from odonata.plots.occupancy import draw_occupancy
+
+    check_format(path)
+    figure = new_figure(9.0, 1.6 + 0.3 * len(look.groups))
+    draw_occupancy(figure, look)
+    save(figure, path)

@@ -1,0 +1,234 @@
+"""``odonata cluster what-if``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from odonata.cli.cluster_options import read_text, span, timeout_option
+from odonata.cli.cluster_place import POLICIES
+from odonata.cli.shared import debug_option, escape, json_option, new_table, print_json, terminal
+
+if TYPE_CHECKING:
+    from odonata.cluster.what_if import Predicted, RunTimes
+
+SLURM = "slurm"
+
+
+@click.command("what-if")
+@click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    type=click.Choice([SLURM, *POLICIES]),
+    default=(SLURM, "grap", "contiguous"),
+    show_default=True,
+    help="Plain Slurm, or how nodes are chosen; may be given several times.",
+)
+@click.option(
+    "--for",
+    "horizon",
+    callback=span,
+    default="12 h",
+    show_default=True,
+    metavar="TIME",
+    help="How far to look.",
+)
+@click.option(
+    "--run-times",
+    type=click.Path(path_type=Path, allow_dash=True),
+    metavar="FILE",
+    help="Run times that are known, as lines JOB,SECONDS.",
+)
+@click.option(
+    "--share",
+    type=click.FloatRange(min=0, min_open=True, max=10),
+    default=1.0,
+    show_default=True,
+    help="Of all other jobs: run time over time limit.",
+)
+@click.option(
+    "--topology",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="As of `odonata cluster place`.  [default: asks Slurm]",
+)
+@click.option(
+    "--group",
+    "level",
+    type=click.Choice(["island", "leaf"]),
+    default="island",
+    show_default=True,
+    help="What a group is.",
+)
+@click.option("--jobs", "list_jobs", is_flag=True, help="Every job's start under each policy.")
+@click.option(
+    "--replay",
+    type=click.Path(path_type=Path),
+    metavar="LOG",
+    help="In place of the queue: simulate a log of the past (sacct, scontrol show jobs, JSON) and "
+    "tell how far the simulation is from what was. Needs --conf.",
+)
+@click.option(
+    "--conf",
+    "configuration",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="slurm.conf or listings of scontrol show config, nodes, partitions.  "
+    "[default: asks Slurm]",
+)
+@timeout_option
+@json_option
+@debug_option
+def what_if(
+    policies: tuple[str, ...],
+    horizon: int,
+    run_times: Path | None,
+    share: float,
+    topology: Path | None,
+    level: str,
+    list_jobs: bool,
+    replay: Path | None,
+    configuration: tuple[Path, ...],
+    timeout: float,
+    as_json: bool,
+) -> None:
+    """When the jobs that wait now will start: under plain Slurm, GRAP and others, side by side.
+
+    Looks on from the jobs that run, on their nodes. Nobody knows what is submitted later, nor how
+    long jobs run: by default as long as they may.
+    """
+    from odonata.cluster.what_if import RunTimes, read_run_times, summary
+
+    if replay is not None:
+        if not configuration:
+            raise click.UsageError("--replay needs --conf: the cluster that the log is of")
+        _replay(replay, configuration, as_json)
+        return
+    known = {} if run_times is None else read_run_times(read_text(run_times), str(run_times))
+    found = _predict(
+        policies, horizon, RunTimes(known, share), topology, level, configuration, timeout
+    )
+    if as_json:
+        print_json(
+            {
+                policy: {
+                    "summary": summary(jobs),
+                    "jobs": [{**job.__dict__, "wait_s": job.wait_s} for job in jobs],
+                }
+                for policy, jobs in found.items()
+            }
+        )
+        return
+    out = terminal()
+    table = new_table()
+    for heading in ("", "jobs", "start", "mean wait", "median", "p95", "slowdown", "groups"):
+        table.add_column(heading, justify="right" if heading else "left")
+    for policy, jobs in found.items():
+        row = summary(jobs)
+        waits = (_time(row[f"{name}_wait_s"]) for name in ("mean", "median", "p95"))
+        table.add_row(
+            *(policy, str(row["jobs"]), str(row["start"]), *waits),
+            *(_figure(row["mean_slowdown"]), _figure(row["mean_groups"])),
+        )
+    out.print(table)
+    if list_jobs:
+        _list(found)
+
+
+def _predict(
+    policies: tuple[str, ...],
+    horizon: int,
+    run_times: RunTimes,
+    topology: Path | None,
+    level: str,
+    configuration: tuple[Path, ...],
+    timeout: float,
+) -> dict[str, list[Predicted]]:
+    import time
+
+    from odonata.cluster import slurm, survey
+    from odonata.cluster.placing import Rules
+    from odonata.cluster.topologies import read_wiring
+    from odonata.cluster.what_if import Snapshot, under_policy, under_slurm, without_pins
+
+    listing = slurm.ask(("squeue", "--json"), timeout) if SLURM in policies else ""
+    jobs, _ = survey.ask_jobs(timeout)
+    now = time.time()
+    wiring = (
+        survey.ask_topology(timeout)
+        if topology is None
+        else read_wiring(read_text(topology), str(topology))
+    )
+    snapshot = Snapshot(now, survey.ask_machine(timeout), without_pins(jobs), wiring)
+    found: dict[str, list[Predicted]] = {}
+    for policy in dict.fromkeys(policies):
+        if policy == SLURM:
+            texts = [(path.name, read_text(path)) for path in configuration] or [
+                (what, slurm.ask(("scontrol", "show", what), timeout))
+                for what in ("config", "nodes", "partitions")
+            ]
+            found[policy] = under_slurm(snapshot, listing, texts, run_times, horizon)
+        else:
+            rules = Rules(policy=policy, level=level)
+            found[policy] = under_policy(snapshot, rules, run_times, horizon)
+    return found
+
+
+def _replay(log: Path, configuration: tuple[Path, ...], as_json: bool) -> None:
+    from odonata.batch.slurm import schedule_as_slurm
+    from odonata.cluster.what_if import replay_error
+
+    simulated = schedule_as_slurm(log, list(configuration))
+    columns = ["submit_s", "start_s", "recorded_wait_s"]
+    both = simulated.jobs.select(columns).to_pandas().dropna()
+    recorded = (both["submit_s"] + both["recorded_wait_s"]).tolist()
+    figures = replay_error(recorded, both["start_s"].tolist(), both["submit_s"].tolist())
+    if as_json:
+        print_json({"error": figures, "notes": simulated.notes})
+        return
+    out = terminal()
+    for note in simulated.notes:
+        out.print(f"Note: {escape(note)}", soft_wrap=True)
+    if not figures["jobs"]:
+        out.print("no job of the log started both in it and in the simulation")
+        return
+    out.print(
+        f"{figures['jobs']} jobs: starts are off by {_time(figures['median_error_s'])} (median), "
+        f"{_time(figures['mean_error_s'])} (mean)",
+        soft_wrap=True,
+    )
+    out.print(
+        f"mean wait {_time(figures['mean_wait_s'])} as recorded, "
+        f"{_time(figures['mean_simulated_wait_s'])} simulated; "
+        f"{100 * (figures['share_within_10_percent'] or 0):.0f} % of waits within 10 %",
+        soft_wrap=True,
+    )
+
+
+def _list(found: dict[str, list[Predicted]]) -> None:
+    table = new_table()
+    for heading in ("job", "nodes", *found):
+        table.add_column(heading, justify="left" if heading == "job" else "right")
+    starts = {policy: {job.job: job.start_s for job in jobs} for policy, jobs in found.items()}
+    first = next(iter(found.values()), [])
+    for job in first:
+        cells = (_time(starts[policy].get(job.job)) for policy in found)
+        table.add_row(escape(job.job), str(job.nodes), *cells)
+    terminal().print("starts from now:")
+    terminal().print(table)
+
+
+def _time(seconds: Any) -> str:
+    from odonata.display import clock
+
+    if seconds is None:
+        return "–"
+    return clock(seconds) if seconds >= 100 else f"{seconds:.1f} s"
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"

@@ -1,0 +1,43 @@
+"""``odonata report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from odonata.cli.shared import debug_option, json_option, print_json, progress_terminal, terminal
+
+
+@click.command()
+@click.argument(
+    "directories", metavar="DIR…", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The file, which must not exist yet. Default: results/report-1.html, "
+    "results/report-2.html …",
+)
+@click.option("--title", metavar="TEXT", help="Headline. Default: that of what is shown.")
+@json_option
+@debug_option
+def report(
+    directories: tuple[Path, ...], out: Path | None, title: str | None, as_json: bool
+) -> None:
+    """Write results as one HTML file that opens anywhere, to pass on.
+
+    DIR is the directory of a run, a comparison, a study, a schedule or an analysis of
+    interference. Of several runs, the file shows first how they differ. It loads nothing from
+    anywhere and has at most 5 MB.
+    """
+    from odonata.html import write_report
+
+    with progress_terminal().status("Writing the report"):
+        file = write_report(*directories, out=out, title=title)
+    if as_json:
+        print_json({"file": str(file), "bytes": file.stat().st_size})
+    else:
+        size = f"{file.stat().st_size / 1e6:.1f} MB"
+        terminal().print(f"Report: {file} ({size})", markup=False, soft_wrap=True)

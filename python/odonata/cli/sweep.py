@@ -1,0 +1,149 @@
+"""``odonata sweep``."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from odonata.cli.shared import (
+    debug_option,
+    jobs_option,
+    json_option,
+    notices,
+    print_json,
+    progress_terminal,
+    terminal,
+)
+
+if TYPE_CHECKING:
+    from odonata.study.file import StudyFile
+
+#: Rows of the table in the terminal; all are in the dataset.
+_ROWS = 100
+
+
+@click.command()
+@click.argument("scenario", type=click.Path(path_type=Path))
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="KEY=VALUES",
+    help="Values of a key: network.routing=minimal,par or job.0.traffic.load=0.1:0.9:0.1 (from, "
+    "to, step) or job.0.nodes=8:512:*2 (each twice the one before). A single value changes the "
+    "scenario for all. May be given several times: all combinations are simulated.",
+)
+@click.option(
+    "--network",
+    "networks",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="SCENARIO",
+    help="Try the network of another scenario as well. May be given several times.",
+)
+@click.option(
+    "--measure",
+    "measures",
+    multiple=True,
+    metavar="FIGURE",
+    help="What to keep of every run, such as job.*.run_time_ps:maximum (docs/studies.md). May be "
+    "given several times. Default: run time and latencies of the slowest job, and the load of the "
+    "busiest link.",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(1, 10_000),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Simulate every combination with N seeds.",
+)
+@jobs_option
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Directory for the results. If the sweep has been there before, it goes on where it was. "
+    "Default: results/NAME-sweep.",
+)
+@json_option
+@debug_option
+def sweep(
+    scenario: Path,
+    changes: tuple[str, ...],
+    networks: tuple[Path, ...],
+    measures: tuple[str, ...],
+    seeds: int,
+    jobs: int | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Simulate a scenario with all combinations of some keys' values; no study file needed.
+
+    Shows a table and a bar for every value while it runs. Leaves a dataset, pictures, a page and
+    the study file that it could have been; killed, the same command goes on.
+    """
+    from odonata.progress import LiveTable
+    from odonata.study.sweeping import run_swept, sweep_study
+
+    study = sweep_study(
+        scenario, _values(changes), networks=networks, measure=measures, repetitions=seeds
+    )
+    if not study.axis and seeds == 1:
+        raise click.UsageError(
+            "found nothing to vary; allowed: --set KEY=VALUE,VALUE, --network or --seeds"
+        )
+    directory = out or Path("results") / f"{scenario.stem}-sweep"
+    console = progress_terminal()
+    given = [("--set", one) for one in changes] + [("--network", str(one)) for one in networks]
+    given += [("--measure", one) for one in measures]
+    command = shlex.join(["odonata", "sweep", str(scenario), *(w for pair in given for w in pair)])
+    with LiveTable(console, study) as live:
+        try:
+            table = run_swept(
+                study,
+                directory,
+                command=command,
+                jobs=jobs,
+                progress=live,
+                seen=live.seen,
+                notice=notices(console),
+            )
+        except KeyboardInterrupt:
+            message = f"stopped; run the same command again to go on in {directory}"
+            raise KeyboardInterrupt(message) from None
+    rows = table.to_pylist()
+    if as_json:
+        print_json({"directory": str(directory), "points": rows})
+    else:
+        _print(study, rows, directory)
+
+
+def _values(changes: tuple[str, ...]) -> dict[str, Any]:
+    from odonata.study.sweeping import values_of
+
+    found: dict[str, Any] = {}
+    for text in changes:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip() or not value.strip():
+            raise click.UsageError(f'--set: found "{text}"; allowed: KEY=VALUE,VALUE')
+        try:
+            found[key.strip()] = values_of(value)
+        except ValueError as error:
+            raise click.UsageError(f"--set {key}: {error}") from None
+    return found
+
+
+def _print(study: StudyFile, rows: list[Mapping[str, Any]], directory: Path) -> None:
+    from odonata.progress import points_table
+
+    console = terminal()
+    console.print(study.title, style="bold", markup=False)
+    console.print(points_table(study, rows[:_ROWS]))
+    if len(rows) > _ROWS:
+        console.print(f"… and {len(rows) - _ROWS:,} more points")
+    console.print(f"Results: {directory} (study.md, dataset.parquet)", markup=False, soft_wrap=True)

@@ -1,0 +1,219 @@
+"""A first scenario: a network of a family and size, and a job on it, as commented TOML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from odonata.errors import Problem, ScenarioError
+from odonata.names import Routing
+from odonata.replaying import dragonfly_for
+from odonata.scenario import Scenario
+from odonata.toml_source import parse_toml
+
+#: More nodes than that are no first scenario.
+MOST_NODES = 100_000
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family that a first scenario can have.
+
+    Attributes:
+        about: What it is, in a few words.
+        routings: Algorithms for it, the usual one first.
+        links: Link classes: name, bandwidth, latency and what they are.
+    """
+
+    about: str
+    routings: tuple[Routing, ...]
+    links: tuple[tuple[str, str, str, str], ...]
+
+
+_TERMINAL = ("terminal", "25 GB/s", "20 ns", "between a node and its router")
+_LATTICE = (_TERMINAL, ("local", "25 GB/s", "50 ns", "between neighbouring routers"))
+_GROUPS = (
+    _TERMINAL,
+    ("local", "25 GB/s", "30 ns", "between the routers of a group"),
+    ("global", "25 GB/s", "300 ns", "between groups"),
+)
+
+FAMILIES: Mapping[str, Family] = {
+    "dragonfly": Family(
+        "groups of routers, every two groups joined (Slingshot, Aries)",
+        ("minimal", "valiant", "ugal-l", "ugal-g", "par", "q-adaptive"),
+        _GROUPS,
+    ),
+    "dragonfly+": Family(
+        "groups of leaf and spine switches, every two groups joined",
+        ("minimal", "valiant", "ugal-l", "fpar"),
+        _GROUPS,
+    ),
+    "fat-tree": Family(
+        "levels of switches with full bandwidth upwards (InfiniBand, Ethernet)",
+        ("up-down",),
+        (
+            _TERMINAL,
+            ("level1", "25 GB/s", "30 ns", "between leaves and the level above"),
+        ),
+    ),
+    "torus": Family(
+        "a ring of routers in every dimension (Tofu, Blue Gene)",
+        ("dimension-order",),
+        _LATTICE,
+    ),
+    "hyperx": Family(
+        "every row of a lattice of routers all-to-all",
+        ("dimension-order", "ugal-l", "dimwar"),
+        _LATTICE,
+    ),
+    "crossbar": Family(
+        "all nodes on one ideal router, to compare with", ("shortest-path",), (_TERMINAL,)
+    ),
+}
+
+
+def first_scenario(
+    family: str = "dragonfly",
+    *,
+    nodes: int = 72,
+    load: float | None = None,
+    routing: str | None = None,
+) -> str:
+    """The text of a scenario to start from.
+
+    Args:
+        family: One of :data:`FAMILIES`.
+        nodes: Nodes that are wanted; the network has at least as many.
+        load: Of random traffic, as a fraction of the bandwidth of a node's link. Default: a job
+            that exchanges halos and ends.
+        routing: One of the family's algorithms. Default: its first.
+
+    Returns:
+        Commented TOML that is a valid scenario.
+
+    Raises:
+        ScenarioError: If there is no such family, size, load or algorithm.
+    """
+    if family not in FAMILIES:
+        _refuse("family", f'"{family}"', ", ".join(FAMILIES))
+    chosen = FAMILIES[family]
+    if not 2 <= nodes <= MOST_NODES:
+        _refuse("nodes", f"{nodes:,}", f"2 to {MOST_NODES:,}")
+    if load is not None and not 0 < load <= 1:
+        _refuse("load", f"{load:g}", "above 0, at most 1")
+    algorithm = routing or chosen.routings[0]
+    if algorithm not in chosen.routings:
+        _refuse("routing", f'"{algorithm}"', f"of {family}: {', '.join(chosen.routings)}")
+    sizes, links = _sizes(family, nodes), list(chosen.links)
+    if family == "fat-tree" and sizes["levels"][0] == 3:
+        links.append(("level2", "25 GB/s", "100 ns", "between that and the top"))
+    width = max(len(one[0]) for one in links)
+    lines = [
+        f'title = "{nodes:,} nodes on a {family}"',
+        "seed = 1 # equal seeds give equal results, bit by bit",
+        "",
+        "# What is wired. Another family: odonata init --help. All keys: docs/scenario.md",
+        "[network]",
+        f'family = "{family}" # {chosen.about}',
+        *(f"{key} = {value[0]} # {value[1]}" for key, value in sizes.items()),
+        f'routing = "{algorithm}" # or {", ".join(chosen.routings[1:])}'
+        if len(chosen.routings) > 1
+        else f'routing = "{algorithm}"',
+        "",
+        "[network.links]",
+        *(
+            f'{name:<{width}} = {{ bandwidth = "{bandwidth}", latency = "{latency}" }} # {about}'
+            for name, bandwidth, latency, about in links
+        ),
+        "",
+        "# Who sends what. More jobs: more [[job]] tables.",
+        "[[job]]",
+    ]
+    if load is None:
+        lines += [
+            'name = "stencil"',
+            f"nodes = {nodes}",
+            'placement = "random-node" # or contiguous, random-router, random-group',
+            "# Every rank exchanges 64 KiB with its six neighbours, ten times.",
+            'motif = { kind = "halo3d", message = "64 KiB", iterations = 10 }',
+        ]
+    else:
+        lines += [
+            'name = "uniform"',
+            f"nodes = {nodes}",
+            "# Every node sends to random others, this share of what its link can carry.",
+            f'traffic = {{ pattern = "uniform-random", message = "4 KiB", load = {load:g} }}',
+            "",
+            "[simulation]",
+            'duration = "200 us" # traffic has no end of its own',
+            'warmup = "auto"     # what comes before the steady state does not count',
+        ]
+    text = "\n".join(lines) + "\n"
+    Scenario.from_dict(parse_toml(text, "scenario"))
+    return text
+
+
+def _refuse(key: str, found: str, allowed: str) -> None:
+    raise ScenarioError([Problem(key, f"found {found}; allowed: {allowed}", found, allowed)])
+
+
+def _sizes(family: str, nodes: int) -> dict[str, tuple[Any, str]]:
+    """Keys of a network with so many nodes, each with what it means."""
+    if family == "dragonfly":
+        network = dragonfly_for(nodes)
+        p, a, h = network["p"], network["a"], network["h"]
+        return {
+            "p": (p, "nodes per router"),
+            "a": (a, "routers per group"),
+            "h": (h, "global links per router"),
+        }
+    if family == "dragonfly+":
+        p = 1
+        while p * p * (p * p + 1) < nodes:
+            p += 1
+        return {
+            "leaves": (p, "leaf switches per group"),
+            "spines": (p, "spine switches per group"),
+            "p": (p, "nodes per leaf"),
+            "h": (p, "global links per spine"),
+        }
+    if family == "fat-tree":
+        # Two levels of k ports carry k²/2 nodes, three k³/4.
+        radix = next((k for k in (4, 8, 16, 24, 32, 36, 40, 64) if k * k // 2 >= nodes), 0)
+        levels = 2
+        if radix == 0 or radix > 40:
+            radix = next(k for k in (16, 24, 32, 36, 40, 48, 64, 80) if k**3 // 4 >= nodes)
+            levels = 3
+        if nodes <= radix // 2:
+            radix = 4
+        return {
+            "radix": (radix, "ports of a switch, half of them down"),
+            "nodes": (nodes, "nodes"),
+            "levels": (levels, "of switches"),
+        }
+    if family == "torus":
+        size = _cube(nodes, 3)
+        return {"size": (size, "routers along each dimension"), "p": (1, "nodes per router")}
+    if family == "hyperx":
+        side = 2
+        while side**3 < nodes:
+            side += 1
+        return {
+            "size": ([side, side], "routers along each dimension"),
+            "p": (side, "nodes per router"),
+        }
+    return {"nodes": (nodes, "nodes")}
+
+
+def _cube(nodes: int, dimensions: int) -> list[int]:
+    """The most even lattice with at least so many points."""
+    size = [2] * dimensions
+    while True:
+        total = 1
+        for one in size:
+            total *= one
+        if total >= nodes:
+            return size
+        size[size.index(min(size))] += 1

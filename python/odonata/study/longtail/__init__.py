@@ -1,0 +1,88 @@
+"""Long tails and background traffic on a simulated dragonfly+ (Salimi Beni and Cosenza 2022)."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from odonata.output import picture, warn
+from odonata.study.execution import Point, Record
+from odonata.study.longtail.plan import QUICK, Extent, Found, Plan
+from odonata.study.longtail.probes import LARGE
+
+#: Files of the results, beside the store.
+PAGE_FILE, FINDINGS_FILE, CALLS_FILE, MOMENTS_FILE = (
+    "study.md",
+    "findings.csv",
+    "calls.csv",
+    "moments.csv",
+)
+
+
+class LongTail:
+    """The study.
+
+    Args:
+        extent: How much is simulated. Default: all of it, or a glimpse if quick.
+    """
+
+    title = "Long tails and background traffic on a dragonfly+ (Salimi Beni and Cosenza 2022)"
+
+    def __init__(self, extent: Extent | None = None) -> None:
+        self._extent = extent
+        self._plan = Plan(extent or Extent())
+        self._total, self._command = 0, ""
+
+    def points(self, quick: bool) -> Sequence[Point]:
+        """What is simulated."""
+        self._plan = Plan(self._extent or (QUICK if quick else Extent()))
+        self._command = "odonata study salimibeni2022" + (" --quick" if quick else "")
+        points = self._plan.points()
+        self._total = len(points)
+        return points
+
+    def finish(self, records: Mapping[str, Record], directory: Path) -> Sequence[str]:
+        """Writes tables, figures and the page."""
+        from odonata.study.longtail.drawing import FIGURES
+        from odonata.study.longtail.findings import all_findings, write_findings
+        from odonata.study.longtail.page import page
+
+        found = Found(self._plan, records)
+        findings = all_findings(found)
+        write_findings(findings, directory / FINDINGS_FILE)
+        _write_calls(found, directory / CALLS_FILE)
+        _write_moments(found, directory / MOMENTS_FILE)
+        names = []
+        for name, (_, draw) in FIGURES.items():
+            with picture(Path(name), warn):
+                draw(found, directory / name)
+                names.append(name)
+        text = page(found, findings, names, command=self._command, total=self._total)
+        (directory / PAGE_FILE).write_text(text, encoding="utf-8")
+        return [f"{one.verdict:14} {one.claim}; ours {one.ours}" for one in findings]
+
+
+def _write_calls(found: Found, path: Path) -> None:
+    """Writes the quantiles of the large calls of every simulation that has them."""
+    from odonata.study.longtail.findings import CALLS_COLUMNS, distributions
+
+    with path.open("w", encoding="utf-8", newline="") as opened:
+        writer = csv.writer(opened, lineterminator="\n")
+        writer.writerow(CALLS_COLUMNS)
+        writer.writerows(distributions(found, LARGE))
+
+
+def _write_moments(found: Found, path: Path) -> None:
+    """Writes every moment with its indicators."""
+    with path.open("w", encoding="utf-8", newline="") as opened:
+        writer = csv.writer(opened, lineterminator="\n")
+        for moment in found.plan.moments:
+            row = {"moment": moment.number, "day": f"{moment.day:.3f}", "jobs": len(moment.jobs)}
+            row |= {name: f"{value:.4f}" for name, value in moment.indicators().items()}
+            if moment.number == 0:
+                writer.writerow(row)
+            writer.writerow(row.values())
+
+
+__all__ = ["LongTail"]

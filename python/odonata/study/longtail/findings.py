@@ -1,0 +1,538 @@
+"""What the paper found beside what is found here; verdicts are computed."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odonata.study.cells import Estimated
+from odonata.study.longtail import machine
+from odonata.study.longtail.months import Moment
+from odonata.study.longtail.plan import (
+    FIGURE_6,
+    HIGH,
+    LOW,
+    PACKED,
+    ROUTINGS,
+    USUAL,
+    Found,
+)
+from odonata.study.longtail.probes import COLLECTIVES, LARGE, SIZES, Setting
+from odonata.study.longtail.statistics import (
+    bootstrap,
+    mean_of,
+    peak,
+    pearson,
+    ratio_of_means,
+    spearman,
+    tail_length,
+    two_modes,
+)
+
+HOLDS, UNDECIDED, FAILS, NOTHING = "holds", "undecided", "does not hold", "not measured"
+
+#: The paper's collectives.
+PAPER = ("broadcast", "reduce", "alltoall")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A published statement and what is found here.
+
+    Attributes:
+        claim: What was published, in words.
+        source: Where in the paper.
+        published: The figure.
+        ours: Ours with its interval, in words.
+        verdict: It holds (all of our interval does), it does not (none of it), or neither.
+    """
+
+    claim: str
+    source: str
+    published: str
+    ours: str
+    verdict: str
+
+
+def verdict_of(
+    ours: Estimated,
+    at_least: float = -math.inf,
+    at_most: float = math.inf,
+    *,
+    exact: bool = False,
+) -> str:
+    """What ours says of a published range, which both ends belong to.
+
+    Undecided where the interval reaches in and out, or is not known.
+
+    Args:
+        ours: The figure with its interval.
+        at_least: Lower end of the range.
+        at_most: Upper end.
+        exact: Whether it is known without an interval, such as the largest of all.
+    """
+    if math.isnan(ours.value):
+        return NOTHING
+    if math.isnan(ours.low):
+        if not exact:
+            return UNDECIDED
+        return HOLDS if at_least <= ours.value <= at_most else FAILS
+    if at_least <= ours.low and ours.high <= at_most:
+        return HOLDS
+    return FAILS if ours.high < at_least or ours.low > at_most else UNDECIDED
+
+
+def told(ours: Estimated, unit: str = "", digits: int = 2) -> str:
+    """A figure with its interval, in words."""
+    if math.isnan(ours.value):
+        return "–"
+    text = f"{ours.value:.{digits}f}{unit}"
+    if not math.isnan(ours.low):
+        text += f" ({ours.low:.{digits}f} … {ours.high:.{digits}f})"
+    return text
+
+
+def all_findings(found: Found) -> list[Finding]:
+    """Every finding of the paper that the study speaks of."""
+    return [*_figure_3(found), *_figure_4(found), *_figure_5(found), *_figure_6(found)]
+
+
+def write_findings(findings: Sequence[Finding], path: Path) -> None:
+    """Writes them as a table."""
+    with path.open("w", encoding="utf-8", newline="") as opened:
+        writer = csv.writer(opened, lineterminator="\n")
+        writer.writerow(["claim", "source", "published", "ours", "verdict"])
+        for one in findings:
+            writer.writerow([one.claim, one.source, one.published, one.ours, one.verdict])
+
+
+def per_moment(
+    found: Found,
+    moments: Sequence[Moment],
+    settings: Sequence[tuple[Setting, str]],
+    figure: Callable[[Sequence[Sequence[float]]], float],
+) -> Estimated:
+    """A figure of samples that is computed at every moment, its mean over the moments.
+
+    Args:
+        found: What was simulated.
+        moments: Where all of the settings are done.
+        settings: Each with a collective.
+        figure: Of the samples of each setting, in their order.
+    """
+    values = []
+    for moment in moments:
+        samples = [found.times([moment], setting, name) for setting, name in settings]
+        if all(samples):
+            values.append(figure([one[0] for one in samples]))
+    return mean_of(values)
+
+
+# --- Figure 3: where the nodes are ----------------------------------------------------------------
+
+
+def _figure_3(found: Found) -> Iterator[Finding]:
+    moments = found.plan.near(USUAL)
+    group, island, away = (
+        found.plan.long(scenario, ROUTINGS[0], 1.0) for scenario in machine.SCENARIOS
+    )
+
+    def mean_ms(setting: Setting, name: str) -> Estimated:
+        return per_moment(found, moments, [(setting, name)], lambda s: float(np.mean(s[0])) / 1e3)
+
+    def finding(
+        claim: str,
+        source: str,
+        published: str,
+        ours: Estimated,
+        unit: str,
+        low: float = -math.inf,
+        high: float = math.inf,
+    ) -> Finding:
+        return Finding(claim, source, published, told(ours, unit, 3), verdict_of(ours, low, high))
+
+    yield finding(
+        "Bcast in one group takes 0.2 ms on average",
+        "Fig. 3a",
+        "0.2 ms",
+        mean_ms(group, "broadcast"),
+        " ms",
+        0.15,
+        0.25,
+    )
+    yield finding(
+        "Reduce in one group takes 1.17 ms on average",
+        "Fig. 3b",
+        "1.17 ms",
+        mean_ms(group, "reduce"),
+        " ms",
+        1.165,
+        1.175,
+    )
+
+    def ratio(setting: Setting, to: Setting, name: str) -> Estimated:
+        return per_moment(
+            found,
+            moments,
+            [(setting, name), (to, name)],
+            lambda s: float(np.mean(s[0]) / np.mean(s[1])),
+        )
+
+    yield finding(
+        "Reduce: one island as one group (1.18 to 1.17 ms)",
+        "Fig. 3b",
+        "1.01 ×",
+        ratio(island, group, "reduce"),
+        " ×",
+        0.99,
+        1.03,
+    )
+    yield finding(
+        "Reduce: different islands are slower than one group (1.4 to 1.17 ms)",
+        "Fig. 3b",
+        "1.2 ×",
+        ratio(away, group, "reduce"),
+        " ×",
+        1.15,
+        1.25,
+    )
+    for other in (island, away):
+        ours = per_moment(
+            found,
+            moments,
+            [(group, "broadcast"), (other, "broadcast")],
+            lambda s: peak(s[1]) / peak(s[0]),
+        )
+        yield finding(
+            f"Bcast, {other.scenario}: the peak is lower than in one group",
+            "Fig. 3a",
+            "6 or 19 to 68: 0.09 or 0.28 ×",
+            ours,
+            " ×",
+            high=1 - 1e-9,
+        )
+    for name in PAPER:
+        ours = per_moment(
+            found,
+            moments,
+            [(away, name), (group, name)],
+            lambda s: (tail_length(s[0]) - tail_length(s[1])) / 1e3,
+        )
+        yield finding(
+            f"{title_of(name)}: a longer tail on different islands than in one group"
+            " (99th percentile less median)",
+            "Fig. 3, section 6",
+            "longer",
+            ours,
+            " ms longer",
+            1e-9,
+        )
+    for other_name in ("reduce", "alltoall"):
+        ours = per_moment(
+            found,
+            moments,
+            [(away, other_name), (away, "broadcast")],
+            lambda s: (tail_length(s[0]) - tail_length(s[1])) / 1e3,
+        )
+        yield finding(
+            f"Different islands: the tail of Bcast is shorter than that of {title_of(other_name)}",
+            "Fig. 3",
+            "shorter",
+            ours,
+            " ms shorter",
+            1e-9,
+        )
+    calls = [us for times in found.times(moments, away, "alltoall") for us in times]
+    longest = Estimated(max(calls) / 1e3 if calls else math.nan)
+    yield Finding(
+        "Alltoall on different islands takes up to 13 ms",
+        "Fig. 3c",
+        "13 ms",
+        told(longest, " ms"),
+        verdict_of(longest, 12.5, 13.5, exact=True),
+    )
+
+
+# --- Figure 4: correlation with b -----------------------------------------------------------------
+
+
+def month_means(
+    found: Found, intensity: float
+) -> tuple[list[Moment], dict[tuple[str, int], NDArray[np.float64]]]:
+    """The moments that are done and of every collective and size their mean times, in µs.
+
+    Moments at which not every call came to its end once are left out.
+    """
+    setting = found.plan.month(intensity)
+    moments: list[Moment] = []
+    means: dict[tuple[str, int], list[float]] = {}
+    for moment in found.plan.moments:
+        for samples in found.samples([moment], setting):
+            if all(len(one.us) for one in samples):
+                moments.append(moment)
+                for one in samples:
+                    means.setdefault((one.collective, one.size), []).append(float(one.us.mean()))
+    return moments, {key: np.array(values) for key, values in means.items()}
+
+
+def _figure_4(found: Found) -> Iterator[Finding]:
+    for intensity in found.plan.extent.intensities:
+        moments, means = month_means(found, intensity)
+        if len(moments) < 4:
+            continue
+        b = np.array([moment.b for moment in moments])
+        yield from _correlations(b, means, _times_words(intensity))
+
+
+def _times_words(intensity: float) -> str:
+    return "" if intensity == 1.0 else f" (jobs send {intensity:g} × as much)"
+
+
+def _correlations(
+    b: NDArray[np.float64], means: dict[tuple[str, int], NDArray[np.float64]], where: str
+) -> Iterator[Finding]:
+    def of(figure: Callable[[NDArray[np.int64]], float]) -> Estimated:
+        return bootstrap(figure, b.size)
+
+    def r(name: str, size: int, chosen: NDArray[np.int64]) -> float:
+        return pearson(b[chosen], means[name, size][chosen])
+
+    def growth(name: str, chosen: NDArray[np.int64]) -> float:
+        return r(name, LARGE, chosen) - r(name, SIZES[0], chosen)
+
+    def lead(size: int, chosen: NDArray[np.int64]) -> float:
+        others = max(r("broadcast", size, chosen), r("alltoall", size, chosen))
+        return r("reduce", size, chosen) - others
+
+    for name in PAPER:
+        ours = of(partial(r, name, LARGE))
+        yield Finding(
+            f"{title_of(name)}, 1 MiB: the time rises with b{where}",
+            "Fig. 4",
+            "r > 0",
+            f"r = {told(ours)}",
+            verdict_of(ours, 1e-9),
+        )
+    for name in PAPER:
+        ours = of(partial(growth, name))
+        yield Finding(
+            f"{title_of(name)}: r grows from 4 B to 1 MiB{where}",
+            "Fig. 4",
+            "> 0",
+            told(ours),
+            verdict_of(ours, 1e-9),
+        )
+    for size in (2**15, 2**20):
+        ours = of(partial(lead, size))
+        yield Finding(
+            f"Reduce has the highest r at {size_of(size)}{where}",
+            "Fig. 4",
+            "ahead by > 0",
+            told(ours),
+            verdict_of(ours, 1e-9),
+        )
+
+    def ahead(chosen: NDArray[np.int64]) -> float:
+        keys = [(name, size) for name in PAPER for size in SIZES]
+        return float(
+            np.mean(
+                [
+                    spearman(b[chosen], means[k][chosen]) > pearson(b[chosen], means[k][chosen])
+                    for k in keys
+                ]
+            )
+        )
+
+    ours = of(ahead)
+    yield Finding(
+        f"Spearman's ρ is usually above Pearson's r{where}",
+        "Fig. 4",
+        "in more than half of 12",
+        f"in {told(ours)} of them",
+        verdict_of(ours, 0.5 + 1e-9),
+    )
+
+
+# --- Figure 5: two utilisations -------------------------------------------------------------------
+
+
+def _figure_5(found: Found) -> Iterator[Finding]:
+    high, low = found.plan.near(HIGH), found.plan.near(LOW)
+    setting = found.plan.long(machine.DIFFERENT_ISLANDS, ROUTINGS[0], 1.0)
+
+    def means(moments: Sequence[Moment], name: str) -> list[float]:
+        return [float(np.mean(one)) for one in found.times(moments, setting, name)]
+
+    for name, published, at_least, at_most in (
+        ("broadcast", "up to 6.4 ×", 6.35, 6.45),
+        ("alltoall", "1.6 ×", 1.55, 1.65),
+    ):
+        above, below = means(high, name), means(low, name)
+        if name == "broadcast":
+            largest = max(above) / min(below) if above and below else math.nan
+            ours = Estimated(largest)
+        else:
+            ours = ratio_of_means(above, below)
+        yield Finding(
+            f"{title_of(name)}: mean at b = 0.7 over that at b = 0.2",
+            "Fig. 5",
+            published,
+            told(ours, " ×"),
+            verdict_of(ours, at_least, at_most, exact=name == "broadcast"),
+        )
+    for name in PAPER:
+        above, below = means(high, name), means(low, name)
+        ours = ratio_of_means(above, below)
+        yield Finding(
+            f"{title_of(name)}: slower on average at high b",
+            "Fig. 5",
+            "> 1 ×",
+            told(ours, " ×", 3),
+            verdict_of(ours, 1 + 1e-9),
+        )
+        for what, figure, unit in (
+            ("a longer tail", tail_length, "99th percentile less median"),
+            ("a lower peak", lambda s: 1 / peak(s), "width"),
+        ):
+            ours = ratio_of_means(
+                [figure(one) for one in found.times(high, setting, name)],
+                [figure(one) for one in found.times(low, setting, name)],
+            )
+            yield Finding(
+                f"{title_of(name)}: {what} at high b ({unit})",
+                "Fig. 5",
+                "> 1 ×",
+                told(ours, " ×"),
+                verdict_of(ours, 1 + 1e-9),
+            )
+    for name in ("reduce", "alltoall"):
+        two = two_modes(found.times(high, setting, name))
+        yield Finding(
+            f"{title_of(name)}: two modes at high b",
+            "Fig. 5",
+            "two",
+            "–" if two is None else "two" if two else "one",
+            NOTHING if two is None else HOLDS if two else FAILS,
+        )
+    for other in ROUTINGS[2:]:
+        yield _slow_calls(found, other)
+
+
+def slow_share(samples: Sequence[float]) -> float:
+    """Part of the samples above 1.5 times their median."""
+    data = np.asarray(samples)
+    return float((data > 1.5 * np.median(data)).mean())
+
+
+def _slow_calls(found: Found, other: str) -> Finding:
+    """Whether slow calls come from the choice between paths: are there fewer without it?"""
+    plan, away = found.plan, machine.DIFFERENT_ISLANDS
+    settings = [
+        (plan.long(away, routing, 1.0), name)
+        for routing in (other, ROUTINGS[0])
+        for name in COLLECTIVES
+    ]
+
+    def more(samples: Sequence[Sequence[float]]) -> float:
+        shares = [slow_share(one) for one in samples]
+        half = len(shares) // 2
+        return 100 * float(np.mean(shares[:half]) - np.mean(shares[half:]))
+
+    ours = per_moment(found, plan.near(HIGH), settings, more)
+    paths = {"minimal": "minimal routes alone", "valiant": "Valiant's routes alone"}[other]
+    return Finding(
+        f"High b: slow calls (above 1.5 × the median) come from adaptive routing: with {paths} "
+        "there are fewer",
+        "section 5.3",
+        "fewer",
+        f"{told(ours, '', 1)} per cent points more",
+        verdict_of(ours, at_most=-1e-9),
+    )
+
+
+# --- Figure 6: applications -----------------------------------------------------------------------
+
+
+def application_times(found: Found, name: str, b: float) -> list[list[float]]:
+    """Of each moment near b the times of an application's iterations, in µs."""
+    setting = found.plan.application(name)
+    records = [found.record(moment, setting) for moment in found.plan.near(b)]
+    return [record["iterations_us"] for record in records if record is not None]
+
+
+def _figure_6(found: Found) -> Iterator[Finding]:
+    for name, published in (("HACC", 4.4), ("miniAMR", 2.0)):
+        low, high = FIGURE_6[name]
+        ratio = ratio_of_means(
+            [float(np.mean(one)) for one in application_times(found, name, high)],
+            [float(np.mean(one)) for one in application_times(found, name, low)],
+        )
+        ours = Estimated(*(100 * (v - 1) for v in (ratio.value, ratio.low, ratio.high)))
+        yield Finding(
+            f"{name} is slower by {published:g} % at b = {high:g} than at {low:g}",
+            "Fig. 6",
+            f"+{published:g} %",
+            told(ours, " %"),
+            verdict_of(ours, published - 0.5, published + 0.5),
+        )
+
+
+# --- All distributions ----------------------------------------------------------------------------
+
+
+#: What :func:`distributions` tells of each.
+CALLS_COLUMNS = (
+    *("part", "moment", "b", "setting", "collective", "bytes", "calls"),
+    *("mean_us", "median_us", "p85_us", "p99_us", "maximum_us", "peak_per_ms", "slow_share"),
+)
+
+
+def distributions(found: Found, size: int) -> Iterator[list[str]]:
+    """Of every simulation of large calls alone a row of figures for each collective."""
+    plan = found.plan
+    parts: list[tuple[str, Sequence[Moment], Setting, str]] = []
+    for b, what in ((HIGH, "high b"), (LOW, "low b")):
+        for routing in ROUTINGS:
+            for intensity in plan.extent.intensities:
+                setting = plan.long(machine.DIFFERENT_ISLANDS, routing, intensity)
+                parts.append((f"{routing}, {what}", plan.near(b), setting, ""))
+        for name in plan.extent.experiments:
+            kind = PACKED if name == PACKED else ""
+            there = plan.experiment_moments(name, b)
+            parts.append((f"{name}, {what}", there, plan.experiment(name), kind))
+    for scenario in machine.SCENARIOS:
+        parts.append((scenario, plan.near(USUAL), plan.long(scenario, ROUTINGS[0], 1.0), ""))
+    for part, moments, setting, kind in parts:
+        for moment in moments:
+            for name in COLLECTIVES:
+                for us in found.times([moment], setting, name, size, kind):
+                    p50, p85, p99 = np.quantile(us, (0.5, 0.85, 0.99))
+                    yield [
+                        part,
+                        str(moment.number),
+                        f"{moment.b:.3f}",
+                        setting.name,
+                        name,
+                        str(size),
+                        str(len(us)),
+                        *(f"{v:.1f}" for v in (np.mean(us), p50, p85, p99, max(us))),
+                        f"{1e3 * peak(us):.3g}",
+                        f"{slow_share(us):.3f}",
+                    ]
+
+
+def title_of(name: str) -> str:
+    """A collective as people write it."""
+    return {"broadcast": "Bcast", "reduce": "Reduce", "alltoall": "Alltoall"}.get(name, "Allreduce")
+
+
+def size_of(size: int) -> str:
+    """A size as people write it."""
+    return f"{size} B" if size < 1024 else f"{size // 1024} KiB" if size < LARGE else "1 MiB"

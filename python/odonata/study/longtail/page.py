@@ -1,0 +1,269 @@
+"""The study's page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from odonata.study.longtail import machine
+from odonata.study.longtail.drawing import FIGURES
+from odonata.study.longtail.findings import (
+    Finding,
+    month_means,
+    size_of,
+    slow_share,
+    title_of,
+    told,
+)
+from odonata.study.longtail.months import APPLICATIONS
+from odonata.study.longtail.plan import HIGH, LOW, PACKED, ROUTINGS, Found
+from odonata.study.longtail.predictors import culprits, forecasts, indicators
+from odonata.study.longtail.probes import COLLECTIVES, LARGE, SIZES, Setting
+from odonata.study.longtail.statistics import estimate_pairs, pearson, spearman, two_modes
+
+#: What is simulated, and where every number is from.
+TEXT = """\
+M. Salimi Beni and B. Cosenza (*An Analysis of Long-tailed Network Latency Distribution and Background
+Traffic on Dragonfly+*, 2022) measured collectives of MPI on 16 nodes of Marconi100 for three months, and
+related their times to the *background network utilisation* b: the share of the machine's nodes that
+other jobs of several nodes have (their equation 2; [how to measure it](cluster-utilisation.md)). Here
+the same is done on a simulated machine, where routing can be changed and every link be looked at.
+
+## What is simulated
+
+| what | value | source |
+|---|---|---|
+| nodes | 980 in 4 islands, at most 20 at a leaf switch | sections 3.1, 3.2, 4.1 |
+| links | EDR, 12.5 GB/s | section 3.2 |
+| leaf and spine switches of an island | 13 and 16, each joined to each once | 245 nodes need 13 leaves; an EDR switch has 36 ports, so 16 are left at a leaf. Assumed |
+| links between islands | 6 of each spine, 2 to each island: 96 of an island, half of what its leaves have | assumed; 1 : 1 and 4 : 1 are experiments |
+| switches | 90 ns, 64 KiB of buffer at each input and virtual channel | named for EDR switches; assumed |
+| cables | 20, 25, 150 ns | as assumed for [Leonardo](machines.md) |
+| packets | 16 KiB | assumed: EDR has 4 KiB, which cost four times as much; an experiment |
+| routing | adaptive in every router (`fpar`), for every packet | "adaptive routing" (3.2), which on a dragonfly+ is this (Shpiner et al. 2017); others are compared |
+| MPI | algorithms of Open MPI; a message costs what it does on Leonardo, eager up to 8 KiB | Spectrum MPI is made from Open MPI (3.2); calibrated on [another machine](machines.md) |
+| combining in reductions | 11 GB/s | as on Leonardo; 1.2 GB/s is an experiment |
+| probe | one rank on each of 16 nodes: at one leaf; on the leaves of one island; four on each island, all on different leaves | section 4.1 |
+| a call | 100 µs of pause, a barrier, the collective; its time that of its slowest rank | the paper waits 1 ms, an experiment here, and does not say whose time it takes |
+| calls | as many as fit in the simulated time, not 1,000 | a simulated second costs minutes |
+| background jobs: nodes | half have one node; the others are as large as the jobs of a week on Leonardo | "many jobs that only allocate one node" (5.1); HLC-Lab/pico, 2,215 jobs |
+| background jobs: time | as long as 23,911 jobs of Theta in 2022 | public job logs of the Argonne Leadership Computing Facility |
+| background jobs: when | at random; users want between 5 and 90 % of the machine, another share every day | assumed, so that b covers what the paper saw |
+| background jobs: where | in as many islands as jobs of their size have cells on Leonardo, on any nodes there; the probe's nodes are never theirs | HLC-Lab/pico. The paper's account of Slurm (4.1) packs them much closer: an experiment |
+| background jobs: what they send | AMG2013, LULESH, miniAMR, miniFE or miniMD, equally likely: to six neighbours in a 3-D grid of the job's nodes, all at once | measured by mpiP with 64 ranks on a node (CNCA-CeNAT/comm-patterns-clustering); of each face of 4 × 4 × 4 ranks 16 send to the next node |
+| | 12^(2/3) times the bytes, as often | a node with four V100 taken as 12 of the nodes that were measured on, with as much larger a problem. Assumed; three times the bytes is an experiment |
+
+During a simulation the jobs are those of one moment of the three months, each somewhere between two of its
+exchanges. The queue, the draws and the moments follow from one seed; nothing needs data from elsewhere. All
+of this was fixed before any finding was computed; trials of what a run costs, for which packets are so large,
+had shown the times of some calls. Not simulated: noise of operating systems, traffic to storage, other
+software on the probe's nodes.
+"""
+
+
+def page(
+    found: Found,
+    findings: Sequence[Finding],
+    figures: Sequence[str],
+    *,
+    command: str,
+    total: int,
+) -> str:
+    """The page as Markdown: findings, experiments, and what the paper could not do.
+
+    Args:
+        found: What was simulated.
+        findings: Of it.
+        figures: Files of the pictures.
+        command: That writes the page.
+        total: Simulations that belong to the study.
+    """
+    done = len(found.records)
+    parts = [
+        "# Long tails and background traffic on a dragonfly+ (Salimi Beni and Cosenza 2022)\n",
+        TEXT,
+        f"Written by `{command}`: {done} of {total} simulations.\n",
+        _background(),
+        _findings(findings),
+        *_correlations(found),
+        _by_setting(found),
+        *_predictors(found),
+        _culprits(found),
+        "## Figures\n",
+        *(f"![{FIGURES[name][0]}]({name})\n" for name in figures),
+    ]
+    return "\n".join(part for part in parts if part) + "\n"
+
+
+def _background() -> str:
+    lines = [
+        "## The background's applications\n",
+        "| application | message to each of six neighbours | every | of a node |",
+        "|---|--:|--:|--:|",
+    ]
+    lines += [
+        f"| {a.name} | {a.message_bytes / 1e6:.2f} MB | {a.interval_us / 1e3:.1f} ms | "
+        f"{a.bytes_per_s / 1e9:.2g} GB/s |"
+        for a in APPLICATIONS
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _findings(findings: Sequence[Finding]) -> str:
+    lines = [
+        "## Published findings beside ours\n",
+        "*Holds*: all of our 95 % interval lies in the published range; *does not hold*: none of "
+        "it; *undecided*: a part, or the interval is not known. Intervals over the three moments at "
+        "about one b are Student's, of ratios Welch's on logarithms; those of correlations over all "
+        "moments are bootstrapped.\n",
+        "| # | finding | source | published | ours | verdict |",
+        "|--:|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| {n} | {f.claim} | {f.source} | {f.published} | {f.ours} | **{f.verdict}** |"
+        for n, f in enumerate(findings, 1)
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _correlations(found: Found) -> Iterator[str]:
+    for intensity in found.plan.extent.intensities:
+        moments, means = month_means(found, intensity)
+        if len(moments) < 4:
+            continue
+        b = np.array([moment.b for moment in moments])
+        words = "" if intensity == 1 else f", jobs sending {intensity:g} × as much"
+        lines = [
+            f"## Correlation of b with mean times{words}\n",
+            f"{len(moments)} moments, b from {b.min():.2f} to {b.max():.2f}. With "
+            f"{len(moments)} points |r| above {_least_r(len(moments)):.2f} differs from 0 at "
+            "5 %, in one test; here are sixteen.\n",
+            "| collective | size | median of the mean times | r | ρ |",
+            "|---|--:|--:|--:|--:|",
+        ]
+        for name in COLLECTIVES:
+            for size in SIZES:
+                y = means[name, size]
+                r = estimate_pairs(pearson, b, y)
+                rho = estimate_pairs(spearman, b, y)
+                lines.append(
+                    f"| {title_of(name)} | {size_of(size)} | {np.median(y):.1f} µs | {told(r)} | "
+                    f"{told(rho)} |"
+                )
+        yield "\n".join(lines) + "\n"
+
+
+def _least_r(count: int) -> float:
+    """Smallest |r| that differs from 0 at 5 %: t = r √((n − 2) / (1 − r²))."""
+    from odonata._engine import student_t95
+
+    t = student_t95(count - 2)
+    return float(t / np.sqrt(t * t + count - 2))
+
+
+def _by_setting(found: Found) -> str:
+    """Large calls on different islands under every routing and experiment."""
+    plan = found.plan
+    rows: list[tuple[str, list[tuple[list[list[float]], list[list[float]]]]]] = []
+
+    def both(setting: Setting, kind: str) -> list[tuple[list[list[float]], list[list[float]]]]:
+        return [
+            (
+                found.times(plan.experiment_moments(kind, HIGH), setting, name, LARGE, _kind(kind)),
+                found.times(plan.experiment_moments(kind, LOW), setting, name, LARGE, _kind(kind)),
+            )
+            for name in COLLECTIVES
+        ]
+
+    for intensity in plan.extent.intensities:
+        for routing in ROUTINGS:
+            words = routing if intensity == 1 else f"{routing}, {intensity:g} × the bytes"
+            setting = plan.long(machine.DIFFERENT_ISLANDS, routing, intensity)
+            rows.append((f"{words} ({plan.extent.long_ms} ms)", both(setting, "")))
+    for name in plan.extent.experiments:
+        rows.append((name, both(plan.experiment(name), name)))
+    lines = [
+        "## Routing, and what else the machine may have been\n",
+        f"1 MiB, different islands. Median and 99th percentile in ms of all calls at the moments "
+        f"with b about {HIGH:g}; mean over that at b about {LOW:g}; share of the calls at "
+        "high b that take longer than 1.5 × their median; and whether they have two modes (dip test "
+        "at 5 %, and mixture by BIC).\n",
+        "| setting | " + " | ".join(title_of(name) for name in COLLECTIVES) + " |",
+        "|---|" + "---|" * len(COLLECTIVES),
+    ]
+    for words, cells in rows:
+        if any(high for high, _ in cells):
+            lines.append(f"| {words} | " + " | ".join(_cell(*cell) for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _kind(name: str) -> str:
+    return name if name == PACKED else ""
+
+
+def _cell(high: Sequence[Sequence[float]], low: Sequence[Sequence[float]]) -> str:
+    if not high:
+        return "–"
+    all_ = np.concatenate([np.asarray(one) for one in high])
+    p50, p99 = np.quantile(all_, (0.5, 0.99)) / 1000
+    text = f"{p50:.2f}, {p99:.2f}"
+    if low:
+        quiet = np.concatenate([np.asarray(one) for one in low])
+        text += f"; {all_.mean() / quiet.mean():.2f} ×"
+    text += f"; {100 * slow_share(all_.tolist()):.0f} %"
+    if two_modes(high):
+        text += ", two modes"
+    return text
+
+
+def _predictors(found: Found) -> Iterator[str]:
+    for intensity in found.plan.extent.intensities:
+        rows = indicators(found, intensity)
+        if not rows:
+            continue
+        words = "" if intensity == 1 else f", jobs sending {intensity:g} × as much"
+        lines = [
+            f"## What goes with the load, and with times{words}\n",
+            "Spearman's ρ over the moments: with the mean load of the global links by the "
+            "background, and with mean times of 1 MiB.\n",
+            "| quantity | load | " + " | ".join(title_of(name) for name in COLLECTIVES) + " |",
+            "|---|" + "--:|" * (1 + len(COLLECTIVES)),
+        ]
+        for row in rows:
+            values = [row.load, *row.times.values()]
+            lines.append(f"| {row.name} | " + " | ".join(told(v) for v in values) + " |")
+        yield "\n".join(lines) + "\n"
+        made = forecasts(found, intensity)
+        if made is None:
+            continue
+        lines = [
+            f"## Forecasts of slow runs{words}\n",
+            f"Learnt from the {made.learnt} earlier moments, judged by the {made.judged} later "
+            f"ones; {100 * made.slow:.0f} % of the judged runs are slow. The threshold is "
+            f"b = {made.threshold:.2f}. Less is better of the Brier score; the gain is what it is "
+            "below that of the threshold, with a 95 % interval over the moments.\n",
+            "| from | Brier score | gain |",
+            "|---|--:|--:|",
+        ]
+        lines += [f"| {r.name} | {r.brier:.3f} | {told(r.gain, '', 3)} |" for r in made.rows]
+        yield "\n".join(lines) + "\n"
+
+
+def _culprits(found: Found) -> str:
+    lines = []
+    for intensity in found.plan.extent.intensities:
+        made = culprits(found, intensity)
+        if made is None:
+            continue
+        text = ", ".join(
+            f"{name} {100 * share:.0f} % of the waiting with {100 * made.nodes[name]:.0f} % of the "
+            "nodes"
+            for name, share in made.waited.items()
+        )
+        lines.append(
+            f"- Jobs sending {intensity:g} × what was measured: {text}. Of {made.jobs:.0f} "
+            f"communicating jobs at a moment one alone makes {100 * made.first:.0f} % of the "
+            f"waiting; it has {100 * made.first_of_b:.0f} % of the nodes that b counts."
+        )
+    return "## Whom the probe waits for\n\n" + "\n".join(lines) + "\n" if lines else ""

@@ -1,0 +1,161 @@
+"""Figures of samples, and of moments, with their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from odonata._engine import student_t95
+from odonata.study.cells import Estimated
+from odonata.study.intervals import interval
+from odonata.tails import find_modes
+
+#: Resamples of a bootstrap.
+_RESAMPLES = 500
+
+
+def peak(samples: ArrayLike) -> float:
+    """Height of a distribution: half over the width of the shortest interval that holds half.
+
+    Unlike a fitted density it needs no bandwidth. Per unit of the samples; infinite if half of
+    them are equal.
+    """
+    ordered = np.sort(np.asarray(samples, dtype=np.float64))
+    half = (ordered.size + 1) // 2
+    width = float((ordered[half - 1 :] - ordered[: ordered.size - half + 1]).min())
+    return 0.5 / width if width > 0 else float("inf")
+
+
+def tail_length(samples: ArrayLike) -> float:
+    """99th percentile less the median, in the samples' unit."""
+    median, p99 = np.quantile(np.asarray(samples, dtype=np.float64), (0.5, 0.99))
+    return float(p99 - median)
+
+
+def has_two_modes(samples: ArrayLike) -> bool:
+    """Whether both tests of :func:`odonata.tails.find_modes` say that there are several modes."""
+    found = find_modes(samples)
+    return found.p < 0.05 and len(found.modes) > 1
+
+
+#: Fewer samples say nothing of modes.
+LEAST_FOR_MODES = 10
+
+
+def two_modes(distributions: Sequence[Sequence[float]]) -> bool | None:
+    """Whether all samples together have several modes; none if there are too few."""
+    samples = [value for one in distributions for value in one]
+    return has_two_modes(samples) if len(samples) >= LEAST_FOR_MODES else None
+
+
+def bootstrap(figure: Callable[[NDArray[np.int64]], float], count: int, seed: int = 0) -> Estimated:
+    """A figure of independent things, with the 95 % interval of its percentiles.
+
+    Args:
+        figure: Of the things that are chosen, by their numbers; may be NaN.
+        count: Things.
+        seed: Equal seeds, equal intervals.
+    """
+    value = float(figure(np.arange(count)))
+    if count < 3:
+        return Estimated(value)
+    random = np.random.default_rng(seed)
+    found = np.array([figure(random.integers(0, count, count)) for _ in range(_RESAMPLES)])
+    found = found[np.isfinite(found)]
+    if found.size < _RESAMPLES / 2:
+        return Estimated(value)
+    low, high = np.quantile(found, (0.025, 0.975))
+    return Estimated(value, float(low), float(high))
+
+
+def pearson(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    """Pearson's r; NaN if one is constant."""
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return float("nan")
+    return float(np.corrcoef(x, y)[0, 1])
+
+
+def ranks(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Ranks, equal values sharing theirs."""
+    _, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    shared: NDArray[np.float64] = (ends - (counts - 1) / 2)[inverse]
+    return shared
+
+
+def spearman(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    """Spearman's ρ; NaN if one is constant."""
+    return pearson(ranks(x), ranks(y))
+
+
+def estimate_pairs(
+    figure: Callable[[NDArray[np.float64], NDArray[np.float64]], float],
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+) -> Estimated:
+    """A figure of two series with its 95 % interval; pairs are resampled."""
+    return bootstrap(lambda chosen: figure(x[chosen], y[chosen]), x.size)
+
+
+def mean_of(values: Sequence[float]) -> Estimated:
+    """Mean of independent values with Student's 95 % interval; NaN without values."""
+    if not values:
+        return Estimated(float("nan"))
+    found = interval(values)
+    return Estimated(found.mean, found.mean - found.half_width, found.mean + found.half_width)
+
+
+def ratio_of_means(above: Sequence[float], below: Sequence[float]) -> Estimated:
+    """Ratio of two geometric means with the 95 % interval of Welch's test on the logarithms.
+
+    NaN where there is nothing to compare; without an interval where one side has one value, or a
+    value is not positive.
+    """
+    if not above or not below:
+        return Estimated(float("nan"))
+    if min(*above, *below) <= 0:
+        bottom = float(np.mean(below))
+        return Estimated(float(np.mean(above)) / bottom if bottom else float("nan"))
+    ones, others = np.log(above), np.log(below)
+    difference = float(ones.mean() - others.mean())
+    if min(ones.size, others.size) < 2:
+        return Estimated(float(np.exp(difference)))
+    parts = [float(side.var(ddof=1)) / side.size for side in (ones, others)]
+    if sum(parts) == 0:
+        ratio = float(np.exp(difference))
+        return Estimated(ratio, ratio, ratio)
+    # Welch and Satterthwaite's degrees of freedom, rounded down: wider.
+    freedom = sum(parts) ** 2 / sum(
+        part**2 / (side.size - 1) for part, side in zip(parts, (ones, others), strict=True)
+    )
+    half = student_t95(max(1, int(freedom + 1e-9))) * sum(parts) ** 0.5
+    return Estimated(*(float(np.exp(difference + step)) for step in (0.0, -half, half)))
+
+
+def logistic(
+    features: NDArray[np.float64], happened: NDArray[np.bool_], where: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Probabilities by a logistic regression, learnt at some rows and asked of others.
+
+    Args:
+        features: Shape: rows × features.
+        happened: Of each row.
+        where: Rows to be told of. Shape: rows × features.
+
+    Raises:
+        LibraryError: If scikit-learn is not installed.
+    """
+    from odonata.libraries import linear_models, one_thread
+
+    if happened.all() or not happened.any():
+        return np.full(len(where), float(happened.mean()))
+    centre, width = features.mean(axis=0), features.std(axis=0)
+    width = np.where(width > 0, width, 1.0)
+    with one_thread():
+        model: Any = linear_models().LogisticRegression(C=1.0)
+        model.fit((features - centre) / width, happened)
+        told: NDArray[np.float64] = model.predict_proba((where - centre) / width)[:, 1]
+    return told

@@ -1,0 +1,337 @@
+"""What Slurm tells of a cluster, in every form, and who sits where."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from odonata.cluster import jobs, model
+from odonata.cluster.occupancy import occupancy
+from odonata.cluster.topologies import read_wiring
+from odonata.errors import ClusterError
+
+CLI = (sys.executable, "-c", "import odonata.cli; odonata.cli.main()")
+DATA = Path(__file__).parents[3] / "shared" / "data"
+SLURM = DATA / "slurm-outputs"
+
+
+def has(path: Path) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(not path.exists(), reason=f"needs {path.name} of the shared data")
+
+
+# --- Nodes, partitions, reservations --------------------------------------------------
+
+TEXT = """NodeName=n0 Arch=x86_64 CPUTot=4 ActiveFeatures=fat,gpu Gres=(null) RealMemory=1000 \
+State=IDLE+DRAIN Partitions=main,small  Reason=State=odd words
+NodeName=n1 CPUTot=4 ActiveFeatures=(null) RealMemory=1000 State=IDLE Partitions=main
+NodeName=n2 CPUTot=4 State=DOWN* Partitions=main
+NodeName=n3 CPUTot=4 State=MIXED Partitions=main
+NodeName=n4 CPUTot=4 State=IDLE+PLANNED Partitions=main
+NodeName=n5 CPUTot=4 State=IDLE+CLOUD+POWERED_DOWN Partitions=main
+NodeName=n6 CPUTot=4 State=IDLE+COMPLETING Partitions=main
+NodeName=n7 CPUTot=4 State=IDLE+SOMETHING_NEW Partitions=main
+"""
+IDLE = {"n1", "n4", "n5"}
+WORKS = {"n1", "n3", "n4", "n5", "n6"}
+
+
+def check_nodes(nodes: dict[str, model.Node]) -> None:
+    assert {name for name, node in nodes.items() if node.is_idle} == IDLE
+    assert {name for name, node in nodes.items() if node.works} == WORKS
+    assert nodes["n4"].is_planned
+
+
+def test_nodes_of_text() -> None:
+    nodes = model.read_node_list(TEXT)
+    check_nodes(nodes)
+    assert nodes["n0"].features == {"fat", "gpu"}
+    assert nodes["n0"].partitions == ("main", "small")
+    # With and without --oneliner.
+    check_nodes(model.read_node_list(TEXT.replace(" State=", "\n   State=")))
+
+
+@pytest.mark.parametrize("new", [False, True])
+def test_nodes_of_json(new: bool) -> None:
+    listed = []
+    for line in TEXT.splitlines():
+        fields = next(model.records(line, "NodeName"))
+        words = fields["State"].rstrip("*").split("+")
+        words += ["NOT_RESPONDING"] if "*" in fields["State"] else []
+        node = {"name": fields["NodeName"], "partitions": fields["Partitions"].split(",")}
+        state = {"state": words} if new else {"state": words[0].lower(), "state_flags": words[1:]}
+        features = ["fat"] if new else "fat"
+        listed.append({**node, **state, "active_features": features})
+    nodes = model.read_node_list(json.dumps({"nodes": listed}))
+    check_nodes(nodes)
+    assert nodes["n3"].features == {"fat"}
+
+
+def test_states_of_sinfo() -> None:
+    states = model.read_states(
+        "a idle\nb drained*\nc planned\nd idle~\ne mixed-\nf maint\na idle\n"
+    )
+    nodes = {name: model.Node(name, *state) for name, state in states.items()}
+    assert [name for name, node in nodes.items() if node.is_idle] == ["a", "c", "d"]
+    assert [name for name, node in nodes.items() if node.works] == ["a", "c", "d", "e"]
+    with pytest.raises(ClusterError, match="line 1"):
+        model.read_states("slurm_load_node error: Unable to contact slurm controller")
+
+
+def test_partitions_and_reservations() -> None:
+    text = (
+        "PartitionName=main Default=YES DefaultTime=00:05:00 MaxTime=3-00:00:00 Nodes=n[0-3] "
+        "OverSubscribe=EXCLUSIVE State=UP\nPartitionName=old MaxTime=UNLIMITED Nodes=(null) "
+        "OverSubscribe=NO State=DRAIN\n"
+    )
+    partitions = model.read_partitions(text)
+    main, old = partitions["main"], partitions["old"]
+    assert (main.exclusive, main.time_limit_s, main.default_time_s) == (True, 3 * 86400, 300)
+    assert (main.is_up, old.is_up, old.nodes, old.time_limit_s) == (True, False, (), None)
+    text = "ReservationName=r StartTime=1700000000 EndTime=1700003600 Nodes=n[1-2] State=INACTIVE"
+    assert model.read_reservations(text) == [
+        model.Reservation("r", 1700000000, 1700003600, ("n1", "n2"))
+    ]
+    assert model.read_reservations("No reservations in the system") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        *(("30", 1800), ("10:30", 630), ("1:00:05", 3605), ("2-0", 172800)),
+        *(("1-02:03:04", 93784), ("1-12:30", 131400), ("UNLIMITED", None), ("NOT_SET", None)),
+    ],
+)
+def test_time_limits(text: str, seconds: int | None) -> None:
+    assert model.read_limit(text) == seconds
+
+
+def test_time_limits_that_are_none() -> None:
+    with pytest.raises(ClusterError, match="1-02:03:04"):
+        model.read_limit("soon")
+
+
+@has(SLURM)
+def test_listings_of_real_clusters() -> None:
+    for name, count in (("slurm-24.11.5/n.json", 8), ("rivosinc/sinfo_out.json", 4)):
+        nodes = model.read_node_list((SLURM / name).read_text())
+        assert len(nodes) == count
+        assert {node.state for node in nodes.values()} <= {"IDLE", "MIXED", "ALLOCATED", "DOWN"}
+    partitions = model.read_partitions((SLURM / "slurm-24.11.5/p.json").read_text())
+    assert partitions["main"].nodes == tuple(f"n{i}" for i in range(8))
+    assert not partitions["main"].exclusive
+    text = (SLURM / "meta-gcm/sample-scontrol-show-config-output.txt").read_text(errors="replace")
+    with pytest.raises(ClusterError, match="no partition"):
+        model.read_partitions(text)
+    found, _ = jobs.read_jobs((SLURM / "slurm-24.11.5/j.json").read_text())
+    assert (found[0].required, found[0].most, found[0].waits) == (("n0", "n1", "n5"), 3, True)
+    found, _ = jobs.read_jobs((SLURM / "squeue-22.05.8.json").read_text())
+    assert found[0].nodes == ("n0", "n1", "n2")
+    assert not found[0].holds_nodes
+
+
+# --- Jobs -----------------------------------------------------------------------------
+
+
+def line(id_: str, **changes: str) -> str:
+    fields = {
+        "%i": id_,
+        "%A": id_.split("_")[0].split("+")[0],
+        "%F": "1",
+        "%T": "PENDING",
+        "%Q": "0",
+        "%P": "main",
+        "%D": "3",
+        "%N": "",
+        "%l": "10:00",
+        "%S": "N/A",
+        "%e": "N/A",
+        "%V": "1700000000",
+        "%h": "NO",
+        "%n": "",
+        "%x": "",
+        "%v": "(null)",
+        "%b": "N/A",
+        "%E": "(null)",
+        "%r": "JobHeldUser",
+        "%f": "(null)",
+        "%.13k": jobs.MARK,
+    }
+    fields.update({f"%{key}": value for key, value in changes.items()})
+    return "\x1e" + "\x1f".join(fields.values()) + "\x1d\n"
+
+
+def test_jobs_of_our_own_form() -> None:
+    text = line("7") + line("8", T="RUNNING", Q="5", N="n[0-2]", S="1700000100", e="1700000700")
+    (waits, runs), damaged = jobs.read_jobs(text)
+    assert (waits.held, waits.marked, waits.count, waits.limit_s) == (True, True, 3, 600)
+    assert (waits.exclusive, waits.start_s, waits.submit_s) == (True, None, 1700000000)
+    assert (runs.nodes, runs.start_s, runs.holds_nodes) == (("n0", "n1", "n2"), 1700000100, True)
+    assert damaged == 0
+    assert jobs.read_jobs("") == ([], 0)
+
+
+def test_tasks_of_arrays() -> None:
+    def tasks(id_: str) -> list[str]:
+        return jobs.read_jobs(line(id_))[0][0].tasks()
+
+    assert tasks("5_[0,2-4,8-12:2]") == ["5_0", "5_2", "5_3", "5_4", "5_8", "5_10", "5_12"]
+    assert tasks("5_3") == ["5_3"]
+    throttled = jobs.read_jobs(line("4_[0-9%2]"))[0][0]
+    assert throttled.is_throttled and len(throttled.tasks()) == 10
+    assert jobs.read_jobs(line("4+1"))[0][0].is_part
+    # A list that was cut off is none.
+    assert jobs.read_jobs(line("4_[0-9,...]")) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        *("a'b\"c", "x; touch /tmp/y", "$(reboot)", "two\nlines", "\x1f\x1f", "\x1d\x1e9\x1f9"),
+        *("\x1e", "\\x1e", "odonata-place", "\N{BULLET}", "\x00"),
+    ],
+)
+def test_whatever_comments_hold_there_are_two_jobs(comment: str) -> None:
+    """Slurm cuts a comment to the letters of the mark; nothing in it makes or hides a job."""
+    found, _ = jobs.read_jobs(line("7", **{".13k": comment[:13]}) + line("8"))
+    ids = [job.id for job in found]
+    assert ids[-1] == "8"
+    assert ids in (["7", "8"], ["8"])
+
+
+def test_cut_off_output_loses_the_last_job_only() -> None:
+    text = line("7") + line("8")
+    for end in range(len(line("7")), len(text) - 2):
+        found, _ = jobs.read_jobs(text[:end])
+        assert [job.id for job in found] == ["7"]
+
+
+# --- Topologies -----------------------------------------------------------------------
+
+TREE = "SwitchName=s0 Nodes=n[0-1]\nSwitchName=s1 Nodes=n[2-3]\nSwitchName=top Switches=s[0-1]\n"
+FORMS = {
+    "tree": TREE,
+    "block": "BlockName=s0 Nodes=n[0-1]\nBlockName=s1 Nodes=n[2-3]\nBlockSizes=2\n",
+    "yaml": """---
+- topology: flat
+  cluster_default: false
+  flat: true
+- topology: other
+  tree:
+    switches:
+      - switch: x
+        nodes: n[0-3]
+- topology: real
+  cluster_default: true
+  tree:
+    switches:
+      - switch: top   # above all
+        children: s[0-1]
+      - switch: s0
+        nodes: n[0-1]
+      - switch: "s1"
+        nodes: n[2-3]
+""",
+    "attributes": "NODE n0 CELL s0 SWITCH a\nNODE n1 CELL s0 SWITCH b\n"
+    "NODE n[2-3] CELL s1 SWITCH a\n",
+    "links": "n0 s0 terminal\nn1 s0 terminal\nn2 s1 terminal\nn3 s1 terminal\ns0 s1 global\n",
+    "links without classes": "n0 s0\nn1 s0\nn2 s1\nn3 s1\ns0 s1\n",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_topologies_in_every_form(form: str) -> None:
+    groups = read_wiring(FORMS[form]).island_of_node()
+    assert groups == {"n0": "s0", "n1": "s0", "n2": "s1", "n3": "s1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "line 1"),
+        ("hello, world and more words", "allowed: topology.conf"),
+        ("- topology: t\n  tree: {switches: [a]}", "no switches|not understood"),
+        ("NODE n0 SWITCH a", "CELL"),
+        ("a a\n", "linked with itself"),
+    ],
+)
+def test_topologies_that_are_none(text: str, message: str) -> None:
+    with pytest.raises(ClusterError, match=message):
+        read_wiring(text)
+
+
+@has(DATA / "cluster-allocations" / "leonardo-nodes.txt")
+def test_leonardo() -> None:
+    """Its own page: 4,992 nodes; cells are numbered 1 to 22."""
+    wiring = read_wiring((DATA / "cluster-allocations" / "leonardo-nodes.txt").read_text())
+    assert len(wiring.leaf_of_node) == 4992
+    assert len(set(wiring.island_of_node().values())) == 22
+
+
+# --- Who sits where -------------------------------------------------------------------
+
+
+def cluster() -> tuple[model.Machine, list[jobs.Job]]:
+    """Three groups of four: a job inside the first, one across the others, a node down."""
+    names = [f"n{i}" for i in range(12)]
+    busy = {"n0", "n4", "n5", "n8"}
+    nodes = {n: model.Node(n, "ALLOCATED" if n in busy else "IDLE") for n in names}
+    nodes["n11"] = model.Node("n11", "DOWN")
+    running = [
+        jobs.Job("1", 1, "RUNNING", nodes=("n0",)),
+        jobs.Job("2", 2, "RUNNING", nodes=("n4", "n5", "n8")),
+        jobs.Job("3", 3, "PENDING", count=2),
+    ]
+    return model.Machine(nodes), running
+
+
+CONF = "".join(f"SwitchName=g{i} Nodes=n[{4 * i}-{4 * i + 3}]\n" for i in range(3))
+
+
+def test_occupancy_counted_by_hand() -> None:
+    look = occupancy(*cluster(), read_wiring(CONF))
+    counts = [
+        [group.count(s) for s in ("idle", "inside", "spanning", "out")] for group in look.groups
+    ]
+    assert counts == [[3, 1, 0, 0], [2, 0, 2, 0], [2, 0, 1, 1]]
+    assert look.free_groups == ("g0",)
+    assert (look.idle, look.largest_small, look.largest_large) == (7, 3, 3)
+    assert look.fragmentation == pytest.approx(1 - 3 / 4)
+    assert look.spans["2"] == {"g1": 2, "g2": 1}
+    with pytest.raises(ClusterError, match="none of the cluster's nodes"):
+        occupancy(*cluster(), read_wiring("SwitchName=a Nodes=x[0-3]"))
+
+
+def test_command_shows_and_draws(tmp_path: Path) -> None:
+    machine, _ = cluster()
+    rows = (f"NodeName={n.name} State={n.state} CPUTot=1" for n in machine.nodes.values())
+    (tmp_path / "nodes").write_text("\n".join(rows))
+    (tmp_path / "queue").write_text("1|RUNNING|n0\n2|RUNNING|n[4-5,8]\n3|PENDING|\n")
+    (tmp_path / "topology").write_text(CONF)
+    files = ("--nodes", "nodes", "--squeue", "queue", "--topology", "topology")
+    run = subprocess.run(
+        (*CLI, "cluster", "show", *files, "--out", "groups.svg"),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "job 2 spans 2 groups: 2 in g1, 1 in g2" in run.stdout
+    assert "1 of 3 groups are spanned by no job" in run.stdout
+    picture = (tmp_path / "groups.svg").read_text()
+    assert picture.count("<path") > 12
+    told = subprocess.run(
+        (*CLI, "cluster", "show", *files, "--json"), cwd=tmp_path, capture_output=True, check=True
+    )
+    content = json.loads(told.stdout)
+    assert content["groups"][2] == {
+        "name": "g2",
+        "nodes": 4,
+        "idle": 2,
+        "inside": 0,
+        "spanning": 1,
+        "other": 0,
+        "out": 1,
+        "spanned_by": ["2"],
+    }

@@ -1,0 +1,415 @@
+"""Cycles of the placement beside scripts in place of Slurm: who is asked what, and how often."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from odonata.cluster import journal as states
+from odonata.cluster.jobs import MARK
+from odonata.cluster.journal import Journal, open_journal
+from odonata.cluster.nodes import read_topology
+from odonata.cluster.placing import Placer, Rules
+from odonata.errors import ClusterError
+
+
+class FakeSlurm:
+    """A Slurm that holds still: files say what it answers, and one keeps what it was asked."""
+
+    def __init__(self, directory: Path, groups: int, size: int) -> None:
+        self.directory = directory
+        self.names = [f"n{i}" for i in range(groups * size)]
+        self.rows: dict[str, dict[str, str]] = {}
+        self.states = dict.fromkeys(self.names, "idle")
+        bin_ = directory / "bin"
+        bin_.mkdir()
+        scripts = {
+            "squeue": f'case "$*" in *MaxNodes*) cat {directory}/most ;; '
+            f"*states=all*) cat {directory}/ended ;; *) cat {directory}/queue ;; esac",
+            "sinfo": f"cat {directory}/states",
+            "scontrol": f'case "$*" in "") cat >> {directory}/asked; cat {directory}/refused ;; '
+            f"*nodes) cat {directory}/nodes ;; *partitions) cat {directory}/partitions ;; "
+            "*) echo none ;; esac",
+        }
+        for name, script in scripts.items():
+            (bin_ / name).write_text(f"#!/bin/sh\necho {name} >> {directory}/calls\n{script}\n")
+            (bin_ / name).chmod(0o755)
+        for name in ("asked", "calls", "ended", "refused"):
+            (directory / name).write_text("")
+        (directory / "nodes").write_text(
+            "".join(f"NodeName={name} State=IDLE CPUTot=1\n" for name in self.names)
+        )
+        (directory / "partitions").write_text(
+            f"PartitionName=main Nodes=n[0-{len(self.names) - 1}] OverSubscribe=EXCLUSIVE State=UP"
+        )
+        lines = [f"SwitchName=g{i} Nodes=n[{i * size}-{(i + 1) * size - 1}]" for i in range(groups)]
+        self.topology = read_topology("\n".join(lines))
+
+    def job(self, id_: str, count: int, **changes: str) -> None:
+        row = {
+            "i": id_,
+            "A": id_.replace("+", "_").split("_")[0],
+            "F": "1",
+            "T": "PENDING",
+            "Q": "0",
+            "P": "main",
+            "D": str(count),
+            "N": "",
+            "l": "10:00",
+            "S": "N/A",
+            "e": "N/A",
+            "V": "1700000000",
+            "h": "NO",
+            "n": "",
+            "x": "",
+            "v": "(null)",
+            "b": "N/A",
+            "E": "(null)",
+            "r": "JobHeldUser",
+            "f": "(null)",
+            "k": MARK,
+        }
+        self.rows[id_] = {**row, **changes}
+
+    def write(self) -> None:
+        records = ("\x1e" + "\x1f".join(row.values()) + "\x1d\n" for row in self.rows.values())
+        (self.directory / "queue").write_text("".join(records))
+        most = (f"{row['A']} {row['D']}\n" for row in self.rows.values())
+        (self.directory / "most").write_text("".join(most))
+        (self.directory / "states").write_text(
+            "".join(f"{name} {state}\n" for name, state in self.states.items())
+        )
+
+    def asked(self) -> list[str]:
+        """What was asked since the last time."""
+        path = self.directory / "asked"
+        lines = path.read_text().splitlines()
+        path.write_text("")
+        return lines
+
+    def calls(self) -> list[str]:
+        path = self.directory / "calls"
+        lines = path.read_text().splitlines()
+        path.write_text("")
+        return lines
+
+    def answer(self, id_: str, nodes: list[str], state: str = "RUNNING") -> None:
+        """As Slurm does with a job that was released."""
+        list_ = ",".join(nodes)
+        times = {"S": "1700000100", "e": "1700000700"}
+        self.rows[id_] |= {"T": state, "Q": "9", "n": list_, "r": "None"}
+        if state == "RUNNING":
+            self.rows[id_] |= {"N": list_, **times}
+            self.states.update(dict.fromkeys(nodes, "allocated"))
+
+
+@pytest.fixture
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSlurm:
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    return FakeSlurm(tmp_path, 4, 4)
+
+
+class Run:
+    """A placer whose clock is ours."""
+
+    def __init__(self, slurm: FakeSlurm, rules: Rules | None = None) -> None:
+        self.slurm, self.rules = slurm, rules or Rules()
+        self.now = 1_700_000_050.0
+        self.said: list[str] = []
+        self.restart()
+
+    def restart(self) -> None:
+        self.journal: Journal = open_journal(self.slurm.directory / "journal", self.said.append)
+        self.placer = Placer(
+            self.slurm.topology,
+            self.rules,
+            self.journal,
+            say=self.said.append,
+            clock=lambda: self.now,
+        )
+
+    def cycle(self, after_s: float = 1) -> list[str]:
+        """One cycle; what was asked of Slurm."""
+        self.now += after_s
+        self.slurm.write()
+        self.placer.cycle()
+        return self.slurm.asked()
+
+    def state(self, job: str) -> str:
+        return self.journal.decisions(job=job)[-1].state
+
+
+def pinned(asked: list[str]) -> dict[str, list[str]]:
+    found = {}
+    for line in asked:
+        if "ReqNodeList=" in line and not line.endswith("="):
+            words = dict(word.split("=") for word in line.split()[1:])
+            found[words["jobid"]] = words["ReqNodeList"].split(",")
+    return found
+
+
+def test_a_job_from_held_to_ended(slurm: FakeSlurm) -> None:
+    run = Run(slurm)
+    slurm.job("1", 6)
+    slurm.job("2", 3)
+    asked = run.cycle()
+    nodes = pinned(asked)
+    assert nodes == {"1": ["n0", "n1", "n2", "n4", "n5", "n6"], "2": ["n8", "n9", "n10"]}
+    assert asked[2:] == ["release 1", "release 2"]
+    assert [run.state(job) for job in "12"] == ["decided"] * 2
+    slurm.answer("1", nodes["1"])
+    slurm.answer("2", nodes["2"], "PENDING")
+    assert run.cycle() == []
+    assert [run.state(job) for job in "12"] == ["running", "pinned"]
+    del slurm.rows["1"]
+    slurm.states = dict.fromkeys(slurm.names, "idle")
+    run.cycle()
+    assert [run.state(job) for job in "12"] == ["ended", "pinned"]
+    kinds = [(kind, job) for _, kind, job, _, _ in run.journal.events()]
+    assert kinds == [("came", "1"), ("came", "2"), ("ended", "1")]
+
+
+def test_nothing_is_asked_of_slurm_beyond_what_it_needs(slurm: FakeSlurm, tmp_path: Path) -> None:
+    """1,024 nodes, 1,000 jobs: one squeue and one sinfo a cycle, an update and a release a job."""
+    (tmp_path / "large").mkdir()
+    large = FakeSlurm(tmp_path / "large", 32, 32)
+    os.environ["PATH"] = f"{tmp_path / 'large' / 'bin'}:{os.environ['PATH']}"
+    run = Run(large, Rules(most_a_cycle=10_000))
+    for job in range(1, 1001):
+        large.job(str(job), 1 + job % 3)
+    asked = run.cycle()
+    decided = pinned(asked)
+    assert sum(map(len, decided.values())) == 1024
+    assert len(asked) == 2 * len(decided)
+    # Three for the machine; four beside each other pin, then four release.
+    assert sorted(large.calls()) == ["scontrol"] * 11 + ["sinfo"] + ["squeue"] * 2
+    for job, nodes in decided.items():
+        large.answer(job, nodes)
+    assert run.cycle() == []
+    assert sorted(large.calls()) == ["sinfo", "squeue"]
+    waits = run.journal.waits()
+    assert len(waits) == 1000 - len(decided)
+    assert all("the most that are idle in one are 0" in wait.reason for wait in waits)
+
+
+@pytest.mark.parametrize("done", ["nothing", "update", "release"])
+def test_killed_while_slurm_is_asked(slurm: FakeSlurm, done: str) -> None:
+    """After a decision was written, and before, amid or after its commands."""
+    run = Run(slurm)
+    slurm.job("1", 2)
+    run.cycle()
+    if done == "update":
+        slurm.rows["1"]["n"] = "n0,n1"
+    elif done == "release":
+        slurm.answer("1", ["n0", "n1"])
+    run.journal.close()
+    run.restart()
+    asked = run.cycle()
+    if done == "release":
+        assert asked == [] and run.state("1") == "running"
+    else:
+        assert pinned(asked) == {"1": ["n0", "n1"]} and "release 1" in asked
+        assert [one.state for one in run.journal.decisions()] == ["withdrawn", "decided"]
+
+
+def test_a_lost_journal_is_no_loss_to_jobs(slurm: FakeSlurm) -> None:
+    run = Run(slurm)
+    for job, count in (("1", 6), ("2", 6), ("3", 6)):
+        slurm.job(job, count)
+    nodes = pinned(run.cycle())
+    assert set(nodes) == {"1", "2"}
+    slurm.answer("1", nodes["1"])
+    slurm.answer("2", nodes["2"], "PENDING")
+    run.journal.close()
+    (slurm.directory / "journal").write_bytes(b"x" * 5000)
+    for ending in ("-wal", "-shm"):
+        (slurm.directory / f"journal{ending}").unlink(missing_ok=True)
+    run.restart()
+    # The groups of both are still theirs.
+    assert run.cycle() == []
+    assert "put aside" in run.said[0]
+    assert [wait.job for wait in run.journal.waits()] == ["3"]
+
+
+def test_nodes_that_fail_before_the_job_began(slurm: FakeSlurm) -> None:
+    run = Run(slurm)
+    slurm.job("1", 2)
+    nodes = pinned(run.cycle())["1"]
+    slurm.answer("1", nodes, "PENDING")
+    run.cycle()
+    slurm.states["n1"] = "drained"
+    asked = run.cycle()
+    assert asked == ["hold 1", "update jobid=1 ReqNodeList="]
+    slurm.rows["1"] |= {"Q": "0", "n": "", "r": "JobHeldAdmin"}
+    assert pinned(run.cycle()) == {"1": ["n0", "n2"]}
+    # Time and again: after three times it is Slurm's.
+    for _ in range(3):
+        slurm.answer("1", ["n0", "n2"], "PENDING")
+        asked = run.cycle(after_s=30)
+        slurm.rows["1"] |= {"Q": "0", "n": "", "r": "JobHeldAdmin"} if "hold 1" in asked else {}
+        run.cycle()
+    slurm.answer("1", ["n0", "n2"], "PENDING")
+    run.cycle(after_s=30)
+    assert run.state("1") in ("left", "released")
+
+
+def test_what_slurm_refuses_stays_held(slurm: FakeSlurm) -> None:
+    run = Run(slurm)
+    slurm.job("1", 2)
+    (slurm.directory / "refused").write_text("Invalid node name specified for job 1\n")
+    for _ in range(4):
+        asked = run.cycle()
+        assert "release 1" not in asked
+    asked = run.cycle()
+    assert asked == ["release 1"]
+    assert run.state("1") == "left"
+
+
+def test_a_user_who_holds_a_job_is_heard(slurm: FakeSlurm) -> None:
+    run = Run(slurm)
+    slurm.job("1", 2)
+    slurm.answer("1", pinned(run.cycle())["1"], "PENDING")
+    run.cycle()
+    slurm.rows["1"] |= {"Q": "0", "r": "JobHeldUser"}
+    for _ in range(3):
+        assert run.cycle() == []
+    run.journal.close()
+    run.restart()
+    assert run.cycle() == []
+    assert run.state("1") == "held"
+
+
+@pytest.mark.parametrize("left", ["", "\x1e1\x1f1\x1f1\x1fRUN"])
+def test_an_empty_or_cut_off_queue_frees_nothing(slurm: FakeSlurm, left: str) -> None:
+    run = Run(slurm)
+    slurm.job("1", 6)
+    slurm.job("2", 6)
+    slurm.job("3", 9)
+    nodes = pinned(run.cycle())
+    for job in "12":
+        slurm.answer(job, nodes[job])
+    run.cycle()
+    whole = (slurm.directory / "queue").read_text()
+    (slurm.directory / "ended").write_text(whole)
+    rows, slurm.rows = slurm.rows, {}
+    slurm.write()
+    (slurm.directory / "queue").write_text(left)
+    run.placer.cycle()
+    assert slurm.asked() == []
+    assert [run.state(job) for job in "12"] == ["running"] * 2
+    # Jobs that Slurm has forgotten are over.
+    (slurm.directory / "ended").write_text("")
+    slurm.rows = {"3": rows["3"]}
+    slurm.states = dict.fromkeys(slurm.names, "idle")
+    assert set(pinned(run.cycle())) == {"3"}
+    assert [run.state(job) for job in "12"] == ["ended"] * 2
+
+
+def test_slurm_that_fails_decides_nothing(slurm: FakeSlurm) -> None:
+    run = Run(slurm)
+    slurm.job("1", 2)
+    (slurm.directory / "bin" / "sinfo").write_text("#!/bin/sh\nexit 1\n")
+    with pytest.raises(ClusterError, match="sinfo"):
+        run.cycle()
+    assert slurm.asked() == [] and run.journal.decisions() == []
+
+
+def test_arrays_dependencies_and_others(slurm: FakeSlurm) -> None:
+    run = Run(slurm)
+    slurm.job("4_[0,2-3]", 1)
+    slurm.job("5_[0-9%2]", 1)
+    slurm.job("6+0", 1)
+    slurm.job("7", 2, E="afterok:9(unfulfilled)")
+    slurm.job("8", 1, n="n3")
+    slurm.job("10", 1, k="(null)")
+    asked = run.cycle()
+    assert set(pinned(asked)) == {"4_0", "4_2", "4_3"}
+    assert [line for line in asked if line.startswith("release") and "_" not in line] == [
+        *("release 5", "release 6", "release 7", "release 8"),
+    ]
+    assert not [line for line in asked if "jobid=8" in line]
+
+
+def test_shadow_changes_nothing_and_compares(slurm: FakeSlurm) -> None:
+    run = Run(slurm)
+    slurm.job("1", 6, Q="5", r="Priority", k="(null)")
+    run.placer.shadow = True
+    assert run.cycle() == []
+    assert run.state("1") == "shadow"
+    slurm.answer("1", ["n0", "n4", "n8", "n9", "n12", "n13"])
+    assert run.cycle() == []
+    (one,) = run.journal.decisions()
+    assert (one.state, one.note) == ("ended", "Slurm: 4 groups, grap: 2")
+    assert one.got == ("n0", "n4", "n8", "n9", "n12", "n13")
+    assert json.dumps(one.nodes)
+
+
+def test_planned_nodes_are_left_to_whom_they_are_planned_for(slurm: FakeSlurm) -> None:
+    run = Run(slurm)
+    slurm.job("1", 3)
+    slurm.job("2", 2, Q="7", r="Resources", k="(null)")
+    slurm.states.update(dict.fromkeys(("n0", "n1"), "planned"))
+    assert pinned(run.cycle()) == {"1": ["n4", "n5", "n6"]}
+    assert states.OPEN[0] == run.state("1")
+
+
+def test_nobody_waits_for_what_will_not_come(slurm: FakeSlurm) -> None:
+    """Jobs of partitions that are not placed, and those that a policy cannot place, are Slurm's."""
+    run = Run(slurm, Rules(partitions=("other",)))
+    slurm.job("1", 2)
+    assert run.cycle() == ["release 1"]
+    run.journal.close()
+    slurm.rows.clear()
+    slurm.job("2", 3)
+    slurm.states.update(dict.fromkeys(("n0", "n4", "n8", "n12"), "down*"))
+    run.rules = Rules(policy="isolated")
+    run.restart()
+    # No group is whole, so none can be had for oneself; Slurm has twelve nodes.
+    assert run.cycle() == ["release 2"]
+    slurm.rows.clear()
+    # More than there are: Slurm could not, either.
+    slurm.job("3", 13)
+    assert run.cycle() == []
+
+
+def test_commands_beside_each_other(slurm: FakeSlurm, tmp_path: Path) -> None:
+    """The command line: what would be, what was decided, and why who waits."""
+
+    def odonata(*arguments: str) -> str:
+        run = subprocess.run(
+            [sys.executable, "-c", "import odonata.cli; odonata.cli.main()", "cluster", *arguments],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert run.returncode == 0, run.stderr
+        return run.stdout
+
+    slurm.job("1", 6)
+    slurm.job("2", 16)
+    slurm.write()
+    names = (f"SwitchName=g{i} Nodes=n[{4 * i}-{4 * i + 3}]" for i in range(4))
+    (tmp_path / "topology").write_text("\n".join(names))
+    topology = ("--topology", "topology")
+    told = odonata("place", "none", *topology, "--dry-run")
+    assert told == "job 1 would get n0,n1,n2,n4,n5,n6, with groups g0, g1 for itself\n"
+    assert slurm.asked() == [] and not (tmp_path / "none").exists()
+    rest = ("--allow-root", "--cycles", "1", "--heartbeat", "beat", "--metrics", "metrics")
+    odonata("place", "journal", *topology, *rest)
+    assert set(pinned(slurm.asked())) == {"1"}
+    assert (tmp_path / "beat").read_text().strip().isdigit()
+    assert "odonata_place_decided_total 1\n" in (tmp_path / "metrics").read_text()
+    told = odonata("decisions", "journal")
+    assert "job 1  decided" in told and "groups of its own: g0,g1" in told
+    assert "job 2 waits since" in told and "without another large job" in told
+    content = json.loads(odonata("decisions", "journal", "--json", "--job", "2"))
+    assert content["decisions"] == [] and content["waiting"][0]["promised_ms"] > 0
+    written = odonata("slurm-files", "files", "--partition", "main").splitlines()
+    assert written == ["files/job_submit.lua", "files/release-held-jobs.sh"]
+    assert os.access(tmp_path / written[1], os.X_OK)

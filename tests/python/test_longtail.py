@@ -1,0 +1,290 @@
+"""The study of long tails and background traffic: its machine, its months, its figures."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from odonata.simulate import run
+from odonata.study import run_study
+from odonata.study.cells import Estimated
+from odonata.study.longtail import LongTail, machine
+from odonata.study.longtail.findings import (
+    FAILS,
+    HOLDS,
+    NOTHING,
+    UNDECIDED,
+    slow_share,
+    verdict_of,
+)
+from odonata.study.longtail.months import (
+    APPLICATIONS,
+    Moment,
+    Running,
+    place_packed,
+    place_scattered,
+    simulate_months,
+)
+from odonata.study.longtail.plan import Extent, Plan, name_of
+from odonata.study.longtail.probes import (
+    LARGE,
+    Setting,
+    keep_probe,
+    samples_of,
+    scenario_of,
+)
+from odonata.study.longtail.statistics import (
+    bootstrap,
+    has_two_modes,
+    mean_of,
+    peak,
+    ratio_of_means,
+    spearman,
+    tail_length,
+    two_modes,
+)
+
+QUIET = Moment(0, 0.0, ())
+
+
+def test_the_machine_and_the_probe_are_as_the_paper_says() -> None:
+    nodes = machine.nodes()
+    assert len(nodes) == 980
+    assert set(Counter(map(machine.island_of, nodes)).values()) == {245}
+    assert max(Counter(map(machine.leaf_of, nodes)).values()) == 20
+    probes = {scenario: machine.probe_nodes(scenario) for scenario in machine.SCENARIOS}
+    for probe in probes.values():
+        assert len(set(probe)) == 16
+        assert set(probe) <= set(nodes)
+    assert len(set(map(machine.leaf_of, probes["same group"]))) == 1
+    assert len(set(map(machine.island_of, probes["same island"]))) == 1
+    assert len(set(map(machine.leaf_of, probes["same island"]))) > 8
+    away = probes["different islands"]
+    assert set(Counter(map(machine.island_of, away)).values()) == {4}
+    assert len(set(map(machine.leaf_of, away))) == 16
+
+
+def test_packed_jobs_take_the_fullest_groups() -> None:
+    """Section 4.1: one group if it suffices, else the groups with the fewest idle nodes first."""
+    idle = {0: [0, 1, 2], 1: [20], 2: [40, 41, 42, 43, 44], 3: []}
+    assert place_packed(idle, 3, Random(1)) == [0, 1, 2]
+    assert place_packed(idle, 6, Random(1)) == [20, 40, 41, 42, 43, 44]
+    assert place_packed(idle, 1, Random(1)) is None
+
+
+def test_scattered_jobs_span_cells_as_those_on_leonardo() -> None:
+    """Of jobs of 4, 8 and 16 nodes 54, 31 and 7 % were in one cell (HLC-Lab/pico)."""
+    random = Random(3)
+    for size, alone in ((4, 0.54), (8, 0.31), (16, 0.07)):
+        spans = []
+        for _ in range(1500):
+            idle: dict[int, list[int]] = {}
+            for node in machine.nodes():
+                idle.setdefault(machine.leaf_of(node), []).append(node)
+            taken = place_scattered(idle, size, random)
+            assert taken is not None
+            assert len(set(taken)) == size
+            spans.append(len(set(map(machine.island_of, taken))))
+        # Within four standard errors.
+        assert spans.count(1) / 1500 == pytest.approx(alone, abs=4 * math.sqrt(alone / 1500))
+
+
+def test_nodes_of_the_months_have_one_job_and_the_probe_its_own() -> None:
+    moments = simulate_months([3.0, 5.5, 8.0])
+    assert moments == simulate_months([3.0, 5.5, 8.0])
+    for moment in moments:
+        taken = [node for job in moment.jobs for node in job.nodes]
+        assert len(taken) == len(set(taken))
+        assert not machine.reserved().intersection(taken)
+        communicating = sum(len(job.nodes) for job in moment.jobs if len(job.nodes) > 1)
+        # Equation 2 where no node is shared.
+        assert moment.b == pytest.approx(communicating / 980 * communicating / max(1, len(taken)))
+    # The same jobs under both policies, as long as all of them find room at once.
+    first = simulate_months([0.02], "packed")[0], simulate_months([0.02], "scattered")[0]
+    assert [len(job.nodes) for job in first[0].jobs] == [len(job.nodes) for job in first[1].jobs]
+    with pytest.raises(ValueError, match="below 2"):
+        simulate_months([2.5], days=2)
+
+
+def test_indicators_see_where_jobs_are() -> None:
+    inside = Moment(0, 0.0, (Running(1, tuple(range(20, 36))),))
+    across = Moment(0, 0.0, (Running(1, tuple(range(20, 1040, 65))),))
+    one, other = inside.indicators(), across.indicators()
+    assert one["b"] == other["b"] == 16 / 980
+    assert one["between islands"] == one["between groups"] == 0.0
+    # Each of 16 nodes has 12 of the 15 others on other islands.
+    assert other["between islands"] == pytest.approx(16 / 980 * 12 / 15)
+    assert one["sending"] == 0.0
+    assert other["sending"] > 0.0
+
+
+def test_background_traffic_is_what_was_measured() -> None:
+    """Of miniAMR a rank sent 829 MB in 17.0 s; a node has 16 such ranks at each of six faces."""
+    rates = {one.name: one.bytes_per_s for one in APPLICATIONS}
+    per_rank = 829.4e6 / 17.0
+    # 6 faces of 16 ranks, each with one of its 6.45 partners across, and 12^(2/3) times as much.
+    expected = per_rank * 6 * 16 / 6.45 * 12 ** (2 / 3)
+    assert rates["miniAMR"] == pytest.approx(expected, rel=0.01)
+
+
+def test_times_of_calls_on_a_quiet_machine() -> None:
+    """All calls of a kind take equally long, and not less than their bytes need."""
+    setting = Setting(
+        scenario=machine.SAME_GROUP, sizes=(4, LARGE), duration_ms=14, alone=True, pause_us=20
+    )
+    record = keep_probe(run(scenario_of(QUIET, setting), threads=1))
+    found = {(one.collective, one.size): one.us for one in samples_of(record, setting)}
+    assert all(len(us) >= 3 for us in found.values())
+    for us in found.values():
+        assert np.ptp(us) <= 0.02 * us.mean()
+    wire_us = LARGE / 12.5e9 * 1e6
+    assert found["broadcast", LARGE].mean() > wire_us
+    # 15 messages out of every node; barriers and pauses are not counted.
+    assert found["alltoall", LARGE].mean() == pytest.approx(15 * wire_us, rel=0.12)
+    assert all(us.mean() < 30 for (_, size), us in found.items() if size == 4)
+    assert record["links"]["global"] == 0.0
+
+
+def test_background_slows_the_probe_and_is_named() -> None:
+    """With a heavy job at the probe's leaves calls take longer, and it is whom they wait for."""
+    probe = machine.probe_nodes(machine.DIFFERENT_ISLANDS)
+    near = tuple(sorted(node + further for node in probe for further in range(2, 8)))
+    number = next(n for n in range(100) if Running(n, near).application.name == "miniAMR")
+    moment = Moment(0, 0.0, (Running(number, near), Running(number + 1, (300,))))
+    setting = Setting(
+        sizes=(LARGE,), duration_ms=10, routing="minimal", attribution=True, intensity=2.0
+    )
+    with_, without = (
+        keep_probe(run(scenario_of(moment, one), threads=1))
+        for one in (setting, setting.but(alone=True))
+    )
+    slowed, quiet = (
+        {s.collective: s.us.mean() for s in samples_of(record, setting)}
+        for record in (with_, without)
+    )
+    assert all(slowed[name] > 1.01 * quiet[name] for name in quiet)
+    assert set(with_["waits"]) == {f"miniAMR-{number}"}
+    assert without["waits"] == {}
+    # By the background alone: nothing of the probe's own.
+    assert with_["links"]["global"] > 0.0
+    assert without["links"]["global"] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_peak_and_tail() -> None:
+    uniform = np.linspace(0.0, 2.0, 100_001)
+    assert peak(uniform) == pytest.approx(0.5, rel=1e-3)
+    assert tail_length(uniform) == pytest.approx(0.98, rel=1e-6)
+    assert peak([1.0, 1.0, 1.0, 5.0]) == math.inf
+
+
+def test_slow_calls_are_counted() -> None:
+    assert slow_share([1.0, 1.0, 1.0, 1.4, 2.0]) == 0.2
+    assert two_modes([[1.0] * 4, [2.0] * 5]) is None
+
+
+def test_two_modes_are_seen_and_one_is_left_alone() -> None:
+    random = np.random.default_rng(4)
+    one = random.lognormal(0.0, 0.1, 200)
+    assert not has_two_modes(one)
+    assert has_two_modes(np.concatenate([one, 3 + random.normal(0, 0.1, 100)]))
+
+
+def test_intervals_cover_what_they_should() -> None:
+    random = np.random.default_rng(5)
+    covered = 0
+    for _ in range(60):
+        x = random.normal(2.0, 1.0, 40)
+        found = bootstrap(lambda chosen, x=x: float(x[chosen].mean()), x.size)  # type: ignore[misc]
+        covered += found.low <= 2.0 <= found.high
+    assert covered >= 50
+    ratio = ratio_of_means([4.0, 4.0, 4.0], [2.0, 2.0, 2.0])
+    assert (ratio.value, ratio.low, ratio.high) == (2.0, 2.0, 2.0)
+    assert math.isnan(ratio_of_means([], [1.0]).value)
+    assert math.isnan(mean_of([]).value)
+    covered = 0
+    for _ in range(400):
+        # The true ratio is 3; three values on each side.
+        ones, others = (np.exp(random.normal(mean, 0.3, 3)).tolist() for mean in (np.log(3.0), 0.0))
+        found = ratio_of_means(ones, others)
+        covered += found.low <= 3.0 <= found.high
+    assert covered >= 370
+    assert spearman(np.array([1.0, 2.0, 3.0]), np.array([1.0, 10.0, 100.0])) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("ours", "verdict"),
+    [
+        (Estimated(1.5, 1.2, 1.8), HOLDS),
+        (Estimated(1.5, 0.9, 1.8), UNDECIDED),
+        (Estimated(0.8, 0.5, 1.1), UNDECIDED),
+        (Estimated(0.5, 0.2, 0.8), FAILS),
+        (Estimated(1.5), UNDECIDED),
+        (Estimated(2.5), UNDECIDED),
+        (Estimated(math.nan), NOTHING),
+    ],
+)
+def test_verdicts(ours: Estimated, verdict: str) -> None:
+    assert verdict_of(ours, 1.0, 2.0) == verdict
+
+
+def test_what_is_known_exactly_needs_no_interval() -> None:
+    assert verdict_of(Estimated(1.5), 1.0, 2.0, exact=True) == HOLDS
+    assert verdict_of(Estimated(2.5), 1.0, 2.0, exact=True) == FAILS
+
+
+def test_a_small_study_writes_everything_and_says_what_is_missing(tmp_path: Path) -> None:
+    extent = Extent(
+        moments=8,
+        month_ms=6,
+        long_ms=6,
+        experiment_ms=6,
+        application_ms=16,
+        each=1,
+        intensities=(1.0,),
+        experiments=("standard",),
+    )
+    study = LongTail(extent)
+    # Some of the points: five of the moments, those with the fewest jobs, and one distribution.
+    points = {point.name: point for point in study.points(False)}
+    plan = Plan(extent)
+    quiet = sorted(plan.moments, key=lambda moment: moment.b)[:5]
+    chosen = [points[name_of(moment, plan.month(1.0))] for moment in quiet]
+    setting = plan.long(machine.SAME_GROUP, "fpar", 1.0)
+    chosen.append(points[name_of(plan.near(0.55)[0], setting)])
+
+    class Part(LongTail):
+        def points(self, quick: bool) -> list:  # type: ignore[type-arg]
+            super().points(quick)
+            return chosen
+
+    lines = run_study(Part(extent), tmp_path / "out", jobs=2)
+    with (tmp_path / "out" / "findings.csv").open(encoding="utf-8") as opened:
+        findings = list(csv.DictReader(opened))
+    assert len(findings) == len(lines) - 1
+    verdicts = {one["claim"]: one["verdict"] for one in findings}
+    assert verdicts["Reduce: one island as one group (1.18 to 1.17 ms)"] == NOTHING
+    assert verdicts["Reduce in one group takes 1.17 ms on average"] == UNDECIDED
+    measured = [one for one in findings if one["source"] == "Fig. 4"]
+    assert measured
+    assert all(one["verdict"] != NOTHING for one in measured)
+    with (tmp_path / "out" / "moments.csv").open(encoding="utf-8") as opened:
+        assert len(list(csv.DictReader(opened))) == 8
+    page = (tmp_path / "out" / "study.md").read_text(encoding="utf-8")
+    assert f"{len(chosen)} of {len(points)} simulations" in page
+    for name in ("places.png", "correlation.png", "indicators.png"):
+        assert (tmp_path / "out" / name).stat().st_size > 5000
+
+
+def test_all_points_have_names_of_their_own() -> None:
+    plan = Plan()
+    points = plan.points()
+    assert len({point.name for point in points}) == len(points)
+    assert [round(b.b, 1) for b in plan.near(0.72)] == [0.7] * 3
+    assert min(m.b for m in plan.moments) < 0.1
+    assert max(m.b for m in plan.moments) > 0.8

@@ -1,0 +1,210 @@
+"""Sweeps without a study file: the values that are meant, and what is found at each."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+import odonata
+from command import call
+from odonata import Scenario
+from odonata.progress import LiveTable
+from odonata.study.sweeping import sweep_study, values_of
+
+SCENARIO = """
+title = "A small shuffle"
+[network]
+family = "dragonfly"
+p = 1
+a = 2
+h = 1
+[network.links]
+terminal = { bandwidth = "16 GB/s", latency = "10 ns" }
+local = { bandwidth = "5 GB/s", latency = "10 ns" }
+global = { bandwidth = "4 GB/s", latency = "100 ns" }
+[[job]]
+name = "shuffle"
+nodes = 6
+motif = { kind = "all-to-all", iterations = 1, message = "16 kB" }
+"""
+
+TORUS = """
+[network]
+family = "torus"
+size = [3, 2]
+p = 1
+[network.links]
+terminal = { bandwidth = "16 GB/s", latency = "10 ns" }
+local = { bandwidth = "5 GB/s", latency = "10 ns" }
+[[job]]
+nodes = 6
+motif = { kind = "all-to-all", iterations = 1, message = "16 kB" }
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    (tmp_path / "small.toml").write_text(SCENARIO)
+    return tmp_path / "small.toml"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("minimal,par", ["minimal", "par"]),
+        ("0.1:0.9:0.1", [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]),
+        ("1:4:1", [1, 2, 3, 4]),
+        ("4:1:-1", [4, 3, 2, 1]),
+        ("1:64:*4", [1, 4, 16, 64]),
+        ("1:60:*4", [1, 4, 16]),
+        ("0.5:2:0.5,8", [0.5, 1.0, 1.5, 2.0, 8]),
+        ("1 MB", "1 MB"),
+        ("[1, 2]", [1, 2]),
+        ('"a,b"', "a,b"),
+        ("{ kind = 'halo3d', message = '1 kB' }", {"kind": "halo3d", "message": "1 kB"}),
+        ("10:30", "10:30"),
+    ],
+)
+def test_values_are_those_meant(text: str, expected: object) -> None:
+    assert values_of(text) == expected
+
+
+@given(st.integers(-50, 50), st.integers(0, 40), st.integers(1, 999))
+def test_ranges_have_both_ends_and_equal_steps(first: int, steps: int, step: int) -> None:
+    # Thousandths have no exact floats; 0.1 + 0.2 would not be 0.3.
+    low, by = first / 1000, step / 1000
+    last = round(low + steps * by, 3)
+    found = values_of(f"{low:.3f}:{last:.3f}:{by:.3f}")
+    found = found if isinstance(found, list) else [found]
+    assert found == [round(low + n * by, 3) for n in range(steps + 1)]
+
+
+@pytest.mark.parametrize("text", ["1:2:0", "1:2:-1", "0:8:*2", "1:8:*1", "0:1:0.0001"])
+def test_ranges_without_end_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"found"):
+        values_of(text)
+
+
+def test_every_point_is_what_a_run_of_it_finds(scenario: Path) -> None:
+    found = odonata.sweep(
+        scenario,
+        {"network.routing": ["minimal", "valiant"], "job.0.motif.iterations": [1, 2], "seed": 3},
+        jobs=1,
+    )
+    rows = found.table.to_pylist()
+    assert [(row["routing"], row["iterations"]) for row in rows] == [
+        *(("minimal", 1), ("minimal", 2), ("valiant", 1), ("valiant", 2)),
+    ]
+    for row in rows:
+        changes = {"network.routing": row["routing"], "job.0.motif.iterations": row["iterations"]}
+        result = odonata.run(Scenario.from_file(scenario).with_set({**changes, "seed": 3}))
+        (job,) = result.summary_dict["jobs"]
+        assert row["run_time_us"] == job["run_time_ps"] / 1e6
+        assert row["message_latency_p99_us"] == job["message_latency_p99_ps"] / 1e6
+    assert found.directory is None
+    assert "run_time_us" in found._repr_html_()
+    assert len(found.plot("run_time_us").axes) == 1
+
+
+def test_keys_of_one_name_get_axes_of_two(scenario: Path) -> None:
+    study = sweep_study(
+        scenario,
+        {
+            "network.links.local.bandwidth": ["5 GB/s", "6 GB/s"],
+            "network.links.global.bandwidth": ["4 GB/s", "5 GB/s"],
+        },
+    )
+    assert [axis.column for axis in study.axis] == ["local_bandwidth", "global_bandwidth"]
+
+
+def test_networks_of_other_scenarios_are_tried(scenario: Path, tmp_path: Path) -> None:
+    (tmp_path / "torus.toml").write_text(TORUS)
+    found = odonata.sweep(scenario, {}, networks=[tmp_path / "torus.toml"], jobs=1)
+    rows = found.table.to_pylist()
+    assert [row["network"] for row in rows] == ["small", "torus"]
+    torus = Scenario.from_file(tmp_path / "torus.toml")
+    (job,) = odonata.run(torus).summary_dict["jobs"]
+    assert rows[1]["run_time_us"] == job["run_time_ps"] / 1e6
+
+
+def test_the_command_goes_on_and_leaves_a_study(scenario: Path, tmp_path: Path) -> None:
+    command = ("sweep", "small.toml", "--set", "network.routing=minimal,valiant", "--jobs", "1")
+    done = call(*command, "--json", directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["directory"] == "results/small-sweep"
+    assert [point["routing"] for point in told["points"]] == ["minimal", "valiant"]
+    directory = tmp_path / told["directory"]
+    kept = (directory / "points.jsonl").read_bytes()
+    dataset = (directory / "dataset.parquet").read_bytes()
+
+    # A value more: what is there is not simulated again.
+    more = [*command[:3], "network.routing=minimal,valiant,par", *command[4:]]
+    done = call(*more, directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    grown = (directory / "points.jsonl").read_bytes()
+    assert grown.startswith(kept)
+    assert grown.count(b"\n") == 3
+    assert "par" in done.stdout
+
+    # The study that it could have been finds the same.
+    done = call(*command, "--out", "again", directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    done = call("study", "again/study.toml", "--out", "study", "--jobs", "1", directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "study" / "dataset.parquet").read_bytes() == dataset
+    assert call("show", "again", directory=tmp_path).returncode == 0
+    assert call("report", "again", directory=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "found nothing to vary"),
+        (("--set", "network.routing"), 'found "network.routing"; allowed: KEY=VALUE,VALUE'),
+        (("--set", "network.p=1:2:0"), "found the step 0"),
+        (("--set", "network.routing=minimal,fastest"), "fastest"),
+        (("--set", "network.rooting=minimal,par"), "rooting"),
+        (("--seeds", "2", "--measure", "job.*.speed"), "the quantity speed"),
+        (("--set", "seed=1,2"), "use --seeds"),
+    ],
+)
+def test_what_cannot_be_swept_is_said(
+    arguments: tuple[str, ...], message: str, scenario: Path, tmp_path: Path
+) -> None:
+    done = call("sweep", scenario, *arguments, directory=tmp_path)
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
+    assert not (tmp_path / "results").exists()
+
+
+def test_the_table_shows_points_while_others_run(scenario: Path) -> None:
+    terminal = Console(file=io.StringIO(), force_terminal=True, width=100, height=30)
+    drawn: list[str] = []
+    study = sweep_study(scenario, {"network.routing": ["minimal", "valiant"]})
+    with LiveTable(terminal, study) as live:
+
+        def seen(point: object, values: object) -> None:
+            live.seen(point, values)  # type: ignore[arg-type]
+            plain = Console(file=io.StringIO(), width=100)
+            plain.print(live.__rich__())
+            drawn.append(plain.file.getvalue())  # type: ignore[attr-defined]
+
+        odonata.sweep(
+            scenario,
+            {"network.routing": ["minimal", "valiant"]},
+            jobs=1,
+            progress=live,
+            seen=seen,
+        )
+    assert len(drawn) == 2
+    assert ("minimal" in drawn[0]) != ("valiant" in drawn[0])
+    assert "minimal" in drawn[1]
+    assert "valiant" in drawn[1]
+    assert "█" in drawn[1]

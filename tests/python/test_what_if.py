@@ -1,0 +1,134 @@
+"""What-if on queues of which every start can be worked out by hand."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from odonata.cluster import model
+from odonata.cluster.jobs import Job
+from odonata.cluster.nodes import read_topology
+from odonata.cluster.placing import Rules
+from odonata.cluster.what_if import (
+    Predicted,
+    RunTimes,
+    Snapshot,
+    read_run_times,
+    replay_error,
+    summary,
+    under_policy,
+    under_slurm,
+)
+from odonata.errors import ClusterError
+
+NOW = 1_700_000_000
+CONF = """ClusterName=c
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SchedulerType=sched/backfill
+NodeName=n[0-7] CPUs=1 State=UNKNOWN
+PartitionName=main Nodes=n[0-7] Default=YES MaxTime=INFINITE State=UP OverSubscribe=EXCLUSIVE
+"""
+
+
+def waits(number: int, count: int, minutes: int, **changes: object) -> Job:
+    fields = {"partitions": ("main",), "limit_s": 60 * minutes, "submit_s": NOW - 100 + number}
+    return Job(str(number), number, "PENDING", count=count, **{**fields, **changes})
+
+
+def snapshot(*jobs: Job, down: tuple[str, ...] = ()) -> Snapshot:
+    """Two groups of four; job 1 has three nodes of the first, ends in 100 s, at most in 200 s."""
+    busy = ("n0", "n1", "n2")
+    runs = Job(
+        *("1", 1, "RUNNING", False, ("main",), 3, None, busy, 300, NOW - 100, NOW + 200),
+        submit_s=NOW - 200,
+    )
+    nodes = {}
+    for name in (f"n{i}" for i in range(8)):
+        state = "DOWN" if name in down else "ALLOCATED" if name in busy else "IDLE"
+        nodes[name] = model.Node(name, state)
+    machine = model.Machine(nodes, {"main": model.Partition("main", tuple(nodes), exclusive=True)})
+    topology = read_topology("SwitchName=a Nodes=n[0-3]\nSwitchName=b Nodes=n[4-7]\n")
+    return Snapshot(NOW, machine, [runs, *jobs], topology)
+
+
+def starts(predicted: list[Predicted]) -> dict[str, float | None]:
+    return {one.job: one.start_s for one in predicted}
+
+
+RUNS = RunTimes({"1": 200, "2": 50, "3": 30, "4": 20})
+
+
+def test_grap_waits_for_groups() -> None:
+    # Job 2 is large: all of both groups it needs, once job 1 has ended at 100. Job 3 fits into the
+    # other group and would be over at its limit, at 120, before job 1 must end, at 200. Job 4 would
+    # not, so it waits for job 2.
+    look = snapshot(waits(2, 8, 10), waits(3, 4, 2), waits(4, 1, 10))
+    found = under_policy(look, Rules(), RUNS, 3600)
+    assert starts(found) == {"2": 100, "3": 0, "4": 150}
+    assert [one.groups for one in found] == [2, 1, 1]
+    assert found[0].wait_s == 100 + 98
+    assert found[1].slowdown == pytest.approx((97 + 30) / 30)
+    # As far as is looked only.
+    assert starts(under_policy(look, Rules(), RUNS, 120))["4"] is None
+    # Nobody overtakes.
+    assert starts(under_policy(look, Rules(depth=0), RUNS, 3600)) == {"2": 100, "3": 150, "4": 150}
+
+
+def test_nodes_that_are_down_and_dependencies() -> None:
+    look = snapshot(waits(2, 8, 10), waits(3, 4, 2, dependency="afterok:1"), down=("n7",))
+    found = starts(under_policy(look, Rules(policy="contiguous"), RUNS, 3600))
+    assert found == {"2": None, "3": 100}
+
+
+def test_held_jobs_of_users_are_not_looked_at() -> None:
+    look = snapshot(waits(2, 1, 1, held=True), waits(3, 1, 1, held=True, marked=True))
+    assert list(starts(under_policy(look, Rules(), RUNS, 3600))) == ["3"]
+
+
+def test_plain_slurm_goes_on_from_the_nodes_that_are_taken() -> None:
+    look = snapshot(waits(2, 8, 10), waits(3, 4, 2))
+    raw = [
+        {
+            "job_id": job.number,
+            "node_count": job.count,
+            "cpus": job.count,
+            "tasks": job.count,
+            "partition": "main",
+            "time_limit": (job.limit_s or 0) // 60,
+            "user_name": "u",
+            "priority": 100 - job.number,
+            "job_state": job.state,
+            "nodes": ",".join(job.nodes),
+        }
+        for job in look.jobs
+    ]
+    listing = json.dumps({"jobs": raw})
+    found = starts(under_slurm(look, listing, [("slurm.conf", CONF)], RUNS, 3600))
+    assert found["2"] == pytest.approx(100, abs=2)
+    # By backfill, in its next pass.
+    assert found["3"] is not None and found["3"] <= 31
+    with pytest.raises(ClusterError, match="no JSON"):
+        under_slurm(look, "x", [("slurm.conf", CONF)], RUNS, 3600)
+
+
+def test_figures() -> None:
+    some = [Predicted("1", 2, 10, 0, 100, 1), Predicted("2", 2, 0, 30, 10, 3)]
+    told = summary([*some, Predicted("3", 9, 0, None, 1)])
+    assert (told["jobs"], told["start"], told["mean_wait_s"], told["mean_groups"]) == (3, 2, 20, 2)
+    assert told["mean_slowdown"] == pytest.approx((1.1 + 4) / 2)
+    error = replay_error([10.0, 20.0], [10.5, 30.0], [0.0, 0.0])
+    assert (error["jobs"], error["mean_error_s"], error["share_within_10_percent"]) == (
+        2,
+        5.25,
+        0.5,
+    )
+    assert replay_error([], [], [])["jobs"] == 0
+
+
+def test_run_times() -> None:
+    assert read_run_times("job,seconds\n1,2.5\n7_3,4\n", "x") == {"1": 2.5, "7_3": 4.0}
+    assert RunTimes({"1": 5}, 0.5).of("2", 100) == 50
+    with pytest.raises(ClusterError, match="line 2"):
+        read_run_times("1,2\n3,soon\n", "x")
