@@ -1,4 +1,6 @@
-"""Regenerates the generated pages and figures of ``docs/``.
+"""Regenerates the generated pages and figures of ``docs/`` and modules of the package.
+
+The modules are ``names.py``, ``declared.py`` and ``cli/schedule_options.py`` of ``python/odonata``.
 
 ``make docs`` runs all of it. ``python docs/generate.py --pages`` leaves the figures, which are
 simulated, as they are; ``--check`` writes nothing and fails if a page is out of date.
@@ -9,25 +11,38 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from generators.cli_page import cli_page
-from generators.figures import bisection_figure, demo_figures, interference_figures
-from generators.results_page import results_page
-from generators.scenario_page import scenario_page
-from generators.validation_page import validation_page
+from generators.names_module import names_module
+from generators.tables_module import tables_module
 
 ROOT = Path(__file__).resolve().parents[1]
 
-FIGURES = (demo_figures, bisection_figure, interference_figures)
+NAMES = ROOT / "python" / "odonata" / "names.py"
+DECLARED = ROOT / "python" / "odonata" / "declared.py"
+OPTIONS = ROOT / "python" / "odonata" / "cli" / "schedule_options.py"
 
 
 def pages() -> dict[Path, str]:
-    """The generated pages by file."""
+    """The generated pages and modules by file."""
+    # The package reads its modules when it is imported, so that they come first.
+    from generators.api_page import api_page
+    from generators.cli_page import cli_page
+    from generators.notebooks import notebooks
+    from generators.options_module import options_module
+    from generators.results_page import results_page
+    from generators.scenario_page import scenario_page
+    from generators.validation_page import validation_page
+
     docs = ROOT / "docs"
     return {
+        NAMES: names_module(),
+        DECLARED: tables_module(),
+        OPTIONS: options_module(),
         docs / "scenario.md": scenario_page(ROOT),
         docs / "results.md": results_page(),
         docs / "cli.md": cli_page(),
+        docs / "python-reference.md": api_page(),
         docs / "validation.md": validation_page(ROOT),
+        **notebooks(ROOT),
     }
 
 
@@ -47,11 +62,19 @@ def main(options: list[str]) -> int:
         for path in stale:
             print(f"{path.relative_to(ROOT)} is out of date; run: make docs", file=sys.stderr)
         return 1 if stale else 0
+    NAMES.write_text(names_module(), encoding="utf-8")
+    DECLARED.write_text(tables_module(), encoding="utf-8")
+    # The page of the command line shows what this module says: of another one it is another page.
+    from generators.options_module import options_module
+
+    OPTIONS.write_text(options_module(), encoding="utf-8")
     for path, text in pages().items():
         path.write_text(text, encoding="utf-8")
         print(path.relative_to(ROOT))
     if "--pages" not in options:
-        for draw in FIGURES:
+        from generators.figures import bisection_figure, demo_figures, interference_figures
+
+        for draw in (demo_figures, bisection_figure, interference_figures):
             draw(ROOT)
             print(f"docs/figures: {draw.__name__}")
     return 0

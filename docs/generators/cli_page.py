@@ -52,6 +52,8 @@ EXIT_CODES = {
     "something is there already), or cannot be read",
     ExitCode.UNSAFE: "`odonata verify` found that packets could wait for each other forever",
     ExitCode.UNPROVEN: "`odonata verify` was out of time before it had an answer",
+    ExitCode.DEVICE: "a switch did not do as told, does not answer, or does not hold what it should "
+    "(`odonata control`)",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C; nothing was written, except a "
     "[checkpoint](checkpoints.md) where the run has them",
     ExitCode.TERMINATED: "stopped by SIGTERM after it has written a last "

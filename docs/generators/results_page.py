@@ -46,7 +46,8 @@ result.plot.latency("latency.svg")  # the same as a file: .png, .pdf or .svg
 result.save("results/mine", plots=True)
 ```
 
-Times are in picoseconds, amounts in bytes, and column names say so. Rates and fractions count
+Times are in picoseconds, amounts in bytes; column names say so, and so does the metadata of every
+field in the files (`unit`, `description`). Rates and fractions count
 what happened from the end of the warm-up to the end of the run: the *measured time*.
 
 """

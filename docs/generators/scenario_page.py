@@ -12,7 +12,7 @@ from odonata.units import Rate
 Schema = Mapping[str, Any]
 
 #: Keys by which a table says what it is.
-CHOOSERS = ("family", "kind", "pattern")
+CHOOSERS = ("family", "kind", "pattern", "level")
 
 INTRODUCTION = """\
 # Scenario files
@@ -42,17 +42,20 @@ Keys in **bold** must be given.
 #: Anchor and heading of each table; what is not here is described where it is used.
 HEADINGS = {
     "Routing": "Routing",
+    "OpticalLayer": "Optical switches",
     "Router": "Routers",
     "Nic": "Network interfaces",
     "Simulation": "Simulation",
     "Mpi": "Message protocol",
     "HostTime": "Host times",
+    "WithinNode": "Messages within a node",
     "Collectives": "Collectives",
     "Record": "Record",
     "Machine": "Machine",
     "HostRange": "Hosts",
     "SizedRate": "Rates by size",
     "SizedSpread": "Spread by size",
+    "SharedNodes": "Shared nodes",
     "Job": "Jobs",
     "Phases": "Phases",
     "ComputePhase": "Computing between phases",
@@ -60,7 +63,15 @@ HEADINGS = {
     "MappingTable": "Mapping",
     "PlacementTable": "Placement within groups",
     "RankMapPlacement": "Placement by a map of ranks",
+    "PlacementPlugIn": "Placement by a plug-in",
+    "MappingPlugIn": "Mapping by a plug-in",
     "Arrivals": "Arrivals",
+    "ScheduleTable": "Schedule of a job log",
+    "Reading": "Reading of a log",
+    "MultifactorTable": "Multifactor priority",
+    "Grap": "GRAP",
+    "Maintenance": "Maintenance",
+    "Reservation": "Reservations",
     "DragonflyLinks": "Link classes",
     "DragonflyPlusLinks": "Link classes",
     "ReconfigurableLinks": "Link classes",
@@ -93,10 +104,15 @@ def scenario_page(root: Path) -> str:
     example = (root / "examples" / "demo.toml").read_text(encoding="utf-8")
     page = _Page(schema["$defs"])
     page.text(INTRODUCTION.format(example=example))
-    page.table("## Top level", "", schema["properties"], schema["required"])
+    page.table("## Top level", "", schema["properties"], ["network"])
     network = schema["properties"]["network"]
     page.choice("## Network", "`[network]`: what is wired.", network, "Family")
     page.definition("Routing", "###", "`[network.routing]`")
+    page.definition(
+        "OpticalLayer",
+        "###",
+        "`[network.optical]` with `family` = `fat-tree`; see [steering](bandwidth-steering.md)",
+    )
     page.links(network)
     page.definition(
         "NamedLink",
@@ -108,6 +124,7 @@ def scenario_page(root: Path) -> str:
     page.definition("Simulation", "##", "`[simulation]`")
     page.definition("Mpi", "##", "`[mpi]`")
     page.definition("HostTime", "###", "`[mpi] host_times = [ { size = …, time = … }, … ]`")
+    page.definition("WithinNode", "###", "`[mpi.within_node]`")
     page.definition("Collectives", "###", "`[mpi.collectives]`; see [collectives](collectives.md)")
     page.definition("Record", "##", "`[record]`")
     page.definition("Arrivals", "###", "`[record] arrivals = { … }`")
@@ -115,6 +132,7 @@ def scenario_page(root: Path) -> str:
     page.definition("HostRange", "###", "`[machine] hosts = [ { names = …, first_node = … }, … ]`")
     page.definition("SizedRate", "###", "`[[machine.combine]]` and `[[machine.copy]]`")
     page.definition("SizedSpread", "###", "`[[machine.spread]]`")
+    page.definition("SharedNodes", "###", "`[machine.shared]`")
     page.definition("Job", "##", "`[[job]]`, once for each job")
     job = schema["$defs"]["Job"]["properties"]
     applications, motifs = page.split(job["motif"], "flop_rate")
@@ -155,6 +173,23 @@ def scenario_page(root: Path) -> str:
     page.definition("PlacementTable", "###", "`placement = { … }`")
     page.definition("RankMapPlacement", "###", "`placement = { rank_map = … }`")
     page.definition("MappingTable", "###", "`mapping = { … }`")
+    page.definition("PlacementPlugIn", "###", "`placement = { plug_in = …, … }`")
+    page.definition("MappingPlugIn", "###", "`mapping = { plug_in = …, … }`")
+    page.definition("ScheduleTable", "##", "`[schedule]`, which `odonata schedule` runs")
+    page.definition("Reading", "###", "`[schedule.reading]`")
+    page.definition(
+        "MultifactorTable", "###", '`[schedule.multifactor]` with `order = "multifactor"`'
+    )
+    page.definition("Grap", "###", "`[schedule.grap]`; see [GRAP](grap.md)")
+    page.choice(
+        "### Network of a schedule",
+        "`[schedule.network]`: what slows jobs down or makes them faster; see [scheduling]"
+        "(scheduling.md#the-network-in-the-loop).",
+        page.inner("ScheduleTable", "network"),
+        "Level",
+    )
+    page.definition("Maintenance", "###", "`[[schedule.maintenance]]`")
+    page.definition("Reservation", "###", "`[[schedule.reservation]]`")
     return page.finish()
 
 
@@ -180,6 +215,11 @@ class _Page:
             definition["properties"],
             definition.get("required", ()),
         )
+
+    def inner(self, name: str, key: str) -> Schema:
+        """What a key of a table accepts."""
+        value: Schema = self._definitions[name]["properties"][key]
+        return value
 
     def split(self, value: Schema, key: str) -> tuple[Schema, Schema]:
         """The kinds of a table that have a key, and those that do not."""
@@ -217,7 +257,9 @@ class _Page:
             # What says the kind stands in the heading, unless one table serves for many.
             chooser = next(key for key in CHOOSERS if key in own)
             constants = _constants(own[chooser])
-            if len(constants) == 1:
+            if not constants:
+                title = f"`{chooser}` = the name of a plug-in"
+            elif len(constants) == 1:
                 del own[chooser]
                 title = f'`{chooser} = "{constants[0]}"`'
             elif len(constants) < 4:
@@ -300,6 +342,7 @@ class _Page:
             words = {"duration": "duration", "size": "size", "rate": "bandwidth", "share": "share"}
             words["floprate"] = "computing rate"
             words["globalload"] = "theoretical global link load"
+            words["span"] = "duration"
             quantity = words[value["x-quantity"]]
             yield f'{quantity}, e.g. `"{value["examples"][0]}"`'
         elif value.get("type") == "array":
@@ -319,11 +362,11 @@ def _first_paragraph(definition: Schema) -> str:
 
 
 def _constants(definition: Schema) -> list[str]:
-    return [definition["const"]] if "const" in definition else list(definition["enum"])
+    return [definition["const"]] if "const" in definition else list(definition.get("enum", ()))
 
 
 def _plain(value: Schema) -> str:
-    words = {"integer": "whole number", "number": "number", "string": "text"}
+    words = {"integer": "whole number", "number": "number", "string": "text", "object": "table"}
     kind: str = words.get(value["type"], value["type"])
     if value["type"] == "boolean":
         return "`true` or `false`"

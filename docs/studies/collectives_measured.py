@@ -35,7 +35,7 @@ from odonata.machines.calibration import (
 )
 from odonata.machines.measurements import read_measurements
 from odonata.machines.names import OPERATIONS
-from odonata.machines.prediction import Predictor
+from odonata.machines.prediction import MESSAGES_PER_PAIR, Predictor
 from odonata.plots.style import JOB_COLOURS, new_figure, save, style
 from odonata.scenario import Scenario
 
@@ -48,17 +48,6 @@ TITLES = {"leonardo": "Leonardo", "lumi-g": "LUMI-G", "mare-nostrum-5": "MareNos
 
 Row = dict[str, Any]
 
-#: Algorithms of about as many messages as ranks, squared, times this.
-SQUARED = {
-    ("allreduce", "ring"): 2.0,
-    ("allreduce", "segmented-ring"): 2.0,
-    ("allgather", "neighbour-exchange"): 0.5,
-    ("allgather", "ring"): 1.0,
-    ("allgather", "sparbit"): 1.0,
-    ("alltoall", "linear"): 1.0,
-    ("alltoall", "pairwise"): 1.0,
-    ("reduce-scatter", "ring"): 1.0,
-}
 #: What has more messages than this is left out.
 MOST_MESSAGES = 600_000
 #: Largest vector that is predicted by packets, too, on up to 32 nodes.
@@ -118,7 +107,8 @@ def predicted(file: str, folder: Path, operations: set[str]) -> list[Row]:
         row
         for row in rows
         if (not operations or row.operation in operations)
-        and SQUARED.get((row.operation, str(row.algorithm)), 0) * row.ranks**2 <= MOST_MESSAGES
+        and MESSAGES_PER_PAIR.get((row.operation, str(row.algorithm)), 0) * row.ranks**2
+        <= MOST_MESSAGES
     ]
     for number, row in enumerate(asked):
         case = machine.case(row.hosts, row.operation, row.algorithm or "", row.bytes, row.per_node)

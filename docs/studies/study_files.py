@@ -28,14 +28,23 @@ DOCS = ROOT / "docs"
 STUDIES = {
     **{
         f"study-{name}": ROOT / "examples" / "studies" / f"{name}.toml"
-        for name in ("two-stencils", "measured-applications", "sharing-applications")
+        for name in (
+            "two-stencils",
+            "measured-applications",
+            "sharing-applications",
+            "steered-testbed",
+            "michelogiannakis2019-measured",
+        )
     },
     **{f"study-{file.stem}": file for file in sorted(LIBRARY.glob("*.toml"))},
 }
 #: Data beside the checkout that a study needs.
 NEEDS = {
-    f"study-{name}": ROOT.parent / "shared" / "data" / "comm-matrices"
-    for name in ("measured-applications", "sharing-applications")
+    **{
+        f"study-{name}": ROOT.parent / "shared" / "data" / "comm-matrices"
+        for name in ("measured-applications", "sharing-applications")
+    },
+    "study-michelogiannakis2019-measured": ROOT.parent / "shared" / "data" / "facebook-trace",
 }
 
 
