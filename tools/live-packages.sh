@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs the Debian packages that the tests with real components (tests/live, test_report.py) need.
+# Installs the Debian packages that the tests with real components (tests/live, test_report.py,
+# test_completion.py) need.
 # Where it cannot (no apt-get, no rights) it says so; those tests then skip by name.
 # No package starts a daemon: the tests start their own and end them.
 set -eu
@@ -19,6 +20,8 @@ packages="$packages iputils-ping"
 packages="$packages lua5.3"
 # A subnet manager, switches and hosts for it to manage, and programs that ask them.
 packages="$packages opensm ibsim-utils infiniband-diags"
+# Shells whose completion is tried.
+packages="$packages zsh fish"
 
 missing=""
 for package in $packages; do

@@ -32,7 +32,8 @@ adds where in the code it came from.
 
 ## Completion
 
-The shell completes commands, options and their values after this line of its start-up file:
+The shell completes commands, options, their values, examples, studies and files after this line of its start-up
+file. `odonata` must be on the `PATH`.
 
 | shell | file | line |
 |---|---|---|

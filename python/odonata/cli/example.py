@@ -9,8 +9,15 @@ import click
 from odonata.cli.shared import debug_option, json_option, new_table, print_json, terminal
 
 
+def _names(context: click.Context, parameter: click.Parameter, begin: str) -> list[str]:
+    """The examples whose name begins so, for a shell that completes it."""
+    from odonata.shipped import EXAMPLES
+
+    return [name for name in EXAMPLES if name.startswith(begin)]
+
+
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=_names)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),

@@ -12,6 +12,7 @@ from odonata import display
 from odonata.cli.shared import debug_option, notices, progress_terminal, terminal
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
     from rich.console import Console
 
     from odonata.study.file import StudyFile
@@ -34,8 +35,20 @@ def names() -> list[str]:
     return sorted([*PROGRAMS, *(file.stem for file in LIBRARY.glob("*.toml"))])
 
 
+class _FileOrName(click.Path):
+    """A study file or the name of a study; a shell completes both."""
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        found = [CompletionItem(name) for name in names() if name.startswith(incomplete)]
+        return found or super().shell_complete(ctx, param, incomplete)
+
+
 @click.command()
-@click.argument("study", metavar="FILE|NAME")
+@click.argument("study", metavar="FILE|NAME", type=_FileOrName(path_type=str))
 @click.option("--quick", is_flag=True, help="A coarse version, in a minute or two.")
 @click.option(
     "--only",
