@@ -83,6 +83,8 @@ def test_every_job_runs_exactly_once(slurm: Start) -> None:
     damaged = False
     timers: list[threading.Timer] = []
     for kill in range(KILLS):
+        # A slow machine needs seconds to start it: who is killed before has done nothing.
+        wait_until_it_places(daemon, kill + 1)
         time.sleep(chance.uniform(0.3, 3.5))
         daemon.end(signal.SIGKILL)
         if kill % 8 == 3 and restarts < RESTARTS:
@@ -108,6 +110,14 @@ def test_every_job_runs_exactly_once(slurm: Start) -> None:
     wait_until_done(cluster, 300, daemon)
     daemon.end()
     check_once(cluster, daemon, ids)
+
+
+def wait_until_it_places(daemon: Daemon, starts: int) -> None:
+    """Until it has said for so many times that it goes to work, and has its journal."""
+    deadline = time.monotonic() + 120
+    while daemon.said().count("places by") < starts or not daemon.journal.exists():
+        assert time.monotonic() < deadline, daemon.said()
+        time.sleep(0.05)
 
 
 def submit_patiently(cluster: EmulatedSlurm, day: list[placed_slurm.DayJob]) -> list[int]:
