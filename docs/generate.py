@@ -1,6 +1,7 @@
 """Regenerates the generated pages and figures of ``docs/`` and modules of the package.
 
-The modules are ``names.py``, ``declared.py`` and ``cli/schedule_options.py`` of ``python/odonata``.
+Among the pages is the man page, in ``packaging/odonata.data``. The modules are ``names.py``,
+``declared.py`` and ``cli/schedule_options.py`` of ``python/odonata``.
 
 ``make docs`` runs all of it. ``python docs/generate.py --pages`` leaves the figures, which are
 simulated, as they are; ``--check`` writes nothing and fails if a page is out of date.
@@ -19,6 +20,8 @@ ROOT = Path(__file__).resolve().parents[1]
 NAMES = ROOT / "python" / "odonata" / "names.py"
 DECLARED = ROOT / "python" / "odonata" / "declared.py"
 OPTIONS = ROOT / "python" / "odonata" / "cli" / "schedule_options.py"
+#: In what a wheel installs outside the package: share/man/man1 below the environment.
+MAN_PAGE = ROOT / "packaging" / "odonata.data" / "data" / "share" / "man" / "man1" / "odonata.1"
 
 
 def pages() -> dict[Path, str]:
@@ -26,6 +29,7 @@ def pages() -> dict[Path, str]:
     # The package reads its modules when it is imported, so that they come first.
     from generators.api_page import api_page
     from generators.cli_page import cli_page
+    from generators.man_page import man_page
     from generators.notebooks import notebooks
     from generators.options_module import options_module
     from generators.results_page import results_page
@@ -40,6 +44,7 @@ def pages() -> dict[Path, str]:
         docs / "scenario.md": scenario_page(ROOT),
         docs / "results.md": results_page(),
         docs / "cli.md": cli_page(),
+        MAN_PAGE: man_page(ROOT),
         docs / "python-reference.md": api_page(),
         docs / "validation.md": validation_page(ROOT),
         **notebooks(ROOT),

@@ -66,7 +66,7 @@ def cli_page() -> str:
     """The page."""
     codes = "\n".join(f"| {int(code)} | {EXIT_CODES[code]} |" for code in ExitCode)
     parts = [INTRODUCTION.format(codes=codes)]
-    for path, command in _commands(odonata, "odonata"):
+    for path, command in commands(odonata, "odonata"):
         context = odonata.context_class(
             command, info_name=path, terminal_width=90, **odonata.context_settings
         )
@@ -74,7 +74,8 @@ def cli_page() -> str:
     return "\n".join(parts)
 
 
-def _commands(group: click.Group, path: str) -> list[tuple[str, click.Command]]:
+def commands(group: click.Group, path: str) -> list[tuple[str, click.Command]]:
+    """The commands of a group and of those in it by what is typed, in the order of the help."""
     found: list[tuple[str, click.Command]] = []
     context = click.Context(group)
     # As they are declared: click would sort them.
@@ -82,7 +83,7 @@ def _commands(group: click.Group, path: str) -> list[tuple[str, click.Command]]:
         command = group.get_command(context, name)
         assert command is not None
         if isinstance(command, click.Group):
-            found += _commands(command, f"{path} {name}")
+            found += commands(command, f"{path} {name}")
         else:
             found.append((f"{path} {name}", command))
     return found

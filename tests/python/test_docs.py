@@ -9,7 +9,11 @@ import pytest
 from odonata import Scenario
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "examples" / "README.md"]
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+    ROOT / "examples" / "README.md",
+]
 
 
 def test_generated_pages_are_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
