@@ -1,7 +1,8 @@
-"""Makes the data files of the examples that ship with the package, in python/odonata/examples.
+"""Makes the files of the examples that ship with the package, in python/odonata/examples.
 
-A trace (a GOAL schedule), a job log (SWF) and a wiring (an edge list), each small and made by what
-the project has for it, so that they may be passed on freely:
+The scenarios of examples/ that ship, as copies: links to them would be lost where a file system or
+an archive has none. A trace (a GOAL schedule), a job log (SWF) and a wiring (an edge list), each
+small and made by what the project has for it, so that they may be passed on freely:
 
     .venv/bin/python tools/example_files.py
 
@@ -14,8 +15,10 @@ import tempfile
 from pathlib import Path
 
 from odonata.cli import main as odonata
+from odonata.shipped import EXAMPLES as SHIPPED
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "python" / "odonata" / "examples"
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = ROOT / "python" / "odonata" / "examples"
 
 #: Ranks of the trace, in a torus of two dimensions; steps of the application.
 SIDE, STEPS = 4, 4
@@ -58,9 +61,13 @@ def stencil() -> str:
 def written() -> dict[str, str]:
     """The files by their names."""
     found = {"stencil.goal": stencil()}
+    named = {file for example in SHIPPED.values() for file in example.files}
+    for path in sorted((ROOT / "examples").glob("*.toml")):
+        if path.name in named:
+            found[path.name] = path.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
-        network = EXAMPLES / "two-stencils.toml"
+        network = ROOT / "examples" / "two-stencils.toml"
         draw = ["log", "generate", "--nodes", "64", "--jobs", "200", "--request-factor", "2"]
         export = ["topology", "export", str(network), "--format", "edge-list", "--out"]
         for command, file in ((draw, "jobs.swf"), (export, "wiring.edges")):

@@ -19,7 +19,7 @@ from odonata.toml_source import parse_toml
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_data_files_are_what_their_makers_make() -> None:
+def test_the_files_are_what_their_makers_make() -> None:
     for name, text in runpy.run_path(str(ROOT / "tools" / "example_files.py"))["written"]().items():
         assert (ROOT / "python" / "odonata" / "examples" / name).read_text() == text
 
