@@ -3,10 +3,14 @@
 import json
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from command import call
+from odonata import Scenario
 from odonata.cluster import jobs, model
 from odonata.cluster.occupancy import occupancy
 from odonata.cluster.topologies import read_wiring
@@ -259,6 +263,37 @@ def test_topologies_in_every_form(form: str) -> None:
 def test_topologies_that_are_none(text: str, message: str) -> None:
     with pytest.raises(ClusterError, match=message):
         read_wiring(text)
+
+
+@pytest.mark.parametrize(
+    ("network", "groups", "nodes_of_group"),
+    [
+        # A pod has half as many leaf switches as a switch has ports, each as many hosts.
+        ({"family": "fat-tree", "radix": 4, "levels": 3}, 4, 4),
+        ({"family": "fat-tree", "radix": 4, "levels": 2}, 4, 2),
+        # p · a nodes; global links of three groups close triangles here.
+        ({"family": "dragonfly", "p": 2, "a": 4, "h": 2, "g": 9}, 9, 8),
+        ({"family": "dragonfly+", "p": 2, "leaves": 2, "spines": 2, "h": 2, "g": 3}, 3, 4),
+    ],
+    ids=["pods", "leaves", "dragonfly", "dragonfly+"],
+)
+def test_groups_of_a_subnet(
+    network: dict[str, Any], groups: int, nodes_of_group: int, tmp_path: Path
+) -> None:
+    """What `topology export` writes for ibsim is what ibnetdiscover prints of it: no groups."""
+    motif = {"kind": "all-to-all", "message": "1 B"}
+    scenario = Scenario.from_dict({"network": network, "job": [{"nodes": 1, "motif": motif}]})
+    (tmp_path / "scenario.toml").write_text(scenario.to_toml())
+    done = call(
+        *("topology", "export", "scenario.toml", "--format", "ibsim", "--out", "subnet"),
+        directory=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "subnet").read_text()
+    islands = Counter(read_wiring(text).island_of_node().values())
+    assert list(islands.values()) == [nodes_of_group] * groups
+    with pytest.raises(ClusterError, match=r"fabric\.txt: .*line"):
+        read_wiring(text + "nonsense\n", "fabric.txt")
 
 
 @has(DATA / "cluster-allocations" / "leonardo-nodes.txt")

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     "--topology",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="topology.conf, topology.yaml, a list of nodes with attributes, or of links.  "
+    help="topology.conf, topology.yaml, a list of nodes with attributes, or of links, or what "
+    "ibnetdiscover prints.  "
     "[default: asks Slurm]",
 )
 @click.option(

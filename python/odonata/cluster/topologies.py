@@ -2,14 +2,17 @@
 
 Read are: ``topology.conf`` and what ``scontrol show topology`` prints (tree, block, and dragonfly,
 whose leaf switches are the groups); ``topology.yaml``; lists of nodes with attributes (``NODE 17
-CELL 2 SWITCH 10102``); lists of links.
+CELL 2 SWITCH 10102``); lists of links; InfiniBand subnets, as ``ibnetdiscover`` prints them or
+OpenSM writes them (``opensm-subnet.lst``).
 """
 
 from __future__ import annotations
 
 import re
+import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 
 from odonata.cluster.nodes import Topology, read_topology
 from odonata.cluster.queue import hosts
@@ -32,6 +35,8 @@ def read_wiring(text: str, source: str = "topology") -> Topology:
     """
     lines = [line.split("#", 1)[0].strip() for line in text.splitlines()]
     lines = [line for line in lines if line]
+    if re.search(r"(?m)\A\s*\{|^((Switch|Ca|Hca|Rt)\s+\d+\s+\"|(vendid|switchguid)=)", text):
+        return _of_subnet(text, source)
     if any(re.match(r"(?i)(SwitchName|BlockName)=", line) for line in lines):
         return read_topology(text, source)
     if any(
@@ -45,7 +50,7 @@ def read_wiring(text: str, source: str = "topology") -> Topology:
     raise ClusterError(
         f"{source}: line 1: found {(lines or [''])[0][:60]!r}; allowed: topology.conf or "
         "`scontrol show topology`, topology.yaml, lines such as NODE n17 SWITCH s2 CELL 1, or "
-        "links as two names a line"
+        "links as two names a line, or the output of ibnetdiscover"
     )
 
 
@@ -113,9 +118,8 @@ def _of_attributes(lines: list[str], source: str) -> Topology:
 def _of_links(lines: list[str], source: str) -> Topology:
     """Links as pairs of names, at will with their class: who has one link is a node.
 
-    Groups are what links other than those of class ``global`` join; without classes, what is left
-    of the routers' network where every router's links to routers that share no neighbour with it
-    are taken away.
+    Groups are what links other than those of class ``global`` join; without classes, what routers
+    with many common neighbours are.
     """
     peers: dict[str, dict[str, str]] = defaultdict(dict)
     for number, line in enumerate(lines, 1):
@@ -135,21 +139,101 @@ def _of_links(lines: list[str], source: str) -> Topology:
         raise ClusterError(f"{source}: no node: nothing has one link only, to a router")
     classes = any(kind for others in peers.values() for kind in others.values())
 
-    def joins(router: str) -> Iterator[str]:
+    if not classes:
+        joins = _inside({name: routers.intersection(peers[name]) for name in routers})
+        return Topology(leaf_of_node, _parts(leaf_of_node, routers, joins, source))
+
+    def of_class(router: str) -> Iterator[str]:
         for other, kind in peers[router].items():
-            if other not in routers:
-                continue
-            common = routers.intersection(peers[router]).intersection(peers[other])
-            if kind != "global" if classes else bool(common):
+            if other in routers and kind != "global":
                 yield other
 
-    return Topology(leaf_of_node, _parts(leaf_of_node, routers, joins, source))
+    return Topology(leaf_of_node, _parts(leaf_of_node, routers, of_class, source))
+
+
+def _of_subnet(text: str, source: str) -> Topology:
+    """An InfiniBand subnet.
+
+    Hosts go by the first word of their descriptions (``n17 mlx5_0``), one on several switches
+    (rails) by the first of them.
+
+    Where every switch has hosts, groups are those of lists of links. Elsewhere they are what is
+    left connected without the links between switches that are farthest from hosts (the spines of a
+    dragonfly+), or, where there are none, without those switches: in a fat tree of two levels
+    single leaf switches, of three levels its pods.
+    """
+    from odonata import _engine
+
+    with tempfile.TemporaryDirectory(prefix="odonata-subnet-") as directory:
+        path = Path(directory) / "subnet"
+        path.write_text(text)
+        try:
+            subnet = _engine.read_ibnetdiscover(str(path))
+        except _engine.SpecError as error:
+            raise ClusterError(f"{source}: {str(error).replace(str(path), 'subnet')}") from error
+    # Two switches may be described alike: their numbers tell them apart.
+    labels = [f"{switch['name']}#{at}" for at, switch in enumerate(subnet["switches"])]
+    if len({switch["name"] for switch in subnet["switches"]}) == len(labels):
+        labels = [switch["name"] for switch in subnet["switches"]]
+    leaf_of_node: dict[str, str] = {}
+    for host in subnet["hosts"]:
+        words = host["name"].split()
+        if words and host["switch"] is not None:
+            leaf_of_node.setdefault(words[0], labels[host["switch"]])
+    if not leaf_of_node:
+        raise ClusterError(f"{source}: no host on a switch")
+    peers: dict[str, set[str]] = {label: set() for label in labels}
+    for cable in subnet["cables"]:
+        one, other = (labels[cable[end][0]] for end in "ab")
+        if one != other:
+            peers[one].add(other)
+            peers[other].add(one)
+    distance = dict.fromkeys(leaf_of_node.values(), 0)
+    queue = list(distance)
+    for switch in queue:
+        for other in peers[switch]:
+            if other not in distance:
+                distance[other] = distance[switch] + 1
+                queue.append(other)
+    top = max(distance.values())
+
+    if top == 0:
+        return Topology(leaf_of_node, _parts(leaf_of_node, set(distance), _inside(peers), source))
+    highest = {switch for switch, at in distance.items() if at == top}
+    linked = any(peers[switch] & highest for switch in highest)
+
+    def joins(switch: str) -> Iterator[str]:
+        for other in peers[switch]:
+            if other not in highest or (linked and switch not in highest):
+                yield other
+
+    kept = set(distance) if linked else set(distance) - highest
+    return Topology(leaf_of_node, _parts(leaf_of_node, kept, joins, source))
+
+
+def _inside(peers: Mapping[str, set[str]]) -> Callable[[str], Iterator[str]]:
+    """Of each router those that it shares a group with.
+
+    Their common neighbours are more than half as many as either has in common with anybody. Links
+    of a group that are all-to-all have that; links between groups close a triangle by chance.
+    """
+    common = {(one, other): len(peers[one] & peers[other]) for one in peers for other in peers[one]}
+    most = {one: max((common[one, other] for other in peers[one]), default=0) for one in peers}
+
+    def joins(router: str) -> Iterator[str]:
+        for other in peers[router]:
+            if 2 * common[router, other] > max(most[router], most[other]):
+                yield other
+
+    return joins
 
 
 def _parts(
-    leaf_of_node: Mapping[str, str], routers: set[str], joins: object, source: str
+    leaf_of_node: Mapping[str, str],
+    routers: set[str],
+    joins: Callable[[str], Iterator[str]],
+    source: str,
 ) -> dict[str, str]:
-    assert callable(joins)
     island: dict[str, str] = {}
     for first in sorted(routers):
         if first in island:
