@@ -8,6 +8,8 @@ set -eu
 packages=""
 # Slurm: its controller, node daemon, commands and plugins; MUNGE for authentication.
 packages="$packages munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins"
+# What Slurm says by HTTP.
+packages="$packages slurmrestd"
 # ip, tc and ss: networks of namespaces for emulated nodes.
 packages="$packages iproute2"
 # A browser without a window: reports are opened as a person would.

@@ -32,6 +32,14 @@ if TYPE_CHECKING:
     "[default: asks Slurm]",
 )
 @click.option(
+    "--slurmrestd",
+    "rest",
+    type=click.Path(path_type=Path),
+    metavar="SOCKET",
+    help="Ask slurmrestd on this Unix socket for nodes and jobs, in place of Slurm's commands. "
+    "Needs --topology.",
+)
+@click.option(
     "--group",
     "level",
     type=click.Choice(["island", "leaf"]),
@@ -52,6 +60,7 @@ def show(
     squeue: Path | None,
     nodes_file: Path | None,
     topology: Path | None,
+    rest: Path | None,
     level: str,
     out: Path | None,
     timeout: float,
@@ -63,11 +72,18 @@ def show(
     """
     from odonata.cluster import jobs, model, survey
     from odonata.cluster.occupancy import occupancy
+    from odonata.cluster.rest import Slurmrestd
     from odonata.cluster.topologies import read_wiring
 
     if (squeue is None) != (nodes_file is None):
         raise click.UsageError("--squeue and --nodes go together: they are of the same moment")
-    if squeue is None or nodes_file is None:
+    if rest is not None:
+        if topology is None or squeue is not None:
+            raise click.UsageError("--slurmrestd needs --topology, and no --squeue or --nodes")
+        daemon = Slurmrestd(rest, timeout)
+        machine = daemon.machine()
+        queue, _ = daemon.jobs()
+    elif squeue is None or nodes_file is None:
         machine = survey.ask_machine(timeout)
         queue, _ = survey.ask_jobs(timeout)
     else:

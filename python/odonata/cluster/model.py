@@ -252,6 +252,16 @@ def read_partitions(text: str, source: str = "scontrol show partitions") -> dict
     if text.lstrip("\ufeff \t\r\n").startswith("{"):
         for partition in _list(text, "partitions", source):
             name = str(partition.get("name") or "")
+            if isinstance(partition.get("nodes"), str):
+                # Slurm before 23.11, by slurmrestd alone.
+                found[name] = Partition(
+                    name,
+                    hosts(partition["nodes"], source),
+                    is_up=str(partition.get("state")).upper() == "UP",
+                    time_limit_s=_limited(partition.get("max_time_limit")),
+                    default_time_s=_limited(partition.get("default_time_limit")),
+                )
+                continue
             at_most, usual = partition.get("maximums") or {}, partition.get("defaults") or {}
             shares = at_most.get("oversubscribe") or {}
             states = (partition.get("partition") or {}).get("state") or ["UP"]
@@ -372,6 +382,12 @@ def number(value: Any) -> int | None:
 def _minutes(value: Any) -> int | None:
     minutes = number(value)
     return None if minutes is None else 60 * minutes
+
+
+def _limited(value: Any) -> int | None:
+    """Seconds of minutes that are negative where there is no limit."""
+    minutes = number(value)
+    return None if minutes is None or minutes < 0 else 60 * minutes
 
 
 def _integer(value: Any) -> int:
