@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,24 @@ class SlurmSchedule(Schedule):
         self.machine_cpus: int = meta["machine_cpus"]
 
 
+@dataclass(frozen=True)
+class Onset:
+    """A cluster in use, from which a simulation goes on.
+
+    Attributes:
+        at_ms: The moment, milliseconds since 1970; nothing comes or starts before it.
+        backfilled_s: The second in which backfill began its last pass, as ``sdiag`` says it.
+        running_ms: By id, of jobs that run then on the nodes that the log says they must have:
+            since when.
+        run_ms: By id: how long jobs run, more precisely than logs say it.
+    """
+
+    at_ms: int
+    backfilled_s: int | None = None
+    running_ms: Mapping[str, int] = field(default_factory=dict)
+    run_ms: Mapping[str, int] = field(default_factory=dict)
+
+
 def schedule_as_slurm(
     log: JobLog | str | os.PathLike[str],
     configuration: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
@@ -38,6 +57,7 @@ def schedule_as_slurm(
     recorded_priorities: bool = False,
     seconds_per_test: float = 0.0,
     completing_s: float = 0.02,
+    onset: Onset | None = None,
     tau: str | int = "10 s",
     interval: str | int = "1 min",
     name: str = "slurm",
@@ -59,6 +79,7 @@ def schedule_as_slurm(
             depth of ``sdiag``.
         completing_s: Seconds that a job holds its nodes beyond its run time (epilogue, messages);
             an emulated cluster without epilogue needs 0.01 s to 0.02 s.
+        onset: The cluster in use from which to go on; by default it is idle before the first job.
         tau: Least run time in the bounded slowdown.
         interval: Of the rows of :attr:`Schedule.occupancy`.
         name: What to call it.
@@ -80,6 +101,7 @@ def schedule_as_slurm(
         "recorded_priorities": recorded_priorities,
         "seconds_per_test": float(seconds_per_test),
         "completing_s": float(completing_s),
+        "onset": None if onset is None else asdict(onset),
         "tau_s": seconds("tau", tau),
         "interval_s": seconds("interval", interval),
     }

@@ -148,14 +148,22 @@ def _predict(
     configuration: tuple[Path, ...],
     timeout: float,
 ) -> dict[str, list[Predicted]]:
+    import re
     import time
 
     from odonata.cluster import slurm, survey
     from odonata.cluster.placing import Rules
     from odonata.cluster.topologies import read_wiring
-    from odonata.cluster.what_if import Snapshot, under_policy, under_slurm, without_pins
+    from odonata.cluster.what_if import (
+        Snapshot,
+        read_last_backfill,
+        under_policy,
+        under_slurm,
+        without_pins,
+    )
 
     listing = slurm.ask(("squeue", "--json"), timeout) if SLURM in policies else ""
+    diagnosis = slurm.ask(("sdiag",), timeout) if SLURM in policies else ""
     jobs, _ = survey.ask_jobs(timeout)
     now = time.time()
     wiring = (
@@ -171,7 +179,10 @@ def _predict(
                 (what, slurm.ask(("scontrol", "show", what), timeout))
                 for what in ("config", "nodes", "partitions")
             ]
-            found[policy] = under_slurm(snapshot, listing, texts, run_times, horizon)
+            if not configuration and re.search(r"(?m)^TopologyPlugin\s*=.*/tree", texts[0][1]):
+                texts.append(("topology", slurm.ask(("scontrol", "show", "topology"), timeout)))
+            backfilled = read_last_backfill(diagnosis)
+            found[policy] = under_slurm(snapshot, listing, texts, run_times, horizon, backfilled)
         else:
             rules = Rules(policy=policy, level=level)
             found[policy] = under_policy(snapshot, rules, run_times, horizon)

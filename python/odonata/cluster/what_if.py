@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -259,32 +260,39 @@ def under_slurm(
     configuration: Sequence[tuple[str, str]],
     run_times: RunTimes,
     horizon_s: float,
+    backfilled_s: int | None = None,
 ) -> list[Predicted]:
     """The jobs that wait now under plain Slurm.
+
+    Starts are those that Slurm would say, which are whole seconds: half a second too early on
+    average.
 
     Args:
         snapshot: The cluster.
         listing: ``squeue --json`` or ``scontrol show jobs --json`` of the same moment.
-        configuration: slurm.conf, or listings of ``scontrol show config``, ``nodes`` and
-            ``partitions``: name and text of each.
+        configuration: slurm.conf and topology.conf, or listings of ``scontrol show config``,
+            ``topology``, ``nodes`` and ``partitions``: name and text of each.
         run_times: How long jobs run.
         horizon_s: How far to look.
+        backfilled_s: The second in which backfill began its last pass, where known.
 
     Raises:
         ClusterError: If the listing is none.
         JobLogError: If the configuration makes no sense.
     """
-    from odonata.batch.slurm import schedule_as_slurm
+    from odonata.batch.slurm import Onset, schedule_as_slurm
 
     waiting = snapshot.waiting()
     with tempfile.TemporaryDirectory(prefix="odonata-what-if-") as directory:
         log = Path(directory) / "jobs.json"
-        log.write_text(json.dumps({"jobs": _as_ended(snapshot, listing, waiting, run_times)}))
+        jobs, running_ms, run_ms = _as_ended(snapshot, listing, waiting, run_times)
+        log.write_text(json.dumps({"jobs": jobs}))
+        onset = Onset(int(1000 * snapshot.now_s), backfilled_s, running_ms, run_ms)
         files = []
         for name, text in configuration:
             files.append(Path(directory) / name.replace("/", "_"))
             files[-1].write_text(text)
-        schedule = schedule_as_slurm(log, files, recorded_priorities=True)
+        schedule = schedule_as_slurm(log, files, recorded_priorities=True, onset=onset)
         table = schedule.jobs.select(["id", "start_s"]).to_pydict()
     start = dict(zip(table["id"], table["start_s"], strict=True))
     predicted = []
@@ -304,8 +312,11 @@ def _as_ended(
     listing: str,
     waiting: Sequence[tuple[str, Job]],
     run_times: RunTimes,
-) -> list[dict[str, Any]]:
-    """The jobs as a log that begins with those that run, on their nodes, and goes on with now."""
+) -> tuple[list[dict[str, Any]], dict[str, int], dict[str, int]]:
+    """The jobs as a log, with those that run on their nodes; since when these run; run times.
+
+    Both in milliseconds by job. Slurm says the second in which a job began: any time within it.
+    """
     try:
         listed = json.loads(listing)["jobs"]
     except (ValueError, KeyError, TypeError) as error:
@@ -313,17 +324,22 @@ def _as_ended(
     raw = {number(one.get("job_id")) or 0: one for one in listed if isinstance(one, dict)}
     now = int(snapshot.now_s)
     found: list[dict[str, Any]] = []
+    running_ms: dict[str, int] = {}
+    run_ms: dict[str, int] = {}
 
     def add(one: dict[str, Any], id_: str, begin: int, run: float, **changes: object) -> None:
         times = {"submit_time": begin, "eligible_time": begin, "start_time": begin}
         state = {"job_id": id_, "job_state": "COMPLETED", "end_time": begin + max(1, round(run))}
         found.append({**one, **times, **state, **changes})
+        run_ms[id_] = round(1000 * run)
 
     for job in snapshot.jobs:
         one = raw.get(job.number)
         if one is not None and job.holds_nodes and job.start_s is not None:
             limit = snapshot.limit_s(job)
-            run = max(run_times.of(job.id, limit), now - job.start_s + 1)
+            began_ms = 1000 * job.start_s + 500
+            running_ms[job.id] = began_ms
+            run = max(run_times.of(job.id, limit), snapshot.now_s - began_ms / 1000)
             add(one, job.id, job.start_s, run, required_nodes=",".join(job.nodes), priority=1 << 31)
     for place, (id_, job) in enumerate(waiting):
         one = raw.get(job.number)
@@ -336,7 +352,13 @@ def _as_ended(
         if job.marked:
             changes["required_nodes"] = ""
         add(one, id_, now, run_times.of(id_, snapshot.limit_s(job)), **changes)
-    return found
+    return found, running_ms, run_ms
+
+
+def read_last_backfill(text: str) -> int | None:
+    """The second in which backfill began its last pass, from what ``sdiag`` prints."""
+    found = re.search(r"(?s)Backfilling stats.*?Last cycle when:[^\n]*\((\d+)\)", text)
+    return int(found[1]) if found and int(found[1]) else None
 
 
 def summary(predicted: Sequence[Predicted]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 //! Schedules as Slurm makes them, for the Python package.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -7,7 +8,7 @@ use std::path::PathBuf;
 use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{Schedule, SimulationError, occupancy, size_classes, summarise};
 use odonata_scheduler::log::{JobLog, Unit};
-use odonata_scheduler::slurm::{Cluster, Priority, read_cluster, simulate};
+use odonata_scheduler::slurm::{Cluster, Onset, Priority, read_cluster, simulate_from};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -32,10 +33,27 @@ pub struct SlurmSpec {
     pub seconds_per_test: f64,
     /// Time that a job holds its nodes beyond its run time, seconds.
     pub completing_s: f64,
+    /// A cluster in use, from which the simulation goes on.
+    #[serde(default)]
+    pub onset: Option<OnsetSpec>,
     /// Least run time in the bounded slowdown.
     pub tau_s: i64,
     /// Interval of the occupancy.
     pub interval_s: i64,
+}
+
+/// [`Onset`] as the Python package says it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OnsetSpec {
+    /// The moment, ms since 1970.
+    pub at_ms: i64,
+    /// The second in which backfill began its last pass.
+    pub backfilled_s: Option<i64>,
+    /// By id, of jobs that run then: since when, ms.
+    pub running_ms: BTreeMap<String, i64>,
+    /// By id: how long jobs run, ms.
+    pub run_ms: BTreeMap<String, i64>,
 }
 
 impl SlurmSpec {
@@ -88,14 +106,21 @@ pub fn schedule_as_slurm(
 ) -> Result<Scheduled, Error> {
     let (cluster, notes) = spec.cluster()?;
     let started = cpu_time::ThreadTime::now();
-    let schedule = simulate(log, &cluster, progress).map_err(|error| match error {
-        SimulationError::Interrupted { .. } => {
-            Error::Simulation(odonata_sim::SimError::Interrupted {
-                at: odonata_units::Picoseconds::ZERO,
-            })
-        }
-        error => refused(error),
-    })?;
+    let onset = spec.onset.as_ref().map(|onset| Onset {
+        at: onset.at_ms,
+        backfilled: onset.backfilled_s,
+        running: onset.running_ms.clone(),
+        runs: onset.run_ms.clone(),
+    });
+    let schedule =
+        simulate_from(log, &cluster, onset.as_ref(), progress).map_err(|error| match error {
+            SimulationError::Interrupted { .. } => {
+                Error::Simulation(odonata_sim::SimError::Interrupted {
+                    at: odonata_units::Picoseconds::ZERO,
+                })
+            }
+            error => refused(error),
+        })?;
     let cpu_seconds = started.elapsed().as_secs_f64();
     let classes = size_classes(schedule.machine);
     let summary = summarise(&schedule, Seconds(spec.tau_s), &classes);

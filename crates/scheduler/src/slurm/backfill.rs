@@ -196,7 +196,7 @@ impl Cycle {
                 later = None;
             }
             let begin = round_down(start, resolution);
-            let end = round_down(start + limit + resolution - 1, resolution);
+            let end = round_down(start + limit, resolution);
             if start > now && self.overlaps(&nodes, begin, end) {
                 // Slurm's plan of running jobs knows nothing of reservations.
                 next = Some(if start == from {

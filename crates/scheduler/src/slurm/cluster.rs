@@ -96,6 +96,15 @@ impl Partition {
     }
 }
 
+/// A switch of a tree (`topology/tree`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Switch {
+    /// 0: nodes hang on it.
+    pub level: u32,
+    /// Numbers of the nodes below it, at any depth.
+    pub nodes: Vec<u32>,
+}
+
 /// What counts as a unit of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
@@ -356,6 +365,9 @@ pub struct Cluster {
     pub nodes: Vec<Node>,
     /// Partitions.
     pub partitions: Vec<Partition>,
+    /// Switches of the tree by which nodes are chosen, in Slurm's order; none: by runs of
+    /// successive nodes.
+    pub switches: Vec<Switch>,
     /// Qualities of service.
     pub qos: Vec<Qos>,
     /// Accounts and users; if empty, all of them have equal shares.
@@ -383,6 +395,7 @@ impl Cluster {
         Self {
             nodes,
             partitions: vec![main],
+            switches: Vec::new(),
             qos: Vec::new(),
             associations: Vec::new(),
             unit: Unit::Core,

@@ -1,12 +1,12 @@
-//! A cluster from Slurm's own files and listings: `slurm.conf`, `scontrol show config`,
-//! `nodes` and `partitions` (text or JSON), `sacctmgr show qos` and `show assoc` (or
+//! A cluster from Slurm's own files and listings: `slurm.conf`, `topology.conf`, `scontrol show
+//! config`, `topology`, `nodes` and `partitions` (text; the latter two also JSON), `sacctmgr show qos` and `show assoc` (or
 //! `sshare`) with `--parsable2`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use super::cluster::{
-    Association, Cluster, Node, Parameters, Partition, Priority, Qos, Tres, Unit, Weights,
+    Association, Cluster, Node, Parameters, Partition, Priority, Qos, Switch, Tres, Unit, Weights,
 };
 use super::listing::{Kind, Listing, Record, read_listing};
 use crate::log::{Memory, gres_list, hostlist, mebibytes};
@@ -75,6 +75,8 @@ struct Builder {
     sets: HashMap<String, String>,
     qos: Vec<Qos>,
     associations: Vec<Association>,
+    /// By name, in order: what hangs on it, nodes and switches as lists.
+    switches: Vec<(String, String, String)>,
     config: Record,
 }
 
@@ -101,6 +103,14 @@ impl Builder {
             }
             Kind::Node => self.node(record)?,
             Kind::Partition => self.partition(record)?,
+            Kind::Switch => {
+                let text = |key: &str| record.text(key).unwrap_or_default().to_owned();
+                let switch = (text("switchname"), text("nodes"), text("switches"));
+                match self.switches.iter_mut().find(|known| known.0 == switch.0) {
+                    Some(known) => *known = switch,
+                    None => self.switches.push(switch),
+                }
+            }
             Kind::Qos => {
                 let qos = qos(&record)?;
                 match self.qos.iter_mut().find(|known| known.name == qos.name) {
@@ -198,11 +208,13 @@ impl Builder {
                     .to_owned(),
             );
         }
+        let switches = self.tree(&mut notes)?;
         let config = &self.config;
         let (unit, memory) = unit(config)?;
         let cluster = Cluster {
             nodes: self.nodes,
             partitions,
+            switches,
             qos: self.qos,
             associations: self.associations,
             unit,
@@ -212,21 +224,93 @@ impl Builder {
             parameters: parameters(config, &mut notes)?,
         };
         if config
-            .text("topologyplugin")
-            .is_some_and(|name| !name.ends_with("/none"))
-            && !config
-                .text("topologyplugin")
-                .is_some_and(|name| name.ends_with("/default"))
-        {
-            notes.push("TopologyPlugin: nodes are chosen as without a topology".to_owned());
-        }
-        if config
             .text("preempttype")
             .is_some_and(|name| !name.ends_with("/none"))
         {
             notes.push("PreemptType: no job is preempted".to_owned());
         }
         Ok((cluster, notes))
+    }
+
+    /// The switches by which nodes are chosen: none without a tree, or where only jobs that ask
+    /// for it get it.
+    fn tree(&self, notes: &mut Vec<String>) -> Result<Vec<Switch>, String> {
+        let plugin = self
+            .config
+            .text("topologyplugin")
+            .unwrap_or("topology/none");
+        let parameters = self.config.text("topologyparam").unwrap_or_default();
+        let parameters = parameters.to_ascii_lowercase();
+        if plugin.ends_with("/none") || plugin.ends_with("/default") {
+            return Ok(Vec::new());
+        }
+        if !plugin.ends_with("/tree") || parameters.contains("dragonfly") {
+            notes.push("TopologyPlugin: nodes are chosen as without a topology".to_owned());
+            return Ok(Vec::new());
+        }
+        if parameters.contains("topooptional") {
+            return Ok(Vec::new());
+        }
+        if self.switches.is_empty() {
+            notes.push(
+                "TopologyPlugin: nodes are chosen as without a topology; topology.conf, or what \
+                 `scontrol show topology` prints, would name its switches"
+                    .to_owned(),
+            );
+        }
+        let names: HashMap<&str, usize> = (self.switches.iter().enumerate())
+            .map(|(number, (name, ..))| (name.as_str(), number))
+            .collect();
+        let mut below: Vec<Vec<usize>> = Vec::new();
+        let mut nodes: Vec<Vec<u32>> = Vec::new();
+        for (name, list, switches) in &self.switches {
+            let of = |what: String| format!("switch {name}: {what}");
+            let listed = match switches.as_str() {
+                "" | "(null)" => Vec::new(),
+                list => hostlist::expand(list)
+                    .ok_or_else(|| of(format!("Switches={list} is no list")))?,
+            };
+            let number = |one: &String| {
+                let number = names.get(one.as_str()).copied();
+                number.ok_or_else(|| of(format!("there is no switch \"{one}\"")))
+            };
+            below.push(listed.iter().map(number).collect::<Result<_, _>>()?);
+            // `scontrol` lists all nodes of a higher switch, topology.conf none.
+            let own = if listed.is_empty() { list } else { "" };
+            nodes.push(self.listed(own).map_err(of)?);
+        }
+        let mut level: Vec<Option<u32>> = below
+            .iter()
+            .map(|below| below.is_empty().then_some(0))
+            .collect();
+        let mut left = level.iter().filter(|level| level.is_none()).count();
+        while left > 0 {
+            let before = left;
+            for switch in 0..below.len() {
+                let deepest = below[switch].iter().map(|&one| level[one]);
+                let Some(deepest) = deepest.collect::<Option<Vec<u32>>>() else {
+                    continue;
+                };
+                if level[switch].is_none() {
+                    level[switch] = deepest.iter().max().map(|level| level + 1);
+                    let mut all: Vec<u32> = (below[switch].iter())
+                        .flat_map(|&one| nodes[one].clone())
+                        .collect();
+                    all.sort_unstable();
+                    all.dedup();
+                    nodes[switch] = all;
+                    left -= 1;
+                }
+            }
+            if left == before {
+                return Err("Switches=…: a switch is above itself".to_owned());
+            }
+        }
+        let switch = |(level, nodes): (Option<u32>, Vec<u32>)| Switch {
+            level: level.unwrap_or(0),
+            nodes,
+        };
+        Ok(level.into_iter().zip(nodes).map(switch).collect())
     }
 
     /// Numbers of the nodes of a partition's list.

@@ -13,6 +13,7 @@ pub(super) enum Kind {
     Node,
     NodeSet,
     Partition,
+    Switch,
     Qos,
     Association,
 }
@@ -66,8 +67,8 @@ pub(super) fn read_listing(text: &str) -> Result<Listing, (Option<u64>, String)>
             None,
             format!(
                 "is no configuration or listing of Slurm; allowed: slurm.conf, the output of \
-                 scontrol show config, nodes or partitions (also --json), or of sacctmgr show qos \
-                 or assoc with --parsable2. It begins with \"{start}\""
+                 scontrol show config, topology, nodes or partitions (the latter two also \
+                 --json), or of sacctmgr show qos or assoc with --parsable2. It begins with \"{start}\""
             ),
         ));
     }
@@ -102,6 +103,7 @@ fn pairs(text: &str) -> Vec<Record> {
             "nodename" => Some(Kind::Node),
             "nodeset" => Some(Kind::NodeSet),
             "partitionname" => Some(Kind::Partition),
+            "switchname" => Some(Kind::Switch),
             _ => None,
         };
         let indented = whole.starts_with([' ', '\t']);

@@ -2,7 +2,7 @@
 //! packs them, and the main and the backfill scheduler each in its own time.
 //!
 //! Written after Slurm's documentation and the behaviour of its version 22.05. What is not
-//! here: preemption, advance reservations, licences, topologies, heterogeneous jobs.
+//! here: preemption, advance reservations, licences, topologies but trees, heterogeneous jobs.
 
 mod backfill;
 mod cluster;
@@ -12,15 +12,17 @@ mod jobs;
 mod limits;
 mod listing;
 mod nodes;
+mod onset;
 mod priority;
 mod select;
 mod simulate;
 
 pub use cluster::{
-    Association, Cluster, Node, Parameters, Partition, Priority, Qos, Tres, Unit, Weights,
+    Association, Cluster, Node, Parameters, Partition, Priority, Qos, Switch, Tres, Unit, Weights,
 };
 pub use conf::{ConfError, read_cluster};
-pub use simulate::simulate;
+pub use onset::Onset;
+pub use simulate::{simulate, simulate_from};
 
 /// Whether a cluster makes sense.
 fn check(cluster: &Cluster) -> Result<(), String> {
@@ -43,6 +45,11 @@ fn check(cluster: &Cluster) -> Result<(), String> {
         if partition.nodes.iter().any(|&node| node as usize >= count) {
             let name = &partition.name;
             return Err(format!("partition {name} has nodes that there are not"));
+        }
+    }
+    for switch in &cluster.switches {
+        if (switch.nodes.iter()).any(|&node| node as usize >= cluster.nodes.len()) {
+            return Err("a switch has nodes that there are not".to_owned());
         }
     }
     let parameters = &cluster.parameters;

@@ -23,6 +23,13 @@ impl NodeSet {
         set
     }
 
+    /// These of `all` nodes.
+    pub fn of(all: usize, nodes: impl Iterator<Item = usize>) -> Self {
+        let mut set = Self::none(all);
+        nodes.for_each(|node| set.insert(node));
+        set
+    }
+
     pub fn insert(&mut self, node: usize) {
         self.words[node / 64] |= 1 << (node % 64);
     }

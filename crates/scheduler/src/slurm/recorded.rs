@@ -1,5 +1,5 @@
 //! Each pass of a real Slurm beside ours: three recordings of an emulated cluster of 16 nodes
-//! (Slurm 22.05.8; tests/live), 200 jobs each. Before every pass our state is made Slurm's own,
+//! (Slurm 22.05.8; tests/live), 200 jobs each, and two of one of 32 on a tree, 36 jobs each. Before every pass our state is made Slurm's own,
 //! so that what a pass starts, and where, is compared without what followed from earlier
 //! differences.
 
@@ -20,22 +20,34 @@ struct Compared {
     slurms_alone: u32,
 }
 
+fn alike(alike: u32) -> Compared {
+    Compared {
+        alike,
+        ..Compared::default()
+    }
+}
+
 fn recordings() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/emulated_slurm")
 }
 
-fn compare(seed: u32) -> Compared {
+/// Compares a recording, of a cluster that these files configure.
+fn compare(name: &str, files: &[&str]) -> Compared {
     let directory = recordings();
-    let listing = directory.join(format!("seed{seed}.json.xz"));
+    let listing = directory.join(format!("{name}.json.xz"));
     let (log, _) = read_log(&listing, &ReadOptions::default()).unwrap();
-    let configuration = std::fs::read_to_string(directory.join("slurm.conf")).unwrap();
-    let (cluster, _) = read_cluster(&[("slurm.conf".to_owned(), configuration)]).unwrap();
-    let mut simulation = Simulation::new(&log, &cluster).unwrap();
+    let read = |file: &&str| {
+        let text = std::fs::read_to_string(directory.join(file)).unwrap();
+        ((*file).to_owned(), text)
+    };
+    let (cluster, _) = read_cluster(&files.iter().map(read).collect::<Vec<_>>()).unwrap();
+    let count = cluster.nodes.len();
+    let mut simulation = Simulation::new(&log, &cluster, None).unwrap();
     let ids = log.jobs.iter().enumerate();
     let number: HashMap<String, u32> = ids
         .map(|(at, job)| (job.id.to_string(), at as u32))
         .collect();
-    let passes = directory.join(format!("seed{seed}.passes.xz"));
+    let passes = directory.join(format!("{name}.passes.xz"));
     let text = odonata_files::read_to_string(&passes).unwrap();
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(' ').collect()).collect();
     let mut compared = Compared::default();
@@ -71,7 +83,9 @@ fn compare(seed: u32) -> Compared {
                     let at = log.jobs[task as usize].start.unwrap().0 * 1000;
                     match ours.running.remove(&task) {
                         None => compared.slurms_alone += 1,
-                        Some(same) if same.held.nodes(16) == held.nodes(16) => compared.alike += 1,
+                        Some(same) if same.held.nodes(count) == held.nodes(count) => {
+                            compared.alike += 1
+                        }
                         Some(_) => compared.elsewhere += 1,
                     }
                     let candidate = Candidate { task, option: 0 };
@@ -108,6 +122,8 @@ fn copy<'a>(of: &Simulation<'a>) -> Simulation<'a> {
         changes: of.changes,
         recomputed: 0,
         passes: 0,
+        begun: Vec::new(),
+        backfilled: None,
     }
 }
 
@@ -131,11 +147,7 @@ fn held(cluster: &Cluster, task: &Task, parts: &str) -> Held {
 
 #[test]
 fn passes_start_what_slurms_started() {
-    let all: Vec<Compared> = (1..=3).map(compare).collect();
-    let alike = |alike| Compared {
-        alike,
-        ..Compared::default()
-    };
+    let all = ["seed1", "seed2", "seed3"].map(|name| compare(name, &["slurm.conf"]));
     // In the first, one pass of backfill starts a job that Slurm's does not, and so finds other
     // nodes for the next.
     let first = Compared {
@@ -145,4 +157,11 @@ fn passes_start_what_slurms_started() {
         slurms_alone: 0,
     };
     assert_eq!(all, [first, alike(200), alike(200)]);
+}
+
+/// Whole nodes of a tree of 32, and times rounded to minutes in backfill's plans.
+#[test]
+fn passes_on_a_tree_start_what_slurms_started() {
+    let all = ["tree1", "tree2"].map(|name| compare(name, &["tree.conf", "topology.conf"]));
+    assert_eq!(all, [alike(36), alike(36)]);
 }

@@ -1,7 +1,8 @@
 //! Which nodes and cores a job gets, as `select/cons_tres` gives them: without
-//! topology, runs of successive nodes of equal weight, the best fitting first.
+//! topology, runs of successive nodes of equal weight, the best fitting first; with a tree, leaf
+//! switches below the lowest switch that is enough, the best fitting first.
 
-use super::cluster::{Cluster, Node, Unit};
+use super::cluster::{Cluster, Node, Switch, Unit};
 use super::nodes::NodeSet;
 use crate::log::{Gres, Memory};
 
@@ -224,6 +225,10 @@ impl State {
 
     /// Nodes and how many CPUs the job has of each, where it could have so many.
     fn choose(cluster: &Cluster, ask: &Ask, mut cpus_on: Vec<u32>) -> Option<Vec<(usize, u32)>> {
+        if !cluster.switches.is_empty() {
+            keep_lightest(cluster, ask, &mut cpus_on);
+            keep_below_one_switch(cluster, ask, &mut cpus_on)?;
+        }
         let mut left = Left {
             cpus: i64::from(ask.cpus),
             nodes: i64::from(ask.min_nodes),
@@ -252,6 +257,24 @@ impl State {
                 take(&mut left, &mut parts, node, cpus_on[node]);
                 cpus_on[node] = 0;
             }
+        }
+        if !cluster.switches.is_empty() {
+            let leaves = cluster.switches.iter().filter(|switch| switch.level == 0);
+            let mut leaves: Vec<&[u32]> = leaves.map(|leaf| &*leaf.nodes).collect();
+            while !left.enough() {
+                let index = best_leaf(&leaves, &cpus_on, &left)?;
+                for node in leaves.remove(index).iter().map(|&node| node as usize) {
+                    if left.more <= 0 || left.enough() {
+                        break;
+                    }
+                    let too_small = left.more == 1 && i64::from(cpus_on[node]) < left.cpus;
+                    if cpus_on[node] > 0 && !too_small {
+                        take(&mut left, &mut parts, node, cpus_on[node]);
+                        cpus_on[node] = 0;
+                    }
+                }
+            }
+            return Some(parts);
         }
         // Runs of successive nodes of one weight: first and last node, CPUs and nodes.
         let mut runs: Vec<Run> = Vec::new();
@@ -390,6 +413,92 @@ struct Run {
     cpus: i64,
     nodes: i64,
     weight: u64,
+}
+
+/// Whether the nodes with CPUs among these are enough for a job, whatever it must have of them.
+fn enough(ask: &Ask, cpus_on: &[u32], nodes: impl Iterator<Item = usize>) -> bool {
+    let (mut count, mut cpus) = (0u32, 0u64);
+    for node in nodes.filter(|&node| cpus_on[node] > 0) {
+        count += 1;
+        cpus += u64::from(cpus_on[node]);
+    }
+    count >= ask.min_nodes && cpus >= u64::from(ask.cpus)
+}
+
+/// Leaves only nodes of the least weights that are enough together, and those that the job must
+/// have.
+fn keep_lightest(cluster: &Cluster, ask: &Ask, cpus_on: &mut [u32]) {
+    let usable = cpus_on.iter().zip(&cluster.nodes);
+    let mut weights: Vec<u64> = usable
+        .filter(|(cpus, _)| **cpus > 0)
+        .map(|(_, node)| node.weight)
+        .collect();
+    weights.sort_unstable();
+    weights.dedup();
+    let required = |node: usize| ask.required.as_ref().is_some_and(|set| set.contains(node));
+    let kept = |most: u64| {
+        let nodes = cluster.nodes.iter().enumerate();
+        nodes
+            .filter(move |(number, node)| node.weight <= most || required(*number))
+            .map(|(number, _)| number)
+    };
+    let most = weights
+        .iter()
+        .find(|&&most| enough(ask, cpus_on, kept(most)));
+    if let Some(&most) = most {
+        for (number, node) in cluster.nodes.iter().enumerate() {
+            if node.weight > most && !required(number) {
+                cpus_on[number] = 0;
+            }
+        }
+    }
+}
+
+fn of(switch: &Switch) -> impl Iterator<Item = usize> + '_ {
+    switch.nodes.iter().map(|&node| node as usize)
+}
+
+/// Leaves only nodes below the lowest switch that has enough, of several the one that has the
+/// fewest; `None`: there is none.
+fn keep_below_one_switch(cluster: &Cluster, ask: &Ask, cpus_on: &mut [u32]) -> Option<()> {
+    let all = cluster.nodes.len();
+    let set = |switch: &Switch| NodeSet::of(all, of(switch));
+    let has_required =
+        |switch: &&Switch| (ask.required.as_ref()).is_none_or(|nodes| set(switch).covers(nodes));
+    let free = |switch: &Switch| of(switch).filter(|&node| cpus_on[node] > 0).count();
+    let switch = (cluster.switches.iter())
+        .filter(|switch| enough(ask, cpus_on, of(switch)))
+        .filter(has_required)
+        .min_by_key(|switch| (switch.level, free(switch)))?;
+    let below = set(switch);
+    for (node, cpus) in cpus_on.iter_mut().enumerate() {
+        if !below.contains(node) {
+            *cpus = 0;
+        }
+    }
+    Some(())
+}
+
+/// The leaf switch to take nodes from: the one with the fewest that are enough, else the one with
+/// the most; of equal ones the first.
+fn best_leaf(leaves: &[&[u32]], cpus_on: &[u32], left: &Left) -> Option<usize> {
+    let mut found: Option<(usize, bool, i64)> = None;
+    for (index, leaf) in leaves.iter().enumerate() {
+        let usable = leaf.iter().map(|&node| i64::from(cpus_on[node as usize]));
+        let usable = usable.filter(|&cpus| cpus > 0);
+        let (nodes, cpus) = usable.fold((0, 0), |(nodes, sum), cpus| (nodes + 1, sum + cpus));
+        let sufficient = nodes >= left.nodes && cpus >= left.cpus;
+        let better = match found {
+            _ if nodes == 0 => false,
+            None => true,
+            Some((_, true, fewest)) => sufficient && nodes < fewest,
+            Some((_, false, most)) => sufficient || nodes > most,
+        };
+        if better {
+            found = Some((index, sufficient, nodes));
+        }
+    }
+    found.map(|(index, ..)| index)
 }
 
 /// The run to take nodes from: the least weight; of equal ones the tightest that is

@@ -16,6 +16,7 @@ use super::cluster::{Cluster, Parameters, Priority};
 use super::jobs::{Task, Tasks};
 use super::limits::Tally;
 use super::nodes::NodeSet;
+use super::onset::Onset;
 use super::priority::{Factors, Shares, multifactor};
 use super::select::{Held, State};
 use crate::Seconds;
@@ -42,9 +43,22 @@ pub fn simulate(
     cluster: &Cluster,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Schedule, SimulationError> {
+    simulate_from(log, cluster, None, progress)
+}
+
+/// [`simulate`], from an idle cluster or from one in use.
+///
+/// # Errors
+/// As there.
+pub fn simulate_from(
+    log: &JobLog,
+    cluster: &Cluster,
+    onset: Option<&Onset>,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<Schedule, SimulationError> {
     let refused = SimulationError::Cluster;
     super::check(cluster).map_err(refused)?;
-    Simulation::new(log, cluster)
+    Simulation::new(log, cluster, onset)
         .map_err(refused)?
         .run(progress)
 }
@@ -75,6 +89,10 @@ pub(super) struct Simulation<'a> {
     /// Times that priorities were computed anew.
     recomputed: u64,
     passes: u64,
+    /// Of jobs that run when the simulation begins, since when.
+    begun: Vec<Option<i64>>,
+    /// The second of the last pass of backfill before the simulation.
+    backfilled: Option<i64>,
 }
 
 /// The second that a time lies in, as Slurm's clocks read.
@@ -91,12 +109,14 @@ pub(super) struct Candidate {
 }
 
 impl<'a> Simulation<'a> {
-    fn new(log: &JobLog, cluster: &'a Cluster) -> Result<Self, String> {
+    fn new(log: &JobLog, cluster: &'a Cluster, onset: Option<&Onset>) -> Result<Self, String> {
+        let mut all = Tasks::new(log, cluster)?;
+        let begun = onset.map(|onset| onset.apply(&mut all, log.jobs.iter().map(|job| &*job.id)));
         let Tasks {
             tasks,
             rows,
             shares,
-        } = Tasks::new(log, cluster)?;
+        } = all;
         let mut arrivals: Vec<u32> = (0..tasks.len() as u32)
             .filter(|&task| !matches!(rows[task as usize].fate, Fate::Refused(_)))
             .collect();
@@ -128,6 +148,8 @@ impl<'a> Simulation<'a> {
             changes: 0,
             recomputed: 0,
             passes: 0,
+            begun: begun.unwrap_or_default(),
+            backfilled: onset.and_then(|onset| onset.backfilled),
         })
     }
 
@@ -150,9 +172,15 @@ impl<'a> Simulation<'a> {
             _ => None,
         };
         // The controller's main thread looks once a second for what to do, in the middle of
-        // it; the backfill thread has the seconds between.
+        // it; the backfill thread has the seconds between. Where backfill's last second is known,
+        // its middle is the best guess of when, and the main thread has the seconds between.
+        let within = if self.backfilled.is_some() {
+            0
+        } else {
+            POLL / 2
+        };
         let tick = |at: i64| {
-            let origin = whole_second(first) + POLL / 2;
+            let origin = whole_second(first) + within;
             origin - (origin - at).div_euclid(POLL) * POLL
         };
         // A quick pass that submissions and ends asked for; the next pass over all jobs, the
@@ -162,7 +190,10 @@ impl<'a> Simulation<'a> {
         let next_tick =
             |now: i64, last: i64| tick((now + 1).max(last + parameters.batch_sched_delay));
         let mut full = tick(first + parameters.sched_interval);
-        let mut backfill = whole_second(first) + POLL;
+        let mut backfill = self.backfilled.map_or(whole_second(first) + POLL, |last| {
+            let due = last * 1000 + POLL / 2 + parameters.bf_interval;
+            due + (first - due + POLL - 1).max(0).div_euclid(POLL) * POLL
+        });
         let mut clock = first;
         // What had happened as of the last pass of backfill, which waits for news.
         let mut backfilled_at: Option<(u64, u64)> = None;
@@ -306,6 +337,14 @@ impl<'a> Simulation<'a> {
         self.queue.insert(task);
         self.changes += 1;
         self.priorities[task as usize] = self.priority(task, now);
+        if let Some(since) = self.begun.get(task as usize).copied().flatten() {
+            let candidate = Candidate { task, option: 0 };
+            let part = self.tasks[task as usize].options[0].partition;
+            let allowed = self.part_nodes[part].clone();
+            // Where its nodes are not to be had (others share them), it waits for them.
+            self.try_start(candidate, &allowed, since, Started::InOrder);
+            return;
+        }
         if self.parameters.defer || !self.tasks[task as usize].interactive {
             return;
         }
@@ -544,7 +583,7 @@ impl<'a> Simulation<'a> {
         let task = &self.tasks[number as usize];
         match &self.cluster.priority {
             // Slurm counts down from a large number.
-            Priority::Basic => 4_294_901_760 - u64::from(number),
+            Priority::Basic => 4_294_901_759 - u64::from(number),
             Priority::Recorded => task.recorded_priority,
             Priority::Multifactor(weights) => multifactor(
                 weights,

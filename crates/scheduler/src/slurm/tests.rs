@@ -78,6 +78,116 @@ fn cores_are_packed_and_a_single_node_fits_tightest() {
     );
 }
 
+/// Four leaf switches of eight nodes, as `scontrol show topology` prints them.
+const TREE: &str = "\
+SwitchName=g0 Level=0 LinkSpeed=1 Nodes=n[0-7]
+SwitchName=g1 Level=0 LinkSpeed=1 Nodes=n[8-15]
+SwitchName=g2 Level=0 LinkSpeed=1 Nodes=n[16-23]
+SwitchName=g3 Level=0 LinkSpeed=1 Nodes=n[24-31]
+SwitchName=top Level=1 LinkSpeed=1 Nodes=n[0-31] Switches=g[0-3]
+";
+
+/// The same as topology.conf says it.
+const TOPOLOGY_CONF: &str = "SwitchName=top Switches=g[0-3]\nSwitchName=g0 Nodes=n[0-7]\n\
+    SwitchName=g1 Nodes=n[8-15]\nSwitchName=g2 Nodes=n[16-23]\nSwitchName=g3 Nodes=n[24-31]\n";
+
+fn with_tree(plugin: &str, topology: &str) -> (Cluster, Vec<String>) {
+    let conf = format!(
+        "PriorityType=priority/basic\nTopologyPlugin={plugin}\nNodeName=n[0-31] CPUs=1\nPartitionName=main Nodes=ALL Default=YES\n"
+    );
+    read_cluster(&[
+        ("slurm.conf".to_owned(), conf),
+        ("topology.conf".to_owned(), topology.to_owned()),
+    ])
+    .unwrap()
+}
+
+/// Sizes of nine jobs and where Slurm 22.05.8 put them, one after the other, on an idle cluster
+/// of this tree (tests/live/test_queue_foretold.py, seed 1).
+#[test]
+fn leaf_switches_of_a_tree_are_filled_as_slurm_fills_them() {
+    let recorded: [&[u32]; 9] = [
+        &[0, 1],
+        &[2, 3],
+        &[8, 9, 10, 11, 12],
+        &[13],
+        &[4, 5, 6, 7],
+        &[14, 16, 17, 18, 19, 20, 21, 22, 23],
+        &[24, 25, 26, 27, 28, 29, 30],
+        &[15],
+        &[31],
+    ];
+    let mut log = JobLog::default();
+    for nodes in recorded {
+        let count = nodes.len() as u32;
+        job(&mut log, 0, 100, 600, count, count);
+    }
+    for topology in [TREE, TOPOLOGY_CONF] {
+        let (cluster, notes) = with_tree("topology/tree", topology);
+        assert!(notes.is_empty(), "{notes:?}");
+        let schedule = simulated(&log, &cluster);
+        for (number, expected) in recorded.iter().enumerate() {
+            assert_eq!(nodes(&schedule, number), *expected, "job {number}");
+        }
+    }
+    // Without a tree the third job follows the second.
+    let (flat, _) = with_tree("topology/none", TREE);
+    assert_eq!(nodes(&simulated(&log, &flat), 2), [4, 5, 6, 7, 8]);
+}
+
+#[test]
+fn a_tree_that_makes_no_sense_is_refused() {
+    let refused = |topology: &str| {
+        let conf = "TopologyPlugin=topology/tree\nNodeName=n[0-31]\nPartitionName=main Nodes=ALL\n";
+        let files = [("a", conf), ("b", topology)].map(|(a, b)| (a.to_owned(), b.to_owned()));
+        read_cluster(&files).unwrap_err().message
+    };
+    assert_eq!(
+        refused("SwitchName=a Switches=b\nSwitchName=b Switches=a\n"),
+        "Switches=…: a switch is above itself"
+    );
+    assert_eq!(
+        refused("SwitchName=a Switches=c\n"),
+        "switch a: there is no switch \"c\""
+    );
+    assert_eq!(
+        refused("SwitchName=a Nodes=m1\n"),
+        "switch a: there is no node \"m1\""
+    );
+    // A tree that nobody names is said.
+    let (_, notes) = with_tree("topology/tree", "NodeName=n0\n");
+    assert!(notes[0].contains("scontrol show topology"), "{notes:?}");
+}
+
+/// A cluster in use: what runs goes on from when it began and to the millisecond, and backfill's
+/// next pass comes when its interval is over.
+#[test]
+fn a_cluster_in_use_goes_on() {
+    let mut log = JobLog::default();
+    // Of four nodes three are taken until 10.25 s; the first of the queue needs all of them.
+    let one = job(&mut log, 100, 10, 60, 3, 3);
+    request(one).required_nodes = Some("n[1-3]".into());
+    job(&mut log, 100, 10, 600, 4, 4);
+    // It ends before the first can begin, so backfill lets it overtake.
+    job(&mut log, 100, 5, 30, 1, 1);
+    let mut cluster = cluster(4, 1);
+    cluster.parameters.batch_sched_delay = 0;
+    cluster.parameters.bf_interval = 6;
+    let ran: [(&str, i64); 3] = [("1", 10_250), ("2", 10_000), ("3", 4_600)];
+    let onset = Onset {
+        at: 104_300,
+        backfilled: Some(101),
+        running: [("1".to_owned(), 100_500)].into(),
+        runs: ran.map(|(id, run)| (id.to_owned(), run)).into(),
+    };
+    let mut going = |_, _| ControlFlow::Continue(());
+    let schedule = simulate_from(&log, &cluster, Some(&onset), &mut going).unwrap();
+    assert_eq!(nodes(&schedule, 0), [1, 2, 3]);
+    // Backfill began in second 101, so it comes again in second 107; the overtaker runs from 107.5
+    // to 112.1, the other job has ended at 110.75, and the next pass of the main scheduler is at 113.
+    assert_eq!(starts(&schedule), [100, 113, 107]);
+}
+
 #[test]
 fn threads_of_a_core_belong_to_one_job() {
     let mut twofold = cluster(1, 4);
