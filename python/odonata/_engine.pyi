@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from typing import Any, TypedDict
 
+import numpy as np
+import numpy.typing as npt
+
 VERSION: str
 """Version of the engine."""
 SOURCES: str
@@ -377,6 +380,25 @@ def export(spec_json: str, format: str, path: str) -> None:
 
     Raises:
         OSError: If it cannot be written.
+    """
+
+def write_otf2(
+    path: str, names: str, counts: npt.NDArray[np.uint64], events: npt.NDArray[np.uint64]
+) -> None:
+    """Writes an OTF2 archive of ranks.
+
+    Args:
+        path: Its anchor file; the folder of the same name without ending must not exist.
+        names: JSON: ``creator``; ``ticks_per_second``; ``processes``, the name of each location's;
+            ``regions``, name, role and programming model of each, as OTF2 numbers them; ``comms``,
+            name and locations of each.
+        counts: Number of events of each location.
+        events: Seven values of each, location by location in the order of time: ticks; kind (12, 13
+            region entered, left; 14, 18 message sent, received; 15, 19 without blocking; 16, 17
+            request completed, posted); region or peer; communicator; tag; bytes; request.
+
+    Raises:
+        OSError: If it cannot be written, or something is not as described.
     """
 
 def trace_summary(path: str, records: int = 0) -> dict[str, Any]:

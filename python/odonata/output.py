@@ -199,9 +199,11 @@ def _appear(partial: Path, path: Path) -> bool:
     return True
 
 
-def _synchronise(file: Path) -> None:
-    with file.open("rb") as written:
-        os.fsync(written.fileno())
+def _synchronise(path: Path) -> None:
+    """Lets a file, or all files of a directory, reach the disk."""
+    for file in sorted(path.iterdir()) if path.is_dir() else [path]:
+        with file.open("rb") as written:
+            os.fsync(written.fileno())
 
 
 @contextlib.contextmanager

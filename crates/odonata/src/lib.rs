@@ -81,7 +81,7 @@ pub use topology::switches::{OpticalParts, optical_parts};
 pub use topology::{build_topology, default_buffer};
 pub use traces::{
     codes_facts, codes_jobs, parts_of_codes, parts_of_trace, replay_facts, trace_summary,
-    tracer_config,
+    tracer_config, write_otf2,
 };
 
 /// Version of this crate.

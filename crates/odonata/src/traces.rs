@@ -1,12 +1,19 @@
 //! A look at a trace file before it is simulated.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use odonata_load::Program;
 use odonata_load::replay::{Options, Trace};
 use odonata_traces::codes::read_jobs;
+use odonata_traces::otf2::{
+    ArchiveWriter, CommRef, Event, EventKind, NewComm, NewDefinitions, NewRegion, RegionRef,
+    Transfer,
+};
 use odonata_traces::tracer::TracerConfig;
 use odonata_traces::{Summary, TraceError};
+use odonata_units::Bytes;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::error::{Error, SpecError};
@@ -141,4 +148,111 @@ pub fn trace_summary(path: &Path, samples: usize) -> Result<Value, Error> {
         "kinds": kinds,
         "samples": summary.samples,
     }))
+}
+
+/// What the numbers in events of an OTF2 archive stand for.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Otf2Names {
+    creator: String,
+    ticks_per_second: u64,
+    /// Name of the process of each location.
+    processes: Vec<String>,
+    /// Name, role and programming model, as OTF2 numbers them.
+    regions: Vec<(String, u8, u8)>,
+    /// Name, and locations in the order of their ranks.
+    comms: Vec<(String, Vec<u32>)>,
+}
+
+/// Columns of an event in [`write_otf2`]: time in ticks; kind, as the files number them (12 and 13
+/// regions entered and left, 14 and 18 messages sent and received, 15 and 19 without blocking, 16
+/// and 17 requests completed and posted); region or peer; communicator; tag; bytes; request.
+pub const OTF2_COLUMNS: usize = 7;
+
+/// Writes an OTF2 archive of ranks, whose anchor file is `path`.
+///
+/// # Arguments
+/// - `names`: JSON: `creator`, `ticks_per_second`, `processes` (names, one for each location),
+///   `regions` (name, role, programming model), `comms` (name, locations).
+/// - `counts`: number of events of each location.
+/// - `events`: their columns, row by row, [`OTF2_COLUMNS`] of each, location by location.
+///
+/// # Errors
+/// If a file cannot be written, or something is not as described.
+pub fn write_otf2(path: &Path, names: &str, counts: &[u64], events: &[u64]) -> io::Result<()> {
+    let refused = |reason: String| io::Error::new(io::ErrorKind::InvalidInput, reason);
+    let names: Otf2Names =
+        serde_json::from_str(names).map_err(|error| refused(error.to_string()))?;
+    let total = counts
+        .iter()
+        .try_fold(0u64, |sum, &count| sum.checked_add(count));
+    let rows = (events.len() / OTF2_COLUMNS) as u64;
+    if counts.len() != names.processes.len()
+        || total != Some(rows)
+        || !events.len().is_multiple_of(OTF2_COLUMNS)
+    {
+        return Err(refused(format!(
+            "{} numbers of events, {} values; there are {} locations and {OTF2_COLUMNS} values an event",
+            counts.len(),
+            events.len(),
+            names.processes.len()
+        )));
+    }
+    let regions = names.regions.into_iter();
+    let comms = names.comms.into_iter();
+    let definitions = NewDefinitions {
+        creator: names.creator,
+        ticks_per_second: names.ticks_per_second,
+        processes: names.processes,
+        regions: regions
+            .map(|(name, role, paradigm)| NewRegion {
+                name,
+                role,
+                paradigm,
+            })
+            .collect(),
+        comms: comms
+            .map(|(name, members)| NewComm { name, members })
+            .collect(),
+    };
+    let mut archive = ArchiveWriter::create(path, definitions)?;
+    let mut rest = events;
+    for (location, &count) in counts.iter().enumerate() {
+        let (own, others) = rest.split_at(count as usize * OTF2_COLUMNS);
+        rest = others;
+        let own = own
+            .chunks_exact(OTF2_COLUMNS)
+            .map(event)
+            .collect::<Result<Vec<Event>, String>>()
+            .map_err(refused)?;
+        archive.location(location as u32, own)?;
+    }
+    archive.finish()
+}
+
+/// An event of its columns.
+fn event(row: &[u64]) -> Result<Event, String> {
+    let small = |place: usize| {
+        u32::try_from(row[place]).map_err(|_| format!("{} in column {place}", row[place]))
+    };
+    let message = || {
+        Ok::<_, String>(Transfer {
+            peer: small(2)?,
+            comm: CommRef(small(3)?),
+            tag: small(4)?,
+            size: Bytes(row[5]),
+        })
+    };
+    let kind = match row[1] {
+        12 => EventKind::Enter(RegionRef(small(2)?)),
+        13 => EventKind::Leave(RegionRef(small(2)?)),
+        14 => EventKind::Send(message()?),
+        15 => EventKind::Isend(message()?, row[6]),
+        16 => EventKind::IsendComplete(row[6]),
+        17 => EventKind::IrecvRequest(row[6]),
+        18 => EventKind::Recv(message()?),
+        19 => EventKind::Irecv(message()?, row[6]),
+        other => return Err(format!("an event of kind {other}; allowed: 12 to 19")),
+    };
+    Ok(Event { time: row[0], kind })
 }

@@ -17,6 +17,7 @@ mod _engine {
     use std::path::PathBuf;
     use std::time::Duration;
 
+    use numpy::PyReadonlyArray1;
     use odonata::checkpoint::{Checkpoints, Every, Identity, run_with_checkpoints};
     use odonata::control;
     use odonata::{BenchOptions, Listed, Sample, Scenario, VerifyOptions};
@@ -404,6 +405,20 @@ mod _engine {
             Ok(odonata::export(&scenario, format)?)
         })?;
         std::fs::write(path, text)?;
+        Ok(())
+    }
+
+    /// Writes an OTF2 archive; see [`odonata::write_otf2`].
+    #[pyfunction]
+    fn write_otf2(
+        py: Python<'_>,
+        path: PathBuf,
+        names: &str,
+        counts: PyReadonlyArray1<'_, u64>,
+        events: PyReadonlyArray1<'_, u64>,
+    ) -> PyResult<()> {
+        let (counts, events) = (counts.as_slice()?, events.as_slice()?);
+        py.detach(|| odonata::write_otf2(&path, names, counts, events))?;
         Ok(())
     }
 

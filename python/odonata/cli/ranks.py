@@ -40,13 +40,22 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Write the same as a CSV file of events, which Pipit reads. It must not exist yet.",
 )
+@click.option(
+    "--otf2",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write the timeline as an OTF2 archive, which Vampir opens: DIR/traces.otf2. DIR must not "
+    "exist yet, or be empty.",
+)
 @json_option
 @debug_option
-def ranks(directory: Path, perfetto: Path | None, pipit: Path | None, as_json: bool) -> None:
+def ranks(
+    directory: Path, perfetto: Path | None, pipit: Path | None, otf2: Path | None, as_json: bool
+) -> None:
     """Print what the ranks of a run did with their time, and what its critical path is made of.
 
     DIRECTORY is the result of an earlier run of closed-loop jobs. Critical path and timeline
-    need `[record] rank_activity = true` in its scenario, the arrows of messages in the timeline
+    need `[record] rank_activity = true` in its scenario, the messages in the timeline
     `messages = "all"` as well.
     """
     from odonata.perfetto import write_trace
@@ -59,7 +68,7 @@ def ranks(directory: Path, perfetto: Path | None, pipit: Path | None, as_json: b
             f"{directory}: none of its jobs has ranks that wait for each other: all offer traffic"
         )
     events = None
-    if (perfetto is not None or pipit is not None) and not paths:
+    if any(file is not None for file in (perfetto, pipit, otf2)) and not paths:
         raise NotRecordedError(
             f"{directory}: nothing was recorded of what its ranks did when; set "
             "[record] rank_activity = true in the scenario, or run it with "
@@ -71,6 +80,10 @@ def ranks(directory: Path, perfetto: Path | None, pipit: Path | None, as_json: b
         from odonata.pipit import write_events
 
         write_events(result, pipit)
+    if otf2 is not None:
+        from odonata.otf2 import write_archive
+
+        write_archive(result, otf2)
     if as_json:
         print_json({"directory": str(directory), "jobs": times, "critical_paths": paths})
         return
@@ -80,6 +93,8 @@ def ranks(directory: Path, perfetto: Path | None, pipit: Path | None, as_json: b
     if events is not None:
         console.print(f"\nTimeline: [bold]{escape(str(perfetto))}[/] ({events:,} events)")
         console.print("          open it at https://ui.perfetto.dev", style="dim")
+    if otf2 is not None:
+        console.print(f"\nTimeline: [bold]{escape(str(otf2 / 'traces.otf2'))}[/]")
 
 
 def _times(result: Result) -> list[dict[str, Any]]:

@@ -12,10 +12,10 @@ use std::io::{Read, Seek};
 use crate::bytes::ByteReader;
 use crate::error::TraceError;
 
-const END_OF_CHUNK: u8 = 0;
-const END_OF_FILE: u8 = 2;
-const CHUNK_HEADER: u8 = 3;
-const LITTLE_ENDIAN: u8 = 0x42;
+pub(super) const END_OF_CHUNK: u8 = 0;
+pub(super) const END_OF_FILE: u8 = 2;
+pub(super) const CHUNK_HEADER: u8 = 3;
+pub(super) const LITTLE_ENDIAN: u8 = 0x42;
 const BIG_ENDIAN: u8 = 0x23;
 
 /// Sizes of chunks that OTF2 allows, bytes.

@@ -10,7 +10,7 @@ use super::chunks::ChunkReader;
 use crate::error::TraceError;
 
 /// Kinds of records that are read; the others are passed over.
-mod kind {
+pub(super) mod kind {
     pub const CLOCK: u8 = 5;
     pub const STRING: u8 = 10;
     pub const PROCESS: u8 = 13;

@@ -11,7 +11,7 @@ use super::local::{LocalDefinitions, Mapped};
 use crate::bytes::ByteReader;
 use crate::error::TraceError;
 
-const TIMESTAMP: u8 = 5;
+pub(super) const TIMESTAMP: u8 = 5;
 const ATTRIBUTES: u8 = 6;
 /// Lowest kind of an event.
 const FIRST: u8 = 10;

@@ -2,7 +2,7 @@
 //! file, global definitions, and per location (a thread of a process) a file of
 //! events and one of local definitions.
 //!
-//! [`Archive`] opens an archive; its [`EventReader`]s stream the events of one
+//! [`ArchiveWriter`] writes archives of ranks. [`Archive`] opens an archive; its [`EventReader`]s stream the events of one
 //! location each: entering and leaving of functions, messages, requests,
 //! collectives, one-sided transfers, pauses of
 //! recording. Records of other kinds are passed over by
@@ -18,6 +18,7 @@ mod definitions;
 mod events;
 mod local;
 mod markers;
+mod writing;
 
 use std::path::{Path, PathBuf};
 
@@ -29,6 +30,7 @@ pub use definitions::{
 pub use events::{Collective, Event, EventKind, EventReader, Root, Transfer};
 pub use local::LocalDefinitions;
 pub use markers::Marker;
+pub use writing::{ArchiveWriter, NewComm, NewDefinitions, NewRegion};
 
 use crate::bytes::{ByteReader, shared_buffer};
 use crate::error::{Position, TraceError};
