@@ -40,7 +40,6 @@ def predict_and_wait(
         sleeps[cluster.submit(*options, command=f"sleep {sleep}")] = sleep
     known = directory / "runs.csv"
     known.write_text("".join(f"{job},{sleep}\n" for job, sleep in sleeps.items()))
-    asked = time.time()
     told = subprocess.run(
         [
             *(*CLI, "cluster", "what-if", "--json", "--run-times", str(known)),
@@ -54,12 +53,15 @@ def predict_and_wait(
     assert told.returncode == 0, told.stderr
     found = json.loads(told.stdout)
     wait_until_done(cluster, 600)
+    # The moment from which its starts count: when the command had its answers.
+    asked = found["slurm"]["now_s"]
     starts = {str(job): int(record["StartTime"]) for job, record in cluster.jobs().items()}
-    errors, waits = [], []
+    errors, waits, late = [], [], []
     for job in found["slurm"]["jobs"]:
         assert job["start_s"] is not None
         actual = max(0.0, starts[job["job"]] - asked)
         errors.append(abs(job["start_s"] - actual))
+        late.append(actual - job["start_s"])
         waits.append(actual)
     return {
         "predicted": {policy: one["summary"] for policy, one in found.items()},
@@ -67,6 +69,7 @@ def predict_and_wait(
         "mean_error_s": statistics.fmean(errors),
         "median_error_s": statistics.median(errors),
         "mean_wait_s": statistics.fmean(waits),
+        "mean_lateness_s": statistics.fmean(late),
         "mean_error_share": statistics.fmean(errors) / statistics.fmean(waits),
         "makespan_share": max(errors) / max(waits),
     }

@@ -109,13 +109,14 @@ def what_if(
         _replay(replay, configuration, as_json)
         return
     known = {} if run_times is None else read_run_times(read_text(run_times), str(run_times))
-    found = _predict(
+    now_s, found = _predict(
         policies, horizon, RunTimes(known, share), topology, level, configuration, timeout
     )
     if as_json:
         print_json(
             {
                 policy: {
+                    "now_s": now_s,
                     "summary": summary(jobs),
                     "jobs": [{**job.__dict__, "wait_s": job.wait_s} for job in jobs],
                 }
@@ -147,7 +148,8 @@ def _predict(
     level: str,
     configuration: tuple[Path, ...],
     timeout: float,
-) -> dict[str, list[Predicted]]:
+) -> tuple[float, dict[str, list[Predicted]]]:
+    """The moment from which starts count, Unix seconds, and jobs by policy."""
     import re
     import time
 
@@ -186,7 +188,7 @@ def _predict(
         else:
             rules = Rules(policy=policy, level=level)
             found[policy] = under_policy(snapshot, rules, run_times, horizon)
-    return found
+    return now, found
 
 
 def _replay(log: Path, configuration: tuple[Path, ...], as_json: bool) -> None:
