@@ -382,7 +382,7 @@ def _remarks(summary: Mapping[str, Any]) -> list[str]:
                 f"{display.percent(accepted / offered)} of what is offered; it is saturated, and "
                 "latencies grow with the length of the run."
             )
-        elif job["message_latency_mean_ps_ci95"] is not None:
+        elif job["message_latency_mean_ps_ci95"] is not None and job["end_ps"] is None:
             remarks += _warmup(name, job, run)
     if run["warmup_found"] is False:
         remarks.append(

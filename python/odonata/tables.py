@@ -286,7 +286,12 @@ STATISTICS = TableSchema(
             labels=STATISTICS_QUANTITIES,
         ),
         Column("mean", pa.float64(), "mean, in the quantity's unit", nullable=True),
-        Column("ci95", pa.float64(), "half the width of the interval", nullable=True),
+        Column(
+            "ci95",
+            pa.float64(),
+            "half the width of the interval; none for the rate of a job that has ended",
+            nullable=True,
+        ),
         Column("batches", pa.int32(), "batches that it was computed from"),
         Column("batch_ps", pa.int64(), "simulated time of a batch"),
         Column("autocorrelation", pa.float64(), "correlation of successive batches", nullable=True),

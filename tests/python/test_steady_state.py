@@ -108,3 +108,31 @@ def test_saturation_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary["run"]["precision_reached"] is False
     assert summary["jobs"][0]["steady_from_ps"] is None
+
+
+def test_a_job_that_ended_has_no_interval_of_its_rate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It sends for some 5 of 50 µs: a mean over both is no rate that scatters, and its interval
+    would be wider than the rate. Its latencies count as those of any other."""
+    finite = TEXT.format(pattern="uniform-random", load="0.4, messages = 60")
+    endless = """
+[[job]]
+name = "endless"
+nodes = "rest"
+traffic = { pattern = "uniform-random", message = "256 B", load = 0.2 }
+"""
+    file = tmp_path / "two.toml"
+    text = finite.replace("nodes = 72", "nodes = 36").replace('"auto"', '"0 s"')
+    text = text.replace('precision = "3 %"\n', "").replace("200 us", "50 us")
+    file.write_text(text + endless.replace('"rest"', "36"))
+    with pytest.raises(SystemExit) as stop:
+        main(["run", str(file), "--no-plots", "--out", str(tmp_path / "out")])
+    assert stop.value.code == 0
+    jobs = json.loads((tmp_path / "out" / "summary.json").read_text())["jobs"]
+    assert [job["end_ps"] is None for job in jobs] == [False, True]
+    assert jobs[0]["accepted_bytes_per_s_ci95"] is None
+    assert 0 < jobs[0]["message_latency_mean_ps_ci95"] < 0.2 * jobs[0]["message_latency_mean_ps"]
+    assert 0 < jobs[1]["accepted_bytes_per_s_ci95"] < 0.1 * jobs[1]["accepted_bytes_per_s"]
+    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("load: ")]
+    assert len(said) == 1 and "± " in said[0] and "delivered" not in said[0]

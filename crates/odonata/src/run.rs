@@ -215,7 +215,13 @@ pub(crate) fn run_with(
     let outcome = outcome?;
     Ok(Run {
         scenario: scenario.clone(),
-        statistics: JobStatistics::all(&outcome.timeline, &plans, outcome.warmup, outcome.end),
+        statistics: JobStatistics::all(
+            &outcome.timeline,
+            &plans,
+            &outcome.jobs.iter().map(|job| job.end).collect::<Vec<_>>(),
+            outcome.warmup,
+            outcome.end,
+        ),
         warmup_found: asked
             .detect_warmup
             .then(|| steady.warmup_found.unwrap_or(false)),

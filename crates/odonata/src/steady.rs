@@ -20,7 +20,8 @@ pub struct JobStatistics {
     /// Mean latency in ps of the messages that arrived in this time; `None` if
     /// none did.
     pub latency_ps: Option<Interval>,
-    /// Bytes that arrived per ps.
+    /// Bytes that arrived per ps; `None` for a job that has ended: over the whole run its rate
+    /// falls to zero, which is no spread.
     pub accepted: Option<Interval>,
     /// When the warm-up ends as far as the whole series shows; `None` if it shows
     /// no steady state.
@@ -28,15 +29,19 @@ pub struct JobStatistics {
 }
 
 impl JobStatistics {
-    /// Of every open-loop job, from `from` (or the job's start) to `to`.
+    /// Of every open-loop job, from `from` (or the job's start) to `to` (or the job's end, which is
+    /// that of its number in `ends`, if it has one there).
     pub(crate) fn all(
         timeline: &Timeline,
         plans: &[JobPlan],
+        ends: &[Option<Picoseconds>],
         from: Picoseconds,
         to: Picoseconds,
     ) -> Vec<Self> {
         open_jobs(plans)
             .map(|(job, start)| {
+                let ended = ends.get(job).copied().flatten();
+                let to = ended.unwrap_or(to);
                 let whole = job_series(timeline, plans.len(), job, start, to.0);
                 let from = from.0.max(start);
                 let series = job_series(timeline, plans.len(), job, from, to.0);
@@ -45,7 +50,7 @@ impl JobStatistics {
                     from: Picoseconds(series.begin_ps),
                     slice: Picoseconds(series.slice_ps),
                     latency_ps: interval(&series.latency),
-                    accepted: interval(&series.accepted),
+                    accepted: interval(&series.accepted).filter(|_| ended.is_none()),
                     warmup_end: whole.warmup_end_ps().map(Picoseconds),
                 }
             })
@@ -184,7 +189,7 @@ impl<'o> SteadyState<'o> {
         let Some(precision) = self.precision else {
             return false;
         };
-        let statistics = JobStatistics::all(&timeline, self.plans, from, run.at);
+        let statistics = JobStatistics::all(&timeline, self.plans, &[], from, run.at);
         // What has no steady state since the measurement began is no mean of anything.
         let steady = |job: &JobStatistics| {
             let series = job_series(&timeline, self.plans.len(), job.job, from.0, run.at.0);
