@@ -99,6 +99,8 @@ lint: $(VENV)/.lint-prerequisites ## formatting, clippy, ruff, mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	@if cargo deny --version >/dev/null 2>&1; then cargo deny --locked check licenses bans sources; \
+	else echo "cargo-deny is not installed: licences of crates are not checked (deny.toml)"; fi
 
 .PHONY: format
 format: $(VENV)/.lint-prerequisites ## rewrite sources in the project's format
@@ -122,6 +124,11 @@ bench: $(VENV)/.engine ## engine speed on the three reference machines
 .PHONY: fuzz
 fuzz: $(VENV)/.checked-engine $(VENV)/.dev-dependencies ## forged checkpoints and changed scenarios: none may crash
 	@$(BIN)/python tools/fuzz.py $(FUZZ)
+
+# Stages, other Pythons: make release RELEASE="--stage try --python ~/python3.14/bin/python3"
+.PHONY: release
+release: $(VENV)/.lint-prerequisites ## check, test, build and try sdist and wheels; upload nothing
+	@$(BIN)/python tools/release.py $(RELEASE)
 
 .PHONY: clean
 clean: ## remove everything that make built

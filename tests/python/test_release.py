@@ -1,0 +1,65 @@
+"""What a release is refused for, without building one (tools/release.py)."""
+
+from __future__ import annotations
+
+import datetime
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DAY = datetime.date(2026, 3, 2)
+HEAD = "# Changelog\n\n"
+OLDER = "\n## [0.1.0] - 2026-01-01\n\n- All.\n"
+
+
+@pytest.fixture(scope="module")
+def release() -> dict[str, Any]:
+    return runpy.run_path(str(ROOT / "tools" / "release.py"))
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        # Entries of an older version, or of none yet, are none of this version.
+        ("", "the newest entry is nothing"),
+        (OLDER, "the newest entry is [0.1.0] - 2026-01-01; expected: [0.2.0]"),
+        ("## [Unreleased]\n\n### Added\n\n- B.\n" + OLDER, "[Unreleased] has entries"),
+        (
+            "## [Unreleased]\n\n- B.\n\n## [0.2.0] - 2026-03-02\n\n- A.\n",
+            "[Unreleased] has entries",
+        ),
+        ("## [0.2.0]\n\n- A.\n", "expected: [0.2.0] - YYYY-MM-DD"),
+        # The code was changed on 1 March, after what the entry can know of.
+        ("## [0.2.0] - 2026-02-28\n\n- A.\n", "is of 2026-02-28, and the code was changed on 2026"),
+        ("## [0.2.0] - 2026-03-03\n\n- A.\n", "has not come yet"),
+        ("## [0.2.0] - 2026-02-30\n\n- A.\n", "does not exist"),
+        ("## [0.2.0] - 2026-03-02\n" + OLDER, "says nothing"),
+    ],
+)
+def test_a_stale_changelog_is_refused(release: dict[str, Any], text: str, fault: str) -> None:
+    changed = DAY - datetime.timedelta(days=1)
+    faults = release["stale_changelog"](HEAD + text, "0.2.0", changed, DAY)
+    assert any(fault in one for one in faults), faults
+
+
+def test_a_changelog_of_the_day_passes(release: dict[str, Any]) -> None:
+    text = HEAD + "## [Unreleased]\n\n## [0.2.0] - 2026-03-02\n\n- A.\n" + OLDER
+    assert release["stale_changelog"](text, "0.2.0", DAY, DAY) == []
+
+
+def test_there_is_one_version(release: dict[str, Any]) -> None:
+    expected = release["version"]()
+    assert release["other_versions"](expected) == []
+    # The same places are found out of step with any other.
+    assert "CITATION.cff has version " + expected in release["other_versions"]("9.9.9")
+
+
+def test_a_python_that_is_none_is_refused(release: dict[str, Any], tmp_path: Path) -> None:
+    program = tmp_path / "python3.12"
+    program.write_text("#!/bin/sh\nexit 3\n")
+    program.chmod(0o755)
+    with pytest.raises(release["ReleaseError"], match="is no Python"):
+        release["interpreters"]([str(program)])
