@@ -174,14 +174,3 @@ def test_what_is_raised_while_it_runs_stops_it(scenario: Scenario) -> None:
 def test_errors_are_the_packages_own() -> None:
     with pytest.raises(ScenarioError, match="allowed"):
         odonata.first_scenario("ring")
-
-
-def test_every_block_of_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
-    names: dict[str, object] = {}
-    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.S)
-    assert len(blocks) == 5
-    blocks[0] = blocks[0].replace('example("demo"', 'example("two-stencils"')  # the smaller one
-    for block in blocks:
-        exec(compile(block, "docs/python.md", "exec"), names)

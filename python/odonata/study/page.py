@@ -76,7 +76,7 @@ def page(
     parts = [f"# {study.title}\n"]
     if study.text:
         parts.append(study.text.strip() + "\n")
-    parts.append(f"Written by\n\n```sh\n{command}\n```\n")
+    parts.append(f"Written by\n\n<!-- not run: a study, up to days -->\n```sh\n{command}\n```\n")
     parts.append(_setting(study, table, total))
     if study.parameter:
         parts.append(_parameters(study))

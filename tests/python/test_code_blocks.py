@@ -1,0 +1,285 @@
+"""Every code block of the README and of docs/ is run, or at least checked against what there is.
+
+A block runs as it stands, those of a page one after another, in a folder of its own in which
+`examples/` has the scenarios of the project with less to simulate (`QUICK`), and files that a page
+speaks of without having them (`FILES`). One that cannot says why, in the line above it:
+
+    <!-- not run: needs a Slurm cluster -->
+    <!-- on demand: 18 simulations -->
+
+The second kind runs with `ODONATA_ALL_BLOCKS=1`. Whether it runs or not, the options and choices of
+every `odonata` command are checked by the command's own parser, calls of the Python interface
+by its signatures, and TOML by a parser.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import click
+import matplotlib.pyplot as plt
+import pytest
+
+import odonata
+from command import call
+from odonata import Scenario, shipped
+from odonata.cli.commands import odonata as command
+from odonata.toml_source import parse_toml
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Signatures and help texts, made from what they describe.
+GENERATED = {"python-reference.md"}
+PAGES = [
+    ROOT / "README.md",
+    *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in GENERATED),
+]
+SHELL = ("sh", "console")
+ALL = bool(os.environ.get("ODONATA_ALL_BLOCKS"))
+
+#: What makes the examples quick: 72 nodes, and little to send.
+SMALL = {"network.p": 2, "network.a": 4, "network.h": 2}
+QUICK: dict[str, dict[str, object]] = {
+    "demo.toml": {
+        **SMALL,
+        "job.0.nodes": 24,
+        "job.1.nodes": 16,
+        "job.0.motif.iterations": 2,
+        "job.*.motif.message": "2 KiB",
+    },
+    "interference.toml": {
+        "job.0.motif.iterations": 2,
+        "job.0.motif.message": "4 KiB",
+        "job.1.traffic.messages": 5,
+        "job.2.traffic.messages": 2,
+    },
+    "uniform-load.toml": {
+        **SMALL,
+        "job.0.nodes": 72,
+        "simulation.warmup": "2 us",
+        "simulation.duration": "4 us",
+    },
+    "two-stencils.toml": {"job.*.motif.iterations": 1, "job.*.motif.message": "2 KiB"},
+}
+#: Where the blocks of a page take files that are the reader's own: which example stands for each.
+FILES = {"scenario.toml": "two-stencils.toml", "big.toml": "two-stencils.toml"}
+#: Results of earlier runs, of the example `demo`, that a page goes on from.
+EARLIER = {
+    "results.md": ("results/demo-1",),
+    "reports.md": ("results/minimal", "results/par"),
+}
+
+
+@dataclass(frozen=True)
+class Block:
+    """A code block.
+
+    Attributes:
+        page: Where it is.
+        line: Its first line, counted from 1.
+        language: What it says it is.
+        text: Its lines, without the indentation of the fence.
+        mark: `not run` or `on demand`, if it says so.
+    """
+
+    page: Path
+    line: int
+    language: str
+    text: str
+    mark: str | None
+
+    @property
+    def place(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+    @property
+    def runs(self) -> bool:
+        """Whether it runs in this session."""
+        runnable = self.language in (*SHELL, "python")
+        return runnable and (self.mark is None or (ALL and self.mark == "on demand"))
+
+
+def blocks(page: Path) -> list[Block]:
+    """The code blocks of a page."""
+    found = []
+    lines = page.read_text(encoding="utf-8").splitlines()
+    fence, start = None, 0
+    for number, line in enumerate(lines):
+        opening = re.fullmatch(r"( *)```(\w*).*", line)
+        if fence is None and opening:
+            fence, start = opening, number
+        elif fence is not None and line == f"{fence[1]}```":
+            above = re.fullmatch(r" *<!-- (not run|on demand): (.+) -->", lines[start - 1])
+            inside = [text.removeprefix(fence[1]) for text in lines[start + 1 : number]]
+            text = "\n".join(inside) + "\n"
+            found.append(Block(page, start + 2, fence[2], text, above and above[1]))
+            fence = None
+    assert fence is None, f"{page.name}:{start + 1}: a block without end"
+    return found
+
+
+BLOCKS = {page: blocks(page) for page in PAGES}
+
+
+def commands(block: Block) -> list[list[str]]:
+    """The commands of a shell block, one list of words each."""
+    text = block.text.replace("\\\n", " ")
+    lines = [line.removeprefix("$ ") for line in text.splitlines()]
+    if "\n$ " in f"\n{text}":
+        # What does not begin with a prompt is what a command has printed.
+        lines = [line[2:] for line in text.splitlines() if line.startswith("$ ")]
+    return [words for line in lines if (words := shlex.split(line, comments=True))]
+
+
+def ours(words: list[str]) -> list[str] | None:
+    """The arguments of a call of `odonata`, without what the shell does with it."""
+    for place, word in enumerate(words[:3]):
+        if word in ("odonata", ".venv/bin/odonata"):
+            rest = words[place + 1 :]
+            ends = [at for at, end in enumerate(rest) if end in ("&", "|", ">", "&&")]
+            return rest[: min(ends, default=len(rest))]
+    return None
+
+
+def parse(arguments: list[str]) -> None:
+    """Lets the parsers of the command and its subcommands take the arguments, and runs nothing."""
+    context = command.make_context("odonata", list(arguments))
+    while isinstance(context.command, click.Group):
+        rest = [*context._protected_args, *context.args]
+        name, inner, rest = context.command.resolve_command(context, rest)
+        assert inner is not None and name is not None
+        context = inner.make_context(name, rest, parent=context)
+
+
+def shown() -> Iterator[tuple[str, list[str]]]:
+    for found in BLOCKS.values():
+        for block in found:
+            if block.language in SHELL:
+                for words in commands(block):
+                    if (arguments := ours(words)) is not None:
+                        yield block.place, arguments
+
+
+def test_every_command_that_is_shown_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Files that it names need not be there.
+    monkeypatch.setattr(click.Path, "convert", lambda self, value, *_: Path(value))
+    wrong = []
+    seen = 0
+    for place, arguments in shown():
+        seen += 1
+        try:
+            parse(arguments)
+        except click.ClickException as error:
+            wrong.append(f"{place}: odonata {shlex.join(arguments)}: {error.format_message()}")
+    assert not wrong, "\n".join(wrong)
+    assert seen > 100
+
+
+@pytest.mark.parametrize("arguments", ["run a.toml --sett x=1", "run a.toml --threads many"])
+def test_a_wrong_option_would_be_found(arguments: str) -> None:
+    with pytest.raises(click.ClickException):
+        parse(arguments.split())
+
+
+def test_python_blocks_call_what_there_is() -> None:
+    wrong = []
+    for found in BLOCKS.values():
+        for block in found:
+            if block.language == "python":
+                wrong += [f"{block.place}: {why}" for why in _calls(ast.parse(block.text))]
+    assert not wrong, "\n".join(wrong)
+
+
+def _calls(tree: ast.AST) -> Iterator[str]:
+    """What a block calls of the package that it does not have."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        if not isinstance(node.func.value, ast.Name) or node.func.value.id != "odonata":
+            continue
+        function: Any = getattr(odonata, node.func.attr, None)
+        if function is None:
+            yield f"no odonata.{node.func.attr}"
+            continue
+        keywords = {word.arg: None for word in node.keywords if word.arg}
+        try:
+            inspect.signature(function).bind(*node.args, **keywords)
+        except TypeError as error:
+            yield f"odonata.{node.func.attr}: {error}"
+
+
+def test_toml_blocks_are_toml() -> None:
+    for found in BLOCKS.values():
+        for block in found:
+            if block.language == "toml":
+                assert parse_toml(block.text, block.place), block.place
+
+
+def test_marks_belong_to_blocks() -> None:
+    for page, found in BLOCKS.items():
+        marks = re.findall(r"<!-- (?:not run|on demand): .+ -->", page.read_text(encoding="utf-8"))
+        assert len(marks) == sum(block.mark is not None for block in found), page.name
+
+
+#: How many blocks run, run on demand, and do not: shell and Python. Whoever adds one counts it.
+COUNTS = {"run": 21, "on demand": 2, "not run": 66}
+
+
+def test_as_many_blocks_run_as_are_said_to() -> None:
+    runnable = [b for found in BLOCKS.values() for b in found if b.language in (*SHELL, "python")]
+    assert dict(Counter(block.mark or "run" for block in runnable)) == COUNTS
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The examples, with less to simulate."""
+    folder = tmp_path_factory.mktemp("blocks") / "examples"
+    folder.mkdir()
+    for sources in (ROOT / "python" / "odonata" / "examples", ROOT / "examples"):
+        for source in sources.iterdir():
+            (folder / source.name).unlink(missing_ok=True)
+            (folder / source.name).symlink_to(source)
+    for name, changes in QUICK.items():
+        (folder / name).unlink()
+        scenario = Scenario.from_file(ROOT / "examples" / name).with_set(changes)
+        (folder / name).write_text(scenario.to_toml(), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page, found in BLOCKS.items() if any(block.runs for block in found)],
+    ids=lambda page: page.name,
+)
+def test_blocks_run(
+    page: Path, examples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(examples)
+    monkeypatch.setattr(shipped, "resources", SimpleNamespace(files=lambda _: examples.parent))
+    running = [block for block in BLOCKS[page] if block.runs]
+    for name, example in FILES.items():
+        if any(name in block.text for block in running):
+            (tmp_path / name).write_bytes((examples / example).read_bytes())
+    for directory in EARLIER.get(page.name, ()):
+        odonata.run(examples / "demo.toml").save(directory)
+    names: dict[str, object] = {}
+    for block in running:
+        if block.language == "python":
+            exec(compile(block.text, block.place, "exec"), names)
+            plt.close("all")
+            continue
+        for words in commands(block):
+            arguments = ours(words)
+            assert arguments is not None, f"{block.place}: only odonata's commands are run: {words}"
+            done = call(*arguments, directory=tmp_path)
+            assert done.returncode == 0, f"{block.place}: {words}\n{done.stderr}"
