@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 
 from odonata.errors import OutputError
-from odonata.output import check_new_file, new_file
+from odonata.output import check_new_file, new_file, writing
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,14 @@ EXAMPLES: Mapping[str, Example] = {
     "trace": Example(
         "a trace of 16 ranks, as a GOAL schedule", ("stencil.goal",), "odonata replay {}"
     ),
+    "otf2": Example(
+        "a trace of 4 ranks of MPI, as an OTF2 archive",
+        (
+            *("ring.otf2", "ring.def"),
+            *(f"ring/{rank}.{kind}" for rank in range(4) for kind in ("def", "evt")),
+        ),
+        "odonata replay {}",
+    ),
     "job-log": Example(
         "200 jobs of a machine of 64 nodes, as SWF",
         ("jobs.swf",),
@@ -90,6 +98,8 @@ def example(name: str, directory: str | os.PathLike[str] = ".") -> Path:
         raise OutputError(f"{directory}: cannot be created: {error.strerror}") from error
     files = EXAMPLES[name].files
     for file in files:
+        with writing(directory):
+            (directory / file).parent.mkdir(exist_ok=True)
         check_new_file(directory / file)
     source = resources.files("odonata") / "examples"
     for file in files:

@@ -20,12 +20,17 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_files_are_what_their_makers_make() -> None:
-    for name, text in runpy.run_path(str(ROOT / "tools" / "example_files.py"))["written"]().items():
-        assert (ROOT / "python" / "odonata" / "examples" / name).read_text() == text
+    made = runpy.run_path(str(ROOT / "tools" / "example_files.py"))["written"]()
+    for name, content in made.items():
+        assert (ROOT / "python" / "odonata" / "examples" / name).read_bytes() == content
+
+
+def _files(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_every_file_belongs_to_an_example() -> None:
-    there = {path.name for path in (ROOT / "python" / "odonata" / "examples").iterdir()}
+    there = _files(ROOT / "python" / "odonata" / "examples")
     assert there == {file for one in EXAMPLES.values() for file in one.files}
 
 
@@ -34,7 +39,7 @@ def test_examples_are_copied_whole(name: str, tmp_path: Path) -> None:
     done = call("example", name, "--out", tmp_path / "new", "--json", directory=tmp_path)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
-    assert {path.name for path in (tmp_path / "new").iterdir()} == set(EXAMPLES[name].files)
+    assert _files(tmp_path / "new") == set(EXAMPLES[name].files)
     # Nothing is missing that it names.
     if told["file"].endswith(".toml"):
         assert Scenario.from_file(told["file"]).title
@@ -43,7 +48,7 @@ def test_examples_are_copied_whole(name: str, tmp_path: Path) -> None:
     assert "exists already" in again.stderr
 
 
-@pytest.mark.parametrize("name", ["wiring", "trace", "job-log"])
+@pytest.mark.parametrize("name", ["wiring", "trace", "otf2", "job-log"])
 def test_what_an_example_says_to_do_works(name: str, tmp_path: Path) -> None:
     told = json.loads(call("example", name, "--json", directory=tmp_path).stdout)
     program, *arguments = told["command"].split()
@@ -72,6 +77,17 @@ def test_the_trace_replays_to_its_end(tmp_path: Path) -> None:
     assert job["messages_delivered"] == 16 * 4 * 4
     assert job["bytes_delivered"] == 256 * 262_144
     assert job["run_time_ps"] > 4 * 20_000_000  # computing alone, on the least loaded rank
+
+
+def test_the_archive_of_mpi_replays_to_its_end(tmp_path: Path) -> None:
+    done = call(
+        *("replay", odonata.example("otf2", tmp_path), "--no-plots", "--json"), directory=tmp_path
+    )
+    (job,) = json.loads(done.stdout)["jobs"]
+    # 4 ranks, 2 neighbours, 4 steps.
+    assert job["messages_delivered"] == 4 * 2 * 4
+    assert job["bytes_delivered"] == 32 * 262_144
+    assert job["run_time_ps"] > 4 * 21_500_000  # computing alone, on the most loaded rank
 
 
 # --- First scenarios ----------------------------------------------------------------------
