@@ -93,9 +93,10 @@ test: $(VENV)/.checked-engine $(VENV)/.dev-dependencies ## all tests, Rust and P
 	  "puts the fast one back."
 
 .PHONY: lint
-lint: $(VENV)/.lint-prerequisites ## formatting, clippy, ruff, mypy
+lint: $(VENV)/.lint-prerequisites ## formatting, clippy, rustdoc, ruff, mypy
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --profile quick --locked --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --profile quick --locked --quiet
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -175,7 +175,7 @@ pub const OTF2_COLUMNS: usize = 7;
 /// - `names`: JSON: `creator`, `ticks_per_second`, `processes` (names, one for each location),
 ///   `regions` (name, role, programming model), `comms` (name, locations).
 /// - `counts`: number of events of each location.
-/// - `events`: their columns, row by row, [`OTF2_COLUMNS`] of each, location by location.
+/// - `events`: their columns, row by row, `OTF2_COLUMNS` of each, location by location.
 ///
 /// # Errors
 /// If a file cannot be written, or something is not as described.

@@ -266,7 +266,7 @@ pub const MAX_INTERVALS: i64 = 4_000_000;
 
 /// Occupancy of machine and queue per `interval`, from the first submission to the
 /// last end. The interval is lengthened to a multiple of itself if there were more
-/// than [`MAX_INTERVALS`].
+/// than `MAX_INTERVALS`.
 pub fn occupancy(schedule: &Schedule, interval: Seconds) -> Occupancy {
     let arrivals = schedule.rows.iter().map(|row| row.arrival);
     let ends = schedule.rows.iter().filter_map(|row| row.end);

@@ -119,7 +119,7 @@ impl CodesSlimFlyError {
 
 impl CodesSlimFly {
     /// Builds the topology; numbering and wiring rules are in the
-    /// [module's description](self).
+    /// module's description.
     ///
     /// # Errors
     /// If the numbers contradict each other or the link classes are unsound.
