@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 from pathlib import Path
 
@@ -275,6 +276,9 @@ def test_the_command_says_where_the_report_is(runs: list[Path], tmp_path: Path) 
 
 # --- In a browser -------------------------------------------------------------------------
 
+#: What the page should look like, made by ODONATA_KEEP_PICTURES=1 after a look at it.
+KEPT = Path(__file__).parent / "pictures"
+
 in_browser = pytest.mark.skipif(PROGRAM is None, reason="there is no chromium")
 
 
@@ -323,6 +327,28 @@ async def looks(page: Page, scheme: str) -> np.ndarray:
     return np.asarray(Image.open(io.BytesIO(now)).convert("L"), dtype=float)
 
 
+#: Cells down and across in which pictures are compared: about 40 points each way, which no font
+#: changes by much.
+CELLS = (40, 30)
+#: Least correlation with the picture of the page as it should be. In another font of common width
+#: it is 0.9997, all in a typewriter's, which moves lines, 0.76, without its charts 0.04.
+LIKE = 0.7
+
+
+def coarse(shot: np.ndarray) -> np.ndarray:
+    """How much there is in each cell of a picture: the mean distance from its ground."""
+    there = np.abs(shot - np.median(shot))
+    rows, columns = (size // cells * cells for size, cells in zip(there.shape, CELLS, strict=True))
+    cells = there[:rows, :columns].reshape(CELLS[0], -1, CELLS[1], columns // CELLS[1])
+    return cells.mean(axis=(1, 3))
+
+
+def likeness(shot: np.ndarray, scheme: str) -> float:
+    """Correlation of a picture with the one that is kept of the page."""
+    kept = np.asarray(Image.open(KEPT / f"report-{scheme}.png"), dtype=float)
+    return float(np.corrcoef(coarse(shot).ravel(), kept.ravel())[0, 1])
+
+
 @in_browser
 def test_the_page_in_a_browser(report: Path, tmp_path: Path) -> None:
     shots = {}
@@ -345,8 +371,20 @@ def test_the_page_in_a_browser(report: Path, tmp_path: Path) -> None:
         shots["chosen"] = await looks(page, "light")
         assert page.problems == []
 
+        # A page without its charts is not taken for it.
+        await page.run("document.querySelectorAll('main figure').forEach(f => f.innerHTML = '')")
+        shots["empty"] = await looks(page, "light")
+
     look(report, tmp_path / "day", by_day)
     look(report, tmp_path / "night", by_night, dark=True)
+    empty = shots.pop("empty")
+    if os.environ.get("ODONATA_KEEP_PICTURES"):
+        for scheme in ("light", "dark"):
+            levels = np.rint(coarse(shots[scheme])).astype(np.uint8)
+            Image.fromarray(levels).save(KEPT / f"report-{scheme}.png")
+    for scheme in ("light", "dark"):
+        assert likeness(shots[scheme], scheme) > LIKE, scheme
+    assert likeness(empty, "light") < LIKE / 2
     assert np.median(shots["light"]) > 240
     assert np.median(shots["dark"]) < 40
     # What differs from the ground, lines and letters, is at the same places in all.
