@@ -170,7 +170,7 @@ def chaos(jobs: int, seconds: float, seed: int, policy: str, load: float) -> dic
     """The same day and faults under plain Slurm and through the daemon; each job's wait in both.
 
     Nodes are drained and given back, the controller is stopped and started; the daemon is killed
-    every few seconds besides, and every third time stays dead for longer than that of the watchdog. The
+    every few seconds besides, and stays dead every third time until the watchdog has come. The
     watchdog's own time is how old a heartbeat may be and how often it looks. `load` is the share of
     the machine that the jobs need: the more, the more does one job's wait become another's.
     """
