@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,15 +81,27 @@ def synthetic_day(
 
 
 def submit(cluster: EmulatedSlurm, job: DayJob, *, held: bool = True) -> int:
-    """Submits a job of a day; its id. Every run adds a line to a file."""
-    ran = f"echo $SLURM_JOB_ID $SLURM_RESTART_COUNT >> {cluster.directory}/ran"
-    script = f"{ran}; sleep {job.sleep_s}"
+    """Submits a job of a day; its id. Every run leaves a file (`runs`)."""
+    # A file each, and to the end with what cannot be written: a lost line is no lost run.
+    run = f"{_runs_directory(cluster)}/$SLURM_JOB_ID.${{SLURM_RESTART_COUNT:-0}}.$$"
+    script = f"echo begun > {run} || exit 9; sleep {job.sleep_s}"
     options = ["-H", f"--comment={MARK}"] if held else []
     out = cluster.run(
         *("sbatch", "--parsable", "--output=/dev/null", f"-N{job.nodes}", f"-t{job.limit_min}"),
         *(*options, "--wrap", script),
     )
     return int(out)
+
+
+def runs(cluster: EmulatedSlurm) -> Counter[int]:
+    """How often each job of `submit` has begun, by its own account."""
+    return Counter(int(path.name.split(".")[0]) for path in _runs_directory(cluster).iterdir())
+
+
+def _runs_directory(cluster: EmulatedSlurm) -> Path:
+    directory = cluster.directory / "runs"
+    directory.mkdir(exist_ok=True)
+    return directory
 
 
 class Daemon:

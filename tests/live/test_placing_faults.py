@@ -14,7 +14,6 @@ import stat
 import subprocess
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,7 +24,7 @@ from odonata.cluster.jobs import MARK
 from odonata.cluster.journal import Journal
 from odonata.cluster.queue import hosts
 from odonata.cluster.slurm_files import SHIPPED, write_slurm_files
-from placed_slurm import Daemon, finished, submit, synthetic_day, wait_until_done
+from placed_slurm import Daemon, finished, runs, submit, synthetic_day, wait_until_done
 from test_watch_faults import controller
 
 KILLS = int(os.environ.get("ODONATA_CHAOS_KILLS", "8"))
@@ -175,9 +174,7 @@ def logged(cluster: EmulatedSlurm, ids: list[int]) -> str:
 
 
 def check_once(cluster: EmulatedSlurm, daemon: Daemon, ids: list[int]) -> None:
-    ran = Counter(
-        int(line.split()[0]) for line in (cluster.directory / "ran").read_text().splitlines()
-    )
+    ran = runs(cluster)
     jobs = cluster.jobs()
     odd = [job for job in ids if ran[job] != 1]
     assert not odd, f"{[(ran[job], jobs.get(job)) for job in odd]}\n{logged(cluster, odd)}"

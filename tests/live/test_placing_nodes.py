@@ -11,7 +11,7 @@ import placed_slurm
 from emulated_slurm import EmulatedSlurm
 from odonata.cluster.journal import Decision, Journal
 from odonata.cluster.queue import hosts
-from placed_slurm import Daemon, DayJob, finished, submit, wait_until_done
+from placed_slurm import Daemon, DayJob, finished, runs, submit, wait_until_done
 
 SIZE = 8
 #: A controller that starts nothing until it is configured anew: what a job is decided for can
@@ -48,7 +48,7 @@ def test_a_node_fails_before_the_job_begins(
     daemon.end()
     assert [one["JobState"] for one in finished(cluster)[job]] == ["COMPLETED"]
     assert set(hosts(cluster.jobs()[job]["NodeList"], "jobs")) == set(second.nodes)
-    assert (cluster.directory / "ran").read_text().split()[0::2] == [str(job)]
+    assert runs(cluster) == {job: 1}
 
 
 def decisions_of(daemon: Daemon, job: int, count: int) -> list[Decision]:
