@@ -71,8 +71,6 @@ SESSIONS = {
         "run small.toml --out small.toml",
         "run small.toml --threads 0",
         "topology draw small.toml --out picture.bmp",
-        "example none",
-        "study none",
         "report .",
     ),
 }
