@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from odonata import _engine, names
+from odonata.exporting import export_network
 from odonata.html.parts import facts, table
 from odonata.output import Claim, new_file, warn
 from odonata.progress import ProofBar, StudyBar, following
@@ -296,19 +297,20 @@ class Topology:
         return figure
 
     def export(self, file: str | os.PathLike[str], format: str | None = None) -> Path:
-        """Writes it as a file that other programs, and Odonata itself, can read.
+        """Writes it as a file that other programs can read.
 
         Args:
             file: Must not exist yet.
-            format: As of ``odonata topology export``. Default: by how the name ends, ``graphml``
-                or ``edge-list``.
+            format: As of ``odonata topology export``. Default: by how the name ends, ``graphml``,
+                ``gexf`` or ``edge-list``.
 
         Raises:
             OutputError: If the file exists or cannot be written.
         """
-        chosen = format or ("graphml" if Path(file).suffix == ".graphml" else "edge-list")
+        by_name = {".graphml": "graphml", ".gexf": "gexf"}
+        chosen = format or by_name.get(Path(file).suffix, "edge-list")
         with new_file(Path(file)) as partial:
-            ask_engine(_engine.export, self._scenario, chosen, os.fspath(partial))
+            export_network(self._scenario, chosen, partial)
         return Path(file)
 
     def __repr__(self) -> str:

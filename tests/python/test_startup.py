@@ -138,7 +138,7 @@ def test_every_shell_gets_its_script(shell: str) -> None:
         ("odonata sat", 1, {"saturation"}),
         ("odonata to", 1, {"topology"}),
         ("odonata topology d", 2, {"describe", "draw"}),
-        ("odonata topology export x.toml --format g", 5, {"graphml"}),
+        ("odonata topology export x.toml --format g", 5, {"graphml", "gexf"}),
         ("odonata run x.toml --no", 3, {"--no-plots"}),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
 #: Formats of ``export`` and how their files' names end.
 FORMATS = {
     "graphml": ".graphml",
+    "gexf": ".gexf",
     "edge-list": ".edges",
     "ibsim": ".net",
     "opensm-root-guids": ".root-guids",
@@ -386,8 +386,9 @@ def draw(scenario: Path, changes: tuple[str, ...], out: Path | None, as_json: bo
     type=click.Choice(list(FORMATS)),
     default="graphml",
     show_default=True,
-    help="GraphML; one line per link; a net file for ibsim, which simulates InfiniBand; or a file "
-    "for OpenSM: its switches at the root, its order of destinations, its numbers of switches.",
+    help="GraphML; GEXF, for Gephi; one line per link; a net file for ibsim, which simulates "
+    "InfiniBand; or a file for OpenSM: its switches at the root, its order of destinations, its "
+    "numbers of switches.",
 )
 @out_option("results/NAME-1 and the ending of the format, such as .graphml, -2 …")
 @json_option
@@ -395,15 +396,17 @@ def draw(scenario: Path, changes: tuple[str, ...], out: Path | None, as_json: bo
 def export(
     scenario: Path, changes: tuple[str, ...], format_: str, out: Path | None, as_json: bool
 ) -> None:
-    """Write the network as a file that other programs, and Odonata itself, can read."""
+    """Write the network as a file that other programs can read.
+
+    Odonata itself reads GraphML and one line per link.
+    """
     what = read_scenario(scenario, changes)
     path = check_new_file(out or unused_file(scenario.stem, FORMATS[format_]))
 
-    from odonata import _engine
-    from odonata.simulate import ask_engine
+    from odonata.exporting import export_network
 
     with new_file(path) as partial:
-        ask_engine(_engine.export, what, format_, os.fspath(partial))
+        export_network(what, format_, partial)
     _say_written(path, as_json)
 
 

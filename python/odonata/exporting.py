@@ -1,0 +1,116 @@
+"""Networks as files that other programs read.
+
+The engine writes every format but GEXF, which is made here of its GraphML: the format of Gephi
+(https://gexf.net, version 1.2), which networkx reads as well.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape, quoteattr
+
+from odonata import _engine
+from odonata.simulate import ask_engine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import TextIO
+
+    from odonata.scenario import Scenario
+
+_GRAPHML = "{http://graphml.graphdrawing.org/xmlns}"
+_GEXF = "http://www.gexf.net/1.2draft"
+#: GEXF's names of GraphML's types.
+_TYPES = {"int": "integer", "string": "string"}
+
+
+def export_network(scenario: Scenario, format: str, path: Path) -> None:
+    """Writes the network of a scenario.
+
+    Args:
+        scenario: It may lack jobs.
+        format: As of ``odonata topology export``.
+        path: The file; an existing one is replaced.
+
+    Raises:
+        ScenarioError: If the network cannot be built or written in that format.
+        OSError: If the file cannot be written.
+    """
+    if format != "gexf":
+        ask_engine(_engine.export, scenario, format, os.fspath(path))
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        graphml = Path(directory) / "network.graphml"
+        ask_engine(_engine.export, scenario, "graphml", os.fspath(graphml))
+        with path.open("w", encoding="utf-8") as out:
+            _write_gexf(graphml, out)
+
+
+def _write_gexf(graphml: Path, out: TextIO) -> None:
+    """Writes the graph of a GraphML file of the engine's, with the same attributes, as GEXF."""
+    keys: dict[str, tuple[str, str, str]] = {}
+    facts: dict[str, str] = {}
+    section = ""
+    for _, element in ElementTree.iterparse(graphml):
+        kind = element.tag.removeprefix(_GRAPHML)
+        if kind == "key":
+            keys[element.attrib["id"]] = (
+                element.attrib["for"],
+                element.attrib["attr.name"],
+                _TYPES[element.attrib["attr.type"]],
+            )
+        elif kind == "data" and keys[element.attrib["key"]][0] == "graph":
+            facts[keys[element.attrib["key"]][1]] = element.text or ""
+        elif kind in ("node", "edge"):
+            if not section:
+                _write_head(out, keys, facts)
+            if section != kind:
+                out.write(f"    </{section}s>\n" if section else "")
+                out.write(f"    <{kind}s>\n")
+                section = kind
+            _write_element(out, element, keys)
+            # Large networks would otherwise stay in memory as a whole.
+            element.clear()
+    out.write(f"    </{section}s>\n  </graph>\n</gexf>\n")
+
+
+def _write_head(out: TextIO, keys: dict[str, tuple[str, str, str]], facts: dict[str, str]) -> None:
+    about = f"{facts['title']}; link classes: {facts['link_classes']}"
+    out.write(
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f'<gexf xmlns="{_GEXF}" version="1.2">\n'
+        "  <meta>\n    <creator>Odonata</creator>\n"
+        f"    <description>{escape(about)}</description>\n  </meta>\n"
+        '  <graph mode="static" defaultedgetype="undirected">\n'
+    )
+    for of in ("node", "edge"):
+        out.write(f'    <attributes class="{of}">\n')
+        for key, (whose, title, type_) in keys.items():
+            if whose == of:
+                out.write(
+                    f"      <attribute id={quoteattr(key)} title={quoteattr(title)} "
+                    f'type="{type_}"/>\n'
+                )
+        out.write("    </attributes>\n")
+
+
+def _write_element(
+    out: TextIO, element: ElementTree.Element, keys: dict[str, tuple[str, str, str]]
+) -> None:
+    values = {data.attrib["key"]: data.text or "" for data in element}
+    attributes: Iterable[tuple[str, str]] = element.attrib.items()
+    kind = element.tag.removeprefix(_GRAPHML)
+    if kind == "node":
+        told = {keys[key][1]: value for key, value in values.items()}
+        # What Gephi writes beside the point.
+        attributes = [*attributes, ("label", f"{told['kind']} {told['number']}")]
+    begin = " ".join(f"{name}={quoteattr(value)}" for name, value in attributes)
+    written = "".join(
+        f"<attvalue for={quoteattr(key)} value={quoteattr(value)}/>"
+        for key, value in values.items()
+    )
+    out.write(f"      <{kind} {begin}><attvalues>{written}</attvalues></{kind}>\n")

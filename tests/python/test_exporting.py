@@ -1,0 +1,63 @@
+"""Networks written for other programs, read back with the library that others use."""
+
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import networkx
+import pytest
+
+import odonata
+from command import call
+from odonata import Scenario
+
+DRAGONFLY = {"family": "dragonfly", "p": 2, "a": 4, "h": 2}
+#: Groups with rows and columns, and three cables between two routers of a column.
+GROUPS = {"group": "cray-xc", "rows": 2, "columns": 3, "column_links": 3}
+XC = {**DRAGONFLY, "p": 1, "a": 6, "g": 3, **GROUPS}
+
+
+def nodes(graph: networkx.Graph) -> dict[str, dict[str, Any]]:
+    return {name: {k: v for k, v in of.items() if k != "label"} for name, of in graph.nodes.items()}
+
+
+def links(graph: networkx.Graph) -> dict[str, tuple[frozenset[str], dict[str, Any]]]:
+    """Ends and attributes by the file's name of the link."""
+    if graph.is_multigraph():
+        named = {key: (a, b, of) for a, b, key, of in graph.edges(keys=True, data=True)}
+    else:
+        named = {of["id"]: (a, b, of) for a, b, of in graph.edges(data=True)}
+    return {
+        str(key): (frozenset((a, b)), {k: v for k, v in of.items() if k != "id"})
+        for key, (a, b, of) in named.items()
+    }
+
+
+@pytest.mark.parametrize(
+    "network",
+    [DRAGONFLY, XC, {"family": "fat-tree", "levels": 2, "radix": 4}],
+)
+def test_gexf_holds_what_graphml_holds(network: dict[str, Any], tmp_path: Path) -> None:
+    wired = odonata.topology(Scenario.from_dict({"network": network}))
+    plain = networkx.read_graphml(wired.export(tmp_path / "net.graphml"), force_multigraph=True)
+    graph = networkx.read_gexf(wired.export(tmp_path / "net.gexf"))
+    assert len(graph) == wired.description["nodes"] + wired.description["routers"]
+    assert nodes(graph) == nodes(plain)
+    assert links(graph) == links(plain)
+    assert graph.number_of_edges() == wired.links.num_rows
+
+
+def test_gexf_by_the_command_line_says_what_the_network_is(tmp_path: Path) -> None:
+    """A title with what XML escapes, and several links between the same routers."""
+    (tmp_path / "net.edges").write_text('title a <b> & "c"\n0 1\n0 1\n')
+    (tmp_path / "s.toml").write_text('[network]\nfamily = "edge-list"\nfile = "net.edges"\n')
+    out = tmp_path / "net.gexf"
+    options = ["--format", "gexf", "--out", "net.gexf"]
+    done = call("topology", "export", "s.toml", *options, directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    description = ElementTree.parse(out).find("{*}meta/{*}description")
+    assert description is not None
+    assert str(description.text).startswith('a <b> & "c"; link classes: terminal terminal ')
+    graph = networkx.read_gexf(out)
+    assert graph.number_of_edges("r0", "r1") == 2
+    assert graph.nodes["n1"] == {"kind": "node", "number": 1, "label": "node 1"}
