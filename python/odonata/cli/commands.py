@@ -23,7 +23,7 @@ _CANNOT_WRITE = (
 #: In the order of ``--help``. Each is a function of its name in a module of its name.
 COMMANDS = (
     *("example", "init"),
-    *("run", "replay", "sweep", "show", "compare", "report", "ranks", "saturation"),
+    *("run", "replay", "sweep", "show", "compare", "report", "ranks", "export", "saturation"),
     *("interference", "study", "verify"),
     *("topology", "mapping", "trace", "schedule", "slurm", "log", "cluster", "control", "tails"),
     *("predict-collective", "measurements", "calibrate"),
