@@ -67,6 +67,11 @@ EXAMPLES: Mapping[str, Example] = {
         ),
         "odonata replay {}",
     ),
+    "dumpi": Example(
+        "a trace of 4 ranks of MPI, as DUMPI files",
+        ("halo.meta", *(f"halo-{rank:04}.bin" for rank in range(4))),
+        "odonata replay {}",
+    ),
     "job-log": Example(
         "200 jobs of a machine of 64 nodes, as SWF",
         ("jobs.swf",),

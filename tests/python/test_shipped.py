@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import runpy
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,7 @@ def test_examples_are_copied_whole(name: str, tmp_path: Path) -> None:
     assert "exists already" in again.stderr
 
 
-@pytest.mark.parametrize("name", ["wiring", "trace", "otf2", "job-log"])
+@pytest.mark.parametrize("name", ["wiring", "trace", "otf2", "dumpi", "job-log"])
 def test_what_an_example_says_to_do_works(name: str, tmp_path: Path) -> None:
     told = json.loads(call("example", name, "--json", directory=tmp_path).stdout)
     program, *arguments = told["command"].split()
@@ -87,6 +88,31 @@ def test_the_archive_of_mpi_replays_to_its_end(tmp_path: Path) -> None:
     # 4 ranks, 2 neighbours, 4 steps.
     assert job["messages_delivered"] == 4 * 2 * 4
     assert job["bytes_delivered"] == 32 * 262_144
+    assert job["run_time_ps"] > 4 * 21_500_000  # computing alone, on the most loaded rank
+
+
+def test_the_dumpi_trace_replays_to_known_messages(tmp_path: Path) -> None:
+    file = odonata.example("dumpi", tmp_path)
+    read = json.loads(call("trace", "show", file, "--json", directory=tmp_path).stdout)
+    (trace,) = read["traces"]
+    calls = {kind["kind"]: kind["records"] for kind in trace["kinds"]}
+    # 4 ranks; 2 neighbours and an addition in each of 4 steps.
+    assert calls == {
+        **{f"MPI_{once}": 4 for once in ("Init", "Comm_rank", "Comm_size", "Finalize")},
+        "MPI_Isend": 32,
+        "MPI_Irecv": 32,
+        "MPI_Waitall": 16,
+        "MPI_Allreduce": 16,
+    }
+    done = call(
+        *("replay", file, "--no-plots", "--json", "--set", "record.messages=all", "--out", "out"),
+        directory=tmp_path,
+    )
+    (job,) = json.loads(done.stdout)["jobs"]
+    # By recursive doubling, 4 ranks add a number up in 2 rounds of a message of 8 B from each.
+    sizes = Counter(odonata.Result.load(tmp_path / "out").messages["bytes"].to_pylist())
+    assert sizes == {262_144: 4 * 2 * 4, 8: 4 * 2 * 4}
+    assert job["bytes_delivered"] == 32 * 262_144 + 32 * 8
     assert job["run_time_ps"] > 4 * 21_500_000  # computing alone, on the most loaded rank
 
 
