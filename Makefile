@@ -54,6 +54,12 @@ $(VENV)/.dev-dependencies: $(VENV)/.run-dependencies
 	@$(PIP) install --requirement $(VENV)/requirements-dev.txt
 	@touch $@
 
+$(VENV)/.site-dependencies: $(VENV)/.run-dependencies
+	@echo "Installing what makes the site into $(VENV) ..."
+	@$(BIN)/python tools/requirements.py site > $(VENV)/requirements-site.txt
+	@$(PIP) install --requirement $(VENV)/requirements-site.txt
+	@touch $@
+
 # The Python sources are used where they lie; only changed Rust needs a build. There are two
 # builds of the engine: `release` to work with, and `quick`, with all checks and compiled in a
 # fraction of the time, for tests. Both are kept; the one that was installed last is in place.
@@ -112,6 +118,14 @@ format: $(VENV)/.lint-prerequisites ## rewrite sources in the project's format
 .PHONY: docs
 docs: $(VENV)/.engine ## regenerate the generated pages and figures of docs/
 	$(BIN)/python docs/generate.py
+
+# Its notebooks take either engine: the one that is in place, brought up to date.
+.PHONY: site
+site: $(or $(wildcard $(VENV)/.checked-engine),$(VENV)/.engine) $(VENV)/.site-dependencies ## the documentation as a site: target/site/index.html
+	@test -x $(BIN)/zensical || { echo "make site needs Python 3.11 or newer"; exit 1; }
+	@$(BIN)/python tools/site/pages.py target/site-pages
+	@$(BIN)/zensical build --strict --clean --config-file mkdocs.yml
+	@echo "Ready: target/site/index.html"
 
 .PHONY: figures
 figures: $(VENV)/.engine ## repeat the studies behind the figures of docs/ (minutes)
