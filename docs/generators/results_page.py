@@ -47,7 +47,8 @@ result.save("results/mine", plots=True)
 ```
 
 Times are in picoseconds, amounts in bytes; column names say so, and so does the metadata of every
-field in the files (`unit`, `description`). Rates and fractions count
+field in the files (`unit`, `description`); the tables of schedules, job logs, searches for saturation, analyses of
+interference, studies and measurements have the `unit` as well. Rates and fractions count
 what happened from the end of the warm-up to the end of the run: the *measured time*.
 
 """

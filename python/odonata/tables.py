@@ -35,7 +35,30 @@ STATISTICS_QUANTITIES = ("message_latency", "accepted")
 
 
 #: Units by how the names of columns end.
-_UNITS = {"_bytes_per_s": "B/s", "bytes": "B", "_ps": "ps"}
+_UNITS = {"_bytes_per_s": "B/s", "_ps": "ps", "_ns": "ns", "_s": "s", "_kb": "kB"}
+
+
+def unit_of(column: str) -> str:
+    """The unit that the name of a column tells; empty if it has none."""
+    for ending, unit in _UNITS.items():
+        if column.endswith(ending):
+            return unit
+    return "B" if "bytes" in column.split("_") else ""
+
+
+def with_units(table: pa.Table, known: Mapping[str, str] | None = None) -> pa.Table:
+    """The table with the unit of each column that has one in the field's metadata.
+
+    Args:
+        table: Which.
+        known: Units of columns whose names do not tell them.
+    """
+    fields = []
+    for one in table.schema:
+        unit = (known or {}).get(one.name) or unit_of(one.name)
+        fields.append(one.with_metadata({**(one.metadata or {}), b"unit": unit}) if unit else one)
+    schema = pa.schema(fields, metadata=table.schema.metadata)
+    return pa.Table.from_arrays(table.columns, schema=schema)
 
 
 @dataclass(frozen=True)
@@ -60,8 +83,8 @@ class Column:
 
     @property
     def unit(self) -> str:
-        """Its unit, by how the name ends; empty if it has none."""
-        return next((unit for suffix, unit in _UNITS.items() if self.name.endswith(suffix)), "")
+        """Its unit, by its name; empty if it has none."""
+        return unit_of(self.name)
 
     def field(self) -> pa.Field:
         """The Arrow field, with description and unit in its metadata."""

@@ -136,6 +136,15 @@ def test_a_log_survives_parquet_and_swf(log: Path, tmp_path: Path) -> None:
         assert again.jobs.equals(read.jobs)
         assert again.meta["epoch"] == 1640995200
         assert again.machine_nodes == 10
+    units = {
+        field.name: (field.metadata or {}).get(b"unit")
+        for field in pq.read_schema(tmp_path / "copy.parquet")
+    }
+    seconds = {name for name, unit in units.items() if unit == b"s"}
+    assert {"submit_s", "start_s", "run_s", "cpu_s"} <= seconds
+    assert seconds == {name for name in units if name.endswith("_s")}
+    assert units["memory_kb"] == units["requested_memory_kb"] == b"kB"
+    assert units["nodes"] is None
     with pytest.raises(OutputError, match="exists already"):
         read.save(tmp_path / "copy.swf")
     with pytest.raises(OutputError, match=r"allowed: \.swf, \.parquet"):
@@ -201,6 +210,9 @@ def test_schedule_on_the_command_line(log: Path, tmp_path: Path) -> None:
         "utilisation.png",
         "waits.png",
     ]
+    for name, column in (("jobs", "wait_s"), ("occupancy", "time_s")):
+        field = pq.read_schema(out / f"{name}.parquet").field(column)
+        assert field.metadata[b"unit"] == b"s"
     table = pq.read_table(out / "jobs.parquet", partitioning=None).to_pandas()
     assert table.groupby("schedule", observed=True)["start_s"].apply(list).to_dict() == {
         "easy": [0, 10, 20, 2, 10],

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from odonata import Result, Scenario, ScenarioError, interference, run
@@ -143,6 +144,10 @@ def test_results_are_written_and_not_simulated_twice(
     tables = {f"{name}.parquet" for name in found.tables}
     files = {file.name for file in out.iterdir()}
     assert files >= pictures | tables | {"interference.json", "scenario.toml"}
+    for name in tables:
+        for field in pq.read_schema(out / name):
+            unit = b"ps" if field.name.endswith("_ps") else None
+            assert (field.metadata or {}).get(b"unit") == unit, (name, field.name)
     told = json.loads((out / "interference.json").read_text())
     assert told["jobs"][0]["slowdown"]["mean"] == found.slowdown("left")
 

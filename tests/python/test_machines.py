@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from command import call
@@ -418,6 +419,13 @@ def test_the_command_writes_a_table(tmp_path):
     assert told["measurements"][0]["bytes"] == 64
     assert out.read_text().splitlines()[0].startswith('"source","test","collective"')
     assert "simulated" in odonata("measurements", folder).stdout
+    odonata("measurements", folder, "--out", tmp_path / "table.parquet")
+    schema = pq.read_schema(tmp_path / "table.parquet")
+    units = {name: (schema.field(name).metadata or {}).get(b"unit") for name in schema.names}
+    assert {name: unit for name, unit in units.items() if unit} == {
+        "bytes": b"B",
+        **dict.fromkeys(("median_ns", "p10_ns", "p90_ns"), b"ns"),
+    }
 
 
 # --- Calibration ----------------------------------------------------------------------------

@@ -112,6 +112,22 @@ def test_saved_results_load_again_equal(result: Result, tmp_path: Path) -> None:
         assert loaded.table(name).equals(result.table(name), check_metadata=True), name
 
 
+def test_units_of_all_tables_are_in_the_files(result: Result, tmp_path: Path) -> None:
+    """Columns of times, bytes and rates say so in their names, wherever in them."""
+    directory = result.save(tmp_path / "out")
+    for table in TABLES:
+        for field in pq.read_schema(directory / f"{table}.parquet"):
+            words = field.name.split("_")
+            if words[-3:] == ["bytes", "per", "s"]:
+                unit = b"B/s"
+            elif words[-1] == "ps":
+                unit = b"ps"
+            else:
+                unit = b"B" if "bytes" in words else None
+            assert field.metadata.get(b"unit") == unit, (table, field.name)
+            assert field.metadata[b"description"]
+
+
 def test_units_are_in_the_files(result: Result, tmp_path: Path) -> None:
     directory = result.save(tmp_path / "out")
     schema = pq.read_schema(directory / "links.parquet")

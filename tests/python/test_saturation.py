@@ -91,7 +91,11 @@ def test_saturation_on_the_command_line(
     assert [p["saturated"] for p in said["curve"]] == sorted(p["saturated"] for p in said["curve"])
     kept = json.loads((out / "saturation.json").read_text())
     assert kept == {key: said[key] for key in kept}
-    rows = pq.read_table(out / "saturation.parquet").to_pylist()
+    written = pq.read_table(out / "saturation.parquet")
+    units = [(field.metadata or {}).get(b"unit", b"").decode() for field in written.schema]
+    # Load; offered, accepted and its interval; latency, its interval and quantile; saturated.
+    assert units == ["", "B/s", "B/s", "B/s", "ps", "ps", "ps", ""]
+    rows = written.to_pylist()
     assert [row["load"] for row in rows] == [point["load"] for point in said["curve"]]
     assert (out / "saturation.png").stat().st_size > 10_000
     # Below its limit there is nothing to find, and it says so.

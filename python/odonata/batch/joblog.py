@@ -17,6 +17,7 @@ from odonata import _engine
 from odonata.batch.engine import ask
 from odonata.errors import JobLogError, OutputError
 from odonata.output import check_new_file, new_file
+from odonata.tables import with_units
 
 #: What became of a job, by the engine's code.
 STATUSES = (
@@ -206,7 +207,7 @@ class JobLog:
                 file.write(self._handle.swf())
             else:
                 metadata = {_METADATA: json.dumps(self.meta).encode()}
-                table = self.jobs.replace_schema_metadata(metadata)
+                table = with_units(self.jobs).replace_schema_metadata(metadata)
                 pq.write_table(table, file, compression="zstd", compression_level=3, version="2.6")
         return path
 

@@ -30,6 +30,7 @@ from odonata.errors import JobLogError
 from odonata.output import Claim, reading, warn, write_json
 from odonata.plug_in_calls import OrderCall, priorities
 from odonata.plug_ins import find, is_known
+from odonata.tables import with_units
 
 if TYPE_CHECKING:
     from odonata.batch.network import Mix, Network
@@ -423,7 +424,7 @@ def _write(schedules: Sequence[Schedule], partial: Path, source: Mapping[str, An
     for table in ("jobs", "occupancy"):
         parts = [_named(getattr(one, table), one.name, schedules) for one in schedules]
         pq.write_table(
-            pa.concat_tables(parts, promote_options="permissive").unify_dictionaries(),
+            with_units(pa.concat_tables(parts, promote_options="permissive").unify_dictionaries()),
             partial / f"{table}.parquet",
             compression="zstd",
             compression_level=3,

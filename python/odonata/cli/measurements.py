@@ -42,11 +42,13 @@ def measurements(paths: tuple[Path, ...], out: Path | None, as_json: bool) -> No
         import pyarrow.csv as pc
         import pyarrow.parquet as pq
 
+        from odonata.tables import with_units
+
         with new_file(out) as partial:
             if out.suffix == ".csv":
                 pc.write_csv(table, partial)
             else:
-                pq.write_table(table, partial)
+                pq.write_table(with_units(table), partial)
     if as_json:
         print_json({"measurements": table.to_pylist()})
         return

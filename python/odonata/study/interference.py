@@ -25,6 +25,7 @@ from odonata.results import SCENARIO_FILE, Result
 from odonata.scenario import Scenario
 from odonata.study.execution import Point, Record, Store, run_points
 from odonata.study.study import STORE_FILE
+from odonata.tables import with_units
 
 #: The outcome in its directory.
 RESULT_FILE = "interference.json"
@@ -484,7 +485,7 @@ def write(found: Interference, claim: Claim, notice: Callable[[str], object] = w
 
     with claim.bringing_up_to_date(notice=notice) as partial:
         for name, table in found.tables.items():
-            pq.write_table(table, partial / f"{name}.parquet")
+            pq.write_table(with_units(table), partial / f"{name}.parquet")
         write_json(partial / RESULT_FILE, figures(found))
         toml = found.scenario.to_toml(directory=claim.directory)
         (partial / SCENARIO_FILE).write_text(toml, encoding="utf-8")

@@ -23,6 +23,7 @@ from odonata.scenario import Scenario
 from odonata.study.execution import Point, Record, Store, run_points
 from odonata.study.study import STORE_FILE
 from odonata.summary import SHORTFALL, piles_up
+from odonata.tables import with_units
 from odonata.units import GlobalLoad
 
 #: The outcome in its directory.
@@ -229,7 +230,7 @@ def write(
         claim: Of the directory.
         notice: Is told what became of earlier files and of pictures. Default: a warning.
     """
-    table = pa.Table.from_pylist(curve(found), schema=_SCHEMA)
+    table = with_units(pa.Table.from_pylist(curve(found), schema=_SCHEMA), {"accepted_ci95": "B/s"})
     with claim.bringing_up_to_date(notice=notice) as partial:
         pq.write_table(table, partial / "saturation.parquet")
         pacsv.write_csv(table, partial / "saturation.csv")
