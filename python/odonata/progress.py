@@ -356,6 +356,10 @@ class NotebookBar:
         """Takes over a report."""
         self._handle.update(self._html(share_of(*told)))
 
+    def ended(self) -> None:
+        """Shows that all is done: the last report may have come before."""
+        self._handle.update(self._html(1.0))
+
 
 def share_of(*told: Any) -> float:
     """The share that is done, of what a bar is told."""
@@ -390,6 +394,7 @@ def following(
     elif in_notebook():
         shown = NotebookBar(title)
         yield shown
+        shown.ended()
     else:
         with bar(Console(stderr=True, highlight=False)) as drawn:
             yield drawn

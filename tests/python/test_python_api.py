@@ -153,6 +153,7 @@ def test_a_notebook_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 'value="0.0000"' in shown[0]
     assert "Sim &lt;1&gt;: 25 %" in shown[1]
     assert "75 %" in shown[2]
+    assert 'value="1.0000"' in shown[3], "what ends without an error is done"
 
 
 def test_shares_are_told_in_every_form() -> None:
