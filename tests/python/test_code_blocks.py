@@ -32,7 +32,7 @@ import pytest
 
 import odonata
 from command import call
-from odonata import Scenario, shipped
+from odonata import Scenario, plug_ins, shipped
 from odonata.cli.commands import odonata as command
 from odonata.toml_source import parse_toml
 
@@ -264,6 +264,8 @@ def test_blocks_run(
     page: Path, examples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    # What a block registers is gone with it.
+    monkeypatch.setattr(plug_ins, "_REGISTERED", {})
     (tmp_path / "examples").symlink_to(examples)
     monkeypatch.setattr(shipped, "resources", SimpleNamespace(files=lambda _: examples.parent))
     running = [block for block in BLOCKS[page] if block.runs]
