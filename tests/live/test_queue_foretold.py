@@ -88,18 +88,18 @@ def start_cluster(start: Callable[..., EmulatedSlurm]) -> EmulatedSlurm:
 def test_a_queue_is_predicted_under_every_policy(
     slurm: Callable[..., EmulatedSlurm], tmp_path: Path
 ) -> None:
-    """How close predictions are depends on what else the host does; figures in the docs."""
-    figures = predict_and_wait(start_cluster(slurm), tmp_path, 14, seed=1, longest_s=2)
+    """How close predictions are depends on what else the host does; figures in the docs.
+
+    Jobs are long enough for waits to be longer than the second in which Slurm tells a start.
+    """
+    figures = predict_and_wait(start_cluster(slurm), tmp_path, 20, seed=1, longest_s=6)
     predicted = figures["predicted"]
     assert set(predicted) == {"slurm", "grap", "contiguous"}
     for one in predicted.values():
         assert one["jobs"] == one["start"] == figures["jobs"] >= 1
     # Large jobs wait for groups of their own: they cannot have more of them.
     assert predicted["grap"]["mean_groups"] <= predicted["contiguous"]["mean_groups"]
-    # Jobs of two seconds wait hardly longer than the second in which Slurm tells a start: a share
-    # of that says nothing. A job that one pass of backfill just misses starts 5 s later.
-    # What predictions are worth is tested on recordings (test_what_if.py).
-    assert figures["mean_error_s"] < figures["mean_wait_s"] + 5
+    assert figures["mean_error_share"] < 1
 
 
 if __name__ == "__main__":

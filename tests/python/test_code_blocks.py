@@ -103,7 +103,7 @@ class Block:
 
     @property
     def runs(self) -> bool:
-        """Whether it runs in this session."""
+        """Whether it is run, on demand or always."""
         runnable = self.language in (*SHELL, "python")
         return runnable and (self.mark is None or (ALL and self.mark == "on demand"))
 

@@ -278,7 +278,7 @@ class Advice:
 
     Attributes:
         now: What is expected now.
-        wait_h: After how many hours to submit; 0 for now.
+        wait_h: After how many hours to submit; 0: at once.
         then: What is expected then.
         reason: Why, in words.
     """
