@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
+from numpy.typing import NDArray
 
 from odonata import display
 from odonata.columns import codes, labels, numbers
@@ -41,24 +43,13 @@ def draw_link_load(figure: Figure | SubFigure, result: Result) -> None:
         count = int(chosen.sum())
         if not count:
             continue
-        edges = np.linspace(0, 100, count + 1)
         mean, most = utilisation[chosen].mean(), utilisation[chosen].max()
-        load.stairs(
-            np.sort(utilisation[chosen])[::-1],
-            edges,
-            baseline=None,
-            color=colours[name],
-            linewidth=1.8,
-            label=f"{name}  ({count:,} links: mean {display.percent(mean / 100)}, "
-            f"max {display.percent(most / 100)})",
+        label = (
+            f"{name}  ({count:,} links: mean {display.percent(mean / 100)}, "
+            f"max {display.percent(most / 100)})"
         )
-        blocked.stairs(
-            np.sort(stall[chosen])[::-1],
-            edges,
-            baseline=None,
-            color=colours[name],
-            linewidth=1.8,
-        )
+        _draw_sorted(load, utilisation[chosen], colour=colours[name], label=label)
+        _draw_sorted(blocked, stall[chosen], colour=colours[name])
     load.set_title(TITLE)
     load.set_xlim(0, 100)
     load.set_ylim(0, max(5.0, 1.36 * float(utilisation.max())))
@@ -70,3 +61,21 @@ def draw_link_load(figure: Figure | SubFigure, result: Result) -> None:
     blocked.set_ylim(0, max(5.0, 1.08 * float(stall.max())))
     blocked.set_ylabel("blocked (%)")
     blocked.set_xlabel("links of the class, most loaded first (%)")
+
+
+def _draw_sorted(axes: Axes, shares: NDArray[np.float64], *, colour: str, label: str = "") -> None:
+    """A step for every link, the largest first.
+
+    A line with steps, not ``stairs``: of a million links the latter takes 20 s, as the limits of a
+    patch are found curve by curve.
+    """
+    down = np.sort(shares)[::-1]
+    edges = np.linspace(0, 100, len(down) + 1)
+    axes.plot(
+        edges,
+        np.append(down, down[-1]),
+        drawstyle="steps-post",
+        color=colour,
+        linewidth=1.8,
+        label=label or None,
+    )
