@@ -36,6 +36,9 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from third_party import FILE as THIRD_PARTY_FILE
+from third_party import LicenceError, third_party
+
 ROOT = Path(__file__).resolve().parents[1]
 STAGES = ("checks", "tests", "build", "try")
 #: The last is the one in which the notebook is tried.
@@ -189,6 +192,24 @@ def unpack(archive: Path, source: Path) -> Path:
     return source / next(iter(contents)).split("/")[0]
 
 
+def with_texts(settings: Path, own: str, unpacked: Path, target: str) -> None:
+    """Leaves the licences of all that is compiled in where the wheel takes them from.
+
+    Raises:
+        ReleaseError: If a crate must not be given away, or the settings have changed.
+    """
+    ours = 'license-files = ["LICENSE"]'
+    if ours not in own:
+        raise ReleaseError(f"pyproject.toml has no line {ours}")
+    try:
+        text = third_party(target, unpacked)
+    except LicenceError as error:
+        raise ReleaseError(str(error)) from None
+    (unpacked / THIRD_PARTY_FILE).write_text(text, encoding="utf-8")
+    both = f'license-files = ["LICENSE", "{THIRD_PARTY_FILE}"]'
+    settings.write_text(own.replace(ours, both), encoding="utf-8")
+
+
 def build(out: Path, profile: str) -> None:
     """Makes the sdist, and from it the wheels.
 
@@ -209,7 +230,10 @@ def build(out: Path, profile: str) -> None:
     (archive,) = out.glob("*.tar.gz")
     unpacked = unpack(archive, ROOT / "target" / "dist" / "source")
     path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    settings = unpacked / "pyproject.toml"
+    own = settings.read_text(encoding="utf-8")
     for machine in MACHINES:
+        with_texts(settings, own, unpacked, f"{machine}-unknown-linux-gnu")
         say(f"wheel for {machine} (4 minutes of processor time)")
         call(
             *(programs / "maturin", "build", "--profile", profile, "--locked", "--zig"),
@@ -246,6 +270,9 @@ def check_files(wheel: Path, machine: str) -> None:
     installed = {name.split(".data/", 1)[1] for name in names if ".data/" in name}
     missing = expected - names
     missing |= {file.split(".data/", 1)[1] for file in data} - installed
+    for licence in ("LICENSE", THIRD_PARTY_FILE):
+        if not any(name.endswith(f".dist-info/licenses/{licence}") for name in names):
+            missing.add(licence)
     if missing:
         raise ReleaseError(f"{wheel.name} lacks {', '.join(sorted(missing))}")
     if int.from_bytes(engine[18:20], "little") != MACHINES[machine]:

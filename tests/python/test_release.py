@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import datetime
 import runpy
+import shutil
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +19,11 @@ OLDER = "\n## [0.1.0] - 2026-01-01\n\n- All.\n"
 
 
 @pytest.fixture(scope="module")
-def release() -> dict[str, Any]:
-    return runpy.run_path(str(ROOT / "tools" / "release.py"))
+def release() -> Iterator[dict[str, Any]]:
+    # As if it were started: its directory is where it finds the other tools.
+    sys.path.insert(0, str(ROOT / "tools"))
+    yield runpy.run_path(str(ROOT / "tools" / "release.py"))
+    sys.path.remove(str(ROOT / "tools"))
 
 
 @pytest.mark.parametrize(
@@ -63,3 +69,27 @@ def test_a_python_that_is_none_is_refused(release: dict[str, Any], tmp_path: Pat
     program.chmod(0o755)
     with pytest.raises(release["ReleaseError"], match="is no Python"):
         release["interpreters"]([str(program)])
+
+
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="there is no cargo")
+def test_the_licences_of_what_is_compiled_in_are_told_with_their_texts(
+    release: dict[str, Any],
+) -> None:
+    text = release["third_party"]("x86_64-unknown-linux-gnu")
+    lock = (ROOT / "Cargo.lock").read_text(encoding="utf-8")
+    for name in ("metis-sys", "pyo3", "serde", "blake3"):
+        version = lock.split(f'name = "{name}"\nversion = "')[1].split('"')[0]
+        assert f"\n{name} {version}  " in text
+    # METIS itself lies in its crate; what only tests and the build need is not compiled in.
+    assert "metis-sys" in text.split("vendor/metis/LICENSE")[0].splitlines()[-1]
+    assert "\nproptest " not in text
+    assert "\nmaturin " not in text
+
+
+def test_a_crate_without_a_licence_that_may_be_taken_is_refused(tmp_path: Path) -> None:
+    tool = runpy.run_path(str(ROOT / "tools" / "third_party.py"))
+    package = {"name": "a", "version": "1", "repository": None}
+    package |= {"manifest_path": str(tmp_path / "Cargo.toml")}
+    assert tool["_crate"](package | {"license": "MIT/Apache-2.0"}).texts == {}
+    with pytest.raises(tool["LicenceError"], match="brings no text"):
+        tool["_crate"](package | {"license": "MIT"})
