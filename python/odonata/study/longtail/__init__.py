@@ -32,14 +32,14 @@ class LongTail:
     def __init__(self, extent: Extent | None = None) -> None:
         self._extent = extent
         self._plan = Plan(extent or Extent())
-        self._total, self._command = 0, ""
+        self._total, self._command, self._quick = 0, "", False
 
     def points(self, quick: bool) -> Sequence[Point]:
         """What is simulated."""
         self._plan = Plan(self._extent or (QUICK if quick else Extent()))
         self._command = "odonata study salimibeni2022" + (" --quick" if quick else "")
         points = self._plan.points()
-        self._total = len(points)
+        self._total, self._quick = len(points), quick
         return points
 
     def finish(self, records: Mapping[str, Record], directory: Path) -> Sequence[str]:
@@ -49,7 +49,7 @@ class LongTail:
         from odonata.study.longtail.page import page
 
         found = Found(self._plan, records)
-        findings = all_findings(found)
+        findings = all_findings(found, quick=self._quick)
         write_findings(findings, directory / FINDINGS_FILE)
         _write_calls(found, directory / CALLS_FILE)
         _write_moments(found, directory / MOMENTS_FILE)

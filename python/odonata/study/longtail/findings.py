@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odonata.study.cells import Estimated
+from odonata.study.findings import UNJUDGED
 from odonata.study.longtail import machine
 from odonata.study.longtail.months import Moment
 from odonata.study.longtail.plan import (
@@ -99,9 +100,17 @@ def told(ours: Estimated, unit: str = "", digits: int = 2) -> str:
     return text
 
 
-def all_findings(found: Found) -> list[Finding]:
-    """Every finding of the paper that the study speaks of."""
-    return [*_figure_3(found), *_figure_4(found), *_figure_5(found), *_figure_6(found)]
+def all_findings(found: Found, *, quick: bool = False) -> list[Finding]:
+    """Every finding of the paper that the study speaks of.
+
+    Args:
+        found: What was simulated.
+        quick: Whether it is what ``--quick`` simulates, by which nothing is judged.
+    """
+    findings = [*_figure_3(found), *_figure_4(found), *_figure_5(found), *_figure_6(found)]
+    if not quick:
+        return findings
+    return [f if f.verdict == NOTHING else replace(f, verdict=UNJUDGED) for f in findings]
 
 
 def write_findings(findings: Sequence[Finding], path: Path) -> None:

@@ -114,7 +114,7 @@ def _findings(findings: Sequence[Finding]) -> str:
     lines = [
         "## Published findings beside ours\n",
         "*Holds*: all of our 95 % interval lies in the published range; *does not hold*: none of "
-        "it; *undecided*: a part, or the interval is not known. Intervals over the three moments at "
+        "it; *undecided*: a part, or the interval is not known. Intervals over the moments at "
         "about one b are Student's, of ratios Welch's on logarithms; those of correlations over all "
         "moments are bootstrapped.\n",
         "| # | finding | source | published | ours | verdict |",
