@@ -308,11 +308,20 @@ def bisection(spec_json: str, steps: int = 2_000_000) -> dict[str, Any]:
         ``routers``.
     """
 
-def mapping(spec_json: str) -> dict[str, Any]:
+class KnownRoutes:
+    """Routes between the nodes of jobs, found once for several mappings of them.
+
+    Several threads may use it at once.
+    """
+
+    def __init__(self) -> None: ...
+
+def mapping(spec_json: str, known: KnownRoutes | None = None) -> dict[str, Any]:
     """Tells what the mappings of a scenario's jobs cost.
 
     Args:
         spec_json: The scenario in normalised form.
+        known: What mappings of the same jobs found out about routes; gets to know more.
 
     Returns:
         ``network``, and ``jobs``: of each ``job``, ``ranks``, ``nodes``, ``per_iteration``,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from odonata import names
 from odonata.errors import ScenarioError
 from odonata.scenario import Scenario
+
+if TYPE_CHECKING:
+    from odonata._engine import KnownRoutes
 
 #: Mappings that ``compare`` sets beside each other, by what a scenario calls them.
 COMPARED: dict[str, Any] = {
@@ -41,10 +44,14 @@ def mapping_costs(scenario: Scenario) -> list[dict[str, Any]]:
     Raises:
         ScenarioError: If the jobs do not fit, or it cannot be found out what they send.
     """
+    return _costs(scenario, None)
+
+
+def _costs(scenario: Scenario, known: KnownRoutes | None) -> list[dict[str, Any]]:
     from odonata import _engine
     from odonata.simulate import ask_engine
 
-    jobs: list[dict[str, Any]] = ask_engine(_engine.mapping, scenario)["jobs"]
+    jobs: list[dict[str, Any]] = ask_engine(_engine.mapping, scenario, known)["jobs"]
     for found, job in zip(jobs, scenario.job, strict=True):
         found["mapping"] = _words(job.mapping)
     return jobs
@@ -62,11 +69,14 @@ def compare_mappings(
     Yields:
         Name, ``mapping_costs``, and an empty text; or name, ``None``, and why there are none.
     """
+    from odonata._engine import KnownRoutes
     from odonata.study.local import available_processors
+
+    known = KnownRoutes()
 
     def costs(name: str) -> list[dict[str, Any]]:
         changes = {f"job.{place}.mapping": COMPARED[name] for place in range(len(scenario.job))}
-        return mapping_costs(scenario.with_set(changes))
+        return _costs(scenario.with_set(changes), known)
 
     # The engine works without Python's lock. Those that take longest come last, and begin first.
     with ThreadPoolExecutor(available_processors()) as pool:

@@ -19,7 +19,7 @@ use odonata_units::{Bandwidth, Bytes, GroupId, NodeId, Picoseconds, RouterId};
 use crate::collectives;
 use crate::error::SpecError;
 use crate::load::{self, JobContext};
-use crate::mapping::{self, Fitted};
+use crate::mapping::{self, Fitted, KnownRoutes};
 use crate::spec::{self, Job, Load, Mapping, Placement, Scenario};
 use crate::topology::{build_topology, in_file, read_file};
 
@@ -90,7 +90,7 @@ pub struct PlacedJobs {
 /// As of [`plan_jobs`].
 pub fn place_jobs(scenario: &Scenario) -> Result<PlacedJobs, SpecError> {
     let topology = build_topology(scenario)?;
-    let (jobs, state) = plan_jobs_with(scenario, &topology, &Nothing)?;
+    let (jobs, state) = plan_jobs_with(scenario, &topology, &Nothing, None)?;
     let nodes = (0..topology.nodes()).map(NodeId::from_index);
     Ok(PlacedJobs {
         nodes: jobs.into_iter().map(|job| job.nodes).collect(),
@@ -99,10 +99,12 @@ pub fn place_jobs(scenario: &Scenario) -> Result<PlacedJobs, SpecError> {
 }
 
 /// The machine while jobs are placed on it.
-struct Placing {
+struct Placing<'a> {
     state: MachineState,
     /// Groups of jobs that span several, see [`PlannedJob::spans`].
     spanned: BTreeSet<GroupId>,
+    /// What is known of routes between jobs' routers.
+    known: Option<&'a KnownRoutes>,
 }
 
 /// Places the jobs of a scenario one after another and prepares their loads.
@@ -112,14 +114,15 @@ struct Placing {
 /// error says how many there are), if ranks do not fit its nodes, or if its load
 /// does not fit its ranks. The error's path starts with `job[N]`, N from 0.
 pub fn plan_jobs(scenario: &Scenario, topology: &Topology) -> Result<Vec<PlannedJob>, SpecError> {
-    plan_jobs_with(scenario, topology, &Nothing).map(|(jobs, _)| jobs)
+    plan_jobs_with(scenario, topology, &Nothing, None).map(|(jobs, _)| jobs)
 }
 
-/// The same with plug-ins, and the machine as the jobs leave it.
+/// The same with plug-ins and what is known of routes, and the machine as the jobs leave it.
 pub(crate) fn plan_jobs_with(
     scenario: &Scenario,
     topology: &Topology,
     additions: &dyn Additions,
+    known: Option<&KnownRoutes>,
 ) -> Result<(Vec<PlannedJob>, MachineState), SpecError> {
     let router_of_node: Vec<RouterId> = (0..topology.nodes())
         .map(|node| topology.router_of_node(NodeId::from_index(node)))
@@ -129,6 +132,7 @@ pub(crate) fn plan_jobs_with(
     let mut placing = Placing {
         state: MachineState::new(Arc::new(machine)),
         spanned: BTreeSet::new(),
+        known,
     };
     let mapped = scenario.jobs.iter().enumerate().map(|(position, job)| {
         let path = |key: &str| format!("job[{position}].{key}");
@@ -207,7 +211,7 @@ fn plan_job(
     scenario: &Scenario,
     topology: &Topology,
     additions: &dyn Additions,
-    placing: &mut Placing,
+    placing: &mut Placing<'_>,
     position: usize,
     job: &Job,
 ) -> Result<PlannedJob, SpecError> {
@@ -323,7 +327,12 @@ fn plan_job(
                 build(linear.nodes(), recording.clone())
             };
             let stream = &mut stream(Purpose::Mapping);
-            mapping::fit(how, job, ranks, &allocated, topology, load, &path, stream)?
+            {
+                let known = placing.known;
+                mapping::fit(
+                    how, job, ranks, &allocated, topology, load, known, &path, stream,
+                )?
+            }
         }
     };
 
@@ -349,7 +358,7 @@ fn plan_job(
 /// Nodes by a policy that asks for no more than the machine's state.
 fn allocate(
     scenario: &Scenario,
-    placing: &Placing,
+    placing: &Placing<'_>,
     position: usize,
     nodes: u32,
 ) -> Result<Vec<NodeId>, SpecError> {

@@ -62,7 +62,7 @@ pub use forwarding::parts_of_tables;
 pub use inspect::{EXPORT_FORMATS, Proof, describe, export, subnet, verify, wiring};
 pub use jobs::{PlacedJobs, PlannedJob, place_jobs, plan_jobs};
 pub use load::application_defaults;
-pub use mapping::{MappingCost, MappingCosts, mapping_costs};
+pub use mapping::{KnownRoutes, MappingCost, MappingCosts, mapping_costs};
 pub use odonata_declare::{Entry, Listed, Named, UnknownName, entries};
 pub use odonata_network::routing::AnyRouting;
 pub use odonata_network::verify::{Options as VerifyOptions, Sample, Verdict, VerifyError};

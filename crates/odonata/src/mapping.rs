@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use odonata_load::matrix::{CommunicationMatrix, ReadOptions, read_matrix};
 use odonata_load::{communication, offered_communication};
-use odonata_network::routing::{expected_use, minimal_routing};
+use odonata_network::routing::{RoutingError, expected_use, minimal_routing};
 use odonata_network::{LinkKind, Peer, Topology};
 use odonata_partition::Graph;
 use odonata_placement::{
-    Distances, JobNetwork, Mapping, MappingError, Objective, Optimisation, Places, RoutesBuilder,
-    Start, optimise_mapping,
+    Distances, JobNetwork, Mapping, MappingError, Objective, Optimisation, Places, Routes,
+    RoutesBuilder, Start, optimise_mapping,
 };
 use odonata_sim::JobLoad;
 use odonata_units::random::Stream;
@@ -18,7 +19,7 @@ use odonata_units::{NodeId, PortId, RouterId};
 use serde_json::{Value, json};
 
 use crate::error::SpecError;
-use crate::jobs::{PlannedJob, plan_jobs};
+use crate::jobs::{Nothing, PlannedJob, plan_jobs_with};
 use crate::load::matrix_error;
 use crate::spec::{
     self, Between, Load, MappingObjective, MappingStart, Motif, MotifKind, Pattern, Phase, Scenario,
@@ -50,6 +51,7 @@ pub(crate) fn fit(
     nodes: &[NodeId],
     topology: &Topology,
     load: impl FnOnce() -> Result<JobLoad, SpecError>,
+    known: Option<&KnownRoutes>,
     path: &dyn Fn(&str) -> String,
     stream: &mut Stream,
 ) -> Result<Mapping, SpecError> {
@@ -79,7 +81,7 @@ pub(crate) fn fit(
         start: how.start,
         refine: how.refine,
     };
-    let network = job_network(topology, nodes, optimisation, path)?;
+    let network = job_network(topology, nodes, optimisation, known, path)?;
     optimise_mapping(
         &application,
         &network,
@@ -187,6 +189,7 @@ fn job_network(
     topology: &Topology,
     nodes: &[NodeId],
     how: Optimisation,
+    known: Option<&KnownRoutes>,
     path: &dyn Fn(&str) -> String,
 ) -> Result<JobNetwork, SpecError> {
     let owner = topology.router_of_every_port();
@@ -224,8 +227,88 @@ fn job_network(
             ),
         ));
     }
-    let routing = minimal_routing(topology)
-        .map_err(|error| SpecError::new(path("mapping"), error.to_string()))?;
+    let between = |routed: bool| {
+        find_between(topology, nodes, places.clone(), routed)
+            .map_err(|error| SpecError::new(path("mapping"), error.to_string()))
+    };
+    let found = match known {
+        // Others may want the routes, which cost little more.
+        Some(known) if places.count() <= MOST_ROUTED_PLACES => {
+            known.find(topology, nodes, || between(true))?
+        }
+        _ => between(routed)?,
+    };
+    let network = network.with_distances(found.distances);
+    Ok(match found.routes {
+        Some(routes) if routed => network.with_routes(routes),
+        _ => network,
+    })
+}
+
+/// What lies between the routers of a job.
+#[derive(Clone)]
+struct FoundRoutes {
+    distances: Arc<Distances>,
+    routes: Option<Arc<Routes>>,
+}
+
+/// What lies between the routers of jobs, found once for all mappings of the same nodes of a
+/// network: of mappings that are compared.
+#[derive(Default)]
+pub struct KnownRoutes {
+    known: Mutex<Vec<Known>>,
+}
+
+struct Known {
+    topology: Topology,
+    nodes: Vec<NodeId>,
+    /// Filled by who comes first; others wait.
+    between: Arc<Mutex<Option<FoundRoutes>>>,
+}
+
+impl KnownRoutes {
+    /// What is known of these nodes; else what `find` finds.
+    fn find(
+        &self,
+        topology: &Topology,
+        nodes: &[NodeId],
+        find: impl FnOnce() -> Result<FoundRoutes, SpecError>,
+    ) -> Result<FoundRoutes, SpecError> {
+        let slot = {
+            let mut known = lock(&self.known);
+            let same = |one: &Known| one.nodes == nodes && one.topology == *topology;
+            let place = known.iter().position(same).unwrap_or_else(|| {
+                known.push(Known {
+                    topology: topology.clone(),
+                    nodes: nodes.to_vec(),
+                    between: Arc::default(),
+                });
+                known.len() - 1
+            });
+            Arc::clone(&known[place].between)
+        };
+        let mut between = lock(&slot);
+        if let Some(between) = &*between {
+            return Ok(between.clone());
+        }
+        Ok(between.insert(find()?).clone())
+    }
+}
+
+/// What a panic elsewhere left is whole: it is only ever set as a whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Distances between the routers of a job, and routes if `routed`.
+fn find_between(
+    topology: &Topology,
+    nodes: &[NodeId],
+    places: Places,
+    routed: bool,
+) -> Result<FoundRoutes, RoutingError> {
+    let routing = minimal_routing(topology)?;
+    let owner = topology.router_of_every_port();
     let count = places.count();
     let routers = places.routers();
     let pairs: Vec<(RouterId, RouterId)> = (0..count * count)
@@ -260,21 +343,24 @@ fn job_network(
     let terminals = 2.0 * of_nodes / nodes.len().max(1) as f64;
     let between = between.into_iter().map(|ns| ns as f32).collect();
     let distances = Distances::new(places, between, terminals as f32);
-    let mut network = network.with_distances(distances);
-    if let Some(routes) = routes {
-        network = network.with_routes(routes.finish());
-    }
-    Ok(network)
+    Ok(FoundRoutes {
+        distances: Arc::new(distances),
+        routes: routes.map(|routes| Arc::new(routes.finish())),
+    })
 }
 
-/// What the mappings of a scenario's jobs cost.
+/// What the mappings of a scenario's jobs cost. `known` is what is known of routes from other
+/// mappings of the same jobs, and gets to know more.
 ///
 /// # Errors
 /// If the network or the jobs cannot be built, or it cannot be found out what a
 /// job sends.
-pub fn mapping_costs(scenario: &Scenario) -> Result<MappingCosts, SpecError> {
+pub fn mapping_costs(
+    scenario: &Scenario,
+    known: Option<&KnownRoutes>,
+) -> Result<MappingCosts, SpecError> {
     let topology = build_topology(scenario)?;
-    let planned = plan_jobs(scenario, &topology)?;
+    let (planned, _) = plan_jobs_with(scenario, &topology, &Nothing, known)?;
     let routing =
         minimal_routing(&topology).map_err(|error| SpecError::new("network", error.to_string()))?;
     let mut jobs = vec![];

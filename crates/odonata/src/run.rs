@@ -156,7 +156,7 @@ pub(crate) fn run_with(
     observer: &mut dyn Observer,
 ) -> Result<Run, Error> {
     check(scenario)?;
-    let (jobs, _) = plan_jobs_with(scenario, &topology, additions)?;
+    let (jobs, _) = plan_jobs_with(scenario, &topology, additions, None)?;
     let config = engine_config(scenario)?;
     let measurement = measurement(scenario, &topology)?;
     let plans: Vec<JobPlan> = jobs.iter().map(|job| job.plan.clone()).collect();

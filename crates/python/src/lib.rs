@@ -42,6 +42,19 @@ mod _engine {
     #[pymodule_export]
     const SOURCES: &str = odonata::SOURCES;
 
+    /// Routes between the nodes of jobs, found once for several mappings of them.
+    #[pyclass(frozen, module = "odonata._engine")]
+    #[derive(Default)]
+    struct KnownRoutes(odonata::KnownRoutes);
+
+    #[pymethods]
+    impl KnownRoutes {
+        #[new]
+        fn new() -> Self {
+            Self::default()
+        }
+    }
+
     fn by_name<T: Listed>(name: &str) -> PyResult<T> {
         T::by_name(name).map_err(|error| PyValueError::new_err(error.to_string()))
     }
@@ -322,12 +335,19 @@ mod _engine {
         to_python(py, &found)
     }
 
-    /// What the mappings of a scenario's jobs cost.
+    /// What the mappings of a scenario's jobs cost. `known` is what other mappings of them found
+    /// out about routes.
     #[pyfunction]
-    fn mapping<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyAny>> {
+    #[pyo3(signature = (spec_json, known=None))]
+    fn mapping<'py>(
+        py: Python<'py>,
+        spec_json: &str,
+        known: Option<PyRef<'py, KnownRoutes>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let known = known.as_deref().map(|known| &known.0);
         let costs = computing(py, |_| {
             let scenario = Scenario::from_json(spec_json)?;
-            Ok(odonata::mapping_costs(&scenario)?)
+            Ok(odonata::mapping_costs(&scenario, known)?)
         })?;
         to_python(py, &costs.to_json())
     }

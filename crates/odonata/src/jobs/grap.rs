@@ -52,7 +52,7 @@ pub(super) fn mode(
 pub(super) fn place(
     nodes: u32,
     mode: GrapMode,
-    placing: &Placing,
+    placing: &Placing<'_>,
 ) -> Result<Vec<NodeId>, GrapRefusal> {
     let machine = placing.state.machine();
     let nodes_of = |routers: &[_]| -> Vec<NodeId> {

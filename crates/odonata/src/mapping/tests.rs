@@ -32,7 +32,7 @@ fn stencil(mapping: Mapping, placement: Placement) -> Scenario {
 }
 
 fn cost(scenario: &Scenario) -> MappingCost {
-    mapping_costs(scenario).unwrap().jobs.remove(0)
+    mapping_costs(scenario, None).unwrap().jobs.remove(0)
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn what_cannot_be_fitted_says_what_to_do() {
     };
     let adversarial = traffic(Pattern::Adversarial { k: 1 }, Offered::Load(0.1));
     let mapping = fitted(MappingStart::GraphBisection, None);
-    let error = mapping_costs(&with_jobs([job(adversarial, mapping)])).unwrap_err();
+    let error = mapping_costs(&with_jobs([job(adversarial, mapping)]), None).unwrap_err();
     assert_eq!(error.path, "job[0].mapping");
     assert!(error.message.contains("communication matrix"), "{error}");
     let missing = Mapping::Fitted {
@@ -161,6 +161,28 @@ fn what_cannot_be_fitted_says_what_to_do() {
         refine: None,
         matrix: Some("no such file".into()),
     };
-    let error = mapping_costs(&with_jobs([job(all_to_all(), missing)])).unwrap_err();
+    let error = mapping_costs(&with_jobs([job(all_to_all(), missing)]), None).unwrap_err();
     assert_eq!(error.path, "job[0].mapping.matrix");
+}
+
+#[test]
+fn what_is_known_of_routes_changes_no_cost() {
+    let known = KnownRoutes::default();
+    // Two placements, so that two networks are known, each asked for by several mappings.
+    for placement in [Placement::Contiguous, Placement::RandomNode] {
+        for (start, refine) in [
+            (MappingStart::Linear, Some(MappingObjective::LinkLoad)),
+            (MappingStart::Greedy, None),
+            (MappingStart::Greedy, Some(MappingObjective::HopBytes)),
+            (
+                MappingStart::GraphBisection,
+                Some(MappingObjective::LinkLoad),
+            ),
+        ] {
+            let scenario = stencil(fitted(start, refine), placement.clone());
+            let alone = mapping_costs(&scenario, None).unwrap();
+            assert_eq!(mapping_costs(&scenario, Some(&known)).unwrap(), alone);
+        }
+    }
+    assert_eq!(lock(&known.known).len(), 2);
 }

@@ -1,8 +1,9 @@
 //! The network as far as a mapping cares.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 
 use odonata_partition::Graph;
+use rustc_hash::FxHashMap;
 
 /// Marks a router on which the job has no node.
 const NOWHERE: u32 = u32::MAX;
@@ -12,8 +13,8 @@ const NOWHERE: u32 = u32::MAX;
 pub struct JobNetwork {
     routers: Graph,
     router_of_node: Vec<u32>,
-    distances: Option<Distances>,
-    routes: Option<Routes>,
+    distances: Option<Arc<Distances>>,
+    routes: Option<Arc<Routes>>,
 }
 
 impl JobNetwork {
@@ -42,15 +43,15 @@ impl JobNetwork {
 
     /// With distances, which greedy mapping and swaps want.
     #[must_use]
-    pub fn with_distances(mut self, distances: Distances) -> Self {
-        self.distances = Some(distances);
+    pub fn with_distances(mut self, distances: impl Into<Arc<Distances>>) -> Self {
+        self.distances = Some(distances.into());
         self
     }
 
     /// With routes, which swaps that spread load want.
     #[must_use]
-    pub fn with_routes(mut self, routes: Routes) -> Self {
-        self.routes = Some(routes);
+    pub fn with_routes(mut self, routes: impl Into<Arc<Routes>>) -> Self {
+        self.routes = Some(routes.into());
         self
     }
 
@@ -66,12 +67,12 @@ impl JobNetwork {
 
     /// Distances, if given.
     pub fn distances(&self) -> Option<&Distances> {
-        self.distances.as_ref()
+        self.distances.as_deref()
     }
 
     /// Routes, if given.
     pub fn routes(&self) -> Option<&Routes> {
-        self.routes.as_ref()
+        self.routes.as_deref()
     }
 }
 
@@ -225,11 +226,16 @@ impl Routes {
 pub struct RoutesBuilder {
     routes: Routes,
     part_of_link: Vec<u32>,
-    known: HashMap<Box<[(u32, u32)]>, u32>,
-    /// What is known of the pair under way: shares of links, and which have one.
+    /// Place of each link where links of a part stand together, and the link at each place.
+    place_of_link: Vec<u32>,
+    link_at_place: Vec<u32>,
+    known: FxHashMap<Box<[(u32, u32)]>, u32>,
+    /// What is known of the pair under way: shares by place of the link, and which have one.
     pair: usize,
     share: Vec<f64>,
     used: Vec<u32>,
+    /// The piece under way.
+    piece: Vec<(u32, u32)>,
 }
 
 impl RoutesBuilder {
@@ -243,6 +249,12 @@ impl RoutesBuilder {
     pub fn new(places: Places, part_of_link: Vec<u32>, byte_ns: Vec<f32>) -> Self {
         let links = byte_ns.len();
         assert_eq!(part_of_link.len(), links, "a part for every link");
+        let mut link_at_place: Vec<u32> = (0..links as u32).collect();
+        link_at_place.sort_by_key(|&link| part_of_link[link as usize]);
+        let mut place_of_link = vec![0; links];
+        for (place, &link) in link_at_place.iter().enumerate() {
+            place_of_link[link as usize] = place as u32;
+        }
         Self {
             routes: Routes {
                 first_piece: Vec::with_capacity(places.count() * places.count() + 1),
@@ -253,10 +265,13 @@ impl RoutesBuilder {
                 byte_ns,
             },
             part_of_link,
-            known: HashMap::new(),
+            place_of_link,
+            link_at_place,
+            known: FxHashMap::default(),
             pair: 0,
             share: vec![0.0; links],
             used: vec![],
+            piece: vec![],
         }
     }
 
@@ -272,10 +287,12 @@ impl RoutesBuilder {
             self.end_pair();
             self.pair = pair;
         }
-        if self.share[link as usize] == 0.0 {
-            self.used.push(link);
+        let place = self.place_of_link[link as usize];
+        let of_link = &mut self.share[place as usize];
+        if *of_link == 0.0 {
+            self.used.push(place);
         }
-        self.share[link as usize] += share;
+        *of_link += share;
     }
 
     /// Writes down the pair under way.
@@ -285,25 +302,32 @@ impl RoutesBuilder {
         routes
             .first_piece
             .resize(self.pair + 1, routes.pieces.len() as u32);
-        let part = |link: u32| self.part_of_link[link as usize];
-        self.used.sort_unstable_by_key(|&link| (part(link), link));
+        // In the order of places the links of a part follow each other.
+        self.used.sort_unstable();
         self.used.dedup();
-        for piece in self.used.chunk_by(|&a, &b| part(a) == part(b)) {
-            let shares = piece.iter().map(|&link| {
-                let share = self.share[link as usize] as f32;
-                (link, share.to_bits())
-            });
-            let shares: Box<[(u32, u32)]> = shares.collect();
-            let number = *self.known.entry(shares).or_insert_with_key(|shares| {
-                let of = |&(link, share): &(u32, u32)| (link, f32::from_bits(share));
-                routes.uses.extend(shares.iter().map(of));
-                routes.first_use.push(routes.uses.len());
-                routes.first_use.len() as u32 - 2
-            });
+        let link_at_place = &self.link_at_place;
+        let part = |place: u32| self.part_of_link[link_at_place[place as usize] as usize];
+        for places in self.used.chunk_by(|&a, &b| part(a) == part(b)) {
+            self.piece.clear();
+            self.piece.extend(places.iter().map(|&place| {
+                let share = self.share[place as usize] as f32;
+                (link_at_place[place as usize], share.to_bits())
+            }));
+            let number = match self.known.get(self.piece.as_slice()) {
+                Some(&number) => number,
+                None => {
+                    let of = |&(link, share): &(u32, u32)| (link, f32::from_bits(share));
+                    routes.uses.extend(self.piece.iter().map(of));
+                    routes.first_use.push(routes.uses.len());
+                    let number = routes.first_use.len() as u32 - 2;
+                    self.known.insert(self.piece.as_slice().into(), number);
+                    number
+                }
+            };
             routes.pieces.push(number);
         }
-        for link in self.used.drain(..) {
-            self.share[link as usize] = 0.0;
+        for place in self.used.drain(..) {
+            self.share[place as usize] = 0.0;
         }
     }
 
