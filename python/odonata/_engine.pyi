@@ -331,6 +331,21 @@ def mapping(spec_json: str, known: KnownRoutes | None = None) -> dict[str, Any]:
         (without ``_ns``); ``node_of_rank``. ``None`` where nothing is sent.
     """
 
+def program(spec_json: str, job: int, iterations: int) -> str:
+    """Lists what the ranks of a job do.
+
+    Args:
+        spec_json: The scenario in normalised form.
+        job: Its place among the scenario's.
+        iterations: How many of them; all that it does if it has fewer.
+
+    Returns:
+        JSON: ``channels`` (messages match receives of their own only), ``largest`` (bytes of a
+        message), and ``ranks``: for each a list of steps, ``{"compute": ps}``,
+        ``{"send": [to, bytes, channel, request]}``, ``{"receive": [from or null, channel,
+        request]}``, ``{"wait": [request …]}`` or ``"end"`` of an iteration.
+    """
+
 def place(spec_json: str) -> dict[str, Any]:
     """Places a scenario's jobs.
 

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import odonata
 from odonata.cluster import QueuedJob, read_topology
 from odonata.cluster.clocks import Clocks
 from odonata.cluster.places import NoNodesError, choose_nodes
@@ -543,3 +544,88 @@ def test_what_cannot_be_measured_is_refused() -> None:
         quick(sizes=(0,))
     with pytest.raises(ClusterError, match="allowed: at least 5 s"):
         quick(budget_s=float("nan"))
+
+
+# --- Skeletons ------------------------------------------------------------------------
+
+
+class Recorded(Probe):
+    """Leaves what each rank sent and received as well."""
+
+    def specification(self) -> dict[str, object]:
+        return super().specification() | {"record": True}
+
+
+HACC = '{ kind = "hacc", cells = [16, 16, 16], compute = "1 ms" }'
+MINI_AMR = '{ kind = "mini-amr", compute = "1 ms" }'
+
+
+@pytest.mark.parametrize("text", [HACC, MINI_AMR])
+def test_a_skeleton_sends_with_mpi_what_it_sends_in_the_simulator(
+    slurm: Path, tmp_path: Path, text: str
+) -> None:
+    ranks, iterations = 4, 3
+    (slurm / "idle").write_text("n[0-3]\n")
+    found: dict[int, dict[str, list[list[int]]]] = {}
+
+    def keep(run: ProbeRun) -> None:
+        for file in (tmp_path / "work").glob("*/record-*.json"):
+            found[int(file.stem.split("-")[1])] = json.loads(file.read_text())
+
+    probe = Recorded(
+        placement="same-group",
+        ranks=ranks,
+        skeletons=(text,),
+        warm_up=1,
+        iterations=iterations,
+        budget_s=60.0,
+    )
+    run = prober(tmp_path).run(probe, keep=keep)
+    assert run.counts, run.why_not
+    (series,) = run.series
+    assert series.collective == probe.programs[0].name
+    assert series.starts.shape == (iterations, ranks)
+    # Nobody computes for less than was asked for.
+    assert series.times_us().min() >= 1000
+
+    # On a network, by the engine: what each rank sends to each other, in bytes and messages.
+    motif = dict(probe.programs[0].motif)
+    scenario = odonata.Scenario.from_dict(
+        {
+            "network": {"family": "dragonfly", "p": 1, "a": 2, "h": 1},
+            "record": {"communication": True},
+            "job": [{"name": "skeleton", "nodes": ranks, "motif": motif}],
+        }
+    )
+    simulated = odonata.run(scenario).table("communication").to_pylist()
+    expected = {
+        (row["source_rank"], row["destination_rank"]): (row["bytes"], row["messages"])
+        for row in simulated
+    }
+    for side, mine in (("sent", 0), ("received", 1)):
+        executed: dict[tuple[int, int], tuple[int, int]] = {}
+        for rank, record in found.items():
+            for peer, size in record[side]:
+                pair = (rank, peer) if mine == 0 else (peer, rank)
+                bytes_, messages = executed.get(pair, (0, 0))
+                executed[pair] = (bytes_ + size, messages + 1)
+        assert executed == expected
+    # And in the order of the program.
+    program = json.loads(probe.programs[0].program)["ranks"]
+    for rank, record in found.items():
+        sends = [step["send"][:2] for step in program[rank] if "send" in step]
+        assert record["sent"] == sends
+
+
+def test_skeletons_that_cannot_be_carried_out_are_refused(slurm: Path, tmp_path: Path) -> None:
+    for text, why in (
+        ("hac", "hac"),
+        ("{ kind = ", "TOML|Invalid|allowed: a motif's kind"),
+        ("{ size = 3 }", "found no kind"),
+        ('{ kind = "sweep3d", grid = [3, 3] }', "grid"),
+    ):
+        with pytest.raises(ClusterError, match=why):
+            prober(tmp_path).run(quick(skeletons=(text,)))
+    with pytest.raises(ClusterError, match="one of them"):
+        quick(command="true", skeletons=("hacc",))
+    assert not (slurm / "submitted").exists()

@@ -16,10 +16,7 @@ const DRAWN: u32 = 64;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WalkError {
     /// A rank does more than the walk may take.
-    #[error(
-        "finding out who sends how much to whom takes more than {limit} steps; \
-         give a communication matrix instead"
-    )]
+    #[error("walking through what all ranks do takes more than {limit} steps")]
     TooLong {
         /// Steps of all ranks together that were allowed.
         limit: u64,
@@ -30,6 +27,9 @@ pub enum WalkError {
         /// The rank.
         rank: RankId,
     },
+    /// Something that a listing does not hold.
+    #[error("{0} cannot be listed")]
+    NotListed(&'static str),
     /// More bytes than 64 bits count.
     #[error("the job sends more bytes than 64 bits count")]
     TooMuch,
@@ -146,7 +146,7 @@ struct Sends {
 
 impl WalkError {
     /// The limit of the whole walk where that of a part of it was too low.
-    fn of_limit(self, limit: u64) -> Self {
+    pub(crate) fn of_limit(self, limit: u64) -> Self {
         match self {
             Self::TooLong { .. } => Self::TooLong { limit },
             other => other,

@@ -352,6 +352,17 @@ mod _engine {
         to_python(py, &costs.to_json())
     }
 
+    /// What the ranks of a job do in its first iterations, as JSON: `channels`, `largest` and
+    /// the steps of each rank.
+    #[pyfunction]
+    fn program(py: Python<'_>, spec_json: &str, job: usize, iterations: u32) -> PyResult<String> {
+        computing(py, |_| {
+            let scenario = Scenario::from_json(spec_json)?;
+            let listed = odonata::list_program(&scenario, job, iterations)?;
+            Ok(odonata::listing_to_json(&listed).to_string())
+        })
+    }
+
     /// The nodes of a scenario's jobs, and those that are left.
     #[pyfunction]
     fn place<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyAny>> {

@@ -72,7 +72,7 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
     default=1_000,
     show_default=True,
     metavar="N",
-    help="Of each collective at each size, or runs of --command.",
+    help="Of each collective at each size, of each skeleton, or runs of --command.",
 )
 @click.option(
     "--interval",
@@ -94,6 +94,15 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
     metavar="TEXT",
     help="Time this shell command from outside, in place of collectives; it runs on the job's "
     'first node, e.g. "srun ./hacc".',
+)
+@click.option(
+    "--skeleton",
+    "skeletons",
+    multiple=True,
+    metavar="MOTIF",
+    help="Carry out the skeleton of an application, or another motif, in place of collectives, and "
+    'time its iterations, e.g. hacc or \'{ kind = "mini-amr", compute = "1 ms" }\'. May be given '
+    "several times.",
 )
 @click.option(
     "--budget",
@@ -195,6 +204,7 @@ def probe(
     interval: float,
     start: str,
     command: str | None,
+    skeletons: tuple[str, ...],
     budget: int,
     wait: int | None,
     start_within: int,
@@ -235,6 +245,7 @@ def probe(
             interval_s=interval,
             start=start,
             command=command,
+            skeletons=skeletons,
             budget_s=budget,
             start_within_s=start_within,
             tolerance=tolerance,
@@ -453,6 +464,6 @@ def _show_runs(runs: list[ProbeRun]) -> None:
             figures = (
                 f"{row.get(k, float('nan')):.5g}" for k in ("median_us", "mean_us", "p99_us")
             )
-            size = "" if row["collective"] == "command" else str(row["bytes"])
+            size = str(row["bytes"]) if row["bytes"] else ""
             table.add_row(escape(row["collective"]), size, str(row["valid"]), *figures)
         out.print(table)

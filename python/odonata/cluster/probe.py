@@ -7,6 +7,7 @@ nodes only `on_nodes/measure.py` runs, which needs Python, NumPy and mpi4py.
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import random
@@ -16,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ import numpy as np
 from odonata.cluster import nodes as cluster_nodes
 from odonata.cluster import places, queue, slurm
 from odonata.cluster.probes import COLLECTIVES, STARTS, ProbeRun, Series
+from odonata.cluster.skeletons import Skeleton, read_skeleton
 from odonata.cluster.utilisation import exposure, spanning, utilisation
 from odonata.errors import ClusterError, OutputError
 
@@ -55,6 +58,8 @@ class Probe:
         warm_up: Iterations before, which are not kept.
         exchanges: With each rank, to estimate its clock.
         command: A shell command that is timed from outside, in the job; no collectives then.
+        skeletons: Motifs as :func:`odonata.cluster.skeletons.read_skeleton` reads them, whose
+            steps the ranks carry out and time by iteration; no collectives then.
         budget_s: The job ends after so many seconds at most, whatever is left to measure.
         start_within_s: The job is cancelled if it has not begun by then.
         tolerance: By how much b before and after may differ for the run to count.
@@ -76,6 +81,7 @@ class Probe:
     warm_up: int = 5
     exchanges: int = 30
     command: str | None = None
+    skeletons: tuple[str, ...] = ()
     budget_s: float = 600.0
     start_within_s: float = 600.0
     tolerance: float = TOLERANCE
@@ -105,11 +111,23 @@ class Probe:
             raise ClusterError(f"found {self.ranks} ranks; allowed: at least {least}")
         if min((*self.sizes, 1)) < 1:
             raise ClusterError(f"found a message of {min(self.sizes)} bytes; allowed: at least 1")
+        if self.command and self.skeletons:
+            raise ClusterError("found a command and skeletons; allowed: one of them in a job")
         if not self.budget_s >= 5:
             raise ClusterError(f"found a budget of {self.budget_s:g} s; allowed: at least 5 s")
 
     def series(self) -> list[dict[str, Any]]:
         """What `measure.py` is to run, small messages first: they take least of a budget."""
+        if self.skeletons:
+            return [
+                {
+                    "collective": skeleton.name,
+                    "bytes": 0,
+                    "start": "barrier",
+                    "program": f"program-{number}.json.gz",
+                }
+                for number, skeleton in enumerate(self.programs)
+            ]
         found = []
         for size in self.sizes:
             for name in self.collectives:
@@ -118,6 +136,16 @@ class Probe:
                 if one not in found:
                     found.append(one)
         return found
+
+    @cached_property
+    def programs(self) -> tuple[Skeleton, ...]:
+        """The steps of the skeletons.
+
+        Raises:
+            ClusterError: If one cannot be carried out.
+        """
+        count = self.warm_up + self.iterations
+        return tuple(read_skeleton(text, self.ranks, count) for text in self.skeletons)
 
     def specification(self) -> dict[str, Any]:
         """For `measure.py`."""
@@ -285,6 +313,8 @@ class Prober:
                 measured; says why and what to do.
             OutputError: If the job's directory cannot be made.
         """
+        # A skeleton that cannot be carried out is said before Slurm is asked for anything.
+        _ = probe.programs
         nodes_total = len(
             cluster_nodes.read_nodes(slurm.ask(cluster_nodes.COMMAND, self.timeout_s))
         )
@@ -320,6 +350,9 @@ class Prober:
             shutil.copyfile(program, directory / "measure.py")
             spec = json.dumps(probe.specification())
             (directory / "spec.json").write_text(spec, encoding="utf-8")
+            for number, skeleton in enumerate(probe.programs):
+                packed = gzip.compress(skeleton.program.encode(), mtime=0)
+                (directory / f"program-{number}.json.gz").write_bytes(packed)
             (directory / "job.sh").write_text(probe.script(directory), encoding="utf-8")
         except OSError as error:
             raise OutputError(f"{directory}: cannot be made: {error.strerror}") from error
@@ -415,6 +448,7 @@ class Prober:
             "iterations": probe.iterations,
             "interval_s": probe.interval_s,
             "command": probe.command,
+            "skeletons": [dict(skeleton.motif) for skeleton in probe.programs],
             "launcher": probe.launcher,
             "budget_s": probe.budget_s,
             "exclusive": probe.exclusive,

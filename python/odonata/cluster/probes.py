@@ -30,7 +30,7 @@ class Series:
     """Iterations of one collective at one size.
 
     Attributes:
-        collective: One of :data:`COLLECTIVES`, or `command`.
+        collective: One of :data:`COLLECTIVES`, `command`, or the kind of a skeleton's motif.
         size_bytes: Of the message; of Alltoall what goes to each rank.
         start: One of :data:`STARTS`; empty of a command.
         starts: When each rank began, ns of its own clock. Shape: iterations × ranks.

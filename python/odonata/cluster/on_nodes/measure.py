@@ -1,7 +1,8 @@
 """What a probe runs on the nodes of its job: Python with NumPy and mpi4py, without Odonata.
 
     measure.py check SPEC         what this node has, in a line; does not start MPI
-    measure.py collectives SPEC   as a rank of MPI: times every iteration of every series
+    measure.py collectives SPEC   as a rank of MPI: times every iteration of every series; a series
+                                  of a program carries out its steps, from a file beside SPEC
     measure.py command SPEC       on the job's first node: times a command from outside
 
 SPEC is a JSON file in the job's directory, where results are left, each written beside and renamed.
@@ -9,6 +10,7 @@ SPEC is a JSON file in the job's directory, where results are left, each written
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -277,6 +279,51 @@ class Ranks:
         found.update(clocks_before=before, clocks_after=after)
         return found
 
+    def run_program(self, series: dict[str, Any]) -> dict[str, Any]:
+        """Carries out the steps of a program, and times its iterations, each after a barrier.
+
+        Returns:
+            As :meth:`run_series`.
+        """
+        np, world = self.np, self.world
+        with gzip.open(self.directory / series["program"], "rt", encoding="utf-8") as file:
+            program = json.load(file)
+        steps = Steps(self, program)
+        count = self.spec["warm_up"] + self.spec["iterations"]
+        before = self.synchronise()
+        starts, ends = np.zeros(count, np.int64), np.zeros(count, np.int64)
+        done, go, longest = 0, np.zeros(1, np.int64), 0.0
+        while done < count:
+            if self.rank == 0:
+                left = self.deadline - time.monotonic()
+                go[0] = left > 2 * longest + self.spec["interval_s"] + self.spec["reserve_s"]
+            world.Bcast(go, 0)
+            if not go[0]:
+                break
+            if self.spec["interval_s"]:
+                time.sleep(self.spec["interval_s"])
+            world.Barrier()
+            starts[done] = now()
+            steps.run_iteration()
+            ends[done] = now()
+            longest = max(longest, 1e-9 * float(ends[done] - starts[done]))
+            done += 1
+        # Those who are ahead would wait in an exchange of clocks.
+        world.Barrier()
+        after = self.synchronise()
+        if self.spec.get("record"):
+            leave(self.directory, f"record-{self.rank}.json", json.dumps(steps.record).encode())
+        kept = slice(min(self.spec["warm_up"], done), done)
+        none = np.zeros(kept.stop - kept.start, np.int64)
+        found: dict[str, Any] = {
+            "starts": self._gathered(starts[kept]),
+            "ends": self._gathered(ends[kept]),
+            "late": self._gathered(none.astype(np.int8)),
+        }
+        found.update(planned=none, window=none)
+        found.update(clocks_before=before, clocks_after=after)
+        return found
+
     def _warm_up(self, operate: Callable[[], Any]) -> float:
         """Connections are made and memory is touched; the longest later iteration, s."""
         longest = 0.0
@@ -303,7 +350,8 @@ class Ranks:
         wall = time.time() - 1e-9 * now()
         self._leave_environment(0.0)
         for number, series in enumerate(self.spec["series"]):
-            found = self.run_series(series)
+            program = "program" in series
+            found = self.run_program(series) if program else self.run_series(series)
             if self.rank == 0:
                 packed = io.BytesIO()
                 self.np.savez_compressed(packed, **found)
@@ -340,6 +388,65 @@ class Ranks:
             "ranks": everyone,
         }
         leave(self.directory, "environment.json", json.dumps(content).encode())
+
+
+class Steps:
+    """The steps of this rank's part of a program, on a communicator of its own."""
+
+    def __init__(self, ranks: Ranks, program: dict[str, Any]) -> None:
+        self.mpi, self.world = ranks.mpi, ranks.world.Dup()
+        highest = self.world.Get_attr(self.mpi.TAG_UB)
+        if highest is not None and program["channels"] > highest:
+            raise ValueError(
+                f"the program has {program['channels']} channels; this MPI has {highest} tags"
+            )
+        self.steps = iter(program["ranks"][ranks.rank])
+        #: Of what is under way by its name: MPI's request, and whether it is a receive.
+        self.under_way: dict[int, tuple[Any, bool]] = {}
+        self.sent = ranks.np.zeros(max(program["largest"], 1), ranks.np.uint8)
+        self.room: dict[int, Any] = {}
+        self.ranks = ranks
+        #: If asked for, what was sent and received: peer, bytes, in order.
+        self.record: dict[str, list[list[int]]] = {"sent": [], "received": []}
+        self.recording = bool(ranks.spec.get("record"))
+
+    def run_iteration(self) -> None:
+        """All steps up to the end of an iteration, or of the program."""
+        for step in self.steps:
+            if step == "end":
+                return
+            ((kind, what),) = step.items()
+            if kind == "compute":
+                wait_until(now() + what // 1000)
+            elif kind == "send":
+                to, size, channel, name = what
+                request = self.world.Isend([self.sent, size, self.mpi.BYTE], to, channel)
+                self.under_way[name] = (request, False)
+                if self.recording:
+                    self.record["sent"].append([to, size])
+            elif kind == "receive":
+                sender, channel, name = what
+                sender = self.mpi.ANY_SOURCE if sender is None else sender
+                # Each that is under way has a place of its own, as MPI demands.
+                if name not in self.room:
+                    self.room[name] = self.ranks.np.zeros_like(self.sent)
+                request = self.world.Irecv([self.room[name], self.mpi.BYTE], sender, channel)
+                self.under_way[name] = (request, True)
+            else:
+                self._wait(what)
+
+    def _wait(self, names: list[int]) -> None:
+        under_way = [self.under_way.pop(name) for name in names]
+        requests = [request for request, _ in under_way]
+        if not self.recording:
+            self.mpi.Request.Waitall(requests)
+            return
+        statuses = [self.mpi.Status() for _ in requests]
+        self.mpi.Request.Waitall(requests, statuses)
+        for (_, receives), status in zip(under_way, statuses, strict=True):
+            if receives:
+                size = status.Get_count(self.mpi.BYTE)
+                self.record["received"].append([status.Get_source(), size])
 
 
 def wait_until(time_ns: int) -> bool:
