@@ -227,7 +227,11 @@ export SLURM_JOB_ID=7 SLURM_JOB_NODELIST="$(cat "$FAKE/nodes")"
 setsid sh job.sh > job.out 2> job.err < /dev/null &
 echo $! > "$FAKE/pid"
 echo "7;emulated" """,
-    "scancel": 'echo "$@" >> cancelled; [ ! -e pid ] || kill -- -$(cat pid); rm -f pid',
+    # Slurm ends all of a job; here that is its session, as timeout has a group of its own.
+    "scancel": r"""echo "$@" >> cancelled
+[ -e pid ] || exit 0
+awk -v job="$(cat pid)" '$6 == job { print $1 }' /proc/[0-9]*/stat 2>/dev/null | xargs -r kill
+rm -f pid""",
     "srun": """
 nodes=$(tr , ' ' < nodes)
 case "$*" in
