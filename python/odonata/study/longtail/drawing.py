@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-from odonata.plots.style import MUTED, new_figure, save, style
+from odonata.plots.style import MUTED, new_figure, plain_powers, save, style
 from odonata.study.longtail import machine
 from odonata.study.longtail.findings import (
     application_times,
@@ -104,9 +104,13 @@ def draw_correlation(found: Found, path: Path) -> None:
             for column, size in enumerate(SIZES):
                 axes = grid[row][column]
                 axes.set_title(f"{title_of(name)}, {size_of(size)}")
-                axes.set_ylim(bottom=0)
+                # A few moments take ten times as long as all others.
+                axes.set_yscale("log")
+                low, high = axes.get_ylim()
+                axes.set_ylim(low, high * (high / low) ** 0.35)
+                plain_powers(axes.yaxis)
                 if axes.lines:
-                    axes.legend(fontsize=7)
+                    axes.legend(fontsize=7, loc="upper left")
             grid[row][0].set_ylabel("mean time (µs)")
         for axes in grid[-1]:
             axes.set_xlabel("b (equation 2)")
