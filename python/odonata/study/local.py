@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
 import os
 import signal
-import sys
 import threading
-import types
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
 from odonata.errors import InternalError
+from odonata.processes import a_program_of_its_own
 from odonata.study.task import Outcome, Task, TaskError, failure, simulate_task
 
 #: How often the study is told that time has passed, at least.
@@ -66,22 +64,6 @@ class LocalExecutor:
                 worker.end()
 
 
-@contextlib.contextmanager
-def _as_a_program_of_its_own() -> Iterator[None]:
-    """Lets processes that start within not run the user's program again.
-
-    A spawned process imports the main module of its parent, in case that it needs something of it.
-    Workers do not; and a script of a few lines without ``if __name__ == "__main__"`` would begin
-    once more in every one of them.
-    """
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = types.ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
-
-
 class _Worker:
     """A process and the pipe to it."""
 
@@ -91,7 +73,7 @@ class _Worker:
         self.pipe, theirs = context.Pipe()
         self.task: Task | None = None
         self._process: BaseProcess = context.Process(target=_serve, args=(theirs,), daemon=True)
-        with _as_a_program_of_its_own():
+        with a_program_of_its_own():
             self._process.start()
         theirs.close()
 

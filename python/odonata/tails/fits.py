@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from odonata.errors import SampleError
 from odonata.libraries import scipy_stats
+from odonata.processes import a_program_of_its_own
 from odonata.tails.measures import as_samples
 
 #: What fits can be ranked by; less is better.
@@ -115,7 +116,9 @@ def fit_families(
     fits = []
     # Fresh processes: a copy of this one would hold the locks of its threads.
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        for done, one in enumerate(pool.map(fit, names), 1):
+        with a_program_of_its_own():
+            under_way = pool.map(fit, names)
+        for done, one in enumerate(under_way, 1):
             fits.append(one)
             if progress is not None:
                 progress(done, len(names))
