@@ -1,6 +1,7 @@
 """Tail statistics: against closed forms, made mixtures, and SciPy's own results."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +92,25 @@ def test_families_are_recovered_from_their_own_samples(name: str) -> None:
     frozen = getattr(stats, best.family)(*best.parameters.values())
     assert best.ks == pytest.approx(stats.kstest(samples, frozen.cdf).statistic)
     assert best.aic == pytest.approx(2 * len(best.parameters) - 2 * frozen.logpdf(samples).sum())
+
+
+def test_what_is_no_density_is_no_fit() -> None:
+    # A von Mises distribution repeats itself along the line for ever, so that it holds samples of
+    # anything better than what has 1 to share out.
+    samples = stats.gamma(3).rvs(size=300, random_state=np.random.default_rng(3))
+    best, circular = fit_families(samples, ["vonmises", "gamma"], processes=1)
+    assert best.family == "gamma" and not best.failure
+    assert re.fullmatch(r"the fitted density is \d+ in all, not 1", circular.failure)
+
+
+def test_one_distribution_by_several_names_has_one_place() -> None:
+    samples = stats.gamma(3).rvs(size=300, random_state=np.random.default_rng(3))
+    names = ["erlang", "norm", "gamma", "pearson3"]
+    fits = fit_families(samples, names, processes=1)
+    assert fits[1].family == "norm"
+    assert {fits[0].family, fits[2].family, fits[3].family} == {"erlang", "gamma", "pearson3"}
+    assert [fit.same_as for fit in fits] == ["", "", fits[0].family, fits[0].family]
+    assert fits[2].aic == pytest.approx(fits[0].aic, abs=0.1)
 
 
 def test_a_family_that_takes_too_long_is_named() -> None:

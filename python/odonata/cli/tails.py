@@ -183,10 +183,11 @@ def _show(tail: Tail, modes: Modes, fits: list[Fit], correlation: Correlation | 
     table.add_column("Family")
     for name in ("AIC", "BIC", "KS", "squared error"):
         table.add_column(name, justify="right")
-    good = [one for one in fits if not one.failure]
-    for one in good[:10]:
+    different = [one for one in fits if not one.failure and not one.same_as]
+    for one in different[:10]:
         row = (f"{one.aic:.1f}", f"{one.bic:.1f}", f"{one.ks:.4f}", f"{one.squared_error:.3g}")
-        table.add_row(escape(one.family), *row)
+        names = [one.family, *(other.family for other in fits if other.same_as == one.family)]
+        table.add_row(escape(" = ".join(names)), *row)
     out.print(table)
     out.print(
         "The best of many families fits better than it deserves: those within about 2 of the "

@@ -30,7 +30,7 @@ def draw_tail(
         figure: What to draw in.
         samples: All of them.
         tail: Their measures.
-        fits: The best first; three at most are drawn.
+        fits: The best first; three different ones at most are drawn.
         title: Headline.
         quantity: What the samples are, with their unit, for the axes.
     """
@@ -42,7 +42,7 @@ def draw_tail(
     share = 1 - np.arange(positive.size) / positive.size
     right.step(positive, share, where="post", color="black", linewidth=1.6, label="samples")
     stats = scipy_stats() if fits else None
-    drawn = [fit for fit in fits if not fit.failure][:3]
+    drawn = [fit for fit in fits if not fit.failure and not fit.same_as][:3]
     for fit, colour in zip(drawn, JOB_COLOURS, strict=False):
         family = getattr(stats, fit.family)(*fit.parameters.values())
         x = np.linspace(shown.min(), shown.max(), 400)

@@ -7,7 +7,7 @@ import signal
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from multiprocessing import get_context
 from types import FrameType
@@ -28,6 +28,10 @@ CRITERIA = ("aic", "bic", "ks", "squared_error")
 TIME_LIMIT_S = 20.0
 #: Samples that are fitted at most: maximum likelihood of the slow families takes seconds then.
 MOST_SAMPLES = 2_000
+#: Fits that differ by less than this in the share below every sample are the same distribution.
+SAME = 1e-3
+#: By how much what rounding leaves of a fitted density may exceed 1 in all.
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,8 @@ class Fit:
             It has no p-value here: the parameters come from the same samples.
         squared_error: Sum of squares of fitted density minus histogram, over 100 bins. It depends
             on the bins; given because published rankings use it.
+        same_as: The better one that is the same distribution by another name, as an Erlang
+            distribution is a gamma distribution; empty if there is none.
         failure: Why there is no fit; empty if there is one.
     """
 
@@ -54,6 +60,7 @@ class Fit:
     bic: float = math.inf
     ks: float = math.inf
     squared_error: float = math.inf
+    same_as: str = ""
     failure: str = ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -122,18 +129,45 @@ def fit_families(
             fits.append(one)
             if progress is not None:
                 progress(done, len(names))
-    return sorted(fits, key=lambda one: (bool(one.failure), getattr(one, rank_by), one.family))
+    fits.sort(key=lambda found: _rank(found[0], rank_by))
+    return _without_copies(fits, rank_by)
+
+
+def _rank(fit: Fit, rank_by: str) -> tuple[bool, bool, float, str]:
+    return bool(fit.failure), bool(fit.same_as), getattr(fit, rank_by), fit.family
+
+
+def _without_copies(fits: list[tuple[Fit, NDArray[np.float64]]], rank_by: str) -> list[Fit]:
+    """Marks fits that a better one makes superfluous, and puts them behind all others."""
+    marked: list[Fit] = []
+    different: list[tuple[Fit, NDArray[np.float64]]] = []
+    for fit, below in fits:
+        if not fit.failure:
+            same = (one for one, other in different if np.abs(below - other).max() < SAME)
+            if (first := next(same, None)) is None:
+                different.append((fit, below))
+            else:
+                fit = replace(fit, same_as=first.family)
+        marked.append(fit)
+    return sorted(marked, key=lambda one: _rank(one, rank_by))
 
 
 class _OutOfTimeError(Exception):
     pass
 
 
+class _NoDensityError(Exception):
+    """What was fitted is no density of the samples."""
+
+
 def _stop(signal_number: int, frame: FrameType | None) -> None:
     raise _OutOfTimeError
 
 
-def _fit(name: str, samples: NDArray[np.float64], time_limit_s: float) -> Fit:
+def _fit(
+    name: str, samples: NDArray[np.float64], time_limit_s: float
+) -> tuple[Fit, NDArray[np.float64]]:
+    """The fit, and what share it has below each sample."""
     family = getattr(scipy_stats(), name)
     signal.signal(signal.SIGALRM, _stop)
     signal.setitimer(signal.ITIMER_REAL, time_limit_s)
@@ -142,27 +176,41 @@ def _fit(name: str, samples: NDArray[np.float64], time_limit_s: float) -> Fit:
             warnings.simplefilter("ignore")
             return _rated(name, family, family.fit(samples), samples)
     except _OutOfTimeError:
-        return Fit(name, {}, failure=f"not done within {time_limit_s:g} s")
+        failure = f"not done within {time_limit_s:g} s"
     except Exception as error:  # whatever a family raises, the others are fitted
-        return Fit(name, {}, failure=f"{type(error).__name__}: {error}")
+        failure = str(error) if isinstance(error, _NoDensityError) else _described(error)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+    return Fit(name, {}, failure=failure), np.empty(0)
+
+
+def _described(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def _rated(
     name: str, family: Any, parameters: tuple[float, ...], samples: NDArray[np.float64]
-) -> Fit:
+) -> tuple[Fit, NDArray[np.float64]]:
     likelihood = float(family.logpdf(samples, *parameters).sum())
     if not math.isfinite(likelihood):
-        return Fit(name, {}, failure="the fitted density is 0 or infinite at a sample")
+        raise _NoDensityError("the fitted density is 0 or infinite at a sample")
     n, free = samples.size, len(parameters)
-    cdf = family.cdf(samples, *parameters)
+    # A distribution on the circle has no end, and series of special functions can go astray.
+    span = samples[-1] - samples[0]
+    around = np.clip(
+        [samples[0] - 100 * span, samples[-1] + 100 * span], *family.support(*parameters)
+    )
+    low, *of_samples, high = family.cdf([around[0], *samples, around[1]], *parameters)
+    cdf = np.asarray(of_samples)
+    in_all = float(max(high, cdf.max()) - min(low, cdf.min()))
+    if not in_all <= 1 + _ROUNDING:
+        raise _NoDensityError(f"the fitted density is {in_all:.3g} in all, not 1")
     steps = np.arange(n + 1) / n
     density, edges = np.histogram(samples, bins=100, density=True)
     centres = (edges[1:] + edges[:-1]) / 2
     error = float(((family.pdf(centres, *parameters) - density) ** 2).sum())
     shapes = [shape.strip() for shape in family.shapes.split(",")] if family.shapes else []
-    return Fit(
+    fit = Fit(
         family=name,
         parameters=dict(zip([*shapes, "loc", "scale"], map(float, parameters), strict=True)),
         log_likelihood=likelihood,
@@ -171,3 +219,4 @@ def _rated(
         ks=float(max((steps[1:] - cdf).max(), (cdf - steps[:-1]).max())),
         squared_error=error if math.isfinite(error) else math.inf,
     )
+    return fit, cdf
