@@ -12,10 +12,10 @@ use crate::error::SpecError;
 use crate::spec::{self, Decisions, Family, Scenario};
 use crate::topology::default_buffer;
 
-/// Threshold of FPAR where a scenario gives none: half of what lane 0 may hold at the
+/// Threshold of FPAR where a scenario gives none: half of what channel 0 may hold at the
 /// other end of a link waits here, when all of that is full. Packets on their way out
-/// use one of the two lanes, so that at 0.5 (Kang et al. 2019, section 3.1.2) every
-/// path with a full lane counts as congested, and they leave minimal paths that
+/// use one of the two channels, so that at 0.5 (Kang et al. 2019, section 3.1.2) every
+/// path with a full channel counts as congested, and they leave minimal paths that
 /// still move.
 const DEFAULT_SHARE: f64 = 0.75;
 

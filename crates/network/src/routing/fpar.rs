@@ -16,11 +16,11 @@ use crate::topology::Topology;
 use links::SpineLinks;
 pub use program::FparRules;
 
-/// In the source group, on lane 0; or on a minimal path.
+/// In the source group, on channel 0; or on a minimal path.
 const OUT: u8 = 0;
-/// In an intermediate group, on lane 0.
+/// In an intermediate group, on channel 0.
 const BETWEEN: u8 = 1;
-/// On lane 1: minimal from here on.
+/// On channel 1: minimal from here on.
 const HOME: u8 = 2;
 
 /// The three kinds of paths, the shortest first.
@@ -40,21 +40,21 @@ pub(super) enum Kind {
 ///
 /// Between two groups there are three kinds of paths: minimal; by way of a spine
 /// of an intermediate group; by way of a leaf of an intermediate group. Every
-/// router that a packet comes to on virtual lane 0 chooses among the paths that
+/// router that a packet comes to on virtual channel 0 chooses among the paths that
 /// start there by the *score* of their output ports, the occupancy of the port's
 /// queue divided by its length: the first kind whose best port has a score not
 /// above the threshold `T`; a longer kind needs a score below `T`, and is only
 /// looked at if the scores of all ports of all shorter kinds are above `T`.
 /// If there is none, the port of least score of the shortest kind. A packet
-/// moves to lane 1 where an intermediate spine or leaf sends it towards its
+/// moves to channel 1 where an intermediate spine or leaf sends it towards its
 /// destination's group, and is routed minimally from there on.
 ///
 /// What the description leaves open is resolved so by default ([`FparRules`] has others):
 ///
 /// - *Queue and length.* The occupancy is what every adaptive algorithm here
 ///   sees: bytes that wait for the port, and bytes sent through it whose credits
-///   have not come back, of all lanes together. The length is the buffer that
-///   the other end of the link has for the lanes of this algorithm together. A
+///   have not come back, of all channels together. The length is the buffer that
+///   the other end of the link has for the channels of this algorithm together. A
 ///   score can exceed 1, since bytes may wait here while the buffer there is
 ///   full.
 /// - *Candidates.* All ports of all kinds, as "all shorter paths" must be above
@@ -70,14 +70,14 @@ pub(super) enum Kind {
 ///   minimal; those to a spine that has a link to the destination's group go by
 ///   way of a spine; the others go by way of a leaf.
 /// - *Intermediate spine.* Its own links to the destination's group (by way of
-///   a spine, lane 1), or down to any leaf (by way of a leaf, lane 0). It
+///   a spine, channel 1), or down to any leaf (by way of a leaf, channel 0). It
 ///   never starts for a third group.
-/// - *Intermediate leaf.* Up, on lane 1, to a spine with a link to the
+/// - *Intermediate leaf.* Up, on channel 1, to a spine with a link to the
 ///   destination's group. Whoever sends a packet on minimally takes the port of
 ///   least score of those that serve.
 /// - *Inside a group* traffic goes up to the spine with the least score and down.
 ///
-/// Two lanes. Routes ascend in the order up 0, across 0, down 0, up 1, across 1,
+/// Two channels. Routes ascend in the order up 0, across 0, down 0, up 1, across 1,
 /// down 1, so that channel dependencies close no cycle. Routes have six hops at
 /// most.
 #[derive(Clone, Debug)]
@@ -98,7 +98,7 @@ pub struct Fpar {
     /// The threshold in whole per cent.
     per_cent: u64,
     /// Virtual channels in use: 2, or 1 if merged.
-    lanes: u8,
+    channels: u8,
 }
 
 /// An output port that a packet could take.
@@ -106,7 +106,7 @@ pub struct Fpar {
 struct Candidate {
     kind: Kind,
     port: u16,
-    lane: u8,
+    channel: u8,
     /// Phase of the packet behind it.
     phase: u8,
 }
@@ -135,7 +135,7 @@ enum Among {
 }
 
 impl Fpar {
-    /// FPAR on `topology` with the threshold `T`; with `virtual_channels`, lane
+    /// FPAR on `topology` with the threshold `T`; with `virtual_channels`, channel
     /// `i` is merged into `min(i, virtual_channels - 1)`.
     ///
     /// # Errors
@@ -163,9 +163,9 @@ impl Fpar {
                 reason,
             })?;
         let routes = GroupedRoutes::new(topology)?;
-        let lanes = channel_count("fpar", 2, 2, virtual_channels)?;
+        let channels = channel_count("fpar", 2, 2, virtual_channels)?;
         let length: Vec<u64> = (topology.link_classes.iter())
-            .map(|class| class.buffer.0.saturating_mul(u64::from(lanes)))
+            .map(|class| class.buffer.0.saturating_mul(u64::from(channels)))
             .collect();
         Ok(Self {
             spines: SpineLinks::new(topology, &routes, shape)?,
@@ -178,7 +178,7 @@ impl Fpar {
             rules,
             // A number of per cent that was meant whole may lie a rounding below it.
             per_cent: (threshold * 100.0 + 1e-9) as u64,
-            lanes,
+            channels,
         })
     }
 
@@ -196,18 +196,20 @@ impl Fpar {
         let home = Candidate {
             kind: Kind::Minimal,
             port: 0,
-            lane: self.lanes - 1,
+            channel: self.channels - 1,
             phase: HOME,
         };
         let out = Candidate {
-            lane: 0,
+            channel: 0,
             phase: OUT,
             ..home
         };
         if here.group == there.group {
             // Down to the destination, or up to any spine on the way there.
-            let lane = if phase == HOME { home } else { out };
-            return self.towards(here, there.local, |port| visit(Candidate { port, ..lane }));
+            let onward = if phase == HOME { home } else { out };
+            return self.towards(here, there.local, |port| {
+                visit(Candidate { port, ..onward })
+            });
         }
         match (is_leaf, phase) {
             (true, OUT) => {
@@ -239,7 +241,7 @@ impl Fpar {
                     visit(Candidate {
                         kind,
                         port: link.port,
-                        lane: 0,
+                        channel: 0,
                         phase,
                     });
                 }
@@ -318,7 +320,7 @@ impl Fpar {
 
 impl Routing for Fpar {
     fn virtual_channels(&self) -> u8 {
-        self.lanes
+        self.channels
     }
 
     #[inline]
@@ -341,7 +343,7 @@ impl Routing for Fpar {
             route.phase = chosen.phase;
             return Hop {
                 port: chosen.port,
-                vc: chosen.lane,
+                vc: chosen.channel,
             };
         }
         let mut best: [Option<Best>; 3] = [None; 3];
@@ -395,10 +397,13 @@ impl Routing for Fpar {
             });
         }
         let Candidate {
-            port, lane, phase, ..
+            port,
+            channel,
+            phase,
+            ..
         } = chosen;
         route.phase = phase;
-        Hop { port, vc: lane }
+        Hop { port, vc: channel }
     }
 
     fn possible_hops(
@@ -415,14 +420,17 @@ impl Routing for Fpar {
         let there = self.routes.place(route.destination_router);
         self.candidates(here, there, route.phase, &mut |candidate| {
             let Candidate {
-                port, lane, phase, ..
+                port,
+                channel,
+                phase,
+                ..
             } = candidate;
             let route = PacketRoute {
                 phase,
-                vc: lane,
+                vc: channel,
                 ..*route
             };
-            out.push((Hop { port, vc: lane }, route));
+            out.push((Hop { port, vc: channel }, route));
         });
     }
 

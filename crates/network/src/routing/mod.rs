@@ -141,7 +141,7 @@ pub trait RouterView {
 
     /// What the algorithm keeps for this router. Only for algorithms that say
     /// [`Routing::LEARNS`].
-    fn memory(&self) -> &[f32] {
+    fn q_table(&self) -> &[f32] {
         &[]
     }
 
@@ -150,8 +150,8 @@ pub trait RouterView {
     /// nobody if the packet has just been injected. The lowest 29 bits count, and
     /// of several numbers the last. Only for algorithms that say
     /// [`Routing::LEARNS`].
-    fn teach(&mut self, lesson: u32) {
-        let _ = lesson;
+    fn send_feedback(&mut self, feedback: u32) {
+        let _ = feedback;
     }
 }
 
@@ -165,16 +165,16 @@ pub trait Routing: Send + Sync {
     const LEARNS: bool = false;
 
     /// What is kept for router `at` when a run begins.
-    fn initial_memory(&self, at: RouterId) -> Vec<f32> {
+    fn initial_q_table(&self, at: RouterId) -> Vec<f32> {
         let _ = at;
         Vec::new()
     }
 
     /// Takes in what the router at the other end of `port` (relative number) of
-    /// router `at` has sent by [`RouterView::teach`]. Lessons that come at the
-    /// same time are taken in the order of ports, then of their numbers.
-    fn learn(&self, at: RouterId, memory: &mut [f32], port: u16, lesson: u32) {
-        let _ = (at, memory, port, lesson);
+    /// router `at` has sent by [`RouterView::send_feedback`]. Feedback that comes at the
+    /// same time is taken in the order of ports, then of their numbers.
+    fn learn(&self, at: RouterId, q_table: &mut [f32], port: u16, feedback: u32) {
+        let _ = (at, q_table, port, feedback);
     }
 
     /// Virtual channels per link that the algorithm needs for freedom from deadlock.

@@ -1,6 +1,6 @@
 //! Q-adaptive routing: routers learn how long packets take through their ports.
 
-mod lesson;
+mod feedback;
 
 use odonata_units::RouterId;
 
@@ -9,7 +9,7 @@ use super::grouped::{GroupedRoutes, LocalWays, Place};
 use super::legs::{eject, possible_eject};
 use super::{Hop, NONE, PacketRoute, RelevantDestination, RouterView, Routing, RoutingError};
 use crate::topology::{LinkKind, Peer, Topology};
-use lesson::{Lesson, MOST_ROWS};
+use feedback::{Feedback, MOST_ROWS};
 
 /// Most router-router hops of a route, and the virtual channels it needs.
 const MOST_HOPS: u32 = 5;
@@ -75,7 +75,7 @@ impl Default for QAdaptiveOptions {
 /// | anywhere else | minimal |
 ///
 /// With probability `exploration`, the first two take a random port to another
-/// router. Traffic inside one group is minimal and teaches nothing. Routes have
+/// router. Traffic inside one group is minimal and sends no feedback. Routes have
 /// five hops at most; the virtual channel is the number of hops made so far, so
 /// that there are five and no cycle of dependencies.
 ///
@@ -188,9 +188,9 @@ impl QAdaptive {
 
     /// The estimates of router `at` for a row, one per way.
     #[inline]
-    fn estimates<'m>(&self, at: u32, row: u32, memory: &'m [f32]) -> &'m [f32] {
+    fn estimates<'m>(&self, at: u32, row: u32, q_table: &'m [f32]) -> &'m [f32] {
         let columns = self.ways(at).len();
-        memory
+        q_table
             .get(row as usize * columns..(row as usize + 1) * columns)
             .unwrap_or(&[])
     }
@@ -243,7 +243,7 @@ impl QAdaptive {
     ) -> usize {
         let count = self.ways(at).len();
         let Decision::Free { first_of_group } = self.decision(at, group, phase) else {
-            return self.minimal_way(at, group, self.estimates(at, row, view.memory()));
+            return self.minimal_way(at, group, self.estimates(at, row, view.q_table()));
         };
         let random_local = first_of_group.then(|| {
             let here = self.routes.place(at);
@@ -259,7 +259,7 @@ impl QAdaptive {
         if explores {
             return view.random_below(count as u32) as usize;
         }
-        let estimates = self.estimates(at, row, view.memory());
+        let estimates = self.estimates(at, row, view.q_table());
         let estimate = |way: usize| estimates.get(way).copied().unwrap_or(0.0);
         let minimal = self.minimal_way(at, group, estimates);
         let (other, threshold) = match random_local {
@@ -370,7 +370,7 @@ impl Routing for QAdaptive {
         self.channels
     }
 
-    fn initial_memory(&self, at: RouterId) -> Vec<f32> {
+    fn initial_q_table(&self, at: RouterId) -> Vec<f32> {
         let here = self.routes.place(at.0);
         let [local, global] = self.hop_ps;
         // From the router at the other end to `group`.
@@ -388,7 +388,7 @@ impl Routing for QAdaptive {
             };
             hop + from(there, group)
         };
-        let mut memory = vec![];
+        let mut q_table = vec![];
         for group in 0..self.routes.groups() {
             let row: Vec<f32> = self
                 .ways(at.0)
@@ -396,19 +396,19 @@ impl Routing for QAdaptive {
                 .map(|way| estimate(way, group))
                 .collect();
             for _ in 0..self.slots {
-                memory.extend_from_slice(&row);
+                q_table.extend_from_slice(&row);
             }
         }
-        memory
+        q_table
     }
 
-    fn learn(&self, at: RouterId, memory: &mut [f32], port: u16, lesson: u32) {
-        let Lesson { row, ps } = Lesson::unpack(lesson);
+    fn learn(&self, at: RouterId, q_table: &mut [f32], port: u16, feedback: u32) {
+        let Feedback { row, ps } = Feedback::unpack(feedback);
         let ways = self.ways(at.0);
         let Ok(column) = ways.binary_search_by_key(&port, |way| way.port) else {
             return;
         };
-        let Some(estimate) = memory.get_mut(row as usize * ways.len() + column) else {
+        let Some(estimate) = q_table.get_mut(row as usize * ways.len() + column) else {
             return;
         };
         let difference = ps as f32 - *estimate;
@@ -433,7 +433,7 @@ impl Routing for QAdaptive {
             true => u32::from(self.slot_of_node[view.source_node().index()]),
             false => route.intermediate,
         };
-        // Packets that teach nothing any more have no row.
+        // Packets that bring no feedback any more have no row.
         let row = match slot {
             NONE => 0,
             slot => self.row(there.group, slot),
@@ -444,12 +444,12 @@ impl Routing for QAdaptive {
             let rest = match here.group == there.group {
                 true => 0.0,
                 false => {
-                    let estimates = self.estimates(at.0, row, view.memory()).iter();
+                    let estimates = self.estimates(at.0, row, view.q_table()).iter();
                     estimates.copied().reduce(f32::min).unwrap_or(0.0)
                 }
             };
             let ps = hop.saturating_add(rest as u64);
-            view.teach(Lesson { row, ps }.pack());
+            view.send_feedback(Feedback { row, ps }.pack());
         }
         if at.0 == route.destination_router {
             return eject(route);

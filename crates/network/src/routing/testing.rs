@@ -140,7 +140,7 @@ pub struct MockRouter {
     /// The node that sent the packet.
     pub source: NodeId,
     /// What routers have learnt: anything.
-    memory: Vec<f32>,
+    q_table: Vec<f32>,
 }
 
 impl MockRouter {
@@ -151,7 +151,7 @@ impl MockRouter {
             time: 0,
             busiest: 4,
             source: NodeId(0),
-            memory: (0..1 << 10)
+            q_table: (0..1 << 10)
                 .map(|n| StreamKey::new(seed, Purpose::Arrival).below(n, 0, 1000) as f32)
                 .collect(),
         }
@@ -181,8 +181,8 @@ impl RouterView for MockRouter {
         self.source
     }
 
-    fn memory(&self) -> &[f32] {
-        &self.memory
+    fn q_table(&self) -> &[f32] {
+        &self.q_table
     }
 }
 

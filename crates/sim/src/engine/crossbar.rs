@@ -132,9 +132,9 @@ impl BoundedCrossbar {
         self.output_buffer
     }
 
-    /// First packet of the FIFO with index `lane`.
-    pub fn first(&self, lane: usize) -> u32 {
-        self.fifos[lane].0
+    /// First packet of the FIFO with index `channel`.
+    pub fn first(&self, channel: usize) -> u32 {
+        self.fifos[channel].0
     }
 
     /// Whether a packet may pass to `output`: its buffer has room and, where the
@@ -145,21 +145,21 @@ impl BoundedCrossbar {
     }
 
     /// Puts a queue of packets, which have been routed, into the FIFO with
-    /// index `lane` of a crossbar that has just been built.
+    /// index `channel` of a crossbar that has just been built.
     pub(super) fn restore_fifo(
         &mut self,
         packets: &[Packet],
         first_port: usize,
         vcs: usize,
-        lane: usize,
+        channel: usize,
         slots: &[u32],
     ) {
         let (Some(&first), Some(&last)) = (slots.first(), slots.last()) else {
             return;
         };
-        self.fifos[lane] = (first, last);
+        self.fifos[channel] = (first, last);
         let output = first_port + usize::from(packets[first as usize].out_port);
-        self.request(output, lane - first_port * vcs, true);
+        self.request(output, channel - first_port * vcs, true);
     }
 
     fn request(&mut self, output: usize, fifo: usize, on: bool) {
@@ -281,8 +281,9 @@ impl<P: Probe> Partition<'_, P> {
             self.release_output(output);
         }
         let takes_credits = self.takes_credits(output);
-        let lanes = &self.lanes[output << self.lane_shift..(output + 1) << self.lane_shift];
-        let credits = |vc: u8| takes_credits.then(|| lanes[usize::from(vc)].credits);
+        let channels =
+            &self.channels[output << self.channel_shift..(output + 1) << self.channel_shift];
+        let credits = |vc: u8| takes_credits.then(|| channels[usize::from(vc)].credits);
         let crossbar = self.crossbar.as_mut().expect("the crossbar is bounded");
         if !crossbar.has_requests(output) {
             return;
@@ -411,8 +412,8 @@ impl<P: Probe> Partition<'_, P> {
         }
         crossbar.room[output * vcs + usize::from(packet.out_vc)] -= packet.size;
         if takes_credits {
-            let lane = (output << self.lane_shift) + usize::from(packet.out_vc);
-            self.lanes[lane].credits -= packet.size;
+            let channel = (output << self.channel_shift) + usize::from(packet.out_vc);
+            self.channels[channel].credits -= packet.size;
         }
         crossbar.request(output, fifo, false);
         crossbar.sides[output].granted = fifo as u32;

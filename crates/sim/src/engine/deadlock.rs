@@ -162,9 +162,9 @@ fn find_blocked<P: Probe>(
         let class = &shared.classes[partition.ports[port].class as usize];
         for vc in 0..shared.vcs {
             if let Some(handover) = &partition.handover {
-                let lane = (port << partition.lane_shift) + vc;
-                let credits = partition.lanes[lane].credits;
-                if handover.first(lane) != NIL && !class.terminal {
+                let index = (port << partition.channel_shift) + vc;
+                let credits = partition.channels[index].credits;
+                if handover.first(index) != NIL && !class.terminal {
                     let channel = (partition.base_port + port as u32, vc as u8);
                     blocked.push(new(channel, u64::from(class.buffer - credits)));
                 }
@@ -175,13 +175,13 @@ fn find_blocked<P: Probe>(
                 blocked.extend(wait.map(|(wait, lacking)| new(wait.channel, lacking)));
                 continue;
             }
-            let lane = &partition.lanes[(port << partition.lane_shift) + vc];
-            if lane.head != NIL
+            let state = &partition.channels[(port << partition.channel_shift) + vc];
+            if state.head != NIL
                 && !class.terminal
-                && partition.packets.hot[lane.head as usize].size > lane.credits
+                && partition.packets.hot[state.head as usize].size > state.credits
             {
                 let channel = (partition.base_port + port as u32, vc as u8);
-                blocked.push(new(channel, u64::from(class.buffer - lane.credits)));
+                blocked.push(new(channel, u64::from(class.buffer - state.credits)));
             }
         }
     }
@@ -202,11 +202,11 @@ fn for_each_wait<P: Probe>(
                 }
                 continue;
             }
-            let lane = (port << partition.lane_shift) + vc;
+            let index = (port << partition.channel_shift) + vc;
             // What has passed to an output queue leaves; what has not holds its buffer.
             let mut slot = match &partition.handover {
-                Some(handover) => handover.first(lane),
-                None => partition.lanes[lane].head,
+                Some(handover) => handover.first(index),
+                None => partition.channels[index].head,
             };
             while slot != NIL {
                 let packet = partition.packets.hot[slot as usize];
@@ -266,13 +266,14 @@ fn wait_in_fifo<P: Probe>(
         .router_of_port(PortId(partition.base_port + port as u32));
     let output = shared.topology.first_port[router.index()] + u32::from(packet.out_port);
     let local = (output - partition.base_port) as usize;
-    let lane = &partition.lanes[(local << partition.lane_shift) + usize::from(packet.out_vc)];
+    let channel =
+        &partition.channels[(local << partition.channel_shift) + usize::from(packet.out_vc)];
     let class = &shared.classes[partition.ports[local].class as usize];
     let waits = if partition.credits_at_crossbar {
-        !class.terminal && packet.size > lane.credits
+        !class.terminal && packet.size > channel.credits
     } else {
         // What is being sent leaves the output buffer soon.
-        all_from(lane.head).0 + u64::from(packet.size) > crossbar.output_buffer()
+        all_from(channel.head).0 + u64::from(packet.size) > crossbar.output_buffer()
     };
     if !waits {
         return None;
@@ -284,7 +285,7 @@ fn wait_in_fifo<P: Probe>(
         bytes,
         packets,
     };
-    Some((wait, u64::from(class.buffer - lane.credits)))
+    Some((wait, u64::from(class.buffer - channel.credits)))
 }
 
 fn name(shared: &Shared<'_>, (port, vc): Channel) -> String {

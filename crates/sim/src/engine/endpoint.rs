@@ -271,9 +271,9 @@ impl<P: Probe> Partition<'_, P> {
             self.outgoing = message;
         }
         let size = self.outgoing.bytes_left.min(u64::from(self.packet)) as u32;
-        let lane = port << self.lane_shift;
+        let channel = port << self.channel_shift;
         let state = &mut self.ports[port];
-        if self.lanes[lane].credits < size.max(self.least_room) {
+        if self.channels[channel].credits < size.max(self.least_room) {
             if state.stalled_since == NEVER {
                 state.stalled_since = now;
                 if P::ON {
@@ -364,7 +364,7 @@ impl<P: Probe> Partition<'_, P> {
         let measured = state.start(class, size, now, end, self.warmup);
         let room = size.max(self.least_room);
         state.downstream += room;
-        self.lanes[port << self.lane_shift].credits -= room;
+        self.channels[port << self.channel_shift].credits -= room;
         if P::ON {
             let departure = Departure {
                 job: message.contents.job,

@@ -11,26 +11,26 @@ use super::shared::CREDIT_VC_SHIFT;
 /// The packets of a partition that have been routed and lack room.
 pub(super) struct Handover {
     /// First and last packet for each channel of each router port, in the order in which they
-    /// came. Shape as of `Partition::lanes`.
+    /// came. Shape as of `Partition::channels`.
     held: Vec<(u32, u32)>,
 }
 
 impl Handover {
-    pub fn new(lanes: usize) -> Self {
+    pub fn new(channels: usize) -> Self {
         Self {
-            held: filled((NIL, NIL), lanes, PORTS),
+            held: filled((NIL, NIL), channels, PORTS),
         }
     }
 
     /// First packet that lacks room on a channel.
-    pub fn first(&self, lane: usize) -> u32 {
-        self.held[lane].0
+    pub fn first(&self, channel: usize) -> u32 {
+        self.held[channel].0
     }
 
     /// Puts a queue of packets in place of an empty one.
-    pub fn restore(&mut self, lane: usize, slots: &[u32]) {
+    pub fn restore(&mut self, channel: usize, slots: &[u32]) {
         if let (Some(&first), Some(&last)) = (slots.first(), slots.last()) {
-            self.held[lane] = (first, last);
+            self.held[channel] = (first, last);
         }
     }
 }
@@ -50,11 +50,11 @@ impl<P: Probe> Partition<'_, P> {
         let packet = &mut self.packets.hot[slot as usize];
         packet.next = NIL;
         let room = packet.size.max(self.least_room);
-        let lane = (port << self.lane_shift) + usize::from(packet.out_vc);
+        let channel = (port << self.channel_shift) + usize::from(packet.out_vc);
         let handover = self.handover.as_mut().expect("packets are handed over");
-        let held = &mut handover.held[lane];
-        if held.0 == NIL && self.lanes[lane].credits >= room {
-            self.take_room(port, lane, slot, room, now);
+        let held = &mut handover.held[channel];
+        if held.0 == NIL && self.channels[channel].credits >= room {
+            self.take_room(port, channel, slot, room, now);
         } else {
             if held.0 == NIL {
                 held.0 = slot;
@@ -74,28 +74,28 @@ impl<P: Probe> Partition<'_, P> {
     }
 
     /// Room has come back on a channel: packets that waited for it join the output queue.
-    pub(super) fn hand_over(&mut self, lane: usize, port: usize, now: u64) {
+    pub(super) fn hand_over(&mut self, channel: usize, port: usize, now: u64) {
         loop {
             let handover = self.handover.as_mut().expect("packets are handed over");
-            let slot = handover.held[lane].0;
+            let slot = handover.held[channel].0;
             if slot == NIL {
                 return;
             }
             let packet = &self.packets.hot[slot as usize];
             let room = packet.size.max(self.least_room);
-            if self.lanes[lane].credits < room {
+            if self.channels[channel].credits < room {
                 return;
             }
-            handover.held[lane].0 = packet.next;
+            handover.held[channel].0 = packet.next;
             // It counts again as it joins the queue.
             self.ports[port].queued -= room;
-            self.take_room(port, lane, slot, room, now);
+            self.take_room(port, channel, slot, room, now);
             self.touch(port);
         }
     }
 
-    fn take_room(&mut self, port: usize, lane: usize, slot: u32, room: u32, now: u64) {
-        self.lanes[lane].credits -= room;
+    fn take_room(&mut self, port: usize, channel: usize, slot: u32, room: u32, now: u64) {
+        self.channels[channel].credits -= room;
         // Under cut-through the tail may be still to come.
         let left = now.max(self.packets.hot[slot as usize].tail);
         self.release_input(slot, left);
@@ -105,9 +105,9 @@ impl<P: Probe> Partition<'_, P> {
     /// Whether packets wait for room behind a port.
     #[cold]
     pub(super) fn holds_packets(&self, port: usize) -> bool {
-        let lanes = port << self.lane_shift..(port + 1) << self.lane_shift;
+        let channels = port << self.channel_shift..(port + 1) << self.channel_shift;
         let held = self.handover.as_ref();
-        held.is_some_and(|all| all.held[lanes].iter().any(|&(first, _)| first != NIL))
+        held.is_some_and(|all| all.held[channels].iter().any(|&(first, _)| first != NIL))
     }
 
     /// Nothing can leave through a port: that is a stall if its link is free and packets wait.

@@ -244,7 +244,7 @@ fn simulate_within<P: Probe>(
         measurement,
     )?;
     P::check(&shared)?;
-    let learns = routing.learns() && !routing.initial_memory(RouterId(0)).is_empty();
+    let learns = routing.learns() && !routing.initial_q_table(RouterId(0)).is_empty();
     if learns && config.decisions == Decisions::PerMessage {
         return Err(SimError::Parameter {
             parameter: "network.routing.per",

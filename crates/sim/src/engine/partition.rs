@@ -79,7 +79,7 @@ const _: () = assert!(size_of::<Port>() == 64);
 
 /// One virtual channel of a port.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lane {
+pub(super) struct VirtualChannel {
     /// Free bytes in the buffer at the other end.
     pub credits: u32,
     /// Packets that wait, first to last, linked by `Packet::next`.
@@ -90,7 +90,7 @@ pub(super) struct Lane {
 /// Events for the routers of another partition, which count in that partition.
 #[derive(Debug, Default)]
 pub(super) struct Mail {
-    /// And lessons.
+    /// And feedback.
     credits: Vec<Event>,
     /// Without payload: the slot is found where the packet arrives.
     arrivals: Vec<Event>,
@@ -156,8 +156,8 @@ pub(super) struct Partition<'a, P: Probe> {
     pub warmup: u64,
     pub packet: u32,
     pub flit: Option<u32>,
-    /// log2 of the distance of a port's first virtual channel from the next port's in `lanes`.
-    pub lane_shift: u32,
+    /// log2 of the distance of a port's first virtual channel from the next port's in `channels`.
+    pub channel_shift: u32,
     /// Whether the occupancy of ports has to be true at any moment.
     reads_occupancy: bool,
     /// Whether ports and interfaces are too many for a processor's second-level
@@ -174,7 +174,7 @@ pub(super) struct Partition<'a, P: Probe> {
     /// Number of router ports: where interfaces begin in `ports`.
     pub router_ports: usize,
     /// Shape: ports × virtual channels.
-    pub lanes: Table<Lane>,
+    pub channels: Table<VirtualChannel>,
     /// Whether packets take credits before they enter output queues, where they
     /// so lack none.
     pub credits_at_crossbar: bool,
@@ -190,7 +190,7 @@ pub(super) struct Partition<'a, P: Probe> {
     pub least_room: u32,
     /// What the routing algorithm keeps for every router, if it learns. Shape:
     /// routers, or empty.
-    pub memories: Vec<Box<[f32]>>,
+    pub q_tables: Vec<Box<[f32]>>,
     pub packets: Packets,
     pub calendar: Calendar,
     pub interfaces: Table<Interface>,
@@ -265,10 +265,10 @@ pub(super) struct Partition<'a, P: Probe> {
     touched_crossbar: Vec<u32>,
 }
 
-/// Marks a wake-up of a port as a lesson for its router, see [`Routing::learn`].
-pub(super) const LESSON: u32 = 1 << 29;
-/// Largest lesson.
-const MAX_LESSON: u32 = LESSON - 1;
+/// Marks a wake-up of a port as feedback for its router, see [`Routing::learn`].
+pub(super) const FEEDBACK: u32 = 1 << 29;
+/// Largest feedback.
+const MAX_FEEDBACK: u32 = FEEDBACK - 1;
 
 /// Who asks for memory.
 pub(super) const PORTS: &str = "ports and virtual channels of the network";
@@ -324,9 +324,9 @@ impl<'a, P: Probe> Partition<'a, P> {
                 interface.router,
             ));
         }
-        let lane_shift = shared.vcs.next_power_of_two().ilog2();
-        let mut lanes = vec_in_huge_pages(ports.len() << lane_shift, PORTS);
-        lanes.extend(
+        let channel_shift = shared.vcs.next_power_of_two().ilog2();
+        let mut channels = vec_in_huge_pages(ports.len() << channel_shift, PORTS);
+        channels.extend(
             ports
                 .iter()
                 .enumerate()
@@ -337,12 +337,12 @@ impl<'a, P: Probe> Partition<'a, P> {
                         false => class.buffer,
                     };
                     std::iter::repeat_n(
-                        Lane {
+                        VirtualChannel {
                             credits,
                             head: NIL,
                             tail: NIL,
                         },
-                        1 << lane_shift,
+                        1 << channel_shift,
                     )
                 }),
         );
@@ -358,8 +358,9 @@ impl<'a, P: Probe> Partition<'a, P> {
             warmup: shared.warmup,
             packet: shared.packet,
             flit: shared.flit,
-            lane_shift,
-            exceeds_cache: ports.len() * (size_of::<Port>() + (size_of::<Lane>() << lane_shift))
+            channel_shift,
+            exceeds_cache: ports.len()
+                * (size_of::<Port>() + (size_of::<VirtualChannel>() << channel_shift))
                 + interfaces.len() * (size_of::<Interface>() + size_of::<OpenSource>())
                 > CACHE_BYTES,
             reads_occupancy: routing.reads_occupancy(),
@@ -370,15 +371,15 @@ impl<'a, P: Probe> Partition<'a, P> {
             base_port,
             ports: ports.into(),
             router_ports,
-            lanes: lanes.into(),
+            channels: channels.into(),
             credits_at_crossbar: shared.config.router.credit_use == CreditUse::Crossbar,
             crossbar: BoundedCrossbar::new(shared, base_router, end_router),
-            handover: (shared.hands_over).then(|| Handover::new(router_ports << lane_shift)),
+            handover: (shared.hands_over).then(|| Handover::new(router_ports << channel_shift)),
             staged: shared.hands_over || shared.config.router.crossbar != Crossbar::Ideal,
             least_room: shared.least_room,
-            memories: match routing.learns() {
+            q_tables: match routing.learns() {
                 true => (base_router..end_router)
-                    .map(|router| routing.initial_memory(RouterId(router)).into_boxed_slice())
+                    .map(|router| routing.initial_q_table(RouterId(router)).into_boxed_slice())
                     .collect(),
                 false => Vec::new(),
             },
@@ -643,7 +644,7 @@ impl<'a, P: Probe> Partition<'a, P> {
 
     /// Bytes of memory per router port, virtual channels included.
     pub fn bytes_per_port(&self) -> usize {
-        size_of::<Port>() + (size_of::<Lane>() << self.lane_shift)
+        size_of::<Port>() + (size_of::<VirtualChannel>() << self.channel_shift)
     }
 }
 

@@ -25,8 +25,8 @@ pub(super) trait Routed<P: Probe>: Sync {
     /// See [`Routing::LEARNS`].
     fn learns(&self) -> bool;
 
-    /// See [`Routing::initial_memory`].
-    fn initial_memory(&self, at: RouterId) -> Vec<f32>;
+    /// See [`Routing::initial_q_table`].
+    fn initial_q_table(&self, at: RouterId) -> Vec<f32>;
 
     /// See [`Partition::simulate`].
     fn simulate(&self, partition: &mut Partition<'_, P>, window: u64, grouped: &mut GroupedEvents);
@@ -49,8 +49,8 @@ impl<R: Routing, P: Probe> Routed<P> for R {
         R::LEARNS
     }
 
-    fn initial_memory(&self, at: RouterId) -> Vec<f32> {
-        Routing::initial_memory(self, at)
+    fn initial_q_table(&self, at: RouterId) -> Vec<f32> {
+        Routing::initial_q_table(self, at)
     }
 
     fn simulate(&self, partition: &mut Partition<'_, P>, window: u64, grouped: &mut GroupedEvents) {

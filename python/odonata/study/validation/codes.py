@@ -71,7 +71,7 @@ def network(mended: bool = False) -> dict[str, Any]:
     """The network of the reference as its program has it.
 
     A packet takes room behind its next link before it joins the queue of the output, and gives
-    up its own with that; room is counted in whole packets; lane 0 goes first. From one router
+    up its own with that; room is counted in whole packets; channel 0 goes first. From one router
     to the next take 100 ns and some ns of the program's own (0.5 to 1 ns before a packet starts, 0
     to 1 ns after; a credit, 8 B at 5.25 GiB/s and 0 to 1 ns): the mean here. So from node to
     router: 10 ns of the interface and five such draws, half of which is the latency of a link

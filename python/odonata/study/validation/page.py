@@ -172,9 +172,9 @@ from CODES' example of Theta); order of accounting, delays and draws: the progra
 are the ones just before and after (routers and nodes: `dragonfly-plus.C` of early 2019; FPAR: 385e825). Those differ on two
 things, and what is here was chosen by its agreement with two of the rows: that nodes send whatever room their leaf
 has (in the earlier one, where it follows from a missing look at the credits; seen in the quartiles of the row with
-background), and that a packet goes to lane 1 as it leaves an intermediate spine for its destination's group (as
-the paper says; seen in the largest latency of the first row). That the length of a port is that of both its lanes
-is from the paper's text alone; with one lane's the tornado rows would be 20 % below. The draws of 0.5 to 1 ns and
+background), and that a packet goes to channel 1 as it leaves an intermediate spine for its destination's group (as
+the paper says; seen in the largest latency of the first row). That the length of a port is that of both its channels
+is from the paper's text alone; with one channel's the tornado rows would be 20 % below. The draws of 0.5 to 1 ns and
 0 to 1 ns that the program adds to every step are their means here.
 
 Where the background overloads links, the mean is met and the quartiles are not: in the middle of the distribution

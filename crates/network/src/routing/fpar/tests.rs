@@ -4,7 +4,7 @@ use crate::topology::LinkKind;
 use crate::verify::{Verdict, verify};
 
 const FREE: u64 = 0;
-/// The queue of a port is 2 lanes of 4,096 bytes (the tests' links).
+/// The queue of a port is 2 channels of 4,096 bytes (the tests' links).
 const LENGTH: u64 = 8192;
 
 /// 2 leaves, 2 spines, 2 nodes per leaf, 4 global links per spine, 3 groups: two
@@ -97,7 +97,7 @@ fn a_random_choice_is_among_the_ports_that_the_threshold_counts_as_free() {
 }
 
 #[test]
-fn an_intermediate_spine_goes_on_or_down_and_turns_to_lane_1_when_it_goes_on() {
+fn an_intermediate_spine_goes_on_or_down_and_turns_to_channel_1_when_it_goes_on() {
     let fpar = Fpar::new(&machine(), 0.5, Choice::ByLoad, FparRules::Paper, None).unwrap();
     // Router 10 is spine 0 of group 2; ports 2 and 4 lead to group 0, 3 and 5 to
     // group 1, where router 4 is. Ports 0 and 1 lead to the leaves.
@@ -112,7 +112,7 @@ fn an_intermediate_spine_goes_on_or_down_and_turns_to_lane_1_when_it_goes_on() {
     assert!([0, 1].contains(&down.port));
     assert_eq!((down.vc, phase), (0, BETWEEN));
     assert_eq!(decide(LENGTH, LENGTH).1, HOME);
-    // On lane 1, nothing but minimal is considered.
+    // On channel 1, nothing but minimal is considered.
     let busy_links = |port: u16| if port < 2 { FREE } else { LENGTH };
     let (on, phase) = hop(&fpar, 10, route(4, HOME), &busy_links);
     assert!([3, 5].contains(&on.port));
@@ -120,7 +120,7 @@ fn an_intermediate_spine_goes_on_or_down_and_turns_to_lane_1_when_it_goes_on() {
 }
 
 #[test]
-fn leaves_go_up_on_lane_0_from_the_source_and_on_lane_1_from_between() {
+fn leaves_go_up_on_channel_0_from_the_source_and_on_channel_1_from_between() {
     let fpar = Fpar::new(&machine(), 0.5, Choice::ByLoad, FparRules::Paper, None).unwrap();
     // Leaf 1 of group 0; ports 2 and 3 lead to its spines.
     let own = |port: u16| if port == 2 { 100 } else { 99 };
@@ -177,7 +177,7 @@ fn spines_without_a_link_to_the_destination_group_start_longer_paths() {
 }
 
 #[test]
-fn routes_take_two_lanes_and_at_most_six_hops() {
+fn routes_take_two_channels_and_at_most_six_hops() {
     let topology = machine();
     let fpar = Fpar::new(&topology, 0.5, Choice::ByLoad, FparRules::Paper, None).unwrap();
     assert_eq!(fpar.virtual_channels(), 2);
@@ -188,7 +188,7 @@ fn routes_take_two_lanes_and_at_most_six_hops() {
 }
 
 #[test]
-fn one_lane_can_deadlock() {
+fn one_channel_can_deadlock() {
     let topology = machine();
     let fpar = Fpar::new(&topology, 0.5, Choice::ByLoad, FparRules::Paper, Some(1)).unwrap();
     let verdict = verify(&topology, &fpar).unwrap();
@@ -306,7 +306,7 @@ fn the_program_knows_two_sorts_of_paths_at_spines() {
     assert_shares(&found([more, more, much, more], OUT), &[(2, 0.5), (4, 0.5)]);
     assert_shares(&found([much, more, more, more], OUT), &[(2, 1.0)]);
     // In an intermediate group (for group 2 from group 0 by group 1 it would be spine 6; here
-    // spine 2 stands for it): on if free, else down; on if nothing is free, on lane 1.
+    // spine 2 stands for it): on if free, else down; on if nothing is free, on channel 1.
     assert_shares(&found([half, 0, more, 0], BETWEEN), &[(2, 1.0)]);
     assert_shares(&found([more, 0, much, 0], BETWEEN), &[(2, 0.5), (4, 0.5)]);
     let (hop, phase) = hop(&fpar, 2, route(4, BETWEEN), &|_| FREE);

@@ -12,25 +12,25 @@ fn learner(options: QAdaptiveOptions) -> (Topology, QAdaptive) {
 }
 
 /// A router with a Q-table, a time, and no exploration by chance.
-struct Student {
-    memory: Vec<f32>,
+struct Learner {
+    q_table: Vec<f32>,
     now: u64,
-    taught: Option<u32>,
+    feedback: Option<u32>,
     random: MockRouter,
 }
 
-impl Student {
+impl Learner {
     fn new(routing: &QAdaptive, at: u32) -> Self {
         Self {
-            memory: routing.initial_memory(RouterId(at)),
+            q_table: routing.initial_q_table(RouterId(at)),
             now: 0,
-            taught: None,
+            feedback: None,
             random: MockRouter::new(5),
         }
     }
 }
 
-impl RouterView for Student {
+impl RouterView for Learner {
     fn occupancy_bytes(&mut self, _: u16) -> u64 {
         0
     }
@@ -46,11 +46,11 @@ impl RouterView for Student {
     fn source_node(&self) -> NodeId {
         NodeId(1)
     }
-    fn memory(&self) -> &[f32] {
-        &self.memory
+    fn q_table(&self) -> &[f32] {
+        &self.q_table
     }
-    fn teach(&mut self, lesson: u32) {
-        self.taught = Some(lesson);
+    fn send_feedback(&mut self, feedback: u32) {
+        self.feedback = Some(feedback);
     }
 }
 
@@ -64,16 +64,16 @@ fn a_run_begins_with_the_times_of_an_empty_network() {
     // Links of 10 ns: a hop takes 15 ns. Router 0 has its links to groups 1 and
     // 2 (ports 5 and 6), router 1 of the group those to 3 and 4 (ports 2, 3, 4
     // lead to routers 1, 2, 3).
-    let memory = routing.initial_memory(RouterId(0));
+    let q_table = routing.initial_q_table(RouterId(0));
     let hops = |group: u32| -> Vec<f32> {
         let row = routing.row(group, 1);
         routing
-            .estimates(0, row, &memory)
+            .estimates(0, row, &q_table)
             .iter()
             .map(|ps| ps / 15_000.0)
             .collect()
     };
-    assert_eq!(memory.len(), 9 * 2 * 5);
+    assert_eq!(q_table.len(), 9 * 2 * 5);
     let direct = hops(1)[3];
     assert_eq!(direct, 1.0);
     // To router 1, which has the link to group 3.
@@ -87,30 +87,38 @@ fn a_run_begins_with_the_times_of_an_empty_network() {
 #[test]
 fn learning_is_hysteretic() {
     let (_, routing) = learner(QAdaptiveOptions::default());
-    let mut memory = routing.initial_memory(RouterId(0));
+    let mut q_table = routing.initial_q_table(RouterId(0));
     let row = routing.row(3, 0);
     let place = row as usize * 5;
-    memory[place] = 20_000.0;
+    q_table[place] = 20_000.0;
     // Port 2 is the first to a router. 4,000 less: 0.2 of that; then 1,000 more
     // than 19,200: 0.04 of 800.
     routing.learn(
         RouterId(0),
-        &mut memory,
+        &mut q_table,
         2,
-        Lesson { row, ps: 16_000 }.pack(),
+        Feedback { row, ps: 16_000 }.pack(),
     );
-    assert!((memory[place] - 19_200.0).abs() < 2.0, "{}", memory[place]);
+    assert!(
+        (q_table[place] - 19_200.0).abs() < 2.0,
+        "{}",
+        q_table[place]
+    );
     routing.learn(
         RouterId(0),
-        &mut memory,
+        &mut q_table,
         2,
-        Lesson { row, ps: 20_000 }.pack(),
+        Feedback { row, ps: 20_000 }.pack(),
     );
-    assert!((memory[place] - 19_232.0).abs() < 2.0, "{}", memory[place]);
-    // A port to a node teaches nothing.
-    let before = memory.clone();
-    routing.learn(RouterId(0), &mut memory, 0, Lesson { row, ps: 1 }.pack());
-    assert_eq!(memory, before);
+    assert!(
+        (q_table[place] - 19_232.0).abs() < 2.0,
+        "{}",
+        q_table[place]
+    );
+    // A port to a node sends no feedback.
+    let before = q_table.clone();
+    routing.learn(RouterId(0), &mut q_table, 0, Feedback { row, ps: 1 }.pack());
+    assert_eq!(q_table, before);
 }
 
 #[test]
@@ -124,24 +132,24 @@ fn the_source_leaves_the_minimal_port_only_for_a_much_better_one() {
     // 1 is the second of its router.
     let row = routing.row(1, 1) as usize * 5;
     for (best, port) in [(81_000.0, 5), (79_000.0, 6)] {
-        let mut student = Student::new(&routing, 0);
-        student.memory[row..row + 5].copy_from_slice(&[2e5, 2e5, 2e5, 1e5, best]);
+        let mut learner = Learner::new(&routing, 0);
+        learner.q_table[row..row + 5].copy_from_slice(&[2e5, 2e5, 2e5, 1e5, best]);
         let mut route = PacketRoute::injected(RouterId(4), 0);
-        let hop = routing.next_hop(&mut student, RouterId(0), true, &mut route);
+        let hop = routing.next_hop(&mut learner, RouterId(0), true, &mut route);
         assert_eq!(hop, Hop { port, vc: 0 });
-        assert_eq!(student.taught, None);
+        assert_eq!(learner.feedback, None);
         assert_eq!(route.phase, AWAY | 1);
     }
 }
 
 #[test]
-fn a_router_teaches_the_one_before_the_hop_and_its_own_best() {
+fn a_router_sends_feedback_to_the_one_before_the_hop_and_its_own_best() {
     let (_, routing) = learner(QAdaptiveOptions::default());
-    let mut student = Student::new(&routing, 8);
+    let mut learner = Learner::new(&routing, 8);
     let row = routing.row(1, 1);
     let place = row as usize * 5;
-    student.memory[place..place + 5].copy_from_slice(&[5e4, 4e4, 6e4, 9e4, 3e4]);
-    student.now = 1_024_000;
+    learner.q_table[place..place + 5].copy_from_slice(&[5e4, 4e4, 6e4, 9e4, 3e4]);
+    learner.now = 1_024_000;
     // On its way to router 4 in group 1, at router 8 of group 2, decided 102,400
     // ps ago for a packet of the second node of its router.
     let mut route = PacketRoute {
@@ -150,18 +158,23 @@ fn a_router_teaches_the_one_before_the_hop_and_its_own_best() {
         waypoint: (1_024_000 - 102_400) >> TICK_SHIFT,
         ..PacketRoute::injected(RouterId(4), 0)
     };
-    let hop = routing.next_hop(&mut student, RouterId(8), false, &mut route);
+    let hop = routing.next_hop(&mut learner, RouterId(8), false, &mut route);
     assert_eq!(hop.vc, 1);
-    let lesson = Lesson::unpack(student.taught.unwrap());
-    assert_eq!(lesson.row, row);
+    let feedback = Feedback::unpack(learner.feedback.unwrap());
+    assert_eq!(feedback.row, row);
     // 102,400 + 30,000, to 12 significant bits.
-    assert!(lesson.ps.abs_diff(132_400) <= 64, "{}", lesson.ps);
+    assert!(feedback.ps.abs_diff(132_400) <= 64, "{}", feedback.ps);
     // In the destination's group nothing is left to be estimated.
-    let mut student = Student::new(&routing, 4);
-    student.now = 51_200;
+    let mut learner = Learner::new(&routing, 4);
+    learner.now = 51_200;
     route.waypoint = 0;
-    routing.next_hop(&mut student, RouterId(4), false, &mut route);
-    assert!(Lesson::unpack(student.taught.unwrap()).ps.abs_diff(51_200) <= 32);
+    routing.next_hop(&mut learner, RouterId(4), false, &mut route);
+    assert!(
+        Feedback::unpack(learner.feedback.unwrap())
+            .ps
+            .abs_diff(51_200)
+            <= 32
+    );
 }
 
 #[test]

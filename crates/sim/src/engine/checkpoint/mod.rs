@@ -77,7 +77,7 @@ struct RouterRecord {
     /// Shape: ports.
     ports: Vec<Port>,
     /// Shape: ports × virtual channels.
-    lanes: Vec<LaneRecord>,
+    channels: Vec<ChannelRecord>,
     /// Of a bounded crossbar. Shape: ports, or empty.
     sides: Vec<Side>,
     /// Of a bounded crossbar, or of output queues. Shape: ports × virtual channels, or empty.
@@ -85,7 +85,7 @@ struct RouterRecord {
     /// Occupancy in the snapshot for routing. Shape: ports, or empty.
     occupancy: Vec<u32>,
     /// Of a routing algorithm that learns.
-    memory: Vec<f32>,
+    q_table: Vec<f32>,
     /// What packets of a message follow, by the routers that they have passed before
     /// and their message; empty if routers decide per packet.
     followed: Vec<(u16, u64, Decision)>,
@@ -98,7 +98,7 @@ struct RouterRecord {
 
 /// The sending side of a virtual channel.
 #[derive(Serialize, Deserialize)]
-struct LaneRecord {
+struct ChannelRecord {
     credits: u32,
     queue: Vec<Parcel>,
 }

@@ -15,7 +15,7 @@ use odonata_network::{PacketRoute, Peer};
 use odonata_units::{Picoseconds, PortId, RankId, RouterId};
 
 use super::{
-    About, EventRecord, FifoRecord, LaneRecord, NodeRecord, Parcel, RouterRecord, SourceRecord,
+    About, ChannelRecord, EventRecord, FifoRecord, NodeRecord, Parcel, RouterRecord, SourceRecord,
     Whole,
 };
 use crate::config::{JobLoad, OccupancyCount};
@@ -27,7 +27,7 @@ use crate::engine::followed::Decision;
 use crate::engine::matching::{Arrived, Envelope, Line, Matching, Posted, Unmatched, Wanted};
 use crate::engine::measure::JobCollector;
 use crate::engine::packets::{Contents, MessageKind, NIL, Packet, UNROUTED};
-use crate::engine::partition::{LESSON, NEVER, Port};
+use crate::engine::partition::{FEEDBACK, NEVER, Port};
 use crate::engine::probe::{Channel, LinkWatch};
 use crate::engine::ranks::{Outgoing, Processor, RankRecord, Stage};
 use crate::engine::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT, Shared};
@@ -264,7 +264,7 @@ pub(super) struct AtRouter<'c, 'a> {
     pub radix: usize,
     /// Whether the routing algorithm learns, and how many numbers it keeps here.
     pub learns: bool,
-    pub memory: usize,
+    pub q_table: usize,
     /// Entries of the snapshot for this router.
     pub occupancies: usize,
     pub credits_at_crossbar: bool,
@@ -313,11 +313,11 @@ impl AtRouter<'_, '_> {
     pub fn check(&self, record: &RouterRecord) -> Checked {
         let RouterRecord {
             ports,
-            lanes,
+            channels,
             sides,
             fifos,
             occupancy,
-            memory,
+            q_table,
             followed,
             nodes,
             watches,
@@ -326,21 +326,21 @@ impl AtRouter<'_, '_> {
         let vcs = self.shared.vcs;
         let bounded = usize::from(self.output_buffer.is_some());
         ensure(ports.len() == self.radix, "its ports")?;
-        ensure(lanes.len() == self.radix * vcs, "its virtual channels")?;
+        ensure(channels.len() == self.radix * vcs, "its virtual channels")?;
         ensure(sides.len() == self.radix * bounded, "its crossbar ports")?;
         ensure(
             fifos.len() == self.radix * vcs * bounded.max(usize::from(self.shared.hands_over)),
             "its crossbar FIFOs",
         )?;
         ensure(occupancy.len() == self.occupancies, "its occupancies")?;
-        ensure(memory.len() == self.memory, "its learnt values")?;
+        ensure(q_table.len() == self.q_table, "its table of Q-learning")?;
         ensure(nodes.len() == self.nodes.len(), "its nodes")?;
         let links = if self.watched { self.radix } else { 0 };
         ensure(watches.len() == links, "its watched links")?;
-        let finite = memory.iter().all(|value| value.is_finite());
+        let finite = q_table.iter().all(|value| value.is_finite());
         ensure(finite, "a learnt value")?;
-        for (place, lane) in lanes.iter().enumerate() {
-            self.lane(place / vcs, place % vcs, lane)?;
+        for (place, channel) in channels.iter().enumerate() {
+            self.channel(place / vcs, place % vcs, channel)?;
         }
         for (place, fifo) in fifos.iter().enumerate() {
             let FifoRecord { room: _, queue } = fifo;
@@ -353,10 +353,10 @@ impl AtRouter<'_, '_> {
             }
         }
         for (port, saved) in ports.iter().enumerate() {
-            self.port(port, saved, &lanes[port * vcs..(port + 1) * vcs], fifos)?;
+            self.port(port, saved, &channels[port * vcs..(port + 1) * vcs], fifos)?;
         }
         for (port, saved) in sides.iter().enumerate() {
-            self.side(port, saved, lanes, fifos)?;
+            self.side(port, saved, channels, fifos)?;
         }
         ensure(
             self.per_message || followed.is_empty(),
@@ -418,7 +418,7 @@ impl AtRouter<'_, '_> {
         &self,
         port: usize,
         saved: &Port,
-        lanes: &[LaneRecord],
+        channels: &[ChannelRecord],
         fifos: &[FifoRecord],
     ) -> Checked {
         self.link(saved)?;
@@ -426,7 +426,7 @@ impl AtRouter<'_, '_> {
         let class = &shared.classes[self.class(port)];
         let room = |parcel: &Parcel| u64::from(shared.room(&parcel.packet));
         let (mut waiting, mut queued, mut sent) = (0, 0, 0);
-        for (vc, LaneRecord { credits, queue }) in lanes.iter().enumerate() {
+        for (vc, ChannelRecord { credits, queue }) in channels.iter().enumerate() {
             waiting |= u16::from(!queue.is_empty()) << vc;
             let here: u64 = queue.iter().map(room).sum();
             queued += here;
@@ -463,8 +463,8 @@ impl AtRouter<'_, '_> {
     }
 
     /// A virtual channel of an output.
-    fn lane(&self, port: usize, vc: usize, lane: &LaneRecord) -> Checked {
-        let LaneRecord { credits, queue } = lane;
+    fn channel(&self, port: usize, vc: usize, channel: &ChannelRecord) -> Checked {
+        let ChannelRecord { credits, queue } = channel;
         let class = &self.shared.classes[self.class(port)];
         // Nodes take everything, so that the links to them need no credits, but for packets
         // to join output queues.
@@ -483,7 +483,7 @@ impl AtRouter<'_, '_> {
         &self,
         port: usize,
         side: &Side,
-        lanes: &[LaneRecord],
+        channels: &[ChannelRecord],
         fifos: &[FifoRecord],
     ) -> Checked {
         let Side {
@@ -516,7 +516,7 @@ impl AtRouter<'_, '_> {
         )?;
         for vc in 0..vcs {
             let place = port * vcs + vc;
-            let queue = lanes[place].queue.iter();
+            let queue = channels[place].queue.iter();
             let here: u64 = queue.map(|parcel| u64::from(parcel.packet.size)).sum();
             let leaving = if usize::from(*sending_vc) == vc {
                 *sending
@@ -888,7 +888,7 @@ impl AtRouter<'_, '_> {
                     0 => self.is_connected(port),
                     WAKE_INTERFACE => node.is_some(),
                     WAKE_INPUT | WAKE_OUTPUT => self.output_buffer.is_some(),
-                    payload => self.learns && payload & LESSON != 0 && payload <= MAX_PAYLOAD,
+                    payload => self.learns && payload & FEEDBACK != 0 && payload <= MAX_PAYLOAD,
                 };
                 ensure(meant, "what a wake-up is for")
             }

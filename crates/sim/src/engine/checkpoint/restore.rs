@@ -201,14 +201,14 @@ fn restore_router<P: Probe>(
     for (port, saved) in partition.ports[ports.clone()].iter_mut().zip(record.ports) {
         port.restore(saved);
     }
-    for (index, saved) in record.lanes.into_iter().enumerate() {
+    for (index, saved) in record.channels.into_iter().enumerate() {
         let (port, vc) = (ports.start + index / vcs, index % vcs);
         let slots = insert_all(partition, saved.queue);
         link(&mut partition.packets.hot, &slots);
-        let lane = &mut partition.lanes[(port << partition.lane_shift) + vc];
-        lane.credits = saved.credits;
-        lane.head = slots.first().copied().unwrap_or(NIL);
-        lane.tail = slots.last().copied().unwrap_or(NIL);
+        let channel = &mut partition.channels[(port << partition.channel_shift) + vc];
+        channel.credits = saved.credits;
+        channel.head = slots.first().copied().unwrap_or(NIL);
+        channel.tail = slots.last().copied().unwrap_or(NIL);
     }
     for (index, saved) in record.fifos.into_iter().enumerate() {
         let slots = insert_all(partition, saved.queue);
@@ -220,7 +220,7 @@ fn restore_router<P: Probe>(
         }
         if let Some(handover) = &mut partition.handover {
             let (port, vc) = (ports.start + index / vcs, index % vcs);
-            handover.restore((port << partition.lane_shift) + vc, &slots);
+            handover.restore((port << partition.channel_shift) + vc, &slots);
         }
     }
     if let Some(crossbar) = &mut partition.crossbar {
@@ -229,8 +229,8 @@ fn restore_router<P: Probe>(
     for (bytes, saved) in occupancies.iter().zip(record.occupancy) {
         bytes.store(saved, Ordering::Relaxed);
     }
-    if let Some(memory) = partition.memories.get_mut(router as usize) {
-        memory.copy_from_slice(&record.memory);
+    if let Some(q_table) = partition.q_tables.get_mut(router as usize) {
+        q_table.copy_from_slice(&record.q_table);
     }
     if let Some(followed) = &mut partition.followed {
         for (visited, message, decision) in record.followed {
@@ -283,10 +283,10 @@ fn at_router<'p, 'a, P: Probe>(
         first: partition.base_port as usize + ports.start,
         radix: ports.len(),
         learns: partition.routing.learns(),
-        memory: partition
-            .memories
+        q_table: partition
+            .q_tables
             .get(router as usize)
-            .map_or(0, |memory| memory.len()),
+            .map_or(0, |q_table| q_table.len()),
         occupancies: occupancies(partition, ports).len(),
         credits_at_crossbar: partition.credits_at_crossbar,
         output_buffer: partition.crossbar.as_ref().map(|all| all.output_buffer()),
@@ -317,7 +317,7 @@ fn restore_node<P: Probe>(
     }
     let link = partition.router_ports + index;
     partition.ports[link].restore(saved.link);
-    partition.lanes[link << partition.lane_shift].credits = saved.credits;
+    partition.channels[link << partition.channel_shift].credits = saved.credits;
     if let Some(watch) = saved.watch {
         partition.probe.restore(link, watch);
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use serde::Serialize;
 
 use super::{
-    About, EventRecord, FifoRecord, LONGEST_RECORD, LaneRecord, MESSAGES_PER_RECORD, NodeRecord,
+    About, ChannelRecord, EventRecord, FifoRecord, LONGEST_RECORD, MESSAGES_PER_RECORD, NodeRecord,
     Parcel, RanksOfNodes, RouterRecord, SourceRecord, Whole, interface_of, interfaces_of,
     occupancies, ports_of,
 };
@@ -163,14 +163,14 @@ impl<P: Probe> Saver<'_, '_, P> {
             .take_while(|&&((at, ..), _)| at == router);
         let ports = ports_of(partition, router);
         let vcs = partition.shared.vcs;
-        let mut lanes = Vec::with_capacity(ports.len() * vcs);
+        let mut channels = Vec::with_capacity(ports.len() * vcs);
         let mut fifos = Vec::new();
         for port in ports.clone() {
             for vc in 0..vcs {
-                let lane = &partition.lanes[(port << partition.lane_shift) + vc];
-                lanes.push(LaneRecord {
-                    credits: lane.credits,
-                    queue: self.queue(lane.head),
+                let channel = &partition.channels[(port << partition.channel_shift) + vc];
+                channels.push(ChannelRecord {
+                    credits: channel.credits,
+                    queue: self.queue(channel.head),
                 });
                 if let Some(crossbar) = &partition.crossbar {
                     let fifo = port * vcs + vc;
@@ -180,10 +180,10 @@ impl<P: Probe> Saver<'_, '_, P> {
                     });
                 }
                 if let Some(handover) = &partition.handover {
-                    let lane = (port << partition.lane_shift) + vc;
+                    let channel = (port << partition.channel_shift) + vc;
                     fifos.push(FifoRecord {
                         room: 0,
-                        queue: self.queue(handover.first(lane)),
+                        queue: self.queue(handover.first(channel)),
                     });
                 }
             }
@@ -195,15 +195,15 @@ impl<P: Probe> Saver<'_, '_, P> {
         let sides = partition.crossbar.as_ref();
         Ok(RouterRecord {
             ports: partition.ports[ports.clone()].to_vec(),
-            lanes,
+            channels,
             sides: sides.map_or_else(Vec::new, |all| all.sides[ports.clone()].to_vec()),
             fifos,
             occupancy: occupancies(partition, ports.clone())
                 .iter()
                 .map(|bytes| bytes.load(Ordering::Relaxed))
                 .collect(),
-            memory: partition
-                .memories
+            q_table: partition
+                .q_tables
                 .get(router as usize)
                 .map_or_else(Vec::new, |m| m.to_vec()),
             followed: followed
@@ -234,7 +234,7 @@ impl<P: Probe> Saver<'_, '_, P> {
                 .copied()
                 .collect(),
             link: partition.ports[link],
-            credits: partition.lanes[link << partition.lane_shift].credits,
+            credits: partition.channels[link << partition.channel_shift].credits,
             sources: partition.sources[sources]
                 .iter()
                 .map(|source| SourceRecord {

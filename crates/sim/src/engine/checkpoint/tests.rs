@@ -223,9 +223,9 @@ impl State {
     /// Packets in queues and FIFOs.
     fn queued(&mut self) -> impl Iterator<Item = &mut Parcel> {
         self.routers.iter_mut().flat_map(|router| {
-            let lanes = router.lanes.iter_mut().map(|lane| &mut lane.queue);
+            let channels = router.channels.iter_mut().map(|channel| &mut channel.queue);
             let fifos = router.fifos.iter_mut().map(|fifo| &mut fifo.queue);
-            lanes.chain(fifos).flatten()
+            channels.chain(fifos).flatten()
         })
     }
 
@@ -312,7 +312,7 @@ const CHANGES: &[Change] = &[
     }),
     ("its virtual channels", |s| {
         first(s.routers.iter_mut(), |r| {
-            r.lanes.pop();
+            r.channels.pop();
         })
     }),
     ("its nodes", |s| {
@@ -341,7 +341,7 @@ const CHANGES: &[Change] = &[
         })
     }),
     ("the credits of a channel", |s| {
-        first(s.routers.iter_mut().flat_map(|r| &mut r.lanes), |l| {
+        first(s.routers.iter_mut().flat_map(|r| &mut r.channels), |l| {
             l.credits = u32::MAX
         })
     }),
@@ -397,7 +397,9 @@ const CHANGES: &[Change] = &[
     // The port that leads nowhere, with the channels of which the packet would be.
     ("the output of a packet", |s| {
         first(
-            s.routers[0].lanes[..].iter_mut().flat_map(|l| &mut l.queue),
+            s.routers[0].channels[..]
+                .iter_mut()
+                .flat_map(|l| &mut l.queue),
             |p| p.packet.out_port = 4,
         )
     }),

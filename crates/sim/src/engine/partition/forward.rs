@@ -6,7 +6,7 @@ use odonata_network::Routing;
 use odonata_units::RouterId;
 
 use super::view::{View, no_such_output};
-use super::{LESSON, NEVER, Partition};
+use super::{FEEDBACK, NEVER, Partition};
 use crate::config::Arbitration;
 use crate::engine::calendar::{Event, Kind, PackedEvent};
 use crate::engine::memory::prefetch_to_write;
@@ -30,7 +30,7 @@ impl<P: Probe> Partition<'_, P> {
             let now = self.window_start + event.offset();
             self.probe.credited(self.link(port), vc as u8, payload, now);
         }
-        self.lanes[(port << self.lane_shift) + vc].credits += credit_size::<P>(payload);
+        self.channels[(port << self.channel_shift) + vc].credits += credit_size::<P>(payload);
         self.ports[port].downstream -= credit_size::<P>(payload);
         if self.ports[port].stalled_since != NEVER {
             self.touch(port);
@@ -38,7 +38,7 @@ impl<P: Probe> Partition<'_, P> {
         if self.credits_at_crossbar && port < self.router_ports {
             if self.handover.is_some() {
                 let now = self.window_start + event.offset();
-                self.hand_over((port << self.lane_shift) + vc, port, now);
+                self.hand_over((port << self.channel_shift) + vc, port, now);
             } else {
                 self.touch_crossbar(port);
             }
@@ -71,19 +71,19 @@ impl<P: Probe> Partition<'_, P> {
                 entity: 0,
                 counter: 0,
                 now,
-                memory: match R::LEARNS {
-                    true => &self.memories[router as usize],
+                q_table: match R::LEARNS {
+                    true => &self.q_tables[router as usize],
                     false => &[],
                 },
                 source: 0,
-                lesson: None,
+                feedback: None,
                 probe: PhantomData::<P>,
             };
-            let lesson = view.route(routing, self.base_router + router, packet);
+            let feedback = view.route(routing, self.base_router + router, packet);
             if R::LEARNS
-                && let Some(lesson) = lesson
+                && let Some(feedback) = feedback
             {
-                self.teach_upstream(slot, lesson, now);
+                self.send_feedback_upstream(slot, feedback, now);
             }
             if self.followed.is_some() {
                 self.lead(router, slot);
@@ -92,7 +92,7 @@ impl<P: Probe> Partition<'_, P> {
         let packet = &self.packets.hot[slot as usize];
         let (size, out_port, vc) = (packet.size, packet.out_port, packet.out_vc);
         if first_port + usize::from(out_port) >= self.end_port
-            || usize::from(vc) >> self.lane_shift != 0
+            || usize::from(vc) >> self.channel_shift != 0
             || self.ports[first_port + usize::from(out_port)].peer_router == NIL
         {
             no_such_output(self.base_router + router, out_port, vc);
@@ -111,16 +111,16 @@ impl<P: Probe> Partition<'_, P> {
             }
             return;
         }
-        let lane = (port << self.lane_shift) + usize::from(vc);
+        let channel = (port << self.channel_shift) + usize::from(vc);
         let state = &mut self.ports[port];
         // One branch for all, as each by itself is unpredictable.
         let at_once = alone
             & (state.waiting == 0)
             & (state.free_at <= now)
-            & (self.lanes[lane].credits >= size);
+            & (self.channels[channel].credits >= size);
         if at_once {
             state.served = vc;
-            self.transmit(router, first_port, port, lane, slot, now);
+            self.transmit(router, first_port, port, channel, slot, now);
             return;
         }
         self.enter_output_queue(port, slot);
@@ -134,24 +134,24 @@ impl<P: Probe> Partition<'_, P> {
         }
     }
 
-    /// Sends a lesson back over the link by which a packet has come, if that leads
+    /// Sends feedback back over the link by which a packet has come, if that leads
     /// to a router.
-    fn teach_upstream(&mut self, slot: u32, lesson: u32, now: u64) {
+    fn send_feedback_upstream(&mut self, slot: u32, feedback: u32, now: u64) {
         let packet = &self.packets.hot[slot as usize];
         let class = &self.classes[packet.upstream_class as usize];
         if class.terminal {
             return;
         }
-        let (time, payload) = (now + class.latency, LESSON | lesson);
+        let (time, payload) = (now + class.latency, FEEDBACK | feedback);
         let (router, port) = (packet.upstream_router, u32::from(packet.upstream_port));
         self.send_back(Kind::Wake, router, port, time, payload);
     }
 
     /// Changes what the routing algorithm keeps for a router of this partition.
-    pub(super) fn learn<R: Routing>(&mut self, routing: &R, router: u32, port: u16, lesson: u32) {
+    pub(super) fn learn<R: Routing>(&mut self, routing: &R, router: u32, port: u16, feedback: u32) {
         let at = RouterId(self.base_router + router);
-        let memory = &mut self.memories[router as usize];
-        routing.learn(at, memory, port, lesson);
+        let q_table = &mut self.q_tables[router as usize];
+        routing.learn(at, q_table, port, feedback);
     }
 
     /// A packet joins those that wait for the link of a port.
@@ -163,13 +163,13 @@ impl<P: Probe> Partition<'_, P> {
         let state = &mut self.ports[port];
         state.queued += packet.size.max(self.least_room);
         state.waiting |= 1 << vc;
-        let lane = &mut self.lanes[(port << self.lane_shift) + vc];
-        if lane.head == NIL {
-            lane.head = slot;
+        let channel = &mut self.channels[(port << self.channel_shift) + vc];
+        if channel.head == NIL {
+            channel.head = slot;
         } else {
-            self.packets.hot[lane.tail as usize].next = slot;
+            self.packets.hot[channel.tail as usize].next = slot;
         }
-        lane.tail = slot;
+        channel.tail = slot;
     }
 
     /// Sends the next packet that waits for `port`, if the link is free and one
@@ -196,7 +196,7 @@ impl<P: Probe> Partition<'_, P> {
             self.release_output(port);
         }
         let state = &mut self.ports[port];
-        let lanes = port << self.lane_shift;
+        let channels = port << self.channel_shift;
         let mut waiting = state.waiting;
         let chosen = match self.shared.config.router.arbitration {
             Arbitration::RoundRobin => loop {
@@ -206,9 +206,9 @@ impl<P: Probe> Partition<'_, P> {
                 // The first waiting channel after the one served last.
                 let later = waiting & (u16::MAX << state.served << 1);
                 let vc = if later != 0 { later } else { waiting }.trailing_zeros() as usize;
-                let lane = &self.lanes[lanes + vc];
+                let channel = &self.channels[channels + vc];
                 if self.credits_at_crossbar
-                    || self.packets.hot[lane.head as usize].size <= lane.credits
+                    || self.packets.hot[channel.head as usize].size <= channel.credits
                 {
                     break Some(vc);
                 }
@@ -219,9 +219,9 @@ impl<P: Probe> Partition<'_, P> {
                     break None;
                 }
                 let vc = waiting.trailing_zeros() as usize;
-                let lane = &self.lanes[lanes + vc];
+                let channel = &self.channels[channels + vc];
                 if self.credits_at_crossbar
-                    || self.packets.hot[lane.head as usize].size <= lane.credits
+                    || self.packets.hot[channel.head as usize].size <= channel.credits
                 {
                     break Some(vc);
                 }
@@ -232,10 +232,10 @@ impl<P: Probe> Partition<'_, P> {
                 while waiting != 0 {
                     let vc = waiting.trailing_zeros() as usize;
                     waiting &= waiting - 1;
-                    let lane = &self.lanes[lanes + vc];
-                    let packet = &self.packets.hot[lane.head as usize];
+                    let channel = &self.channels[channels + vc];
+                    let packet = &self.packets.hot[channel.head as usize];
                     let age = (packet.created, packet.sequence, packet.source);
-                    let may_leave = self.credits_at_crossbar || packet.size <= lane.credits;
+                    let may_leave = self.credits_at_crossbar || packet.size <= channel.credits;
                     if may_leave && best.is_none_or(|(oldest, _)| age < oldest) {
                         best = Some((age, vc));
                     }
@@ -258,15 +258,15 @@ impl<P: Probe> Partition<'_, P> {
         }
         let state = &mut self.ports[port];
         state.served = vc as u8;
-        let lane = &mut self.lanes[lanes + vc];
-        let slot = lane.head;
+        let channel = &mut self.channels[channels + vc];
+        let slot = channel.head;
         let packet = &self.packets.hot[slot as usize];
         state.queued -= packet.size.max(self.least_room);
-        lane.head = packet.next;
-        if lane.head == NIL {
+        channel.head = packet.next;
+        if channel.head == NIL {
             state.waiting &= !(1 << vc);
         }
-        self.transmit(router, first_port, port, lanes + vc, slot, now);
+        self.transmit(router, first_port, port, channels + vc, slot, now);
         if self.ports[port].waiting != 0 || self.staged && self.holds_packets(port) {
             self.wake_link(router, first_port, port);
         }
@@ -291,7 +291,7 @@ impl<P: Probe> Partition<'_, P> {
         router: u32,
         first_port: usize,
         port: usize,
-        lane: usize,
+        channel: usize,
         slot: u32,
         now: u64,
     ) {
@@ -344,7 +344,7 @@ impl<P: Probe> Partition<'_, P> {
             return;
         }
         if !self.credits_at_crossbar {
-            self.lanes[lane].credits -= size;
+            self.channels[channel].credits -= size;
         }
         state.downstream += size.max(self.least_room);
         let (peer_router, peer_port, class) = (state.peer_router, state.peer_port, state.class);

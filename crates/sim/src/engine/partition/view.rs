@@ -7,7 +7,7 @@ use odonata_units::random::StreamKey;
 use odonata_units::{NodeId, PortId, RouterId};
 
 use super::forward::credit_size;
-use super::{MAX_LESSON, Port, Snapshot};
+use super::{MAX_FEEDBACK, Port, Snapshot};
 use crate::engine::calendar::PackedEvent;
 use crate::engine::packets::Packet;
 use crate::engine::probe::Probe;
@@ -27,9 +27,9 @@ pub(super) struct View<'v, P> {
     pub entity: u64,
     pub counter: u32,
     pub now: u64,
-    pub memory: &'v [f32],
+    pub q_table: &'v [f32],
     pub source: u32,
-    pub lesson: Option<u32>,
+    pub feedback: Option<u32>,
     pub probe: PhantomData<P>,
 }
 
@@ -63,18 +63,18 @@ impl<P: Probe> odonata_network::RouterView for View<'_, P> {
         NodeId(self.source)
     }
     #[inline(always)]
-    fn memory(&self) -> &[f32] {
-        self.memory
+    fn q_table(&self) -> &[f32] {
+        self.q_table
     }
     #[inline(always)]
-    fn teach(&mut self, lesson: u32) {
-        self.lesson = Some(lesson & MAX_LESSON);
+    fn send_feedback(&mut self, feedback: u32) {
+        self.feedback = Some(feedback & MAX_FEEDBACK);
     }
 }
 
 impl<P: Probe> View<'_, P> {
     /// Decides on the next hop of a packet at router `at`, which sees this. Returns
-    /// what the router that sent the packet here is taught.
+    /// the feedback to the router that sent the packet here.
     #[inline(always)]
     pub fn route<R: Routing>(mut self, routing: &R, at: u32, packet: &mut Packet) -> Option<u32> {
         self.entity = (u64::from(packet.source) << 32) | u64::from(packet.sequence);
@@ -85,7 +85,7 @@ impl<P: Probe> View<'_, P> {
         let hop = routing.next_hop(&mut self, RouterId(at), injected, &mut packet.route);
         packet.out_vc = hop.vc;
         packet.out_port = hop.port;
-        self.lesson
+        self.feedback
     }
 }
 

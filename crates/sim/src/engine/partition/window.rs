@@ -7,7 +7,7 @@ use odonata_network::Routing;
 
 use super::forward::credit_size;
 use super::view::View;
-use super::{LESSON, MAX_LESSON, NEVER, Partition};
+use super::{FEEDBACK, MAX_FEEDBACK, NEVER, Partition};
 use crate::engine::calendar::{Event, GroupedEvents, Kind, PackedEvent};
 use crate::engine::crossbar::{WAKE_INPUT, WAKE_OUTPUT};
 use crate::engine::memory::prefetch;
@@ -129,12 +129,12 @@ impl<P: Probe> Partition<'_, P> {
             let port = self.creditor(first_port, credit);
             let state = &mut self.ports[port];
             let vc = (credit.payload() >> CREDIT_VC_SHIFT) as usize;
-            let lane = &mut self.lanes[(port << self.lane_shift) + vc];
+            let channel = &mut self.channels[(port << self.channel_shift) + vc];
             if state.stalled_since == NEVER
                 && !self.credits_at_crossbar
-                && lane.credits >= self.classes[state.class as usize].margin
+                && channel.credits >= self.classes[state.class as usize].margin
             {
-                lane.credits += credit_size::<P>(credit.payload());
+                channel.credits += credit_size::<P>(credit.payload());
                 if !self.reads_occupancy {
                     state.downstream -= credit_size::<P>(credit.payload());
                 }
@@ -193,7 +193,7 @@ impl<P: Probe> Partition<'_, P> {
     #[inline(always)]
     fn prefetch_port(&self, port: usize) {
         prefetch(&self.ports, port);
-        prefetch(&self.lanes, port << self.lane_shift);
+        prefetch(&self.channels, port << self.channel_shift);
     }
 
     /// Routes the packets of a group ahead of their arrival, as far as their
@@ -225,9 +225,9 @@ impl<P: Probe> Partition<'_, P> {
                             entity: 0,
                             counter: 0,
                             now: 0,
-                            memory: &[],
+                            q_table: &[],
                             source: 0,
-                            lesson: None,
+                            feedback: None,
                             probe: PhantomData::<P>,
                         };
                         view.route(routing, self.base_router + group.router, packet);
@@ -237,11 +237,11 @@ impl<P: Probe> Partition<'_, P> {
                 }
                 Kind::Wake if event.payload() == 0 => {
                     let waiting = self.ports[port].waiting;
-                    let vc = waiting.trailing_zeros() as usize & ((1 << self.lane_shift) - 1);
-                    let lane = &self.lanes[(port << self.lane_shift) + vc];
-                    prefetch(&self.packets.hot, lane.head as usize);
+                    let vc = waiting.trailing_zeros() as usize & ((1 << self.channel_shift) - 1);
+                    let channel = &self.channels[(port << self.channel_shift) + vc];
+                    prefetch(&self.packets.hot, channel.head as usize);
                 }
-                Kind::Wake if R::LEARNS && event.payload() & LESSON != 0 => {}
+                Kind::Wake if R::LEARNS && event.payload() & FEEDBACK != 0 => {}
                 Kind::Wake => {
                     let interface = self.ports[port].peer_router as usize;
                     prefetch(&self.interfaces, interface);
@@ -301,8 +301,13 @@ impl<P: Probe> Partition<'_, P> {
                     Kind::Arrive => self.arrive(routing, router, first_port, event, early, alone),
                     Kind::Credit => self.credit(first_port, event),
                     Kind::Wake => match event.payload() {
-                        payload if R::LEARNS && payload & LESSON != 0 => {
-                            self.learn(routing, router, event.port() as u16, payload & MAX_LESSON);
+                        payload if R::LEARNS && payload & FEEDBACK != 0 => {
+                            self.learn(
+                                routing,
+                                router,
+                                event.port() as u16,
+                                payload & MAX_FEEDBACK,
+                            );
                         }
                         0 => {
                             self.ports[port].wake = false;

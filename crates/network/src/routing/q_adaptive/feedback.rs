@@ -1,4 +1,4 @@
-//! What a router is taught, in the 29 bits that travel.
+//! Feedback to the router that sent a packet, in the 29 bits that travel.
 
 /// Bits of the row of the Q-table.
 const ROW_BITS: u32 = 12;
@@ -11,13 +11,13 @@ pub(super) const MOST_ROWS: u64 = 1 << ROW_BITS;
 
 /// A time to the destination's group, for a row of the Q-table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Lesson {
+pub(super) struct Feedback {
     pub row: u32,
     /// In ps; travels with 12 significant bits, rounded down, and up to 8.7 s.
     pub ps: u64,
 }
 
-impl Lesson {
+impl Feedback {
     pub(super) fn pack(self) -> u32 {
         let bits = u64::BITS - self.ps.leading_zeros();
         let exponent = bits.saturating_sub(DIGIT_BITS);
@@ -29,11 +29,11 @@ impl Lesson {
         (self.row << EXPONENT_BITS | exponent) << DIGIT_BITS | digits
     }
 
-    pub(super) fn unpack(lesson: u32) -> Self {
-        let digits = lesson & ((1 << DIGIT_BITS) - 1);
-        let exponent = (lesson >> DIGIT_BITS) & ((1 << EXPONENT_BITS) - 1);
+    pub(super) fn unpack(feedback: u32) -> Self {
+        let digits = feedback & ((1 << DIGIT_BITS) - 1);
+        let exponent = (feedback >> DIGIT_BITS) & ((1 << EXPONENT_BITS) - 1);
         Self {
-            row: lesson >> (DIGIT_BITS + EXPONENT_BITS),
+            row: feedback >> (DIGIT_BITS + EXPONENT_BITS),
             ps: u64::from(digits) << exponent,
         }
     }
@@ -50,9 +50,9 @@ mod tests {
             row in 0u32..4096,
             ps in 0u64..8_000_000_000_000,
         ) {
-            let packed = Lesson { row, ps }.pack();
+            let packed = Feedback { row, ps }.pack();
             prop_assert!(packed < 1 << 29);
-            let found = Lesson::unpack(packed);
+            let found = Feedback::unpack(packed);
             prop_assert_eq!(found.row, row);
             prop_assert!(found.ps <= ps && ps - found.ps <= ps >> 11);
         }
