@@ -107,7 +107,7 @@ class ClusterPlacement:
         """A cluster.
 
         Args:
-            router_of_node: Number of the router that each node hangs on.
+            router_of_node: Number of the router that each node is attached to.
             group_of_router: Number of each router's group.
             policy: One of ``cluster_policies``.
             mode: Of large jobs under GRAP; where it needs numbers, those that simulations give.

@@ -185,7 +185,7 @@ def test_wrong_topologies_and_numbers_are_refused() -> None:
     for text, says in [
         ("", "no switch with nodes"),
         ("SwitchName=a Nodes=n0\nSwitchName=a Nodes=n1", "described twice"),
-        ("SwitchName=a Nodes=n0\nSwitchName=b Nodes=n0", "hangs on a as well"),
+        ("SwitchName=a Nodes=n0\nSwitchName=b Nodes=n0", "is attached to a as well"),
         ("SwitchName=a Nodes=n0\nSwitchName=b Switches=a,c", "c is not described"),
         (
             "SwitchName=a Nodes=n0\nSwitchName=b Switches=a,c\nSwitchName=c Switches=b",

@@ -154,7 +154,7 @@ def test_a_fat_tree_stands_in_rows_with_its_pods_together() -> None:
             row = np.sort(layout.router[level == level[members[0]], 0])
             places = np.sort(np.searchsorted(row, layout.router[members, 0]))
             assert (np.diff(places) == 1).all()
-    # Nodes hang below.
+    # Nodes are drawn below.
     assert layout.node[:, 1].max() < layout.router[level == 0, 1].min()
 
 

@@ -1,7 +1,7 @@
 //! The placement room: which nodes a job gets ([`place`]) and which of its ranks
 //! sits on which of them ([`map_ranks`], and [`optimise_mapping`] where it is
 //! known who sends how much to whom). Knows nothing of traffic or time, and of the
-//! network only which router a node hangs on and which group a router belongs to
+//! network only which router a node is attached to and which group a router belongs to
 //! ([`Machine`]), and what bandwidth and distance lie between routers
 //! ([`JobNetwork`]).
 //!

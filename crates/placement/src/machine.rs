@@ -3,7 +3,7 @@
 use odonata_units::{GroupId, NodeId, RouterId};
 use thiserror::Error;
 
-/// Which router each node hangs on and which group each router belongs to.
+/// Which router each node is attached to and which group each router belongs to.
 ///
 /// Groups need not be numbered without gaps, nor nodes in the order of their
 /// routers; routers without nodes are fine.
@@ -26,8 +26,8 @@ pub enum MachineError {
     /// There is nothing to place on.
     #[error("the machine has no nodes")]
     NoNodes,
-    /// A node hangs on a router that does not exist.
-    #[error("node {node} hangs on router {router}, but the machine has {routers} routers")]
+    /// A node is attached to a router that does not exist.
+    #[error("node {node} is attached to router {router}, but the machine has {routers} routers")]
     UnknownRouter {
         /// Node.
         node: NodeId,
@@ -39,7 +39,7 @@ pub enum MachineError {
 }
 
 impl Machine {
-    /// The machine whose node `n` hangs on router `router_of_node[n]` and whose
+    /// The machine whose node `n` is attached to router `router_of_node[n]` and whose
     /// router `r` belongs to group `group_of_router[r]`. A topology without
     /// groups gives every router group 0.
     ///
@@ -156,7 +156,7 @@ mod tests {
         let error = Machine::new(vec![RouterId(0), RouterId(4)], vec![GroupId(0)]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "node 1 hangs on router 4, but the machine has 1 routers"
+            "node 1 is attached to router 4, but the machine has 1 routers"
         );
     }
 }

@@ -286,7 +286,7 @@ impl<'a> Place<'a> {
             .nodes()
             .filter(|&node| self.state.is_free(node))
             .collect();
-        // In order of number, however nodes hang on routers.
+        // In order of number, however nodes are attached to routers.
         nodes.sort_unstable();
         for taken in 0..asked {
             let left = nodes.len() as u32 - taken;
@@ -365,7 +365,7 @@ mod tests {
     use odonata_units::random::{Purpose, StreamKey};
     use std::sync::Arc;
 
-    /// 3 groups of 2 routers of 2 nodes: node n hangs on router n / 2 in group n / 4.
+    /// 3 groups of 2 routers of 2 nodes: node n is attached to router n / 2 in group n / 4.
     fn idle() -> MachineState {
         MachineState::new(Arc::new(Machine::uniform(3, 2, 2).unwrap()))
     }

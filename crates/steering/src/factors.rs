@@ -107,7 +107,7 @@ fn directed(places: usize, counts: &[u32]) -> Vec<(usize, usize)> {
 }
 
 /// Orders arcs so that those of a pair are as far apart as can be: links of one number
-/// belong to one router of each group, and the circuits of a pair should not all hang
+/// belong to one router of each group, and the circuits of a pair should not all be attached
 /// on a few.
 fn spread(places: usize, counts: &[u32], arcs: &mut [(usize, usize)]) {
     arcs.sort_unstable();

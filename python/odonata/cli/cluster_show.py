@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     type=click.Choice(["island", "leaf"]),
     default="island",
     show_default=True,
-    help="What a group is: what switches below the top join, or what hangs on one of the lowest.",
+    help="What a group is: what switches below the top join, or the nodes of one of the lowest.",
 )
 @click.option(
     "--out",

@@ -30,7 +30,7 @@ class Daemon:
     """How to run it.
 
     Attributes:
-        topology: What hangs where.
+        topology: Which node is attached to which router.
         rules: How to place.
         path: The journal.
         heartbeat: A file that says that we live; renewed after every cycle that went well.

@@ -22,7 +22,7 @@ RESERVATIONS_COMMAND = ("scontrol", "--oneliner", "show", "reservations")
 #: What asks for states alone, which is quick: a line for each node and partition.
 STATES_COMMAND = ("sinfo", "--noheader", "--Node", "--format=%N %T")
 
-#: What ``sinfo`` hangs on the word of a state, and what it stands for.
+#: What ``sinfo`` appends to the word of a state, and what it stands for.
 _SUFFIXES = {
     "*": "NOT_RESPONDING",
     "~": "POWERED_DOWN",

@@ -1,4 +1,4 @@
-"""The nodes of a cluster and the switches that they hang on, as Slurm tells them."""
+"""The nodes of a cluster and the switches that they are attached to, as Slurm tells them."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ def _name(node: Any, key: str, where: str) -> str:
 
 @dataclass(frozen=True)
 class Topology:
-    """What hangs on which switch, as Slurm's topology plugin has it.
+    """Which node is attached to which switch, as Slurm's topology plugin has it.
 
     Attributes:
-        leaf_of_node: Name of the switch, or block, that each node hangs on.
+        leaf_of_node: Name of the switch, or block, that each node is attached to.
         island_of_leaf: Of each of them, the name of what switches join that are not above all
             leaves: of the highest such switch, of a leaf without one its own.
     """
@@ -94,8 +94,8 @@ def read_topology(text: str, source: str = "topology.conf") -> Topology:
     """The switches of a ``topology.conf`` (tree or block), or of ``scontrol show topology``.
 
     Raises:
-        ClusterError: If there are none, one is above itself or not described, or a node hangs
-            on two.
+        ClusterError: If there are none, one is above itself or not described, or a node
+            is attached to two.
     """
     leaf_of_node: dict[str, str] = {}
     children: dict[str, tuple[str, ...]] = {}
@@ -113,7 +113,8 @@ def read_topology(text: str, source: str = "topology.conf") -> Topology:
             continue
         for node in hosts(keys.get("nodes", "").replace("(null)", ""), where):
             if leaf_of_node.setdefault(node, name) != name:
-                raise ClusterError(f"{where}: node {node} hangs on {leaf_of_node[node]} as well")
+                other = leaf_of_node[node]
+                raise ClusterError(f"{where}: node {node} is attached to {other} as well")
     if not leaf_of_node:
         raise ClusterError(
             f"{source}: no switch with nodes; allowed: lines such as "

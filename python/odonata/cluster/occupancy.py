@@ -113,8 +113,8 @@ def occupancy(
     Args:
         machine: Nodes with their states.
         jobs: All jobs.
-        topology: What hangs where.
-        level: What is a group: `island`, or `leaf` for what hangs on one router.
+        topology: Which node is attached to which router.
+        level: What is a group: `island`, or `leaf` for what is attached to one router.
 
     Raises:
         ClusterError: If no node of the cluster is in the topology.

@@ -53,7 +53,7 @@ def choose_nodes(
         placement: One of :data:`PLACEMENTS` but `any`.
         count: Nodes that are wanted.
         idle: Names of nodes that are idle.
-        topology: What hangs on which switch.
+        topology: Which node is attached to which switch.
         chance: Draws.
         islands: How many islands, for *different-islands*.
 

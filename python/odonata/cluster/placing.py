@@ -118,7 +118,7 @@ class Placer:
     """Places jobs, cycle by cycle.
 
     Attributes:
-        topology: What hangs where.
+        topology: Which node is attached to which router.
         rules: How to place.
         journal: Where decisions are written; `None` writes and changes nothing.
         session: How ``scontrol`` is called.

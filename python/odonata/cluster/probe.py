@@ -233,7 +233,7 @@ class Prober:
 
     Attributes:
         work: A directory that all nodes see, in which each job gets one of its own.
-        topology: What hangs on which switch; asked of Slurm if `None`.
+        topology: Which node is attached to which switch; asked of Slurm if `None`.
         timeout_s: For one answer of Slurm.
         chance: Draws among nodes.
         say: Called with a line for people.
@@ -285,8 +285,8 @@ class Prober:
                 self.topology = cluster_nodes.read_topology(told, "scontrol show topology")
             except ClusterError as error:
                 raise ClusterError(
-                    f"{error}. This Slurm does not say which nodes hang on which switch: give a "
-                    "file with --topology, or --placement any"
+                    f"{error}. This Slurm does not say which nodes are attached to which switch: "
+                    "give a file with --topology, or --placement any"
                 ) from None
         return self.topology
 

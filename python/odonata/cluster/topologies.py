@@ -1,4 +1,4 @@
-"""Which node hangs on which router, and which routers are a group, from whatever a site has.
+"""Which node is attached to which router, and which routers are a group, from whatever a site has.
 
 Read are: ``topology.conf`` and what ``scontrol show topology`` prints (tree, block, and dragonfly,
 whose leaf switches are the groups); ``topology.yaml``; lists of nodes with attributes (``NODE 17
@@ -18,7 +18,8 @@ from odonata.cluster.nodes import Topology, read_topology
 from odonata.cluster.queue import hosts
 from odonata.errors import ClusterError
 
-#: What attributes of nodes are called that say on which router a node hangs, and in which group.
+#: Names of the attributes of nodes that say to which router a node is attached, and which group
+#: it is in.
 ROUTER_KEYS = ("SWITCH", "ROUTER", "LEAF", "BLADE")
 GROUP_KEYS = ("GROUP", "CELL", "ISLAND", "POD", "RACK")
 

@@ -107,7 +107,7 @@ class Snapshot:
         now_s: When, Unix seconds.
         machine: Nodes, partitions, reservations.
         jobs: All jobs.
-        topology: What hangs where.
+        topology: Which node is attached to which router.
     """
 
     now_s: float

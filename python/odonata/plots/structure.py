@@ -57,8 +57,8 @@ class RouterGraph:
 def levels(graph: RouterGraph, has_nodes: npt.NDArray[np.bool_], ends: Ints) -> Ints | None:
     """The level of each router, or ``None`` if the network has none.
 
-    In a tree, fat or not, nodes hang on routers of level 0 only, and every link joins a level with
-    the next one.
+    In a tree, fat or not, nodes are attached to routers of level 0 only, and every link joins a
+    level with the next one.
 
     Args:
         graph: The network.

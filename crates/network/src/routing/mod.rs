@@ -81,8 +81,8 @@ pub struct PacketRoute {
     pub waypoint: u32,
     /// Intermediate router or group of a non-minimal route, or [`NONE`].
     pub intermediate: u32,
-    /// Port of the destination router, relative to its first port, on which
-    /// the destination node hangs.
+    /// Port of the destination router, relative to its first port, to which
+    /// the destination node is attached.
     pub destination_port: u16,
     /// Stage of the route; its meaning is the algorithm's. Zero at injection.
     pub phase: u8,

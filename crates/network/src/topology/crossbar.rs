@@ -8,7 +8,7 @@ use odonata_units::{GroupId, NodeId};
 #[derive(Clone, Debug, PartialEq)]
 pub struct CrossbarSpec {
     /// Number of nodes, `1..=`[`MAX_PORTS_PER_ROUTER`](super::MAX_PORTS_PER_ROUTER);
-    /// node `n` hangs on port `n`.
+    /// node `n` is attached to port `n`.
     pub nodes: u32,
     /// Class of the links between nodes and the router.
     pub terminal: LinkClass,

@@ -26,8 +26,8 @@
 //! | `router R group G` | router R lies in group G |
 //! | `router R group G at ROW COLUMN` | and has that position in its group; all routers or none |
 //! | `routers FIRST LAST group G` | the same for routers FIRST to LAST, both included |
-//! | `node N END CLASS` | node N hangs on END |
-//! | `nodes COUNT R CLASS` | the next COUNT nodes (numbered from the number of nodes above this line) hang on router R |
+//! | `node N END CLASS` | node N is attached to END |
+//! | `nodes COUNT R CLASS` | the next COUNT nodes (numbered from the number of nodes above this line) are attached to router R |
 //! | `link END END CLASS` | a link in both directions |
 //! | `links COUNT R R CLASS` | COUNT parallel links |
 //! | `unconnected R:PORT CLASS` | a port that leads nowhere |

@@ -131,7 +131,7 @@ fn declare_classes(
     Ok(())
 }
 
-/// Declares a router, with what hangs on it, or numbers a node.
+/// Declares a router, with what is attached to it, or numbers a node.
 fn declare_vertex(
     to: &mut Declarations,
     element: &Element,

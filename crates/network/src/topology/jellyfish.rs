@@ -44,7 +44,7 @@ pub enum JellyfishError {
     },
     /// Too few links to hold together.
     #[error(
-        "no network of {routers} routers with {degree} links each hangs together; use more links"
+        "no network of {routers} routers with {degree} links each is connected; use more links"
     )]
     Disconnected {
         /// Links per router.

@@ -8,7 +8,7 @@ use odonata_units::{PortId, RouterId};
 
 /// The shape that all groups of a network of leaves and spines have: in the order
 /// of its routers, first `leaves` routers with nodes, each linked to every spine,
-/// then `spines` routers without nodes. Global links hang on spines.
+/// then `spines` routers without nodes. Global links are attached to spines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeafSpine {
     /// Leaves per group.

@@ -124,7 +124,7 @@ pub enum Peer {
 /// import; immutable afterwards.
 ///
 /// Invariants (checked by [`Topology::new`]): links are symmetric, every node
-/// hangs on exactly one port, no router is wired to itself, a link within a
+/// is attached to exactly one port, no router is wired to itself, a link within a
 /// group is local and one between groups is global, both ends of a link agree
 /// on its class. Furthermore every group has a router, every router can be
 /// reached from every other (unless [`Topology::islands`] allows it), and no
@@ -146,7 +146,7 @@ pub struct Topology {
     pub peer: Vec<Peer>,
     /// Link class of each port. Shape: ports.
     pub class_of_port: Vec<LinkClassId>,
-    /// Router port on which each node hangs. Shape: nodes.
+    /// Router port to which each node is attached. Shape: nodes.
     pub port_of_node: Vec<PortId>,
     /// Row and column of each router in its group, where groups are 2-D
     /// (Cray XC: row = chassis, column = slot). Shape: routers, or empty.
@@ -190,7 +190,7 @@ impl Topology {
         RouterId((self.first_port.partition_point(|&first| first <= port.0) - 1) as u32)
     }
 
-    /// Router on which `node` hangs.
+    /// Router to which `node` is attached.
     pub fn router_of_node(&self, node: NodeId) -> RouterId {
         self.router_of_port(self.port_of_node[node.index()])
     }

@@ -234,7 +234,7 @@ pub enum TopologyError {
     },
     /// A node number that leaves a gap.
     #[error(
-        "node {node} hangs on port {port} of router {router}, but there are only {nodes} nodes; number nodes without gaps from 0"
+        "node {node} is attached to port {port} of router {router}, but there are only {nodes} nodes; number nodes without gaps from 0"
     )]
     UnknownNode {
         /// Router of the port.
@@ -248,7 +248,7 @@ pub enum TopologyError {
     },
     /// A node on two ports.
     #[error(
-        "node {node} hangs on port {port} of router {router} and on an earlier port; a node has exactly one"
+        "node {node} is attached to port {port} of router {router} and on an earlier port; a node has exactly one"
     )]
     NodeTwice {
         /// Router of the second port.

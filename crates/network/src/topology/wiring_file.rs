@@ -104,7 +104,7 @@ pub struct Supplies<'a> {
     pub nodes: AttachedNodes,
 }
 
-/// Which nodes hang on the routers of a wiring file.
+/// Which nodes are attached to the routers of a wiring file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AttachedNodes {
     /// Those of the file.

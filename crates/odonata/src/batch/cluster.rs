@@ -129,7 +129,7 @@ pub struct Kept {
 }
 
 impl ClusterPlacement {
-    /// A cluster whose node `n` hangs on router `router_of_node[n]`, which belongs to group
+    /// A cluster whose node `n` is attached to router `router_of_node[n]`, which belongs to group
     /// `group_of_router` of it. `mode` is that of large jobs under GRAP, with the numbers that
     /// simulations give to modes that need some.
     ///

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 /// Marks a router on which the job has no node.
 const NOWHERE: u32 = u32::MAX;
 
-/// Where a job's nodes hang, and what lies between.
+/// Where a job's nodes are attached, and what lies between.
 #[derive(Clone, Debug)]
 pub struct JobNetwork {
     routers: Graph,
@@ -19,8 +19,8 @@ pub struct JobNetwork {
 
 impl JobNetwork {
     /// `bandwidths` lists what lies between routers, `(router, router, bytes per
-    /// second)`, of `routers` routers in all; `router_of_node` tells where each of
-    /// the job's nodes hangs.
+    /// second)`, of `routers` routers in all; `router_of_node` gives the router that
+    /// each of the job's nodes is attached to.
     ///
     /// # Panics
     /// If a router's number is not below `routers`.

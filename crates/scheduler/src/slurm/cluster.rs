@@ -99,7 +99,7 @@ impl Partition {
 /// A switch of a tree (`topology/tree`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Switch {
-    /// 0: nodes hang on it.
+    /// 0: nodes are attached to it.
     pub level: u32,
     /// Numbers of the nodes below it, at any depth.
     pub nodes: Vec<u32>,

@@ -75,7 +75,7 @@ struct Builder {
     sets: HashMap<String, String>,
     qos: Vec<Qos>,
     associations: Vec<Association>,
-    /// By name, in order: what hangs on it, nodes and switches as lists.
+    /// By name, in order: what is attached to it, nodes and switches as lists.
     switches: Vec<(String, String, String)>,
     config: Record,
 }

@@ -34,7 +34,7 @@ pub(super) struct Packet {
     /// Next packet of the queue that it is in.
     #[serde(skip)]
     pub next: u32,
-    /// Router of `upstream_port` (for an interface: the router that it hangs on).
+    /// Router of `upstream_port` (for an interface: the router that it is attached to).
     #[serde(with = "or_absent")]
     pub upstream_router: u32,
     /// Node that sent it.

@@ -110,7 +110,7 @@ class Mirred:
         """As the interface says."""
 
     def _prepare(self, switch: Switch, ingress: Sequence[str]) -> None:
-        """Gives every port the qdisc that filters hang on."""
+        """Gives every port the qdisc that filters are attached to."""
         if switch.name in self._prepared:
             return
         have = self._qdiscs(switch)

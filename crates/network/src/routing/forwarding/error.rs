@@ -49,8 +49,8 @@ pub enum ForwardingError {
     },
     /// The port of another node.
     #[error(
-        "the table of router {router} sends packets for node {node} to port {port}, on which node \
-         {found} hangs: the table is of another network, or nodes are numbered otherwise"
+        "the table of router {router} sends packets for node {node} to port {port}, to which node \
+         {found} is attached: the table is of another network, or nodes are numbered otherwise"
     )]
     OtherNode {
         /// The router.
@@ -65,7 +65,7 @@ pub enum ForwardingError {
     /// The router of the node sends packets for it elsewhere.
     #[error(
         "the table of router {router} sends packets for node {node} to port {port}, but that node \
-         hangs on its port {expected}: the table is of another network, or nodes are numbered \
+         is attached to its port {expected}: the table is of another network, or nodes are numbered \
          otherwise"
     )]
     WrongLastPort {

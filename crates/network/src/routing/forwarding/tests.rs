@@ -199,7 +199,7 @@ fn what_does_not_arrive_is_refused_by_name() {
     })
     .to_string();
     assert!(
-        text.contains("node 4 to port 2, but that node hangs on its port 0"),
+        text.contains("node 4 to port 2, but that node is attached to its port 0"),
         "{text}"
     );
     let mut torn = topology.clone();

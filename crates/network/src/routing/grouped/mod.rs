@@ -26,8 +26,8 @@ pub struct Place {
     pub local: u32,
 }
 
-/// A global link seen from the group that it leaves: the router that it hangs
-/// on, by its number within the group, and the port there.
+/// A global link seen from the group that it leaves: the router that it is attached
+/// to, by its number within the group, and the port there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct Exit(u32);
@@ -41,7 +41,7 @@ impl Exit {
         Self(owner << Self::PORT_BITS | port)
     }
 
-    /// The router on which the link hangs, numbered within its group.
+    /// The router to which the link is attached, numbered within its group.
     #[inline(always)]
     pub fn owner(self) -> u32 {
         self.0 >> Self::PORT_BITS

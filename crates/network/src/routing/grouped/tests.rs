@@ -68,7 +68,7 @@ fn irregular_networks_use_tables() {
     assert!(matches!(regular.places, Places::Regular(_)));
     assert!(matches!(regular.local, Local::Direct { base: 1 }));
     // Renumber the groups of routers so that members are not consecutive: swap
-    // routers 1 and 4 with everything that hangs on them.
+    // routers 1 and 4 with everything that is attached to them.
     let swap = |r: usize| match r {
         1 => 4,
         4 => 1,

@@ -102,7 +102,7 @@ fn every_mistake_names_its_line() {
         (
             "<edge source=\"host\" target=\"right\"/>",
             "",
-            "line 12: node 2 hangs on no router",
+            "line 12: node 2 is attached to no router",
         ),
         (
             "<node id=\"right\">",

@@ -189,7 +189,7 @@ pub enum WiringFileError {
         router: u32,
     },
     /// A node without link.
-    #[error("line {line}: node {node} hangs on no router; add an edge between the two")]
+    #[error("line {line}: node {node} is attached to no router; add an edge between the two")]
     Unattached {
         /// Line of the node.
         line: usize,
