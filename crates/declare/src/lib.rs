@@ -84,7 +84,7 @@ pub struct UnknownName {
     pub allowed: &'static [&'static str],
 }
 
-/// A thing of a list, for whoever only shows it.
+/// A thing of a list, for code that only shows it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Entry {
     /// The name in scenarios.

@@ -1,4 +1,4 @@
-//! One place that opens files: what is compressed is told from its first bytes, whatever
+//! One place that opens files: what is compressed is recognised by its first bytes, whatever
 //! its name, and read as if it were not. Knows nothing of what files mean.
 
 use std::fs::File;

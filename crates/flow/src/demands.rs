@@ -142,8 +142,8 @@ impl Demands {
     }
 
     /// Max-min fair rates of all users over the links that they want more of than there
-    /// is: the rate of all is raised together; whoever gets what it wants stops, and
-    /// whoever crosses a link that is full. Users are few and links many, so that going
+    /// is: the rate of all is raised together; a user that gets what it wants stops, and
+    /// so does one that crosses a full link. Users are few and links many, so that going
     /// through all links at every stop is the fastest.
     fn fill(&mut self) {
         let filling = &mut self.filling;

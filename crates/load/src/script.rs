@@ -80,7 +80,7 @@ pub enum Operation {
     /// Takes part in a collective. All members call the collectives of a
     /// communicator in the same order.
     Collective {
-        /// Of whom.
+        /// Its members.
         communicator: Arc<Communicator>,
         /// What.
         call: Arc<CollectiveCall>,

@@ -5,8 +5,8 @@ mod support;
 
 use odonata_declare::Named;
 use odonata_load::application::{
-    Amg, Application, Fft, Gtc, Hacc, Halo3d26, Lulesh, Milc, MiniAmr, Nekbone, Pace, Schedule,
-    Setting, Skeleton, Sweep3d, Training,
+    Amg, Application, ComputeRate, Fft, Gtc, Hacc, Halo3d26, Lulesh, Milc, MiniAmr, Nekbone,
+    Schedule, Setting, Skeleton, Sweep3d, Training,
 };
 use odonata_load::collective::CollectiveCall;
 use odonata_load::{LoadError, Member, Program, Totals};
@@ -22,7 +22,7 @@ fn order() -> Stream {
 /// Runs `iterations` of an application on `ranks` ranks without computing.
 fn run<S: Skeleton>(skeleton: &S, ranks: u32, iterations: u32) -> Ran {
     let setting = Setting {
-        pace: Some(Pace::ComputePs(0)),
+        compute_rate: Some(ComputeRate::ComputePs(0)),
         ..Setting::new(ranks)
     };
     let script = skeleton.script(&setting, iterations).unwrap();
@@ -539,7 +539,7 @@ proptest! {
         let mut draw = StreamKey::new(seed, Purpose::Wiring).stream(1);
         let application = small(kind, ranks, &mut draw);
         let setting = Setting {
-            pace: Some(Pace::ComputePs(1_000 * u64::from(draw.below(2)))),
+            compute_rate: Some(ComputeRate::ComputePs(1_000 * u64::from(draw.below(2)))),
             ..Setting::new(ranks)
         };
         let sending = if rendezvous { Sending::Rendezvous } else { Sending::Buffered };
@@ -578,7 +578,7 @@ fn a_given_time_is_computed_in_every_iteration() {
     {
         let application = Application::by_name(name).unwrap();
         let setting = Setting {
-            pace: Some(Pace::ComputePs(1_000_000_000)),
+            compute_rate: Some(ComputeRate::ComputePs(1_000_000_000)),
             ..Setting::new(8)
         };
         let script = application.script(&setting, 2).unwrap();
@@ -606,7 +606,7 @@ fn a_training_step_takes_six_operations_per_parameter_and_word() {
         ..Training::default()
     };
     let setting = Setting {
-        pace: Some(Pace::FlopPerS(1e12)),
+        compute_rate: Some(ComputeRate::FlopPerS(1e12)),
         ..Setting::new(1)
     };
     let script = training.script(&setting, 1).unwrap();

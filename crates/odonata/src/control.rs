@@ -202,14 +202,14 @@ fn way<R: Routing>(
         entity: (u64::from(from.0) << 32) | u64::from(to.0),
         draws: 0,
         source: from,
-        memory: Vec::new(),
+        q_table: Vec::new(),
     };
     let mut hops = Vec::new();
     let mut injected = true;
     // No algorithm visits a router more often than twice.
     while hops.len() <= 2 * topology.routers() {
         if R::LEARNS {
-            view.memory = routing.initial_memory(at);
+            view.q_table = routing.initial_q_table(at);
         }
         let hop = routing.next_hop(&mut view, at, injected, &mut route);
         route.vc = hop.vc;
@@ -231,7 +231,7 @@ struct Idle {
     entity: u64,
     draws: u32,
     source: NodeId,
-    memory: Vec<f32>,
+    q_table: Vec<f32>,
 }
 
 impl RouterView for Idle {
@@ -252,8 +252,8 @@ impl RouterView for Idle {
         self.source
     }
 
-    fn memory(&self) -> &[f32] {
-        &self.memory
+    fn q_table(&self) -> &[f32] {
+        &self.q_table
     }
 }
 

@@ -158,7 +158,7 @@ pub(crate) fn plan_jobs_with(
         .map(|(position, job)| plan_job(scenario, topology, additions, &mut placing, position, job))
         .collect();
     let planned = planned?;
-    if topology.islands {
+    if topology.may_be_disconnected {
         check_joined(topology, &planned)?;
     }
     Ok((planned, placing.state))

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use odonata_declare::Named;
-use odonata_load::application::{Application, Pace, Setting};
+use odonata_load::application::{Application, ComputeRate, Setting};
 use odonata_load::collective::Algorithms;
 use odonata_load::matrix::{
     CommunicationMatrix, MatrixError, ReadOptions, read_matrix, read_rates,
@@ -34,8 +34,14 @@ use crate::spec::{self, Load, Motif, MotifKind, Offered, TraceBorder, Traffic};
 pub fn application_defaults() -> BTreeMap<&'static str, MotifKind> {
     let applications = Application::NAMES.iter().filter_map(|name| {
         let application = Application::by_name(name)?;
-        let pace = Some(Pace::FlopPerS(application.flop_per_s()));
-        Some((*name, MotifKind::Application { application, pace }))
+        let compute_rate = Some(ComputeRate::FlopPerS(application.flop_per_s()));
+        Some((
+            *name,
+            MotifKind::Application {
+                application,
+                compute_rate,
+            },
+        ))
     });
     applications.collect()
 }
@@ -317,11 +323,14 @@ pub(crate) fn build_script(
                 "any other kind of motif in phases",
             ));
         }
-        MotifKind::Application { application, pace } => {
+        MotifKind::Application {
+            application,
+            compute_rate,
+        } => {
             computes_itself(motif, path)?;
             let setting = Setting {
                 ranks,
-                pace: *pace,
+                compute_rate: *compute_rate,
                 algorithms: context.algorithms.clone(),
             };
             let script = application.script(&setting, motif.iterations);

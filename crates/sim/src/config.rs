@@ -1,4 +1,4 @@
-//! What the packet engine is told: the model's parameters, the jobs, and what to measure.
+//! Input of the packet engine: the model's parameters, the jobs, and what to measure.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Which times an engine adds up: all that it is told of, none so long that a sum wraps.
+//! Which times an engine adds up: all that it is given, none so long that a sum wraps.
 
 use odonata_units::Picoseconds;
 

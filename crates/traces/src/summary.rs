@@ -16,7 +16,7 @@ use crate::liballprof::{self, LiballprofJob};
 use crate::otf2::{Archive, Event, EventKind};
 use crate::packets::PacketReader;
 
-/// A format that is told from a file's first bytes.
+/// A format that is recognised by a file's first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum Format {
     /// DUMPI trace of one rank.

@@ -503,7 +503,7 @@ fn damaged_binaries_are_refused_or_read() {
     assert!(refused * 2 > all, "{refused} of {all}");
 }
 
-/// What is compressed is told by its content, whatever its name, and reads like what is not.
+/// What is compressed is recognised by its content, whatever its name, and reads like what is not.
 #[test]
 fn compressed_schedules_are_read_like_others() {
     let text = b"num_ranks 2\nrank 0 {\nl1: send 8b to 1\n}\nrank 1 {\nl1: recv 8b from 0\n}\n";

@@ -208,7 +208,7 @@ def injection_for_engine(share: str | float) -> float:
 class SpeedUps(Network):
     """Speed-ups from a table: accelerated time = time − communication time × speed-up.
 
-    Feng et al. 2023, section 5.1.4. Whoever else runs makes no difference.
+    Feng et al. 2023, section 5.1.4. Which other jobs run makes no difference.
 
     Attributes:
         speed_ups: The part of its communication's time that a traffic saves, by nodes; linear in

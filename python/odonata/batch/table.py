@@ -188,7 +188,7 @@ class ScheduleNetwork(Table):
 
 
 class SpeedUpNetwork(ScheduleNetwork):
-    """A table of speed-ups: whoever else runs makes no difference."""
+    """A table of speed-ups, whatever other jobs run."""
 
     level: Literal["table"] = Field(default="table", description="A table of speed-ups.")
     speed_ups: Annotated[FileName, OnCommandLine(metavar="FILE")]

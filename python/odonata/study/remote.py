@@ -2,10 +2,10 @@
 
 Dask (`distributed`), dask-jobqueue and cryptography are optional: ``pip install odonata[dask]``.
 
-Whoever reaches a Dask scheduler or worker has it run any code. Dask's one way of telling who asks
-is TLS on both sides: each shows a certificate that the other's authority has signed. So a cluster
-of one's own has certificates made for it, and a scheduler elsewhere needs some, or a word that it
-shall do without.
+Anyone who reaches a Dask scheduler or worker can make it run any code. Dask's one way of
+telling who asks is TLS on both sides: each shows a certificate that the other's authority has
+signed. So a cluster of one's own has certificates made for it, and a scheduler elsewhere needs
+some, or a word that it shall do without.
 """
 
 from __future__ import annotations

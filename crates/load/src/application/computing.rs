@@ -9,7 +9,7 @@ use crate::phases::Phase;
 /// How fast a rank computes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Pace {
+pub enum ComputeRate {
     /// So long in every iteration, whatever there is to compute, in picoseconds.
     ComputePs(u64),
     /// Floating-point operations per second.
@@ -25,11 +25,15 @@ pub(super) struct Computing {
 
 impl Computing {
     /// Of `flop` floating-point operations of a rank in an iteration.
-    pub fn new(pace: Pace, application: &'static str, flop: f64) -> Result<Self, LoadError> {
-        let time = match pace {
-            Pace::ComputePs(time) => time as f64,
-            Pace::FlopPerS(rate) if rate > 0.0 && rate.is_finite() => flop / rate * 1e12,
-            Pace::FlopPerS(rate) => {
+    pub fn new(
+        compute_rate: ComputeRate,
+        application: &'static str,
+        flop: f64,
+    ) -> Result<Self, LoadError> {
+        let time = match compute_rate {
+            ComputeRate::ComputePs(time) => time as f64,
+            ComputeRate::FlopPerS(rate) if rate > 0.0 && rate.is_finite() => flop / rate * 1e12,
+            ComputeRate::FlopPerS(rate) => {
                 return Err(LoadError::Parameter {
                     application,
                     parameter: "flop_rate",

@@ -36,7 +36,7 @@ mod sweep3d;
 mod training;
 
 pub use amg::Amg;
-pub use computing::Pace;
+pub use computing::ComputeRate;
 pub use fft::Fft;
 pub use gtc::Gtc;
 pub use hacc::Hacc;
@@ -54,7 +54,7 @@ pub struct Setting {
     /// Number of ranks.
     pub ranks: u32,
     /// How fast they compute; the skeleton's own default if not given.
-    pub pace: Option<Pace>,
+    pub compute_rate: Option<ComputeRate>,
     /// How they carry out collectives.
     pub algorithms: Algorithms,
 }
@@ -64,7 +64,7 @@ impl Setting {
     pub fn new(ranks: u32) -> Self {
         Self {
             ranks,
-            pace: None,
+            compute_rate: None,
             algorithms: Algorithms::default(),
         }
     }
@@ -76,8 +76,10 @@ impl Setting {
 
     /// The computing of an iteration of `flop` floating-point operations.
     fn computing<S: Skeleton>(&self, flop: f64) -> Result<Computing, LoadError> {
-        let pace = self.pace.unwrap_or(Pace::FlopPerS(S::FLOP_PER_S));
-        Computing::new(pace, S::NAME, flop)
+        let compute_rate = self
+            .compute_rate
+            .unwrap_or(ComputeRate::FlopPerS(S::FLOP_PER_S));
+        Computing::new(compute_rate, S::NAME, flop)
     }
 
     /// Every group reduces vectors of `bytes` bytes, and all its ranks get the result.

@@ -1,6 +1,6 @@
 //! Which of the known file formats a matrix is in.
 
-/// Layout of a communication-matrix file, told from its first line.
+/// Layout of a communication-matrix file, recognised by its first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// `src,dst,bytes` and optionally `messages`: one directed entry per line.
@@ -116,7 +116,7 @@ impl Columns {
     }
 }
 
-/// What separates fields, told from the first line: the one of comma and semicolon
+/// What separates fields, by the first line: the one of comma and semicolon
 /// that occurs in it, in this order, or else blanks.
 pub(super) fn separator(first_line: &str) -> Separator {
     [',', ';']

@@ -106,7 +106,7 @@ fn wire(sizes: &[u32], nodes: &[u32], links: &[(u32, u32)]) -> Topology {
         first_port,
         peer,
         class_of_port,
-        islands: false,
+        may_be_disconnected: false,
         one_way: false,
     })
     .expect("sound wiring")

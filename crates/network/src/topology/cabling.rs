@@ -73,7 +73,7 @@ impl Cabling {
             first_port,
             peer,
             class_of_port,
-            islands: false,
+            may_be_disconnected: false,
             one_way: false,
         })
     }

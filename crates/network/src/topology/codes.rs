@@ -283,7 +283,7 @@ impl CodesSpec {
             first_port,
             peer,
             class_of_port,
-            islands: false,
+            may_be_disconnected: false,
             one_way: false,
         })?)
     }

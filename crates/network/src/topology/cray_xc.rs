@@ -293,7 +293,7 @@ impl CrayXcSpec {
             first_port,
             peer,
             class_of_port,
-            islands: false,
+            may_be_disconnected: false,
             one_way: false,
         })?)
     }

@@ -35,7 +35,7 @@ impl CrossbarSpec {
             first_port: vec![0, self.nodes],
             peer: (0..self.nodes).map(|n| Peer::Node(NodeId(n))).collect(),
             class_of_port: vec![LinkClassId(0); ports],
-            islands: false,
+            may_be_disconnected: false,
             one_way: false,
         })
     }

@@ -183,7 +183,7 @@ impl DragonflySpec {
         &self,
         linked: &[u32],
         title: String,
-        islands: bool,
+        may_be_disconnected: bool,
     ) -> Result<Topology, DragonflyError> {
         let ports = self.check()? as u32;
         let Self { p, a, h, g, .. } = *self;
@@ -223,7 +223,7 @@ impl DragonflySpec {
             first_port: (0..=routers).map(|router| router * ports).collect(),
             peer,
             class_of_port,
-            islands,
+            may_be_disconnected,
             one_way: false,
         })?)
     }

@@ -278,7 +278,7 @@ impl DragonflyPlusSpec {
             first_port,
             peer,
             class_of_port,
-            islands: false,
+            may_be_disconnected: false,
             one_way: false,
         })?)
     }

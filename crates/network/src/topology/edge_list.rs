@@ -50,7 +50,7 @@
 //!
 //! What stands in braces at the end of such a line, as networkx writes it, is
 //! ignored. If no router is declared, all that are mentioned lie in group 0. If no
-//! node is attached, and no class of a kind is declared, they come from whoever
+//! node is attached, and no class of a kind is declared, they come from the code that
 //! reads the list.
 
 use super::wiring_file::{
@@ -74,7 +74,7 @@ pub fn import(text: &str, link_classes: &[LinkClass]) -> Result<Topology, Wiring
     import_with(text, &supplies)
 }
 
-/// Reads an edge list that may leave classes and nodes to whoever reads it.
+/// Reads an edge list that may leave classes and nodes to its reader.
 ///
 /// # Errors
 /// As of [`import`].

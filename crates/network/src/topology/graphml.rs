@@ -51,7 +51,7 @@ pub fn import(text: &str, link_classes: &[LinkClass]) -> Result<Topology, Wiring
     import_with(text, &supplies)
 }
 
-/// Reads a GraphML file that may leave classes and nodes to whoever reads it.
+/// Reads a GraphML file that may leave classes and nodes to its reader.
 ///
 /// # Errors
 /// As of [`import`].

@@ -4,7 +4,7 @@
 //! Families ([`dragonfly`], [`dragonfly_plus`], [`fat_tree`],
 //! [`torus`], [`hyperx`], [`slim_fly`], [`jellyfish`], [`crossbar`]) and imports ([`codes`], [`cray_xc`],
 //! [`edge_list`], [`graphml`], [`infiniband`]) all end in
-//! [`Topology::new`], which checks every invariant, so whoever holds a
+//! [`Topology::new`], which checks every invariant, so the holder of a
 //! [`Topology`] need not check anything again.
 
 pub mod arrangement;
@@ -127,7 +127,7 @@ pub enum Peer {
 /// is attached to exactly one port, no router is wired to itself, a link within a
 /// group is local and one between groups is global, both ends of a link agree
 /// on its class. Furthermore every group has a router, every router can be
-/// reached from every other (unless [`Topology::islands`] allows it), and no
+/// reached from every other (unless [`Topology::may_be_disconnected`] allows it), and no
 /// router has more than
 /// [`MAX_PORTS_PER_ROUTER`] ports.
 #[derive(Clone, Debug, PartialEq)]
@@ -153,7 +153,7 @@ pub struct Topology {
     pub position_in_group: Vec<(u16, u16)>,
     /// Whether parts of the network may be without links between them, as where
     /// optical switches have set circuits for some groups only.
-    pub islands: bool,
+    pub may_be_disconnected: bool,
     /// What sends to each port, where circuits of optical switches lead one way, so that it is
     /// not always what the port sends to. Shape: ports; empty where every link leads both ways.
     /// See [`Topology::sender`].

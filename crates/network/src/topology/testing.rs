@@ -128,7 +128,7 @@ fn wire(
             .iter()
             .map(|&(_, _, class)| LinkClassId(class))
             .collect(),
-        islands: false,
+        may_be_disconnected: false,
         one_way: false,
     })
     .expect("the generator makes sound topologies")

@@ -25,8 +25,8 @@ pub struct Wiring {
     pub peer: Vec<Peer>,
     /// Link class of each port. Shape: ports.
     pub class_of_port: Vec<LinkClassId>,
-    /// See [`Topology::islands`].
-    pub islands: bool,
+    /// See [`Topology::may_be_disconnected`].
+    pub may_be_disconnected: bool,
     /// Whether links may lead one way, as circuits of optical switches do. Every port still
     /// sends to at most one other and hears at most one other.
     pub one_way: bool,
@@ -309,7 +309,7 @@ impl Topology {
             class_of_port: wiring.class_of_port,
             port_of_node,
             position_in_group: wiring.position_in_group,
-            islands: wiring.islands,
+            may_be_disconnected: wiring.may_be_disconnected,
             senders,
         };
         topology.validate()?;
@@ -329,7 +329,7 @@ impl Topology {
         let owner = self.router_of_every_port();
         self.check_links(&owner)?;
         self.check_nodes(&owner)?;
-        if self.islands {
+        if self.may_be_disconnected {
             return Ok(());
         }
         self.check_connected(&owner)

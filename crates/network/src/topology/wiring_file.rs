@@ -91,7 +91,7 @@ pub(super) struct Declarations {
     name_index: HashMap<String, u32>,
 }
 
-/// What a wiring file may leave to whoever reads it.
+/// What a wiring file may leave to its reader.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Supplies<'a> {
     /// Classes that supply the parameters of classes of their name, also where
@@ -289,7 +289,7 @@ impl Declarations {
             first_port,
             peer,
             class_of_port: ends().map(|&end| class_of_end[end]).collect(),
-            islands: false,
+            may_be_disconnected: false,
             one_way: false,
         };
         Topology::new(wiring).map_err(|error| match error {
@@ -322,7 +322,7 @@ impl Declarations {
         Ok(())
     }
 
-    /// Attaches the nodes that the file leaves to whoever reads it.
+    /// Attaches the nodes that the file leaves to its reader.
     fn attach_nodes(&mut self, nodes: AttachedNodes, routers: &[RouterDeclaration]) -> Checked {
         let is_node = |end: &&DeclaredEnd| matches!(end.target, Target::Node(_));
         let first = self.ends.iter().find(is_node).map(|end| end.line);

@@ -7,8 +7,8 @@ use odonata_placement::Machine as Wiring;
 use odonata_placement::grap::{Choice, GrapMode, GrapModeName, nodes_of_choice};
 use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{
-    Ask, ClusterMachine, ClusterRefusal, GrapMachine, Machine, Policy, Rule, Seats, Started,
-    Waiting, Wants, Window, Withheld, pass,
+    Ask, ClusterAllocation, ClusterMachine, ClusterRefusal, GrapMachine, Machine, Policy, Rule,
+    Started, Waiting, Wants, Window, Withheld, pass,
 };
 use odonata_units::{GroupId, NodeId, RouterId};
 use serde::{Deserialize, Serialize};
@@ -188,8 +188,8 @@ impl ClusterPlacement {
         );
         let mut running = Vec::with_capacity(state.holders.len());
         for holder in &state.holders {
-            let seats = machine.seats(&self.known(&holder.nodes)?);
-            running.push((Seconds(holder.end), seats));
+            let allocation = machine.allocation_of(&self.known(&holder.nodes)?);
+            running.push((Seconds(holder.end), allocation));
         }
         let queue: Vec<Waiting> = (0u32..)
             .zip(&state.queue)
@@ -217,18 +217,19 @@ impl ClusterPlacement {
         };
         let now = Seconds(state.now);
         let mut after = machine.clone();
-        for (_, seats) in &running {
-            after.take(seats);
+        for (_, allocation) in &running {
+            after.take(allocation);
         }
-        let mut begun: Vec<(u32, Seats, bool)> = Vec::new();
+        let mut begun: Vec<(u32, ClusterAllocation, bool)> = Vec::new();
         let promised;
         if let Some((counts, holders)) = self.by_counts(state, &machine, &running) {
             let decided = pass(now, &counts, &holders, &queue, &windows, policy);
             for begin in decided.starts {
                 let free = |node| machine.may_have(begin.job, node) && after.is_free(node);
-                let seats = after.seats(&nodes_of_choice(&begin.held, &self.wiring, free));
-                after.take(&seats);
-                begun.push((begin.job, seats, begin.started == Started::Backfilled));
+                let allocation =
+                    after.allocation_of(&nodes_of_choice(&begin.held, &self.wiring, free));
+                after.take(&allocation);
+                begun.push((begin.job, allocation, begin.started == Started::Backfilled));
             }
             promised = decided.promised;
         } else {
@@ -242,12 +243,12 @@ impl ClusterPlacement {
         let mut starts = vec![false; queue.len()];
         let mut given = Vec::with_capacity(begun.len());
         let ids: Vec<u32> = self.wiring.groups().map(|(group, _)| group.0).collect();
-        for (job, seats, backfilled) in begun {
+        for (job, allocation, backfilled) in begun {
             starts[job as usize] = true;
             given.push(Given {
                 job,
-                nodes: seats.nodes.iter().map(|node| node.0).collect(),
-                owned: seats
+                nodes: allocation.nodes.iter().map(|node| node.0).collect(),
+                owned: allocation
                     .owned
                     .iter()
                     .map(|&index| ids[index as usize])
@@ -280,7 +281,7 @@ impl ClusterPlacement {
         &self,
         state: &ClusterState,
         machine: &ClusterMachine,
-        running: &[(Seconds, Seats)],
+        running: &[(Seconds, ClusterAllocation)],
     ) -> Option<CountedMachine> {
         let alike = state
             .queue
@@ -303,22 +304,22 @@ impl ClusterPlacement {
         }
         let (mut held, mut owned) = (vec![false; of_group.len()], vec![false; groups]);
         let mut holders = Vec::with_capacity(running.len());
-        for (end, seats) in running {
+        for (end, allocation) in running {
             let mut counts = vec![0; groups];
-            for &node in &*seats.nodes {
+            for &node in &*allocation.nodes {
                 if std::mem::replace(&mut held[node.index()], true) {
                     return None;
                 }
                 counts[of_group[node.index()] as usize] += u32::from(machine.may_have(0, node));
             }
-            let large = !seats.owned.is_empty();
-            for &group in &*seats.owned {
+            let large = !allocation.owned.is_empty();
+            for &group in &*allocation.owned {
                 if std::mem::replace(&mut owned[group as usize], true) {
                     return None;
                 }
             }
             let used = (0u32..).zip(counts);
-            let used = used.filter(|(group, count)| *count > 0 || seats.owned.contains(group));
+            let used = used.filter(|(group, count)| *count > 0 || allocation.owned.contains(group));
             let groups = used.collect();
             holders.push((*end, Arc::new(Choice { groups, large })));
         }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use odonata_declare::Named;
 use odonata_load::CollectiveKind;
-use odonata_load::application::{Application, Pace};
+use odonata_load::application::{Application, ComputeRate};
 pub use odonata_load::motif::{BisectionOrder, HaloOrder, Receives, Tree};
 pub use odonata_load::replay::Partners as RepeatRank;
 pub use odonata_load::{ProcessName, Turn};
@@ -310,8 +310,8 @@ pub enum MotifKind {
         /// Which, with its parameters.
         application: Application,
         /// How fast its ranks compute; `None`: its own default.
-        #[serde(default)]
-        pace: Option<Pace>,
+        #[serde(default, rename = "pace")]
+        compute_rate: Option<ComputeRate>,
     },
     /// Motifs one after another.
     ///

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::registry::list_of;
 
-/// A table of a scenario, for whoever writes, checks or describes scenarios.
+/// A table of a scenario, for code that writes, checks or describes scenarios.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TableDeclaration {
     /// Its name.

@@ -35,7 +35,7 @@ pub struct Wants {
 
 /// What a job holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seats {
+pub struct ClusterAllocation {
     /// Its nodes.
     pub nodes: Arc<[NodeId]>,
     /// Groups, by their index, that it has for itself: by GRAP from other large jobs, as an
@@ -115,7 +115,7 @@ impl ClusterMachine {
 
     /// What a running job holds: by GRAP its groups, too, if they are several, for then it is
     /// large, whoever placed it.
-    pub fn seats(&self, nodes: &[NodeId]) -> Seats {
+    pub fn allocation_of(&self, nodes: &[NodeId]) -> ClusterAllocation {
         let mut groups: Vec<u32> = nodes.iter().map(|node| self.group[node.index()]).collect();
         groups.sort_unstable();
         groups.dedup();
@@ -124,7 +124,7 @@ impl ClusterMachine {
             Rule::Policy(Policy::Isolated) => true,
             Rule::Policy(_) => false,
         };
-        Seats {
+        ClusterAllocation {
             nodes: nodes.into(),
             owned: if owns { groups.into() } else { [].into() },
         }
@@ -207,7 +207,7 @@ impl ClusterMachine {
 }
 
 impl Machine for ClusterMachine {
-    type Held = Seats;
+    type Held = ClusterAllocation;
     type Refusal = ClusterRefusal;
 
     fn size(&self) -> u32 {
@@ -218,15 +218,15 @@ impl Machine for ClusterMachine {
         self.free
     }
 
-    fn place(&self, ask: &Ask) -> Result<Seats, ClusterRefusal> {
+    fn place(&self, ask: &Ask) -> Result<ClusterAllocation, ClusterRefusal> {
         let nodes = match &self.rule {
             Rule::Grap => self.by_grap(ask)?,
             Rule::Policy(policy) => self.by_policy(policy, ask)?,
         };
-        Ok(self.seats(&nodes))
+        Ok(self.allocation_of(&nodes))
     }
 
-    fn take(&mut self, held: &Seats) {
+    fn take(&mut self, held: &ClusterAllocation) {
         for &node in &*held.nodes {
             self.hold(node);
         }
@@ -235,7 +235,7 @@ impl Machine for ClusterMachine {
         }
     }
 
-    fn give_back(&mut self, held: &Seats) {
+    fn give_back(&mut self, held: &ClusterAllocation) {
         for &node in &*held.nodes {
             debug_assert!(self.held[node.index()] > 0, "node {node} is held");
             self.held[node.index()] -= 1;
@@ -293,7 +293,7 @@ impl Machine for ClusterMachine {
         idle
     }
 
-    fn nodes(held: &Seats) -> Option<&[NodeId]> {
+    fn nodes(held: &ClusterAllocation) -> Option<&[NodeId]> {
         Some(&held.nodes)
     }
 }

@@ -17,11 +17,11 @@ mod simulate;
 mod skyline;
 mod timeline;
 
-pub use cluster::{ClusterMachine, ClusterRefusal, Rule, Seats, Wants};
+pub use cluster::{ClusterAllocation, ClusterMachine, ClusterRefusal, Rule, Wants};
 pub use grap::GrapMachine;
 pub use machine::{Ask, Machine, PlacedMachine, Pool, Withheld};
 pub use metrics::{Class, Occupancy, Spread, Summary, occupancy, size_classes, summarise};
-pub use network::{AsLogged, Network, Seat};
+pub use network::{Allocation, AsLogged, Network};
 pub use options::{Arrival, Estimate, Larger, OptionError, Options, Passes, Policy, Share, Window};
 pub use order::{Multifactor, Order};
 pub use pass::{Begin, Decided, Waiting, pass};

@@ -5,9 +5,9 @@ use odonata_units::NodeId;
 
 use crate::Seconds;
 
-/// Where a job sits, as far as the machine tells nodes apart.
+/// The nodes that a job gets, as far as the machine tells nodes apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Seat<'a> {
+pub struct Allocation<'a> {
     /// Number of nodes, or of processors where the machine is shared by them.
     pub nodes: u32,
     /// Index of each of its groups, and nodes in it.
@@ -25,7 +25,7 @@ pub trait Network {
     /// A job begins, `job` of the log, which ran for `run` there. Tells how many
     /// seconds it stands still first, finite and at least 0, as while optical switches
     /// set its circuits.
-    fn begin(&mut self, job: u32, seat: &Seat<'_>, run: Seconds, now: Seconds) -> f64;
+    fn begin(&mut self, job: u32, allocation: &Allocation<'_>, run: Seconds, now: Seconds) -> f64;
 
     /// A job ends, or is killed.
     fn end(&mut self, job: u32, now: Seconds);
@@ -43,7 +43,7 @@ pub trait Network {
 pub struct AsLogged;
 
 impl Network for AsLogged {
-    fn begin(&mut self, _: u32, _: &Seat<'_>, _: Seconds, _: Seconds) -> f64 {
+    fn begin(&mut self, _: u32, _: &Allocation<'_>, _: Seconds, _: Seconds) -> f64 {
         0.0
     }
 

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use proptest::prelude::*;
 
-use super::network::{Network, Seat};
+use super::network::{Allocation, Network};
 use super::tests::{Line, log_of, run_on, with};
 use super::{Fate, Options, Policy, Pool, Schedule, simulate_with};
 use crate::Seconds;
@@ -15,7 +15,7 @@ use crate::Seconds;
 struct Wire(BTreeMap<u32, f64>);
 
 impl Network for Wire {
-    fn begin(&mut self, job: u32, _: &Seat<'_>, _: Seconds, _: Seconds) -> f64 {
+    fn begin(&mut self, job: u32, _: &Allocation<'_>, _: Seconds, _: Seconds) -> f64 {
         self.0.insert(job, 1.0);
         0.0
     }
@@ -38,7 +38,7 @@ impl Network for Wire {
 struct Steady(f64, Vec<u32>);
 
 impl Network for Steady {
-    fn begin(&mut self, job: u32, _: &Seat<'_>, _: Seconds, _: Seconds) -> f64 {
+    fn begin(&mut self, job: u32, _: &Allocation<'_>, _: Seconds, _: Seconds) -> f64 {
         self.1.push(job);
         0.0
     }
@@ -53,7 +53,7 @@ impl Network for Steady {
 struct Late(f64, Vec<u32>);
 
 impl Network for Late {
-    fn begin(&mut self, job: u32, _: &Seat<'_>, _: Seconds, _: Seconds) -> f64 {
+    fn begin(&mut self, job: u32, _: &Allocation<'_>, _: Seconds, _: Seconds) -> f64 {
         self.1.push(job);
         self.0
     }

@@ -1,4 +1,4 @@
-//! What a batch simulation can be told.
+//! Options of a batch simulation.
 
 use thiserror::Error;
 

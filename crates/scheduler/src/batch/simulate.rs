@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::counted::Counted;
 use super::machine::{Ask, Machine};
-use super::network::{AsLogged, Network, Seat};
+use super::network::{Allocation, AsLogged, Network};
 use super::options::{Arrival, Estimate, Larger, OptionError, Options, Passes, Policy, Window};
 use super::order::{Candidate, Multifactor, Order, Usage, priority};
 use super::queue::Queue;
@@ -419,12 +419,12 @@ impl<'a, M: Machine> Simulation<'a, M> {
             estimated = estimated.max(self.options.windows[window].end);
         }
         let row = &mut self.rows[task as usize];
-        let seat = Seat {
+        let allocation = Allocation {
             nodes: job.nodes,
             groups: M::groups(&held),
             placed: M::nodes(&held),
         };
-        let still = self.network.begin(task, &seat, job.work, now);
+        let still = self.network.begin(task, &allocation, job.work, now);
         debug_assert!(still >= 0.0 && still.is_finite(), "job {task}: {still} s");
         row.start = Some(now);
         row.started = Some(how);

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use odonata_load::application::{Pace, Schedule, Setting, Skeleton, Sweep3d, Training};
+use odonata_load::application::{ComputeRate, Schedule, Setting, Skeleton, Sweep3d, Training};
 use odonata_load::{Grid, Program};
 use odonata_network::{LinkClass, LinkKind};
 use odonata_sim::{EngineConfig, JobLoad, RouterModel, Switching};
@@ -67,7 +67,7 @@ fn a_sweep_takes_the_time_of_its_pipeline() {
     for (p, q, nz, kba) in [(5, 1, 12, 2), (1, 4, 7, 7), (3, 4, 12, 3), (4, 4, 20, 1)] {
         let blocks = u64::from(nz / kba);
         let setting = Setting {
-            pace: Some(Pace::ComputePs(8 * blocks * c)),
+            compute_rate: Some(ComputeRate::ComputePs(8 * blocks * c)),
             ..Setting::new(p * q)
         };
         let script = sweep(p, q, nz, kba).script(&setting, 1).unwrap();
@@ -160,7 +160,7 @@ fn a_pipeline_has_the_bubble_of_its_stages() {
         };
         let f = 1_000_000_000;
         let setting = Setting {
-            pace: Some(Pace::ComputePs(3 * u64::from(m) * f)),
+            compute_rate: Some(ComputeRate::ComputePs(3 * u64::from(m) * f)),
             ..Setting::new(p)
         };
         let script = training.script(&setting, 1).unwrap();

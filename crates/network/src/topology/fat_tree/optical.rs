@@ -221,7 +221,7 @@ impl OpticalLayer {
             first_port: tree.first_port,
             peer: tree.peer,
             class_of_port: tree.class_of_port,
-            islands: false,
+            may_be_disconnected: false,
             one_way: true,
         })?)
     }

@@ -432,7 +432,7 @@ impl Subnet {
                 .into_iter()
                 .map(|c| c.unwrap_or(spare))
                 .collect(),
-            islands: false,
+            may_be_disconnected: false,
             one_way: false,
         })
     }

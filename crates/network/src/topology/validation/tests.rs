@@ -21,7 +21,7 @@ fn pair() -> Wiring {
             Peer::Port(PortId(1)),
         ],
         class_of_port: [0, 2, 0, 2].map(LinkClassId).to_vec(),
-        islands: false,
+        may_be_disconnected: false,
         one_way: false,
     }
 }

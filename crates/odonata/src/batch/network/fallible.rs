@@ -2,15 +2,15 @@
 //! when jobs settle.
 
 use odonata_scheduler::Seconds;
-use odonata_scheduler::batch::{Network, Seat};
+use odonata_scheduler::batch::{Allocation, Network};
 use serde_json::Value;
 
 use super::Level;
 
 /// A [`Network`] whose jobs may fail to begin and to end; errors say why.
 pub(super) trait Fallible {
-    /// Seats a job; seconds until it can run.
-    fn begin(&mut self, job: u32, seat: &Seat<'_>) -> Result<f64, String>;
+    /// Gives a job its nodes; seconds until it can run.
+    fn begin(&mut self, job: u32, allocation: &Allocation<'_>) -> Result<f64, String>;
     /// A job has left.
     fn end(&mut self, job: u32) -> Result<(), String>;
     /// Whose speed has changed since the last time, and to what.
@@ -42,8 +42,8 @@ impl<N> FirstFailure<N> {
 }
 
 impl<N: Fallible> Network for FirstFailure<N> {
-    fn begin(&mut self, job: u32, seat: &Seat<'_>, _: Seconds, _: Seconds) -> f64 {
-        let delay = self.network.begin(job, seat);
+    fn begin(&mut self, job: u32, allocation: &Allocation<'_>, _: Seconds, _: Seconds) -> f64 {
+        let delay = self.network.begin(job, allocation);
         self.keep(delay)
     }
 

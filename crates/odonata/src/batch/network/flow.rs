@@ -13,7 +13,7 @@ use odonata_flow::LinkNumbers;
 use odonata_flow::demands::{Demands, UserId};
 use odonata_flow::share::{LinkId, Use};
 use odonata_network::routing::{Algorithm, AnyRouting, RoutingSpec, minimal_routing};
-use odonata_scheduler::batch::Seat;
+use odonata_scheduler::batch::Allocation;
 use serde_json::{Value, json};
 
 use super::circuits::JobCircuits;
@@ -95,7 +95,7 @@ impl FlowNetwork {
         };
         let inside = AnyRouting::new(&topology, &RoutingSpec::new(Algorithm::Minimal));
         let inside = match inside {
-            Err(_) if topology.islands => minimal_routing(&topology),
+            Err(_) if topology.may_be_disconnected => minimal_routing(&topology),
             inside => inside,
         };
         let inside = inside.map_err(|error| {
@@ -214,11 +214,11 @@ fn merged(minimal: &Loads, detours: &Loads) -> Vec<Load> {
 }
 
 impl Fallible for FlowNetwork {
-    /// Seats a job, sets its circuits, adds what it wants; seconds that it waits for
+    /// Gives a job its nodes, sets its circuits, adds what it wants; seconds that it waits for
     /// circuits.
-    fn begin(&mut self, job: u32, seat: &Seat<'_>) -> Result<f64, String> {
+    fn begin(&mut self, job: u32, allocation: &Allocation<'_>) -> Result<f64, String> {
         let group = self.allotment.group();
-        let nodes = self.allotment.seat(job, seat)?;
+        let nodes = self.allotment.allocate(job, allocation)?;
         let communication = self.jobs[job as usize];
         let traffic = communication
             .traffic_on(nodes.len())

@@ -8,7 +8,7 @@ use odonata_network::Topology;
 use odonata_network::routing::RoutingSpec;
 use odonata_network::topology::OpticalSwitches;
 use odonata_placement::{Machine as Wiring, MachineState, Policy, Request, place};
-use odonata_scheduler::batch::Seat;
+use odonata_scheduler::batch::Allocation;
 use odonata_steering::{Strategy, SwitchTiming};
 use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{GroupId, NodeId, Picoseconds};
@@ -218,22 +218,26 @@ impl Allotment {
     ///
     /// # Errors
     /// If there are not enough, in words.
-    pub(super) fn seat(&mut self, job: u32, seat: &Seat<'_>) -> Result<&[NodeId], String> {
-        let nodes = self.choose(job, seat)?;
+    pub(super) fn allocate(
+        &mut self,
+        job: u32,
+        allocation: &Allocation<'_>,
+    ) -> Result<&[NodeId], String> {
+        let nodes = self.choose(job, allocation)?;
         let claimed = self.state.claim(&nodes);
         claimed.map_err(|error| format!("job {job}: {error}"))?;
         self.running.remove(&job);
         Ok(self.running.entry(job).or_insert(nodes))
     }
 
-    fn choose(&self, job: u32, seat: &Seat<'_>) -> Result<Vec<NodeId>, String> {
-        if let Some(nodes) = seat.placed {
+    fn choose(&self, job: u32, allocation: &Allocation<'_>) -> Result<Vec<NodeId>, String> {
+        if let Some(nodes) = allocation.placed {
             return Ok(nodes.to_vec());
         }
-        let Some(groups) = seat.groups else {
+        let Some(groups) = allocation.groups else {
             let request = Request {
                 groups: None,
-                nodes: seat.nodes,
+                nodes: allocation.nodes,
                 policy: self.policy.clone(),
             };
             let mut stream = self.key.stream(u64::from(job));
@@ -241,7 +245,7 @@ impl Allotment {
             return found.map_err(|refusal| refusal.to_string());
         };
         // The scheduler has counted them: any free ones of the group.
-        let mut taken = Vec::with_capacity(seat.nodes as usize);
+        let mut taken = Vec::with_capacity(allocation.nodes as usize);
         for &(group, count) in groups {
             let all = self.nodes_of.get(GroupId(group).index());
             let all = all.into_iter().flatten().copied();

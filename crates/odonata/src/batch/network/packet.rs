@@ -15,7 +15,7 @@ use std::sync::Arc;
 use odonata_load::{Arrivals, OpenLoop, Partners, Pattern, Process, Turn};
 use odonata_network::Topology;
 use odonata_network::routing::{Algorithm, AnyRouting, RoutingSpec, minimal_routing};
-use odonata_scheduler::batch::Seat;
+use odonata_scheduler::batch::Allocation;
 use odonata_sim::{
     EngineConfig, JobLoad, JobPlan, Measurement, MessageRecords, Progress, Protocol, run_any,
 };
@@ -269,10 +269,10 @@ impl Engine {
 }
 
 impl Fallible for PacketNetwork {
-    fn begin(&mut self, job: u32, seat: &Seat<'_>) -> Result<f64, String> {
+    fn begin(&mut self, job: u32, allocation: &Allocation<'_>) -> Result<f64, String> {
         let communication = self.jobs[job as usize];
         let group = self.allotment.group();
-        let nodes = self.allotment.seat(job, seat)?;
+        let nodes = self.allotment.allocate(job, allocation)?;
         let traffic = communication
             .traffic_on(nodes.len())
             .map(|traffic| self.traffics[traffic]);

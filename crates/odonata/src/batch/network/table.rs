@@ -2,7 +2,7 @@
 //! has and its size, whoever else runs (Feng et al. 2023, section 5.1.4).
 
 use odonata_scheduler::Seconds;
-use odonata_scheduler::batch::{Network, Seat};
+use odonata_scheduler::batch::{Allocation, Network};
 use odonata_scheduler::log::JobLog;
 use serde::Deserialize;
 
@@ -97,7 +97,7 @@ impl Table {
 }
 
 impl Network for Table {
-    fn begin(&mut self, job: u32, _: &Seat<'_>, _: Seconds, _: Seconds) -> f64 {
+    fn begin(&mut self, job: u32, _: &Allocation<'_>, _: Seconds, _: Seconds) -> f64 {
         self.begun.push(job);
         0.0
     }
