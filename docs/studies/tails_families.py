@@ -1,10 +1,11 @@
 """Families of distributions found again in their own samples: a table of docs/tails.md.
 
-    .venv/bin/python docs/studies/tails_families.py [TRIALS]    # 10: half an hour on two cores
+    .venv/bin/python docs/studies/tails_families.py [TRIALS]    # 10: 25 CPU minutes
 
-Draws 1,000 samples from each of twenty families, fits every continuous family of SciPy to them, and
-looks for the one they came from among the five best, by AIC and by BIC. What is the same
-distribution by another name has one place together. Leaves docs/studies/tails_families.csv.
+Draws 1,000 samples from each of twenty families, fits every continuous family of SciPy to them but
+two that do not end in time, and looks for the one they came from among the five best, by AIC and by
+BIC. What is the same distribution by another name has one place together. Leaves
+docs/studies/tails_families.csv.
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ import numpy as np
 from scipy import stats
 
 from odonata.tails import Fit, fit_families
+from odonata.tails.fits import all_families
 
 SAMPLES, BEST = 1_000, 5
 CRITERIA = ("aic", "bic")
 #: A family that takes longer than this is out of the running, in this table too.
 TIME_LIMIT_S = 3.0
+#: Not done within 15 s of 1,000 samples: densities by numerical integration.
+ENDLESS = ("levy_stable", "studentized_range")
 #: Chosen before any was fitted: those that latencies and loads are described by, and textbook ones.
 FAMILIES = {
     "norm": stats.norm(),
@@ -60,11 +64,12 @@ def place_of(name: str, fits: Sequence[Fit], criterion: str) -> int:
 def main(trials: int) -> None:
     """Fits, and keeps the places."""
     rows = []
+    families = [name for name in all_families() if name not in ENDLESS]
     for trial in range(trials):
         for number, (name, family) in enumerate(FAMILIES.items()):
             random = np.random.default_rng([trial, number])
             samples = family.rvs(size=SAMPLES, random_state=random)
-            fits = fit_families(samples, time_limit_s=TIME_LIMIT_S)
+            fits = fit_families(samples, families, time_limit_s=TIME_LIMIT_S)
             places = [place_of(name, fits, criterion) for criterion in CRITERIA]
             rows.append([name, trial, *places, *(fit.family for fit in fits[:BEST])])
             print(*rows[-1], flush=True)

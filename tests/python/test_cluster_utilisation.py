@@ -5,10 +5,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from command import call
+from odonata.batch import JobLog, save_schedules
+from odonata.batch import schedule as simulate_schedule
 from odonata.cluster import QueuedJob, read_nodes, read_queue, read_topology, utilisation
-from odonata.cluster.utilisation import by_group, spanning
+from odonata.cluster.past import Past, read_past
+from odonata.cluster.utilisation import by_group, spanning, weighted
 from odonata.errors import ClusterError
 
 #: The command by its module: the installed script may not be on PATH.
@@ -243,3 +248,142 @@ def test_without_slurm_and_with_a_slurm_that_fails_or_sleeps(tmp_path: Path) -> 
     code, _, error = command("--timeout", "0.2", path=f"{tmp_path}:/bin:/usr/bin")
     assert code == 2
     assert "no answer within 0.2 s" in error
+
+
+#: The worked example, jobs n[0-1], n[1-3] and n1 of 8 nodes, from 100 s to 200 s after the first
+#: submission; a job that comes later, and one that ended.
+SACCT = """\
+JobID|Submit|Start|End|State|NNodes|NodeList
+1|2022-03-01T08:00:00|2022-03-01T08:00:00|2022-03-01T08:05:00|COMPLETED|2|n[0-1]
+1.batch|2022-03-01T08:00:00|2022-03-01T08:00:00|2022-03-01T08:05:00|COMPLETED|1|n0
+2|2022-03-01T08:00:10|2022-03-01T08:01:40|2022-03-01T08:03:20|COMPLETED|3|n[1-3]
+3|2022-03-01T08:00:20|2022-03-01T08:00:30|2022-03-01T08:04:00|COMPLETED|1|n1
+4|2022-03-01T08:00:30|2022-03-01T08:02:59|2022-03-01T08:30:00|COMPLETED|4|n[4-7]
+5|2022-03-01T08:00:40|2022-03-01T08:00:50|2022-03-01T08:01:40|FAILED|8|n[0-7]
+"""
+SWF = """\
+; MaxNodes: 8
+; MaxProcs: 8
+1 0 0 300 2 -1 -1 2 -1 -1 1 -1 -1 -1 -1 -1 -1 -1 n[0-1]
+2 10 90 100 3 -1 -1 3 -1 -1 1 -1 -1 -1 -1 -1 -1 -1 n[1-3]
+3 20 10 210 1 -1 -1 1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1 n1
+4 30 149 1621 4 -1 -1 4 -1 -1 1 -1 -1 -1 -1 -1 -1 -1 n[4-7]
+5 40 10 50 8 -1 -1 8 -1 -1 0 -1 -1 -1 -1 -1 -1 -1 n[0-7]
+"""
+
+
+@pytest.mark.parametrize(("name", "text"), [("sacct.txt", SACCT), ("log.swf", SWF)])
+def test_any_moment_of_a_job_log(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    ask = ["cluster", "utilisation", "--log", name, "--nodes", "8", "--json"]
+    # Job 5 ends as job 2 begins; job 4 waits. Then it is as in the worked example.
+    done = call(*ask, "--at", "100s", directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["b1"], found["b"]) == (0.5, pytest.approx(5 / 12))
+    assert (found["running_jobs"], found["pending_jobs"]) == (3, 1)
+    # A second before, all nodes have a job of eight, two of them one of two as well.
+    before = json.loads(call(*ask, "--at", "99s", directory=tmp_path).stdout)
+    assert (before["n_c"], before["n_c_dup"], before["n_a"], before["b1"]) == (8, 10, 11, 1)
+    rows = json.loads(call(*ask, "--every", "50s", directory=tmp_path).stdout)["samples"]
+    assert [row["time_s"] - rows[0]["time_s"] for row in rows] == list(range(0, 1801, 50))
+    assert rows[2] == {"time_s": rows[2]["time_s"], **found}
+    # What ends at that moment has ended: of the last there is nothing.
+    assert rows[-1]["running_jobs"] == 0
+
+
+def test_moments_by_date_where_the_log_has_dates(tmp_path: Path) -> None:
+    (tmp_path / "sacct.txt").write_text(SACCT)
+    ask = ["cluster", "utilisation", "--log", "sacct.txt", "--nodes", "8"]
+    done = call(*ask, "--at", "2022-03-01T08:01:40", directory=tmp_path)
+    assert "b  = 0.4167" in done.stdout
+    (tmp_path / "log.swf").write_text(SWF)
+    done = call(*ask[:3], "log.swf", "--at", "2022-03-01T08:01:40", directory=tmp_path)
+    assert done.returncode == 2
+    assert "does not say when its second 0 is" in done.stderr
+    for options, says in [
+        (["--at", "1h"], "up to the last end, 1800 s after it"),
+        (["--squeue", "-"], "two sources"),
+        (["--schedule", "easy"], "a schedule of a directory only"),
+    ]:
+        done = call(*ask, *options, directory=tmp_path)
+        assert done.returncode == 2
+        assert says in done.stderr
+    done = call("cluster", "utilisation", "--at", "1h", directory=tmp_path)
+    assert "--at needs --log" in done.stderr
+
+
+def test_a_simulated_schedule_and_its_groups(tmp_path: Path) -> None:
+    # Four groups of two nodes. GRAP gives a job of five three groups, as nobody may share them.
+    log = JobLog.from_table(
+        pa.table(
+            {
+                "id": ["a", "b", "c"],
+                "submit_s": [0, 1, 2],
+                "run_s": [100, 100, 100],
+                "requested_s": [100, 100, 100],
+                "nodes": [5, 2, 1],
+            }
+        ),
+        machine_nodes=8,
+    )
+    by_grap = simulate_schedule(log, grap_groups=4, grap_modes=[], name="grap")
+    save_schedules([by_grap, simulate_schedule(log)], tmp_path / "s")
+    past = read_past(tmp_path / "s", "grap")
+    whole = utilisation(past.queue_at(50), 8)
+    assert (whole.n_c, whole.n_a, whole.communicating_jobs) == (7, 8, 2)
+    wiring = past.topology()
+    assert wiring is not None
+    parts = by_group(past.queue_at(50), wiring.leaf_of_node)
+    assert sorted(part.n_c for part in parts.values()) == [1, 2, 2, 2]
+    # Of the job of five, two groups have two nodes, of which 3/4 of the partners are elsewhere,
+    # one has one node.
+    assert spanning(past.queue_at(50), wiring.leaf_of_node, 8) == pytest.approx(
+        (2 * 2 * 3 / 4 + 1) / 8
+    )
+    # Without groups the same counts, of nodes without names.
+    assert utilisation(read_past(tmp_path / "s", "easy").queue_at(50), 8) == whole
+    done = call("cluster", "utilisation", "--log", "s", "--at", "50s", directory=tmp_path)
+    assert "which schedule? there are: grap, easy" in done.stderr
+
+
+def test_jobs_by_how_much_they_communicate(tmp_path: Path) -> None:
+    wiring = read_topology(GROUPS)
+    jobs = read_queue("1|RUNNING|n[0-3]\n2|RUNNING|n4\n3|RUNNING|n[5-6]")
+    assert weighted(jobs, 8, {}) == utilisation(jobs, 8).b_shared
+    # By hand: four nodes by half, two by three; the job of one node does not communicate.
+    told = {"1": 0.5, "2": 9.0, "3": 3.0}
+    assert weighted(jobs, 8, told) == (4 * 0.5 + 2 * 3) / 8
+    between = spanning(jobs, wiring.leaf_of_node, 8, communication=told)
+    assert between == pytest.approx((4 * 2 / 3 * 0.5 + 2 * 3) / 8)
+    (tmp_path / "topology.conf").write_text(GROUPS)
+    (tmp_path / "queue").write_text("1|RUNNING|n[0-3]\n2|RUNNING|n4\n3|RUNNING|n[5-6]\n")
+    (tmp_path / "shares").write_text("# job, share\n1,0.5\n2, 9\n3,3\n")
+    ask = ["cluster", "utilisation", "--squeue", "queue", "--nodes", "8", "--json"]
+    ask += ["--topology", "topology.conf", "--communication", "shares"]
+    found = json.loads(call(*ask, directory=tmp_path).stdout)
+    assert found["b_weighted"] == 1.0
+    assert found["b_weighted_between_groups"] == pytest.approx(between)
+    for wrong in ("1,-1", "1,nan", "1", ",3", "1,inf"):
+        (tmp_path / "shares").write_text(f"{wrong}\n")
+        done = call(*ask, directory=tmp_path)
+        assert done.returncode == 2
+        assert "shares: line 1: found" in done.stderr
+    # A log may tell it itself.
+    table = pa.table(
+        {
+            "submit_s": [0, 0],
+            "start_s": [0, 0],
+            "run_s": [9, 9],
+            "nodes": [4, 2],
+            "communication_share": [0.5, None],
+        }
+    )
+    past = Past.of_log(JobLog.from_table(table, machine_nodes=8))
+    assert weighted(past.queue_at(0), 8, past.communication) == (4 * 0.5 + 2) / 8
+
+
+def test_logs_that_do_not_tell_who_ran_where_are_refused() -> None:
+    table = pa.table({"submit_s": [0], "run_s": [9], "nodes": [4]})
+    with pytest.raises(ClusterError, match="records no starts"):
+        Past.of_log(JobLog.from_table(table))

@@ -143,15 +143,50 @@ def spanning(
     nodes: int,
     *,
     exclude: Collection[str] = (),
+    communication: Mapping[str, float] | None = None,
 ) -> float:
     """Share of the cluster's nodes whose jobs send from one group to another.
 
     Not in the paper: its utilisation is the same wherever jobs sit, while only jobs of several
     groups load the links between groups. Of each running job of n nodes, of which m_g are in group
     g, every node counts by the part of the job's other nodes that are in other groups,
-    Σ_g m_g (n − m_g) / (n − 1): for traffic between all pairs, what leaves the groups.
+    Σ_g m_g (n − m_g) / (n − 1): for traffic between all pairs, what leaves the groups. With
+    `communication` every job counts by so much more or less, as in `weighted`.
     """
-    return math.fsum(_leaving(jobs, group_of_node, exclude).values()) / nodes
+    leaving = _leaving(jobs, group_of_node, exclude, communication or {})
+    return math.fsum(leaving.values()) / nodes
+
+
+def weighted(
+    jobs: Iterable[QueuedJob],
+    nodes: int,
+    communication: Mapping[str, float],
+    *,
+    at_least: int = 2,
+    exclude: Collection[str] = (),
+) -> float:
+    """Share of the cluster's nodes that communicate, each by how much its job does.
+
+    Not in the paper, where a job that always sends counts as one that hardly does: Σ_j w_j n_j over
+    the nodes of the cluster, of running jobs of at least so many nodes. It is `b_shared` where all
+    jobs weigh 1.
+
+    Args:
+        jobs: All jobs of the queue.
+        nodes: Nodes of the cluster.
+        communication: By job, how much it communicates: the share of its time, or any quantity,
+            such as bytes per second of a node, over what is usual. Who is not there counts 1.
+        at_least: Nodes from which on a job communicates.
+        exclude: Numbers of jobs that do not count.
+    """
+    return (
+        math.fsum(
+            len(job.nodes) * communication.get(job.id, 1.0)
+            for job in jobs
+            if job.is_running and job.id not in exclude and len(job.nodes) >= at_least
+        )
+        / nodes
+    )
 
 
 def exposure(
@@ -170,13 +205,16 @@ def exposure(
     own = {group_of_node[node] for node in hosts if node in group_of_node}
     if len(own) < 2:
         return 0.0
-    leaving = _leaving(jobs, group_of_node, exclude)
+    leaving = _leaving(jobs, group_of_node, exclude, {})
     sum_ = math.fsum(nodes for group, nodes in leaving.items() if group in own)
     return sum_ / sum(group in own for group in group_of_node.values())
 
 
 def _leaving(
-    jobs: Iterable[QueuedJob], group_of_node: Mapping[str, str], exclude: Collection[str]
+    jobs: Iterable[QueuedJob],
+    group_of_node: Mapping[str, str],
+    exclude: Collection[str],
+    communication: Mapping[str, float],
 ) -> dict[str, float]:
     """By group, its nodes of running jobs, each by the part of its job's others outside."""
     leaving: dict[str, float] = {}
@@ -190,6 +228,6 @@ def _leaving(
             counts[group] = counts.get(group, 0) + 1
         total = len(job.nodes)
         for group, count in counts.items():
-            part = count * (total - count) / (total - 1)
+            part = count * (total - count) / (total - 1) * communication.get(job.id, 1.0)
             leaving[group] = leaving.get(group, 0.0) + part
     return leaving

@@ -169,8 +169,8 @@ def _fit(
 ) -> tuple[Fit, NDArray[np.float64]]:
     """The fit, and what share it has below each sample."""
     family = getattr(scipy_stats(), name)
-    signal.signal(signal.SIGALRM, _stop)
-    signal.setitimer(signal.ITIMER_REAL, time_limit_s)
+    signal.signal(signal.SIGPROF, _stop)
+    signal.setitimer(signal.ITIMER_PROF, time_limit_s)
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -180,7 +180,7 @@ def _fit(
     except Exception as error:  # whatever a family raises, the others are fitted
         failure = str(error) if isinstance(error, _NoDensityError) else _described(error)
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     return Fit(name, {}, failure=failure), np.empty(0)
 
 

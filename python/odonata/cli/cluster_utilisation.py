@@ -1,0 +1,349 @@
+"""``odonata cluster utilisation``: how busy the network is now, or was."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from odonata.cli.cluster_options import read_text, span, squeue_option, timeout_option
+from odonata.cli.shared import debug_option, escape, json_option, new_table, print_json, terminal
+from odonata.errors import ClusterError
+
+if TYPE_CHECKING:
+    from odonata.cluster.nodes import Topology
+    from odonata.cluster.past import Past
+    from odonata.cluster.queue import QueuedJob
+    from odonata.cluster.utilisation import Utilisation
+
+
+@click.command()
+@squeue_option
+@click.option(
+    "--nodes",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Nodes of the cluster, in whatever state.  [default: asks Slurm, or as --sinfo says]",
+)
+@click.option(
+    "--sinfo",
+    type=click.Path(path_type=Path, allow_dash=True),
+    metavar="FILE",
+    help="What sinfo or `scontrol show nodes` printed, in place of --nodes.",
+)
+@click.option(
+    "--topology",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Slurm's topology.conf, or what `scontrol show topology` printed: shows islands and "
+    "groups as well, and what is sent between them.",
+)
+@click.option(
+    "--hosts",
+    metavar="LIST",
+    help="Nodes of a job, such as n[0-3,7]: utilisation of the groups and islands it sits in. "
+    "Needs --topology.",
+)
+@click.option(
+    "--exclude",
+    multiple=True,
+    metavar="JOBID",
+    help="A job that does not count; may be given several times.  [default: the job that this "
+    "command runs in]",
+)
+@click.option(
+    "--at-least",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    metavar="N",
+    help="Nodes from which on a job communicates.",
+)
+@click.option(
+    "--log",
+    type=click.Path(path_type=Path),
+    metavar="LOG",
+    help="A moment of the past, in place of now: of a job log (sacct, SWF …), or of a schedule, "
+    "the directory that `odonata schedule` or `odonata slurm` left.",
+)
+@click.option(
+    "--at",
+    metavar="TIME",
+    help="Which moment: a date such as 2022-03-01T08:00 (UTC), or a duration after the first "
+    "submission such as 12h. With --every: the first.  [default: the first submission]",
+)
+@click.option(
+    "--every",
+    callback=span,
+    metavar="TIME",
+    help='All moments from then on, so far apart, e.g. "1 h", as a table for other programs.',
+)
+@click.option(
+    "--schedule", metavar="NAME", help="Which schedule, of a directory with several of them."
+)
+@click.option(
+    "--unit",
+    type=click.Choice(["nodes", "processors"]),
+    help="What the sizes of the log count.  [default: found out]",
+)
+@click.option(
+    "--communication",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="How much jobs communicate, as lines JOBID,NUMBER: the share of its time, or bytes per "
+    "second of a node over what is usual. Others count 1.  [default: as the log says]",
+)
+@timeout_option
+@json_option
+@debug_option
+def utilisation(
+    squeue: Path | None,
+    nodes: int | None,
+    sinfo: Path | None,
+    topology: Path | None,
+    hosts: str | None,
+    exclude: tuple[str, ...],
+    at_least: int,
+    log: Path | None,
+    at: str | None,
+    every: int | None,
+    schedule: str | None,
+    unit: str | None,
+    communication: Path | None,
+    timeout: float,
+    as_json: bool,
+) -> None:
+    """Background network utilisation b: which share of the nodes is communicating.
+
+    b1 = N_c / N_t and b = b1 · N'_c / N_a (Salimi Beni and Cosenza 2022, equations 1 and 2), from
+    the jobs that run now: N_c nodes of jobs of two nodes or more, N_t nodes in all, N'_c and N_a
+    node entries of such jobs and of all, in which shared nodes count once for every job.
+    """
+    from odonata.cluster import nodes as cluster_nodes
+    from odonata.cluster import queue, slurm
+
+    if nodes is not None and sinfo is not None:
+        raise click.UsageError("--nodes and --sinfo say the same: give one of them")
+    past: Past | None = None
+    moments: Sequence[int] = (0,)
+    if log is not None:
+        if squeue is not None:
+            raise click.UsageError("--squeue and --log are two sources: give one of them")
+        past, moments = _past(log, schedule, unit, at, every)
+    elif given := [
+        name
+        for name, value in (
+            *(("--at", at), ("--every", every), ("--schedule", schedule), ("--unit", unit)),
+        )
+        if value is not None
+    ]:
+        raise click.UsageError(f"{given[0]} needs --log: a job log or a schedule")
+    elif squeue is not None and nodes is None and sinfo is None:
+        raise click.UsageError(
+            "--squeue needs the number of the cluster's nodes: --nodes N, or --sinfo FILE"
+        )
+    wiring = past.topology() if past is not None else None
+    if topology is not None:
+        wiring = cluster_nodes.read_topology(read_text(topology), str(topology))
+    if hosts is not None and wiring is None:
+        raise click.UsageError("--hosts needs --topology: which groups these nodes are in")
+    weights: Mapping[str, float] = {} if past is None else past.communication
+    if communication is not None:
+        weights = _read_communication(communication)
+    if past is not None:
+        if nodes is None and sinfo is None:
+            nodes = past.nodes
+        if nodes is None and sinfo is None:
+            raise click.UsageError(
+                f"{log} does not say how many nodes the machine has: --nodes N, or --sinfo FILE"
+            )
+        queues = past.queues(moments)
+    else:
+        asked = slurm.ask(queue.COMMAND, timeout) if squeue is None else read_text(squeue)
+        queues = iter([queue.read_queue(asked, "squeue" if squeue is None else str(squeue))])
+        if not exclude and squeue is None and (own := os.environ.get("SLURM_JOB_ID")):
+            exclude = (own,)
+    if nodes is None:
+        told = slurm.ask(cluster_nodes.COMMAND, timeout) if sinfo is None else read_text(sinfo)
+        nodes = len(cluster_nodes.read_nodes(told, "sinfo" if sinfo is None else str(sinfo)))
+    looks = (_Look(jobs, nodes, at_least, exclude, weights) for jobs in queues)
+    if every is not None:
+        _write_all(moments, looks, wiring, as_json)
+        return
+    look = next(looks)
+    if as_json:
+        print_json(look.to_dict(wiring, hosts))
+    else:
+        look.show(wiring, hosts)
+
+
+def _past(
+    log: Path, schedule: str | None, unit: str | None, at: str | None, every: int | None
+) -> tuple[Past, Sequence[int]]:
+    """The past, and which of its moments are asked for."""
+    from odonata.batch.options import moment
+    from odonata.cluster.past import read_past
+
+    past = read_past(log, schedule, {} if unit is None else {"unit": unit})
+    first, last = past.span_s
+    begin = first if at is None else moment(at, first, past.epoch)
+    if not first <= begin <= last:
+        raise ClusterError(
+            f"found the moment {at}, {begin - first} s after the first submission; allowed: up to "
+            f"the last end, {last - first} s after it"
+        )
+    return past, [begin] if every is None else range(begin, last + 1, every)
+
+
+def _read_communication(path: Path) -> dict[str, float]:
+    """How much jobs communicate, by job."""
+    weights: dict[str, float] = {}
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        job, _, value = line.partition(",")
+        try:
+            weight = float(value)
+        except ValueError:
+            weight = math.nan
+        if not (0 <= weight < math.inf) or not job.strip():
+            raise ClusterError(
+                f"{path}: line {number}: found {line[:60]!r}; allowed: JOBID,NUMBER, such as 17,0.3"
+            )
+        weights[job.strip()] = weight
+    return weights
+
+
+def _write_all(
+    moments: Sequence[int], looks: Iterable[_Look], wiring: Topology | None, as_json: bool
+) -> None:
+    """A row for each moment: as JSON all in one object, else as CSV."""
+    rows = (
+        {"time_s": time_s, **look.figures(wiring)}
+        for time_s, look in zip(moments, looks, strict=True)
+    )
+    if as_json:
+        print_json({"samples": list(rows)})
+        return
+    writer = None
+    for row in rows:
+        if writer is None:
+            writer = csv.DictWriter(sys.stdout, list(row))
+            writer.writeheader()
+        writer.writerow(row)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """A queue at one moment, and how it is looked at."""
+
+    jobs: list[QueuedJob]
+    nodes: int
+    at_least: int
+    exclude: tuple[str, ...]
+    communication: Mapping[str, float] = field(default_factory=dict)
+
+    def whole(self) -> Utilisation:
+        """Of the whole cluster."""
+        from odonata.cluster.utilisation import utilisation
+
+        return utilisation(self.jobs, self.nodes, at_least=self.at_least, exclude=self.exclude)
+
+    def parts(self, group_of_node: dict[str, str]) -> dict[str, Utilisation]:
+        """Of each group."""
+        from odonata.cluster.utilisation import by_group
+
+        return by_group(self.jobs, group_of_node, at_least=self.at_least, exclude=self.exclude)
+
+    def between(self, group_of_node: dict[str, str]) -> float:
+        """What leaves the groups."""
+        from odonata.cluster.utilisation import spanning
+
+        return spanning(self.jobs, group_of_node, self.nodes, exclude=self.exclude)
+
+    def weighted(self, group_of_node: dict[str, str] | None = None) -> float:
+        """By how much jobs communicate, all of it or what leaves the groups."""
+        from odonata.cluster.utilisation import spanning, weighted
+
+        told, without = self.communication, self.exclude
+        if group_of_node is None:
+            least = self.at_least
+            return weighted(self.jobs, self.nodes, told, at_least=least, exclude=without)
+        return spanning(self.jobs, group_of_node, self.nodes, exclude=without, communication=told)
+
+    def exposed(self, group_of_node: dict[str, str], hosts: str) -> Utilisation:
+        """Of the groups that a job's nodes are in."""
+        from odonata.cluster import queue
+        from odonata.cluster.utilisation import utilisation
+
+        names = queue.hosts(hosts, "--hosts")
+        if unknown := [name for name in names if name not in group_of_node]:
+            raise ClusterError(f"--hosts: node {unknown[0]} is not in the topology")
+        own = {group_of_node[name] for name in names}
+        there = [node for node, group in group_of_node.items() if group in own]
+        return utilisation(self.jobs, there, at_least=self.at_least, exclude=self.exclude)
+
+    def figures(self, topology: Topology | None) -> dict[str, Any]:
+        """Of the whole cluster, by name."""
+        content = self.whole().to_dict()
+        levels = {} if topology is None else _levels(topology)
+        if self.communication:
+            content["b_weighted"] = self.weighted()
+        for name, of in levels.items():
+            content[f"b_between_{name}"] = self.between(of)
+            if self.communication:
+                content[f"b_weighted_between_{name}"] = self.weighted(of)
+        return content
+
+    def to_dict(self, topology: Topology | None, hosts: str | None) -> dict[str, Any]:
+        """For programs."""
+        content = self.figures(topology)
+        for name, of in ({} if topology is None else _levels(topology)).items():
+            content[name] = {group: part.to_dict() for group, part in self.parts(of).items()}
+            if hosts is not None:
+                content[f"exposed_{name}"] = self.exposed(of, hosts).to_dict()
+        return content
+
+    def show(self, topology: Topology | None, hosts: str | None) -> None:
+        """For people."""
+        whole = self.whole()
+        out = terminal()
+        out.print(f"b  = {whole.b:.4f}   background network utilisation (equation 2)")
+        out.print(f"b1 = {whole.b1:.4f}   communicating nodes over all nodes (equation 1)")
+        out.print(
+            f"{whole.communicating_jobs} of {whole.running_jobs} running jobs communicate, on "
+            f"{whole.n_c} of {whole.n_t} nodes; {whole.pending_jobs} jobs wait"
+        )
+        out.print(
+            f"N_c = {whole.n_c}, N_t = {whole.n_t}, N'_c = {whole.n_c_dup}, N_a = {whole.n_a}"
+        )
+        if self.communication:
+            out.print(f"by how much jobs communicate: {self.weighted():.4f}")
+        if topology is None:
+            return
+        levels = _levels(topology)
+        for name, of in levels.items():
+            by_weight = ""
+            if self.communication:
+                by_weight = f", by how much jobs communicate {self.weighted(of):.4f}"
+            out.print(f"between {name}: {self.between(of):.4f}{by_weight}")
+            if hosts is not None:
+                out.print(f"of the {name} of {escape(hosts)}: b = {self.exposed(of, hosts).b:.4f}")
+        table = new_table()
+        for heading in ("Island", "nodes", "b", "b1", "running"):
+            table.add_column(heading, justify="left" if heading == "Island" else "right")
+        for island, part in self.parts(levels["islands"]).items():
+            row = (str(part.n_t), f"{part.b:.3f}", f"{part.b1:.3f}", str(part.running_jobs))
+            table.add_row(escape(island), *row)
+        out.print(table)
+
+
+def _levels(topology: Topology) -> dict[str, dict[str, str]]:
+    return {"islands": topology.island_of_node(), "groups": dict(topology.leaf_of_node)}
