@@ -10,7 +10,15 @@ from scipy import stats
 
 from command import call
 from odonata.errors import SampleError
-from odonata.tails import correlate, dip_test, find_modes, fit_families, measure_tail, read_samples
+from odonata.tails import (
+    correlate,
+    dip_test,
+    find_changes,
+    find_modes,
+    fit_families,
+    measure_tail,
+    read_samples,
+)
 from odonata.tails.measures import hill, hill_plot
 
 
@@ -204,3 +212,143 @@ def test_netgauge_tables_and_node_counts_are_read(tmp_path: Path) -> None:
     assert counts.share_at([3600, 3605, 9999]).tolist() == [0.75, 0.5, 0.25]
     with pytest.raises(SampleError, match="no line of a time and four counts"):
         read_node_counts("nothing")
+
+
+def test_changes_are_where_they_were_made() -> None:
+    random = np.random.default_rng(7)
+    # Twice as slow from the 300th to the 500th of 800, with long tails throughout.
+    samples = random.lognormal(0, 0.4, 800)
+    samples[300:500] *= 2
+    found = find_changes(samples)
+    # Bai (1997): 95 % of the places are within 11 (σ/δ)² of the true one, here 0.4 / ln 2: 3.7.
+    assert [change.index for change in found] == pytest.approx([300, 500], abs=4)
+    assert [change.p for change in found] == [0.001, 0.001]
+    assert found[0].before == pytest.approx(1, rel=0.1)
+    assert found[0].after == found[1].before == pytest.approx(2, rel=0.1)
+    # Times say what the order is, and samples of one time count as one, whatever is among them.
+    hours = np.repeat(np.arange(20.0), 40)
+    mixed = random.permutation(800)
+    slow = np.where((hours >= 7) & (hours < 14), 2.0, 1.0) * random.lognormal(0, 0.3, 800)
+    assert [change.at for change in find_changes(slow[mixed], hours[mixed])] == [7, 14]
+
+
+def test_of_a_hundred_series_without_change_one_has_one() -> None:
+    random = np.random.default_rng(8)
+    found = sum(bool(find_changes(random.pareto(1.1, 40))) for _ in range(300))
+    # Binomial with p = 0.01: beyond 9 in one of a thousand.
+    assert found <= 9
+    assert find_changes(np.ones(30)) == []
+    with pytest.raises(SampleError, match="samples of 3 moments"):
+        find_changes(np.arange(30.0), np.repeat([1.0, 2.0, 3.0], 10))
+    with pytest.raises(SampleError, match="30 samples of 29 times"):
+        find_changes(np.arange(30.0), np.arange(29.0))
+
+
+def probes(path: Path) -> None:
+    """A table as of `odonata cluster probes --times`: bcast goes with b, reduce does not."""
+    random = np.random.default_rng(9)
+    lines = ["time_s,collective,bytes,b,time_us"]
+    for run in range(24):
+        b = float(random.random())
+        for collective in ("bcast", "reduce"):
+            for size in (1024, 4):
+                slower = 1 + 2 * b if collective == "bcast" else 1.0
+                slower *= 3 if collective == "reduce" and size == 4 and run >= 12 else 1
+                time = size * slower * random.lognormal(0, 0.05)
+                lines.append(f"{run},{collective},{size},{b:.6f},{time:.6f}")
+    path.write_text("\n".join(lines))
+
+
+def test_tables_by_what_their_columns_say(tmp_path: Path) -> None:
+    probes(tmp_path / "p.csv")
+    ask = ["tails", "p.csv", "--column", "time_us", "--by", "collective", "--by", "bytes"]
+    done = call(*ask, "--against", "b", "--over", "time_s", "--json", directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    groups = {tuple(group["by"].values()): group for group in json.loads(done.stdout)["groups"]}
+    # As they come, numbers in their order.
+    assert list(groups) == [
+        *(("bcast", "4"), ("bcast", "1024"), ("reduce", "4"), ("reduce", "1024")),
+    ]
+    rows = [line.split(",") for line in (tmp_path / "p.csv").read_text().splitlines()[1:]]
+    for (collective, size), group in groups.items():
+        own = np.array([row[3:] for row in rows if row[1:3] == [collective, size]], dtype=float)
+        assert group["correlation"] == correlate(own[:, 0], own[:, 1]).to_dict()
+        assert group["tail"] == measure_tail(own[:, 1]).to_dict()
+    assert groups["bcast", "4"]["correlation"]["pearson_low"] > 0.9
+    assert [change["at"] for change in groups["reduce", "4"]["changes"]] == [12]
+    done = call(*ask, "--against", "b", directory=tmp_path)
+    assert "4 correlations: one in twenty" in done.stdout
+    # Numbers of more than twelve values are cut at their thirds: 24 runs, 2 sizes, 8 runs each.
+    thirds = ["tails", "p.csv", "--column", "time_us", "--by", "collective", "--by", "b", "--json"]
+    found = json.loads(call(*thirds, directory=tmp_path).stdout)["groups"]
+    assert [group["tail"]["count"] for group in found] == [16] * 6
+    assert all(re.fullmatch(r"0\.\d+ to 0\.\d+", group["by"]["b"]) for group in found)
+
+
+def test_groups_of_which_nothing_can_be_told_say_why(tmp_path: Path) -> None:
+    lines = "".join(f"a,{value},1\n" for value in range(1, 31)) + "b,1,1\n"
+    (tmp_path / "t.csv").write_text(f"kind,time,b\n{lines}")
+    ask = ["tails", "t.csv", "--column", "time", "--by", "kind"]
+    found = json.loads(call(*ask, "--json", directory=tmp_path).stdout)["groups"]
+    assert found[0]["tail"]["count"] == 30
+    assert found[1]["why_not"] == "found 1 samples; allowed: at least 2"
+    assert "b: found 1 samples" in call(*ask, directory=tmp_path).stdout
+    # What is asked of all, and can be told of none, is said for each.
+    told = call(*ask, "--against", "b", directory=tmp_path).stdout
+    assert "a: the first series is constant" in told
+    (tmp_path / "n.txt").write_text("1\n2\n3\n")
+    for options, says in [
+        (["t.csv", "--column", "time", "--column", "b"], "several --column need --by"),
+        (["t.csv", "--column", "time", "--by", "place"], "no column 'place'"),
+        (["n.txt", "--by", "place"], "has no columns"),
+    ]:
+        done = call("tails", *options, directory=tmp_path)
+        assert done.returncode == 2
+        assert says in done.stderr
+
+
+def test_latencies_of_a_run_by_job(tmp_path: Path) -> None:
+    scenario = """
+network = { family = "dragonfly", p = 2, a = 4, h = 2, routing = "minimal" }
+simulation = { duration = "20 us" }
+record = { messages = "all" }
+[[job]]
+name = "near"
+nodes = 8
+traffic = { pattern = "uniform-random", message = "1 KiB", load = 0.1 }
+[[job]]
+name = "far"
+nodes = 24
+traffic = { pattern = "uniform-random", message = "1 KiB", load = 0.1 }
+"""
+    (tmp_path / "s.toml").write_text(scenario)
+    done = call("run", "s.toml", "--out", "r", "--no-plots", directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    done = call("tails", "r", "--by", "job", "--json", "--out", "t.png", directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    groups = json.loads(done.stdout)["groups"]
+    whole = json.loads(call("tails", "r", "--json", directory=tmp_path).stdout)
+    assert sum(group["tail"]["count"] for group in groups) == whole["tail"]["count"] > 100
+    assert len(groups) == 2
+    assert (tmp_path / "t.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--by", "collective", "--by", "bytes", "--against", "b"],
+        ["--by", "collective", "--by", "bytes"],
+        ["--by", "bytes", "--family", "norm"],
+        ["--over", "time_s"],
+    ],
+    ids=["correlations", "densities", "fits", "over time"],
+)
+def test_pictures(tmp_path: Path, options: list[str]) -> None:
+    probes(tmp_path / "p.csv")
+    ask = ["tails", "p.csv", "--column", "time_us", "--out", "p.svg", *options]
+    done = call(*ask, directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "p.svg").read_text()
+    panels = {"--against": 4, "--over": 4, "--family": 2}
+    expected = next((n for option, n in panels.items() if option in options), 4)
+    assert text.count('id="axes_') == expected

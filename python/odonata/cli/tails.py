@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,20 +18,44 @@ from odonata.cli.shared import (
     progress_terminal,
     terminal,
 )
+from odonata.errors import SampleError
 from odonata.output import check_new_file, new_file
 
 if TYPE_CHECKING:
-    from odonata.tails import Correlation, Fit, Modes, Tail
+    from numpy.typing import NDArray
+    from rich.console import Console
+
+    from odonata.tails import Change, Correlation, Fit, Modes, Tail
+    from odonata.tails.groups import RowGroup
+    from odonata.tails.samples import Table
 
 
 @click.command()
 @click.argument("samples", type=click.Path(path_type=Path))
-@click.option("--column", metavar="NAME", help="Column of a table with the samples.")
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="NAME",
+    help="Column of a table with the samples. With --by it may be given several times.",
+)
 @click.option(
     "--against",
     metavar="NAME",
     help="Another column of the table, such as network utilisation: its correlation with the "
     "samples.",
+)
+@click.option(
+    "--by",
+    multiple=True,
+    metavar="NAME",
+    help="A column that parts the table's rows: each of its values for itself, numbers of more "
+    "than twelve by thirds. May be given several times.",
+)
+@click.option(
+    "--over",
+    metavar="NAME",
+    help="A column with the time of each sample: when they changed.",
 )
 @click.option(
     "--threshold",
@@ -59,7 +85,7 @@ if TYPE_CHECKING:
     default=20.0,
     show_default=True,
     metavar="SECONDS",
-    help="For the fit of one family.",
+    help="Processor time for the fit of one family.",
 )
 @click.option("--quantity", default="Time", metavar="TEXT", help="Name and unit for the picture.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Picture to draw.")
@@ -67,8 +93,10 @@ if TYPE_CHECKING:
 @debug_option
 def tails(
     samples: Path,
-    column: str | None,
+    columns: tuple[str, ...],
     against: str | None,
+    by: tuple[str, ...],
+    over: str | None,
     threshold: float | None,
     fit: bool,
     families: tuple[str, ...],
@@ -83,41 +111,145 @@ def tails(
     SAMPLES is a text file of numbers, a table (CSV or Parquet) with --column, or the directory of
     a result, of which the recorded messages' latencies in ns are taken.
     """
-    from odonata import tails as statistics
+    from odonata.tails.samples import read_samples, read_table
 
     if out is not None:
         from odonata.plots.style import check_format
 
         check_format(out)
         check_new_file(out)
-    values = statistics.read_samples(samples, column)
-    tail = statistics.measure_tail(values, threshold)
-    modes = statistics.find_modes(values)
-    correlation = None
-    if against is not None:
-        correlation = statistics.correlate(statistics.read_samples(samples, against), values)
-    fits: list[Fit] = []
-    if fit or families:
-        fits = statistics.fit_families(
-            values,
-            families or None,
-            rank_by=rank_by,
-            time_limit_s=time_limit,
-            progress=_progress(),
+    if len(columns) > 1 and not by:
+        raise click.UsageError("several --column need --by: a table with a row for each")
+    asked = _Asked(threshold, families if families else None if fit else (), rank_by, time_limit)
+    needs_table = bool(by) or against is not None or over is not None
+    table = read_table(samples) if needs_table or columns else None
+    if needs_table and table is None:
+        raise SampleError(
+            f"{samples}: has no columns; allowed with --by, --against, --over: tables"
         )
+    if table is None:
+        one = asked.describe(read_samples(samples), None, None)
+        found = [_Group({}, None, one)]
+    else:
+        found = _of_table(table, columns, by, against, over, asked)
     if out is not None:
-        _draw(out, values, tail, fits, samples.name, quantity)
-    if as_json:
+        _draw(out, found, samples.name, quantity, against, over)
+    if not by:
+        if as_json:
+            print_json(found[0].told.to_dict())
+        else:
+            _show(found[0].told)
+    elif as_json:
+        print_json({"groups": [group.to_dict() for group in found]})
+    else:
+        _show_groups(found, by, against)
+
+
+@dataclass(frozen=True)
+class _Described:
+    """What is told of samples.
+
+    Attributes:
+        why_not: Why nothing is; empty if something is.
+    """
+
+    values: NDArray[Any]
+    against: NDArray[Any] | None
+    over: NDArray[Any] | None
+    tail: Tail | None = None
+    modes: Modes | None = None
+    fits: tuple[Fit, ...] = ()
+    correlation: Correlation | None = None
+    changes: tuple[Change, ...] = ()
+    why_not: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For programs."""
+        if self.tail is None or self.modes is None:
+            return {"why_not": self.why_not}
         content: dict[str, Any] = {
-            "tail": tail.to_dict(),
-            "modes": _modes_dict(modes),
-            "fits": [one.to_dict() for one in fits],
+            "tail": self.tail.to_dict(),
+            "modes": asdict(self.modes),
+            "fits": [one.to_dict() for one in self.fits],
         }
-        if correlation is not None:
-            content["correlation"] = correlation.to_dict()
-        print_json(content)
-        return
-    _show(tail, modes, fits, correlation)
+        if self.correlation is not None:
+            content["correlation"] = self.correlation.to_dict()
+        if self.over is not None:
+            content["changes"] = [one.to_dict() for one in self.changes]
+        return content
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Samples of one column in one part of a table."""
+
+    by: dict[str, str]
+    column: str | None
+    told: _Described
+
+    def to_dict(self) -> dict[str, Any]:
+        """For programs."""
+        return {"by": self.by, "column": self.column, **self.told.to_dict()}
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is asked of samples: `families` is `None` for all, empty for no fit."""
+
+    threshold: float | None
+    families: tuple[str, ...] | None
+    rank_by: str
+    time_limit_s: float
+
+    def describe(
+        self, values: NDArray[Any], against: NDArray[Any] | None, over: NDArray[Any] | None
+    ) -> _Described:
+        """What there is to tell."""
+        from odonata import tails as statistics
+
+        fits: list[Fit] = []
+        tail = statistics.measure_tail(values, self.threshold)
+        modes = statistics.find_modes(values)
+        correlation = None if against is None else statistics.correlate(against, values)
+        changes = () if over is None else tuple(statistics.find_changes(values, over))
+        if self.families != ():
+            fits = statistics.fit_families(
+                values,
+                self.families,
+                rank_by=self.rank_by,
+                time_limit_s=self.time_limit_s,
+                progress=_progress(),
+            )
+        return _Described(values, against, over, tail, modes, tuple(fits), correlation, changes)
+
+
+def _of_table(
+    table: Table,
+    columns: Sequence[str],
+    by: Sequence[str],
+    against: str | None,
+    over: str | None,
+    asked: _Asked,
+) -> list[_Group]:
+    """Every column in every group; a group of which nothing can be told says why."""
+    from odonata.tails.groups import divide
+
+    xs, when = (None if name is None else table.numbers(name) for name in (against, over))
+    series = {name: table.numbers(name) for name in columns or (None,)}
+    found = []
+    groups: list[RowGroup] = divide(table, by)
+    for group in groups:
+        for name, values in series.items():
+            own, x, t = (None if a is None else a[group.rows] for a in (values, xs, when))
+            assert own is not None
+            try:
+                told = asked.describe(own, x, t)
+            except SampleError as error:
+                if not by:
+                    raise
+                told = _Described(own, x, t, why_not=str(error))
+            found.append(_Group(group.by, name, told))
+    return found
 
 
 def _progress() -> Any:
@@ -131,24 +263,52 @@ def _progress() -> Any:
     return show
 
 
-def _modes_dict(modes: Modes) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    return asdict(modes)
-
-
-def _draw(out: Path, values: Any, tail: Tail, fits: list[Fit], title: str, quantity: str) -> None:
+def _draw(
+    out: Path,
+    found: Sequence[_Group],
+    title: str,
+    quantity: str,
+    against: str | None,
+    over: str | None,
+) -> None:
+    from odonata.plots import tails as pictures
     from odonata.plots.style import new_figure, save, style
-    from odonata.plots.tails import draw_tail
 
     with style():
-        figure = new_figure(9.6, 4.2)
-        draw_tail(figure, values, tail, fits, title, quantity)
+        if not found[0].by:
+            told = found[0].told
+            assert told.tail is not None
+            series = None if told.over is None else (told.over, told.changes, str(over))
+            figure = new_figure(12.6, 4.2 if series is None else 7.6)
+            pictures.draw_tail(figure, told.values, told.tail, told.fits, title, quantity, series)
+        elif against is not None:
+            figure = pictures.draw_correlations(
+                [
+                    pictures.Scatter(group.by, told.against, told.values, told.correlation)
+                    for group in found
+                    if (told := group.told).against is not None and group.column == found[0].column
+                ],
+                title,
+                against,
+                quantity,
+            )
+        else:
+            figure = pictures.draw_groups(
+                [
+                    pictures.Curve(group.by, group.told.values, group.told.fits)
+                    for group in found
+                    if group.told.tail is not None and group.column == found[0].column
+                ],
+                title,
+                quantity,
+            )
     with new_file(out) as partial:
         save(figure, partial)
 
 
-def _show(tail: Tail, modes: Modes, fits: list[Fit], correlation: Correlation | None) -> None:
+def _show(told: _Described) -> None:
+    tail, modes, correlation = told.tail, told.modes, told.correlation
+    assert tail is not None and modes is not None
     out = terminal()
     out.print(
         f"{tail.count:,} samples: median {tail.median:.6g}, mean {tail.mean:.6g} "
@@ -177,8 +337,23 @@ def _show(tail: Tail, modes: Modes, fits: list[Fit], correlation: Correlation | 
             f"{correlation.spearman_high:.3f}, p = {correlation.spearman_p:.2g}), of "
             f"{correlation.count} pairs"
         )
-    if not fits:
-        return
+    if told.over is not None:
+        _show_changes(out, told.changes)
+    if told.fits:
+        _show_fits(out, told.fits)
+
+
+def _show_changes(out: Console, changes: Sequence[Change]) -> None:
+    if not changes:
+        out.print("no change over time")
+    for change in changes:
+        out.print(
+            f"changed at {change.at:.10g}: median {change.before:.4g} before, {change.after:.4g} "
+            f"after (p = {change.p:.3f})"
+        )
+
+
+def _show_fits(out: Console, fits: Sequence[Fit]) -> None:
     table = new_table()
     table.add_column("Family")
     for name in ("AIC", "BIC", "KS", "squared error"):
@@ -197,3 +372,59 @@ def _show(tail: Tail, modes: Modes, fits: list[Fit], correlation: Correlation | 
         out.print(f"{len(failed)} families failed:")
         for one in failed:
             out.print(f"  {escape(one.family)}: {escape(one.failure)}")
+
+
+def _show_groups(found: Sequence[_Group], by: Sequence[str], against: str | None) -> None:
+    """A row for each group and column."""
+    out = terminal()
+    several = len({group.column for group in found}) > 1
+    fitted = any(group.told.fits for group in found)
+    table = new_table()
+    for name in (*by, *(["column"] if several else [])):
+        table.add_column(escape(name))
+    shapes = ("median", "mean", "p99 / median", "above 2 × median", "modes")
+    goes_with = ("r", "95 %", "p", "ρ", "95 %", "p")
+    # What a line holds; --json has all of it.
+    for name in ("n", *(shapes if against is None else goes_with)):
+        table.add_column(name, justify="right")
+    if fitted:
+        table.add_column("best family")
+    for group in found:
+        told = group.told
+        names = [*group.by.values(), *([str(group.column)] if several else [])]
+        cells = [str(len(told.values))]
+        if against is not None:
+            cells += _correlation_cells(told.correlation)
+        elif told.tail is not None and told.modes is not None:
+            tail = told.tail
+            modes = len(told.modes.modes) if told.modes.p < 0.05 else 1
+            cells += [f"{tail.median:.4g}", f"{tail.mean:.4g}", f"{tail.p99_over_p50:.3g}"]
+            cells += [f"{100 * tail.above_twice_median:.2g} %", str(modes)]
+        if (best := next((one for one in told.fits if not one.failure), None)) is not None:
+            cells.append(best.family)
+        table.add_row(*(escape(cell) for cell in (*names, *cells)))
+    out.print(table)
+    for group in found:
+        name = escape(", ".join([*group.by.values(), *([str(group.column)] if several else [])]))
+        if group.told.why_not:
+            out.print(f"{name}: {escape(group.told.why_not)}")
+        elif group.told.changes:
+            out.print(f"{name}:")
+            _show_changes(out, group.told.changes)
+    if against is not None and len(found) > 1:
+        out.print(
+            f"{len(found)} correlations: one in twenty differs from 0 at p < 0.05 by chance alone"
+        )
+
+
+def _correlation_cells(correlation: Correlation | None) -> list[str]:
+    if correlation is None:
+        return [""] * 6
+    c = correlation
+    pearson = (c.pearson, c.pearson_low, c.pearson_high, c.pearson_p)
+    spearman = (c.spearman, c.spearman_low, c.spearman_high, c.spearman_p)
+    return [
+        cell
+        for r, low, high, p in (pearson, spearman)
+        for cell in (f"{r:.2f}", f"{low:.2f} … {high:.2f}", f"{p:.1g}")
+    ]

@@ -5,12 +5,64 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from odonata.errors import SampleError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of a file.
+
+    Attributes:
+        path: Where they are from.
+        names: Theirs.
+        usual: The one that is meant where none is named, if there is such a one.
+    """
+
+    path: Path
+    names: tuple[str, ...]
+    _numbers: Callable[[str], ArrayLike] = field(repr=False)
+    _words: Callable[[str], Sequence[str]] = field(repr=False)
+    usual: str | None = None
+
+    def numbers(self, column: str | None) -> NDArray[np.float64]:
+        """A column of numbers; which may be left open if there is one, or a usual one.
+
+        Raises:
+            SampleError: If there is no such column, or something in it is no number; says where.
+        """
+        if column is None:
+            column = self.usual
+        if column is None:
+            if len(self.names) != 1:
+                allowed = ", ".join(self.names)
+                raise SampleError(f"{self.path}: which column? --column takes one of: {allowed}")
+            column = self.names[0]
+        return np.asarray(self._numbers(self._known(column)), dtype=np.float64)
+
+    def words(self, column: str) -> list[str]:
+        """A column as it is written.
+
+        Raises:
+            SampleError: If there is no such column.
+        """
+        return list(self._words(self._known(column)))
+
+    def _known(self, column: str) -> str:
+        if column not in self.names:
+            raise SampleError(
+                f"{self.path}: no column {column!r}; there are: {', '.join(self.names)}"
+            )
+        return column
 
 
 def read_samples(path: Path, column: str | None = None) -> NDArray[np.float64]:
@@ -27,25 +79,37 @@ def read_samples(path: Path, column: str | None = None) -> NDArray[np.float64]:
         SampleError: If there is no such file or column, or something in it is no number; says
             where.
     """
-    if path.is_dir():
-        return _of_result(path, column)
-    try:
-        if path.suffix == ".parquet":
-            import pyarrow.parquet as pq
+    table = read_table(path)
+    return _of_words(path) if table is None else table.numbers(column)
 
-            table = pq.read_table(path)
-            return _of_column(path, table.column_names, column, lambda name: table[name].to_numpy())
-        text = path.read_text(encoding="utf-8-sig", errors="replace")
-    except OSError as error:
-        raise SampleError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+def read_table(path: Path) -> Table | None:
+    """The columns of a file; `None` if it has numbers alone.
+
+    Of a result's directory those of its messages, with `latency_ns` beside them, the usual one.
+
+    Raises:
+        SampleError: If it cannot be read, or the run recorded no messages.
+    """
+    if path.is_dir():
+        return _of_result(path)
     if path.suffix == ".parquet":
-        raise SampleError(f"{path}: not a Parquet file")
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            return _of_arrow(path, pq.read_table(path))
+        except OSError as error:
+            raise SampleError(f"{path}: cannot be read: {error.strerror or error}") from error
+        except pa.ArrowException as error:
+            raise SampleError(f"{path}: not a Parquet file: {error}") from error
+    text = _text(path)
     first = next((line for line in text.splitlines() if line.strip()), "")
     if not first:
         raise SampleError(f"{path}: empty")
     separator = "," if "," in first else "\t" if "\t" in first else None
     if separator is None and _is_number(first.split()[0]):
-        return _of_words(path, text)
+        return None
     marked = first.lstrip().startswith("#") and separator != ","
     if marked:
         # Lines of the file keep their numbers.
@@ -54,25 +118,45 @@ def read_samples(path: Path, column: str | None = None) -> NDArray[np.float64]:
     else:
         rows = list(csv.reader(io.StringIO(text), delimiter=separator or ";"))
         header = [name.strip() for name in rows[0]]
+    lines = [(line, row) for line, row in enumerate(rows[1:], 1 if marked else 2) if row]
 
-    def values(name: str) -> NDArray[np.float64]:
+    def words(name: str) -> list[str]:
         at = header.index(name)
-        numbers = []
-        for line, row in enumerate(rows[1:], 1 if marked else 2):
-            if not row:
-                continue
-            found = row[at] if at < len(row) else ""
-            if not _is_number(found):
-                raise SampleError(f"{path}: line {line}: found {found!r} in `{name}`, no number")
-            numbers.append(float(found))
-        return np.array(numbers)
+        return [row[at].strip() if at < len(row) else "" for _, row in lines]
 
-    return _of_column(path, header, column, values)
+    def numbers(name: str) -> NDArray[np.float64]:
+        found = words(name)
+        for (line, _), word in zip(lines, found, strict=True):
+            if not _is_number(word):
+                raise SampleError(f"{path}: line {line}: found {word!r} in `{name}`, no number")
+        return np.array([float(word) for word in found])
+
+    return Table(path, tuple(header), numbers, words)
 
 
-def _of_words(path: Path, text: str) -> NDArray[np.float64]:
+def _of_arrow(path: Path, table: pa.Table) -> Table:
+    def words(name: str) -> list[str]:
+        return ["" if value is None else str(value) for value in table[name].to_pylist()]
+
+    def numbers(name: str) -> NDArray[np.float64]:
+        try:
+            return np.asarray(table[name].to_numpy(), dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise SampleError(f"{path}: `{name}` has no numbers: {error}") from error
+
+    return Table(path, tuple(table.column_names), numbers, words)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError as error:
+        raise SampleError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _of_words(path: Path) -> NDArray[np.float64]:
     numbers = []
-    for line, row in enumerate(text.splitlines(), 1):
+    for line, row in enumerate(_text(path).splitlines(), 1):
         for word in row.split("#", 1)[0].split():
             if not _is_number(word):
                 raise SampleError(f"{path}: line {line}: found {word!r}; allowed: numbers")
@@ -80,30 +164,18 @@ def _of_words(path: Path, text: str) -> NDArray[np.float64]:
     return np.array(numbers)
 
 
-def _of_column(
-    path: Path, names: Sequence[str], column: str | None, values: Callable[[str], ArrayLike]
-) -> NDArray[np.float64]:
-    if column is None:
-        if len(names) != 1:
-            raise SampleError(f"{path}: which column? --column takes one of: {', '.join(names)}")
-        column = names[0]
-    if column not in names:
-        raise SampleError(f"{path}: no column {column!r}; there are: {', '.join(names)}")
-    return np.asarray(values(column), dtype=np.float64)
-
-
-def _of_result(path: Path, column: str | None) -> NDArray[np.float64]:
+def _of_result(path: Path) -> Table:
     from odonata.results import Result
 
     messages = Result.load(path).messages
-    if column is not None:
-        return _of_column(path, messages.column_names, column, lambda n: messages[n].to_numpy())
     if messages.num_rows == 0:
         raise SampleError(
             f"{path}: its run recorded no messages; run it again with --set record.messages=all"
         )
     latency_ps = messages["delivered_ps"].to_numpy() - messages["created_ps"].to_numpy()
-    return np.asarray(latency_ps, dtype=np.float64) / 1_000.0
+    latency_ns = np.asarray(latency_ps, dtype=np.float64) / 1_000.0
+    table = _of_arrow(path, messages.append_column("latency_ns", [latency_ns]))
+    return replace(table, usual="latency_ns")
 
 
 def _is_number(word: str) -> bool:
