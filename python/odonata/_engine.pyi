@@ -164,6 +164,9 @@ def registry() -> list[dict[str, Any]]:
 def tables() -> list[dict[str, Any]]:
     """Tables of a scenario that are declared: name, text, keys and rules of each."""
 
+def key_lines(text: str) -> dict[str, int]:
+    """Line of every key of a TOML text by its path; ``ValueError`` if it is none."""
+
 def expand_hostlist(list: str) -> list[str]:
     """Names of the hosts of a list as Slurm writes it; ``ValueError`` if it is none."""
 

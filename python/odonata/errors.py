@@ -49,12 +49,15 @@ class Problem:
         message: What is wrong, in full.
         found: What the scenario holds there, where known.
         allowed: What would be accepted there, where known.
+        line: Line of the file on which the key stands, from 1, or of the table that lacks it; 0
+            where no file holds it.
     """
 
     path: str
     message: str
     found: str = ""
     allowed: str = ""
+    line: int = 0
 
 
 class ScenarioError(OdonataError, ValueError):
@@ -77,7 +80,9 @@ class ScenarioError(OdonataError, ValueError):
         self.path, self.found, self.allowed = first.path, first.found, first.allowed
         lines = []
         for problem in self.problems:
-            lines.append(": ".join(part for part in (file, problem.path, problem.message) if part))
+            line = f"line {problem.line}" if problem.line else ""
+            parts = (file, line, problem.path, problem.message)
+            lines.append(": ".join(part for part in parts if part))
         super().__init__("\n".join(lines))
 
     def in_file(self, file: str) -> ScenarioError:

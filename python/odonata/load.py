@@ -50,7 +50,7 @@ from odonata.normal_form import LATER, InEngine, normal_form
 from odonata.plug_in_forms import named, named_with_parameters, reference
 from odonata.plug_ins import is_known
 from odonata.problem import problem, problems, requires
-from odonata.toml_source import parse_toml, read_text
+from odonata.toml_source import parse_toml, read_text, with_lines
 from odonata.traffic import AnyTraffic
 from odonata.units import Duration, describe
 
@@ -510,11 +510,13 @@ def phase_form(phase: Phase, directory: Path) -> dict[str, Any]:
 
 def read_phases(file: Path) -> list[Phase]:
     """The phases of a file."""
-    data = parse_toml(read_text(file), str(file))
+    text = read_text(file)
+    data = parse_toml(text, str(file))
     try:
         return PhaseFile.model_validate(data).phases
     except ValidationError as error:
-        raise ScenarioError(problems(error, PhaseFile), str(file)) from None
+        found = ScenarioError(problems(error, PhaseFile), str(file))
+        raise with_lines(found, text) from None
 
 
 _EXCHANGES = "uniform-random|permutation|transpose|tornado|bisection-pairs|neighbour|group-tornado"

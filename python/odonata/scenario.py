@@ -24,7 +24,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -61,7 +61,7 @@ from odonata.mpi import Mpi
 from odonata.network import Network
 from odonata.normal_form import LATER, InEngine
 from odonata.problem import key_path, problem, problems
-from odonata.toml_source import parse_toml, read_text
+from odonata.toml_source import covers, parse_toml, read_text, with_lines
 from odonata.toml_text import toml_text
 from odonata.units import Duration, Size, describe
 
@@ -182,6 +182,19 @@ def _or_none(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
     return None if value is _NO_NETWORK else handler(value)
 
 
+@dataclass(frozen=True)
+class _Source:
+    """Where a scenario comes from; those of two places may be equal.
+
+    Attributes:
+        text: The TOML it was read from, or an empty string.
+        changed: Paths of keys that have another value since.
+    """
+
+    text: str = field(default="", compare=False)
+    changed: tuple[str, ...] = field(default=(), compare=False)
+
+
 class Scenario(Table):
     """What is simulated: a network, the jobs on it, and what to record; or a job log's schedule.
 
@@ -213,6 +226,7 @@ class Scenario(Table):
 
     _file: str = PrivateAttr(default="")
     _directory: Path = PrivateAttr(default_factory=Path)
+    _source: _Source = PrivateAttr(default_factory=lambda: _Source())
 
     @model_validator(mode="before")
     @classmethod
@@ -270,7 +284,13 @@ class Scenario(Table):
         Raises:
             ScenarioError: If it is no TOML or no scenario.
         """
-        return cls.from_dict(parse_toml(text, file), file=file)
+        data = parse_toml(text, file)
+        try:
+            scenario = cls.from_dict(data, file=file)
+        except ScenarioError as error:
+            raise with_lines(error, text) from None
+        scenario._source = _Source(text)
+        return scenario
 
     @classmethod
     def from_dict(
@@ -392,10 +412,20 @@ class Scenario(Table):
         changed = []
         for key, value in pairs:
             changed += set_key(data, key, value, self._file)
+        source = _Source(self._source.text, (*self._source.changed, *changed))
         try:
-            return self.from_dict(data, file=self._file, directory=self._directory)
+            scenario = self.from_dict(data, file=self._file, directory=self._directory)
         except ScenarioError as error:
-            raise _blame_changes(error, changed) from None
+            found = _blame_changes(error, changed)
+            raise with_lines(found, source.text, but=source.changed) from None
+        scenario._source = source
+        return scenario
+
+    def error(self, problems: Sequence[Problem]) -> ScenarioError:
+        """What is wrong with it, with the lines of its file."""
+        error = ScenarioError(problems, self._file)
+        source = self._source
+        return with_lines(error, source.text, but=source.changed) if source.text else error
 
     def normalised(self) -> dict[str, Any]:
         """The form that the engine takes: quantities as integers in base units, absolute paths.
@@ -411,7 +441,7 @@ class Scenario(Table):
                 "missing; this key must be given. The scenario has a [schedule] without a network: "
                 "`odonata schedule` runs it"
             )
-            raise ScenarioError([Problem("network", message, "nothing", "a table")], self._file)
+            raise self.error([Problem("network", message, "nothing", "a table")])
         directory = self._directory.resolve()
         return {
             "title": self.title,
@@ -442,7 +472,7 @@ class Scenario(Table):
         if self.schedule is not None:
             allowed = "jobs in [[job]]; `odonata schedule` runs a scenario with a [schedule]"
             message = f"found a table; allowed: {allowed}"
-            raise ScenarioError([Problem("schedule", message, "a table", allowed)], self._file)
+            raise self.error([Problem("schedule", message, "a table", allowed)])
 
     def notices(self) -> list[str]:
         """What a person should know about the network's files, such as what is not used of them."""
@@ -522,10 +552,7 @@ def _blame_changes(error: ScenarioError, changed: Sequence[str]) -> ScenarioErro
     """The error, saying of each problem whether a change made it."""
     problems = [
         replace(problem, message=f"{problem.message} (the value was set by --set or with_set)")
-        if any(
-            problem.path == path or problem.path.startswith((f"{path}.", f"{path}["))
-            for path in changed
-        )
+        if any(covers(path, problem.path) for path in changed)
         else problem
         for problem in error.problems
     ]

@@ -173,7 +173,9 @@ def ask_engine(
         with resolved(scenario, normalised) as form:
             return function(json.dumps(form), *arguments, **more)
     except _engine.SpecError as error:
-        raise ScenarioError([Problem(*error.args)], scenario.file) from None
+        raise scenario.error([Problem(*error.args)]) from None
+    except ScenarioError as error:
+        raise scenario.error(error.problems) from error.__cause__
     except _engine.CheckpointError as error:
         raise CheckpointError(str(error)) from None
     except _engine.SimulationError as error:

@@ -6,9 +6,12 @@ import codecs
 import os
 import re
 import sys
+from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from odonata._engine import key_lines
 from odonata.errors import Problem, ScenarioError
 
 if sys.version_info >= (3, 11):
@@ -54,6 +57,39 @@ def parse_toml(text: str, file: str = "") -> dict[str, Any]:
         # What the language of the reader says of numbers of thousands of digits.
         message = f"has a number that cannot be: {str(error).split(';')[0]}"
         raise ScenarioError([Problem("", message)], file) from None
+
+
+def with_lines(error: ScenarioError, text: str, *, but: Collection[str] = ()) -> ScenarioError:
+    """The error, with the line of every problem.
+
+    Args:
+        error: Said of the keys of a TOML text.
+        text: That text.
+        but: Paths of keys of which the value is not that of the text.
+    """
+    try:
+        lines = key_lines(text)
+    except ValueError:
+        return error
+    found = [
+        one
+        if one.line or any(covers(path, one.path) for path in but)
+        else replace(one, line=_line(lines, one.path))
+        for one in error.problems
+    ]
+    return ScenarioError(found, error.file)
+
+
+def covers(path: str, other: str) -> bool:
+    """Whether `other` is the key path `path` or one below it."""
+    return other == path or other.startswith((f"{path}.", f"{path}["))
+
+
+def _line(lines: dict[str, int], path: str) -> int:
+    """Line of a key; if it is not there, of the table that should have it; 0 if that is not."""
+    while path and path not in lines:
+        path = path[: max(path.rfind("."), path.rfind("["), 0)]
+    return lines.get(path, 0)
 
 
 #: Tables in each other that a scenario may have, as messages say.

@@ -181,7 +181,7 @@ def test_filled_directory_is_refused_before_the_simulation(
 @pytest.mark.parametrize(
     ("error", "code", "text"),
     [
-        (SpecError("network.g", "found 99"), ExitCode.USAGE, "small.toml: network.g: found 99"),
+        (SpecError("network.g", "found 99"), ExitCode.USAGE, ": line 3: network.g: found 99"),
         (SimulationError("deadlock at 3 us"), ExitCode.SIMULATION, "deadlock at 3 us"),
         (KeyboardInterrupt(), ExitCode.INTERRUPTED, "nothing was written"),
         (MemoryError(), ExitCode.SIMULATION, "not enough memory"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from odonata import Scenario, ScenarioError
-from odonata.errors import ExitCode
+from odonata.errors import ExitCode, Problem
 from odonata.load import Halo3d, Job
 from odonata.network import Dragonfly
 
@@ -135,6 +135,35 @@ def test_every_mistake_names_its_key(old: str, new: str, path: str, words: list[
     for line in str(error).splitlines():
         assert line.startswith("bad.toml: ")
     assert error.exit_code == ExitCode.USAGE
+
+
+def test_every_mistake_has_the_line_of_its_key_or_table() -> None:
+    text = GOOD.replace("p = 2", "p = 0").replace('"64 B"', '"64"').replace("h = 2", "hh = 2")
+    error = error_of(text)
+    lines = {problem.path: problem.line for problem in error.problems}
+    # The missing key `h` is told at its table.
+    assert lines == {
+        "network.p": 4,
+        "network.h": 2,
+        "network.hh": 6,
+        "job[1].motif.message": 18,
+    }
+    assert all(text.splitlines()[line - 1] for line in lines.values())
+    assert "bad.toml: line 4: network.p: found 0" in str(error)
+
+
+def test_what_a_file_does_not_hold_has_no_line() -> None:
+    scenario = Scenario.from_toml(GOOD, file="bad.toml")
+    with pytest.raises(ScenarioError) as caught:
+        scenario.with_set(["network.p=0", "job.1.nodes=0"])
+    assert [problem.line for problem in caught.value.problems] == [0, 0]
+    assert str(caught.value).startswith("bad.toml: network.p: found 0")
+    changed = scenario.with_set(["job.1.nodes=9"])
+    problems = [Problem("job[1].nodes", "too many"), Problem("job[0].nodes", "too many")]
+    assert [one.line for one in changed.error(problems).problems] == [0, 12]
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.from_toml("title = 1")
+    assert {one.path: one.line for one in caught.value.problems} == {"title": 1, "network": 0}
 
 
 def test_traffic_alone_needs_a_duration() -> None:

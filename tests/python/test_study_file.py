@@ -286,7 +286,8 @@ def test_no_conditions(text: str) -> None:
 def test_bad_files(file: Path, old: str, new: str, path: str, message: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         Sweep(StudyFile.from_file(changed(file, old, new)), quick="[quick]" in new)
-    assert str(caught.value).startswith(f"{file}: {path}: ")
+    told = str(caught.value)
+    assert told.startswith(f"{file}: ") and f": {path}: " in told
     assert message in str(caught.value)
 
 

@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _engine {
     use std::cell::RefCell;
+    use std::collections::BTreeMap;
     use std::path::PathBuf;
     use std::time::Duration;
 
@@ -75,6 +76,12 @@ mod _engine {
         let tables = serde_json::to_value(odonata::spec::tables())
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         to_python(py, &tables)
+    }
+
+    /// Line, from 1, of every key of a TOML text by its path, such as `job[1].nodes`.
+    #[pyfunction]
+    fn key_lines(text: &str) -> PyResult<BTreeMap<String, usize>> {
+        odonata::spec::key_lines(text).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
     /// Parameters of every application by default, by its name, as JSON: what a

@@ -29,7 +29,7 @@ from odonata.batch.table import (
     SpeedUpNetwork,
     split,
 )
-from odonata.errors import JobLogError, Problem, ScenarioError
+from odonata.errors import JobLogError, Problem
 from odonata.scenario import Scenario
 
 
@@ -51,7 +51,7 @@ class ScheduleRun:
     def __init__(self, scenario: Scenario) -> None:
         if scenario.schedule is None:
             message = "missing; `odonata schedule` runs a scenario with a [schedule], or a job log"
-            raise ScenarioError([Problem("schedule", message, "nothing", "a table")], scenario.file)
+            raise scenario.error([Problem("schedule", message, "nothing", "a table")])
         self._scenario = scenario
         self._table: ScheduleTable = scenario.schedule
         self.names = self._table.wanted

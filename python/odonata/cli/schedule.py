@@ -142,12 +142,13 @@ def _scenario(
         click.UsageError: If options do not go together.
     """
     from odonata.scenario import Scenario, set_key
-    from odonata.toml_source import parse_toml, read_text
+    from odonata.toml_source import parse_toml, read_text, with_lines
 
-    name = ""
+    name = text = ""
     if file.suffix == ".toml":
         name = str(file)
-        data = parse_toml(read_text(file), name)
+        text = read_text(file)
+        data = parse_toml(text, name)
         if "schedule" not in data:
             allowed = "a table [schedule] with the key `log`"
             message = f"found nothing; allowed: {allowed}, to run with `odonata schedule`"
@@ -162,7 +163,8 @@ def _scenario(
         scenario = Scenario.from_dict(data, file=name)
         return scenario.with_set(changes) if changes else scenario
     except ScenarioError as error:
-        found = [_of_option(one, given, is_log=not name) for one in error.problems]
+        told = with_lines(error, text, but=[option.key for option, _ in given])
+        found = [_of_option(one, given, is_log=not name) for one in told.problems]
         raise ScenarioError(found, name) from None
 
 

@@ -14,7 +14,6 @@ from odonata.errors import (
     InternalError,
     MachineError,
     Problem,
-    ScenarioError,
     SimulationError,
 )
 from odonata.machines.hostmodel import HostModel, by_size
@@ -193,7 +192,7 @@ class Predictor:
             path, message = error.args[0], error.args[1]
             if path.startswith("job"):
                 raise MachineError(f"{case.operation} {case.algorithm}: {message}") from None
-            raise ScenarioError([Problem(*error.args)], self.scenario.file) from None
+            raise self.scenario.error([Problem(*error.args)]) from None
         except _engine.SimulationError as error:
             raise SimulationError(str(error)) from None
         except _engine.InternalError as error:

@@ -15,7 +15,7 @@ from odonata.model import Count, Index, Table, by_form, is_list, is_number, is_t
 from odonata.problem import problem, problems
 from odonata.scenario import Scenario
 from odonata.study.measures import Measure
-from odonata.toml_source import parse_toml, read_text
+from odonata.toml_source import parse_toml, read_text, with_lines
 from odonata.toml_text import toml_text
 from odonata.units import describe
 
@@ -413,7 +413,11 @@ class StudyFile(Table):
                 key that is wrong, what was found there and what is allowed.
         """
         name = os.fspath(file)
-        return cls.from_dict(parse_toml(read_text(file), name), file=name)
+        text = read_text(file)
+        try:
+            return cls.from_dict(parse_toml(text, name), file=name)
+        except ScenarioError as error:
+            raise with_lines(error, text) from None
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], *, file: str = "") -> Self:

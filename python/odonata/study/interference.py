@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from odonata.errors import Problem, ScenarioError
+from odonata.errors import Problem
 from odonata.output import Claim, reading, warn, write_json
 from odonata.plots.waits import wait_rows
 from odonata.progress import StudyBar, following
@@ -238,14 +238,14 @@ def _target(scenario: Scenario, target: str | int | None) -> int | None:
     busy = [number for number, job in enumerate(scenario.job) if not job.idle]
     if len(busy) < 2:
         message = f"found {len(busy)} jobs that do something; allowed: at least 2"
-        raise ScenarioError([Problem("job", message)], scenario.file)
+        raise scenario.error([Problem("job", message)])
     if target is None:
         return None
     number = names.index(target) if isinstance(target, str) and target in names else target
     if number not in busy:
         allowed = ", ".join(names[number] for number in busy)
         message = f'found the target "{target}"; allowed: the name of a job: {allowed}'
-        raise ScenarioError([Problem("job", message)], scenario.file)
+        raise scenario.error([Problem("job", message)])
     assert isinstance(number, int)
     return number
 

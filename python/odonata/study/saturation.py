@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from odonata.errors import Problem, ScenarioError
+from odonata.errors import Problem
 from odonata.output import Claim, picture, reading, warn, write_json
 from odonata.plots.style import JOB_COLOURS, MUTED, new_figure, save, style
 from odonata.results import SCENARIO_FILE, Result
@@ -100,11 +100,11 @@ def at_load(scenario: Scenario, load: float) -> Scenario:
                 "found a rate, an interval or a TGLL; allowed: `load` as a fraction, which the "
                 "search changes"
             )
-            raise ScenarioError([Problem(f"job[{position}].traffic", message)], scenario.file)
+            raise scenario.error([Problem(f"job[{position}].traffic", message)])
         changes[path] = load
     if not changes:
         message = "found no job with traffic; allowed: at least one, with a `load`"
-        raise ScenarioError([Problem("job", message)], scenario.file)
+        raise scenario.error([Problem("job", message)])
     return scenario.with_set(changes)
 
 

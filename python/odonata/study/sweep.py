@@ -18,6 +18,7 @@ from odonata.study.cost import packet_hops
 from odonata.study.expression import Condition, ConditionError
 from odonata.study.file import Label, StudyFile
 from odonata.tables import SCHEMA_VERSION
+from odonata.toml_source import covers
 
 #: Points of a study at most; more is a mistake in an axis.
 MOST_POINTS = 1_000_000
@@ -336,9 +337,7 @@ def _blocks(
 
 def _covers(set_path: str, path: str) -> bool:
     """Whether a problem at a path lies in what was set."""
-    if not path:
-        return False
-    return path == set_path or path.startswith((f"{set_path}.", f"{set_path}["))
+    return bool(path) and covers(set_path, path)
 
 
 def _blamed(problem: Problem, place: str, axes: Mapping[str, Label | None]) -> Problem:

@@ -8,6 +8,7 @@ mod mpi;
 mod network;
 mod optical;
 mod router;
+mod source;
 pub(crate) mod table;
 
 use odonata_declare::Named;
@@ -32,6 +33,7 @@ pub use optical::{OpticalLayer, UplinkCircuits};
 pub use router::{
     Arbitration, CreditUse, InjectionOrder, Nic, OccupancyCount, Room, Router, SwitchingName,
 };
+pub use source::key_lines;
 pub use table::{KeyDeclaration, Kind, Rule, TableDeclaration, tables};
 
 /// Whether a value is as by default. Keys that came when scenarios were already known by
