@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -24,6 +25,7 @@ from odonata.cli.study import LIBRARY
 from odonata.errors import OutputError
 from odonata.files import fingerprint_of
 from odonata.schema import study_schema
+from odonata.study.cells import Cell
 from odonata.study.dataset import DATASET_FILE, dataset_schema, read_dataset
 from odonata.study.expression import Condition, ConditionError
 from odonata.study.file import StudyFile
@@ -883,6 +885,54 @@ def test_verdicts_by_intervals() -> None:
     assert _judged([2.1, 2.3, 2.3, 2.3, 2.4])[1] == "undecided"
     assert _judged([2.49, 2.5, 2.5, 2.5, 2.51])[1] == "does not hold"
     assert _judged(inside, quick=True) == ["no verdict under --quick"] * 2
+
+
+def test_the_interval_of_a_scatter_is_that_of_another_sample() -> None:
+    """Of 4,000 pairs of normal samples, the interval of the one holds the scatter of the other in
+    95 % (± 1 %, three standard deviations); and it is made for the number of values."""
+    draw = np.random.default_rng(3)
+    for count in (5, 15):
+        inside = 0
+        for _ in range(4000):
+            # Spread of 1 % of the mean, so that the median is 100 to within what does not matter.
+            one, other = (
+                Cell({}, dict(enumerate(100 + draw.standard_normal(count)))).relative_range()
+                for _ in range(2)
+            )
+            inside += one.low <= other.value <= one.high
+        assert abs(inside / 4000 - 0.95) < 0.0105
+
+
+def test_a_choice_by_intervals_has_to_be_ahead_of_all_others() -> None:
+    """Two routings and a published best: ahead of the other by more than the interval of pairs it
+    holds, behind by more it does not, and within it, or with four seeds, nothing is said."""
+    finding = """
+[[finding]]
+claim = "best"
+source = "x"
+quantity = "best"
+y = "latency_us"
+over = ["load"]
+values = { load = 0.1 }
+"""
+    study = StudyFile.from_dict(parse_toml(RULED + finding, "study"))
+    for other, count, word in (
+        ([1.21, 1.19, 1.2, 1.2, 1.22], 5, "holds"),
+        ([0.81, 0.79, 0.8, 0.8, 0.82], 5, "does not hold"),
+        ([1.3, 0.8, 1.2, 0.9, 1.0], 5, "undecided"),
+        ([1.21, 1.19, 1.2, 1.2, 1.22], 4, "undecided"),
+    ):
+        rows = [
+            (load, seed, value)
+            for load, values in ((0.1, [1.0] * 5), (0.2, other))
+            for seed, value in enumerate(values[:count])
+        ]
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        names = ["load", "seed", "latency_us", "saturated"]
+        table = pa.table([*columns, [""] * len(rows)], names=names)
+        verdict = judge(study, table)[-1]
+        assert verdict.text == word
+        assert verdict.seeds == str(count)
 
 
 def test_a_fit_names_findings_that_there_are() -> None:

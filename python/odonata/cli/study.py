@@ -146,7 +146,7 @@ def study(
         return
     library = LIBRARY / f"{study}.toml"
     file = Path(study)
-    if library.exists() and not file.exists():
+    if library.exists() and not file.is_file():
         file = library
     elif not file.suffix and not file.exists():
         known = ", ".join(names())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import math
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,12 +33,15 @@ class Observation:
             published choice is behind ours, in per cent.
         choice: Of `best` and `worst`: our choice, in words.
         verdict: It holds, it does not, or our interval leaves that open ("not excluded").
+        seeds: Repetitions that it rests on: pairs, where two points are compared; of more than
+            two points those of the one that has fewest.
     """
 
     axes: Mapping[str, Any]
     ours: Estimated
     choice: str
     verdict: str
+    seeds: int
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,15 @@ class Verdict:
             return FAILS
         also = f", {open_} in {undecided}" if undecided else ""
         return f"holds in {agree} of {len(counted)}{also}"
+
+    @property
+    def seeds(self) -> str:
+        """Repetitions that the figures rest on: the fewest and, if others have more, the most."""
+        counts = [one.seeds for one in self.counted]
+        if not counts:
+            return "–"
+        least, most = min(counts), max(counts)
+        return f"{least}" if least == most else f"{least} … {most}"
 
     @property
     def published(self) -> str:
@@ -203,22 +214,30 @@ class _Judge:
         kind = self._finding.quantity
         if kind == "value":
             statistic = self._finding.statistic
-            found = [(cell, cell.estimate(statistic)) for cell in self._cells]
+            found = [(c, c.estimate(statistic), len(c.values)) for c in self._cells]
         elif kind in ("difference", "ratio"):
             found = self._differences()
         elif kind == "scatter":
-            found = [(c, self._scatter(c)) for c in self._cells if len(c.values) > 1]
+            found = [
+                (c, c.relative_range(), len(c.values)) for c in self._cells if len(c.values) > 1
+            ]
         elif kind == "range":
             found = self._ranges()
         else:
             return self._choices()
         return [
-            Observation(self._open_axes(cell), ours, "", self._verdict(ours, cell))
-            for cell, ours in found
+            Observation(
+                self._open_axes(cell),
+                ours,
+                "",
+                verdict_of(self._study, self._finding, ours, seeds),
+                seeds,
+            )
+            for cell, ours, seeds in found
             if math.isfinite(ours.value)
         ]
 
-    def _differences(self) -> list[tuple[Cell, Estimated]]:
+    def _differences(self) -> list[tuple[Cell, Estimated, int]]:
         this = self._condition("this", self._finding.this, self._axes)
         to = self._condition("to", self._finding.to, self._axes)
         assert this is not None and to is not None
@@ -238,10 +257,11 @@ class _Judge:
             if ones and others:
                 ours = ones[0].difference(others[0], self._finding.statistic)
                 ratio = self._finding.quantity == "ratio"
-                found.append((ones[0], _multiple(ours) if ratio else _in_percent(ours)))
+                shown = _multiple(ours) if ratio else _in_percent(ours)
+                found.append((ones[0], shown, ones[0].pairs(others[0])))
         return found
 
-    def _ranges(self) -> list[tuple[Cell, Estimated]]:
+    def _ranges(self) -> list[tuple[Cell, Estimated, int]]:
         found = []
         over = self._finding.over or []
         for group in grouped(self._cells, self._axes, over).values():
@@ -249,7 +269,7 @@ class _Judge:
                 continue
             least, most = self._ends(group)
             ours = most.difference(least, self._finding.statistic)
-            found.append((group[0], _in_percent(ours)))
+            found.append((group[0], _in_percent(ours), min(len(cell.values) for cell in group)))
         return found
 
     def _ends(self, group: Sequence[Cell]) -> tuple[Cell, Cell]:
@@ -259,10 +279,6 @@ class _Judge:
             return cell.figure(self._finding.statistic)
 
         return min(group, key=figure), max(group, key=figure)
-
-    def _scatter(self, cell: Cell) -> Estimated:
-        values = list(cell.values.values())
-        return Estimated(100 * (max(values) - min(values)) / statistics.median(values))
 
     def _choices(self) -> list[Observation]:
         over, values = self._finding.over or [], self._finding.values or {}
@@ -274,32 +290,34 @@ class _Judge:
             least, most = self._ends(group)
             ours = least if self._finding.quantity == "best" else most
             behind = _in_percent(named[0].difference(ours, self._finding.statistic))
-            if named[0] is ours:
-                verdict = HOLDS
-            else:
-                sure = not math.isfinite(behind.low) or not behind.low <= 0 <= behind.high
-                verdict = FAILS if sure else OPEN
+            seeds = min(named[0].pairs(cell) for cell in group)
+            verdict = self._choice(named[0], ours, group, seeds)
             choice = ", ".join(str(ours.axes[axis]) for axis in over)
-            found.append(Observation(self._open_axes(ours, over), behind, choice, verdict))
+            found.append(Observation(self._open_axes(ours, over), behind, choice, verdict, seeds))
         return found
 
-    def _verdict(self, ours: Estimated, cell: Cell) -> str:
-        finding = self._finding
-        low = -math.inf if finding.at_least is None else finding.at_least
-        high = math.inf if finding.at_most is None else finding.at_most
-        if finding.quantity in ("value", "ratio"):
-            low *= 1 - math.copysign(finding.slack / 100, low)
-            high *= 1 + math.copysign(finding.slack / 100, high)
-        else:
-            low, high = low - finding.slack, high + finding.slack
-        if self._study.judged == "intervals":
-            few = len(cell.values) < FEWEST
-            return UNDECIDED if few else _by_interval(ours, low, high)
-        if low <= ours.value <= high:
-            return HOLDS
-        if math.isfinite(ours.low) and ours.low <= high and ours.high >= low:
-            return OPEN
-        return FAILS
+    def _choice(self, named: Cell, ours: Cell, group: Sequence[Cell], seeds: int) -> str:
+        """Whether the choice that was published is ours.
+
+        Judged by intervals it has to be ahead of every other choice by more than the interval,
+        and behind one of them by more to fail.
+        """
+        if self._study.judged != "intervals":
+            if named is ours:
+                return HOLDS
+            behind = named.difference(ours, self._finding.statistic)
+            sure = not math.isfinite(behind.low) or not behind.low <= 0 <= behind.high
+            return FAILS if sure else OPEN
+        if seeds < FEWEST:
+            return UNDECIDED
+        apart = [
+            named.difference(cell, self._finding.statistic) for cell in group if cell is not named
+        ]
+        if self._finding.quantity == "worst":
+            apart = [Estimated(-one.value, -one.high, -one.low) for one in apart]
+        if any(one.low > 0 for one in apart):
+            return FAILS
+        return HOLDS if all(one.high < 0 for one in apart) else UNDECIDED
 
     def _open_axes(self, cell: Cell, more: Sequence[str] = ()) -> dict[str, Any]:
         """The axes of a cell that the finding does not compare and that vary in its data."""
@@ -312,6 +330,31 @@ class _Judge:
             for axis, value in cell.axes.items()
             if axis not in compared and len({other.axes[axis] for other in self._cells}) > 1
         }
+
+
+def verdict_of(study: StudyFile, finding: Finding, ours: Estimated, seeds: int) -> str:
+    """What a figure says of a finding that is a range of figures.
+
+    Args:
+        study: Whose finding it is; says whether it is judged by intervals.
+        finding: The finding; not a choice.
+        ours: The figure, in the finding's unit.
+        seeds: Repetitions that it rests on.
+    """
+    low = -math.inf if finding.at_least is None else finding.at_least
+    high = math.inf if finding.at_most is None else finding.at_most
+    if finding.quantity in ("value", "ratio"):
+        low *= 1 - math.copysign(finding.slack / 100, low)
+        high *= 1 + math.copysign(finding.slack / 100, high)
+    else:
+        low, high = low - finding.slack, high + finding.slack
+    if study.judged == "intervals":
+        return UNDECIDED if seeds < FEWEST else _by_interval(ours, low, high)
+    if low <= ours.value <= high:
+        return HOLDS
+    if math.isfinite(ours.low) and ours.low <= high and ours.high >= low:
+        return OPEN
+    return FAILS
 
 
 def _by_interval(ours: Estimated, low: float, high: float) -> str:
@@ -347,6 +390,7 @@ def write_findings(verdicts: Sequence[Verdict], file: Path) -> None:
                 "ci95_low",
                 "ci95_high",
                 "our_choice",
+                "seeds",
                 "verdict",
             ]
         )
@@ -367,6 +411,7 @@ def write_findings(verdicts: Sequence[Verdict], file: Path) -> None:
                         verdict.unit,
                         *ours,
                         one.choice,
+                        one.seeds,
                         one.verdict,
                     ]
                 )

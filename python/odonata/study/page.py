@@ -78,13 +78,12 @@ def page(
         parts.append(study.text.strip() + "\n")
     parts.append(f"Written by\n\n<!-- not run: a study, up to days -->\n```sh\n{command}\n```\n")
     parts.append(_setting(study, table, total))
-    if study.parameter:
-        parts.append(_parameters(study))
-    if verdicts:
-        parts.append(_findings(study, verdicts))
-    if study.lacking:
-        parts.append("## Published, and not here\n")
-        parts.append("\n".join(f"- {what}" for what in study.lacking) + "\n")
+    sections = (
+        parameters_section(study),
+        findings_section(study, verdicts),
+        lacking_section(study),
+    )
+    parts += [section for section in sections if section]
     if pictures:
         parts.append("## Figures\n")
         for figure in study.figure:
@@ -133,7 +132,10 @@ _ORIGINS = {
 }
 
 
-def _parameters(study: StudyFile) -> str:
+def parameters_section(study: StudyFile) -> str:
+    """Where a study's parameters are from, as a section of its page; empty if it does not say."""
+    if not study.parameter:
+        return ""
     lines = [
         "## Where the parameters are from\n",
         "| parameter | from | where, why |",
@@ -145,18 +147,29 @@ def _parameters(study: StudyFile) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _findings(study: StudyFile, verdicts: Sequence[Verdict]) -> str:
+def lacking_section(study: StudyFile) -> str:
+    """What was published and is not in a study, as a section of its page; empty if nothing is."""
+    if not study.lacking:
+        return ""
+    lines = "\n".join(f"- {what}" for what in study.lacking)
+    return f"## Published, and not here\n\n{lines}\n"
+
+
+def findings_section(study: StudyFile, verdicts: Sequence[Verdict]) -> str:
+    """Published findings beside ours, as a section of a study's page; empty if there are none."""
+    if not verdicts:
+        return ""
     lines = [
         "## Published findings beside ours\n",
         _BY_INTERVALS if study.judged == "intervals" else _BY_VALUES,
-        "| # | finding | source | published | ours | verdict |",
-        "|--:|---|---|---|---|---|",
+        "| # | finding | source | published | ours | seeds | verdict |",
+        "|--:|---|---|---|---|--:|---|",
     ]
     for number, verdict in enumerate(verdicts, start=1):
         finding = verdict.finding
         lines.append(
             f"| {number} | {finding.claim} | {finding.source} | {verdict.published} "
-            f"| {verdict.ours} | **{verdict.text}** |"
+            f"| {verdict.ours} | {verdict.seeds} | **{verdict.text}** |"
         )
     for number, verdict in enumerate(verdicts, start=1):
         if verdict.text == NOTHING:
