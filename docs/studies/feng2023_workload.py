@@ -7,17 +7,19 @@ The paper's second step: jobs of 576 nodes and more become faster by
     accelerated time = job time − MPI time · speed-up(mode, size)       (5.1.4)
 
 and are placed by GRAP on the 288 groups of a reconfigurable dragonfly of 82,944 nodes; beside it
-the same jobs, not accelerated, on any free nodes. Months are made of the days of January 2019 on
-Mira, drawn with replacement; every job has twice its nodes. Leaves
-docs/studies/feng2023_workload.csv and docs/figures/feng2023-waits.png. Where the logs are absent it
-says so and changes nothing.
+the same jobs, not accelerated, on any free nodes. Every job has twice its nodes. One month of Mira
+is public, January 2019; a synthetic year is made of its days, drawn with replacement, whose months
+say how far the answer hangs on the order of days and nothing of other months. The year of Theta is
+twelve real ones, by the month in which a job was submitted. Leaves
+docs/studies/feng2023_workload.csv, docs/figures/feng2023-waits.png and feng2023-utilisation.png.
+Where the logs are absent it says so and changes nothing.
 """
 
 from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -75,11 +77,20 @@ class Assumption:
     arrivals: float = 1.0
     #: Multiple of the run time that users ask for; 1: they know it.
     estimate: float = 1.0
+    #: What is faster, or not, is placed by GRAP's rules; else on any free nodes.
     grap: bool = True
+    #: Jobs larger than a group ask for whole groups, without any other rule.
+    whole_groups: bool = False
+    #: Groups that GRAP sees, if they are not the machine's own.
+    groups: int | None = None
 
 
 ASSUMPTIONS = (
     Assumption("as the paper"),
+    # The gains that the paper's jobs had, 9 to 11 % by month, by as much less or more MPI time.
+    Assumption("jobs 9 % faster", mpi=0.365),
+    Assumption("jobs 10 % faster", mpi=0.405),
+    Assumption("jobs 11 % faster", mpi=0.446),
     Assumption("speed-ups of our figure 4, 4 KiB", speedups="4 KiB"),
     Assumption("speed-ups of our figure 4, 16 KiB", speedups="16 KiB"),
     Assumption("GRAP, nothing faster", mpi=0.0),
@@ -92,9 +103,20 @@ ASSUMPTIONS = (
     Assumption("jobs of whole groups (1.125 times), as much load", nodes=1.125, arrivals=0.5625),
     Assumption("users ask for three times the time", estimate=3.0),
 )
+#: What of GRAP's rules costs on Theta: whole groups on any nodes, and fewer or more groups.
+RULES = (
+    Assumption("whole groups on any free nodes", mpi=0.0, grap=False, whole_groups=True),
+    *(
+        Assumption(f"GRAP, nothing faster, {groups} groups", mpi=0.0, groups=groups)
+        for groups in (6, 24, 48, 96)
+    ),
+)
 #: Those that January and Theta are simulated with, the last one Theta only.
 BRIEF = (
     "as the paper",
+    "jobs 9 % faster",
+    "jobs 10 % faster",
+    "jobs 11 % faster",
     "GRAP, nothing faster",
     "faster, but any free nodes",
     "MPI 20 % of the time",
@@ -151,8 +173,14 @@ def months(log: JobLog, seed: int) -> Iterator[pa.Table]:
 
 def compare(
     jobs: pa.Table, machine: Machine, assumption: Assumption, tables: dict[str, object], seed: int
-) -> dict[str, float]:
-    """Both schedules of some jobs: mean waits in hours, and utilisation."""
+) -> dict[str, object]:
+    """Both schedules of some jobs.
+
+    Returns:
+        The share by which jobs are faster, and of the schedules before and after: mean waits in
+        hours, by the month of 30 days in which jobs were submitted as well, utilisation, and the
+        share of nodes in use in every minute from the first submission to the last.
+    """
     larger = np.minimum(np.ceil(jobs["nodes"].to_numpy() * assumption.nodes), machine.nodes)
     jobs = jobs.set_column(
         jobs.schema.get_field_index("nodes"), "nodes", pa.array(larger.astype(np.int64))
@@ -163,6 +191,7 @@ def compare(
     )
     asked = np.ceil(jobs["run_s"].to_numpy() * assumption.estimate).astype(np.int64)
     faster = accelerated(jobs, machine, assumption, tables, seed)
+    groups = assumption.groups or machine.groups
 
     def simulate(jobs: pa.Table, grap: bool) -> odonata.batch.Schedule:
         if assumption.estimate > 1:
@@ -173,28 +202,81 @@ def compare(
             nodes=machine.nodes,
             estimates="requested" if assumption.estimate > 1 else "perfect",
             enforce_limits=False,
-            grap_groups=machine.groups if grap else None,
+            grap_groups=groups if grap else None,
             # Modes decide speed-ups here; feng2023_network.py lets them decide places as well.
             grap_modes=["adaptive"] if grap else None,
         )
 
-    before, after = simulate(jobs, grap=False), simulate(faster, assumption.grap)
+    before = simulate(jobs, grap=False)
+    if assumption.whole_groups:
+        faster = of_whole_groups(faster, machine)
+    after = simulate(faster, assumption.grap)
     run = jobs["run_s"].to_numpy().sum()
-    return {
-        "wait_before_h": before.summary["wait_s"]["mean"] / 3600,
-        "wait_after_h": after.summary["wait_s"]["mean"] / 3600,
-        "utilisation_before": before.summary["utilisation_until_last_submit"],
-        "utilisation_after": after.summary["utilisation_until_last_submit"],
-        "faster": 1 - faster["run_s"].to_numpy().sum() / run,
-    }
+    found: dict[str, object] = {"faster": 1 - faster["run_s"].to_numpy().sum() / run}
+    for name, schedule in (("before", before), ("after", after)):
+        found[f"wait_{name}_h"] = schedule.summary["wait_s"]["mean"] / 3600
+        found[f"utilisation_{name}"] = schedule.summary["utilisation_until_last_submit"]
+        found[f"waits_{name}_h"] = waits_by_month(schedule)
+        found[f"minutes_{name}"] = used_by_minute(schedule, machine)
+    return found
 
 
-def interval(values: Sequence[float], draws: int = 2000) -> tuple[float, float]:
-    """95 % interval of the mean, by bootstrap."""
+def of_whole_groups(jobs: pa.Table, machine: Machine) -> pa.Table:
+    """The jobs, those larger than a group with as many nodes as whole groups have."""
+    nodes = jobs["nodes"].to_numpy()
+    whole = np.minimum(np.ceil(nodes / machine.group) * machine.group, machine.nodes)
+    larger = np.where(nodes > machine.group, whole, nodes).astype(np.int64)
+    return jobs.set_column(jobs.schema.get_field_index("nodes"), "nodes", pa.array(larger))
+
+
+def waits_by_month(schedule: odonata.batch.Schedule) -> list[float]:
+    """Mean wait in hours of the jobs submitted in each 30 days; the last is what is left."""
+    jobs = schedule.jobs
+    submit = jobs["submit_s"].to_numpy()
+    wait = jobs["start_s"].to_numpy(zero_copy_only=False) - submit
+    month = np.minimum((submit - submit.min()) // (DAYS * DAY), MONTHS - 1)
+    return [float(np.nanmean(wait[month == one]) / 3600) for one in np.unique(month)]
+
+
+def used_by_minute(schedule: odonata.batch.Schedule, machine: Machine) -> np.ndarray:
+    """Share of the nodes in use at every minute from the first submission to the last.
+
+    Returns:
+        Shape: minutes.
+    """
+    jobs = schedule.jobs
+    start = jobs["start_s"].to_numpy(zero_copy_only=False)
+    ran = np.isfinite(start)
+    start, nodes = start[ran], jobs["nodes"].to_numpy()[ran]
+    end = start + jobs["run_s"].to_numpy(zero_copy_only=False)[ran]
+    times, changes = np.concatenate([start, end]), np.concatenate([nodes, -nodes])
+    order = np.argsort(times, kind="stable")
+    used = np.concatenate([[0], np.cumsum(changes[order])])
+    submit = jobs["submit_s"].to_numpy()
+    minutes = np.arange(submit.min(), submit.max(), 60)
+    share: np.ndarray = used[np.searchsorted(times[order], minutes, side="right")] / machine.nodes
+    return share
+
+
+def interval(
+    before: Sequence[float], after: Sequence[float], draws: int = 2000
+) -> tuple[float, float, float]:
+    """Change of the mean over pairs, with its 95 % interval by a bootstrap of the pairs.
+
+    The ratio of the means and not the mean of the ratios, to which a month of short waits adds as
+    much as one of long ones.
+
+    Args:
+        before: By pair, such as month or draw.
+        after: The same.
+        draws: Of the bootstrap.
+    """
     draw = np.random.default_rng(1)
-    array = np.asarray(values)
-    means = array[draw.integers(0, len(array), (draws, len(array)))].mean(axis=1)
-    return float(np.quantile(means, 0.025)), float(np.quantile(means, 0.975))
+    pairs = np.asarray([before, after])
+    mean = pairs.mean(axis=1)
+    chosen = pairs[:, draw.integers(0, len(before), (draws, len(before)))].mean(axis=2)
+    low, high = np.quantile(chosen[1] / chosen[0] - 1, (0.025, 0.975))
+    return float(mean[1] / mean[0] - 1), float(low), float(high)
 
 
 def own_speedups() -> dict[str, dict[str, tuple[tuple[float, float], ...]]]:
@@ -217,11 +299,12 @@ def own_speedups() -> dict[str, dict[str, tuple[tuple[float, float], ...]]]:
 def keep_speedups(dataset: Path) -> None:
     """Writes what `odonata study feng2023` found as shares of the run time saved.
 
-    Beside the baseline with noise, means of all seeds, standard points of 1,024 nodes.
+    Beside the baseline with noise, means of all seeds, standard points of 1,024 nodes, TAGO over
+    the shortest links.
     """
     table = pq.read_table(dataset).to_pandas()
     standard = (table.variant == "standard") & (table.machine == "1,024 nodes")
-    table = table[standard & (table.noise == 26)]
+    table = table[standard & (table.noise == 26) & (table.tago == "shortest")]
     keys = ["message", "pattern", "groups"]
     times = table.groupby([*keys, "network"]).run_time_us.mean().unstack("network")
     saved = (1 - times["RDN-GRAP"] / times["TDN"]).rename("saved").round(4).dropna().reset_index()
@@ -244,27 +327,42 @@ def main() -> None:
         return
     tables: dict[str, object] = {"paper": PAPER, **own_speedups()}
     rows: list[dict[str, object]] = []
+    #: Schedules of the paper's assumptions, for figure 5b.
+    used: dict[str, list[dict[str, object]]] = {}
 
-    def keep(log: str, assumption: Assumption, found: list[dict[str, float]]) -> None:
-        changes = [month["wait_after_h"] / month["wait_before_h"] - 1 for month in found]
-        low, high = interval(changes)
-        mean: Callable[[str], float] = lambda key: float(np.mean([m[key] for m in found]))  # noqa: E731
+    def keep(log: str, assumption: Assumption, found: list[dict[str, object]], over: str) -> None:
+        def of(key: str) -> list[float]:
+            return [float(str(one[key])) for one in found]
+
+        before, after = of("wait_before_h"), of("wait_after_h")
+        if over == "real months":
+            # Months of one schedule: means over the draws of modes.
+            before, after = (
+                [float(x) for x in np.mean([one[key] for one in found], axis=0)]  # type: ignore[list-item]
+                for key in ("waits_before_h", "waits_after_h")
+            )
+        changes = [new / old - 1 for old, new in zip(before, after, strict=True)]
+        change, low, high = interval(before, after)
+        if over == "real months":
+            # Of all jobs, as the waits; months have different numbers of them.
+            change = float(np.mean(of("wait_after_h")) / np.mean(of("wait_before_h")) - 1)
         rows.append(
             {
                 "log": log,
                 "assumption": assumption.name,
-                "months": len(found),
-                "faster_percent": round(100 * mean("faster"), 1),
-                "wait_before_h": round(mean("wait_before_h"), 2),
-                "wait_after_h": round(mean("wait_after_h"), 2),
-                "change_percent": round(100 * float(np.mean(changes)), 1),
+                "interval_over": over,
+                "months": len(changes),
+                "faster_percent": round(100 * float(np.mean(of("faster"))), 1),
+                "wait_before_h": round(float(np.mean(of("wait_before_h"))), 2),
+                "wait_after_h": round(float(np.mean(of("wait_after_h"))), 2),
+                "change_percent": round(100 * change, 1),
                 "change_low": round(100 * low, 1),
                 "change_high": round(100 * high, 1),
                 "least": round(100 * min(changes), 1),
                 "most": round(100 * max(changes), 1),
                 "months_longer": sum(change > 0 for change in changes),
-                "utilisation_before": round(mean("utilisation_before"), 3),
-                "utilisation_after": round(mean("utilisation_after"), 3),
+                "utilisation_before": round(float(np.mean(of("utilisation_before"))), 3),
+                "utilisation_after": round(float(np.mean(of("utilisation_after"))), 3),
             }
         )
         print(rows[-1], flush=True)
@@ -279,17 +377,25 @@ def main() -> None:
             for seed in seeds
             for number, month in enumerate(months(log, seed))
         ]
-        keep("Mira, synthetic year", assumption, found)
+        keep("Mira, synthetic year", assumption, found, "months of its days")
+        if position == 0:
+            used["Mira, synthetic year"] = found[:MONTHS]
     brief = [assumption for assumption in ASSUMPTIONS if assumption.name in BRIEF]
-    for assumption in brief[:4]:
-        found = [compare(january, machine, assumption, tables, seed) for seed in range(1, 5)]
-        keep("Mira, January 2019", assumption, found)
+    for assumption in brief[:-1]:
+        found = [compare(january, machine, assumption, tables, seed) for seed in range(1, 6)]
+        keep("Mira, January 2019", assumption, found, "draws of modes")
+        if assumption.name == "as the paper":
+            used["Mira, January 2019"] = found[:1]
     year = odonata.read_job_log(theta).jobs.select(["submit_s", "run_s", "nodes"])
     own = Machine(4392, 12)
-    for assumption in brief:
+    for assumption in (*brief, *RULES):
         as_it_is = replace(assumption, nodes=1.0)
-        found = [compare(year, own, as_it_is, tables, seed) for seed in range(1, 5)]
-        keep("Theta 2022", assumption, found)
+        # Where nothing is faster, nothing is drawn.
+        seeds = range(1, 6 if assumption.mpi else 2)
+        found = [compare(year, own, as_it_is, tables, seed) for seed in seeds]
+        keep("Theta 2022", assumption, found, "real months")
+        if assumption.name == "as the paper":
+            used["Theta 2022"] = found[:1]
     with (DOCS / "studies" / "feng2023_workload.csv").open(
         "w", newline="", encoding="utf-8"
     ) as out:
@@ -297,6 +403,7 @@ def main() -> None:
         writer.writeheader()
         writer.writerows(rows)
     draw_waits(rows)
+    draw_utilisation(used)
     write_table(rows)
 
 
@@ -305,7 +412,7 @@ def write_table(rows: Sequence[dict[str, object]]) -> None:
     page = DOCS / "does-grap-pay.md"
     header = [
         *("log", "assumption", "jobs faster by", "wait before → after", "change (95 %)"),
-        *("months", "longer", "utilisation"),
+        *("interval over", "least to most", "longer", "utilisation"),
     ]
     cells = [
         [
@@ -314,6 +421,7 @@ def write_table(rows: Sequence[dict[str, object]]) -> None:
             f"{row['faster_percent']} %",
             f"{row['wait_before_h']} → {row['wait_after_h']} h",
             f"{row['change_percent']:+} % ({row['change_low']:+} to {row['change_high']:+})",
+            f"{row['months']} {row['interval_over']}",
             f"{row['least']:+} to {row['most']:+} %",
             f"{row['months_longer']} of {row['months']}",
             f"{row['utilisation_before']} → {row['utilisation_after']}",
@@ -342,6 +450,38 @@ def draw_waits(rows: Sequence[dict[str, object]]) -> None:
         axes.set_yticks(range(len(chosen)), [str(row["assumption"]) for row in reversed(chosen)])
         axes.set_xlabel("change of the mean wait, % (grey: the paper's months)")
     save(figure, DOCS / "figures" / "feng2023-waits.png")
+
+
+def draw_utilisation(used: dict[str, list[dict[str, object]]]) -> None:
+    """Figure 5b: the share of nodes in use by minute, before and after, in boxes.
+
+    Whiskers are the extremes. A month of the synthetic year, and January, are one schedule each;
+    the year of Theta is cut into its months.
+    """
+    with style():
+        figure = new_figure(7.2, 5.6)
+        panels = figure.subplots(len(used), sharey=True)
+        for panel, (log, found) in zip(panels, used.items(), strict=True):
+            for shift, name, colour in ((-0.18, "before", "C0"), (0.18, "after", "C1")):
+                parts = [np.asarray(one[f"minutes_{name}"]) for one in found]
+                if log.startswith("Theta"):
+                    parts = np.array_split(parts[0], MONTHS)
+                drawn = panel.boxplot(
+                    parts,
+                    positions=np.arange(len(parts)) + 1 + shift,
+                    widths=0.3,
+                    whis=(0, 100),
+                    manage_ticks=False,
+                    patch_artist=True,
+                    medianprops={"color": "black"},
+                )
+                for box in drawn["boxes"]:
+                    box.set(facecolor=colour, alpha=0.6)
+            panel.set_title(log)
+            panel.set(ylim=(0, 1.02), ylabel="nodes in use", xticks=range(1, len(parts) + 1))
+            panel.set_xlim(0.4, MONTHS + 0.6)
+        panels[-1].set(xlabel="month; left (blue) any free nodes, right (orange) GRAP")
+    save(figure, DOCS / "figures" / "feng2023-utilisation.png")
 
 
 if __name__ == "__main__":

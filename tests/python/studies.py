@@ -22,3 +22,8 @@ def part_of(study: StudyFile, only: str, quick: dict[str, Any] | None = None) ->
         keys = {**study.quick.set, **quick}
         changes["quick"] = study.quick.model_copy(update={"set": keys})
     return study.model_copy(update=changes)
+
+
+def by_values(study: StudyFile) -> StudyFile:
+    """A study whose findings are judged by the figures alone, as tests of a few runs have to."""
+    return study.model_copy(update={"judged": "values"})

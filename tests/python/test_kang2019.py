@@ -11,7 +11,7 @@ from odonata.study.file import StudyFile
 from odonata.study.findings import HOLDS, judge
 from odonata.study.run import run_sweep
 from odonata.study.sweep import Sweep
-from studies import part_of
+from studies import by_values, part_of
 
 STUDY = LIBRARY / "kang2019.toml"
 GIB = 1 << 30
@@ -64,7 +64,7 @@ def test_quick_study_finds_what_isolation_does(tmp_path: Path) -> None:
     )
     study = part_of(StudyFile.from_file(STUDY), only, quick={"job.1.traffic.messages": 20})
     table = run_sweep(Sweep(study, quick=True), tmp_path)
-    found = {verdict.finding.claim: verdict for verdict in judge(study, table)}
+    found = {verdict.finding.claim: verdict for verdict in judge(by_values(study), table)}
     for pattern, most in (("Uniform random", "7"), ("Stencil", "3.2")):
         isolated = found[f"{pattern}, isolated: slowed by no background by more than {most} %"]
         assert isolated.text == HOLDS

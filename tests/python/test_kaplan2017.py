@@ -1,20 +1,23 @@
 """The study of global link arrangements: its cuts are minimal, its quick version finds the paper's
 main result."""
 
+import csv
 import itertools
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import odonata
 from odonata.cli.study import LIBRARY
 from odonata.study.file import StudyFile
 from odonata.study.findings import judge
 from odonata.study.run import run_sweep
 from odonata.study.sweep import Sweep
-from studies import part_of
+from studies import by_values, part_of
 
 STUDY = LIBRARY / "kaplan2017.toml"
+SST = Path(__file__).parents[3] / "shared" / "reference" / "sst-dragonfly-72-alltoall.csv"
 GROUPS, ROUTERS, PORTS = 9, 4, 8
 
 
@@ -111,22 +114,45 @@ def _swapped(weights: np.ndarray, draw: np.random.Generator) -> float:
         side[ones[best[0]]], side[twos[best[1]]] = -1, 1
 
 
-def test_quick_study_finds_that_circulant_bisects_best(tmp_path: Path) -> None:
-    # The points of the findings below; stencils take most of the quick version's time.
+@pytest.mark.skipif(not SST.exists(), reason=f"needs {SST.name} beside the checkout")
+@pytest.mark.parametrize(
+    ("arrangement", "routing"), [("absolute", "minimal"), ("circulant", "valiant")]
+)
+def test_routers_are_those_that_sst_is_met_with(arrangement: str, routing: str) -> None:
+    """SST's own run times of an all-to-all, ranks in order, α = 1, within 5 %.
+
+    Of its six cases the one of most time and the one that the study is farthest from (1.6 %).
+    """
     only = (
-        "pattern == 'bisection' and routing == 'minimal'"
-        " or pattern == 'all-to-all' and routing == 'valiant' and alpha == 0.5"
+        f"pattern == 'all-to-all' and message == '100 kB' and alpha == 0.5 and model == 'SST'"
+        f" and arrangement == '{arrangement}' and routing == '{routing}'"
     )
-    study = part_of(StudyFile.from_file(STUDY), only)
+    study = part_of(StudyFile.from_file(STUDY), only).model_copy(update={"repetitions": 1})
+    (point,) = Sweep(study).points
+    as_measured = {"job.0.mapping": "linear", "network.links.global.bandwidth": "1 GB/s"}
+    result = odonata.run(point.scenario.with_set(as_measured))
+    with SST.open(encoding="utf-8", newline="") as file:
+        known = {
+            (row["arrangement"], row["routing"]): float(row["alltoall_time_us"])
+            for row in csv.DictReader(file)
+        }
+    ours = result.summary_dict["jobs"][0]["run_time_ps"] / 1e6
+    assert ours == pytest.approx(known[arrangement, routing], rel=0.05)
+
+
+def test_quick_study_finds_that_circulant_bisects_best(tmp_path: Path) -> None:
+    # The points of the findings below, once: mappings differ by less than arrangements do.
+    study = part_of(StudyFile.from_file(STUDY), "pattern == 'bisection' and routing == 'minimal'")
+    assert study.quick is not None
+    quick = study.quick.model_copy(update={"repetitions": 1})
+    study = study.model_copy(update={"quick": quick})
     sweep = Sweep(study, quick=True)
     table = run_sweep(sweep, tmp_path / "quick")
-    assert len(table) == len(sweep.points) == 2 * 3 * (2 + 1)
-    verdicts = {verdict.finding.claim: verdict for verdict in judge(study, table)}
+    assert len(table) == len(sweep.points) == 3 * 2
+    verdicts = {verdict.finding.claim: verdict for verdict in judge(by_values(study), table)}
     for claim in (
         "Bisection, minimal routing, α > 1.5: circulant is 5–15 % shorter than absolute",
         "The same: circulant is 5–15 % shorter than relative",
-        "Bisection, minimal routing, all α: absolute and relative are within 4 %",
-        "All-to-all, Valiant routing, α = 0.5: they differ by less than 2.5 %",
     ):
         assert verdicts[claim].text == "holds", verdicts[claim].ours
     # Machines that it leaves out are not judged.

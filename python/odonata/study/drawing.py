@@ -265,16 +265,18 @@ class _Drawing:
                 else:
                     self._boxes(axes, chosen, places, value, number)
             shift = 0.0 if figure.kind == "line" else self._shift(number)[0]
-            axes.plot(
-                np.array(missing) + shift,
-                [0.02] * len(missing),
-                transform=axes.get_xaxis_transform(),
-                color=self._colours[value],
-                marker="x",
-                markersize=5,
-                linestyle="none",
-                clip_on=False,
-            )
+            # An empty line counts as one at the page's corner when panels are laid out.
+            if missing:
+                axes.plot(
+                    np.array(missing) + shift,
+                    [0.02] * len(missing),
+                    transform=axes.get_xaxis_transform(),
+                    color=self._colours[value],
+                    marker="x",
+                    markersize=5,
+                    linestyle="none",
+                    clip_on=False,
+                )
         if figure.kind != "line" or not _numeric(places):
             texts = [_text(x) for x in places]
             axes.set_xticks(range(len(places)), texts)
