@@ -2,9 +2,9 @@
 
     .venv/bin/python docs/studies/judged_again.py NAME [RESULTS]
 
-Findings that the dataset in RESULTS has points of are judged from it. The others are judged from
-docs/studies/study_NAME_findings.csv, which keeps figures, intervals and seeds of what was simulated
-before: a study of days is not simulated again because the rules of its verdicts have changed.
+Findings that the dataset in RESULTS has points of are judged from it, unless more is known of them.
+The others are judged from docs/studies/study_NAME_findings.csv, which keeps figures, intervals and
+seeds of what was simulated before: a study of days is not simulated again because the rules of its verdicts have changed.
 Rewritten are that file and, in docs/study-NAME.md, the text and what stands below these headings:
 parameters, findings, what is lacking. Everything else on the page is left as it is.
 """
@@ -85,7 +85,8 @@ def again(
     found = []
     for verdict in judge(study, table):
         rows = known.get(verdict.finding.claim, [])
-        if verdict.observations or not rows:
+        # A part of what was simulated before does not replace it.
+        if len(verdict.observations) >= len(rows):
             found.append(verdict)
             continue
         observations = [_observation(study, verdict, row) for row in rows]
