@@ -4,9 +4,9 @@
 
 Findings that the dataset in RESULTS has points of are judged from it, unless more is known of them.
 The others are judged from docs/studies/study_NAME_findings.csv, which keeps figures, intervals and
-seeds of what was simulated before: a study of days is not simulated again because the rules of its verdicts have changed.
-Rewritten are that file and, in docs/study-NAME.md, the text and what stands below these headings:
-parameters, findings, what is lacking. Everything else on the page is left as it is.
+seeds of what was simulated before: a study of days is not simulated again because the rules of its
+verdicts have changed. Rewritten are that file and, in docs/study-NAME.md, the text and what stands
+below these headings: parameters, findings, what is lacking. Everything else is left as it is.
 """
 
 from __future__ import annotations
