@@ -111,7 +111,7 @@ def predicted(file: str, folder: Path, operations: set[str]) -> list[Row]:
         <= MOST_MESSAGES
     ]
     for number, row in enumerate(asked):
-        case = machine.case(row.hosts, row.operation, row.algorithm or "", row.bytes, row.per_node)
+        case = machine.case(row.hosts, row.operation, row.name, row.bytes, row.per_node)
         if case not in times:
             slow = case.ranks > 32 or case.size > MOST_BY_PACKETS
             times[case] = (

@@ -112,6 +112,9 @@ class Mpi(Table):
     """Time between a rank's handing a message over, be it of the job or of the protocol, and its
     interface's having it. Keeps nobody busy, unlike `send_overhead`: the rank goes on meanwhile.
     CODES' delays of hosts are such: 3.51 µs with the defaults of its MPI replay."""
+    delay_times: Annotated[HostTimes, LATER] = Field(default_factory=list)
+    """The same by the size of a message, besides, as points of growing size: buffers and buses on
+    its way that do not keep the rank. Short messages may overtake longer ones."""
     copy_bandwidth: Bandwidth | None = None
     """Rate at which ranks copy the messages that they send and receive, besides. Default: copying
     takes no time."""
@@ -133,4 +136,5 @@ class Mpi(Table):
     @model_validator(mode="after")
     def _times_grow(self) -> Mpi:
         times_grow(self.host_times)
+        times_grow(self.delay_times, "delay_times")
         return self

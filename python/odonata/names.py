@@ -595,6 +595,9 @@ BroadcastAlgorithm = Literal[
     "chain",
     "knomial",
     "bine",
+    "bine-at-once",
+    "bine-near-at-once",
+    "bine-scatter-allgather",
     "scatter-recursive-doubling",
     "scatter-ring",
 ]
@@ -607,7 +610,10 @@ BROADCAST_ALGORITHM: abc.Mapping[str, str] = {
     "split-binary": "Two halves down two binary trees in segments, then the places of both trees exchange halves.",
     "chain": "From each to the next in segments.",
     "knomial": "Down a 4-nomial tree in segments.",
-    "bine": "Down a Bine tree (De Sensi et al. 2025).",
+    "bine": "Down a Bine tree, the farthest first (De Sensi et al. 2025).",
+    "bine-at-once": "The same; a member sends to all of its children at once.",
+    "bine-near-at-once": "Down the Bine tree that reaches the nearest first, to all children at once.",
+    "bine-scatter-allgather": "Scattered down a Bine tree, then an all-gather between the same partners.",
     "scatter-recursive-doubling": "van de Geijn: scattered down a binomial tree, then an all-gather by recursive doubling.",
     "scatter-ring": "van de Geijn: scattered down a binomial tree, then an all-gather around a ring.",
 }
@@ -620,6 +626,8 @@ ReduceAlgorithm = Literal[
     "chain",
     "knomial",
     "bine",
+    "bine-scatter-gather",
+    "in-order-binary",
     "rabenseifner",
 ]
 REDUCE_ALGORITHM: abc.Mapping[str, str] = {
@@ -630,7 +638,9 @@ REDUCE_ALGORITHM: abc.Mapping[str, str] = {
     "chain": "From each to the one before in segments.",
     "knomial": "Up a 4-nomial tree.",
     "bine": "Up a Bine tree (De Sensi et al. 2025).",
-    "rabenseifner": "Rabenseifner: reduce-scatter by recursive halving, then a gather up a binomial tree.",
+    "bine-scatter-gather": "Reduce-scatter between the partners of Bine trees, then a gather up such a tree.",
+    "in-order-binary": "Up a binary tree whose places are in the order of members, in segments: Open MPI's for operations that do not commute. Its root is the last member, which hands the result over.",
+    "rabenseifner": "Rabenseifner: reduce-scatter in which the vector halves and distances double, then a gather the same way back.",
 }
 
 AllreduceAlgorithm = Literal[
@@ -640,32 +650,37 @@ AllreduceAlgorithm = Literal[
     "ring",
     "segmented-ring",
     "bine",
+    "bine-segmented",
     "bine-latency",
     "reduce-broadcast",
 ]
 ALLREDUCE_ALGORITHM: abc.Mapping[str, str] = {
     "auto": "The one that the rules of the library choose, by size and number of ranks.",
     "recursive-doubling": "Partners at distances 1, 2, 4, … exchange all data.",
-    "rabenseifner": "Rabenseifner: reduce-scatter by recursive halving, then an all-gather by recursive doubling.",
+    "rabenseifner": "Rabenseifner: reduce-scatter in which the vector halves and distances double, then an all-gather the same way back, as MPICH and Open MPI have it.",
     "ring": "Reduce-scatter, then an all-gather, both around a ring.",
     "segmented-ring": "The same; blocks longer than a segment are combined segment by segment.",
     "bine": "As Rabenseifner's, between the partners of Bine trees (De Sensi et al. 2025, for bandwidth, with remapped blocks).",
+    "bine-segmented": "The same; halves go in segments, each of which is combined before the next is sent.",
     "bine-latency": "As recursive doubling, between the partners of Bine trees (the same, for latency).",
     "reduce-broadcast": "A reduction, then a broadcast, by the algorithms of those.",
 }
 
-GatherAlgorithm = Literal["auto", "linear", "binomial"]
+GatherAlgorithm = Literal["auto", "linear", "binomial", "bine", "linear-sync"]
 GATHER_ALGORITHM: abc.Mapping[str, str] = {
     "auto": "The one that the rules of the library choose, by size and number of ranks.",
-    "linear": "Between the root and each, all at once.",
-    "binomial": "Along a binomial tree.",
+    "linear": "From each to the root, all at once.",
+    "binomial": "Up a binomial tree.",
+    "bine": "Up a Bine tree (De Sensi et al. 2025), in which every subtree has members that follow each other.",
+    "linear-sync": "From one after the other, each asked by the root: Open MPI.",
 }
 
-ScatterAlgorithm = Literal["auto", "linear", "binomial"]
+ScatterAlgorithm = Literal["auto", "linear", "binomial", "bine"]
 SCATTER_ALGORITHM: abc.Mapping[str, str] = {
     "auto": "The one that the rules of the library choose, by size and number of ranks.",
-    "linear": "Between the root and each, all at once.",
-    "binomial": "Along a binomial tree.",
+    "linear": "From the root to each, all at once.",
+    "binomial": "Down a binomial tree.",
+    "bine": "Down a Bine tree, as gathers.",
 }
 
 AllgatherAlgorithm = Literal[
@@ -674,6 +689,8 @@ AllgatherAlgorithm = Literal[
     "k-bruck",
     "sparbit",
     "bine",
+    "bine-two-blocks",
+    "bine-blocks",
     "ring",
     "recursive-doubling",
     "neighbour-exchange",
@@ -685,19 +702,30 @@ ALLGATHER_ALGORITHM: abc.Mapping[str, str] = {
     "k-bruck": "The same with three partners in every round, so that it quadruples.",
     "sparbit": "Loch, Koslovski 2021: at distances n/2, n/4, …, each block as a message of its own.",
     "bine": "As recursive doubling, between the partners of Bine trees, to whose order blocks are brought first (De Sensi et al. 2025).",
+    "bine-two-blocks": "Between the partners of Bine trees at growing distances, so that what a member has are blocks that follow each other (the same).",
+    "bine-blocks": "As `bine`, with each block as a message of its own instead of an order (the same).",
     "ring": "Around a ring.",
     "recursive-doubling": "Partners at distances 1, 2, 4, … exchange what they have.",
     "neighbour-exchange": "Chen et al. 2005: both ways around, two blocks at a time. A ring where the number of members is odd.",
     "gather-broadcast": "A gather up a binomial tree, then a broadcast by the algorithm of those.",
 }
 
-AlltoallAlgorithm = Literal["auto", "bruck", "pairwise", "linear", "scattered", "hierarchical"]
+AlltoallAlgorithm = Literal[
+    "auto",
+    "bruck",
+    "pairwise",
+    "linear",
+    "scattered",
+    "bine",
+    "hierarchical",
+]
 ALLTOALL_ALGORITHM: abc.Mapping[str, str] = {
     "auto": "The one that the rules of the library choose, by size and number of ranks.",
     "bruck": "Bruck et al. 1997: ⌈log₂ n⌉ rounds, data travels over several members.",
     "pairwise": "n − 1 rounds: of powers of two with the partner whose number differs by exclusive or; otherwise to the one r further, from the one r before.",
     "linear": "All messages at once.",
     "scattered": "As linear, with 32 members at a time.",
+    "bine": "Between the partners of Bine trees: log₂ n rounds with half of the data each (De Sensi et al. 2025). Bruck's where the number of members is no power of two.",
     "hierarchical": "Along the groups of the network, after Prisacari, Rodriguez, Minkenberg (IPDPS 2013).",
 }
 
@@ -709,13 +737,25 @@ ALLTOALLV_ALGORITHM: abc.Mapping[str, str] = {
     "scattered": "As linear, with 32 members at a time.",
 }
 
-ReduceScatterAlgorithm = Literal["auto", "recursive-halving", "pairwise", "ring", "bine"]
+ReduceScatterAlgorithm = Literal[
+    "auto",
+    "recursive-halving",
+    "pairwise",
+    "ring",
+    "bine",
+    "bine-blocks",
+    "butterfly",
+    "reduce-scatter",
+]
 REDUCE_SCATTER_ALGORITHM: abc.Mapping[str, str] = {
     "auto": "The one that the rules of the library choose, by size and number of ranks.",
     "recursive-halving": "Partners at distances n/2, n/4, … exchange halves.",
     "pairwise": "n − 1 rounds, a block straight to its member in each.",
     "ring": "Around a ring.",
     "bine": "As recursive halving, between the partners of Bine trees, from whose order blocks are brought home at the end (De Sensi et al. 2025).",
+    "bine-blocks": "The same, with each block as a message of its own instead of an order.",
+    "butterfly": "Halves at distances 1, 2, 4, …; blocks, whose numbers are then reversed in binary, are brought home at the end.",
+    "reduce-scatter": "A reduction by the algorithm of those, then a linear scatter.",
 }
 
 ScanAlgorithm = Literal["auto", "recursive-doubling", "linear"]

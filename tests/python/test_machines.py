@@ -178,8 +178,14 @@ def test_measured_names_are_understood():
     assert measured_name("allreduce", "default_mpich").algorithm == "auto"
     assert measured_name("allgather", "k_bruck_over").algorithm == "k-bruck"
     assert measured_name("allreduce", "default-ring").library == "fujitsu"
-    # Segments change the messages.
-    assert measured_name("allreduce", "bine_bdw_remap_segmented_over_16384").algorithm is None
+    segmented = measured_name("allreduce", "bine_bdw_remap_segmented_over_16384")
+    assert (segmented.algorithm, segmented.segment) == ("bine-segmented", 16384)
+    assert segmented.library == "point-to-point"
+    assert measured_name("allreduce", "bine_bdw_remap_segmented_over").segment is None
+    assert measured_name("allgather", "bine_block_by_block_over_any_even").algorithm == "bine-blocks"
+    assert measured_name("alltoall", "pairwise_ompi_over").algorithm == "pairwise"
+    # What knows which ranks share a node is not simulated.
+    assert measured_name("allgather", "bine_2_blocks_hierarcic_v1_over").algorithm is None
     assert algorithm_of("allreduce", "Segmented_Ring") == "segmented-ring"
     assert operation_of("MPI_Bcast".lower().removeprefix("mpi_")) == "broadcast"
     with pytest.raises(MachineError, match=r'"rong", which is none of allreduce .* ring'):
@@ -241,6 +247,41 @@ def test_open_mpi_sends_to_all_children_at_once():
     for name, expected in (("binomial_ompi", 300_000), ("binomial", 200_000)):
         case = predictor.case(HOSTS[:4], "bcast", name, 1_000_000)
         assert predictor.predict(case).median_ns == pytest.approx(expected, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("collective", "algorithm", "size"),
+    [
+        ("allreduce", "ring", 1 << 22),
+        ("allgather", "neighbor_ompi", 1 << 20),
+        ("allgather", "sparbit_over", 1 << 20),
+        ("allgather", "bine_block_by_block_over", 1 << 20),
+        ("alltoall", "pairwise_ompi", 1 << 20),
+        ("alltoall", "linear_ompi", 1 << 20),
+        ("allreduce", "bine_bdw_remap_segmented_over_4096", 1 << 22),
+    ],
+)
+def test_what_repeats_is_not_simulated_to_the_end(monkeypatch, collective, algorithm, size):
+    """On a crossbar rounds are alike, so that a part of them tells what all take."""
+    from odonata.machines import prediction
+
+    more = "[mpi]\nsend_overhead = '200 ns'\nreceive_overhead = '300 ns'\nsend_delay = '1 us'\n"
+    predictor = Predictor(Scenario.from_toml(SMALL.replace("16", "64") + more))
+    case = predictor.case([f"node{n:02d}" for n in range(1, 65)], collective, algorithm, size)
+    host = HostModel.of(predictor.scenario)
+    whole = predictor.time_ns(case, host)
+    monkeypatch.setattr(prediction, "MOST_WHOLE", 0)
+    monkeypatch.setattr(prediction, "SHORTENED", 600)
+    assert predictor.time_ns(case, host) == pytest.approx(whole, rel=0.02)
+
+
+def test_delays_by_size_keep_nobody():
+    """Two ranks exchange 1 kB at 10 GB/s: 2 us of delay each way at once, 100 ns on the wire."""
+    more = "[mpi]\ndelay_times = [{size = '2 kB', time = '4 us'}]\n"
+    for engine in ("flow", "packet"):
+        predictor = Predictor(small(more), engine=engine)
+        case = predictor.case(HOSTS[:2], "allreduce", "recursive-doubling", 1000)
+        assert predictor.predict(case).median_ns == pytest.approx(2_100, rel=0.002)
 
 
 def test_copies_of_a_vector():
@@ -410,6 +451,32 @@ def test_printed_benchmarks_are_read(tmp_path):
     osu.write_text(osu.read_text().replace("# Number of processes: 16\n", ""))
     with pytest.raises(MachineError, match="does not say how many processes"):
         read_measurements([osu])
+
+
+def test_netgauge_is_read(tmp_path):
+    one = tmp_path / "ng_one_one_mpi_stripe1.out"
+    one.write_text("#size\trtt\n1\t1.5\n1\t2.5\n1\t9.5\n1024\t3.0\n")
+    short, long = read_measurements([one])
+    # A message from one to the other is a broadcast among two.
+    assert (short.operation, short.algorithm, short.ranks) == ("broadcast", "linear", 2)
+    assert (short.bytes, short.median_ns, short.iterations) == (1, 2_500, 3)
+    assert (long.bytes, long.median_ns) == (1024, 3_000)
+    several = one.rename(tmp_path / "ng_one_one_mpi_conc16.out")
+    assert {row.algorithm for row in read_measurements([several])} == {None}
+    calls = tmp_path / "linear_alltoall_3_16.csv"
+    calls.write_text(
+        "#MessageSize Rank0Time(us) Rank1Time(us) Rank2Time(us) \n16 4.0 6.0 5.0 \n16 7.0 1.0 2.0\n"
+    )
+    (row,) = read_measurements([calls])
+    # Of the slowest rank; the vector has a block for every rank.
+    assert (row.operation, row.bytes, row.ranks, row.median_ns) == ("alltoall", 48, 3, 6_500)
+    with tarfile.open(tmp_path / "all.tar.xz", "w:xz") as archive:
+        archive.add(calls, "2022/linear_alltoall_3_16.csv")
+        archive.add(several, "2022/ng_one_one_mpi_stripe1.out")
+    assert len(read_measurements([tmp_path / "all.tar.xz"])) == 3
+    calls.write_text("16 4.0\n")
+    with pytest.raises(MachineError, match="is no file of a collective of Netgauge's"):
+        read_measurements([calls])
 
 
 def test_the_command_writes_a_table(tmp_path):

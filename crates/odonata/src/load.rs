@@ -287,11 +287,17 @@ pub(crate) fn build_script(
             message_bytes,
             root,
             algorithm,
+            repeats,
         } => {
             let (message, algorithm) = (Bytes(*message_bytes), algorithm.as_deref());
             let algorithms = &context.algorithms;
             let call = collectives::call(*operation, message, *root, algorithm, algorithms, ranks);
-            Arc::new(Collective::new(ranks, call.map_err(fail)?, repeat).map_err(fail)?)
+            let whole = call.map_err(fail)?;
+            let call = match *repeats {
+                Some(repeats) => whole.shortened(repeats),
+                None => whole,
+            };
+            Arc::new(Collective::new(ranks, call, repeat).map_err(fail)?)
         }
         MotifKind::Matrix {
             message_bytes,

@@ -254,6 +254,8 @@ pub struct Protocol {
     /// protocol, and its interface's having it. Keeps nobody busy: the rank goes on,
     /// and messages that are delayed do not wait for each other.
     pub send_delay: Picoseconds,
+    /// The same by the size of the message, besides; empty: nothing.
+    pub delay_times: HostTimes,
 }
 
 /// How long a message keeps its sender and its receiver busy.
@@ -338,11 +340,18 @@ impl Default for Protocol {
             within_node: None,
             gap: Picoseconds::ZERO,
             send_delay: Picoseconds::ZERO,
+            delay_times: HostTimes::default(),
         }
     }
 }
 
 impl Protocol {
+    /// Time between a rank's handing over a message of so many bytes and its interface's
+    /// having it.
+    pub fn delay_of(&self, message: Bytes) -> Picoseconds {
+        self.send_delay.saturating_add(self.delay_times.of(message))
+    }
+
     /// What messages cost between two ranks, by whether those are on one node.
     #[inline]
     pub fn costs(&self, one_node: bool) -> &HostCosts {

@@ -29,6 +29,7 @@ pub fn check_times(
             ("mpi.receive_overhead", job.protocol.costs.receive_overhead),
             ("mpi.gap", job.protocol.gap),
             ("mpi.send_delay", job.protocol.send_delay),
+            ("mpi.delay_times", job.protocol.delay_times.longest()),
             ("mpi.host_times", job.protocol.costs.times.longest()),
             ("mpi.within_node.send_overhead", within(job).send_overhead),
             (

@@ -28,6 +28,8 @@ KIB, MIB = 1024, 1024 * 1024
 
 #: Sizes of messages at which what they cost a rank is free; in between it goes in straight lines.
 MESSAGE_SIZES = (64, 256, 2 * KIB, 16 * KIB, 128 * KIB, MIB, 8 * MIB, 64 * MIB)
+#: Messages up to this size go by way of buffers: libraries' limits are of this order.
+BUFFERED = 16 * KIB
 #: Sizes of vectors at which the time to combine a byte is free.
 COMBINE_SIZES = (64 * KIB, 4 * MIB, 64 * MIB)
 #: Sizes of vectors at which the time to copy a byte is free.
@@ -87,18 +89,49 @@ class Form:
 
 def _by_size(values: Sequence[float]) -> HostModel:
     rest = list(values)
-    overhead, delay, call = rest[:3]
-    steps = rest[3 : 3 + len(MESSAGE_SIZES)]
-    combine = rest[3 + len(MESSAGE_SIZES) : -len(COPY_SIZES)]
+    overhead, delay, call, moved = rest[:4]
+    steps = rest[4 : 4 + len(MESSAGE_SIZES)]
+    combine = rest[4 + len(MESSAGE_SIZES) : -len(COPY_SIZES)]
+    busy, delays = message_costs(np.cumsum(steps).tolist(), moved)
     return HostModel(
         send_ns=overhead,
         receive_ns=overhead,
         delay_ns=delay,
-        times=tuple(zip(MESSAGE_SIZES, np.cumsum(steps).tolist(), strict=True)),
+        times=busy,
+        delays=delays,
         call_ns=call,
         combine=tuple(zip(COMBINE_SIZES, combine, strict=True)),
         copy=tuple(zip(COPY_SIZES, rest[-len(COPY_SIZES) :], strict=True)),
     )
+
+
+def message_costs(
+    costs: Sequence[float], moved: float
+) -> tuple[tuple[tuple[int, float], ...], tuple[tuple[int, float], ...]]:
+    """What of the costs of messages keeps ranks busy, and what delays messages.
+
+    Libraries move short messages into and out of buffers, so many ns a byte; what they cost beyond
+    that, of buses and interfaces, keeps nobody. What messages beyond :data:`BUFFERED` cost more
+    than one of that size is their rate, which they share with others of the rank.
+
+    Args:
+        costs: Of either rank, by :data:`MESSAGE_SIZES`, growing.
+        moved: ns for a byte.
+
+    Returns:
+        Points of what keeps a rank busy, and of the delay.
+    """
+    busy, delays, longest = [], [], 0.0
+    for size, cost in zip(MESSAGE_SIZES, costs, strict=True):
+        if size <= BUFFERED:
+            busy.append((size, min(cost, size * moved)))
+            # Of either rank, but once for the message.
+            longest = max(longest, 2 * (cost - busy[-1][1]))
+            delays.append((size, longest))
+            last, within = cost, busy[-1][1]
+        else:
+            busy.append((size, within + cost - last))
+    return tuple(busy), (*delays, (MESSAGE_SIZES[-1], longest))
 
 
 #: Costs by size. Starts are of the order of what is published for such nodes: a core sends some
@@ -111,6 +144,7 @@ BY_SIZE = Form(
         Free("overhead of a message", "ns", 150.0, 0.7),
         Free("delay of a message", "ns", 1000.0, 1.0),
         Free("call", "ns", 500.0, 1.5),
+        Free("move of a short message", "ns/B", 0.1, 0.7),
         *(
             Free(f"message of {_size(size)}", "ns more", 20 + (size - before) / 50, 1.5)
             for before, size in itertools.pairwise((0, *MESSAGE_SIZES))
@@ -139,12 +173,15 @@ def shared_form(alone: HostModel) -> Form:
     def at(points: Sequence[tuple[int, float]], size: int) -> float:
         return by_size(points, size) or 0.1
 
-    message = steps(_along(alone.times, size) for size in MESSAGE_SIZES)
+    message = steps(
+        _along(alone.times, size) + _along(alone.delays, size) / 2 for size in MESSAGE_SIZES
+    )
     names = [one.name for one in BY_SIZE.free]
     starts = [
         alone.send_ns,
         alone.delay_ns,
         alone.call_ns,
+        _along(alone.times, BUFFERED) / BUFFERED,
         *message,
         *(at(alone.combine, size) for size in COMBINE_SIZES),
         *(at(alone.copy, size) for size in COPY_SIZES),
@@ -415,7 +452,7 @@ def calibrate(
         )
     predictor = Predictor(scenario, engine=engine)
     cases = [
-        predictor.case(row.hosts, row.operation, row.algorithm or "", row.bytes, row.per_node)
+        predictor.case(row.hosts, row.operation, row.name, row.bytes, row.per_node)
         for row in used
     ]
     measured = np.log([row.median_ns for row in used])
@@ -572,6 +609,7 @@ def fragment(calibration: Calibration) -> dict[str, Any]:
         "receive_overhead": f"{host.receive_ns:.0f} ns",
         "send_delay": f"{host.delay_ns:.0f} ns",
         "host_times": times(host.times),
+        "delay_times": times(host.delays),
     }
     machine: dict[str, Any] = {
         "call": f"{host.call_ns:.0f} ns",

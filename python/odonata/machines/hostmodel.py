@@ -26,12 +26,12 @@ def copied(operation: str, algorithm: str, ranks: int) -> float:
         return 1.0
     if operation == "broadcast":
         return 0.0
-    if operation == "alltoall" and algorithm == "bruck":
+    if operation == "alltoall" and algorithm in ("bruck", "bine"):
         return 2.0 + math.ceil(math.log2(max(ranks, 2)))
     if operation == "allgather" and algorithm in ("bruck", "k-bruck"):
         # Out of the way, up, and back again: of the rank that has most to move.
         return 2.0
-    if operation in ("gather", "scatter") and algorithm == "binomial":
+    if operation in ("gather", "scatter") and algorithm in ("binomial", "bine"):
         return 1.0
     return 1 / ranks
 
@@ -64,6 +64,7 @@ class HostModel:
         receive_ns: For its receiver.
         delay_ns: Of a message, that keeps nobody busy.
         times: Size of a message and what it costs either of them besides, growing.
+        delays: Size of a message and its delay besides, growing.
         call_ns: Of a call, before its first message.
         combine: Size of the vector and ns for each byte that is combined.
         copy: The same for each that is copied.
@@ -79,6 +80,7 @@ class HostModel:
     combine: tuple[tuple[int, float], ...]
     copy: tuple[tuple[int, float], ...]
     within: Within | None = None
+    delays: tuple[tuple[int, float], ...] = ()
 
     @classmethod
     def of(cls, scenario: Scenario, per_node: int = 1) -> HostModel:
@@ -95,6 +97,7 @@ class HostModel:
             receive_ns=_ns(mpi.receive_overhead),
             delay_ns=_ns(mpi.send_delay),
             times=_times(mpi.host_times),
+            delays=_times(mpi.delay_times),
             call_ns=_ns(machine.call) if machine else 0.0,
             combine=combine,
             copy=_per_byte(machine.copy_rates) if machine else (),
@@ -108,6 +111,7 @@ class HostModel:
             receive_ns=_ns(shared.receive_overhead),
             delay_ns=_ns(shared.send_delay),
             times=_times(shared.host_times),
+            delays=_times(shared.delay_times),
             call_ns=_ns(shared.call),
             combine=_per_byte(shared.combine),
             copy=_per_byte(shared.copy_rates),
@@ -139,6 +143,9 @@ class HostModel:
         mpi["receive_overhead_ps"] = round(self.receive_ns * 1_000)
         mpi["send_delay_ps"] = round(self.delay_ns * 1_000)
         mpi["host_times"] = [[size, round(time * 1_000)] for size, time in self.times]
+        mpi.pop("delay_times", None)
+        if self.delays:
+            mpi["delay_times"] = [[size, round(time * 1_000)] for size, time in self.delays]
         if self.within is not None:
             mpi["within_node"] = {
                 "send_overhead_ps": round(self.within.send_ns * 1_000),

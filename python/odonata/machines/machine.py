@@ -73,6 +73,8 @@ class SharedNodes(Table):
     """As `mpi.send_delay`."""
     host_times: HostTimes = Field(default_factory=list)
     """As `mpi.host_times`."""
+    delay_times: HostTimes = Field(default_factory=list)
+    """As `mpi.delay_times`."""
     within_node: WithinNode = Field(default_factory=WithinNode)
     """As `mpi.within_node`."""
     loopback_latency: Delay = Duration("500 ns")
@@ -91,6 +93,7 @@ class SharedNodes(Table):
     @model_validator(mode="after")
     def _points_grow(self) -> SharedNodes:
         times_grow(self.host_times)
+        times_grow(self.delay_times, "delay_times")
         _sizes_grow(self)
         return self
 

@@ -1,14 +1,15 @@
 """Measured times of collectives, from the files of benchmarks, as one table.
 
 Read are the folders and archives of PICO (De Sensi, Pasqualoni: one CSV file of all iterations for
-every size and algorithm, ``metadata.csv`` beside them), and what the OSU Micro-Benchmarks and the
-Intel MPI Benchmarks print.
+every size and algorithm, ``metadata.csv`` beside them), what the OSU Micro-Benchmarks and the
+Intel MPI Benchmarks print, and what Netgauge (Hoefler, Mehlan, Lumsdaine, Rehm 2007) writes.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import lzma
 import os
 import re
 import tarfile
@@ -24,6 +25,9 @@ from odonata.machines.names import OPERATIONS, measured_name
 
 #: Bytes of an element, by the name at the end of a file of PICO's.
 _ELEMENTS = {"int8": 1, "char": 1, "int32": 4, "int": 4, "float": 4, "int64": 8, "double": 8}
+
+#: Ends of the names of archives.
+_ARCHIVES = (".tar.gz", ".tgz", ".tar", ".tar.xz", ".tar.bz2")
 
 _SERIES = re.compile(r"(?P<count>\d+)_(?P<algorithm>.+)_(?P<type>[a-z]+\d*)\.csv")
 _NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?")
@@ -49,6 +53,7 @@ class Measurement:
         p90_ns: 90th percentile.
         statistic: Whether ``median_ns`` is a ``median`` or a ``mean``.
         hosts: Of the ranks, in order; one per node. Empty if unknown.
+        segment: Bytes of the segments that the algorithm sends in, where its name says so.
     """
 
     source: str
@@ -66,6 +71,7 @@ class Measurement:
     p90_ns: float
     statistic: str
     hosts: tuple[str, ...]
+    segment: int | None = None
 
     @property
     def nodes(self) -> int:
@@ -139,7 +145,7 @@ def read_measurements(
             raise MachineError(
                 f"{path}: holds no measurements; allowed: folders and archives of PICO (SIZE_"
                 "ALGORITHM_TYPE.csv with a column of times), or output of the OSU or Intel MPI "
-                "Benchmarks"
+                "Benchmarks or Netgauge"
             )
     return found
 
@@ -149,31 +155,47 @@ def _of_folder(folder: Path) -> Iterator[Measurement]:
     for path in sorted(folder.rglob("*")):
         if not path.is_file():
             continue
-        if path.name.endswith((".tar.gz", ".tgz", ".tar")):
+        if path.name.endswith(_ARCHIVES):
             yield from _of_file(path)
         elif path.suffix == ".csv":
-            plain[path.relative_to(folder).as_posix()] = _text(path)
+            text = _text(path)
+            if text.startswith(_OF_NETGAUGE):
+                yield from _netgauge_calls(text, path)
+            else:
+                plain[path.relative_to(folder).as_posix()] = text
         elif path.suffix in (".txt", ".out", ".log"):
             yield from _printed(_text(path), path)
     yield from _pico(plain, folder, _metadata(folder))
 
 
 def _of_file(path: Path) -> Iterator[Measurement]:
-    if not path.name.endswith((".tar.gz", ".tgz", ".tar")):
-        yield from _printed(_text(path), path)
+    if not path.name.endswith(_ARCHIVES):
+        text = _text(path)
+        yield from _netgauge_calls(text, path) if path.suffix == ".csv" else _printed(text, path)
         return
     try:
         with tarfile.open(path) as archive:
-            files = {}
+            files, printed = {}, {}
             for member in archive:
                 # Files that a Mac adds beside each one begin with "._".
                 if member.isfile() and not Path(member.name).name.startswith("._"):
                     stream = archive.extractfile(member)
-                    if stream is not None and member.name.endswith(".csv"):
-                        files[member.name] = stream.read().decode("utf-8", "replace")
-    except (OSError, tarfile.TarError, EOFError) as error:
+                    if stream is not None and member.name.endswith((".csv", ".out")):
+                        into = files if member.name.endswith(".csv") else printed
+                        into[member.name] = stream.read().decode("utf-8", "replace")
+    except (OSError, tarfile.TarError, EOFError, lzma.LZMAError) as error:
         raise MachineError(f"{path} cannot be read: {error}") from None
-    yield from _pico(files, path, _metadata(path.parent))
+    calls = {name: text for name, text in files.items() if text.startswith(_OF_NETGAUGE)}
+    for name, text in calls.items():
+        yield from _netgauge_calls(text, path / name)
+    for name, text in printed.items():
+        if text.startswith(_OF_NETGAUGE_ONE):
+            yield from _netgauge_one(text, path / name)
+    yield from _pico(
+        {name: text for name, text in files.items() if name not in calls},
+        path,
+        _metadata(path.parent),
+    )
 
 
 def _text(path: Path) -> str:
@@ -253,6 +275,7 @@ def _pico(files: Mapping[str, str], source: Path, tests: _Tests) -> Iterator[Mea
             p90_ns=float(np.percentile(times, 90)),
             statistic="median",
             hosts=distinct,
+            segment=meaning.segment,
         )
 
 
@@ -311,6 +334,9 @@ _BY_BLOCK = ("allgather", "alltoall", "gather", "scatter")
 
 
 def _printed(text: str, path: Path) -> Iterator[Measurement]:
+    if text.startswith(_OF_NETGAUGE_ONE):
+        yield from _netgauge_one(text, path)
+        return
     operation, columns, ranks, benchmark = None, None, 0, ""
     for line in text.splitlines():
         osu, imb, counted = _OSU.search(line), _IMB.search(line), _RANKS.search(line)
@@ -353,6 +379,85 @@ def _printed(text: str, path: Path) -> Iterator[Measurement]:
             statistic="mean",
             hosts=(),
         )
+
+
+# --- What Netgauge writes ------------------------------------------------------------------
+
+#: How its files begin: one message between two, and collectives with a time for each rank.
+_OF_NETGAUGE_ONE, _OF_NETGAUGE = "#size\trtt", "#MessageSize Rank0Time(us)"
+_NETGAUGE_OTHERS = re.compile(r"bidirect|(stripe|conc)(?!1$)|tcp|udp")
+#: Its collectives, by the beginning of the name of their file. It pipelines a broadcast along a
+#: chain, and disseminates to n others in every round, of which there is none here.
+_NETGAUGE = {
+    "binarytreebcast": ("broadcast", "binary"),
+    "binomialtreebcast": ("broadcast", "binomial"),
+    "linear_alltoall": ("alltoall", "linear"),
+    "pipelinedring": ("broadcast", "chain"),
+    "nwaydissemination": ("barrier", None),
+}
+
+
+def _netgauge_one(text: str, path: Path) -> Iterator[Measurement]:
+    """Its pattern ``one_one``: half of the time there and back, in µs, of many messages a size.
+
+    They are broadcasts among two ranks: one message from the root to the other, by MPI, unless the
+    file's name says that there were several at a time, in stripes, both ways or over TCP or UDP.
+    """
+    algorithm = None if _NETGAUGE_OTHERS.search(path.stem) else "linear"
+    times: dict[int, list[float]] = {}
+    for line in text.splitlines()[1:]:
+        cells = line.split()
+        if len(cells) == 2 and cells[0].isdecimal() and _NUMBER.fullmatch(cells[1]):
+            times.setdefault(int(cells[0]), []).append(float(cells[1]) * 1_000)
+    for size, found in sorted(times.items()):
+        yield _netgauge(path, "broadcast", algorithm, size, 2, np.array(found))
+
+
+def _netgauge_calls(text: str, path: Path) -> Iterator[Measurement]:
+    """Its collectives: in a line the size, and the time of each rank in µs."""
+    name = re.sub(r"(_\d+)*$", "", path.stem)
+    lines = text.splitlines()
+    ranks = lines[0].count("Time(us)") if lines else 0
+    if not text.startswith(_OF_NETGAUGE) or name not in _NETGAUGE:
+        allowed = ", ".join(_NETGAUGE)
+        raise MachineError(
+            f"{path}: is no file of a collective of Netgauge's; allowed: one that begins with "
+            f'"{_OF_NETGAUGE} …", of the name of {allowed}'
+        )
+    operation, algorithm = _NETGAUGE[name]
+    times: dict[int, list[float]] = {}
+    for line in lines[1:]:
+        cells = line.split()
+        if len(cells) == ranks + 1 and all(_NUMBER.fullmatch(cell) for cell in cells):
+            slowest = max(float(cell) for cell in cells[1:])
+            times.setdefault(int(cells[0]), []).append(slowest * 1_000)
+    if operation not in OPERATIONS.values():
+        return
+    for size, found in sorted(times.items()):
+        whole = size * ranks if operation in _BY_BLOCK else size
+        yield _netgauge(path, operation, algorithm, whole, ranks, np.array(found))
+
+
+def _netgauge(
+    path: Path, operation: str, algorithm: str | None, size: int, ranks: int, times: np.ndarray
+) -> Measurement:
+    return Measurement(
+        source=path.parent.name,
+        test=path.stem,
+        operation=operation,
+        name=algorithm or "other",
+        algorithm=algorithm,
+        library="point-to-point",
+        bytes=size,
+        ranks=ranks,
+        per_node=0,
+        iterations=int(times.size),
+        median_ns=float(np.median(times)),
+        p10_ns=float(np.percentile(times, 10)),
+        p90_ns=float(np.percentile(times, 90)),
+        statistic="median",
+        hosts=(),
+    )
 
 
 def with_hosts(

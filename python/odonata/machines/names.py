@@ -25,22 +25,27 @@ OPERATIONS = {
 }
 
 #: Our algorithm for the name that PICO's measurements and Open MPI's and MPICH's switches have,
-#: where the rounds, partners and sizes of messages are the same. What is not here (segmented Bine
-#: trees, algorithms over several interfaces of Fugaku, …) is not simulated.
+#: where the rounds, partners and sizes of messages are the same, or differ by the one message that
+#: is said. What is not here (Fujitsu's own algorithms, those over several interfaces, those that
+#: know which ranks share a node) is not simulated.
 _MEASURED = {
     "allreduce": {
+        "linear": "reduce-broadcast",
+        "nonoverlapping": "reduce-broadcast",
+        "non_overlapping": "reduce-broadcast",
         "recursive_doubling": "recursive-doubling",
         "ring": "ring",
         "ring_segmented": "segmented-ring",
         "segmented_ring": "segmented-ring",
         "rabenseifner": "rabenseifner",
         "reduce_scatter_allgather": "rabenseifner",
-        "nonoverlapping": "reduce-broadcast",
         "bine_lat": "bine-latency",
         "bine_bdw_remap": "bine",
         "bine_bdw_static": "bine",
+        "bine_bdw_remap_segmented": "bine-segmented",
     },
     "allgather": {
+        "linear": "gather-broadcast",
         "recursive_doubling": "recursive-doubling",
         "ring": "ring",
         "neighbor": "neighbour-exchange",
@@ -48,16 +53,33 @@ _MEASURED = {
         "bruck": "bruck",
         "brucks": "bruck",
         "k_bruck": "k-bruck",
+        "k_brucks": "k-bruck",
+        "two_proc": "recursive-doubling",
         "sparbit": "sparbit",
         "bine_send_remap": "bine",
         "bine_send_static": "bine",
+        # These bring blocks into order by copies instead of a message of one block.
+        "bine_permutation": "bine",
+        "bine_permute_remap": "bine",
+        "bine_permute_static": "bine",
+        "bine_2_blocks": "bine-two-blocks",
+        "bine_2_blocks_dtype": "bine-two-blocks",
+        "bine_block_by_block": "bine-blocks",
+        "bine_block_by_block_over_any_even": "bine-blocks",
+        "bine_block_by_block_any_even": "bine-blocks",
     },
     "alltoall": {
         "linear": "linear",
         "linear_sync": "linear",
         "pairwise": "pairwise",
+        "pairwise_sendrecv_replace": "pairwise",
+        "pairwise_ompi": "pairwise",
+        "two_proc": "pairwise",
+        "scattered": "scattered",
         "modified_bruck": "bruck",
         "bruck": "bruck",
+        "brucks": "bruck",
+        "bine": "bine",
     },
     "broadcast": {
         "linear": "linear",
@@ -66,36 +88,65 @@ _MEASURED = {
         "binary": "binary",
         "binary_tree": "binary",
         "chain": "chain",
+        "pipeline": "chain",
         "knomial": "knomial",
         "split_binary": "split-binary",
         "split_binary_tree": "split-binary",
         "scatter_allgather": "scatter-recursive-doubling",
+        "scatter_recursive_doubling_allgather": "scatter-recursive-doubling",
         "scatter_allgather_ring": "scatter-ring",
-        "bine_lat": "bine",
+        "scatter_ring_allgather": "scatter-ring",
+        "bine_lat": "bine-near-at-once",
+        "bine_lat_new": "bine",
+        "bine_lat_i_new": "bine-at-once",
+        "bine_lat_reversed": "bine-at-once",
+        "bine_bdw_remap": "bine-scatter-allgather",
     },
     "reduce": {
         "linear": "linear",
         "binomial": "binomial",
         "binary": "binary",
         "chain": "chain",
+        "pipeline": "chain",
         "knomial": "knomial",
+        "in_order": "in-order-binary",
+        "in_order_binary": "in-order-binary",
         "rabenseifner": "rabenseifner",
+        "reduce_scatter_gather": "rabenseifner",
         "bine_lat": "bine",
+        "bine_bdw": "bine-scatter-gather",
     },
-    "gather": {"linear": "linear", "basic_linear": "linear", "binomial": "binomial"},
+    "gather": {
+        "linear": "linear",
+        "basic_linear": "linear",
+        "simple": "linear",
+        "binomial": "binomial",
+        "linear_sync": "linear-sync",
+        "linear_synch": "linear-sync",
+        "bine": "bine",
+    },
     "scatter": {
         "linear": "linear",
         "linear_nb": "linear",
         "basic_linear": "linear",
         "binomial": "binomial",
+        "bine": "bine",
     },
     "reduce-scatter": {
+        "nonoverlapping": "reduce-scatter",
+        "non_overlapping": "reduce-scatter",
         "recursive_halving": "recursive-halving",
-        "recursive_distance_doubling": "recursive-halving",
+        "recursive_distance_doubling": "butterfly",
+        "butterfly": "butterfly",
+        "non_commutative": "butterfly",
+        "noncommutative": "butterfly",
         "ring": "ring",
         "pairwise": "pairwise",
         "bine_send_remap": "bine",
+        # As above.
         "bine_permute_remap": "bine",
+        "bine_block_by_block": "bine-blocks",
+        "bine_block_by_block_any_even": "bine-blocks",
     },
 }
 
@@ -114,10 +165,12 @@ class Measured:
         algorithm: Ours, ``auto`` for the choice of a library, or ``None`` if it is not simulated.
         library: Who carries it out: ``open-mpi``, ``mpich``, ``point-to-point`` (the benchmark
             itself, over sends and receives), ``fujitsu``, or nothing if the name does not say.
+        segment: Bytes of the segments that it sends in, where the name says so.
     """
 
     algorithm: str | None
     library: str
+    segment: int | None = None
 
 
 def measured_name(operation: str, name: str) -> Measured:
@@ -134,14 +187,18 @@ def measured_name(operation: str, name: str) -> Measured:
             return Measured("auto", library)
     text = text.lower().replace("-", "_")
     stem, _, end = text.rpartition("_")
+    segment = None
+    if "_segmented_" in text and end.isdecimal() and int(end) > 0:
+        text, segment = stem, int(end)
+        stem, _, end = text.rpartition("_")
     if stem and end in _LIBRARIES:
         text, library = stem, _LIBRARIES[end]
-    if text in ("default", "non_blocking"):
+    if text in ("default", "non_blocking", "smp"):
         return Measured("auto", library)
     if (operation, text) == ("broadcast", "binomial") and library in ("open-mpi", "fujitsu"):
         return Measured("binomial-at-once", library)
     found = _MEASURED.get(operation, {}).get(text)
-    return Measured(found, library)
+    return Measured(found, library, segment)
 
 
 def operation_of(name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -18,21 +19,36 @@ from odonata.errors import (
 )
 from odonata.machines.hostmodel import HostModel, by_size
 from odonata.machines.hosts import hosts_of, nodes_of
-from odonata.machines.names import POWER_OF_TWO, algorithm_of, algorithms_of, operation_of
+from odonata.machines.names import (
+    POWER_OF_TWO,
+    algorithm_of,
+    algorithms_of,
+    measured_name,
+    operation_of,
+)
 from odonata.scenario import Scenario
 
 #: Messages of a call for each pair of ranks, of algorithms that have about so many.
 MESSAGES_PER_PAIR = {
     ("allreduce", "ring"): 2.0,
     ("allreduce", "segmented-ring"): 2.0,
+    ("allgather", "bine-blocks"): 1.0,
     ("allgather", "neighbour-exchange"): 0.5,
     ("allgather", "ring"): 1.0,
     ("allgather", "sparbit"): 1.0,
     ("alltoall", "linear"): 1.0,
     ("alltoall", "pairwise"): 1.0,
+    ("alltoall", "scattered"): 1.0,
     ("broadcast", "scatter-ring"): 1.0,
+    ("reduce-scatter", "bine-blocks"): 1.0,
+    ("reduce-scatter", "pairwise"): 1.0,
     ("reduce-scatter", "ring"): 1.0,
 }
+
+#: Calls of up to so many messages are simulated whole.
+MOST_WHOLE = 150_000
+#: Of longer ones so many messages in the shorter of two simulations; in the other twice as many.
+SHORTENED = 60_000
 
 #: Operations whose vector has a block for every rank.
 BY_BLOCK = ("allgather", "alltoall", "gather", "reduce-scatter", "scatter")
@@ -48,6 +64,8 @@ class Case:
         size: Of the vector of a rank in bytes, all blocks together.
         nodes: Of the network, in the order of ranks.
         per_node: Ranks on each; they follow each other.
+        segment: Bytes of segments, of algorithms whose name says; ``None``: what the machine's
+            scenario says, of ``bine-segmented`` the block of a rank.
     """
 
     operation: str
@@ -55,6 +73,7 @@ class Case:
     size: int
     nodes: tuple[int, ...]
     per_node: int = 1
+    segment: int | None = None
 
     @property
     def ranks(self) -> int:
@@ -148,7 +167,9 @@ class Predictor:
         """
         operation = operation_of(collective)
         nodes = nodes_of(hosts, self.hosts, per_node, self.name)
-        case = Case(operation, algorithm_of(operation, algorithm), size, tuple(nodes), per_node)
+        ours = algorithm_of(operation, algorithm)
+        segment = measured_name(operation, algorithm).segment
+        case = Case(operation, ours, size, tuple(nodes), per_node, segment)
         check(case)
         return case
 
@@ -179,13 +200,44 @@ class Predictor:
         )
 
     def time_ns(self, case: Case, host: HostModel) -> float:
-        """Simulates one call with these parameters of the hosts; until its last rank is done."""
+        """One call with these parameters of the hosts, until its last rank is done.
+
+        Simulated whole, or, where it does the same many times (:func:`repeated`) in more than
+        :data:`MOST_WHOLE` messages, the first part of it twice, of two lengths; each further time
+        then takes what one did between the two.
+        """
+        times, each = repeated(case)
+        if messages(case) <= MOST_WHOLE:
+            return self._simulated_ns(case, host, None)
+        few = min(max(SHORTENED // each, 8), times // 3)
+        short, long = (self._simulated_ns(case, host, count) for count in (few, 2 * few))
+        done = repeated_within(case, few), repeated_within(case, 2 * few)
+        rest = repeated_within(case, times) - done[1]
+        return long + max(long - short, 0.0) * rest / max(done[1] - done[0], 1)
+
+    def job(self, case: Case, host: HostModel, repeats: int | None = None) -> dict[str, Any]:
+        """The engine's form of the job that calls a collective once.
+
+        Args:
+            case: Which, where.
+            host: Parameters of the hosts.
+            repeats: How often what repeats in it is done; ``None``: to the end.
+        """
+        before = host.before_ns(case.operation, case.algorithm, case.ranks, case.size)
+        return _job(case, before, repeats)
+
+    def _simulated_ns(self, case: Case, host: HostModel, repeats: int | None) -> float:
+        """Simulates a call, or so many times of what repeats in it."""
         form = copy.copy(self._form)
         form["mpi"] = copy.deepcopy(form["mpi"])
         form["network"] = {**form["network"], "nic": dict(form["network"]["nic"])}
         host.put_into(form, case.size)
-        before = host.before_ns(case.operation, case.algorithm, case.ranks, case.size)
-        form["jobs"] = [_job(case, before)]
+        segment = case.segment
+        if segment is None and case.algorithm == "bine-segmented":
+            segment = max(-(-case.size // _power_of_two(case.ranks)), 1)
+        if segment is not None:
+            form["mpi"]["collectives"]["segment_bytes"] = segment
+        form["jobs"] = [self.job(case, host, repeats)]
         try:
             tables = _engine.run(json.dumps(form))
         except _engine.SpecError as error:
@@ -227,16 +279,80 @@ def check(case: Case) -> None:
 
 def possible(operation: str, algorithm: str, ranks: int) -> bool:
     """Whether an algorithm is defined for a number of ranks, as libraries have it."""
+    if (operation, algorithm) in (("allreduce", "bine-latency"), ("allreduce", "bine-segmented")):
+        return True
+    if algorithm == "bine-blocks":
+        return ranks % 2 == 0
     needs = (operation, algorithm) in POWER_OF_TWO or algorithm.startswith("bine")
     return not needs or ranks & (ranks - 1) == 0
 
 
 def candidates(operation: str, ranks: int) -> list[str]:
     """Algorithms of an operation that are defined for a number of ranks."""
-    return [name for name in algorithms_of(operation) if possible(operation, name, ranks)]
+    return [
+        name
+        for name in algorithms_of(operation)
+        if possible(operation, name, ranks) and not (name in _OF_OTHERS and ranks > _MOST_OF_OTHERS)
+    ]
 
 
-def _job(case: Case, before_ns: float) -> dict[str, Any]:
+#: Algorithms that are put together from those that the library chooses for two operations, by
+#: segments of its choice: not compared on more ranks than this, as they take minutes there.
+_OF_OTHERS, _MOST_OF_OTHERS = ("reduce-broadcast", "gather-broadcast", "reduce-scatter"), 256
+
+
+def messages(case: Case) -> float:
+    """About how many a call has, of what repeats; 0 if nothing does."""
+    if case.algorithm == "bine-segmented":
+        return float(case.ranks * sum(_segments(case)))
+    per_pair = MESSAGES_PER_PAIR.get((case.operation, case.algorithm), 0.0)
+    return per_pair * case.ranks * (case.ranks - 1)
+
+
+def repeated(case: Case) -> tuple[int, int]:
+    """How often a call does the same, and how many messages all ranks send each time at most.
+
+    Rounds around a ring or between pairs, partners of an exchange with all, and the messages of
+    a round that sends every block, or every segment, on its own. ``(1, 0)``: nothing repeats.
+    """
+    ranks = case.ranks
+    per_pair = MESSAGES_PER_PAIR.get((case.operation, case.algorithm), 0.0)
+    if case.algorithm == "bine-segmented":
+        return max(_segments(case)), ranks * max(int(math.log2(ranks)), 1)
+    if not per_pair:
+        return 1, 0
+    if case.algorithm in ("sparbit", "bine-blocks"):
+        rounds = max(int(math.log2(ranks)), 1)
+        return max(ranks // 2, 1), ranks * rounds
+    times = ranks // 2 if case.algorithm == "neighbour-exchange" else ranks - 1
+    return max(times, 1), max(round(per_pair * ranks * ranks / max(times, 1)), 1)
+
+
+def repeated_within(case: Case, most: int) -> int:
+    """What is done of what repeats, if each round does it at most so often."""
+    if case.algorithm == "bine-segmented":
+        return sum(min(count, most) for count in _segments(case))
+    if case.algorithm in ("sparbit", "bine-blocks"):
+        halvings = range(int(math.log2(case.ranks)))
+        return sum(min(1 << power, most) for power in halvings)
+    return min(repeated(case)[0], most)
+
+
+def _segments(case: Case) -> list[int]:
+    """Segments of each round of a segmented reduce-scatter."""
+    stay = _power_of_two(case.ranks)
+    segment = case.segment or max(-(-case.size // stay), 1)
+    return [
+        max(-(-(case.size >> (power + 1)) // segment), 1) for power in range(int(math.log2(stay)))
+    ]
+
+
+def _power_of_two(ranks: int) -> int:
+    """The largest up to a number of ranks."""
+    return 1 << (ranks.bit_length() - 1)
+
+
+def _job(case: Case, before_ns: float, repeats: int | None) -> dict[str, Any]:
     """The engine's form of the job that calls the collective once."""
     block = case.size // case.ranks if case.operation in BY_BLOCK else case.size
     return {
@@ -257,6 +373,7 @@ def _job(case: Case, before_ns: float) -> dict[str, Any]:
                     "message_bytes": block,
                     "root": 0,
                     "algorithm": case.algorithm,
+                    **({} if repeats is None else {"repeats": repeats}),
                 },
                 "iterations": 1,
                 "compute_ps": round(before_ns * 1_000),

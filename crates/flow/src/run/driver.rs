@@ -393,7 +393,7 @@ impl<'a> Driver<'a> {
         let within_node = plan.protocol.within_node.is_some()
             && plan.on_one_node(message.source_rank, message.destination_rank);
         let delay = match message.kind {
-            Some(_) if !within_node => plan.protocol.send_delay.0,
+            Some(_) if !within_node => plan.protocol.delay_of(Bytes(message.bytes)).0,
             _ => 0,
         };
         let number = match self.free_messages.pop() {

@@ -70,8 +70,14 @@ algorithms! {
     Chain = "chain",
     /// Down a 4-nomial tree in segments.
     Knomial = "knomial",
-    /// Down a Bine tree (De Sensi et al. 2025).
+    /// Down a Bine tree, the farthest first (De Sensi et al. 2025).
     Bine = "bine",
+    /// The same; a member sends to all of its children at once.
+    BineAtOnce = "bine-at-once",
+    /// Down the Bine tree that reaches the nearest first, to all children at once.
+    BineNearAtOnce = "bine-near-at-once",
+    /// Scattered down a Bine tree, then an all-gather between the same partners.
+    BineScatterAllgather = "bine-scatter-allgather",
     /// van de Geijn: scattered down a binomial tree, then an all-gather by
     /// recursive doubling.
     ScatterRecursiveDoubling = "scatter-recursive-doubling",
@@ -95,8 +101,13 @@ algorithms! {
     Knomial = "knomial",
     /// Up a Bine tree (De Sensi et al. 2025).
     Bine = "bine",
-    /// Rabenseifner: reduce-scatter by recursive halving, then a gather up a
-    /// binomial tree.
+    /// Reduce-scatter between the partners of Bine trees, then a gather up such a tree.
+    BineScatterGather = "bine-scatter-gather",
+    /// Up a binary tree whose places are in the order of members, in segments: Open MPI's for
+    /// operations that do not commute. Its root is the last member, which hands the result over.
+    InOrderBinary = "in-order-binary",
+    /// Rabenseifner: reduce-scatter in which the vector halves and distances double, then a
+    /// gather the same way back.
     Rabenseifner = "rabenseifner",
 }
 
@@ -105,8 +116,8 @@ algorithms! {
     AllreduceAlgorithm, "allreduce":
     /// Partners at distances 1, 2, 4, … exchange all data.
     RecursiveDoubling = "recursive-doubling",
-    /// Rabenseifner: reduce-scatter by recursive halving, then an all-gather by
-    /// recursive doubling.
+    /// Rabenseifner: reduce-scatter in which the vector halves and distances double, then an
+    /// all-gather the same way back, as MPICH and Open MPI have it.
     Rabenseifner = "rabenseifner",
     /// Reduce-scatter, then an all-gather, both around a ring.
     Ring = "ring",
@@ -115,6 +126,8 @@ algorithms! {
     /// As Rabenseifner's, between the partners of Bine trees (De Sensi et al. 2025, for
     /// bandwidth, with remapped blocks).
     Bine = "bine",
+    /// The same; halves go in segments, each of which is combined before the next is sent.
+    BineSegmented = "bine-segmented",
     /// As recursive doubling, between the partners of Bine trees (the same, for latency).
     BineLatency = "bine-latency",
     /// A reduction, then a broadcast, by the algorithms of those.
@@ -122,12 +135,28 @@ algorithms! {
 }
 
 algorithms! {
-    /// Algorithms of gathers and scatters.
-    GatherAlgorithm, "gather and scatter":
-    /// Between the root and each, all at once.
+    /// Algorithms of gathers.
+    GatherAlgorithm, "gather":
+    /// From each to the root, all at once.
     Linear = "linear",
-    /// Along a binomial tree.
+    /// Up a binomial tree.
     Binomial = "binomial",
+    /// Up a Bine tree (De Sensi et al. 2025), in which every subtree has members that follow
+    /// each other.
+    Bine = "bine",
+    /// From one after the other, each asked by the root: Open MPI.
+    LinearSync = "linear-sync",
+}
+
+algorithms! {
+    /// Algorithms of scatters.
+    ScatterAlgorithm, "scatter":
+    /// From the root to each, all at once.
+    Linear = "linear",
+    /// Down a binomial tree.
+    Binomial = "binomial",
+    /// Down a Bine tree, as gathers.
+    Bine = "bine",
 }
 
 algorithms! {
@@ -142,6 +171,11 @@ algorithms! {
     /// As recursive doubling, between the partners of Bine trees, to whose order blocks are
     /// brought first (De Sensi et al. 2025).
     Bine = "bine",
+    /// Between the partners of Bine trees at growing distances, so that what a member has are
+    /// blocks that follow each other (the same).
+    BineTwoBlocks = "bine-two-blocks",
+    /// As `bine`, with each block as a message of its own instead of an order (the same).
+    BineBlocks = "bine-blocks",
     /// Around a ring.
     Ring = "ring",
     /// Partners at distances 1, 2, 4, … exchange what they have.
@@ -165,6 +199,9 @@ algorithms! {
     Linear = "linear",
     /// As linear, with 32 members at a time.
     Scattered = "scattered",
+    /// Between the partners of Bine trees: log₂ n rounds with half of the data each (De Sensi et
+    /// al. 2025). Bruck's where the number of members is no power of two.
+    Bine = "bine",
     /// Along the groups of the network, after Prisacari, Rodriguez, Minkenberg (IPDPS 2013).
     ///
     /// *Generalized hierarchical all-to-all exchange patterns*: one
@@ -207,6 +244,13 @@ algorithms! {
     /// As recursive halving, between the partners of Bine trees, from whose order blocks are
     /// brought home at the end (De Sensi et al. 2025).
     Bine = "bine",
+    /// The same, with each block as a message of its own instead of an order.
+    BineBlocks = "bine-blocks",
+    /// Halves at distances 1, 2, 4, …; blocks, whose numbers are then reversed in binary, are
+    /// brought home at the end.
+    Butterfly = "butterfly",
+    /// A reduction by the algorithm of those, then a linear scatter.
+    ReduceScatter = "reduce-scatter",
 }
 
 algorithms! {
@@ -266,7 +310,7 @@ operations! {
     "reduce" = reduce: ReduceAlgorithm,
     "allreduce" = allreduce: AllreduceAlgorithm,
     "gather" = gather: GatherAlgorithm,
-    "scatter" = scatter: GatherAlgorithm,
+    "scatter" = scatter: ScatterAlgorithm,
     "allgather" = allgather: AllgatherAlgorithm,
     "alltoall" = alltoall: AlltoallAlgorithm,
     "alltoallv" = alltoallv: AlltoallvAlgorithm,
@@ -298,7 +342,7 @@ pub struct Algorithms {
     /// Of `MPI_Gather`.
     pub gather: Option<GatherAlgorithm>,
     /// Of `MPI_Scatter`.
-    pub scatter: Option<GatherAlgorithm>,
+    pub scatter: Option<ScatterAlgorithm>,
     /// Of `MPI_Allgather` and `MPI_Allgatherv`.
     pub allgather: Option<AllgatherAlgorithm>,
     /// Of `MPI_Alltoall`.

@@ -4,7 +4,7 @@ use odonata_units::Bytes;
 
 use super::data::{Blocks, Data, size_in};
 use super::groups::Groups;
-use super::phase::{AtOnce, Exchange, Taking, Transfer, after, before, doublings};
+use super::phase::{AtOnce, Exchange, Taking, Transfer, after, before, doublings, every};
 use super::tree::{receives_if, sends_if};
 
 /// Bruck et al. 1997: in round k a place gives the one 2^k further all blocks
@@ -60,17 +60,18 @@ pub(super) fn pairwise(data: &Data, place: u32, size: u32, round: u32) -> Option
     Some(exchange(place, to, from, round))
 }
 
-/// With `batch` others after another, or with all: receives from each, sends
-/// to each, beginning with the next.
+/// With `batch` others after another: receives from each, sends to each, beginning with the
+/// next. With `most` of them at all.
 pub(super) fn at_once(
     data: &Data,
-    batch: Option<u32>,
+    batch: u32,
+    most: u32,
     place: u32,
     size: u32,
     index: u64,
 ) -> Option<AtOnce> {
-    let others = size - 1;
-    let batch = u64::from(batch.unwrap_or(others).clamp(1, others.max(1)));
+    let others = most.min(size - 1);
+    let batch = u64::from(batch.clamp(1, others.max(1)));
     // A batch: that many receives, sends, and a wait.
     let first = index / (2 * batch + 1) * batch;
     let within = index % (2 * batch + 1);
@@ -80,11 +81,11 @@ pub(super) fn at_once(
     if within == 2 * batch {
         return Some(AtOnce::Wait);
     }
-    let distance = first + within % batch + 1;
-    if distance > u64::from(others) {
+    let other = first + within % batch;
+    if other >= u64::from(others) {
         return Some(AtOnce::Nothing);
     }
-    let distance = distance as u32;
+    let distance = every(other as u32, others, size - 1) + 1;
     Some(if within < batch {
         let from = before(place, distance, size);
         let transfer = straight(from, 0, from, place);

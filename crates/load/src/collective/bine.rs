@@ -6,7 +6,7 @@
 
 use super::data::Blocks;
 use super::folded::Folded;
-use super::phase::{Exchange, Taking, Transfer};
+use super::phase::{AtOnce, Exchange, Taking, Transfer};
 
 /// Bits of the negabinary representation that have a negative weight.
 const NEGATIVE: u32 = 0xAAAA_AAAA;
@@ -79,6 +79,35 @@ impl Places {
             [0, mask].contains(&(bits & mask))
         };
         (0..self.steps()).rev().find(alike).filter(|_| index > 0)
+    }
+
+    /// Whom a place reaches over the first `steps` distances, the largest first: as many as
+    /// 2^steps places that follow each other. The first of them.
+    fn first_around(self, index: u32, steps: u32) -> u32 {
+        let below = match index.is_multiple_of(2) {
+            true => NEGATIVE,
+            false => !NEGATIVE,
+        };
+        self.around(index.wrapping_sub(below & ((1 << steps) - 1)))
+    }
+
+    /// Who has what stands where `index` does after so many rounds of a scatter from place 0
+    /// whose distances grow: in each the half that stands with the partner goes to it.
+    fn holder(self, index: u32, rounds: u32) -> u32 {
+        let stands = self.order(index);
+        (0..rounds).fold(0, |holder, round| {
+            let run = self.steps() - 1 - round;
+            match self.order(holder) >> run == stands >> run {
+                true => holder,
+                false => self.partner(holder, round),
+            }
+        })
+    }
+
+    /// The round of that scatter in which a place hears; none for the root.
+    fn hears_near(self, index: u32) -> Option<u32> {
+        let has = |&round: &u32| self.holder(index, round + 1) == index;
+        (0..self.steps()).find(has).filter(|_| index > 0)
     }
 }
 
@@ -204,6 +233,264 @@ pub(super) fn up(place: u32, size: u32, round: u32) -> Option<Exchange> {
         false => exchange.receive = Some((transfer, Taking::Combine)),
     }
     Some(exchange)
+}
+
+/// Blocks of so many places from one on, around the circle.
+fn blocks_around(folded: Folded, parts: u32, first: u32, count: u32) -> Blocks {
+    let Some(beyond) = (first + count).checked_sub(folded.stay).filter(|&b| b > 0) else {
+        return folded.blocks(parts, first, count);
+    };
+    let (to_end, from_start) = (
+        folded.blocks(parts, first, count - beyond),
+        folded.blocks(parts, 0, beyond),
+    );
+    match (to_end, from_start) {
+        (Blocks::Range { first, count }, Blocks::Range { count: more, .. }) => Blocks::Range {
+            first,
+            count: count + more,
+        },
+        _ => unreachable!("places have ranges of blocks"),
+    }
+}
+
+/// What a place and those below it in a tree have, if it hears over the distance of `step`.
+fn below(folded: Folded, places: Places, parts: u32, index: u32, step: u32) -> Blocks {
+    blocks_around(folded, parts, places.first_around(index, step), 1 << step)
+}
+
+/// In each round partners, the nearest first, get all blocks that the other has; they follow
+/// each other around the circle.
+pub(super) fn two_blocks(parts: u32, place: u32, size: u32, round: u32) -> Option<Exchange> {
+    let (folded, places, index) = among(place, size)?;
+    if round >= places.steps() {
+        return None;
+    }
+    let partner = places.partner(index, round);
+    let transfer = |of: u32| Transfer {
+        peer: folded.place(partner),
+        tag: round,
+        blocks: below(folded, places, parts, of, round),
+    };
+    Some(Exchange {
+        receive: Some((transfer(partner), Taking::Keep)),
+        send: Some(transfer(index)),
+    })
+}
+
+/// To each place its block, and those of the places below it, down the tree; distances shrink.
+pub(super) fn scatter(parts: u32, place: u32, size: u32, round: u32) -> Option<Exchange> {
+    let (folded, places, index) = among(place, size)?;
+    let step = places.steps().checked_sub(round + 1)?;
+    let partner = places.partner(index, step);
+    let transfer = |of: u32| Transfer {
+        peer: folded.place(partner),
+        tag: 0,
+        blocks: below(folded, places, parts, of, step),
+    };
+    let mut exchange = Exchange::default();
+    match places.hears(index) {
+        Some(hears) if step > hears => {}
+        Some(hears) if step == hears => {
+            exchange.receive = Some((transfer(index), Taking::Keep));
+        }
+        _ => exchange.send = Some(transfer(partner)),
+    }
+    Some(exchange)
+}
+
+/// From each place its block, with those of the places below it, up the tree.
+pub(super) fn gather(parts: u32, place: u32, size: u32, round: u32) -> Option<Exchange> {
+    let (folded, places, index) = among(place, size)?;
+    let last = places.hears(index).unwrap_or(places.steps());
+    if round >= places.steps() || round > last {
+        return None;
+    }
+    let partner = places.partner(index, round);
+    let transfer = |of: u32| Transfer {
+        peer: folded.place(partner),
+        tag: 0,
+        blocks: below(folded, places, parts, of, round),
+    };
+    let mut exchange = Exchange::default();
+    match round == last {
+        true => exchange.send = Some(transfer(index)),
+        false => exchange.receive = Some((transfer(partner), Taking::Keep)),
+    }
+    Some(exchange)
+}
+
+/// Halves, quarters, … in the order of [`Places::order`] from the first place to those that
+/// [`doubling`] then starts from; distances grow.
+pub(super) fn spread(parts: u32, place: u32, size: u32, round: u32) -> Option<Exchange> {
+    let (folded, places, index) = among(place, size)?;
+    if round >= places.steps() {
+        return None;
+    }
+    let (partner, count) = (places.partner(index, round), places.0 >> (round + 1));
+    let transfer = |of: u32| Transfer {
+        peer: folded.place(partner),
+        tag: 0,
+        blocks: run(folded, parts, places, of, count),
+    };
+    let mut exchange = Exchange::default();
+    if places.holder(index, round) == index {
+        exchange.send = Some(transfer(partner));
+    } else if places.holder(index, round + 1) == index {
+        exchange.receive = Some((transfer(index), Taking::Keep));
+    }
+    Some(exchange)
+}
+
+/// The way back, after [`halving`].
+pub(super) fn collect(parts: u32, place: u32, size: u32, round: u32) -> Option<Exchange> {
+    let steps = among(place, size)?.1.steps();
+    let exchange = spread(parts, place, size, steps.checked_sub(round + 1)?)?;
+    Some(Exchange {
+        receive: exchange.send.map(|transfer| (transfer, Taking::Keep)),
+        send: exchange.receive.map(|(transfer, _)| transfer),
+    })
+}
+
+/// All from the root down the tree, from each place to all of its children at once: the nearest
+/// of all, or the farthest of all, first.
+pub(super) fn down_at_once(near: bool, place: u32, size: u32, index: u64) -> Option<AtOnce> {
+    let (folded, places, me) = among(place, size)?;
+    let transfer = |step: u32| Transfer {
+        peer: folded.place(places.partner(me, step)),
+        tag: 0,
+        blocks: Blocks::All,
+    };
+    let hears = match near {
+        true => places.hears_near(me),
+        false => places.hears(me),
+    };
+    let turn = u32::try_from(index).ok()?;
+    let step = match (hears, turn) {
+        (Some(step), 0) => return Some(AtOnce::Receive(transfer(step))),
+        (Some(_), 1) => return Some(AtOnce::Wait),
+        (Some(hears), turn) if near => hears.checked_add(turn - 1)?,
+        (Some(hears), turn) => hears.checked_sub(turn - 1)?,
+        (None, turn) if near => turn,
+        (None, turn) => places.steps().checked_sub(turn + 1)?,
+    };
+    (step < places.steps()).then(|| AtOnce::Send(transfer(step)))
+}
+
+/// As [`doubling`], or with `combines` as [`halving`], but each block where it belongs and as a
+/// message of its own, of which there are `most` in a round.
+pub(super) fn blocks(
+    combines: bool,
+    most: u32,
+    parts: u32,
+    place: u32,
+    size: u32,
+    index: u64,
+) -> Option<AtOnce> {
+    let (folded, places, me) = among(place, size)?;
+    let mut index = u32::try_from(index).ok()?;
+    for round in 0..places.steps() {
+        let (step, count) = match combines {
+            true => (round, places.0 >> (round + 1)),
+            false => (places.steps() - 1 - round, 1 << round),
+        };
+        let messages = count.min(most);
+        let acts = 2 * messages + 1 + if combines { messages } else { 0 };
+        if index >= acts {
+            index -= acts;
+            continue;
+        }
+        let partner = places.partner(me, step);
+        let block = |of: u32, at: u32| {
+            let stands = (places.order(of) & !(count - 1)) + at;
+            folded.blocks(parts, places.ordered(stands), 1)
+        };
+        let transfer = |of: u32| Transfer {
+            peer: folded.place(partner),
+            tag: index / 2,
+            blocks: block(of, index / 2),
+        };
+        return Some(
+            match (index.checked_sub(2 * messages), index % 2, combines) {
+                (Some(0), ..) => AtOnce::Wait,
+                (Some(past), ..) => AtOnce::Combine(block(me, past - 1)),
+                (None, 0, true) => AtOnce::Collect(transfer(me)),
+                (None, _, true) => AtOnce::Send(transfer(partner)),
+                (None, 0, false) => AtOnce::Receive(transfer(partner)),
+                (None, _, false) => AtOnce::Send(transfer(me)),
+            },
+        );
+    }
+    None
+}
+
+/// As [`halving`] of `split` times as many blocks, in segments of `each` of them one after the
+/// other, of which there are `most` in a round.
+pub(super) fn halving_segments(
+    (split, each): (u32, u32),
+    most: u32,
+    place: u32,
+    size: u32,
+    index: u64,
+) -> Option<Exchange> {
+    let (folded, places, me) = among(place, size)?;
+    let mut index = u32::try_from(index).ok()?;
+    for round in 0..places.steps() {
+        let half = (places.0 >> (round + 1)) * split;
+        let segments = half.div_ceil(each).min(most);
+        if index >= segments {
+            index -= segments;
+            continue;
+        }
+        let partner = places.partner(me, round);
+        let transfer = |of: u32| Transfer {
+            peer: folded.place(partner),
+            tag: index,
+            blocks: Blocks::Range {
+                first: places.order(of) * split / half * half + index * each,
+                count: each.min(half - index * each),
+            },
+        };
+        return Some(Exchange {
+            receive: Some((transfer(me), Taking::Combine)),
+            send: Some(transfer(partner)),
+        });
+    }
+    None
+}
+
+/// In each round partners give each other what is on its way to the half that the other stands
+/// in: half of what they hold, from twice as many places in every round. For powers of two.
+pub(super) fn all_to_all(place: u32, size: u32, round: u32) -> Option<Exchange> {
+    let places = Places(size);
+    if round >= places.steps() {
+        return None;
+    }
+    let transfer = Transfer {
+        peer: places.partner(place, round),
+        tag: round,
+        blocks: Blocks::Half { round, size },
+    };
+    Some(Exchange {
+        receive: Some((transfer, Taking::Keep)),
+        send: Some(transfer),
+    })
+}
+
+/// From whom and to whom the blocks are that a place sends in a round of [`all_to_all`].
+#[cfg(test)]
+pub(super) fn half(sender: u32, size: u32, round: u32) -> (Vec<u32>, Vec<u32>) {
+    let places = Places(size);
+    let first = places.first_around(sender, round);
+    let count = size >> (round + 1);
+    let stands = places.order(places.partner(sender, round)) & !(count - 1);
+    (
+        (0..1 << round)
+            .map(|after| places.around(first + after))
+            .collect(),
+        (stands..stands + count)
+            .map(|at| places.ordered(at))
+            .collect(),
+    )
 }
 
 #[cfg(test)]

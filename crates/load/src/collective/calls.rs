@@ -7,7 +7,7 @@ use odonata_units::Bytes;
 use super::algorithms::{
     Algorithms, AllgatherAlgorithm, AllreduceAlgorithm, AlltoallAlgorithm, AlltoallvAlgorithm,
     BarrierAlgorithm, BroadcastAlgorithm, GatherAlgorithm, ReduceAlgorithm, ReduceScatterAlgorithm,
-    ScanAlgorithm,
+    ScanAlgorithm, ScatterAlgorithm,
 };
 use super::data::{Blocks, Data};
 use super::phase::{Folding, Pattern, Phase, Tree};
@@ -54,13 +54,28 @@ impl Phases {
         }
     }
 
-    fn then(mut self, pattern: Pattern, data: &Data) -> Self {
+    fn then(self, pattern: Pattern, data: &Data) -> Self {
+        let root = self.root;
+        self.then_from(root, pattern, data)
+    }
+
+    /// With another root.
+    fn then_from(mut self, root: Member, pattern: Pattern, data: &Data) -> Self {
         self.phases.push(Phase {
             pattern,
             data: data.clone(),
-            root: self.root,
+            root,
+            repeats: None,
         });
         self
+    }
+
+    /// Those beyond a power of two get the result, if there are any.
+    fn folded_out(self, size: u32, folding: Folding, data: &Data) -> Self {
+        match size.is_power_of_two() {
+            true => self,
+            false => self.then(Pattern::FoldOut(folding), data),
+        }
     }
 
     /// `inner` among a power of two of members, with the others folded in before
@@ -118,12 +133,24 @@ impl Phases {
             BroadcastAlgorithm::Knomial => {
                 self.then(Pattern::Down(Tree::Knomial), &segmented(bytes, segment))
             }
-            BroadcastAlgorithm::Bine => {
-                let down = self.then(Pattern::BineDown, &whole(bytes));
-                match size.is_power_of_two() {
-                    true => down,
-                    false => down.then(Pattern::FoldOut(Folding::All), &whole(bytes)),
-                }
+            BroadcastAlgorithm::Bine => self.then(Pattern::BineDown, &whole(bytes)).folded_out(
+                size,
+                Folding::All,
+                &whole(bytes),
+            ),
+            BroadcastAlgorithm::BineAtOnce | BroadcastAlgorithm::BineNearAtOnce => {
+                let near = algorithm == BroadcastAlgorithm::BineNearAtOnce;
+                self.then(Pattern::BineDownAtOnce { near }, &whole(bytes))
+                    .folded_out(size, Folding::All, &whole(bytes))
+            }
+            BroadcastAlgorithm::BineScatterAllgather => {
+                let blocks = Data::Split {
+                    total: bytes,
+                    parts: power_of_two(size),
+                };
+                self.then(Pattern::BineSpread, &blocks)
+                    .then(Pattern::BineDoubling, &blocks)
+                    .folded_out(size, Folding::All, &blocks)
             }
             BroadcastAlgorithm::ScatterRecursiveDoubling => {
                 let scattered = self.then(Pattern::ScatterTree, &blocks);
@@ -163,9 +190,26 @@ impl Phases {
                 };
                 self.folded(size, Folding::Combined, None, &blocks, |phases| {
                     phases
-                        .then(Pattern::Halving, &blocks)
-                        .then(Pattern::GatherFoldedTree, &blocks)
+                        .then(Pattern::NearHalving, &blocks)
+                        .then(Pattern::NearGather, &blocks)
                 })
+            }
+            ReduceAlgorithm::BineScatterGather => {
+                let blocks = Data::Split {
+                    total: bytes,
+                    parts: power_of_two(size),
+                };
+                self.folded(size, Folding::Combined, None, &blocks, |phases| {
+                    phases
+                        .then(Pattern::BineHalving, &blocks)
+                        .then(Pattern::BineCollect, &blocks)
+                })
+            }
+            ReduceAlgorithm::InOrderBinary => {
+                let last = Member(size - 1);
+                let from = (last.0 + size - self.root.0) % size;
+                self.then_from(last, Pattern::Up(Tree::InOrder), &segmented(bytes, segment))
+                    .then(Pattern::HandOver { from }, &whole(bytes))
             }
         }
     }
@@ -254,8 +298,8 @@ impl Algorithms {
                 let (before, after) = (Folding::Combined, Some(Folding::All));
                 phases.folded(size, before, after, &blocks, |phases| {
                     phases
-                        .then(Pattern::Halving, &blocks)
-                        .then(Pattern::GatherDoubling, &blocks)
+                        .then(Pattern::NearHalving, &blocks)
+                        .then(Pattern::NearDoubling, &blocks)
                 })
             }
             AllreduceAlgorithm::Ring => {
@@ -295,6 +339,28 @@ impl Algorithms {
                         .then(Pattern::BineDoubling, &blocks)
                 })
             }
+            AllreduceAlgorithm::BineSegmented => {
+                let stay = power_of_two(size);
+                let block = bytes.0.div_ceil(u64::from(stay)).max(1);
+                let segment = self.segment.0.max(1);
+                // Blocks of several segments, or segments of several blocks; both counted.
+                let split = block.div_ceil(segment).min(u64::from(u32::MAX / stay)) as u32;
+                let each = (segment / block).clamp(1, u64::from(stay)) as u32;
+                let split_blocks = Data::Split {
+                    total: bytes,
+                    parts: stay * split,
+                };
+                let blocks = Data::Split {
+                    total: bytes,
+                    parts: stay,
+                };
+                let (before, after) = (Folding::Combined, Some(Folding::All));
+                phases.folded(size, before, after, &blocks, |phases| {
+                    phases
+                        .then(Pattern::BineHalvingSegments { split, each }, &split_blocks)
+                        .then(Pattern::BineDoubling, &blocks)
+                })
+            }
             AllreduceAlgorithm::BineLatency => {
                 let (before, after) = (Folding::Combined, Some(Folding::All));
                 phases.folded(size, before, after, &whole(bytes), |phases| {
@@ -314,13 +380,21 @@ impl Algorithms {
         let algorithm = self.gather;
         let pattern = match algorithm.unwrap_or_else(|| self.family.gather(bytes, size)) {
             GatherAlgorithm::Linear => Pattern::Gather,
+            GatherAlgorithm::LinearSync => Pattern::GatherInTurn,
             GatherAlgorithm::Binomial => Pattern::GatherTree,
+            GatherAlgorithm::Bine => Pattern::BineGather,
         };
         let blocks = Data::Equal {
             block: bytes,
             parts: size,
         };
-        let phases = Phases::from(root).then(pattern, &blocks);
+        let phases = Phases::from(root);
+        let phases = match &pattern {
+            Pattern::BineGather => phases.folded(size, Folding::Own, None, &blocks, |phases| {
+                phases.then(Pattern::BineGather, &blocks)
+            }),
+            _ => phases.then(pattern, &blocks),
+        };
         self.call(CollectiveKind::Gather, phases)
     }
 
@@ -328,14 +402,20 @@ impl Algorithms {
     pub fn scatter(&self, root: Member, bytes: Bytes, size: u32) -> CollectiveCall {
         let algorithm = self.scatter;
         let pattern = match algorithm.unwrap_or_else(|| self.family.scatter(bytes, size)) {
-            GatherAlgorithm::Linear => Pattern::Scatter,
-            GatherAlgorithm::Binomial => Pattern::ScatterTree,
+            ScatterAlgorithm::Linear => Pattern::Scatter,
+            ScatterAlgorithm::Binomial => Pattern::ScatterTree,
+            ScatterAlgorithm::Bine => Pattern::BineScatter,
         };
         let blocks = Data::Equal {
             block: bytes,
             parts: size,
         };
+        let folds = pattern == Pattern::BineScatter;
         let phases = Phases::from(root).then(pattern, &blocks);
+        let phases = match folds {
+            true => phases.folded_out(size, Folding::Own, &blocks),
+            false => phases,
+        };
         self.call(CollectiveKind::Scatter, phases)
     }
 
@@ -401,6 +481,16 @@ impl Algorithms {
                         .then(Pattern::BineDoubling, blocks)
                 })
             }
+            AllgatherAlgorithm::BineTwoBlocks | AllgatherAlgorithm::BineBlocks => {
+                let pattern = match self.allgather {
+                    Some(AllgatherAlgorithm::BineTwoBlocks) => Pattern::BineTwoBlocks,
+                    _ => Pattern::BineBlocks { combines: false },
+                };
+                let (before, after) = (Folding::Own, Some(Folding::All));
+                phases.folded(size, before, after, blocks, |phases| {
+                    phases.then(pattern, blocks)
+                })
+            }
             AllgatherAlgorithm::NeighbourExchange if size.is_multiple_of(2) => {
                 phases.then(Pattern::Neighbours, blocks)
             }
@@ -425,7 +515,8 @@ impl Algorithms {
             (Some(algorithm), _) => algorithm,
         };
         let pattern = match algorithm {
-            AlltoallAlgorithm::Bruck => Pattern::AllToAllBruck,
+            AlltoallAlgorithm::Bine if size.is_power_of_two() => Pattern::AllToAllBine,
+            AlltoallAlgorithm::Bruck | AlltoallAlgorithm::Bine => Pattern::AllToAllBruck,
             AlltoallAlgorithm::Pairwise => Pattern::AllToAllPairwise,
             AlltoallAlgorithm::Linear => Pattern::AllToAllAtOnce { batch: None },
             AlltoallAlgorithm::Scattered => Pattern::AllToAllAtOnce { batch: Some(BATCH) },
@@ -491,6 +582,23 @@ impl Algorithms {
                         .then(Pattern::BineSwap { home: true }, blocks)
                 })
             }
+            ReduceScatterAlgorithm::BineBlocks => {
+                let (before, after) = (Folding::Combined, Some(Folding::Own));
+                phases.folded(size, before, after, blocks, |phases| {
+                    phases.then(Pattern::BineBlocks { combines: true }, blocks)
+                })
+            }
+            ReduceScatterAlgorithm::Butterfly => {
+                let (before, after) = (Folding::Combined, Some(Folding::Own));
+                phases.folded(size, before, after, blocks, |phases| {
+                    phases
+                        .then(Pattern::NearHalving, blocks)
+                        .then(Pattern::NearHome, blocks)
+                })
+            }
+            ReduceScatterAlgorithm::ReduceScatter => self
+                .reduce_phases(phases, total, size)
+                .then(Pattern::Scatter, blocks),
             ReduceScatterAlgorithm::Pairwise => phases.then(Pattern::PairwiseReduce, blocks),
             ReduceScatterAlgorithm::Ring => phases.then(Pattern::RingReduce, blocks),
         };

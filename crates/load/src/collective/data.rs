@@ -34,6 +34,9 @@ pub(super) enum Blocks {
     /// Of an all-to-all among `size`, all that have `distance` in the binary
     /// representation of the way that they go.
     Ways { distance: u32, size: u32 },
+    /// Of an all-to-all between partners of Bine trees among `size`, what goes to the half that
+    /// the partner stands in.
+    Half { round: u32, size: u32 },
     /// Of an all-to-all, what one place has for another.
     Pair { from: u32, to: u32 },
 }
@@ -70,6 +73,9 @@ impl Data {
                 let ways = ways_with(distance, size);
                 Bytes(block.0.saturating_mul(u64::from(ways)))
             }
+            (Self::Equal { block, .. }, Blocks::Half { size, .. }) => {
+                Bytes(block.0.saturating_mul(u64::from(size / 2)))
+            }
             (Self::Equal { block, parts }, Blocks::All) => {
                 Bytes(block.0.saturating_mul(u64::from(*parts)))
             }
@@ -93,7 +99,10 @@ impl Data {
                 let block = |at: u32| (first as usize + at as usize) % sizes.len();
                 (0..count).map(|at| sizes[block(at)]).sum()
             }
-            (Self::Split { .. } | Self::Listed(_), Blocks::Ways { .. } | Blocks::Pair { .. }) => {
+            (
+                Self::Split { .. } | Self::Listed(_),
+                Blocks::Ways { .. } | Blocks::Half { .. } | Blocks::Pair { .. },
+            ) => {
                 unreachable!("only equal blocks and a member's own go from each to each")
             }
         }

@@ -4,7 +4,6 @@
 
 use super::data::Blocks;
 use super::phase::{Exchange, Folding, Taking, Transfer};
-use super::tree;
 
 /// Which places stay.
 #[derive(Clone, Copy)]
@@ -170,22 +169,95 @@ pub(super) fn halving(parts: u32, place: u32, size: u32, round: u32) -> Option<E
     })
 }
 
-/// The blocks of those that stay go up a binomial tree.
-pub(super) fn gather(parts: u32, place: u32, size: u32, round: u32) -> Option<Exchange> {
+/// Where an index stands when the bits of its number are read from the other end.
+fn mirrored(folded: Folded, index: u32) -> u32 {
+    match folded.stay {
+        1 => 0,
+        stay => index.reverse_bits() >> (32 - stay.trailing_zeros()),
+    }
+}
+
+/// Partners at the distance of a step, of whom each has a run of as many blocks as there are
+/// places beyond that distance, in the order of mirrored indices.
+struct Near {
+    parts: u32,
+    folded: Folded,
+    index: u32,
+    partner: u32,
+    step: u32,
+}
+
+impl Near {
+    fn at(parts: u32, place: u32, size: u32, step: u32) -> Option<Self> {
+        let (folded, index, partner) = partner(place, size, power(step))?;
+        Some(Self {
+            parts,
+            folded,
+            index,
+            partner,
+            step,
+        })
+    }
+
+    /// What one of the two has.
+    fn transfer(&self, of: u32) -> Transfer {
+        let count = self.folded.stay >> (self.step + 1);
+        let first = mirrored(self.folded, of) & !(count - 1);
+        Transfer {
+            peer: self.folded.place(self.partner),
+            tag: self.step,
+            blocks: self.folded.blocks(self.parts, first, count),
+        }
+    }
+}
+
+/// In each round partners, the nearest first, give each other the half that the other goes on
+/// with.
+pub(super) fn near_halving(parts: u32, place: u32, size: u32, round: u32) -> Option<Exchange> {
+    let near = Near::at(parts, place, size, round)?;
+    Some(Exchange {
+        receive: Some((near.transfer(near.index), Taking::Combine)),
+        send: Some(near.transfer(near.partner)),
+    })
+}
+
+/// The way back: partners, the farthest first, get all blocks that the other has.
+pub(super) fn near_doubling(parts: u32, place: u32, size: u32, round: u32) -> Option<Exchange> {
+    let near = Near::at(parts, place, size, size.ilog2().checked_sub(round + 1)?)?;
+    Some(Exchange {
+        receive: Some((near.transfer(near.partner), Taking::Keep)),
+        send: Some(near.transfer(near.index)),
+    })
+}
+
+/// The same way back to the first place: the upper of two partners gives what it has and is
+/// done.
+pub(super) fn near_gather(parts: u32, place: u32, size: u32, round: u32) -> Option<Exchange> {
+    let near = Near::at(parts, place, size, size.ilog2().checked_sub(round + 1)?)?;
+    if near.index >> near.step > 1 {
+        return None;
+    }
+    Some(match near.index > near.partner {
+        true => sends(near.transfer(near.index)),
+        false => receives(near.transfer(near.partner), Taking::Keep),
+    })
+}
+
+/// Blocks go from where [`near_halving`] leaves them to their places.
+pub(super) fn near_home(parts: u32, place: u32, size: u32, round: u32) -> Option<Exchange> {
     let folded = Folded::of(size);
-    let exchange = tree::gather(folded.index(place)?, folded.stay, round)?;
-    let unfold = |transfer: Transfer| match transfer.blocks {
-        Blocks::Range { first, count } => Transfer {
-            peer: folded.place(transfer.peer),
-            blocks: folded.blocks(parts, first, count),
-            ..transfer
-        },
-        _ => unreachable!("a tree gathers ranges"),
+    let index = folded.index(place).filter(|_| round == 0)?;
+    let other = mirrored(folded, index);
+    if other == index {
+        return Some(Exchange::default());
+    }
+    let transfer = |of| Transfer {
+        peer: folded.place(other),
+        tag: 0,
+        blocks: folded.blocks(parts, of, 1),
     };
     Some(Exchange {
-        receive: exchange
-            .receive
-            .map(|(transfer, taking)| (unfold(transfer), taking)),
-        send: exchange.send.map(unfold),
+        receive: Some((transfer(index), Taking::Keep)),
+        send: Some(transfer(other)),
     })
 }

@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 pub use algorithms::{
     Algorithms, AllgatherAlgorithm, AllreduceAlgorithm, AlltoallAlgorithm, AlltoallvAlgorithm,
     BarrierAlgorithm, BroadcastAlgorithm, Family, GatherAlgorithm, OPERATIONS, ReduceAlgorithm,
-    ReduceScatterAlgorithm, ScanAlgorithm, lists,
+    ReduceScatterAlgorithm, ScanAlgorithm, ScatterAlgorithm, lists,
 };
 pub use groups::Groups;
 
@@ -144,6 +144,16 @@ impl CollectiveCall {
         }
     }
 
+    /// The first part of it: of what is done many times in the same way, one after the other,
+    /// only so many times; of rounds whose partners differ as many of all. Those are rounds
+    /// around rings and between pairs, segments along trees, and messages of single blocks.
+    pub fn shortened(mut self, repeats: u32) -> Self {
+        for phase in &mut self.phases {
+            phase.repeats = Some(repeats.max(1));
+        }
+        self
+    }
+
     /// All that member `me` of `size` sends.
     pub fn sent(&self, me: Member, size: u32) -> Totals {
         let mut totals = Totals::default();
@@ -193,6 +203,20 @@ impl CollectiveCall {
                                 tag: tag(transfer.tag),
                                 blocks: transfer.blocks,
                                 taking: Taking::Keep,
+                            };
+                        }
+                        AtOnce::Collect(transfer) => {
+                            return Act::Receive {
+                                from: member(transfer.peer),
+                                tag: tag(transfer.tag),
+                                blocks: transfer.blocks,
+                                taking: Taking::Combine,
+                            };
+                        }
+                        AtOnce::Combine(blocks) => {
+                            return Act::Combine {
+                                blocks,
+                                operations: 1,
                             };
                         }
                         AtOnce::Send(transfer) => {

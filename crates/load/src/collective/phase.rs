@@ -20,6 +20,8 @@ pub(super) struct Phase {
     pub(super) data: Data,
     /// Who has place 0.
     pub(super) root: Member,
+    /// How often what repeats is done; `None`: to the end.
+    pub(super) repeats: Option<u32>,
 }
 
 /// A tree among the places, rooted at 0.
@@ -39,6 +41,9 @@ pub(super) enum Tree {
     /// Place v without its lowest digit that is not zero, to the base of [`RADIX`], is its
     /// parent.
     Knomial,
+    /// The places before the root, which is the last, halve: the child of a place are the one
+    /// before it, and the one before all that are below that.
+    InOrder,
 }
 
 /// Base of k-nomial trees and of the k-ary Bruck algorithm, as Open MPI has by default.
@@ -64,12 +69,14 @@ pub(super) enum Pattern {
     ScatterTree,
     /// From each place its block, up a binomial tree.
     GatherTree,
-    /// The same among those that [`Pattern::FoldIn`] leaves.
-    GatherFoldedTree,
     /// To each place its block from the root, at once.
     Scatter,
     /// From each place its block to the root, at once.
     Gather,
+    /// The same, one after the other.
+    GatherInTurn,
+    /// All from one place to the root.
+    HandOver { from: u32 },
     /// Those beyond a power of two give all they have to one that stays.
     FoldIn(Folding),
     /// Those beyond a power of two get the result.
@@ -80,6 +87,14 @@ pub(super) enum Pattern {
     GatherDoubling,
     /// Recursive halving of combined blocks.
     Halving,
+    /// The same with the nearest partners first, in whose order blocks then stand.
+    NearHalving,
+    /// The way back from there, to all.
+    NearDoubling,
+    /// The way back from there, to the root.
+    NearGather,
+    /// Each place's block from where [`Pattern::NearHalving`] leaves it.
+    NearHome,
     /// Everyone hears of everyone.
     Dissemination,
     /// Blocks go around; each adds its own.
@@ -108,6 +123,23 @@ pub(super) enum Pattern {
         /// Back.
         home: bool,
     },
+    /// Halving in segments of `each` of `split` times as many blocks.
+    BineHalvingSegments { split: u32, each: u32 },
+    /// Doubling of blocks that follow each other.
+    BineTwoBlocks,
+    /// Doubling of blocks, or halving if it `combines` them, as a message each.
+    BineBlocks { combines: bool },
+    /// To each place its block, down the tree.
+    BineScatter,
+    /// From each place its block, up the tree.
+    BineGather,
+    /// To each place the block that [`Pattern::BineDoubling`] starts from with it.
+    BineSpread,
+    /// From each place the block that [`Pattern::BineHalving`] leaves it with, to the root.
+    BineCollect,
+    /// All from the root down the tree, to all children at once, to the nearest first or to
+    /// the farthest.
+    BineDownAtOnce { near: bool },
     /// All from the root down the tree.
     BineDown,
     /// All up the tree, combined on the way.
@@ -120,6 +152,8 @@ pub(super) enum Pattern {
     AllToAllBruck,
     /// One partner per round.
     AllToAllPairwise,
+    /// Between the partners of Bine trees. For powers of two.
+    AllToAllBine,
     /// With `batch` partners at once, `None`: with all.
     AllToAllAtOnce { batch: Option<u32> },
     /// One partner per round; those of a group in different groups.
@@ -187,6 +221,10 @@ pub(super) struct Exchange {
 pub(super) enum AtOnce {
     Receive(Transfer),
     Send(Transfer),
+    /// Receives what will be combined.
+    Collect(Transfer),
+    /// Combines it, when it is there.
+    Combine(Blocks),
     /// Nothing goes this way.
     Nothing,
     /// Waits for all before.
@@ -220,6 +258,9 @@ impl Phase {
         matches!(
             self.pattern,
             Pattern::Spread
+                | Pattern::GatherInTurn
+                | Pattern::BineBlocks { .. }
+                | Pattern::BineDownAtOnce { .. }
                 | Pattern::DownAtOnce(_)
                 | Pattern::Scatter
                 | Pattern::Gather
@@ -229,23 +270,54 @@ impl Phase {
         )
     }
 
+    /// The round that it does as its `index`-th; `None` if those before are all that are done
+    /// of rounds that repeat.
+    fn round(&self, size: u32, index: u64) -> Option<u32> {
+        let round = u32::try_from(index).unwrap_or(u32::MAX);
+        let Some(repeats) = self.repeats else {
+            return Some(round);
+        };
+        match self.pattern {
+            Pattern::RingReduce
+            | Pattern::RingReduceSegments(_)
+            | Pattern::RingGather
+            | Pattern::Neighbours => (round < repeats).then_some(round),
+            // One as far from the next as another.
+            Pattern::PairwiseReduce | Pattern::AllToAllPairwise => {
+                let all = size.saturating_sub(1);
+                let most = repeats.min(all);
+                (round < most).then(|| every(round, most, all))
+            }
+            _ => Some(round),
+        }
+    }
+
     /// What `place` of `size` does as its `index`-th.
     pub(super) fn doing(&self, place: u32, size: u32, index: u64) -> Doing {
         let data = &self.data;
-        let round = u32::try_from(index).unwrap_or(u32::MAX);
+        let most = self.repeats.unwrap_or(u32::MAX);
+        let Some(round) = self.round(size, index) else {
+            return Doing::End;
+        };
         let exchange = match &self.pattern {
-            Pattern::Down(kind) => tree::down(*kind, data.parts(), place, size, index),
-            Pattern::Up(kind) => tree::up(*kind, data.parts(), place, size, index),
-            Pattern::SplitDown => tree::split_down(data.parts(), place, size, index),
+            Pattern::Down(kind) => tree::down(*kind, data.parts().min(most), place, size, index),
+            Pattern::Up(kind) => tree::up(*kind, data.parts().min(most), place, size, index),
+            Pattern::SplitDown => {
+                let parts = (data.parts() / 2).min(most) * 2;
+                tree::split_down(parts, place, size, index)
+            }
             Pattern::SwapHalves => tree::swap_halves(data.parts(), place, size, round),
             Pattern::ScatterTree => tree::scatter(place, size, round),
             Pattern::GatherTree => tree::gather(place, size, round),
-            Pattern::GatherFoldedTree => folded::gather(data.parts(), place, size, round),
             Pattern::FoldIn(folding) => folded::fold_in(*folding, place, size, round),
             Pattern::FoldOut(folding) => folded::fold_out(*folding, place, size, round),
             Pattern::CombineDoubling => folded::combine(place, size, round),
             Pattern::GatherDoubling => folded::doubling(data.parts(), place, size, round),
             Pattern::Halving => folded::halving(data.parts(), place, size, round),
+            Pattern::NearHalving => folded::near_halving(data.parts(), place, size, round),
+            Pattern::NearDoubling => folded::near_doubling(data.parts(), place, size, round),
+            Pattern::NearGather => folded::near_gather(data.parts(), place, size, round),
+            Pattern::NearHome => folded::near_home(data.parts(), place, size, round),
             Pattern::Dissemination => ring::dissemination(place, size, round),
             Pattern::RingReduce => ring::reduce(place, size, round),
             Pattern::RingReduceSegments(segments) => {
@@ -255,6 +327,16 @@ impl Phase {
             Pattern::BineHalving => bine::halving(data.parts(), place, size, round),
             Pattern::BineDoubling => bine::doubling(data.parts(), place, size, round),
             Pattern::BineSwap { home } => bine::swap(*home, data.parts(), place, size, round),
+            Pattern::BineHalvingSegments { split, each } => {
+                bine::halving_segments((*split, *each), most, place, size, index)
+            }
+            Pattern::BineTwoBlocks => bine::two_blocks(data.parts(), place, size, round),
+            Pattern::BineScatter => bine::scatter(data.parts(), place, size, round),
+            Pattern::BineGather => bine::gather(data.parts(), place, size, round),
+            Pattern::BineSpread => bine::spread(data.parts(), place, size, round),
+            Pattern::BineCollect => bine::collect(data.parts(), place, size, round),
+            Pattern::AllToAllBine => bine::all_to_all(place, size, round),
+            Pattern::HandOver { from } => tree::hand_over(*from, place, round),
             Pattern::BineDown => bine::down(place, size, round),
             Pattern::BineUp => bine::up(place, size, round),
             Pattern::RingGather => ring::gather(place, size, round),
@@ -269,7 +351,15 @@ impl Phase {
             }
             Pattern::PrefixChain { exclusive } => prefix::chain(*exclusive, place, size, round),
             Pattern::BruckOfMany => return at_once(ring::bruck_of_many(place, size, index)),
-            Pattern::Sparbit => return at_once(ring::sparbit(place, size, index)),
+            Pattern::Sparbit => return at_once(ring::sparbit(most, place, size, index)),
+            Pattern::BineBlocks { combines } => {
+                let parts = data.parts();
+                return at_once(bine::blocks(*combines, most, parts, place, size, index));
+            }
+            Pattern::BineDownAtOnce { near } => {
+                return at_once(bine::down_at_once(*near, place, size, index));
+            }
+            Pattern::GatherInTurn => return at_once(tree::gather_in_turn(place, size, index)),
             Pattern::DownAtOnce(kind) => {
                 return at_once(tree::down_at_once(*kind, place, size, index));
             }
@@ -277,11 +367,17 @@ impl Phase {
             Pattern::Scatter => return at_once(tree::scatter_at_once(data, place, size, index)),
             Pattern::Gather => return at_once(tree::gather_at_once(data, place, size, index)),
             Pattern::AllToAllAtOnce { batch } => {
-                return at_once(all_to_all::at_once(data, *batch, place, size, index));
+                let batch = batch.unwrap_or(u32::MAX);
+                return at_once(all_to_all::at_once(data, batch, most, place, size, index));
             }
         };
         exchange.map_or(Doing::End, Doing::Round)
     }
+}
+
+/// The `index`-th of `some`, taken from `all` at equal distances.
+pub(super) fn every(index: u32, some: u32, all: u32) -> u32 {
+    (u64::from(index) * u64::from(all) / u64::from(some.max(1))) as u32
 }
 
 fn at_once(next: Option<AtOnce>) -> Doing {

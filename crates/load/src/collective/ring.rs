@@ -116,14 +116,16 @@ pub(super) fn bruck_of_many(place: u32, size: u32, index: u64) -> Option<AtOnce>
 
 /// Sparbit (Loch, Koslovski: *Sparbit: a new logarithmic-cost and data locality-aware MPI
 /// Allgather algorithm*, 2021): at distances that halve, a place sends every block that it has
-/// as a message of its own, but for the farthest one where that would come twice.
-pub(super) fn sparbit(place: u32, size: u32, index: u64) -> Option<AtOnce> {
+/// as a message of its own, but for the farthest one where that would come twice. Of a round
+/// it sends `most`.
+pub(super) fn sparbit(most: u32, place: u32, size: u32, index: u64) -> Option<AtOnce> {
     let mut index = u32::try_from(index).ok()?;
     let zeros = size.trailing_zeros();
     let skips = (!(size >> zeros) | 1) << zeros;
     let (mut distance, mut has) = (size.next_power_of_two() / 2, 1);
     while distance > 0 {
-        let blocks = has - u32::from(distance & skips == distance);
+        let new = has - u32::from(distance & skips == distance);
+        let blocks = new.min(most);
         if index < 2 * blocks {
             let (block, way) = (index / 2, index % 2);
             let transfer = |peer, steps: u32| Transfer {
@@ -140,7 +142,7 @@ pub(super) fn sparbit(place: u32, size: u32, index: u64) -> Option<AtOnce> {
             return Some(AtOnce::Wait);
         }
         index -= 2 * blocks + 1;
-        has += blocks;
+        has += new;
         distance /= 2;
     }
     None

@@ -6,16 +6,19 @@ use super::data::{Blocks, Data, size_in};
 use super::phase::{AtOnce, Exchange, RADIX, Taking, Transfer, Tree, doublings};
 
 impl Tree {
-    fn parent(self, place: u32) -> Option<u32> {
+    fn parent(self, place: u32, size: u32) -> Option<u32> {
         let above = place.checked_sub(1)?;
-        Some(match self {
-            Self::Flat => 0,
-            Self::Binomial => place & above,
-            Self::Doubling => place ^ (1 << place.ilog2()),
-            Self::Binary => above / 2,
-            Self::Chain => above,
-            Self::Knomial => place - place % (lowest(place) * RADIX),
-        })
+        Some(
+            match self {
+                Self::Flat => 0,
+                Self::Binomial => place & above,
+                Self::Doubling => place ^ (1 << place.ilog2()),
+                Self::Binary => above / 2,
+                Self::Chain => above,
+                Self::Knomial => place - place % (lowest(place) * RADIX),
+                Self::InOrder => size - in_order(size - place, size).0,
+            } % size,
+        )
     }
 
     /// Number of children.
@@ -44,6 +47,7 @@ impl Tree {
                 u64::from(size).saturating_sub(first).min(2) as u32
             }
             Self::Chain => u32::from(place + 1 < size),
+            Self::InOrder => (in_order((size - place) % size, size).1 - 1).min(2),
             Self::Knomial => {
                 // They are numbered in the order of their places.
                 let mut children = 0;
@@ -59,7 +63,7 @@ impl Tree {
 
     /// The `index`-th child; of a binomial or k-nomial tree the one with the fewest below
     /// it first.
-    fn child(self, place: u32, index: u32) -> u32 {
+    fn child(self, place: u32, size: u32, index: u32) -> u32 {
         match self {
             Self::Flat => 1 + index,
             Self::Binomial => place + (1 << index),
@@ -67,8 +71,35 @@ impl Tree {
             Self::Binary => 2 * place + 1 + index,
             Self::Chain => place + 1,
             Self::Knomial => place + (index % (RADIX - 1) + 1) * RADIX.pow(index / (RADIX - 1)),
+            Self::InOrder => {
+                let from_root = (size - place) % size;
+                let left = left_of(in_order(from_root, size).1);
+                let first = if left == 0 { 0 } else { left * index };
+                size - (from_root + 1 + first)
+            }
         }
     }
+}
+
+/// Of a place of an in-order tree, by its distance from the root: the distance of its parent,
+/// and how many are below it, itself included. Below a place with n are n − 1, of which half,
+/// rounded down, of n are the right child and what is below that, beyond all on the left.
+fn in_order(from_root: u32, size: u32) -> (u32, u32) {
+    let (mut parent, mut at, mut below) = (0, 0, size);
+    while at != from_root {
+        let left = left_of(below);
+        parent = at;
+        (at, below) = match from_root <= at + left {
+            true => (at + 1, left),
+            false => (at + 1 + left, below / 2),
+        };
+    }
+    (parent, below)
+}
+
+/// How many of so many are on the left below the topmost.
+fn left_of(below: u32) -> u32 {
+    below - 1 - below / 2
 }
 
 /// The first power of two above a place.
@@ -114,13 +145,13 @@ pub(super) fn down(
     let children = tree.children(place, size);
     let (segment, turn) = turn(children, segments, index)?;
     let receives = is_last(turn, children) && segment < u64::from(segments);
-    let receive = tree.parent(place).filter(|_| receives);
+    let receive = tree.parent(place, size).filter(|_| receives);
     let send = segment.checked_sub(1).filter(|_| turn < children);
     Some(Exchange {
         receive: receive.map(|parent| (segment_transfer(parent, segment), Taking::Keep)),
         // The child with the most below it first.
         send: send.map(|segment| {
-            let child = tree.child(place, children - 1 - turn);
+            let child = tree.child(place, size, children - 1 - turn);
             segment_transfer(child, segment)
         }),
     })
@@ -135,11 +166,11 @@ pub(super) fn up(tree: Tree, segments: u32, place: u32, size: u32, index: u64) -
     let send = segment.checked_sub(1).filter(|_| turn == 0);
     Some(Exchange {
         receive: receives.then(|| {
-            let child = tree.child(place, turn);
+            let child = tree.child(place, size, turn);
             (segment_transfer(child, segment), Taking::Combine)
         }),
         send: tree
-            .parent(place)
+            .parent(place, size)
             .and_then(|parent| send.map(|segment| segment_transfer(parent, segment))),
     })
 }
@@ -243,14 +274,14 @@ pub(super) fn scatter(place: u32, size: u32, round: u32) -> Option<Exchange> {
     };
     match round.checked_sub(1) {
         None => {
-            let parent = Tree::Binomial.parent(place);
+            let parent = Tree::Binomial.parent(place, size);
             Some(Exchange {
                 receive: parent.map(|parent| (transfer(parent, place), Taking::Keep)),
                 send: None,
             })
         }
         Some(turn) if turn < children => {
-            let child = Tree::Binomial.child(place, children - 1 - turn);
+            let child = Tree::Binomial.child(place, size, children - 1 - turn);
             Some(Exchange {
                 receive: None,
                 send: Some(transfer(child, child)),
@@ -269,13 +300,15 @@ pub(super) fn gather(place: u32, size: u32, round: u32) -> Option<Exchange> {
         blocks: below(of, size),
     };
     if round < children {
-        let child = Tree::Binomial.child(place, round);
+        let child = Tree::Binomial.child(place, size, round);
         return Some(Exchange {
             receive: Some((transfer(child, child), Taking::Keep)),
             send: None,
         });
     }
-    let parent = Tree::Binomial.parent(place).filter(|_| round == children)?;
+    let parent = Tree::Binomial
+        .parent(place, size)
+        .filter(|_| round == children)?;
     Some(Exchange {
         receive: None,
         send: Some(transfer(parent, place)),
@@ -305,7 +338,7 @@ pub(super) fn down_at_once(tree: Tree, place: u32, size: u32, index: u64) -> Opt
         tag: 0,
         blocks: Blocks::All,
     };
-    let child = match tree.parent(place) {
+    let child = match tree.parent(place, size) {
         None => index,
         Some(parent) => match index {
             0 => return Some(AtOnce::Receive(transfer(parent))),
@@ -314,7 +347,8 @@ pub(super) fn down_at_once(tree: Tree, place: u32, size: u32, index: u64) -> Opt
         },
     };
     let child = u32::try_from(child).ok()?;
-    (child < tree.children(place, size)).then(|| AtOnce::Send(transfer(tree.child(place, child))))
+    (child < tree.children(place, size))
+        .then(|| AtOnce::Send(transfer(tree.child(place, size, child))))
 }
 
 /// With whom a place talks: the root with all others, they with the root.
@@ -379,4 +413,49 @@ pub(super) fn receives_if(receives: &[Bytes], transfer: Transfer) -> AtOnce {
         Bytes::ZERO => AtOnce::Nothing,
         _ => AtOnce::Receive(transfer),
     }
+}
+
+/// The block of each place to the root, which asks one after the other.
+pub(super) fn gather_in_turn(place: u32, size: u32, index: u64) -> Option<AtOnce> {
+    let index = u32::try_from(index).ok()?;
+    let asks = |peer| Transfer {
+        peer,
+        tag: 1,
+        blocks: Blocks::Range { first: 0, count: 0 },
+    };
+    let gives = |peer, of| Transfer {
+        peer,
+        tag: 0,
+        blocks: Blocks::one(of),
+    };
+    if place > 0 {
+        return match index {
+            0 => Some(AtOnce::Receive(asks(0))),
+            1 => Some(AtOnce::Wait),
+            2 => Some(AtOnce::Send(gives(0, place))),
+            _ => None,
+        };
+    }
+    let peer = index / 3 + 1;
+    (peer < size).then(|| match index % 3 {
+        0 => AtOnce::Receive(gives(peer, peer)),
+        1 => AtOnce::Send(asks(peer)),
+        _ => AtOnce::Wait,
+    })
+}
+
+/// Everything from one place to the root.
+pub(super) fn hand_over(from: u32, place: u32, round: u32) -> Option<Exchange> {
+    let transfer = |peer| Transfer {
+        peer,
+        tag: 0,
+        blocks: Blocks::All,
+    };
+    if round > 0 || from == 0 {
+        return None;
+    }
+    Some(Exchange {
+        receive: (place == 0).then(|| (transfer(from), Taking::Keep)),
+        send: (place == from).then(|| transfer(0)),
+    })
 }

@@ -156,6 +156,21 @@ mod tests {
             messages: 3 * 6 * 10,
         };
         assert_eq!(motif.totals(), Some(expected));
+        // Twice two of the five rounds; of five others two, as far apart as all are.
+        let call = algorithms.allreduce(Bytes(600), 6).shortened(2);
+        assert_eq!(call.sent(Member(1), 6).messages, 4);
+        algorithms.set("alltoall", "linear").unwrap();
+        let call = algorithms.alltoall(Bytes(8), 6).shortened(2);
+        let mut cursor = Cursor::default();
+        let mut to = Vec::new();
+        loop {
+            match call.next(Member(0), 6, &mut cursor) {
+                Move::Send { to: other, .. } => to.push(other.0),
+                Move::Done => break,
+                _ => {}
+            }
+        }
+        assert_eq!(to, [1, 3]);
         // More messages than are counted beforehand.
         algorithms.set("alltoall", "linear").unwrap();
         let call = algorithms.alltoall(Bytes(8), 4000);

@@ -258,6 +258,10 @@ pub enum MotifKind {
         /// Name of the algorithm; `None`: as the scenario's `mpi` says.
         #[serde(default)]
         algorithm: Option<String>,
+        /// How often what repeats in it is done, for predictions of what would take long; `None`:
+        /// to the end.
+        #[serde(default)]
+        repeats: Option<u32>,
     },
     /// Replays a communication matrix.
     Matrix {

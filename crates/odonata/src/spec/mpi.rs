@@ -31,6 +31,9 @@ pub struct Mpi {
     /// likewise.
     #[serde(skip_serializing_if = "is_default")]
     pub send_delay_ps: u64,
+    /// The same by size, besides, as points of bytes and picoseconds; left out likewise.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub delay_times: Vec<(u64, u64)>,
     /// Rate at which ranks copy messages; absent: in no time.
     pub copy_bandwidth_bytes_per_s: Option<u64>,
     /// Points of a message's size in bytes and the picoseconds that it costs either rank,
@@ -68,6 +71,7 @@ impl Default for Mpi {
             receive_overhead_ps: 0,
             gap_ps: 0,
             send_delay_ps: 0,
+            delay_times: Vec::new(),
             copy_bandwidth_bytes_per_s: None,
             host_times: Vec::new(),
             within_node: None,

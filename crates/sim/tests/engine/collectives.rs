@@ -7,7 +7,7 @@ use odonata_load::Member;
 use odonata_load::collective::{
     Algorithms, AllgatherAlgorithm, AllreduceAlgorithm, AlltoallAlgorithm, BarrierAlgorithm,
     BroadcastAlgorithm, CollectiveCall, GatherAlgorithm, Groups, ReduceAlgorithm,
-    ReduceScatterAlgorithm, ScanAlgorithm,
+    ReduceScatterAlgorithm, ScanAlgorithm, ScatterAlgorithm,
 };
 use odonata_load::motif::{Collective, Repeat};
 use odonata_network::LinkKind;
@@ -239,7 +239,10 @@ fn broadcasts() {
                     }
                     first + (segments - 1.0) * 2.0 * net.sent(segment) + net.message(m / 2.0)
                 }
-                BroadcastAlgorithm::ScatterRecursiveDoubling if ranks.is_power_of_two() => {
+                BroadcastAlgorithm::ScatterRecursiveDoubling
+                | BroadcastAlgorithm::BineScatterAllgather
+                    if ranks.is_power_of_two() =>
+                {
                     scatter + k * net.message(0.0) + net.byte * m * (n - 1.0) / n
                 }
                 BroadcastAlgorithm::ScatterRing if ranks.is_power_of_two() => {
@@ -273,7 +276,9 @@ fn reductions() {
                 ReduceAlgorithm::Chain if segments == 1.0 => {
                     (n - 1.0) * (net.message(segment) + net.combining(segment))
                 }
-                ReduceAlgorithm::Rabenseifner if ranks.is_power_of_two() => {
+                ReduceAlgorithm::Rabenseifner | ReduceAlgorithm::BineScatterGather
+                    if ranks.is_power_of_two() =>
+                {
                     let part = m * (n - 1.0) / n;
                     let halving = k * net.message(0.0) + net.byte * part + net.combining(part);
                     halving + k * net.message(0.0) + net.byte * part
@@ -310,7 +315,9 @@ fn allreductions() {
                 AllreduceAlgorithm::ReduceBroadcast if ranks == stay => {
                     k * met + k * net.message(m)
                 }
-                AllreduceAlgorithm::ReduceBroadcast | AllreduceAlgorithm::SegmentedRing => continue,
+                AllreduceAlgorithm::ReduceBroadcast
+                | AllreduceAlgorithm::SegmentedRing
+                | AllreduceAlgorithm::BineSegmented => continue,
             };
             let call = Algorithms {
                 allreduce: Some(algorithm),
@@ -346,7 +353,9 @@ fn allgathers() {
                 AllgatherAlgorithm::Bruck => {
                     f64::from(rounds(ranks)) * net.message(0.0) + (n - 1.0) * net.byte * b
                 }
-                AllgatherAlgorithm::RecursiveDoubling if ranks.is_power_of_two() => {
+                AllgatherAlgorithm::RecursiveDoubling | AllgatherAlgorithm::BineTwoBlocks
+                    if ranks.is_power_of_two() =>
+                {
                     f64::from(rounds(ranks)) * net.message(0.0) + (n - 1.0) * net.byte * b
                 }
                 AllgatherAlgorithm::NeighbourExchange if ranks % 2 == 0 => {
@@ -362,7 +371,9 @@ fn allgathers() {
                 | AllgatherAlgorithm::GatherBroadcast
                 | AllgatherAlgorithm::BruckOfMany
                 | AllgatherAlgorithm::Sparbit
-                | AllgatherAlgorithm::Bine => continue,
+                | AllgatherAlgorithm::Bine
+                | AllgatherAlgorithm::BineTwoBlocks
+                | AllgatherAlgorithm::BineBlocks => continue,
             };
             let call = Algorithms {
                 allgather: Some(algorithm),
@@ -387,7 +398,10 @@ fn alltoalls() {
                 AlltoallAlgorithm::Pairwise | AlltoallAlgorithm::Hierarchical => {
                     (n - 1.0) * net.message(b)
                 }
-                AlltoallAlgorithm::Bruck => (0..rounds(ranks))
+                AlltoallAlgorithm::Bine if ranks.is_power_of_two() => {
+                    f64::from(rounds(ranks)) * net.message(b * n / 2.0)
+                }
+                AlltoallAlgorithm::Bruck | AlltoallAlgorithm::Bine => (0..rounds(ranks))
                     .map(|round| {
                         let ways = (0..ranks).filter(|way| way >> round & 1 == 1).count();
                         net.message(b * ways as f64)
@@ -439,19 +453,20 @@ fn barriers_scatters_gathers_reduce_scatters_and_scans() {
             machine.check(call.barrier(ranks), ranks, expected, algorithm.name());
         }
         let root = Member(ranks / 2);
-        for &algorithm in GatherAlgorithm::ALL {
+        for &algorithm in ScatterAlgorithm::ALL {
+            let scatter = match algorithm {
+                ScatterAlgorithm::Linear => net.message(b) + (n - 2.0) * net.apart(b),
+                ScatterAlgorithm::Binomial | ScatterAlgorithm::Bine if power => total,
+                ScatterAlgorithm::Binomial | ScatterAlgorithm::Bine => continue,
+            };
             let call = Algorithms {
                 scatter: Some(algorithm),
-                gather: Some(algorithm),
                 ..algorithms()
-            };
-            let scatter = match algorithm {
-                GatherAlgorithm::Linear => net.message(b) + (n - 2.0) * net.apart(b),
-                GatherAlgorithm::Binomial if power => total,
-                GatherAlgorithm::Binomial => continue,
             };
             let scatters = call.scatter(root, Bytes(bytes), ranks);
             machine.check(scatters, ranks, scatter, "scatter");
+        }
+        for &algorithm in GatherAlgorithm::ALL {
             // One packet each, or those of all arrive at the end together.
             let gather = match algorithm {
                 GatherAlgorithm::Linear if bytes > 256 => continue,
@@ -459,6 +474,12 @@ fn barriers_scatters_gathers_reduce_scatters_and_scans() {
                     net.message(b) + (n - 2.0) * net.receive.max(net.byte * b)
                 }
                 GatherAlgorithm::Binomial => total,
+                GatherAlgorithm::Bine if power => total,
+                GatherAlgorithm::Bine | GatherAlgorithm::LinearSync => continue,
+            };
+            let call = Algorithms {
+                gather: Some(algorithm),
+                ..algorithms()
             };
             let gathers = call.gather(root, Bytes(bytes), ranks);
             machine.check(gathers, ranks, gather, "gather");
@@ -468,7 +489,15 @@ fn barriers_scatters_gathers_reduce_scatters_and_scans() {
                 ReduceScatterAlgorithm::RecursiveHalving if power => {
                     total + net.combining(b * (n - 1.0))
                 }
-                ReduceScatterAlgorithm::RecursiveHalving | ReduceScatterAlgorithm::Bine => continue,
+                // Of two members both blocks are where they belong.
+                ReduceScatterAlgorithm::Butterfly if power && ranks > 2 => {
+                    total + net.combining(b * (n - 1.0)) + net.message(b)
+                }
+                ReduceScatterAlgorithm::RecursiveHalving
+                | ReduceScatterAlgorithm::Butterfly
+                | ReduceScatterAlgorithm::Bine
+                | ReduceScatterAlgorithm::BineBlocks
+                | ReduceScatterAlgorithm::ReduceScatter => continue,
                 ReduceScatterAlgorithm::Pairwise | ReduceScatterAlgorithm::Ring => {
                     (n - 1.0) * (net.message(b) + net.combining(b))
                 }

@@ -686,6 +686,8 @@ fn protocol() -> impl Strategy<Value = Protocol> {
             }),
             gap: Picoseconds(receive * 3_333),
             send_delay: Picoseconds(delay),
+            // Long messages are overtaken.
+            delay_times: HostTimes::new(&[(Bytes(2_000), Picoseconds(delay))]).expect("grows"),
         },
     );
     prop_oneof![Just(Protocol::default()), other]

@@ -10,7 +10,7 @@ use odonata_units::Bytes;
 use super::algorithms::{
     AllgatherAlgorithm, AllreduceAlgorithm, AlltoallAlgorithm, AlltoallvAlgorithm,
     BarrierAlgorithm, BroadcastAlgorithm, Family, GatherAlgorithm, ReduceAlgorithm,
-    ReduceScatterAlgorithm, ScanAlgorithm,
+    ReduceScatterAlgorithm, ScanAlgorithm, ScatterAlgorithm,
 };
 
 /// An algorithm, and the size of its segments where it has some.
@@ -52,7 +52,7 @@ impl Family {
         }
     }
 
-    pub(super) fn scatter(self, block: Bytes, size: u32) -> GatherAlgorithm {
+    pub(super) fn scatter(self, block: Bytes, size: u32) -> ScatterAlgorithm {
         match self {
             Self::Mpich => mpich::SCATTER,
             Self::OpenMpi => open_mpi::scatter(block, size),
@@ -177,8 +177,8 @@ mod tests {
         assert_eq!(gather(1024, 11), GatherAlgorithm::Linear);
         assert_eq!(gather(6000, 61), GatherAlgorithm::Binomial);
         assert_eq!(gather(6001, 61), GatherAlgorithm::Linear);
-        assert_eq!(family.scatter(Bytes(299), 11), GatherAlgorithm::Binomial);
-        assert_eq!(family.scatter(Bytes(300), 11), GatherAlgorithm::Linear);
+        assert_eq!(family.scatter(Bytes(299), 11), ScatterAlgorithm::Binomial);
+        assert_eq!(family.scatter(Bytes(300), 11), ScatterAlgorithm::Linear);
         let allgather = |total, size| family.allgather(Bytes(total), size);
         let doubling = AllgatherAlgorithm::RecursiveDoubling;
         assert_eq!(allgather(49_999, 8), doubling);

@@ -9,7 +9,7 @@ use odonata_units::Bytes;
 use super::super::algorithms::{
     AllgatherAlgorithm, AllreduceAlgorithm, AlltoallAlgorithm, AlltoallvAlgorithm,
     BarrierAlgorithm, BroadcastAlgorithm, GatherAlgorithm, ReduceAlgorithm, ReduceScatterAlgorithm,
-    ScanAlgorithm,
+    ScanAlgorithm, ScatterAlgorithm,
 };
 
 /// `MPIR_CVAR_BCAST_SHORT_MSG_SIZE`.
@@ -39,7 +39,7 @@ const ELEMENT: u64 = 8;
 
 pub(super) const BARRIER: BarrierAlgorithm = BarrierAlgorithm::Dissemination;
 pub(super) const GATHER: GatherAlgorithm = GatherAlgorithm::Binomial;
-pub(super) const SCATTER: GatherAlgorithm = GatherAlgorithm::Binomial;
+pub(super) const SCATTER: ScatterAlgorithm = ScatterAlgorithm::Binomial;
 pub(super) const ALLTOALLV: AlltoallvAlgorithm = AlltoallvAlgorithm::Scattered;
 pub(super) const SCAN: ScanAlgorithm = ScanAlgorithm::RecursiveDoubling;
 

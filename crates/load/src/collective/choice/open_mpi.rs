@@ -10,7 +10,7 @@ use odonata_units::Bytes;
 use super::super::algorithms::{
     AllgatherAlgorithm, AllreduceAlgorithm, AlltoallAlgorithm, AlltoallvAlgorithm,
     BarrierAlgorithm, BroadcastAlgorithm, GatherAlgorithm, ReduceAlgorithm, ReduceScatterAlgorithm,
-    ScanAlgorithm,
+    ScanAlgorithm, ScatterAlgorithm,
 };
 use super::Segmented;
 
@@ -95,11 +95,11 @@ pub(super) fn gather(block: Bytes, size: u32) -> GatherAlgorithm {
     }
 }
 
-pub(super) fn scatter(block: Bytes, size: u32) -> GatherAlgorithm {
+pub(super) fn scatter(block: Bytes, size: u32) -> ScatterAlgorithm {
     if size > 10 && block.0 < 300 {
-        GatherAlgorithm::Binomial
+        ScatterAlgorithm::Binomial
     } else {
-        GatherAlgorithm::Linear
+        ScatterAlgorithm::Linear
     }
 }
 

@@ -7,7 +7,7 @@ use super::executor::{Held, Network, Outcome, Space, execute};
 use crate::collective::{
     Algorithms, AllgatherAlgorithm, AllreduceAlgorithm, AlltoallAlgorithm, AlltoallvAlgorithm,
     BarrierAlgorithm, BroadcastAlgorithm, CollectiveCall, Family, GatherAlgorithm, Groups,
-    ReduceAlgorithm, ReduceScatterAlgorithm, ScanAlgorithm,
+    ReduceAlgorithm, ReduceScatterAlgorithm, ScanAlgorithm, ScatterAlgorithm,
 };
 use crate::communicator::Member;
 
@@ -374,7 +374,7 @@ fn check_everything(setting: Setting) {
     with_each!(barrier: BarrierAlgorithm, check_barrier, setting);
     with_each!(allgather: AllgatherAlgorithm, check_allgather, setting);
     with_each!(gather: GatherAlgorithm, check_gather, setting);
-    with_each!(scatter: GatherAlgorithm, check_scatter, setting);
+    with_each!(scatter: ScatterAlgorithm, check_scatter, setting);
     with_each!(reduce_scatter: ReduceScatterAlgorithm, check_reduce_scatter, setting);
     with_each!(scan: ScanAlgorithm, check_scan, setting);
     with_each!(alltoall: AlltoallAlgorithm, check_alltoall, setting);

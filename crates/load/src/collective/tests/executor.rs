@@ -4,6 +4,7 @@
 use odonata_units::Bytes;
 use odonata_units::random::{Purpose, StreamKey};
 
+use super::super::bine;
 use super::super::data::{Blocks, Data};
 use super::super::phase::Taking;
 use super::super::{Act, CollectiveCall, Move};
@@ -58,6 +59,14 @@ impl Space {
                     pair(sizes, from, (from + way) % size)
                 })
                 .collect()
+            }
+            (Self::Matrix(sizes), Blocks::Half { round, size }) => {
+                let (sources, destinations) = bine::half(sender, size, round);
+                let all = sources.iter().flat_map(|&from| {
+                    let to = destinations.iter();
+                    to.flat_map(move |&to| pair(sizes, from, to))
+                });
+                all.collect()
             }
             (Self::Vector, Blocks::All) => (0..self.len(data)).collect(),
             (Self::Vector, Blocks::Range { .. }) if *data == Data::Nothing => vec![0],

@@ -308,7 +308,7 @@ impl<P: Probe> Partition<'_, P> {
     /// after the delay of the rank's messages.
     pub(super) fn send(&mut self, local_rank: u32, what: Outgoing, now: u64) {
         let plan = self.plan(local_rank);
-        let delay = plan.protocol.send_delay;
+        let delay = plan.protocol.delay_of(Bytes(what.bytes));
         if delay == Picoseconds::ZERO
             || plan.protocol.within_node.is_some()
                 && plan.on_one_node(self.ranks[local_rank as usize].rank, what.to)
@@ -319,12 +319,13 @@ impl<P: Probe> Partition<'_, P> {
         let until = now.saturating_add(delay.0).min(NEVER - 1);
         let record = &mut self.ranks[local_rank as usize].record;
         make_room_in(&mut record.delayed, HANDED_OVER);
-        record.delayed.push_back((until, what));
+        // Short messages may overtake longer ones; of the same time, not.
+        let place = record.delayed.partition_point(|other| other.0 <= until);
+        record.delayed.insert(place, (until, what));
         self.wake(local_rank, until);
     }
 
-    /// Gives the interface of a rank the messages whose delay is over. All have the same,
-    /// so that their order stays.
+    /// Gives the interface of a rank the messages whose delay is over.
     pub(super) fn send_delayed(&mut self, local_rank: u32, now: u64) {
         loop {
             let delayed = &mut self.ranks[local_rank as usize].record.delayed;
