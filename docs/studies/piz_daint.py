@@ -32,9 +32,9 @@ PAIRS = {
     "daint_mc_rush_hours_diff_rack_default": ("two racks, rush hours", False),
     "daint_mc_quiet_hour_diff_rack_default": ("two racks, quiet hours", False),
 }
-#: Which nodes of a pair are not known. Taken are: of one rack, the first slots of two chassis, which
-#: three cables join, as measured rates ask for more than one; of two racks, nodes of two racks of
-#: one group, and of two groups.
+#: Which nodes of a pair are not known. Taken are: of one rack, the first slots of two chassis,
+#: which three cables join, as measured rates ask for more than one; of two racks, nodes of two
+#: racks of one group, and of two groups.
 SAME, GROUP, FAR = ("nid00000", "nid00064"), ("nid00000", "nid00200"), ("nid00000", "nid02120")
 #: Time of a rank's part of a message, as for the other machines: what a core sends in a second.
 OVERHEAD_NS = 150.0

@@ -4,9 +4,9 @@
     .venv/bin/python docs/studies/real_placements.py --simulate [COUNT] # by ../shared
 
 Takes allocations of Leonardo and LUMI-G at random, fills the rest of the machine with other ones
-until :data:`BUSY` of its nodes are taken, and places the job on what is free by other policies, too.
-Leaves docs/studies/real_placements.csv, docs/figures/real-placements.png and the tables of the page.
-Where the allocations are absent it says so and changes nothing. Goes on where it was stopped.
+until :data:`BUSY` of its nodes are taken, and places the job on what is free by other policies,
+too. Leaves docs/studies/real_placements.csv, docs/figures/real-placements.png and the tables of
+the page. Where the allocations are absent it says so and changes nothing. Goes on where it was stopped.
 """
 
 from __future__ import annotations
@@ -171,9 +171,7 @@ def groups_of(predictor: Predictor) -> np.ndarray:
     return _groups[predictor.name]
 
 
-def by_grap(
-    predictor: Predictor, nodes: Sequence[int], free: np.ndarray, count: int
-) -> list[int]:
+def by_grap(predictor: Predictor, nodes: Sequence[int], free: np.ndarray, count: int) -> list[int]:
     """Where GRAP places a job of so many nodes."""
     # Nodes of the network that are none of the machine's are taken, too.
     known = set(free.tolist())
@@ -261,8 +259,9 @@ def read() -> list[Row]:
 
 def paired(rows: list[Row], machine: str, policy: str, key: str) -> np.ndarray:
     """The real placement's value over a policy's, job by job. Shape: jobs."""
-    mine = {row["job"]: row[key] for row in rows if (row["machine"], row["policy"]) == (machine, policy)}
-    real = {row["job"]: row[key] for row in rows if (row["machine"], row["policy"]) == (machine, "real")}
+    of_machine = [row for row in rows if row["machine"] == machine]
+    mine = {row["job"]: row[key] for row in of_machine if row["policy"] == policy}
+    real = {row["job"]: row[key] for row in of_machine if row["policy"] == "real"}
     return np.array([[real[name], mine[name]] for name in real if name in mine], dtype=float)
 
 

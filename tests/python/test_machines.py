@@ -182,7 +182,9 @@ def test_measured_names_are_understood():
     assert (segmented.algorithm, segmented.segment) == ("bine-segmented", 16384)
     assert segmented.library == "point-to-point"
     assert measured_name("allreduce", "bine_bdw_remap_segmented_over").segment is None
-    assert measured_name("allgather", "bine_block_by_block_over_any_even").algorithm == "bine-blocks"
+    assert (
+        measured_name("allgather", "bine_block_by_block_over_any_even").algorithm == "bine-blocks"
+    )
     assert measured_name("alltoall", "pairwise_ompi_over").algorithm == "pairwise"
     # What knows which ranks share a node is not simulated.
     assert measured_name("allgather", "bine_2_blocks_hierarcic_v1_over").algorithm is None
@@ -542,7 +544,7 @@ def test_calibration_finds_the_parameters_that_made_the_measurements():
     """A calibrated machine gives the times of other numbers of nodes that it has not seen."""
     scenario = small()
     predictor = Predictor(scenario)
-    true = [one.start * factor for one, factor in zip(BY_SIZE.free, [1.5, 0.7] * 8, strict=True)]
+    true = [one.start * f for one, f in zip(BY_SIZE.free, cycle([1.5, 0.7]), strict=False)]
     rows = [row for nodes in (4, 16) for row in made(predictor, BY_SIZE.host_model(true), nodes)]
     used, judged = calibration_part(rows), judged_part(rows)
     assert {row.nodes for row in used} == {4}

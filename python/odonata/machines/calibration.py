@@ -21,6 +21,7 @@ from odonata.errors import MachineError
 from odonata.libraries import scipy_optimize
 from odonata.machines.hostmodel import HostModel, Within, by_size
 from odonata.machines.measurements import Measurement
+from odonata.machines.names import measured_name
 from odonata.machines.prediction import MESSAGES_PER_PAIR, Case, Predictor
 from odonata.scenario import Scenario
 
@@ -284,7 +285,7 @@ def calibration_part(measurements: Iterable[Measurement]) -> list[Measurement]:
     Of the numbers of nodes the smaller half (the middle one, too), one rank on each; sizes up to
     1 MiB, the largest one up to 8 MiB and the largest one up to 64 MiB. Where a benchmark carried
     an algorithm out itself that is used, and the library's own of the same name is not, as that may
-    choose another one.
+    choose another one. Only algorithms all of whose messages are simulated.
     """
     return _small_part(row for row in comparable(measurements) if row.per_node == 1)
 
@@ -326,7 +327,8 @@ def _small_part(measurements: Iterable[Measurement]) -> list[Measurement]:
     return [
         row
         for row in rows
-        if (row.bytes <= SMALL or (row.source, row.test, row.bytes) in large)
+        if measured_name(row.operation, row.name).exact
+        and (row.bytes <= SMALL or (row.source, row.test, row.bytes) in large)
         and (row.library == "point-to-point" or (row.source, row.test, row.algorithm) not in own)
     ]
 
@@ -452,8 +454,7 @@ def calibrate(
         )
     predictor = Predictor(scenario, engine=engine)
     cases = [
-        predictor.case(row.hosts, row.operation, row.name, row.bytes, row.per_node)
-        for row in used
+        predictor.case(row.hosts, row.operation, row.name, row.bytes, row.per_node) for row in used
     ]
     measured = np.log([row.median_ns for row in used])
     starts = np.log([one.start for one in free])

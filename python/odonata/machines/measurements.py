@@ -175,7 +175,8 @@ def _of_file(path: Path) -> Iterator[Measurement]:
         return
     try:
         with tarfile.open(path) as archive:
-            files, printed = {}, {}
+            files: dict[str, str] = {}
+            printed: dict[str, str] = {}
             for member in archive:
                 # Files that a Mac adds beside each one begin with "._".
                 if member.isfile() and not Path(member.name).name.startswith("._"):
