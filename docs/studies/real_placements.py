@@ -6,7 +6,8 @@
 Takes allocations of Leonardo and LUMI-G at random, fills the rest of the machine with other ones
 until :data:`BUSY` of its nodes are taken, and places the job on what is free by other policies,
 too. Leaves docs/studies/real_placements.csv, docs/figures/real-placements.png and the tables of
-the page. Where the allocations are absent it says so and changes nothing. Goes on where it was stopped.
+the page. Where the allocations are absent it says so and changes nothing. Goes on where it was
+stopped.
 """
 
 from __future__ import annotations
