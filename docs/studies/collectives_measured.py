@@ -3,7 +3,8 @@
     .venv/bin/python docs/studies/collectives_measured.py # draws its CSV file
     .venv/bin/python docs/studies/collectives_measured.py --simulate # an hour, by ../shared
 
-After --simulate machines and collectives may be named, which are simulated anew. Predicts with the
+After --simulate machines and collectives may be named, which are simulated anew, and `one-rank`
+leaves what was measured with several ranks a node as it stands. Predicts with the
 machines as they are in examples/machines, and beside them by Hockney's model, calibrated by the
 same rule to the same measurements. Leaves
 docs/studies/collectives_measured.csv, docs/figures/collectives-*.png and the tables of the page.
@@ -35,7 +36,7 @@ from odonata.machines.calibration import (
 )
 from odonata.machines.measurements import read_measurements
 from odonata.machines.names import OPERATIONS
-from odonata.machines.prediction import MESSAGES_PER_PAIR, Predictor
+from odonata.machines.prediction import Predictor
 from odonata.plots.style import JOB_COLOURS, new_figure, save, style
 from odonata.scenario import Scenario
 
@@ -48,10 +49,8 @@ TITLES = {"leonardo": "Leonardo", "lumi-g": "LUMI-G", "mare-nostrum-5": "MareNos
 
 Row = dict[str, Any]
 
-#: What has more messages than this is left out.
-MOST_MESSAGES = 600_000
 #: Largest vector that is predicted by packets, too, on up to 32 nodes.
-MOST_BY_PACKETS = 1 << 20
+MOST_BY_PACKETS = 1 << 17
 
 
 def main(options: list[str]) -> None:
@@ -63,13 +62,18 @@ def main(options: list[str]) -> None:
             return
         named = [file for file in MACHINES if file in options] or list(MACHINES)
         operations = {name for name in OPERATIONS.values() if name in options}
+        most = 1 if "one-rank" in options else 1 << 16
         kept = [
             row
             for row in (read() if TABLE.exists() else [])
-            if row["machine"] not in named or (operations and row["collective"] not in operations)
+            if row["machine"] not in named
+            or (operations and row["collective"] not in operations)
+            or row["per_node"] > most
         ]
         rows = kept + [
-            row for file in named for row in predicted(file, found / MACHINES[file], operations)
+            row
+            for file in named
+            for row in predicted(file, found / MACHINES[file], operations, most)
         ]
         rows.sort(key=lambda row: list(MACHINES).index(row["machine"]))
         with TABLE.open("w", newline="", encoding="utf-8") as stream:
@@ -89,8 +93,15 @@ def main(options: list[str]) -> None:
     PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), tables), encoding="utf-8")
 
 
-def predicted(file: str, folder: Path, operations: set[str]) -> list[Row]:
-    """Rows of a machine: what was measured and predicted, of all operations if none is named."""
+def predicted(file: str, folder: Path, operations: set[str], most: int) -> list[Row]:
+    """Rows of a machine: what was measured and predicted.
+
+    Args:
+        file: Name of its scenario.
+        folder: Of its measurements.
+        operations: Which; all if there are none.
+        most: Ranks a node.
+    """
     scenario = Scenario.from_file(DOCS.parent / "examples" / "machines" / f"{file}.toml")
     measured = read_measurements([folder])
     rows = comparable(measured)
@@ -106,9 +117,7 @@ def predicted(file: str, folder: Path, operations: set[str]) -> list[Row]:
     asked = [
         row
         for row in rows
-        if (not operations or row.operation in operations)
-        and MESSAGES_PER_PAIR.get((row.operation, str(row.algorithm)), 0) * row.ranks**2
-        <= MOST_MESSAGES
+        if (not operations or row.operation in operations) and row.per_node <= most
     ]
     for number, row in enumerate(asked):
         case = machine.case(row.hosts, row.operation, row.name, row.bytes, row.per_node)

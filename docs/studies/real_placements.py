@@ -118,14 +118,16 @@ def placed(
     busy = others(jobs, at, int(BUSY * len(nodes)))
     free = np.array([node for node in nodes if node not in busy])
     group = groups_of(predictor)
-    places = {
+    places: dict[str, list[int] | None] = {
         "real": real,
-        "grap": by_grap(predictor, nodes, free, len(real)),
+        "grap": by_grap(predictor, free, len(real)),
         "contiguous": free[: len(real)].tolist(),
         "spread": spread(free, group, len(real)),
     }
     rows = []
     for policy, chosen in places.items():
+        if chosen is None:
+            continue
         allreduce, carried = simulated(
             predictor, Case("allreduce", "rabenseifner", VECTOR, tuple(chosen))
         )
@@ -172,13 +174,19 @@ def groups_of(predictor: Predictor) -> np.ndarray:
     return _groups[predictor.name]
 
 
-def by_grap(predictor: Predictor, nodes: Sequence[int], free: np.ndarray, count: int) -> list[int]:
-    """Where GRAP places a job of so many nodes."""
+def by_grap(predictor: Predictor, free: np.ndarray, count: int) -> list[int] | None:
+    """Where GRAP places a job of so many nodes; ``None`` if it would have to wait.
+
+    Large jobs get groups without another large job.
+    """
     # Nodes of the network that are none of the machine's are taken, too.
     known = set(free.tolist())
     taken = [node for node in range(len(groups_of(predictor))) if node not in known]
     held = job("others", len(taken), {"policy": "explicit", "nodes": taken}, idle=True)
-    tables = run(predictor, [held, job("job", count, {"policy": "grap"})])
+    try:
+        tables = run(predictor, [held, job("job", count, {"policy": "grap"})])
+    except _engine.SpecError:
+        return None
     placement = tables["placement"]
     return sorted(
         int(node)

@@ -239,10 +239,7 @@ fn broadcasts() {
                     }
                     first + (segments - 1.0) * 2.0 * net.sent(segment) + net.message(m / 2.0)
                 }
-                BroadcastAlgorithm::ScatterRecursiveDoubling
-                | BroadcastAlgorithm::BineScatterAllgather
-                    if ranks.is_power_of_two() =>
-                {
+                BroadcastAlgorithm::ScatterRecursiveDoubling if ranks.is_power_of_two() => {
                     scatter + k * net.message(0.0) + net.byte * m * (n - 1.0) / n
                 }
                 BroadcastAlgorithm::ScatterRing if ranks.is_power_of_two() => {
@@ -473,9 +470,10 @@ fn barriers_scatters_gathers_reduce_scatters_and_scans() {
                 GatherAlgorithm::Linear => {
                     net.message(b) + (n - 2.0) * net.receive.max(net.byte * b)
                 }
-                GatherAlgorithm::Binomial => total,
-                GatherAlgorithm::Bine if power => total,
-                GatherAlgorithm::Bine | GatherAlgorithm::LinearSync => continue,
+                GatherAlgorithm::Binomial | GatherAlgorithm::Bine if power => total,
+                GatherAlgorithm::Binomial | GatherAlgorithm::Bine | GatherAlgorithm::LinearSync => {
+                    continue;
+                }
             };
             let call = Algorithms {
                 gather: Some(algorithm),
