@@ -1,7 +1,7 @@
 """Regenerates the generated pages and figures of ``docs/`` and modules of the package.
 
 Among the pages is the man page, in ``packaging/odonata.data``. The modules are ``names.py``,
-``declared.py`` and ``cli/schedule_options.py`` of ``python/odonata``.
+``declared.py``, ``network.py`` and ``cli/schedule_options.py`` of ``python/odonata``.
 
 ``make docs`` runs all of it. ``python docs/generate.py --pages`` leaves the figures, which are
 simulated, as they are; ``--check`` writes nothing and fails if a page is out of date.
@@ -13,12 +13,13 @@ import sys
 from pathlib import Path
 
 from generators.names_module import names_module
-from generators.tables_module import tables_module
+from generators.tables_module import network_module, tables_module
 
 ROOT = Path(__file__).resolve().parents[1]
 
 NAMES = ROOT / "python" / "odonata" / "names.py"
 DECLARED = ROOT / "python" / "odonata" / "declared.py"
+NETWORK = ROOT / "python" / "odonata" / "network.py"
 OPTIONS = ROOT / "python" / "odonata" / "cli" / "schedule_options.py"
 #: In what a wheel installs outside the package: share/man/man1 below the environment.
 MAN_PAGE = ROOT / "packaging" / "odonata.data" / "data" / "share" / "man" / "man1" / "odonata.1"
@@ -40,6 +41,7 @@ def pages() -> dict[Path, str]:
     return {
         NAMES: names_module(),
         DECLARED: tables_module(),
+        NETWORK: network_module(),
         OPTIONS: options_module(),
         docs / "scenario.md": scenario_page(ROOT),
         docs / "results.md": results_page(),
@@ -69,6 +71,7 @@ def main(options: list[str]) -> int:
         return 1 if stale else 0
     NAMES.write_text(names_module(), encoding="utf-8")
     DECLARED.write_text(tables_module(), encoding="utf-8")
+    NETWORK.write_text(network_module(), encoding="utf-8")
     # The page of the command line shows what this module says: of another one it is another page.
     from generators.options_module import options_module
 

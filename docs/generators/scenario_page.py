@@ -72,20 +72,20 @@ HEADINGS = {
     "Grap": "GRAP",
     "Maintenance": "Maintenance",
     "Reservation": "Reservations",
-    "DragonflyLinks": "Link classes",
-    "DragonflyPlusLinks": "Link classes",
-    "ReconfigurableLinks": "Link classes",
-    "FatTreeLinks": "Link classes",
-    "LatticeLinks": "Link classes",
-    "LocalLinks": "Link classes",
-    "CodesLinks": "Link classes",
-    "CrayXcLinks": "Link classes",
-    "Links": "Link classes",
     "NamedLink": "Link classes of a wiring file",
     "TimeBorder": "Part of a trace: by time",
     "RegionBorder": "Part of a trace: by function",
     "MarkerBorder": "Part of a trace: by marker",
 }
+
+#: The heading of all tables of link classes, of which every family of networks has one.
+LINK_CLASSES = "Link classes"
+
+
+def _heading(name: str) -> str:
+    """The heading of a table; an empty string where it has none of its own."""
+    return LINK_CLASSES if name.endswith("Links") else HEADINGS.get(name, "")
+
 
 LINKS_TEXT = """\
 `[network.links]` has one table per link class, such as
@@ -210,7 +210,7 @@ class _Page:
         self._described.add(name)
         definition = self._definitions[name]
         self.table(
-            f"{level} {HEADINGS[name]}",
+            f"{level} {_heading(name)}",
             f"{where}. {_first_paragraph(definition)}",
             definition["properties"],
             definition.get("required", ()),
@@ -270,13 +270,13 @@ class _Page:
 
     def links(self, network: Schema) -> None:
         """Adds the link classes of all families of networks."""
-        self._parts += ["### Link classes\n", LINKS_TEXT]
+        self._parts += [f"### {LINK_CLASSES}\n", LINKS_TEXT]
         self._parts.append(
             "| class | default bandwidth | default latency | links |\n|---|---|---|---|"
         )
         rows: dict[str, str] = {}
         for name, definition in self._definitions.items():
-            if HEADINGS.get(name) != "Link classes":
+            if _heading(name) != LINK_CLASSES:
                 continue
             self._described.add(name)
             for link_class, property_ in definition["properties"].items():
@@ -332,7 +332,8 @@ class _Page:
         """What a key accepts, in words."""
         if "$ref" in value:
             name = value["$ref"].rsplit("/", 1)[1]
-            yield f"[table](#{_anchor(HEADINGS[name])})" if name in HEADINGS else "table"
+            heading = _heading(name)
+            yield f"[table](#{_anchor(heading)})" if heading else "table"
         elif "oneOf" in value:
             for choice in value["oneOf"]:
                 yield from self._kinds(choice)

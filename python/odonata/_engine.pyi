@@ -164,6 +164,12 @@ def registry() -> list[dict[str, Any]]:
 def tables() -> list[dict[str, Any]]:
     """Tables of a scenario that are declared: name, text, keys and rules of each."""
 
+def families() -> list[dict[str, Any]]:
+    """Families of networks: name, table, routing and links of each."""
+
+def machine_form(text: str, directory: str) -> str:
+    """The machine of a scenario file in the engine's form; ``ValueError`` with all mistakes."""
+
 def key_lines(text: str) -> dict[str, int]:
     """Line of every key of a TOML text by its path; ``ValueError`` if it is none."""
 

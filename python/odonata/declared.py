@@ -10,10 +10,26 @@ from typing import Annotated, Literal
 from pydantic import Field, Tag, model_validator
 
 from odonata import names
-from odonata.model import Table, between, by_form, is_number, is_text, tag
-from odonata.normal_form import LATER, InEngine
-from odonata.problem import problem
-from odonata.units import Duration, Rate, Size
+from odonata.model import (
+    Count,
+    FileName,
+    Numbers,
+    Table,
+    TablesFile,
+    between,
+    by_form,
+    described,
+    is_list,
+    is_number,
+    is_size,
+    is_text,
+    is_value,
+    is_word,
+    tag,
+)
+from odonata.normal_form import LATER, InEngine, or_share, or_word, words
+from odonata.problem import refuse
+from odonata.units import Duration, Rate, Share, Size
 
 
 class Router(Table):
@@ -33,7 +49,7 @@ class Router(Table):
     """Whether a packet may leave before all of it has arrived."""
     flit: Annotated[Size, between(Size("1 B"))] = Size("32 B")
     """With cut-through: bytes that must have arrived before a packet is routed."""
-    crossbar: Annotated[Annotated[Annotated[Literal["ideal"], Tag(tag('"ideal"'))] | Annotated[Annotated[float, Field(ge=1, allow_inf_nan=False)], Tag(tag("a speed-up"))], by_form({'"ideal"': is_text, "a speed-up": is_number})], InEngine("crossbar_speedup", value=lambda given: None if given == "ideal" else given)] = "ideal"
+    crossbar: Annotated[Annotated[Annotated[Literal["ideal"], Tag(tag('"ideal"'))] | Annotated[Annotated[float, Field(ge=1, allow_inf_nan=False)], Tag(tag("a speed-up"))], by_form({'"ideal"': is_text, "a speed-up": is_number})], InEngine("crossbar_speedup", value=words({"ideal": None}))] = "ideal"
     """The switch inside the router: `ideal` (never a bottleneck), or the rate of its ports as a
     multiple of the fastest link of the router, at least 1."""
     output_buffer: Annotated[Size, between(Size("1 B"))] | None = None
@@ -53,12 +69,8 @@ class Router(Table):
 
     @model_validator(mode="after")
     def _go_together(self) -> Router:
-        if self.room == "packets" and self.credit_use == "link":
-            allowed = '"bytes" but with an ideal crossbar and credit_use = "crossbar"'
-            raise problem("room", '"packets"', allowed)
-        if self.occupancy == "requests" and self.crossbar == "ideal":
-            allowed = '"buffered" with an ideal crossbar, where all that waits counts'
-            raise problem("occupancy", '"requests"', allowed)
+        refuse(self, "room", "\"bytes\" but with an ideal crossbar and credit_use = \"crossbar\"", ("room", "is", "packets"), ("credit_use", "is", "link"))
+        refuse(self, "occupancy", "\"buffered\" with an ideal crossbar, where all that waits counts", ("occupancy", "is", "requests"), ("crossbar", "is", "ideal"))
         return self
 
 
@@ -74,3 +86,162 @@ class Nic(Table):
     """Bandwidth between two ranks of the same node."""
     loopback_latency: Annotated[Duration, between(Duration(0), Duration("3600 s"))] = Duration("500 ns")
     """Latency of a message between two ranks of the same node."""
+
+
+class Routing(Table):
+    """How packets find their way, in full."""
+
+    algorithm: names.Routing = Field(description=described(names.ROUTING))
+    minimal_links: names.MinimalLinks = "all"
+    """Which global links to the destination's group minimal routes use: all of them, or those
+    on a shortest path."""
+    choice: names.Choice = "random"
+    """How one of several minimal links is chosen: at random, or by the shorter queue. With
+    `fpar`: how one of the ports is chosen that its threshold counts as free. With
+    `up-down`, `steered`, `dimension-order` and `shortest-path` also `by-destination`: that
+    of the destination node, in fat trees D-mod-K (Zahavi 2010)."""
+    paths: Annotated[names.Paths | None, LATER] = None
+    """What `minimal` routes are, and what those of `valiant`, `ugal-l` and `ugal-g` consist
+    of: by way of the links between two `groups`, or the routes of the algorithm of that
+    name. Default: `up-down` in fat trees, `dimension-order` in tori and HyperX,
+    `shortest-path` in a Slim Fly, a Jellyfish, and other networks of one group, else
+    `groups`."""
+    via: names.Via | None = None
+    """What a non-minimal route goes by way of: any router of a random group, a random router,
+    or the router of a random node. Default: `group`, or `router` where `paths` are not
+    over groups."""
+    candidates: Count | None = None
+    """Routes of each sort that an adaptive algorithm draws and compares. Default: 1."""
+    threshold: Annotated[Annotated[Annotated[Size, Tag(tag("a size"))] | Annotated[Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)], Tag(tag("a number from 0 to 1"))], by_form({"a size": is_size, "a number from 0 to 1": is_number})] | None, InEngine(keys=or_share("threshold_bytes", "threshold_share"))] = None
+    """Advantage of minimal routes, a size: an adaptive algorithm takes the minimal route
+    unless its weighted queue is longer than that of the other by more than this. Default:
+    what follows from the links' buffers ([adaptive routing by
+    default](adaptive-routing.md)); none, 0 B, with `engine = "flow"` and for the jobs of a
+    schedule. With `fpar` a number from 0 to 1: the share of a port's queue up to which a
+    path counts as free. Default: 0.75. With `steered` a size: the queue up to which a
+    circuit counts as empty, what is sent and not yet credited included. Default: what a
+    link carries during one round trip of credits, and a packet."""
+    source_threshold: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    """With `q-adaptive`: by how much, as a share of its own time, the minimal port may be
+    worse than the best and still be taken by the source router. Default: 0.2."""
+    intermediate_threshold: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    """The same in the first router of an intermediate group. Default: 0.35."""
+    rate_down: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
+    """With `q-adaptive`: learning rate towards shorter times. Default: 0.2."""
+    rate_up: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
+    """With `q-adaptive`: learning rate towards longer times. Default: 0.04."""
+    exploration: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    """With `q-adaptive`: probability that a decision takes a random port. Default: 0.001."""
+    weights: Annotated[Annotated[Annotated[Literal["hops"], Tag(tag('"hops"'))] | Annotated[Annotated[list[Count], Field(min_length=2, max_length=2)], Tag(tag("a list of two weights"))], by_form({'"hops"': is_text, "a list of two weights": is_list})], InEngine("weights")] = "hops"
+    """How an adaptive algorithm weights queues: `hops`, each by the length of its route, or
+    the weights of minimal and of non-minimal routes, such as `[1, 2]`."""
+    detours_in_group: bool | None = None
+    """Whether adaptive traffic, or that of `tago`, inside a group may go by way of a random
+    router of the group. Default: false, it is always minimal."""
+    tables: Annotated[TablesFile | None, LATER] = None
+    """With `forwarding-tables`: the file of the tables, relative to the scenario, ours or one
+    of OpenSM, or a directory with the files of the [names that are looked
+    for](forwarding-tables.md#files)."""
+    subnet: Annotated[FileName | None, LATER] = None
+    """With `forwarding-tables`: output of `ibnetdiscover`, or OpenSM's `opensm-subnet.lst`,
+    which tells what GUIDs and LIDs are. Default: that of the directory of `tables`; the
+    network itself with `family = "ibnetdiscover"`."""
+    service_levels: Annotated[FileName | None, LATER] = None
+    """With `forwarding-tables`: the virtual channel of each source and destination, ours or
+    the output of `saquery PR`. Default: that of the directory of `tables`; else all are 0."""
+    virtual_channels: Annotated[int, Field(ge=1, le=64)] | None = None
+    """Virtual channels per link; fewer than the algorithm needs are merged, and packets may
+    then wait for each other forever, as `odonata verify` shows. Default: what the
+    algorithm needs."""
+    rules: Annotated[names.FparRules, LATER] = "paper"
+    """How `fpar` resolves what its description leaves open: by the text of the `paper`s; as
+    the program of Kang et al. 2019 did (`codes`: two sorts of paths, scores in whole per
+    cent, the best port drawn among the running minima, from the first port on); or as it
+    was meant to (`codes-mended`: among the ports of least score). With the last two
+    `choice` has no say."""
+    per: Annotated[names.Per, LATER] = "packet"
+    """What every router decides on: each packet by itself, or the first packet of a message,
+    which the others follow, so that a message has one path and its packets keep their
+    order (adaptive routing that keeps flows in order, as on InfiniBand). Not with
+    `q-adaptive`."""
+
+
+class Simulation(Table):
+    """How long and how finely to simulate."""
+
+    engine: names.Engine = "packet"
+    """What simulates: every packet with its buffers and credits, or messages as flows that
+    share links max-min fairly, which is faster and coarser (see the page on the flow
+    engine)."""
+    paths: Annotated[int, Field(ge=1, le=4096)] | None = None
+    """With `engine = "flow"`: paths that a message is spread over at most, as far as it has
+    packets. Default: 8."""
+    settle: Annotated[Annotated[Duration, between(Duration("1 ps"))] | None, LATER] = None
+    """With `engine = "flow"`: rates are brought up to date at multiples of this only, so that
+    all flows that begin or end in between cost one solution; a flow begins and gives its
+    bandwidth back that much late at most. Default: whenever a flow begins or ends."""
+    packet: Annotated[Size, between(Size("1 B"))] = Size("4 KiB")
+    """Largest packet; messages are cut into packets of this size and a rest."""
+    duration: Annotated[Duration, between(Duration("1 ps"))] | None = None
+    """Simulated time at which the run stops. Default: when every job with a motif or a number
+    of messages has finished."""
+    warmup: Annotated[Annotated[Annotated[Literal["auto"], Tag(tag('"auto"'))] | Annotated[Duration, Tag(tag("a duration"))], by_form({'"auto"': is_word("auto"), "a duration": is_value})], InEngine(keys=or_word("warmup_ps", "detect_warmup", {"auto": 0}))] = Duration(0)
+    """Statistics count what is created (latencies) or happens (throughput, link load) from
+    here. `auto`: from where all traffic is found to be steady, half of the duration at the
+    latest."""
+    precision: Annotated[Share, between(Share("0.01 %"), Share("50 %"))] | None = None
+    """Ends the run as soon as the mean latency and the delivered load of every job with
+    traffic are known to this share of their value, on either side, with 95 % confidence;
+    `duration` is then the longest that it may take. Default: the run takes all of
+    `duration`."""
+    timeline_bin: Annotated[Duration, between(Duration("1 ps"))] | None = None
+    """Width of a bin of the timeline. Default: chosen so that there are at most 1,024."""
+    threads: Annotated[int, Field(ge=1, le=1024)] = 1
+    """Threads that simulate; results do not depend on it."""
+
+    @model_validator(mode="after")
+    def _go_together(self) -> Simulation:
+        refuse(self, "duration", "a duration, as the longest with `warmup`", ("warmup", "is", "auto"), ("duration", "absent"))
+        refuse(self, "duration", "a duration, as the longest with `precision`", ("precision", "given"), ("duration", "absent"))
+        refuse(self, "warmup", "less than the duration, {duration}", ("warmup", "reaches", "duration"))
+        return self
+
+
+class Arrivals(Table):
+    """What arrives at some routers over time: bytes and packets of every job."""
+
+    interval: Annotated[Duration, between(Duration("1 ps"))]
+    """Length of an interval."""
+    routers: Numbers | None = None
+    """At these routers, numbered from 0: a list or a text such as `"0, 3-8"`. Default: at all
+    of `groups`."""
+    groups: Numbers | None = None
+    """At all routers of these groups, as a list or a text. Default: of all groups."""
+    links: Annotated[list[str], Field(min_length=1)] | None = None
+    """Over links of these classes or kinds (`terminal`, `local`, `global`). Default: any."""
+
+    @model_validator(mode="after")
+    def _go_together(self) -> Arrivals:
+        refuse(self, "groups", "either `routers` or `groups`", ("routers", "given"), ("groups", "given"))
+        return self
+
+
+class Record(Table):
+    """Which single events get a row in the result tables."""
+
+    messages: Annotated[Annotated[Annotated[Literal["none", "all"], Tag(tag('"none", "all"'))] | Annotated[Count, Tag(tag("a whole number"))], by_form({'"none", "all"': is_text, "a whole number": is_number})], InEngine("messages_every", value=words({"none": 0, "all": 1}))] = "none"
+    """Rows of the `messages` table: `none`, `all`, or one of every so many messages of a
+    node. Distributions are kept all the same."""
+    rank_activity: bool = False
+    """Whether to record what every rank of a closed-loop job does when, for timelines and the
+    critical path. Takes 64 bytes of memory for each change."""
+    communication: bool = False
+    """Whether to record how much every rank of a closed-loop job sends to every other, for
+    the communication matrix. Takes 40 bytes of memory for every two ranks that talk to
+    each other."""
+    attribution: bool = False
+    """Whether to record what every job sends over each link, and how long its packets wait
+    there because of which job ([interference](interference.md)). Such a run takes up to
+    twice as long."""
+    arrivals: Arrivals | None = None
+    """What arrives at some routers over time, by job and link class. Default: not recorded."""

@@ -228,6 +228,21 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+def is_size(value: Any) -> bool:
+    """Whether a value is the text of a size, or one that has been read."""
+    return is_text(value) or isinstance(value, Size)
+
+
+def is_word(*words: str) -> Callable[[Any], bool]:
+    """Whether a value is one of some words."""
+    return lambda value: isinstance(value, str) and value.strip() in words
+
+
+def is_value(value: Any) -> bool:
+    """Whether a value is anything."""
+    return True
+
+
 def is_list(value: Any) -> bool:
     """Whether a value is a list."""
     return isinstance(value, list)

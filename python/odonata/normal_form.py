@@ -8,7 +8,7 @@ this form, which never changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -37,6 +37,51 @@ class InEngine:
     absent: Any = None
     within: str | None = None
     keys: Callable[[Any], dict[str, Any]] | None = None
+
+
+def words(meanings: Mapping[str, Any]) -> Callable[[Any], Any]:
+    """What becomes of a value in place of which there may be words.
+
+    Args:
+        meanings: What each word is in the engine's form.
+    """
+    return lambda given: meanings[given] if isinstance(given, str) else given
+
+
+def or_word(
+    key: str, word_key: str, meanings: Mapping[str, Any]
+) -> Callable[[Any], dict[str, Any]]:
+    """The keys of a quantity in place of which there may be a word.
+
+    Args:
+        key: Has the quantity.
+        word_key: Says whether it was a word.
+        meanings: What each word is in the engine's form.
+    """
+
+    def keys(given: Any) -> dict[str, Any]:
+        if isinstance(given, str):
+            return {key: meanings[given.strip()], word_key: True}
+        return {key: given.engine_value(), word_key: False}
+
+    return keys
+
+
+def or_share(key: str, share_key: str) -> Callable[[Any], dict[str, Any]]:
+    """The keys of a value that is a quantity or a share.
+
+    Args:
+        key: Has the quantity.
+        share_key: Has the share.
+    """
+
+    def keys(given: Any) -> dict[str, Any]:
+        return {
+            key: given.engine_value() if isinstance(given, Quantity) else None,
+            share_key: given if isinstance(given, float) else None,
+        }
+
+    return keys
 
 
 @dataclass(frozen=True)

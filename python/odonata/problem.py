@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -22,6 +23,43 @@ def problem(key: str, found: str, allowed: str) -> PydanticCustomError:
         "found {found}; allowed: {allowed}",
         {"key": key, "found": found, "allowed": allowed, "hint": ""},
     )
+
+
+#: What is asked of the value of a key: ``(key, "is", text)``, ``(key, "is-not", text)``,
+#: ``(key, "given")``, ``(key, "absent")``, ``(key, "longer", entries)``, or
+#: ``(key, "reaches", other key)``: whether it is no less than that of another.
+Test = tuple[str, str] | tuple[str, str, Any]
+
+
+def holds(table: BaseModel, *tests: Test) -> bool:
+    """Whether all of some tests hold for the keys of a table."""
+    return all(_holds(table, *test) for test in tests)
+
+
+def _holds(table: BaseModel, key: str, asked: str, value: Any = None) -> bool:
+    found = getattr(table, key)
+    if asked in ("is", "is-not"):
+        return bool((found == value) == (asked == "is"))
+    if asked in ("given", "absent"):
+        return (found is not None) == (asked == "given")
+    if asked == "longer":
+        return isinstance(found, list) and len(found) > value
+    other = getattr(table, value)
+    return isinstance(found, int) and isinstance(other, int) and found >= other
+
+
+def refuse(table: BaseModel, key: str, allowed: str, *tests: Test) -> None:
+    """Refuses the value of `key` where all the tests hold.
+
+    Args:
+        table: Has the keys.
+        key: The key to change.
+        allowed: What is allowed instead; ``{other}`` is the value of another key.
+        tests: When values do not go together.
+    """
+    if holds(table, *tests):
+        told = re.sub(r"\{(\w+)\}", lambda other: str(getattr(table, other[1])), allowed)
+        raise problem(key, describe(getattr(table, key)), told)
 
 
 def requires(table: BaseModel, key: str, *, when: bool, why: str) -> None:

@@ -26,12 +26,11 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import (
     Field,
     PrivateAttr,
-    Tag,
     ValidationError,
     ValidatorFunctionWrapHandler,
     WrapValidator,
@@ -39,139 +38,26 @@ from pydantic import (
 )
 from typing_extensions import Self
 
-from odonata import names
 from odonata.batch.table import ScheduleTable, SharedNetwork
+from odonata.declared import Record, Simulation
 from odonata.errors import Problem, ScenarioError
 from odonata.files import named_files
 from odonata.load import Job, Motif, Phase, Phases, RepeatPhase
 from odonata.machines.machine import Machine
 from odonata.model import (
-    Count,
-    Numbers,
-    PositiveDuration,
-    PositiveSize,
-    Precision,
     Table,
-    by_form,
-    is_number,
-    is_text,
-    tag,
 )
 from odonata.mpi import Mpi
 from odonata.network import Network
-from odonata.normal_form import LATER, InEngine
 from odonata.problem import key_path, problem, problems
 from odonata.toml_source import covers, parse_toml, read_text, with_lines
 from odonata.toml_text import toml_text
-from odonata.units import Duration, Size, describe
+from odonata.units import describe
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:  # pragma: no cover
     import tomli as tomllib
-
-
-def _is_auto(value: Any) -> bool:
-    return isinstance(value, str) and value.strip() == "auto"
-
-
-def _warmup(given: str | Duration) -> dict[str, Any]:
-    """The engine's form of a warm-up."""
-    found = isinstance(given, str)
-    return {"warmup_ps": 0 if isinstance(given, str) else int(given), "detect_warmup": found}
-
-
-class Simulation(Table):
-    """How long and how finely to simulate."""
-
-    engine: names.Engine = "packet"
-    """What simulates: every packet with its buffers and credits, or messages as flows that share
-    links max-min fairly, which is faster and coarser (see the page on the flow engine)."""
-    paths: Annotated[int, Field(ge=1, le=4096)] | None = None
-    """With `engine = "flow"`: paths that a message is spread over at most, as far as it has
-    packets. Default: 8."""
-    settle: Annotated[PositiveDuration | None, LATER] = None
-    """With `engine = "flow"`: rates are brought up to date at multiples of this only, so that all
-    flows that begin or end in between cost one solution; a flow begins and gives its bandwidth back
-    that much late at most. Default: whenever a flow begins or ends."""
-    packet: PositiveSize = Size("4 KiB")
-    """Largest packet; messages are cut into packets of this size and a rest."""
-    duration: PositiveDuration | None = None
-    """Simulated time at which the run stops. Default: when every job with a motif or a number of
-    messages has finished."""
-    warmup: Annotated[
-        Annotated[Literal["auto"], Tag(tag('"auto"'))]
-        | Annotated[Duration, Tag(tag("a duration"))],
-        by_form({'"auto"': _is_auto, "a duration": lambda value: True}),
-        InEngine(keys=_warmup),
-    ] = Duration(0)
-    """Statistics count what is created (latencies) or happens (throughput, link load) from here.
-    `auto`: from where all traffic is found to be steady, half of the duration at the latest."""
-    precision: Precision | None = None
-    """Ends the run as soon as the mean latency and the delivered load of every job with traffic
-    are known to this share of their value, on either side, with 95 % confidence; `duration` is
-    then the longest that it may take. Default: the run takes all of `duration`."""
-    timeline_bin: PositiveDuration | None = None
-    """Width of a bin of the timeline. Default: chosen so that there are at most 1,024."""
-    threads: Annotated[int, Field(ge=1, le=1024)] = 1
-    """Threads that simulate; results do not depend on it."""
-
-    @model_validator(mode="after")
-    def _warmup_ends(self) -> Simulation:
-        automatic = {"warmup": self.warmup == "auto", "precision": self.precision is not None}
-        for key, given in automatic.items():
-            if given and self.duration is None:
-                raise problem("duration", "nothing", f"a duration, as the longest with `{key}`")
-        if self.duration is None or isinstance(self.warmup, str):
-            return self
-        if self.warmup >= self.duration:
-            raise problem("warmup", f'"{self.warmup}"', f"less than the duration, {self.duration}")
-        return self
-
-
-class Arrivals(Table):
-    """What arrives at some routers over time: bytes and packets of every job."""
-
-    interval: PositiveDuration
-    """Length of an interval."""
-    routers: Numbers | None = None
-    """At these routers, numbered from 0: a list or a text such as `"0, 3-8"`. Default: at all of
-    `groups`."""
-    groups: Numbers | None = None
-    """At all routers of these groups, as a list or a text. Default: of all groups."""
-    links: Annotated[list[str], Field(min_length=1)] | None = None
-    """Over links of these classes or kinds (`terminal`, `local`, `global`). Default: any."""
-
-    @model_validator(mode="after")
-    def _one_choice(self) -> Arrivals:
-        if self.routers is not None and self.groups is not None:
-            raise problem("groups", describe(self.groups), "either `routers` or `groups`")
-        return self
-
-
-class Record(Table):
-    """Which single events get a row in the result tables."""
-
-    messages: Annotated[
-        Annotated[Literal["none", "all"], Tag(tag('"none", "all"'))]
-        | Annotated[Count, Tag(tag("a whole number"))],
-        by_form({'"none", "all"': is_text, "a whole number": is_number}),
-        InEngine("messages_every", value=lambda given: {"none": 0, "all": 1}.get(given, given)),
-    ] = "none"
-    """Rows of the `messages` table: `none`, `all`, or one of every so many messages of a node.
-    Distributions are kept all the same."""
-
-    rank_activity: bool = False
-    """Whether to record what every rank of a closed-loop job does when, for timelines and the
-    critical path. Takes 64 bytes of memory for each change."""
-    communication: bool = False
-    """Whether to record how much every rank of a closed-loop job sends to every other, for the
-    communication matrix. Takes 40 bytes of memory for every two ranks that talk to each other."""
-    attribution: bool = False
-    """Whether to record what every job sends over each link, and how long its packets wait there
-    because of which job ([interference](interference.md)). Such a run takes up to twice as long."""
-    arrivals: Arrivals | None = None
-    """What arrives at some routers over time, by job and link class. Default: not recorded."""
 
 
 #: In the place of a network that a scenario with a schedule need not have.

@@ -7,11 +7,14 @@ use crate::checkpoint::CheckpointError;
 
 /// A scenario that cannot be simulated as written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}{message}", prefix(.path))]
+#[error("{}{message}", prefix(.line, .path))]
 pub struct SpecError {
     /// Key path in the scenario file, such as `network.g` or `job[1].motif.grid`;
     /// empty if no key is to blame.
     pub path: String,
+    /// Line of the scenario file on which the key stands, from 1, or of the table that lacks
+    /// it; nothing where it is not known.
+    pub line: Option<usize>,
     /// What is wrong: what was found, what is allowed, what to do.
     pub message: String,
     /// What the scenario holds there, where known.
@@ -20,11 +23,21 @@ pub struct SpecError {
     pub allowed: Option<String>,
 }
 
-fn prefix(path: &str) -> String {
-    if path.is_empty() {
-        String::new()
-    } else {
-        format!("{path}: ")
+fn prefix(line: &Option<usize>, path: &str) -> String {
+    let line = line.map(|line| format!("line {line}: "));
+    let path = (!path.is_empty()).then(|| format!("{path}: "));
+    line.into_iter().chain(path).collect()
+}
+
+/// Everything that is wrong with a scenario file, in the order in which it is read: at least
+/// one thing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+pub struct Mistakes(pub Vec<SpecError>);
+
+impl From<SpecError> for Mistakes {
+    fn from(error: SpecError) -> Self {
+        Self(vec![error])
     }
 }
 
@@ -33,6 +46,7 @@ impl SpecError {
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             path: path.into(),
+            line: None,
             message: message.into(),
             found: None,
             allowed: None,
@@ -48,6 +62,7 @@ impl SpecError {
         let (found, allowed) = (found.to_string(), allowed.to_string());
         Self {
             path: path.into(),
+            line: None,
             message: format!("found {found}; allowed: {allowed}"),
             found: Some(found),
             allowed: Some(allowed),

@@ -58,7 +58,7 @@ mod traces;
 pub use bench::{BenchOptions, BenchResult, bench, bench_scenario};
 pub use bisection::{BISECTION_STEPS, bisection_width};
 pub use cost::{Cost, peak_rss_bytes};
-pub use error::{Error, SpecError};
+pub use error::{Error, Mistakes, SpecError};
 pub use forwarding::parts_of_tables;
 pub use inspect::{EXPORT_FORMATS, Proof, describe, export, subnet, verify, wiring};
 pub use jobs::{PlacedJobs, PlannedJob, place_jobs, plan_jobs};

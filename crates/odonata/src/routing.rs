@@ -41,13 +41,12 @@ impl Usual {
 
 /// Those of the family; of other networks those over groups, if there is more than one.
 fn usual_paths(family: &Family, topology: &Topology) -> Paths {
-    match family {
-        Family::FatTree(_) => Paths::UpDown,
-        Family::Torus(_) | Family::Hyperx(_) => Paths::DimensionOrder,
-        Family::SlimFly(_) | Family::Jellyfish(_) => Paths::ShortestPath,
-        _ if topology.groups > 1 => Paths::Groups,
-        _ => Paths::ShortestPath,
-    }
+    let by_groups = if topology.groups > 1 {
+        Paths::Groups
+    } else {
+        Paths::ShortestPath
+    };
+    family.usual_paths().unwrap_or(by_groups)
 }
 
 /// Builds the routing algorithm of a scenario for its network.

@@ -1,8 +1,11 @@
 //! From the scenario's `[network]` to a [`Topology`].
 
 pub(crate) mod codes;
+mod crossbar;
+mod dragonfly;
 mod dragonfly_plus;
 mod fat_tree;
+mod files;
 mod graphs;
 mod infiniband;
 mod lattice;
@@ -11,16 +14,12 @@ pub(crate) mod switches;
 
 use std::path::Path;
 
-use odonata_network::topology::{
-    Arrangement, AttachedNodes, CrayXcError, CrayXcLinks, CrayXcSpec, CrossbarSpec, DragonflyError,
-    DragonflyLinks, DragonflySpec, GroupWiring, Supplies, TopologyError, WiringFileError,
-    arrangement, edge_list, graphml,
-};
+use odonata_network::topology::TopologyError;
 use odonata_network::{LinkClass, LinkKind, Topology};
 use odonata_units::{Bandwidth, Bytes, Picoseconds};
 
 use crate::error::SpecError;
-use crate::spec::{self, Family, Link, Scenario};
+use crate::spec::{self, Link, Scenario};
 
 /// Builds the network of a scenario.
 ///
@@ -28,62 +27,7 @@ use crate::spec::{self, Family, Link, Scenario};
 /// If its parameters do not close, a file cannot be read or is wrong, or a link
 /// class is unknown or makes no sense. The error's path names the key.
 pub fn build_topology(scenario: &Scenario) -> Result<Topology, SpecError> {
-    let classes = Classes { scenario };
-    match &scenario.network.topology {
-        Family::Dragonfly(dragonfly) => build_dragonfly(dragonfly, &classes),
-        Family::DragonflyPlus(dragonfly) => dragonfly_plus::build(dragonfly, &classes),
-        Family::ReconfigurableDragonfly(dragonfly) => {
-            reconfigurable::build(dragonfly, scenario, &classes)
-        }
-        Family::FatTree(tree) => fat_tree::build(tree, scenario, &classes),
-        Family::Torus(torus) => lattice::torus(torus, &classes),
-        Family::Hyperx(hyperx) => lattice::hyperx(hyperx, &classes),
-        Family::SlimFly(slim_fly) => graphs::slim_fly(slim_fly, &classes),
-        Family::Jellyfish(jellyfish) => graphs::jellyfish(jellyfish, &classes),
-        Family::Crossbar(crossbar) => {
-            classes.check_names(&["terminal"])?;
-            let spec = CrossbarSpec {
-                nodes: crossbar.nodes,
-                terminal: classes.class("terminal", LinkKind::Terminal)?,
-            };
-            spec.build().map_err(|error| topology_error(error, "nodes"))
-        }
-        Family::CrayXcFile(cray) => {
-            classes.check_names(&["terminal", "green", "black", "blue"])?;
-            let spec = CrayXcSpec {
-                nodes_per_router: cray.nodes_per_router,
-                links: CrayXcLinks {
-                    terminal: classes.class("terminal", LinkKind::Terminal)?,
-                    green: classes.class("green", LinkKind::Local)?,
-                    black: classes.class("black", LinkKind::Local)?,
-                    blue: classes.class("blue", LinkKind::Global)?,
-                },
-            };
-            let text = read_file(&cray.file, "network.file")?;
-            spec.import(&text).map_err(|error| match error {
-                CrayXcError::NodesPerRouter { .. } => {
-                    SpecError::new("network.nodes_per_router", error.to_string())
-                }
-                error => in_file(&cray.file, "network.file", &error),
-            })
-        }
-        Family::Codes(lists) => codes::build(lists, &classes),
-        Family::Ibnetdiscover(network) => infiniband::build(network, &classes),
-        Family::EdgeList(list) => {
-            let text = read_file(&list.file, "network.file")?;
-            let (given, defaults) = (classes.all_given()?, classes.defaults()?);
-            edge_list::import_with(&text, &list.supplies(&given, &defaults))
-                .map(|topology| titled(topology, &list.file))
-                .map_err(|error| in_wiring(&list.file, &error))
-        }
-        Family::Graphml(graph) => {
-            let text = read_file(&graph.file, "network.file")?;
-            let (given, defaults) = (classes.all_given()?, classes.defaults()?);
-            graphml::import_with(&text, &graph.supplies(&given, &defaults))
-                .map(|topology| titled(topology, &graph.file))
-                .map_err(|error| in_wiring(&graph.file, &error))
-        }
-    }
+    scenario.network.topology.build(&Classes { scenario })
 }
 
 /// What a router's input buffer holds by default, per virtual channel: what its
@@ -113,7 +57,7 @@ pub fn default_buffer(
 }
 
 /// The link classes of a scenario.
-struct Classes<'a> {
+pub(crate) struct Classes<'a> {
     scenario: &'a Scenario,
 }
 
@@ -222,129 +166,6 @@ impl Classes<'_> {
     }
 }
 
-impl spec::FileNetwork {
-    /// What its file may leave to the scenario.
-    fn supplies<'a>(&self, classes: &'a [LinkClass], defaults: &'a [LinkClass]) -> Supplies<'a> {
-        Supplies {
-            classes,
-            defaults,
-            nodes: match self.nodes_per_router {
-                Some(each) => AttachedNodes::Each(each),
-                None => AttachedNodes::Otherwise(1),
-            },
-        }
-    }
-}
-
-/// The network of a file that does not say what it is called is called after
-/// the file.
-fn titled(mut topology: Topology, file: &Path) -> Topology {
-    if topology.title.is_empty()
-        && let Some(name) = file.file_name()
-    {
-        topology.title = name.to_string_lossy().into_owned();
-    }
-    topology
-}
-
-/// An error of a wiring file, at the key that is to blame.
-fn in_wiring(file: &Path, error: &WiringFileError) -> SpecError {
-    let key = match error {
-        WiringFileError::NodesInFile { .. } => "network.nodes_per_router",
-        _ => "network.file",
-    };
-    in_file(file, key, error)
-}
-
-fn build_dragonfly(
-    dragonfly: &spec::Dragonfly,
-    classes: &Classes<'_>,
-) -> Result<Topology, SpecError> {
-    let spec::Dragonfly { p, a, h, .. } = *dragonfly;
-    let closing = u64::from(a) * u64::from(h) + 1;
-    let g = match dragonfly.g {
-        Some(g) => g,
-        None => u32::try_from(closing)
-            .map_err(|_| SpecError::value("network.a", a, "a·h + 1 groups below 2^32"))?,
-    };
-    let terminal = classes.class("terminal", LinkKind::Terminal)?;
-    let global = classes.class("global", LinkKind::Global)?;
-    let (group, local, column) = match dragonfly.group {
-        spec::GroupWiringName::AllToAll => {
-            classes.check_names(&["terminal", "local", "global"])?;
-            (
-                GroupWiring::AllToAll,
-                classes.class("local", LinkKind::Local)?,
-                None,
-            )
-        }
-        spec::GroupWiringName::Grid => {
-            classes.check_names(&["terminal", "green", "black", "global"])?;
-            let given = |value: Option<u32>, key: &str| {
-                let path = format!("network.{key}");
-                value.ok_or_else(|| {
-                    SpecError::value(path, "nothing", "a value, as group = \"cray-xc\"")
-                })
-            };
-            let group = GroupWiring::Grid {
-                rows: given(dragonfly.rows, "rows")?,
-                columns: given(dragonfly.columns, "columns")?,
-                row_links: dragonfly.row_links,
-                column_links: dragonfly.column_links,
-            };
-            let green = classes.class("green", LinkKind::Local)?;
-            let black = classes.class("black", LinkKind::Local)?;
-            (group, green, Some(black))
-        }
-    };
-    let file = dragonfly.arrangement_file.as_deref();
-    let arrangement = match (dragonfly.arrangement, file) {
-        (spec::ArrangementName::Absolute, _) => Arrangement::Absolute,
-        (spec::ArrangementName::Relative, _) => Arrangement::Relative,
-        (spec::ArrangementName::Circulant, _) => Arrangement::Circulant,
-        (spec::ArrangementName::Custom, None) => {
-            return Err(SpecError::value(
-                "network.arrangement_file",
-                "nothing",
-                "a file, as arrangement = \"custom\"",
-            ));
-        }
-        (spec::ArrangementName::Custom, Some(file)) => {
-            let text = read_file(file, "network.arrangement_file")?;
-            let links = arrangement::parse_global_links(&text)
-                .map_err(|error| in_file(file, "network.arrangement_file", &error))?;
-            Arrangement::Custom(links)
-        }
-    };
-    let spec = DragonflySpec {
-        p,
-        a,
-        h,
-        g,
-        arrangement,
-        group,
-        links: DragonflyLinks {
-            terminal,
-            local,
-            column,
-            global,
-        },
-    };
-    spec.build().map_err(|error| match error {
-        DragonflyError::Zero { name } => {
-            SpecError::new(format!("network.{name}"), error.to_string())
-        }
-        DragonflyError::TooManyGroups { .. } => SpecError::new("network.g", error.to_string()),
-        DragonflyError::Grid { .. } => SpecError::new("network.rows", error.to_string()),
-        DragonflyError::Arrangement(ref inner) => match file {
-            Some(file) => in_file(file, "network.arrangement_file", inner),
-            None => SpecError::new("network.arrangement", error.to_string()),
-        },
-        DragonflyError::Topology(inner) => topology_error(inner, ""),
-        error => SpecError::new("network", error.to_string()),
-    })
-}
-
 /// The key that a flaw of the wiring comes from; `size` is the family's key for
 /// the size of a router.
 fn topology_error(error: TopologyError, size: &str) -> SpecError {
@@ -384,7 +205,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::spec::{CrayXcFile, Crossbar, Dragonfly, FileNetwork, Network, Router};
+    use crate::spec::{CrayXcFile, Crossbar, Dragonfly, Family, FileNetwork, Network, Router};
     use crate::testing::dragonfly;
     use proptest::prelude::*;
 

@@ -78,6 +78,23 @@ mod _engine {
         to_python(py, &tables)
     }
 
+    /// The families of networks: a list of dicts, `name`, `table` as in [`tables`],
+    /// `routing` and `links`.
+    #[pyfunction]
+    fn families(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        let families = serde_json::to_value(odonata::spec::Family::declarations())
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        to_python(py, &families)
+    }
+
+    /// The machine of a scenario file in the engine's form, as JSON: all but `mpi` and `jobs`.
+    #[pyfunction]
+    fn machine_form(text: &str, directory: PathBuf) -> PyResult<String> {
+        let machine = Scenario::machine_from_toml(text, &directory)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(machine.to_json())
+    }
+
     /// Line, from 1, of every key of a TOML text by its path, such as `job[1].nodes`.
     #[pyfunction]
     fn key_lines(text: &str) -> PyResult<BTreeMap<String, usize>> {

@@ -3,11 +3,15 @@
 //! absolute, and every key that has a default may be left out. Unknown keys are
 //! errors.
 
+mod family;
 mod job;
 mod mpi;
 mod network;
 mod optical;
+mod quantity;
+mod reader;
 mod router;
+mod simulation;
 mod source;
 pub(crate) mod table;
 
@@ -16,6 +20,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::SpecError;
 
+pub(crate) use family::NetworkFamily;
+pub use family::{DeclaredLink, FamilyDeclaration, Links, Tests, UsualLink};
 pub use job::{
     Between, BisectionOrder, GrapModeName, HaloOrder, Job, Load, Mapping, MappingObjective,
     MappingStart, MatrixOrder, Motif, MotifKind, Offered, Pattern, Phase, Placement, ProcessName,
@@ -33,8 +39,9 @@ pub use optical::{OpticalLayer, UplinkCircuits};
 pub use router::{
     Arbitration, CreditUse, InjectionOrder, Nic, OccupancyCount, Room, Router, SwitchingName,
 };
+pub use simulation::{Arrivals, Record, Simulation};
 pub use source::key_lines;
-pub use table::{KeyDeclaration, Kind, Rule, TableDeclaration, tables};
+pub use table::{KeyDeclaration, Kind, Rule, TableDeclaration, Test, tables};
 
 /// Whether a value is as by default. Keys that came when scenarios were already known by
 /// this form are left out of it where they are, so that those are still recognised.
@@ -80,90 +87,6 @@ pub enum Engine {
     Packet,
     /// Flows that share links max-min fairly.
     Flow,
-}
-
-/// How long and how finely to simulate.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Simulation {
-    /// What simulates.
-    pub engine: Engine,
-    /// With [`Engine::Flow`]: paths that a message is spread over at most; `None`:
-    /// the default.
-    pub paths: Option<u32>,
-    /// With [`Engine::Flow`]: rates are brought up to date at multiples of this only;
-    /// `None`: whenever a flow begins or ends. Left out where there is none, as
-    /// scenarios are known by their text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub settle_ps: Option<u64>,
-    /// Largest packet; messages are cut into packets of this size and a rest.
-    pub packet_bytes: u64,
-    /// Simulated time at which the run stops; `None`: when every job with a
-    /// motif has finished.
-    pub duration_ps: Option<u64>,
-    /// Statistics count from here.
-    pub warmup_ps: u64,
-    /// Look for the end of the warm-up instead, in the first half of the duration.
-    pub detect_warmup: bool,
-    /// End as soon as the 95 % confidence intervals of mean latency and accepted
-    /// load of every job with traffic are at most this share of the mean wide, on
-    /// either side; `None`: at the duration.
-    pub precision: Option<f64>,
-    /// Width of a bin of the timeline; `None`: chosen.
-    pub timeline_bin_ps: Option<u64>,
-    /// Threads that simulate; results do not depend on it.
-    pub threads: usize,
-}
-
-impl Default for Simulation {
-    /// Packets of 4 KiB, no warm-up, one thread.
-    fn default() -> Self {
-        Self {
-            engine: Engine::Packet,
-            paths: None,
-            settle_ps: None,
-            packet_bytes: 4096,
-            duration_ps: None,
-            warmup_ps: 0,
-            detect_warmup: false,
-            precision: None,
-            timeline_bin_ps: None,
-            threads: 1,
-        }
-    }
-}
-
-/// Which single events get a row in the result tables.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Record {
-    /// Every how many messages of a node; 1 records all, 0 none.
-    pub messages_every: u32,
-    /// What every rank of a closed-loop job does when.
-    pub rank_activity: bool,
-    /// How much every rank of a closed-loop job sends to every other.
-    pub communication: bool,
-    /// What jobs do at each link, and to each other there.
-    pub attribution: bool,
-    /// What arrives at some routers over time.
-    pub arrivals: Option<Arrivals>,
-}
-
-/// What arrives at some routers over time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Arrivals {
-    /// Routers; `None`: those of `groups`.
-    #[serde(default)]
-    pub routers: Option<Vec<u32>>,
-    /// Groups, of which all routers count; `None`: all, unless routers are given.
-    #[serde(default)]
-    pub groups: Option<Vec<u32>>,
-    /// Link classes over which it arrives, by name or kind; `None`: any.
-    #[serde(default)]
-    pub links: Option<Vec<String>>,
-    /// Length of an interval.
-    pub interval_ps: u64,
 }
 
 impl Scenario {

@@ -27,7 +27,7 @@ table! {
         /// multiple of the fastest link of the router, at least 1.
         crossbar_speedup: Option<f64> = None => Notes {
             key: Some("crossbar"),
-            word: Some("ideal"),
+            words: &[("ideal", Word::Nothing)],
             called: Some("a speed-up"),
             least: Some(1.0),
             ..Notes::NONE
@@ -49,9 +49,9 @@ table! {
         #[serde(skip_serializing_if = "is_default")]
         room: Room = Room::Bytes,
     }
-    refuse "room" = "packets" with "credit_use" = "link":
+    refuse "room" when [("room", Test::Is("packets")), ("credit_use", Test::Is("link"))] =>
         "\"bytes\" but with an ideal crossbar and credit_use = \"crossbar\"";
-    refuse "occupancy" = "requests" with "crossbar" = "ideal":
+    refuse "occupancy" when [("occupancy", Test::Is("requests")), ("crossbar", Test::Is("ideal"))] =>
         "\"buffered\" with an ideal crossbar, where all that waits counts";
 }
 

@@ -1,7 +1,7 @@
 //! Tables of a scenario, declared once: the struct that the engine reads, its defaults, and
 //! what users are told of every key.
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::registry::list_of;
@@ -19,6 +19,13 @@ pub struct TableDeclaration {
     pub rules: Vec<Rule>,
 }
 
+impl TableDeclaration {
+    /// The declaration of a key.
+    pub fn key(&self, name: &str) -> Option<&KeyDeclaration> {
+        self.keys.iter().find(|key| key.key == name)
+    }
+}
+
 /// A key of a table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KeyDeclaration {
@@ -30,16 +37,28 @@ pub struct KeyDeclaration {
     pub text: String,
     /// What its values are.
     pub kind: Kind,
-    /// Least value, in base units.
+    /// Least value, in base units; of lists that of their entries.
     pub least: Option<Value>,
-    /// Largest value, in base units.
+    /// Largest value, in base units; of lists that of their entries.
     pub most: Option<Value>,
-    /// What the values are called in messages, where there is a word as well.
+    /// What values are more than, in base units.
+    pub more_than: Option<Value>,
+    /// Least number of entries of a list.
+    pub fewest_entries: Option<usize>,
+    /// Largest number of entries of a list.
+    pub most_entries: Option<usize>,
+    /// What the values are called in messages, where there is a word or a share as well.
     pub called: Option<&'static str>,
-    /// A word in place of a value, which is nothing in the engine's form.
-    pub word: Option<&'static str>,
+    /// Words in place of a value, and what each is in the engine's form.
+    pub words: Vec<(&'static str, Value)>,
+    /// Key of the engine's form that says whether it is a word.
+    pub word_key: Option<&'static str>,
+    /// Key of the engine's form that has the value where it is a share, 0 to 1, instead.
+    pub share_key: Option<&'static str>,
     /// Whether it may be nothing.
     pub optional: bool,
+    /// Whether it must be given.
+    pub needed: bool,
     /// What holds where nothing is said, in base units.
     pub default: Value,
     /// Whether it is left out of the engine's form where it is as by default, since it came
@@ -61,21 +80,45 @@ pub enum Kind {
     Number,
     /// True or false.
     Flag,
+    /// A text.
+    Text,
+    /// Name of a file, and what belongs to it.
+    File(&'static str),
+    /// Values one after another.
+    List(Box<Kind>),
+    /// Numbers of groups or routers: a list, or a text such as `0, 3-8`.
+    Numbers,
+    /// A table of that name.
+    Table(&'static str),
 }
 
-/// Two keys whose values do not go together.
+/// Values of keys that do not go together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Rule {
+    /// When it is broken: all of these.
+    pub when: &'static [(&'static str, Test)],
     /// The key to change.
     pub key: &'static str,
-    /// Its value.
-    pub value: &'static str,
-    /// The other key.
-    pub with: &'static str,
-    /// Its value.
-    pub with_value: &'static str,
-    /// What is allowed instead.
+    /// What is allowed instead; `{key}` is the value of that key.
     pub allowed: &'static str,
+}
+
+/// What the value of a key is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Test {
+    /// This text.
+    Is(&'static str),
+    /// Another one than this text.
+    IsNot(&'static str),
+    /// Something.
+    Given,
+    /// Nothing.
+    Absent,
+    /// A list of more entries.
+    Longer(usize),
+    /// No less than another key's.
+    Reaches(&'static str),
 }
 
 /// What a declaration says of a key beside its type.
@@ -87,10 +130,43 @@ pub(crate) struct Notes {
     pub least: Option<f64>,
     /// See [`KeyDeclaration::most`].
     pub most: Option<f64>,
-    /// See [`KeyDeclaration::word`].
-    pub word: Option<&'static str>,
+    /// See [`KeyDeclaration::more_than`].
+    pub more_than: Option<f64>,
+    /// See [`KeyDeclaration::fewest_entries`].
+    pub fewest_entries: Option<usize>,
+    /// See [`KeyDeclaration::most_entries`].
+    pub most_entries: Option<usize>,
+    /// See [`KeyDeclaration::words`].
+    pub words: &'static [(&'static str, Word)],
+    /// See [`KeyDeclaration::word_key`].
+    pub word_key: Option<&'static str>,
+    /// See [`KeyDeclaration::share_key`].
+    pub share_key: Option<&'static str>,
     /// See [`KeyDeclaration::called`].
     pub called: Option<&'static str>,
+    /// What belongs to the file.
+    pub parts: &'static str,
+    /// The quantity, where the name of the field does not say it.
+    pub quantity: Option<&'static str>,
+    /// See [`KeyDeclaration::needed`].
+    pub needed: bool,
+    /// Whether users see no default but that of the text: the engine has it.
+    pub unsaid: bool,
+    /// Whether another key sets it.
+    pub hidden: bool,
+    /// Whether the values are numbers of groups or routers.
+    pub numbers: bool,
+}
+
+/// What a word is in the engine's form.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Word {
+    /// Nothing.
+    Nothing,
+    /// A number.
+    Number(u64),
+    /// The word.
+    Itself,
 }
 
 impl Notes {
@@ -98,8 +174,19 @@ impl Notes {
         key: None,
         least: None,
         most: None,
-        word: None,
+        more_than: None,
+        fewest_entries: None,
+        most_entries: None,
+        words: &[],
+        word_key: None,
+        share_key: None,
         called: None,
+        parts: "itself",
+        quantity: None,
+        needed: false,
+        unsaid: false,
+        hidden: false,
+        numbers: false,
     };
     /// A latency, delay or overhead: up to an hour.
     pub(crate) const DELAY: Self = Self {
@@ -116,6 +203,49 @@ impl Notes {
     pub(crate) const BANDWIDTH: Self = Self {
         least: Some(1e3),
         most: Some(1e15),
+        ..Self::NONE
+    };
+    /// A number of things, at least one.
+    pub(crate) const COUNT: Self = Self {
+        least: Some(1.0),
+        most: Some(4_294_967_295.0),
+        ..Self::NONE
+    };
+    /// A number of things that must be given.
+    pub(crate) const NEEDED_COUNT: Self = Self {
+        needed: true,
+        ..Self::COUNT
+    };
+    /// A number of things of which the text says the default.
+    pub(crate) const UNSAID_COUNT: Self = Self {
+        unsaid: true,
+        ..Self::COUNT
+    };
+    /// Numbers of things, at least one of them.
+    pub(crate) const COUNTS: Self = Self {
+        fewest_entries: Some(1),
+        ..Self::COUNT
+    };
+    /// A part of something.
+    pub(crate) const FRACTION: Self = Self {
+        least: Some(0.0),
+        most: Some(1.0),
+        ..Self::NONE
+    };
+    /// A part of something that is not nothing.
+    pub(crate) const POSITIVE_FRACTION: Self = Self {
+        more_than: Some(0.0),
+        most: Some(1.0),
+        ..Self::NONE
+    };
+    /// Must be given.
+    pub(crate) const NEEDED: Self = Self {
+        needed: true,
+        ..Self::NONE
+    };
+    /// Set by another key.
+    pub(crate) const HIDDEN: Self = Self {
+        hidden: true,
         ..Self::NONE
     };
 }
@@ -138,6 +268,13 @@ macro_rules! declared {
     };
 }
 
+/// Types of values that have nothing but names.
+macro_rules! named {
+    ($($type:ty,)+) => {
+        declared! { $($type: Kind::Name(list_of::<$type>()),)+ }
+    };
+}
+
 declared! {
     u8: Kind::Integer,
     u32: Kind::Integer,
@@ -145,12 +282,35 @@ declared! {
     usize: Kind::Integer,
     f64: Kind::Number,
     bool: Kind::Flag,
-    super::Arbitration: Kind::Name(list_of::<super::Arbitration>()),
-    super::CreditUse: Kind::Name(list_of::<super::CreditUse>()),
-    super::InjectionOrder: Kind::Name(list_of::<super::InjectionOrder>()),
-    super::Room: Kind::Name(list_of::<super::Room>()),
-    super::OccupancyCount: Kind::Name(list_of::<super::OccupancyCount>()),
-    super::SwitchingName: Kind::Name(list_of::<super::SwitchingName>()),
+    String: Kind::Text,
+    std::path::PathBuf: Kind::File("itself"),
+    super::Arrivals: Kind::Table("Arrivals"),
+    super::OpticalLayer: Kind::Table("OpticalLayer"),
+    super::Weights: Kind::List(Box::new(Kind::Integer)),
+}
+
+named! {
+    super::Arbitration,
+    super::CreditUse,
+    super::InjectionOrder,
+    super::Room,
+    super::OccupancyCount,
+    super::SwitchingName,
+    super::Engine,
+    super::AlgorithmName,
+    super::LinkKind,
+    super::MinimalLinks,
+    super::Choice,
+    super::Paths,
+    super::Via,
+    super::FparRules,
+    super::Decisions,
+    super::GroupWiringName,
+    super::ArrangementName,
+    super::SpineArrangement,
+    super::CircuitSource,
+    super::Strategy,
+    super::CodesModel,
 }
 
 impl<T: Declared> Declared for Option<T> {
@@ -158,6 +318,12 @@ impl<T: Declared> Declared for Option<T> {
 
     fn kind() -> Kind {
         T::kind()
+    }
+}
+
+impl<T: Declared> Declared for Vec<T> {
+    fn kind() -> Kind {
+        Kind::List(Box::new(T::kind()))
     }
 }
 
@@ -178,20 +344,40 @@ pub(crate) fn key<T: Declared>(
 ) -> KeyDeclaration {
     let unit = UNITS.iter().find(|(suffix, _)| field.ends_with(suffix));
     let plain = unit.map_or(field, |(suffix, _)| field.trim_end_matches(suffix));
-    let kind = unit.map_or_else(T::kind, |(_, quantity)| Kind::Quantity(quantity));
+    let kind = match (unit, notes.quantity, T::kind()) {
+        (Some((_, quantity)), ..) => Kind::Quantity(quantity),
+        (None, Some(quantity), _) => Kind::Quantity(quantity),
+        (None, None, Kind::File(_)) => Kind::File(notes.parts),
+        (None, None, Kind::List(_)) if notes.numbers => Kind::Numbers,
+        (None, None, kind) => kind,
+    };
     let number = |value: f64| match kind {
         Kind::Number => Value::from(value),
         _ => Value::from(value as u64),
     };
+    let words = notes.words.iter().map(|(word, meaning)| {
+        let value = match meaning {
+            Word::Nothing => Value::Null,
+            Word::Number(number) => (*number).into(),
+            Word::Itself => (*word).into(),
+        };
+        (*word, value)
+    });
     KeyDeclaration {
         key: notes.key.unwrap_or(plain).to_owned(),
         engine_key: field,
         text: lines(text),
         least: notes.least.map(number),
         most: notes.most.map(number),
+        more_than: notes.more_than.map(number),
+        fewest_entries: notes.fewest_entries,
+        most_entries: notes.most_entries,
         called: notes.called,
-        word: notes.word,
-        optional: T::OPTIONAL,
+        words: words.collect(),
+        word_key: notes.word_key,
+        share_key: notes.share_key,
+        optional: T::OPTIONAL || notes.unsaid,
+        needed: notes.needed,
         // Plain values always have a JSON form.
         default: serde_json::to_value(default).unwrap_or_default(),
         later: serde.contains("skip_serializing_if"),
@@ -207,11 +393,20 @@ pub(crate) fn lines(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// A value that is there, be it nothing, unlike one that is left out.
+pub(crate) fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
 /// Declares a table: a struct for serde with the default of every field, and its
 /// [`TableDeclaration`].
 ///
 /// A field's quantity follows from the unit that its name ends in. After `=>` stand
-/// [`Notes`], such as the range of its values.
+/// [`Notes`], such as the range of its values; of a key that must be given the value is
+/// nobody's default. Rules follow: `require` a key exactly where another one has a value,
+/// `refuse` what a list of tests says.
 macro_rules! table {
     (
         $(#[doc = $text:literal])+
@@ -222,12 +417,10 @@ macro_rules! table {
                 $field:ident: $type:ty = $default:expr $(=> $notes:expr)?,
             )+
         }
-        $(refuse $key:literal = $value:literal with $with:literal = $with_value:literal:
-          $allowed:literal;)*
+        $(refuse $key:literal when $tests:expr => $allowed:literal;)*
     ) => {
         $(#[doc = $text])+
-        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-        #[serde(default, deny_unknown_fields)]
+        #[derive(Clone, Debug, PartialEq, serde::Serialize)]
         pub struct $name {
             $(
                 $(#[doc = $field_text])+
@@ -242,31 +435,65 @@ macro_rules! table {
             }
         }
 
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                #[derive(serde::Deserialize)]
+                #[serde(deny_unknown_fields)]
+                struct Given {
+                    $(
+                        #[serde(default, deserialize_with = "crate::spec::table::given")]
+                        $field: Option<$type>,
+                    )+
+                }
+                let given = Given::deserialize(deserializer)?;
+                let default = Self::default();
+                Ok(Self {
+                    $($field: match given.$field {
+                        Some(value) => value,
+                        None if Self::notes(stringify!($field)).needed => {
+                            return Err(serde::de::Error::missing_field(stringify!($field)));
+                        }
+                        None => default.$field,
+                    },)+
+                })
+            }
+        }
+
         impl $name {
+            /// What is said of a field beside its type.
+            fn notes(field: &str) -> $crate::spec::table::Notes {
+                #[allow(unused_imports)]
+                use $crate::spec::table::{Notes, Word};
+                match field {
+                    $($(stringify!($field) => $notes,)?)+
+                    _ => Notes::NONE,
+                }
+            }
+
             /// What users are told of it.
             pub fn declaration() -> $crate::spec::TableDeclaration {
-                use $crate::spec::table::{Notes, TableDeclaration, key, lines};
+                #[allow(unused_imports)]
+                use $crate::spec::table::{Rule, TableDeclaration, Test, key, lines};
                 let default = Self::default();
-                TableDeclaration {
-                    name: stringify!($name),
-                    text: lines(concat!($($text, "\n"),+)),
-                    keys: vec![$({
-                        #[allow(unused_mut, unused_assignments)]
-                        let mut notes = Notes::NONE;
-                        $(notes = $notes;)?
-                        key::<$type>(
+                let mut keys = Vec::new();
+                $(
+                    if !Self::notes(stringify!($field)).hidden {
+                        keys.push(key::<$type>(
                             stringify!($field),
                             concat!($($field_text, "\n"),+),
                             concat!("", $(stringify!($($serde)+))?),
                             &default.$field,
-                            notes,
-                        )
-                    }),+],
-                    rules: vec![$($crate::spec::table::Rule {
+                            Self::notes(stringify!($field)),
+                        ));
+                    }
+                )+
+                TableDeclaration {
+                    name: stringify!($name),
+                    text: lines(concat!($($text, "\n"),+)),
+                    keys,
+                    rules: vec![$(Rule {
+                        when: &$tests,
                         key: $key,
-                        value: $value,
-                        with: $with,
-                        with_value: $with_value,
                         allowed: $allowed,
                     }),*],
                 }
@@ -276,19 +503,27 @@ macro_rules! table {
 }
 pub(crate) use table;
 
-/// The tables that are declared so.
+/// The tables that are declared so, but for those of families of networks.
 pub fn tables() -> Vec<TableDeclaration> {
-    vec![super::Router::declaration(), super::Nic::declaration()]
+    vec![
+        super::Router::declaration(),
+        super::Nic::declaration(),
+        super::Routing::declaration(),
+        super::Simulation::declaration(),
+        super::Arrivals::declaration(),
+        super::Record::declaration(),
+    ]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::{Dragonfly, Family, Router, Simulation};
 
     #[test]
     fn a_key_has_its_unit_range_default_and_text() {
-        let router = super::super::Router::declaration();
-        let key = |name: &str| router.keys.iter().find(|key| key.key == name).unwrap();
+        let router = Router::declaration();
+        let key = |name: &str| router.key(name).unwrap();
         let delay = key("delay");
         assert_eq!(delay.engine_key, "delay_ps");
         assert_eq!(delay.kind, Kind::Quantity("duration"));
@@ -303,8 +538,8 @@ mod tests {
         );
         let crossbar = key("crossbar");
         assert_eq!(
-            (crossbar.word, crossbar.kind.clone()),
-            (Some("ideal"), Kind::Number)
+            (crossbar.words.as_slice(), crossbar.kind.clone()),
+            (&[("ideal", Value::Null)][..], Kind::Number)
         );
         assert!(crossbar.optional && crossbar.default.is_null());
         assert!(key("occupancy").later && !key("arbitration").later);
@@ -312,15 +547,40 @@ mod tests {
     }
 
     #[test]
+    fn keys_that_another_one_sets_are_no_keys_of_their_own() {
+        let simulation = Simulation::declaration();
+        assert!(simulation.key("detect_warmup").is_none());
+        let warmup = simulation.key("warmup").unwrap();
+        assert_eq!(warmup.word_key, Some("detect_warmup"));
+        assert_eq!(
+            simulation.key("precision").unwrap().kind,
+            Kind::Quantity("share")
+        );
+    }
+
+    #[test]
+    fn what_must_be_given_is_missed_and_all_else_is_not() {
+        let read = |text: &str| serde_json::from_str::<Dragonfly>(text);
+        let missing = read(r#"{"p": 2, "a": 4}"#).unwrap_err();
+        assert!(missing.to_string().contains("missing field `h`"));
+        let unknown = read(r#"{"p": 2, "a": 4, "h": 2, "q": 1}"#).unwrap_err();
+        assert!(unknown.to_string().contains("unknown field `q`"));
+        let nothing = read(r#"{"p": 2, "a": 4, "h": 2, "g": null}"#).unwrap();
+        assert_eq!((nothing.g, nothing.row_links), (None, 1));
+    }
+
+    #[test]
     fn rules_name_keys_of_the_table() {
-        for table in tables() {
-            let known = |name: &str| table.keys.iter().any(|key| key.key == name);
-            assert!(
-                table
-                    .rules
-                    .iter()
-                    .all(|rule| known(rule.key) && known(rule.with))
-            );
+        let families = Family::declarations()
+            .into_iter()
+            .map(|family| family.table);
+        for table in tables().into_iter().chain(families) {
+            for rule in &table.rules {
+                let named = rule.when.iter().map(|(key, _)| *key).chain([rule.key]);
+                for key in named {
+                    assert!(table.key(key).is_some(), "{}: {key}", table.name);
+                }
+            }
         }
     }
 }

@@ -12,7 +12,10 @@ use odonata_units::Bandwidth;
 
 use super::Classes;
 use crate::error::SpecError;
-use crate::spec::{AlgorithmName, CodesModel, CodesNetwork, Link};
+use crate::spec::{
+    self, AlgorithmName, CodesModel, CodesNetwork, DeclaredLink, Link, Links, NetworkFamily, Test,
+    Tests, UsualLink,
+};
 use generated::Model;
 
 /// Names of the lists in a configuration.
@@ -24,6 +27,34 @@ const INTER: &str = "inter-group-connections";
 enum Unit {
     Gib,
     Gb,
+}
+
+impl NetworkFamily for spec::CodesNetwork {
+    const ROUTING: &'static [(Tests, AlgorithmName)] = &[(&[], AlgorithmName::Minimal)];
+    const LINKS: Links = Links::Classes {
+        name: "CodesLinks",
+        text: "Link classes of a network from CODES.",
+        key_text: "Link classes. One that is given here replaces that of the configuration as a whole.",
+        classes: &[
+            DeclaredLink::new("local", UsualLink::Electrical, "Within a group."),
+            DeclaredLink::new(
+                "green",
+                UsualLink::Electrical,
+                "Within a row of a group (backplane of a chassis).",
+            ),
+            DeclaredLink::new(
+                "black",
+                UsualLink::Electrical,
+                "Within a column of a group (cables between chassis).",
+            ),
+            DeclaredLink::new("global", UsualLink::Global, "Between groups."),
+        ],
+        given_only: Some(&[("file", Test::Given)]),
+    };
+
+    fn build(&self, classes: &Classes<'_>) -> Result<Topology, SpecError> {
+        build(self, classes)
+    }
 }
 
 /// Builds the network of a configuration, or of two lists and the numbers beside

@@ -1,5 +1,6 @@
 //! From the scenario's dragonfly+ to a [`Topology`].
 
+use odonata_network::routing::AlgorithmName;
 use odonata_network::topology::{
     DragonflyPlusError, DragonflyPlusLinks, DragonflyPlusSpec, SpineArrangement,
 };
@@ -7,7 +8,29 @@ use odonata_network::{LinkKind, Topology};
 
 use super::{Classes, topology_error};
 use crate::error::SpecError;
-use crate::spec;
+use crate::spec::{self, DeclaredLink, Links, NetworkFamily, Tests, UsualLink};
+
+impl NetworkFamily for spec::DragonflyPlus {
+    const ROUTING: &'static [(Tests, AlgorithmName)] = &[(&[], AlgorithmName::Minimal)];
+    const LINKS: Links = Links::Classes {
+        name: "DragonflyPlusLinks",
+        text: "Link classes of a dragonfly+.",
+        key_text: "Link classes.",
+        classes: &[
+            DeclaredLink::new("local", UsualLink::Electrical, "Between leaves and spines."),
+            DeclaredLink::new(
+                "global",
+                UsualLink::Global,
+                "Between spines of different groups.",
+            ),
+        ],
+        given_only: None,
+    };
+
+    fn build(&self, classes: &Classes<'_>) -> Result<Topology, SpecError> {
+        build(self, classes)
+    }
+}
 
 /// Builds a dragonfly+.
 ///

@@ -2,16 +2,45 @@
 
 mod optical;
 
+use odonata_network::routing::{AlgorithmName, Paths};
 use odonata_network::topology::{FatTreeError, FatTreeShape, FatTreeSpec, OpticalLayer};
 use odonata_network::{LinkKind, Topology};
 
 use super::{Classes, topology_error};
 use crate::error::SpecError;
-use crate::spec::{self, Link, Scenario};
+use crate::spec::{self, DeclaredLink, Links, NetworkFamily, Scenario, Tests, UsualLink};
 
-/// Rate of links that a scenario leaves out: that of terminal links, so that a tree is only
-/// as narrow towards the top as its numbers say.
-const RATE: u64 = 17_179_869_184;
+impl NetworkFamily for spec::FatTree {
+    const ROUTING: &'static [(Tests, AlgorithmName)] = &[(&[], AlgorithmName::UpDown)];
+    const PATHS: Option<Paths> = Some(Paths::UpDown);
+    const LINKS: Links = Links::Classes {
+        name: "FatTreeLinks",
+        text: "Link classes of a fat tree.",
+        key_text: "Link classes.",
+        classes: &[
+            DeclaredLink::new(
+                "level1",
+                UsualLink::FatTree,
+                "Between leaf switches and those of level 2.",
+            ),
+            DeclaredLink::new(
+                "level2",
+                UsualLink::FatTreeUpper,
+                "Between switches of levels 2 and 3.",
+            ),
+            DeclaredLink::new(
+                "level3",
+                UsualLink::FatTreeUpper,
+                "Between switches of levels 3 and 4.",
+            ),
+        ],
+        given_only: Some(&[]),
+    };
+
+    fn build(&self, classes: &Classes<'_>) -> Result<Topology, SpecError> {
+        build(self, classes.scenario, classes)
+    }
+}
 
 /// Builds a fat tree.
 ///
@@ -59,12 +88,12 @@ fn specification(tree: &spec::FatTree, classes: &Classes<'_>) -> Result<FatTreeS
         .collect();
     classes.check_names(&known)?;
     let above = (1..levels).zip(&names).map(|(level, name)| {
-        let usual = Link {
-            bandwidth_bytes_per_s: RATE,
-            latency_ps: if level == 1 { 30_000 } else { 300_000 },
-            ..Link::default_for(name)
+        let usual = if level == 1 {
+            UsualLink::FatTree
+        } else {
+            UsualLink::FatTreeUpper
         };
-        classes.class_or(name, FatTreeSpec::role(level, levels), &usual)
+        classes.class_or(name, FatTreeSpec::role(level, levels), &usual.link())
     });
     Ok(FatTreeSpec {
         above: above.collect::<Result<_, _>>()?,

@@ -1,12 +1,52 @@
 //! From the scenario's Slim Fly or Jellyfish to a [`Topology`].
 
+use odonata_network::routing::{AlgorithmName, Paths};
 use odonata_network::topology::slim_fly::balanced_nodes;
 use odonata_network::topology::{JellyfishError, JellyfishSpec, SlimFlyError, SlimFlySpec};
 use odonata_network::{LinkKind, Topology};
 
 use super::{Classes, topology_error};
 use crate::error::SpecError;
-use crate::spec;
+use crate::spec::{self, DeclaredLink, Links, NetworkFamily, Tests, UsualLink};
+
+impl NetworkFamily for spec::SlimFly {
+    const ROUTING: &'static [(Tests, AlgorithmName)] = &[(&[], AlgorithmName::ShortestPath)];
+    const PATHS: Option<Paths> = Some(Paths::ShortestPath);
+    const LINKS: Links = Links::Classes {
+        name: "SlimFlyLinks",
+        text: "Link classes of a Slim Fly.",
+        key_text: "Link classes.",
+        classes: &[
+            DeclaredLink::new("local", UsualLink::Electrical, "Within a group."),
+            DeclaredLink::new("global", UsualLink::Global, "Between groups."),
+        ],
+        given_only: None,
+    };
+
+    fn build(&self, classes: &Classes<'_>) -> Result<Topology, SpecError> {
+        slim_fly(self, classes)
+    }
+}
+
+impl NetworkFamily for spec::Jellyfish {
+    const ROUTING: &'static [(Tests, AlgorithmName)] = &[(&[], AlgorithmName::ShortestPath)];
+    const PATHS: Option<Paths> = Some(Paths::ShortestPath);
+    const LINKS: Links = Links::Classes {
+        name: "LocalLinks",
+        text: "Link classes of a network of one group.",
+        key_text: "Link classes.",
+        classes: &[DeclaredLink::new(
+            "local",
+            UsualLink::Electrical,
+            "Between routers.",
+        )],
+        given_only: None,
+    };
+
+    fn build(&self, classes: &Classes<'_>) -> Result<Topology, SpecError> {
+        jellyfish(self, classes)
+    }
+}
 
 /// Builds a Slim Fly.
 ///

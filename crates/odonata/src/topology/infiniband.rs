@@ -1,12 +1,27 @@
 //! A network from what was discovered of an InfiniBand subnet.
 
+use odonata_network::routing::AlgorithmName;
 use odonata_network::topology::infiniband::Rate;
 use odonata_network::{LinkClass, LinkKind, Topology};
 
 use super::{Classes, in_file};
 use crate::error::SpecError;
 use crate::forwarding::read_subnet;
-use crate::spec::{Link, SubnetFile};
+use crate::spec::{self, Link, Links, NetworkFamily, SubnetFile, Tests};
+
+impl NetworkFamily for spec::SubnetFile {
+    const ROUTING: &'static [(Tests, AlgorithmName)] = &[(&[], AlgorithmName::ShortestPath)];
+    const LINKS: Links = Links::OfFile {
+        text: "Link classes: `terminal` and `local`, or, where links of a kind differ in their rates, one \
+               for each, such as `local-4xEDR`. Default: the bandwidth follows from the rate in the \
+               file, such as 4xEDR, 12.5 GB/s; without one, and for latencies, as of a dragonfly.",
+        kinds: false,
+    };
+
+    fn build(&self, classes: &Classes<'_>) -> Result<Topology, SpecError> {
+        build(self, classes)
+    }
+}
 
 /// Builds it. Links have the class `terminal` or `local`, or, where those of a kind differ in their
 /// rates, one for each, such as `local-4xEDR`; what the scenario does not give of a class follows

@@ -1,11 +1,83 @@
 //! From the scenario's torus or HyperX to a [`Topology`].
 
+use odonata_network::routing::{AlgorithmName, Paths};
 use odonata_network::topology::{HyperXSpec, LatticeError, TorusSpec};
 use odonata_network::{LinkClass, LinkKind, Topology};
 
 use super::{Classes, topology_error};
 use crate::error::SpecError;
-use crate::spec::{self, Link};
+use crate::spec::{self, DeclaredLink, Link, Links, NetworkFamily, Tests, UsualLink};
+
+/// Link classes of both.
+const LINKS: Links = Links::Classes {
+    name: "LatticeLinks",
+    text: "Link classes of a torus or HyperX.",
+    key_text: "Link classes.",
+    classes: &[
+        DeclaredLink::new(
+            "local",
+            UsualLink::Electrical,
+            "Between routers, in dimensions of which nothing else is said.",
+        ),
+        DeclaredLink::new(
+            "dim1",
+            UsualLink::Electrical,
+            "Along the first dimension. Default: as `local`.",
+        )
+        .later(),
+        DeclaredLink::new(
+            "dim2",
+            UsualLink::Electrical,
+            "Along the second dimension. Default: as `local`.",
+        )
+        .later(),
+        DeclaredLink::new(
+            "dim3",
+            UsualLink::Electrical,
+            "Along the third dimension. Default: as `local`.",
+        )
+        .later(),
+        DeclaredLink::new(
+            "dim4",
+            UsualLink::Electrical,
+            "Along the fourth dimension. Default: as `local`.",
+        )
+        .later(),
+        DeclaredLink::new(
+            "dim5",
+            UsualLink::Electrical,
+            "Along the fifth dimension. Default: as `local`.",
+        )
+        .later(),
+        DeclaredLink::new(
+            "dim6",
+            UsualLink::Electrical,
+            "Along the sixth dimension. Default: as `local`.",
+        )
+        .later(),
+    ],
+    given_only: None,
+};
+
+impl NetworkFamily for spec::Torus {
+    const ROUTING: &'static [(Tests, AlgorithmName)] = &[(&[], AlgorithmName::DimensionOrder)];
+    const PATHS: Option<Paths> = Some(Paths::DimensionOrder);
+    const LINKS: Links = LINKS;
+
+    fn build(&self, classes: &Classes<'_>) -> Result<Topology, SpecError> {
+        torus(self, classes)
+    }
+}
+
+impl NetworkFamily for spec::HyperX {
+    const ROUTING: &'static [(Tests, AlgorithmName)] = &[(&[], AlgorithmName::DimensionOrder)];
+    const PATHS: Option<Paths> = Some(Paths::DimensionOrder);
+    const LINKS: Links = LINKS;
+
+    fn build(&self, classes: &Classes<'_>) -> Result<Topology, SpecError> {
+        hyperx(self, classes)
+    }
+}
 
 /// Builds a torus or mesh.
 ///

@@ -5,6 +5,7 @@ mod cray_groups;
 
 use std::path::Path;
 
+use odonata_network::routing::AlgorithmName;
 use odonata_network::topology::{
     CircuitError, Circuits, DragonflyError, DragonflyLinks, GroupWiring, OpticalSwitches,
     ReconfigurableError, ReconfigurableSpec,
@@ -17,7 +18,64 @@ use super::{Classes, in_file, read_file, topology_error};
 use crate::error::SpecError;
 use crate::jobs::{PlannedJob, plan_jobs};
 use crate::mapping::sent;
-use crate::spec::{self, CircuitSource, Scenario};
+use crate::spec::{
+    self, CircuitSource, DeclaredLink, Links, NetworkFamily, Scenario, Test, Tests, UsualLink,
+};
+
+/// When a link list says what groups are like inside: grids.
+const WIRED: Tests = &[("wiring_file", Test::Given)];
+/// When groups are grids.
+const GRID: Tests = &[("group", Test::Is("cray-xc"))];
+const GRIDS: &[Tests] = &[WIRED, GRID];
+/// When they are all-to-all.
+const ALL_TO_ALL: &[Tests] = &[&[
+    ("group", Test::Is("all-to-all")),
+    ("wiring_file", Test::Absent),
+]];
+
+impl NetworkFamily for spec::ReconfigurableDragonfly {
+    const ROUTING: &'static [(Tests, AlgorithmName)] = &[
+        // TAGO knows all-to-all groups only.
+        (WIRED, AlgorithmName::Minimal),
+        (GRID, AlgorithmName::Minimal),
+        (&[], AlgorithmName::Tago),
+    ];
+    const LINKS: Links = Links::Classes {
+        name: "ReconfigurableLinks",
+        text: "Link classes of a reconfigurable dragonfly.",
+        key_text: "Link classes.",
+        classes: &[
+            DeclaredLink::new(
+                "local",
+                UsualLink::Electrical,
+                "Within a group that is all-to-all.",
+            )
+            .only(ALL_TO_ALL),
+            DeclaredLink::new(
+                "green",
+                UsualLink::Electrical,
+                "Within rows of Cray XC groups.",
+            )
+            .only(GRIDS),
+            DeclaredLink::new(
+                "black",
+                UsualLink::Electrical,
+                "Within columns of Cray XC groups.",
+            )
+            .only(GRIDS),
+            DeclaredLink::new(
+                "global",
+                UsualLink::Global,
+                "Circuits: from group to group through an optical switch.",
+            ),
+        ],
+        given_only: None,
+    };
+
+    fn build(&self, classes: &Classes<'_>) -> Result<Topology, SpecError> {
+        build(self, classes.scenario, classes)
+    }
+}
 
 pub(super) fn build(
     dragonfly: &spec::ReconfigurableDragonfly,

@@ -1,0 +1,150 @@
+//! What a family of networks declares beside its table.
+
+use odonata_network::Topology;
+use odonata_network::routing::{AlgorithmName, Paths};
+use serde::Serialize;
+
+use super::table::{TableDeclaration, Test};
+use super::{Link, LinkKind};
+use crate::error::SpecError;
+use crate::topology::Classes;
+
+/// Tests of keys that all hold.
+pub type Tests = &'static [(&'static str, Test)];
+
+/// A family of networks: its table, and what a network of it has where a scenario says
+/// nothing.
+pub(crate) trait NetworkFamily {
+    /// The algorithm by which packets are routed by default: the first of which the tests hold.
+    const ROUTING: &'static [(Tests, AlgorithmName)];
+    /// What minimal routes are by default; `None`: those over groups if there is more than
+    /// one, else shortest paths.
+    const PATHS: Option<Paths> = None;
+    /// Its link classes.
+    const LINKS: Links;
+
+    /// Builds the network.
+    ///
+    /// # Errors
+    /// If its numbers do not fit together, a file cannot be read or is wrong, or a link class
+    /// is unknown or makes no sense; the path names the key.
+    fn build(&self, classes: &Classes<'_>) -> Result<Topology, SpecError>;
+}
+
+/// A family of networks, for whoever writes, checks or describes scenarios.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FamilyDeclaration {
+    /// Its name in scenarios.
+    pub name: &'static str,
+    /// The keys that it has besides those of every family.
+    pub table: TableDeclaration,
+    /// The algorithm by which packets are routed by default: the first of which the tests hold.
+    pub routing: &'static [(Tests, AlgorithmName)],
+    /// Its link classes.
+    pub links: Links,
+}
+
+/// The link classes of a family.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Links {
+    /// Those of a file, by its names.
+    OfFile {
+        /// What they are.
+        text: &'static str,
+        /// Whether they have a role.
+        kinds: bool,
+    },
+    /// These.
+    Classes {
+        /// What the table of them is called.
+        name: &'static str,
+        /// What it is.
+        text: &'static str,
+        /// What is said of the key.
+        key_text: &'static str,
+        /// The classes, besides `terminal`.
+        classes: &'static [DeclaredLink],
+        /// When only those that are given stand in the engine's form, which has the others.
+        given_only: Option<Tests>,
+    },
+}
+
+/// A link class of a family.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct DeclaredLink {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub text: &'static str,
+    /// What it is like where nothing is said.
+    pub usual: UsualLink,
+    /// Whether it is not there unless it is given.
+    pub later: bool,
+    /// When the network has it: any of these; empty: always.
+    pub only: &'static [Tests],
+}
+
+impl DeclaredLink {
+    /// A class that the network always has.
+    pub(crate) const fn new(name: &'static str, usual: UsualLink, text: &'static str) -> Self {
+        Self {
+            name,
+            text,
+            usual,
+            later: false,
+            only: &[],
+        }
+    }
+
+    /// The class, where any of the tests holds.
+    pub(crate) const fn only(self, only: &'static [Tests]) -> Self {
+        Self { only, ..self }
+    }
+
+    /// The class, which is not there unless it is given.
+    pub(crate) const fn later(self) -> Self {
+        Self {
+            later: true,
+            ..self
+        }
+    }
+}
+
+/// What a link is like where nothing is said of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum UsualLink {
+    /// An electrical link of a Cray XC.
+    #[serde(rename = "Link")]
+    Electrical,
+    /// A link between a node and its router.
+    #[serde(rename = "TerminalLink")]
+    Terminal,
+    /// An optical link of a Cray XC.
+    #[serde(rename = "GlobalLink")]
+    Global,
+    /// A link above the leaves of a fat tree.
+    #[serde(rename = "FatTreeLink")]
+    FatTree,
+    /// A link above another level of a fat tree.
+    #[serde(rename = "FatTreeUpperLink")]
+    FatTreeUpper,
+}
+
+impl UsualLink {
+    /// The link.
+    pub fn link(self) -> Link {
+        let (bandwidth_bytes_per_s, latency_ps) = match self {
+            Self::Electrical => (5_637_144_576, 30_000),
+            Self::Terminal | Self::FatTree => (17_179_869_184, 30_000),
+            Self::Global => (5_035_849_155, 300_000),
+            Self::FatTreeUpper => (17_179_869_184, 300_000),
+        };
+        Link {
+            bandwidth_bytes_per_s,
+            latency_ps,
+            buffer_bytes: None,
+            kind: None::<LinkKind>,
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Quantities as people write them: numbers with units, exact in whole base units.
+
+/// A kind of quantity.
+pub(super) struct Quantity {
+    /// What it is, as messages name it.
+    kind: &'static str,
+    /// The base unit.
+    base_unit: &'static str,
+    /// Every unit, and the base units that it is: numerator and denominator.
+    units: &'static [(&'static str, u128, u128)],
+    /// For messages.
+    example: &'static str,
+    /// The largest value, and how messages name it.
+    largest: (u128, &'static str),
+    /// Whether values between two base units are rounded; otherwise they are refused.
+    rounds: bool,
+}
+
+const LARGEST: (u128, &str) = (i64::MAX as u128, "2^63 of its smallest unit");
+
+const DURATION: Quantity = Quantity {
+    kind: "a duration",
+    base_unit: "ps",
+    units: &[
+        ("ps", 1, 1),
+        ("ns", 1_000, 1),
+        ("us", 1_000_000, 1),
+        ("µs", 1_000_000, 1),
+        ("μs", 1_000_000, 1),
+        ("ms", 1_000_000_000, 1),
+        ("s", 1_000_000_000_000, 1),
+        ("min", 60_000_000_000_000, 1),
+        ("h", 3_600_000_000_000_000, 1),
+    ],
+    example: "100 ns",
+    largest: (
+        50 * 24 * 3_600_000_000_000_000,
+        "50 days (1200 h), the longest time that is simulated",
+    ),
+    rounds: false,
+};
+
+const SIZE: Quantity = Quantity {
+    kind: "a size",
+    base_unit: "B",
+    units: &[
+        ("B", 1, 1),
+        ("kB", 1_000, 1),
+        ("MB", 1_000_000, 1),
+        ("GB", 1_000_000_000, 1),
+        ("TB", 1_000_000_000_000, 1),
+        ("KiB", 1 << 10, 1),
+        ("MiB", 1 << 20, 1),
+        ("GiB", 1 << 30, 1),
+        ("TiB", 1 << 40, 1),
+    ],
+    example: "1 MB",
+    largest: LARGEST,
+    rounds: false,
+};
+
+const RATE: Quantity = Quantity {
+    kind: "a bandwidth",
+    base_unit: "B/s",
+    units: &[
+        ("B/s", 1, 1),
+        ("kB/s", 1_000, 1),
+        ("MB/s", 1_000_000, 1),
+        ("GB/s", 1_000_000_000, 1),
+        ("TB/s", 1_000_000_000_000, 1),
+        ("KiB/s", 1 << 10, 1),
+        ("MiB/s", 1 << 20, 1),
+        ("GiB/s", 1 << 30, 1),
+        ("TiB/s", 1 << 40, 1),
+        ("bit/s", 1, 8),
+        ("kbit/s", 1_000, 8),
+        ("Mbit/s", 1_000_000, 8),
+        ("Gbit/s", 1_000_000_000, 8),
+        ("Tbit/s", 1_000_000_000_000, 8),
+    ],
+    example: "16 GB/s",
+    largest: LARGEST,
+    rounds: true,
+};
+
+const SHARE: Quantity = Quantity {
+    kind: "a share",
+    base_unit: "ppm",
+    units: &[("ppm", 1, 1), ("%", 10_000, 1)],
+    example: "2 %",
+    largest: LARGEST,
+    rounds: false,
+};
+
+/// What was found, and what is allowed instead.
+pub(super) struct Refused {
+    pub found: String,
+    pub allowed: String,
+}
+
+/// The digits, the power of ten and the unit of a text such as `1.5e3 us`.
+fn parts(text: &str) -> Option<(u128, i32, &str)> {
+    let text = text.trim();
+    let text = text.strip_prefix('+').unwrap_or(text);
+    let number = text
+        .find(|c: char| !(c.is_ascii_digit() || c == '_' || c == '.'))
+        .unwrap_or(text.len());
+    let (number, mut rest) = text.split_at(number);
+    let (whole, places) = number.split_once('.').unwrap_or((number, ""));
+    let is_point_last = number.ends_with('.') || number.starts_with('_');
+    if (whole.is_empty() && places.is_empty()) || is_point_last || places.contains(['.', '_']) {
+        return None;
+    }
+    let digits: String = whole
+        .chars()
+        .chain(places.chars())
+        .filter(|c| *c != '_')
+        .collect();
+    let mut power = -i32::try_from(places.len()).ok()?;
+    if let Some(after) = rest.strip_prefix(['e', 'E']) {
+        let sign = usize::from(after.starts_with(['+', '-']));
+        let count = after[sign..].bytes().take_while(u8::is_ascii_digit).count();
+        if (1..=2).contains(&count) {
+            power += after[..sign + count].parse::<i32>().ok()?;
+            rest = &after[sign + count..];
+        }
+    }
+    let unit = rest.trim_start();
+    // No number of so many digits is any quantity; it is refused as too large.
+    Some((digits.parse().unwrap_or(u128::MAX), power, unit))
+}
+
+impl Quantity {
+    /// The kind of quantity of a name.
+    pub fn of(name: &str) -> &'static Self {
+        match name {
+            "duration" => &DURATION,
+            "size" => &SIZE,
+            "rate" => &RATE,
+            _ => &SHARE,
+        }
+    }
+
+    /// What texts are accepted, for messages.
+    pub fn allowed(&self) -> String {
+        let units: Vec<&str> = self.units.iter().map(|unit| unit.0).collect();
+        let (kind, example) = (self.kind, self.example);
+        format!(
+            "{kind} with a unit such as \"{example}\" (units: {})",
+            units.join(", ")
+        )
+    }
+
+    /// The number of base units of a text.
+    ///
+    /// # Errors
+    /// If the text is no such quantity.
+    pub fn parse(&self, text: &str) -> Result<u64, Refused> {
+        let refused = |found: String, allowed: String| Err(Refused { found, allowed });
+        let quoted = format!("\"{text}\"");
+        let Some((digits, power, unit)) = parts(text) else {
+            return refused(quoted, self.allowed());
+        };
+        if unit.is_empty() {
+            return refused(format!("{quoted} without a unit"), self.allowed());
+        }
+        let Some((_, numerator, denominator)) = self.units.iter().find(|known| known.0 == unit)
+        else {
+            return refused(format!("unit \"{unit}\" in {quoted}"), self.allowed());
+        };
+        let ten = |power: i32| 10u128.checked_pow(u32::try_from(power.max(0)).unwrap_or(0));
+        let value = (digits.checked_mul(*numerator))
+            .and_then(|value| value.checked_mul(ten(power)?))
+            .zip(ten(-power).and_then(|ten| ten.checked_mul(*denominator)));
+        let too_large = format!("{} between 0 and {}", self.kind, self.largest.1);
+        let Some((value, parts)) = value else {
+            return refused(quoted, too_large);
+        };
+        let (whole, rest) = (value / parts, value % parts);
+        if rest != 0 && !self.rounds {
+            let allowed = format!("{} that is a whole number of {}", self.kind, self.base_unit);
+            return refused(quoted, allowed);
+        }
+        // To the nearest, of two to the even one.
+        let below = parts - rest;
+        let up = rest > below || (rest == below && whole % 2 == 1);
+        let whole = whole + u128::from(up);
+        if whole > self.largest.0 {
+            return refused(quoted, too_large);
+        }
+        Ok(u64::try_from(whole).unwrap_or(u64::MAX))
+    }
+
+    /// What values of at least `least` and at most `most` are called.
+    pub fn between(&self, least: Option<u64>, most: Option<u64>) -> String {
+        let least = self.text(least.unwrap_or(0));
+        match most {
+            Some(most) => format!("{} between {least} and {}", self.kind, self.text(most)),
+            None => format!("{} at least {least}", self.kind),
+        }
+    }
+
+    /// A number of base units with the largest unit of which it is a whole number.
+    pub fn text(&self, value: u64) -> String {
+        let value = u128::from(value);
+        let fitting = self.units.iter().filter(|(_, numerator, denominator)| {
+            *denominator == 1 && value >= *numerator && value % numerator == 0
+        });
+        let largest = fitting.max_by_key(|unit| unit.1);
+        largest.map_or_else(
+            || format!("{value} {}", self.base_unit),
+            |(unit, numerator, _)| format!("{} {unit}", value / numerator),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_exact() {
+        let parse = |kind: &str, text: &str| Quantity::of(kind).parse(text).ok();
+        for (kind, text, value) in [
+            ("duration", "1.5 us", 1_500_000),
+            ("duration", "2e-3 ns", 2),
+            ("duration", " .5ns ", 500),
+            ("size", "4 KiB", 4096),
+            ("size", "1_000 B", 1000),
+            ("rate", "42 Gbit/s", 5_250_000_000),
+            // 4.69 · 2^30 = 5,035,849,154.56, and 5.25 · 2^30 exactly.
+            ("rate", "4.69 GiB/s", 5_035_849_155),
+            ("rate", "5.25 GiB/s", 5_637_144_576),
+            // Half a byte to the even one.
+            ("rate", "4 bit/s", 0),
+            ("rate", "12 bit/s", 2),
+            ("share", "2.5 %", 25_000),
+        ] {
+            assert_eq!(parse(kind, text), Some(value), "{text}");
+        }
+        for (kind, text) in [
+            ("duration", "0.1 ps"),
+            ("duration", "1201 h"),
+            ("duration", "10"),
+            ("duration", "1 MB"),
+            ("duration", "1. ns"),
+            ("duration", "-1 ns"),
+            ("size", "0.5 B"),
+            ("size", "1e40 TB"),
+            ("size", "99999999999999999999999999999999999999999999 B"),
+            ("rate", "1 Gb/s"),
+            ("rate", ""),
+        ] {
+            assert_eq!(parse(kind, text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_have_the_largest_unit() {
+        assert_eq!(Quantity::of("duration").text(7_200_000_000_000_000), "2 h");
+        assert_eq!(Quantity::of("size").text(4096), "4 KiB");
+        let allowed = Quantity::of("rate").between(Some(1_000), Some(1_000_000_000_000_000));
+        assert_eq!(allowed, "a bandwidth between 1 kB/s and 1000 TB/s");
+    }
+}

@@ -1,0 +1,113 @@
+//! Networks from files: link lists of a Cray XC, lists of links, GraphML.
+
+use std::path::Path;
+
+use odonata_network::routing::AlgorithmName;
+use odonata_network::topology::{
+    AttachedNodes, CrayXcError, CrayXcLinks, CrayXcSpec, Supplies, WiringFileError, edge_list,
+    graphml,
+};
+use odonata_network::{LinkClass, LinkKind, Topology};
+
+use super::{Classes, in_file, read_file};
+use crate::error::SpecError;
+use crate::spec::{self, DeclaredLink, Family, Links, NetworkFamily, Tests, UsualLink};
+
+impl NetworkFamily for spec::CrayXcFile {
+    const ROUTING: &'static [(Tests, AlgorithmName)] = &[(&[], AlgorithmName::Minimal)];
+    const LINKS: Links = Links::Classes {
+        name: "CrayXcLinks",
+        text: "Link classes of a Cray XC, by the colours of its link list.",
+        key_text: "Link classes.",
+        classes: &[
+            DeclaredLink::new(
+                "green",
+                UsualLink::Electrical,
+                "Within a row of a group (backplane of a chassis).",
+            ),
+            DeclaredLink::new(
+                "black",
+                UsualLink::Electrical,
+                "Within a column of a group (cables between chassis).",
+            ),
+            DeclaredLink::new("blue", UsualLink::Global, "Between groups."),
+        ],
+        given_only: None,
+    };
+
+    fn build(&self, classes: &Classes<'_>) -> Result<Topology, SpecError> {
+        classes.check_names(&["terminal", "green", "black", "blue"])?;
+        let spec = CrayXcSpec {
+            nodes_per_router: self.nodes_per_router,
+            links: CrayXcLinks {
+                terminal: classes.class("terminal", LinkKind::Terminal)?,
+                green: classes.class("green", LinkKind::Local)?,
+                black: classes.class("black", LinkKind::Local)?,
+                blue: classes.class("blue", LinkKind::Global)?,
+            },
+        };
+        let text = read_file(&self.file, "network.file")?;
+        spec.import(&text).map_err(|error| match error {
+            CrayXcError::NodesPerRouter { .. } => {
+                SpecError::new("network.nodes_per_router", error.to_string())
+            }
+            error => in_file(&self.file, "network.file", &error),
+        })
+    }
+}
+
+impl NetworkFamily for spec::FileNetwork {
+    const ROUTING: &'static [(Tests, AlgorithmName)] = &[(&[], AlgorithmName::ShortestPath)];
+    const LINKS: Links = Links::OfFile {
+        text: "Link classes, by the names that the file uses. Links that the file gives no class, \
+               and no class of their kind is there, are of the class `terminal`, `local` or \
+               `global` with the defaults of a dragonfly.",
+        kinds: true,
+    };
+
+    fn build(&self, classes: &Classes<'_>) -> Result<Topology, SpecError> {
+        let text = read_file(&self.file, "network.file")?;
+        let (given, defaults) = (classes.all_given()?, classes.defaults()?);
+        let supplies = self.supplies(&given, &defaults);
+        let read = match &classes.scenario.network.topology {
+            Family::Graphml(_) => graphml::import_with(&text, &supplies),
+            _ => edge_list::import_with(&text, &supplies),
+        };
+        read.map(|topology| titled(topology, &self.file))
+            .map_err(|error| in_wiring(&self.file, &error))
+    }
+}
+
+impl spec::FileNetwork {
+    /// What its file may leave to the scenario.
+    fn supplies<'a>(&self, classes: &'a [LinkClass], defaults: &'a [LinkClass]) -> Supplies<'a> {
+        Supplies {
+            classes,
+            defaults,
+            nodes: match self.nodes_per_router {
+                Some(each) => AttachedNodes::Each(each),
+                None => AttachedNodes::Otherwise(1),
+            },
+        }
+    }
+}
+
+/// The network of a file that does not say what it is called is called after
+/// the file.
+fn titled(mut topology: Topology, file: &Path) -> Topology {
+    if topology.title.is_empty()
+        && let Some(name) = file.file_name()
+    {
+        topology.title = name.to_string_lossy().into_owned();
+    }
+    topology
+}
+
+/// An error of a wiring file, at the key that is to blame.
+fn in_wiring(file: &Path, error: &WiringFileError) -> SpecError {
+    let key = match error {
+        WiringFileError::NodesInFile { .. } => "network.nodes_per_router",
+        _ => "network.file",
+    };
+    in_file(file, key, error)
+}

@@ -1,0 +1,205 @@
+"""What every family of networks has: links, and how its table becomes the engine's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, Tag, model_validator
+
+from odonata import names
+from odonata.declared import Nic, Router, Routing
+from odonata.model import (
+    Bandwidth,
+    PositiveDelay,
+    PositiveSize,
+    Table,
+    by_form,
+    is_table,
+    is_text,
+    tag,
+)
+from odonata.normal_form import normal_form
+from odonata.problem import Test, holds, problem
+from odonata.units import Duration, Rate
+
+
+class Link(Table):
+    """What all links of one class have in common; both directions have the full bandwidth."""
+
+    bandwidth: Bandwidth = Rate("5.25 GiB/s")
+    """Rate of each direction."""
+    latency: PositiveDelay = Duration("30 ns")
+    """Propagation delay of each direction."""
+    buffer: PositiveSize | None = None
+    """Input buffer at the receiving router, per virtual channel. Default: what the link
+    carries during one round trip (twice its latency, the router delay and the credit
+    delay), plus four packets."""
+
+    def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
+        """The engine's form: only link classes of wiring files have a role of their own."""
+        return {"kind": None, **super().engine_form(directory)}
+
+
+class TerminalLink(Link):
+    """The links between nodes and routers."""
+
+    bandwidth: Bandwidth = Rate("16 GiB/s")
+    """Rate of each direction."""
+
+
+class NamedLink(Link):
+    """A link class of a wiring file."""
+
+    kind: names.LinkKind | None = None
+    """Role of the class. Default: that of its name, or `local`."""
+
+
+class GlobalLink(Link):
+    """The links between groups."""
+
+    bandwidth: Bandwidth = Rate("4.69 GiB/s")
+    """Rate of each direction."""
+    latency: PositiveDelay = Duration("300 ns")
+    """Propagation delay of each direction."""
+
+
+class FatTreeLink(Link):
+    """The links above one level of a fat tree."""
+
+    bandwidth: Bandwidth = Rate("16 GiB/s")
+    """Rate of each direction."""
+
+
+class FatTreeUpperLink(FatTreeLink):
+    """The links above a level of a fat tree from the second on."""
+
+    latency: PositiveDelay = Duration("300 ns")
+    """Propagation delay of each direction."""
+
+
+class Links(Table):
+    """Link classes of a network."""
+
+    terminal: TerminalLink = Field(default_factory=TerminalLink)
+    """Between nodes and routers."""
+
+
+RoutingChoice = Annotated[
+    Annotated[names.Routing, Tag(tag("a name"))] | Annotated[Routing, Tag(tag("a table"))],
+    by_form({"a name": is_text, "a table": is_table}),
+]
+
+#: Tests of keys that all hold.
+Tests = tuple[Test, ...]
+
+
+class NetworkBase(Table):
+    """What every family of networks has."""
+
+    #: What routes on it where nothing is said: the first of which the tests hold.
+    routing_by_default: ClassVar[tuple[tuple[Tests, names.Routing], ...]] = (((), "minimal"),)
+    #: Link classes that not every network of the family has, and when one has them.
+    links_only: ClassVar[dict[str, tuple[Tests, ...]]] = {}
+    #: When the engine is told of the link classes that are given only, as it has the others.
+    links_given_only: ClassVar[Tests | None] = None
+
+    router: Router = Field(default_factory=Router)
+    """The router model."""
+    nic: Nic = Field(default_factory=Nic)
+    """The network interface of a node."""
+    routing: RoutingChoice | None = None
+    """How packets find their way: the name of an algorithm, or a table with its parameters.
+    Default: `minimal` where the network has groups, else `shortest-path`; `tago` on a
+    reconfigurable dragonfly with all-to-all groups, `up-down` on a fat tree, `dimension-order` on
+    a torus or HyperX; with `family = "codes"` by the model of the configuration."""
+
+    def topology(self, directory: Path) -> dict[str, Any]:
+        """The engine's form of what is wired; files are found relative to `directory`."""
+        return normal_form(self, directory, without=(*NetworkBase.model_fields, "links"))
+
+    def default_routing(self) -> names.Routing:
+        """What routes on it where nothing is said."""
+        return next(name for tests, name in self.routing_by_default if holds(self, *tests))
+
+    def link_classes(self) -> dict[str, Any]:
+        """The engine's form of the link classes that this network has."""
+        links: Links | dict[str, Link] = self.links  # type: ignore[attr-defined]
+        if isinstance(links, dict):
+            return {name: link.engine_form() for name, link in links.items()}
+        unused = self._unused_links()
+        classes = {k: v for k, v in links.engine_form().items() if k not in unused}
+        if self.links_given_only is None or not holds(self, *self.links_given_only):
+            return classes
+        given = {name.rstrip("_") for name in links.model_fields_set}
+        return {name: link for name, link in classes.items() if name in given}
+
+    def _unused_links(self) -> list[str]:
+        return [
+            name
+            for name, only in self.links_only.items()
+            if not any(holds(self, *tests) for tests in only)
+        ]
+
+    @model_validator(mode="after")
+    def _has_its_links(self) -> NetworkBase:
+        links: Links | dict[str, Link] = self.links  # type: ignore[attr-defined]
+        if isinstance(links, dict):
+            return self
+        unused = self._unused_links()
+        for name in unused:
+            if name in links.model_fields_set:
+                keys = {key: field.alias or key for key, field in type(links).model_fields.items()}
+                used = ", ".join(key for key in keys.values() if key not in unused)
+                raise problem(f"links.{name}", f"`{name}`, which this network has not", used)
+        return self
+
+    def notices(self, directory: Path) -> list[str]:
+        """What a person should know about the files that it is read from, sentences."""
+        return []
+
+    def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
+        """The engine's form."""
+        routing = self.routing or self.default_routing()
+        if isinstance(routing, str):
+            routing = Routing(algorithm=routing)
+        return {
+            "topology": self.topology(directory),
+            "routing": routing.engine_form(directory),
+            "links": self.link_classes(),
+            "router": self.router.engine_form(),
+            "nic": self.nic.engine_form(),
+        }
+
+
+class ConfiguredNetwork(NetworkBase):
+    """A network of which a configuration of CODES may say more than what is wired."""
+
+    def _facts(self, directory: Path) -> dict[str, Any]:
+        """What the configuration says besides the network.
+
+        Nothing if it cannot be read: the engine says so where it builds the network.
+        """
+        from odonata import _engine
+
+        file: str | None = self.file  # type: ignore[attr-defined]
+        if file is None:
+            return {}
+        try:
+            return _engine.codes_facts(str(directory / file))
+        except _engine.SpecError:
+            return {}
+
+    def notices(self, directory: Path) -> list[str]:
+        """What of the configuration is not used."""
+        found: list[str] = self._facts(directory).get("notices", [])
+        return found
+
+    def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
+        """The engine's form."""
+        form, facts = super().engine_form(directory), self._facts(directory)
+        if self.routing is None and facts.get("routing") is not None:
+            form["routing"] = Routing(algorithm=facts["routing"]).engine_form()
+        if "delay" not in self.router.model_fields_set and facts.get("router_delay_ps") is not None:
+            form["router"]["delay_ps"] = facts["router_delay_ps"]
+        return form

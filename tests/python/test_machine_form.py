@@ -1,0 +1,130 @@
+"""Rust's reading of a scenario file's machine is Python's: two readers of one declaration.
+
+Python's classes are generated from the tables that the engine declares; the engine's own reader
+interprets the same tables. What they make of a file, and which keys they refuse, has to be equal.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from odonata import Scenario, ScenarioError
+from odonata._engine import machine_form
+from odonata.toml_text import toml_text
+from random_scenarios import scenarios as random_scenarios
+from test_normal_forms import tables
+
+EXAMPLES = sorted(Path(__file__).resolve().parents[2].glob("examples/*.toml"))
+#: What a machine has of a scenario.
+PARTS = ("title", "seed", "network", "simulation", "record")
+
+
+def same(text: str, directory: Path) -> None:
+    """Asserts that both read the same."""
+    scenario = Scenario.from_dict(Scenario.from_toml(text).to_dict(), directory=directory)
+    expected = scenario.normalised()
+    found = json.loads(machine_form(text, str(directory)))
+    assert {part: found[part] for part in PARTS} == {part: expected[part] for part in PARTS}
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.name)
+def test_examples_are_read_alike(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    scenario = Scenario.from_toml(text)
+    if scenario.network is None:
+        with pytest.raises(ValueError, match="network: missing"):
+            machine_form(text, str(file.parent.resolve()))
+    elif getattr(scenario.network, "optical", None) is not None:
+        with pytest.raises(ValueError, match="optical: found a table"):
+            machine_form(text, str(file.parent.resolve()))
+    else:
+        same(text, file.parent.resolve())
+
+
+def test_every_key_of_every_table_is_read_alike(tmp_path: Path) -> None:
+    read = 0
+    for name, data in tables():
+        if "optical" not in data["network"]:
+            same(toml_text(data), Path("/"))
+            read += 1
+            assert name
+    assert read > 100
+    for data in random_scenarios(40, tmp_path):
+        if "optical" not in data["network"]:
+            same(toml_text(data), tmp_path)
+
+
+GOOD = """
+seed = 3
+
+[network]
+family = "dragonfly"
+p = 2
+a = 4
+h = 2
+routing = "par"
+
+[network.router]
+delay = "50 ns"
+
+[simulation]
+duration = "1 ms"
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("p = 2", "p = 0"),
+        ("p = 2", "p = 2.5"),
+        ("p = 2", 'p = "2"'),
+        ("p = 2", ""),
+        ("h = 2", "h = 2\nrows = 3"),
+        ("h = 2", 'h = 2\ngroup = "cray-xc"'),
+        ("h = 2", 'h = 2\narrangement = "custom"'),
+        ("h = 2", "h = 2\nhh = 3\ng = -1"),
+        ('"dragonfly"', '"draggonfly"'),
+        ('"dragonfly"', '"torus"'),
+        ('"dragonfly"\np = 2\na = 4\nh = 2', '"fat-tree"'),
+        ('"dragonfly"\np = 2\na = 4\nh = 2', '"fat-tree"\nradix = 8\ndown = [4, 4]'),
+        ('"dragonfly"\np = 2\na = 4\nh = 2', '"codes"\nmodel = "dragonfly_plus"'),
+        ('"par"', '"parr"'),
+        ('"par"', '{ algorithm = "par", threshold = 0.5, weights = [1] }'),
+        ('"par"', '{ threshold = "2 KiB", rate_up = 0.0, virtual_channels = 65 }'),
+        ('"50 ns"', "50"),
+        ('"50 ns"', '"2 h"'),
+        ('"50 ns"', '"50 ns"\ncrossbar = 0.5'),
+        ('"50 ns"', '"50 ns"\noccupancy = "requests"'),
+        ('"1 ms"', '"1 ms"\nwarmup = "2 ms"'),
+        ('duration = "1 ms"', 'warmup = "auto"'),
+        ('"1 ms"', '"1 ms"\nprecision = "60 %"\nthreads = 0'),
+        ("seed = 3", "seed = -3"),
+        ("[simulation]", '[network.links.local]\nlatency = "0 ns"\n[simulation]'),
+        ("[simulation]", "[network.links.green]\n[simulation]"),
+        ("[simulation]", '[record]\nmessages = "some"\narrivals = {}\n[simulation]'),
+    ],
+)
+def test_the_same_keys_are_refused_on_the_same_lines(old: str, new: str) -> None:
+    assert old in GOOD
+    text = GOOD.replace(old, new, 1)
+    with pytest.raises(ScenarioError) as ours:
+        Scenario.from_toml(text)
+    with pytest.raises(ValueError, match=":") as theirs:
+        machine_form(text, "/")
+    expected = {(problem.line, problem.path) for problem in ours.value.problems}
+    lines = (
+        re.match(r"(?:line (\d+): )?([\w.\[\]]+): ", one) for one in str(theirs.value).split("\n")
+    )
+    found = {(int(line[1] or 0), line[2]) for line in lines if line is not None}
+    assert found == expected, str(theirs.value)
+
+
+def test_files_are_found_from_where_the_scenario_lies() -> None:
+    text = '[network]\nfamily = "edge-list"\nfile = "wiring.txt"\n'
+    form: dict[str, Any] = json.loads(machine_form(text, "/there"))
+    assert form["network"]["topology"]["file"] == "/there/wiring.txt"
