@@ -32,8 +32,8 @@ adds where in the code it came from.
 
 ## Completion
 
-The shell completes commands, options, their values, examples, studies and files after this line of its start-up
-file. `odonata` must be on the `PATH`.
+The shell completes commands, options, their values, examples, studies, files, and what `--set` may change (in bash up
+to the `=`) after this line of its start-up file. `odonata` must be on the `PATH`.
 
 | shell | file | line |
 |---|---|---|

@@ -15,10 +15,13 @@ import sys
 import time
 from pathlib import Path
 
+import click
 import pytest
 
+from odonata.cli.changes import complete_change
+
 #: A line, and what is right: commands, subcommands, values of a choice, shipped examples,
-#: studies and files, each of which is the only one that begins so.
+#: studies, files and keys of scenarios, each of which is the only one that begins so.
 LINES = {
     "odonata sched": "odonata schedule",
     "odonata topology dr": "odonata topology draw",
@@ -26,6 +29,9 @@ LINES = {
     "odonata example two": "odonata example two-stencils",
     "odonata study feng": "odonata study feng2023",
     "odonata run my-sc": "odonata run my-scenario.toml",
+    "odonata run x.toml --set network.nic.loopback_l": (
+        "odonata run x.toml --set network.nic.loopback_latency="
+    ),
 }
 
 #: How each shell begins without what its user has set up, and takes completion in.
@@ -119,3 +125,29 @@ def test_a_shell_completes(shell: str, tmp_path: Path) -> None:
     else:
         found = completed_in_terminal(shell, tmp_path, variables)
     assert found == list(LINES.values())
+
+
+def changes(incomplete: str, scenario: Path | None = None) -> list[str]:
+    """What ``--set`` proposes of a scenario."""
+    context = click.Context(click.Command("run"))
+    context.params["scenario"] = scenario
+    option = click.Option(["--set"])
+    return [item.value for item in complete_change(context, option, incomplete)]
+
+
+def test_set_proposes_the_keys_and_names_that_are_declared(tmp_path: Path) -> None:
+    assert changes("network.nic.inj") == [
+        "network.nic.injection=round-robin",
+        "network.nic.injection=fifo",
+    ]
+    assert changes("network.nic.injection=f") == ["network.nic.injection=fifo"]
+    # Of all families of networks where none is known, and of the scenario's where it is.
+    assert "network.spines=" in changes("network.") and "network.size=" in changes("network.")
+    scenario = tmp_path / "torus.toml"
+    scenario.write_text('[network]\nfamily = "torus"\n[[job]]\n[[job]]\nmotif.kind = "shift"\n')
+    assert changes("network.s", scenario) == ["network.size="]
+    assert changes("network.lea", scenario) == []
+    assert changes("job.1.motif.o", scenario) == ["job.1.motif.offset="]
+    assert changes("job.2.", scenario) == []
+    assert changes("netwrok", scenario) == []
+    assert "title=" in changes("", tmp_path / "none.toml")

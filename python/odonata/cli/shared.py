@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
     from rich.console import Console
     from rich.table import Table
 
@@ -51,6 +52,13 @@ def json_option(command: Command) -> Command:
     )(command)
 
 
+def _changes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The changes of a scenario that begin so, for a shell that completes them."""
+    from odonata.cli.changes import complete_change
+
+    return complete_change(ctx, param, incomplete)
+
+
 def scenario_argument(command: Command) -> Command:
     """Adds the argument SCENARIO and the option ``--set``."""
     command = click.option(
@@ -58,6 +66,7 @@ def scenario_argument(command: Command) -> Command:
         "changes",
         multiple=True,
         metavar="KEY=VALUE",
+        shell_complete=_changes,
         help="Change a key of the scenario, e.g. network.routing=valiant or job.0.nodes=64. "
         "May be given several times.",
     )(command)
