@@ -14,12 +14,62 @@ pub(crate) mod switches;
 
 use std::path::Path;
 
+use odonata_network::routing::{AlgorithmName, Paths};
 use odonata_network::topology::TopologyError;
 use odonata_network::{LinkClass, LinkKind, Topology};
 use odonata_units::{Bandwidth, Bytes, Picoseconds};
 
+use self::families::*;
 use crate::error::SpecError;
-use crate::spec::{self, Link, Scenario};
+use crate::spec::family::families;
+use crate::spec::{self, FamilyDeclaration, Link, NetworkFamily, Scenario, TableDeclaration};
+
+/// The families of networks, and the tables that they have in scenarios.
+pub mod families {
+    pub use super::Family;
+    pub use super::codes::{CodesModel, CodesNetwork};
+    pub use super::crossbar::Crossbar;
+    pub use super::dragonfly::Dragonfly;
+    pub use super::dragonfly_plus::DragonflyPlus;
+    pub use super::fat_tree::FatTree;
+    pub use super::files::{CrayXcFile, FileNetwork};
+    pub use super::graphs::{Jellyfish, SlimFly};
+    pub use super::infiniband::SubnetFile;
+    pub use super::lattice::{HyperX, Torus};
+    pub use super::reconfigurable::{CircuitSource, ReconfigurableDragonfly};
+}
+
+families! {
+    /// Groups of routers, connected to each other directly.
+    Dragonfly(Dragonfly) as "Dragonfly",
+    /// Groups of leaf and spine routers, connected to each other directly.
+    #[serde(rename = "dragonfly+")]
+    DragonflyPlus(DragonflyPlus) as "DragonflyPlus",
+    /// Groups of routers whose global links lead to optical switches.
+    ReconfigurableDragonfly(ReconfigurableDragonfly) as "ReconfigurableDragonfly",
+    /// Levels of switches, wider or narrower towards the top.
+    FatTree(FatTree) as "FatTree",
+    /// A lattice whose routers are linked to the next ones along each dimension.
+    Torus(Torus) as "Torus",
+    /// A lattice whose rows are all-to-all.
+    Hyperx(HyperX) as "HyperX",
+    /// A graph of diameter 2.
+    SlimFly(SlimFly) as "SlimFly",
+    /// A random regular graph.
+    Jellyfish(Jellyfish) as "Jellyfish",
+    /// All nodes on one router.
+    Crossbar(Crossbar) as "Crossbar",
+    /// A real Cray XC, from its link list.
+    CrayXcFile(CrayXcFile) as "CrayXcFile",
+    /// A network from the lists of links of the CODES simulator.
+    Codes(CodesNetwork) as "Codes",
+    /// An InfiniBand subnet, from the output of `ibnetdiscover` or a list of OpenSM.
+    Ibnetdiscover(SubnetFile) as "Ibnetdiscover",
+    /// A network from a list of links.
+    EdgeList(FileNetwork) as "EdgeList",
+    /// A network from a GraphML file.
+    Graphml(FileNetwork) as "Graphml",
+}
 
 /// Builds the network of a scenario.
 ///

@@ -148,3 +148,77 @@ impl UsualLink {
         }
     }
 }
+
+/// Declares the families of networks: which there are, what each is, and its table.
+macro_rules! families {
+    ($($(#[$attribute:meta])+ $family:ident($table:ty) as $class:literal,)+) => {
+        /// A family of networks with its parameters.
+        #[derive(
+            Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, odonata_declare::Named,
+        )]
+        #[serde(tag = "family", rename_all = "kebab-case")]
+        pub enum Family {
+            $($(#[$attribute])+ $family($table),)+
+        }
+
+        impl Family {
+            /// What users are told of each, in the order in which they are declared.
+            pub fn declarations() -> Vec<FamilyDeclaration> {
+                let tables = [$((
+                    $class,
+                    stringify!($table),
+                    <$table>::declaration(),
+                    <$table as NetworkFamily>::ROUTING,
+                    <$table as NetworkFamily>::LINKS,
+                )),+];
+                let names = <Self as odonata_declare::Named>::NAMES
+                    .iter()
+                    .zip(<Self as odonata_declare::Named>::TEXTS);
+                let shared = tables.clone().map(|(_, table, ..)| table);
+                (names.zip(tables))
+                    .map(|((name, text), (class, of, table, routing, links))| FamilyDeclaration {
+                        name,
+                        table: TableDeclaration {
+                            name: class,
+                            // A table that several families have says nothing of one.
+                            text: if shared.iter().filter(|other| **other == of).count() > 1 {
+                                (*text).to_owned()
+                            } else {
+                                table.text
+                            },
+                            ..table
+                        },
+                        routing,
+                        links,
+                    })
+                    .collect()
+            }
+
+            /// The algorithm that a network has which says nothing else of itself.
+            pub(crate) fn usual_routing(&self) -> AlgorithmName {
+                let routing = match self {
+                    $(Self::$family(_) => <$table as NetworkFamily>::ROUTING,)+
+                };
+                routing.last().map_or_else(AlgorithmName::default, |usual| usual.1)
+            }
+
+            /// What minimal routes are by default, where the family says it.
+            pub(crate) fn usual_paths(&self) -> Option<Paths> {
+                match self {
+                    $(Self::$family(_) => <$table as NetworkFamily>::PATHS,)+
+                }
+            }
+
+            /// Builds the network.
+            ///
+            /// # Errors
+            /// As of [`NetworkFamily::build`].
+            pub(crate) fn build(&self, classes: &Classes<'_>) -> Result<Topology, SpecError> {
+                match self {
+                    $(Self::$family(table) => table.build(classes),)+
+                }
+            }
+        }
+    };
+}
+pub(crate) use families;

@@ -3,7 +3,7 @@
 //! absolute, and every key that has a default may be left out. Unknown keys are
 //! errors.
 
-mod family;
+pub(crate) mod family;
 mod job;
 mod mpi;
 mod network;
@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::SpecError;
 
+pub use crate::topology::families::*;
 pub(crate) use family::NetworkFamily;
 pub use family::{DeclaredLink, FamilyDeclaration, Links, Tests, UsualLink};
 pub use job::{
@@ -29,11 +30,8 @@ pub use job::{
 };
 pub use mpi::{Collectives, Completion, Mpi, WithinNode};
 pub use network::{
-    AlgorithmName, ArrangementName, Choice, CircuitSource, CodesModel, CodesNetwork, CrayXcFile,
-    Crossbar, Decisions, Dragonfly, DragonflyPlus, Family, FatTree, FileNetwork, FparRules,
-    GroupWiringName, HopsWord, HyperX, Jellyfish, Link, LinkKind, MinimalLinks, Network, Paths,
-    ReconfigurableDragonfly, Routing, SlimFly, SpineArrangement, Strategy, SubnetFile, Torus, Via,
-    Weights,
+    AlgorithmName, ArrangementName, Choice, Decisions, FparRules, GroupWiringName, HopsWord, Link,
+    LinkKind, MinimalLinks, Network, Paths, Routing, SpineArrangement, Strategy, Via, Weights,
 };
 pub use optical::{OpticalLayer, UplinkCircuits};
 pub use router::{

@@ -409,10 +409,9 @@ impl Reader<'_> {
             form.insert(share_key.into(), share.into());
             return;
         }
-        if let Some(value) = self.value(path, &key.kind, key, given) {
-            if !(key.later && value == key.default) {
-                form.insert(key.engine_key.into(), value);
-            }
+        let value = self.value(path, &key.kind, key, given);
+        if let Some(value) = value.filter(|value| !(key.later && *value == key.default)) {
+            form.insert(key.engine_key.into(), value);
         }
     }
 
@@ -835,8 +834,8 @@ nodes = 36
         assert_eq!(
             places,
             [
-                (20, "simulation.duration"),
-                (25, "record.messages"),
+                (18, "simulation.duration"),
+                (23, "record.messages"),
                 (5, "network.p"),
                 // At the table that lacks it.
                 (3, "network.h"),

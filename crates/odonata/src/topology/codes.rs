@@ -4,17 +4,19 @@ mod generated;
 
 use std::path::{Path, PathBuf};
 
+use odonata_declare::Named;
 use odonata_network::topology::{CodesError, CodesGroup, CodesLink, CodesList, CodesSpec};
 use odonata_network::{LinkClass, LinkKind, Topology};
 use odonata_traces::TraceError;
 use odonata_traces::codes::{IntraLayout, LinkReader, Parameters};
 use odonata_units::Bandwidth;
+use serde::{Deserialize, Serialize};
 
 use super::Classes;
 use crate::error::SpecError;
+use crate::spec::table::table;
 use crate::spec::{
-    self, AlgorithmName, CodesModel, CodesNetwork, DeclaredLink, Link, Links, NetworkFamily, Test,
-    Tests, UsualLink,
+    AlgorithmName, DeclaredLink, Link, Links, NetworkFamily, Test, Tests, UsualLink,
 };
 use generated::Model;
 
@@ -29,7 +31,70 @@ enum Unit {
     Gb,
 }
 
-impl NetworkFamily for spec::CodesNetwork {
+table! {
+    /// A network from a configuration of the CODES simulator, or from its lists of links.
+    pub struct CodesNetwork {
+        /// Configuration of CODES, relative to the scenario: numbers, bandwidths, buffers and
+        /// lists; of the models `torus`, `fattree` and `slimfly` also the delay of routers.
+        file: Option<PathBuf> = None => Notes { parts: "codes", ..Notes::NONE },
+        /// List of the links within a group. Default: the one that the configuration names.
+        intra_file: Option<PathBuf> = None,
+        /// List of the links between groups. Default: the one that the configuration names.
+        inter_file: Option<PathBuf> = None,
+        /// Without `file`: the model of CODES that the lists are for.
+        model: Option<CodesModel> = None,
+        /// Without `file`, with `model = "dragonfly_plus"`: leaf routers per group.
+        leaves: Option<u32> = None => Notes::COUNT,
+        /// Without `file`, with `model = "dragonfly_plus"`: spine routers per group.
+        spines: Option<u32> = None => Notes::COUNT,
+        /// Without `file`, with `model = "dragonfly_dally"`: routers per group.
+        a: Option<u32> = None => Notes::COUNT,
+        /// Without `file`: nodes per router that has nodes.
+        p: Option<u32> = None => Notes::COUNT,
+        /// Without `file`: groups.
+        g: Option<u32> = None => Notes::COUNT,
+    }
+    refuse "model" when [("file", Test::Absent), ("model", Test::Absent)] =>
+        "a value, as there is no `file`, a configuration";
+    refuse "model" when [("file", Test::Given), ("model", Test::Given)] =>
+        "only with there is no `file`, a configuration";
+    refuse "p" when [("file", Test::Absent), ("p", Test::Absent)] =>
+        "a value, as there is no `file`, a configuration";
+    refuse "p" when [("file", Test::Given), ("p", Test::Given)] =>
+        "only with there is no `file`, a configuration";
+    refuse "g" when [("file", Test::Absent), ("g", Test::Absent)] =>
+        "a value, as there is no `file`, a configuration";
+    refuse "g" when [("file", Test::Given), ("g", Test::Given)] =>
+        "only with there is no `file`, a configuration";
+    refuse "intra_file" when [("file", Test::Absent), ("intra_file", Test::Absent)] =>
+        "a value, as there is no `file`, a configuration";
+    refuse "inter_file" when [("file", Test::Absent), ("inter_file", Test::Absent)] =>
+        "a value, as there is no `file`, a configuration";
+    refuse "leaves" when [("model", Test::Is("dragonfly_plus")), ("leaves", Test::Absent)] =>
+        "a value, as model = \"dragonfly_plus\"";
+    refuse "leaves" when [("model", Test::IsNot("dragonfly_plus")), ("leaves", Test::Given)] =>
+        "only with model = \"dragonfly_plus\"";
+    refuse "spines" when [("model", Test::Is("dragonfly_plus")), ("spines", Test::Absent)] =>
+        "a value, as model = \"dragonfly_plus\"";
+    refuse "spines" when [("model", Test::IsNot("dragonfly_plus")), ("spines", Test::Given)] =>
+        "only with model = \"dragonfly_plus\"";
+    refuse "a" when [("model", Test::Is("dragonfly_dally")), ("a", Test::Absent)] =>
+        "a value, as model = \"dragonfly_dally\"";
+    refuse "a" when [("model", Test::IsNot("dragonfly_dally")), ("a", Test::Given)] =>
+        "only with model = \"dragonfly_dally\"";
+}
+
+/// A network model of CODES.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Named)]
+#[serde(rename_all = "snake_case")]
+pub enum CodesModel {
+    /// Groups of leaves and spines.
+    DragonflyPlus,
+    /// Groups of routers that are linked to each other.
+    DragonflyDally,
+}
+
+impl NetworkFamily for CodesNetwork {
     const ROUTING: &'static [(Tests, AlgorithmName)] = &[(&[], AlgorithmName::Minimal)];
     const LINKS: Links = Links::Classes {
         name: "CodesLinks",

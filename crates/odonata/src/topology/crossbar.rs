@@ -6,9 +6,18 @@ use odonata_network::{LinkKind, Topology};
 
 use super::{Classes, topology_error};
 use crate::error::SpecError;
-use crate::spec::{self, Links, NetworkFamily, Tests};
+use crate::spec::table::table;
+use crate::spec::{Links, NetworkFamily, Tests};
 
-impl NetworkFamily for spec::Crossbar {
+table! {
+    /// All nodes on one router: an ideal network to compare real ones with.
+    pub struct Crossbar {
+        /// Nodes.
+        nodes: u32 = 0 => Notes::NEEDED_COUNT,
+    }
+}
+
+impl NetworkFamily for Crossbar {
     const ROUTING: &'static [(Tests, AlgorithmName)] = &[(&[], AlgorithmName::ShortestPath)];
     const PATHS: Option<Paths> = Some(Paths::ShortestPath);
     const LINKS: Links = Links::Classes {

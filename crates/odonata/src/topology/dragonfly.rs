@@ -1,5 +1,7 @@
 //! From the scenario's dragonfly to a [`Topology`].
 
+use std::path::PathBuf;
+
 use odonata_network::routing::AlgorithmName;
 use odonata_network::topology::{
     Arrangement, DragonflyError, DragonflyLinks, DragonflySpec, GroupWiring, arrangement,
@@ -8,14 +10,79 @@ use odonata_network::{LinkKind, Topology};
 
 use super::{Classes, in_file, read_file, topology_error};
 use crate::error::SpecError;
-use crate::spec::{self, DeclaredLink, Links, NetworkFamily, Test, Tests, UsualLink};
+use crate::spec::table::table;
+use crate::spec::{
+    self, ArrangementName, DeclaredLink, GroupWiringName, Links, NetworkFamily, Test, Tests,
+    UsualLink,
+};
 
 /// When groups are all-to-all.
 const ALL_TO_ALL: &[Tests] = &[&[("group", Test::Is("all-to-all"))]];
 /// When they are grids.
 const GRIDS: &[Tests] = &[&[("group", Test::Is("cray-xc"))]];
 
-impl NetworkFamily for spec::Dragonfly {
+table! {
+    /// A dragonfly: groups of routers, groups connected to each other directly (Kim et al. 2008).
+    pub struct Dragonfly {
+        /// Nodes per router.
+        p: u32 = 0 => Notes::NEEDED_COUNT,
+        /// Routers per group.
+        a: u32 = 0 => Notes::NEEDED_COUNT,
+        /// Global links per router.
+        h: u32 = 0 => Notes::NEEDED_COUNT,
+        /// Groups, at most a·h + 1. Default: a·h + 1, one link between every two groups.
+        g: Option<u32> = None => Notes::COUNT,
+        /// Wiring within a group: every router to every other, or a Cray XC grid whose rows and
+        /// columns are each all-to-all.
+        group: GroupWiringName = GroupWiringName::AllToAll,
+        /// With `group = "cray-xc"`: rows of a group; rows × columns = a.
+        rows: Option<u32> = None => Notes::COUNT,
+        /// With `group = "cray-xc"`: columns of a group.
+        columns: Option<u32> = None => Notes::COUNT,
+        /// With `group = "cray-xc"`: parallel links between two routers of a row. Default: 1.
+        row_links: u32 = 1 => Notes::UNSAID_COUNT,
+        /// With `group = "cray-xc"`: parallel links between two routers of a column. Default: 1.
+        column_links: u32 = 1 => Notes::UNSAID_COUNT,
+        /// Which router of a group holds the link to which other group (Hastings et al. 2015);
+        /// `custom` reads it from `arrangement_file`.
+        arrangement: ArrangementName = ArrangementName::Absolute,
+        /// With `arrangement = "custom"`: file with the global links, relative to the scenario.
+        arrangement_file: Option<PathBuf> = None,
+    }
+    refuse "arrangement_file" when [("arrangement", Test::Is("custom")), ("arrangement_file", Test::Absent)] =>
+        "a value, as arrangement = \"custom\"";
+    refuse "arrangement_file" when [("arrangement", Test::IsNot("custom")), ("arrangement_file", Test::Given)] =>
+        "only with arrangement = \"custom\"";
+    refuse "rows" when [("group", Test::Is("cray-xc")), ("rows", Test::Absent)] =>
+        "a value, as group = \"cray-xc\"";
+    refuse "rows" when [("group", Test::IsNot("cray-xc")), ("rows", Test::Given)] =>
+        "only with group = \"cray-xc\"";
+    refuse "columns" when [("group", Test::Is("cray-xc")), ("columns", Test::Absent)] =>
+        "a value, as group = \"cray-xc\"";
+    refuse "columns" when [("group", Test::IsNot("cray-xc")), ("columns", Test::Given)] =>
+        "only with group = \"cray-xc\"";
+    refuse "row_links" when [("group", Test::IsNot("cray-xc")), ("row_links", Test::Given)] =>
+        "only with group = \"cray-xc\"";
+    refuse "column_links" when [("group", Test::IsNot("cray-xc")), ("column_links", Test::Given)] =>
+        "only with group = \"cray-xc\"";
+}
+
+impl Dragonfly {
+    /// A dragonfly of `g` groups, absolute arrangement, all-to-all groups.
+    pub fn new(p: u32, a: u32, h: u32, g: u32) -> Self {
+        Self {
+            p,
+            a,
+            h,
+            g: Some(g),
+            row_links: 1,
+            column_links: 1,
+            ..Self::default()
+        }
+    }
+}
+
+impl NetworkFamily for Dragonfly {
     const ROUTING: &'static [(Tests, AlgorithmName)] = &[(&[], AlgorithmName::Minimal)];
     const LINKS: Links = Links::Classes {
         name: "DragonflyLinks",

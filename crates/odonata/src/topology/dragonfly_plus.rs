@@ -8,9 +8,33 @@ use odonata_network::{LinkKind, Topology};
 
 use super::{Classes, topology_error};
 use crate::error::SpecError;
+use crate::spec::table::table;
 use crate::spec::{self, DeclaredLink, Links, NetworkFamily, Tests, UsualLink};
 
-impl NetworkFamily for spec::DragonflyPlus {
+table! {
+    /// A dragonfly+, or megafly: groups of leaf and spine routers (Shpiner et al. 2017).
+    ///
+    /// Leaves have nodes, spines have global links, and every leaf of a group is linked to every
+    /// spine of it.
+    pub struct DragonflyPlus {
+        /// Leaf routers per group.
+        leaves: u32 = 0 => Notes::NEEDED_COUNT,
+        /// Spine routers per group.
+        spines: u32 = 0 => Notes::NEEDED_COUNT,
+        /// Nodes per leaf.
+        p: u32 = 0 => Notes::NEEDED_COUNT,
+        /// Global links per spine.
+        h: u32 = 0 => Notes::NEEDED_COUNT,
+        /// Groups; g − 1 must divide spines·h, so that as many links join every two groups.
+        /// Default: spines·h + 1, one link between every two groups.
+        g: Option<u32> = None => Notes::COUNT,
+        /// Which spines of two groups are joined: the links of a spine to another group are spread
+        /// over its spines, or all end at one of them (Kang et al. 2019).
+        arrangement: SpineArrangement = SpineArrangement::Balanced,
+    }
+}
+
+impl NetworkFamily for DragonflyPlus {
     const ROUTING: &'static [(Tests, AlgorithmName)] = &[(&[], AlgorithmName::Minimal)];
     const LINKS: Links = Links::Classes {
         name: "DragonflyPlusLinks",

@@ -8,9 +8,55 @@ use odonata_network::{LinkKind, Topology};
 
 use super::{Classes, topology_error};
 use crate::error::SpecError;
+use crate::spec::table::table;
 use crate::spec::{self, DeclaredLink, Links, NetworkFamily, Scenario, Tests, UsualLink};
 
-impl NetworkFamily for spec::FatTree {
+table! {
+    /// A fat tree: a folded Clos, a k-ary n-tree or any extended generalised fat tree.
+    ///
+    /// Laid out from switches of one size (`radix`), or by its numbers (`down`, `up`, `parallel`;
+    /// Öhring et al. 1995, Zahavi 2010). Level 1 are the leaf switches, which have the nodes.
+    /// Groups are the pods, the subtrees below the top, and one more for the switches of the top.
+    pub struct FatTree {
+        /// Ports of a switch, an even number. Half of them lead down and half up, all of those of
+        /// a top switch down; where the tree has few pods, several links join the same two
+        /// switches.
+        radix: Option<u32> = None => Notes::COUNT,
+        /// With `radix`: levels of switches. Default: as few as `nodes` need; 3 without `nodes`.
+        levels: Option<u32> = None => Notes { least: Some(1.0), most: Some(4.0), ..Notes::NONE },
+        /// Nodes; those that the tree has room for beyond, and switches that are then empty, are
+        /// left out. Default: as many as there is room for.
+        nodes: Option<u32> = None => Notes::COUNT,
+        /// Without `radix`: nodes per leaf, then children of a switch of each level: `[18, 18,
+        /// 36]`.
+        down: Option<Vec<u32>> = None => Notes::COUNTS,
+        /// With `down`: parents of a switch of each level but the top: `[18, 18]`.
+        up: Option<Vec<u32>> = None => Notes::COUNT,
+        /// With `down`: links to each parent, by level. Default: 1.
+        parallel: Option<Vec<u32>> = None => Notes::COUNT,
+        /// What the number of links above each level but the top is divided by: `[1, 2]` takes out
+        /// half of those to the top of three levels. First parallel links go, then whole switches.
+        /// Default: nothing is taken out.
+        taper: Option<Vec<u32>> = None => Notes::COUNT,
+        /// Optical switches above the leaves, with 3 or 4 levels. Default: none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        optical: Option<spec::OpticalLayer> = None,
+    }
+    refuse "down" when [("radix", Test::Given), ("down", Test::Given)] =>
+        "nothing, as `radix` is given, or no `radix`";
+    refuse "down" when [("radix", Test::Absent), ("down", Test::Absent)] =>
+        "a value, as there is no `radix`";
+    refuse "levels" when [("radix", Test::Absent), ("levels", Test::Given)] =>
+        "only with `radix`";
+    refuse "up" when [("down", Test::Absent), ("up", Test::Given)] =>
+        "only with `down`";
+    refuse "parallel" when [("down", Test::Absent), ("parallel", Test::Given)] =>
+        "only with `down`";
+    refuse "up" when [("down", Test::Longer(1)), ("up", Test::Absent)] =>
+        "a value, as `down` has more than one level";
+}
+
+impl NetworkFamily for FatTree {
     const ROUTING: &'static [(Tests, AlgorithmName)] = &[(&[], AlgorithmName::UpDown)];
     const PATHS: Option<Paths> = Some(Paths::UpDown);
     const LINKS: Links = Links::Classes {

@@ -1,6 +1,6 @@
 //! Networks from files: link lists of a Cray XC, lists of links, GraphML.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use odonata_network::routing::AlgorithmName;
 use odonata_network::topology::{
@@ -11,9 +11,30 @@ use odonata_network::{LinkClass, LinkKind, Topology};
 
 use super::{Classes, in_file, read_file};
 use crate::error::SpecError;
+use crate::spec::table::table;
 use crate::spec::{self, DeclaredLink, Family, Links, NetworkFamily, Tests, UsualLink};
 
-impl NetworkFamily for spec::CrayXcFile {
+table! {
+    /// A real Cray XC, from the link list that its maintenance software prints.
+    pub struct CrayXcFile {
+        /// The link list, relative to the scenario.
+        file: PathBuf = PathBuf::new() => Notes::NEEDED,
+        /// Nodes on each router.
+        nodes_per_router: u32 = 4 => Notes::COUNT,
+    }
+}
+
+table! {
+    /// A network from a file in a general format.
+    pub struct FileNetwork {
+        /// The wiring, relative to the scenario.
+        file: PathBuf = PathBuf::new() => Notes::NEEDED,
+        /// Nodes on each router, for a file that attaches none. Default: 1.
+        nodes_per_router: Option<u32> = None => Notes { least: Some(1.0), most: Some(4096.0), ..Notes::NONE },
+    }
+}
+
+impl NetworkFamily for CrayXcFile {
     const ROUTING: &'static [(Tests, AlgorithmName)] = &[(&[], AlgorithmName::Minimal)];
     const LINKS: Links = Links::Classes {
         name: "CrayXcLinks",
@@ -56,7 +77,7 @@ impl NetworkFamily for spec::CrayXcFile {
     }
 }
 
-impl NetworkFamily for spec::FileNetwork {
+impl NetworkFamily for FileNetwork {
     const ROUTING: &'static [(Tests, AlgorithmName)] = &[(&[], AlgorithmName::ShortestPath)];
     const LINKS: Links = Links::OfFile {
         text: "Link classes, by the names that the file uses. Links that the file gives no class, \

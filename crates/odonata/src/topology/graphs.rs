@@ -7,9 +7,37 @@ use odonata_network::{LinkKind, Topology};
 
 use super::{Classes, topology_error};
 use crate::error::SpecError;
+use crate::spec::table::table;
 use crate::spec::{self, DeclaredLink, Links, NetworkFamily, Tests, UsualLink};
 
-impl NetworkFamily for spec::SlimFly {
+table! {
+    /// A Slim Fly: a graph of diameter 2 of nearly as many routers as possible.
+    ///
+    /// McKay–Miller–Širáň graphs (Besta and Hoefler 2014).
+    pub struct SlimFly {
+        /// A prime power 4w − 1, 4w or 4w + 1 (3, 4, 5, 7, 8, 9, 11, 13, 16, …): 2·q² routers in q
+        /// groups, each router with about 3·q/2 links to others.
+        q: u32 = 0 => Notes::NEEDED_COUNT,
+        /// Nodes per router. Default: half of its links to others, rounded up.
+        p: Option<u32> = None => Notes::COUNT,
+    }
+}
+
+table! {
+    /// A Jellyfish: a random regular graph of routers (Singla et al. 2012).
+    pub struct Jellyfish {
+        /// Routers.
+        routers: u32 = 0 => Notes::NEEDED_COUNT,
+        /// Links of each router to others.
+        degree: u32 = 0 => Notes::NEEDED_COUNT,
+        /// Nodes per router.
+        p: u32 = 0 => Notes::NEEDED_COUNT,
+        /// Of the random links; the `seed` of the run has no effect on them.
+        wiring_seed: u64 = 1 => Notes { most: Some(4_294_967_295.0), ..Notes::DELAY },
+    }
+}
+
+impl NetworkFamily for SlimFly {
     const ROUTING: &'static [(Tests, AlgorithmName)] = &[(&[], AlgorithmName::ShortestPath)];
     const PATHS: Option<Paths> = Some(Paths::ShortestPath);
     const LINKS: Links = Links::Classes {
@@ -28,7 +56,7 @@ impl NetworkFamily for spec::SlimFly {
     }
 }
 
-impl NetworkFamily for spec::Jellyfish {
+impl NetworkFamily for Jellyfish {
     const ROUTING: &'static [(Tests, AlgorithmName)] = &[(&[], AlgorithmName::ShortestPath)];
     const PATHS: Option<Paths> = Some(Paths::ShortestPath);
     const LINKS: Links = Links::Classes {

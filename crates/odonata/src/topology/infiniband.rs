@@ -1,5 +1,7 @@
 //! A network from what was discovered of an InfiniBand subnet.
 
+use std::path::PathBuf;
+
 use odonata_network::routing::AlgorithmName;
 use odonata_network::topology::infiniband::Rate;
 use odonata_network::{LinkClass, LinkKind, Topology};
@@ -7,9 +9,21 @@ use odonata_network::{LinkClass, LinkKind, Topology};
 use super::{Classes, in_file};
 use crate::error::SpecError;
 use crate::forwarding::read_subnet;
-use crate::spec::{self, Link, Links, NetworkFamily, SubnetFile, Tests};
+use crate::spec::table::table;
+use crate::spec::{Link, Links, NetworkFamily, Tests};
 
-impl NetworkFamily for spec::SubnetFile {
+table! {
+    /// An InfiniBand subnet, as it has been discovered: switches are routers, host ports nodes.
+    ///
+    /// All are one group. Routers and nodes are numbered as they are called if that is `S-0`,
+    /// `S-1`, … and `H-0`, `H-1`, …, else by the GUIDs of the switches and along their ports.
+    pub struct SubnetFile {
+        /// Output of `ibnetdiscover`, or OpenSM's `opensm-subnet.lst`, relative to the scenario.
+        file: PathBuf = PathBuf::new() => Notes::NEEDED,
+    }
+}
+
+impl NetworkFamily for SubnetFile {
     const ROUTING: &'static [(Tests, AlgorithmName)] = &[(&[], AlgorithmName::ShortestPath)];
     const LINKS: Links = Links::OfFile {
         text: "Link classes: `terminal` and `local`, or, where links of a kind differ in their rates, one \

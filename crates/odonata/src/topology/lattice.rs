@@ -6,6 +6,7 @@ use odonata_network::{LinkClass, LinkKind, Topology};
 
 use super::{Classes, topology_error};
 use crate::error::SpecError;
+use crate::spec::table::table;
 use crate::spec::{self, DeclaredLink, Link, Links, NetworkFamily, Tests, UsualLink};
 
 /// Link classes of both.
@@ -59,7 +60,33 @@ const LINKS: Links = Links::Classes {
     given_only: None,
 };
 
-impl NetworkFamily for spec::Torus {
+table! {
+    /// A torus or mesh of any dimensions (k-ary n-cube); all routers have nodes.
+    pub struct Torus {
+        /// Routers along each dimension: `[8, 8, 4]`. Router `(x, y, z)` has number x + 8·(y +
+        /// 8·z).
+        size: Vec<u32> = Vec::new() => Notes { needed: true, ..Notes::COUNTS },
+        /// For each dimension, whether the last router of a row is linked to its first: `[false,
+        /// false]` makes a mesh of two dimensions. Default: in all.
+        wrap: Option<Vec<bool>> = None,
+        /// Nodes per router.
+        p: u32 = 1 => Notes::COUNT,
+    }
+}
+
+table! {
+    /// A HyperX: a lattice whose rows are all-to-all in every dimension (Ahn et al. 2009).
+    pub struct HyperX {
+        /// Routers along each dimension.
+        size: Vec<u32> = Vec::new() => Notes { needed: true, ..Notes::COUNTS },
+        /// Links between two routers of a row, for each dimension. Default: 1.
+        parallel: Option<Vec<u32>> = None => Notes::COUNTS,
+        /// Nodes per router; a flattened butterfly has as many as routers along a dimension.
+        p: u32 = 0 => Notes::NEEDED_COUNT,
+    }
+}
+
+impl NetworkFamily for Torus {
     const ROUTING: &'static [(Tests, AlgorithmName)] = &[(&[], AlgorithmName::DimensionOrder)];
     const PATHS: Option<Paths> = Some(Paths::DimensionOrder);
     const LINKS: Links = LINKS;
@@ -69,7 +96,7 @@ impl NetworkFamily for spec::Torus {
     }
 }
 
-impl NetworkFamily for spec::HyperX {
+impl NetworkFamily for HyperX {
     const ROUTING: &'static [(Tests, AlgorithmName)] = &[(&[], AlgorithmName::DimensionOrder)];
     const PATHS: Option<Paths> = Some(Paths::DimensionOrder);
     const LINKS: Links = LINKS;

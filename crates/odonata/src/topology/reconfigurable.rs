@@ -3,8 +3,9 @@
 
 mod cray_groups;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use odonata_declare::Named;
 use odonata_network::routing::AlgorithmName;
 use odonata_network::topology::{
     CircuitError, Circuits, DragonflyError, DragonflyLinks, GroupWiring, OpticalSwitches,
@@ -13,13 +14,15 @@ use odonata_network::topology::{
 use odonata_network::{LinkKind, Topology};
 use odonata_steering::{Demand, Steering, Strategy, Violation, circuits_for};
 use odonata_units::{GroupId, JobId};
+use serde::{Deserialize, Serialize};
 
 use super::{Classes, in_file, read_file, topology_error};
 use crate::error::SpecError;
 use crate::jobs::{PlannedJob, plan_jobs};
 use crate::mapping::sent;
+use crate::spec::table::table;
 use crate::spec::{
-    self, CircuitSource, DeclaredLink, Links, NetworkFamily, Scenario, Test, Tests, UsualLink,
+    self, DeclaredLink, GroupWiringName, Links, NetworkFamily, Scenario, Test, Tests, UsualLink,
 };
 
 /// When a link list says what groups are like inside: grids.
@@ -33,7 +36,127 @@ const ALL_TO_ALL: &[Tests] = &[&[
     ("wiring_file", Test::Absent),
 ]];
 
-impl NetworkFamily for spec::ReconfigurableDragonfly {
+table! {
+    /// A dragonfly whose global links lead to optical switches (Feng et al. 2023).
+    ///
+    /// Circuits through the switches decide which groups are joined.
+    pub struct ReconfigurableDragonfly {
+        /// Nodes per router.
+        p: u32 = 0 => Notes::NEEDED_COUNT,
+        /// Routers per group. Needed without `wiring_file`.
+        a: u32 = 0 => Notes::UNSAID_COUNT,
+        /// Global links per router. Needed without `wiring_file`.
+        h: u32 = 0 => Notes::UNSAID_COUNT,
+        /// Groups. Needed without `wiring_file`, otherwise by default as many as that lists.
+        g: u32 = 0 => Notes::UNSAID_COUNT,
+        /// Wiring within a group: every router to every other, or a Cray XC grid whose rows and
+        /// columns are each all-to-all.
+        group: GroupWiringName = GroupWiringName::AllToAll,
+        /// With `group = "cray-xc"`: rows of a group; rows × columns = a.
+        rows: Option<u32> = None => Notes::COUNT,
+        /// With `group = "cray-xc"`: columns of a group.
+        columns: Option<u32> = None => Notes::COUNT,
+        /// With `group = "cray-xc"`: parallel links between two routers of a row. Default: 1.
+        row_links: u32 = 1 => Notes::UNSAID_COUNT,
+        /// With `group = "cray-xc"`: parallel links between two routers of a column. Default: 1.
+        column_links: u32 = 1 => Notes::UNSAID_COUNT,
+        /// Link list of a Cray XC (as of family `cray-xc-file`), relative to the scenario, whose
+        /// groups these are: their links inside, and the global ports of their routers, which lead
+        /// to the switches. Takes the place of `a`, `h`, `group` and its keys; with `g` above the
+        /// number of listed groups the list's rule goes on.
+        wiring_file: Option<PathBuf> = None,
+        /// Global links of every group on each optical switch, a divisor of a·h.
+        links_per_switch: u32 = 1 => Notes::COUNT,
+        /// Ports of an optical switch, at least g·links_per_switch. Default: as many as that.
+        switch_ports: Option<u32> = None => Notes::COUNT,
+        /// Which circuits are set for the run: as many between every two groups, give or take one
+        /// (`uniform`), for every job that sends between groups those between its own groups
+        /// (`jobs`), or those of a list (`file`).
+        circuits: CircuitSource = CircuitSource::Uniform,
+        /// With `circuits = "file"`: the list, relative to the scenario: `group_a link_a group_b
+        /// link_b` in every line.
+        circuits_file: Option<PathBuf> = None,
+        /// With `circuits = "jobs"`: how many circuits join which groups of a job: as many each,
+        /// or matched to what the groups send to each other: so that the busiest circuit has least
+        /// to carry (`min-max`), by assignments of greatest weight (`matching`; all of them at
+        /// once: `min-cost-flow`), or by a Birkhoff–von Neumann decomposition (`birkhoff`).
+        steering: Strategy = Strategy::Uniform,
+    }
+    refuse "circuits_file" when [("circuits", Test::Is("file")), ("circuits_file", Test::Absent)] =>
+        "a value, as circuits = \"file\"";
+    refuse "circuits_file" when [("circuits", Test::IsNot("file")), ("circuits_file", Test::Given)] =>
+        "only with circuits = \"file\"";
+    refuse "a" when [("wiring_file", Test::Given), ("a", Test::Given)] =>
+        "only with no `wiring_file`, which tells it";
+    refuse "h" when [("wiring_file", Test::Given), ("h", Test::Given)] =>
+        "only with no `wiring_file`, which tells it";
+    refuse "rows" when [("wiring_file", Test::Given), ("rows", Test::Given)] =>
+        "only with no `wiring_file`, which tells it";
+    refuse "columns" when [("wiring_file", Test::Given), ("columns", Test::Given)] =>
+        "only with no `wiring_file`, which tells it";
+    refuse "row_links" when [("wiring_file", Test::Given), ("row_links", Test::Given)] =>
+        "only with no `wiring_file`, which tells it";
+    refuse "column_links" when [("wiring_file", Test::Given), ("column_links", Test::Given)] =>
+        "only with no `wiring_file`, which tells it";
+    refuse "a" when [("wiring_file", Test::Absent), ("a", Test::Absent)] =>
+        "a value, as there is no `wiring_file` that tells it";
+    refuse "h" when [("wiring_file", Test::Absent), ("h", Test::Absent)] =>
+        "a value, as there is no `wiring_file` that tells it";
+    refuse "g" when [("wiring_file", Test::Absent), ("g", Test::Absent)] =>
+        "a value, as there is no `wiring_file` that tells it";
+    refuse "rows" when [("wiring_file", Test::Absent), ("group", Test::Is("cray-xc")), ("rows", Test::Absent)] =>
+        "a value, as group = \"cray-xc\"";
+    refuse "rows" when [("wiring_file", Test::Absent), ("group", Test::IsNot("cray-xc")), ("rows", Test::Given)] =>
+        "only with group = \"cray-xc\"";
+    refuse "columns" when [("wiring_file", Test::Absent), ("group", Test::Is("cray-xc")), ("columns", Test::Absent)] =>
+        "a value, as group = \"cray-xc\"";
+    refuse "columns" when [("wiring_file", Test::Absent), ("group", Test::IsNot("cray-xc")), ("columns", Test::Given)] =>
+        "only with group = \"cray-xc\"";
+    refuse "row_links" when [("wiring_file", Test::Absent), ("group", Test::IsNot("cray-xc")), ("row_links", Test::Given)] =>
+        "only with group = \"cray-xc\"";
+    refuse "column_links" when [("wiring_file", Test::Absent), ("group", Test::IsNot("cray-xc")), ("column_links", Test::Given)] =>
+        "only with group = \"cray-xc\"";
+    refuse "steering" when [("steering", Test::IsNot("uniform")), ("circuits", Test::IsNot("jobs"))] =>
+        "nothing, or circuits = \"jobs\"";
+}
+
+impl ReconfigurableDragonfly {
+    /// `g` all-to-all groups, uniform circuits, one link of every group on each switch.
+    pub fn new(p: u32, a: u32, h: u32, g: u32) -> Self {
+        Self {
+            p,
+            a,
+            h,
+            g,
+            group: GroupWiringName::AllToAll,
+            rows: None,
+            columns: None,
+            row_links: 1,
+            column_links: 1,
+            wiring_file: None,
+            links_per_switch: 1,
+            switch_ports: None,
+            circuits: CircuitSource::Uniform,
+            circuits_file: None,
+            steering: Strategy::Uniform,
+        }
+    }
+}
+
+/// Where the circuits of a reconfigurable dragonfly come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
+pub enum CircuitSource {
+    /// As many between every two groups.
+    #[default]
+    Uniform,
+    /// Between the groups of every job that has several.
+    Jobs,
+    /// A list.
+    File,
+}
+
+impl NetworkFamily for ReconfigurableDragonfly {
     const ROUTING: &'static [(Tests, AlgorithmName)] = &[
         // TAGO knows all-to-all groups only.
         (WIRED, AlgorithmName::Minimal),
