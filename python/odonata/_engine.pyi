@@ -152,6 +152,37 @@ class ClusterPlacement:
             SpecError: If there is no such node or set.
         """
 
+class JobsOnNetwork:
+    """Jobs on named nodes of a machine whose links they share as flows, and their speeds."""
+
+    def __init__(self, spec_json: str, sizes: list[int]) -> None:
+        """A machine without jobs.
+
+        Args:
+            spec_json: The network of a schedule, level ``flow``, as JSON.
+            sizes: Nodes of all jobs that may come; what each does is drawn by its place here.
+
+        Raises:
+            SpecError: If the network is another one, or what jobs do is left to a log or to modes.
+        """
+
+    def nodes_of_group(self) -> list[list[int]]:
+        """Nodes of every group of the machine, ascending."""
+
+    def begin(self, job: int, nodes: list[int]) -> None:
+        """A job begins on these nodes.
+
+        Raises:
+            SpecError: If there is no such job or node, or another job has a node.
+        """
+
+    def end(self, job: int) -> None:
+        """A job ends; of one that has not begun nothing does."""
+
+    def settle(self) -> list[tuple[int, float]]:
+        """Jobs with new speeds (seconds of work per second) after all that began and ended at a
+        time; who never had one goes at 1."""
+
 def cluster_policies() -> list[tuple[str, str]]:
     """Policies of ``ClusterPlacement``: name and text of each."""
 

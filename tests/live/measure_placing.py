@@ -8,6 +8,8 @@ python tests/live/measure_placing.py chaos JOBS SECONDS [SEED [POLICY [LOAD]]]
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import random
 import re
@@ -18,7 +20,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import placed_slurm
@@ -164,10 +166,53 @@ def waits(jobs: int, seconds: float) -> dict[str, Any]:
 
 #: Of the watchdog in `chaos`: how old the heartbeat may be, and how often it looks, seconds.
 WATCHDOG_S, WATCHDOG_PERIOD_S = 10, 2
+#: As `chaos` runs its day: twice without us, so that two runs without us can be compared, too.
+CHAOS_RUNS = ("plain", "plain again", "placed")
+
+
+@dataclass
+class Observed:
+    """What was seen of one run of a day. Times are Unix seconds.
+
+    Attributes:
+        submitted: When each job's id came back, by its place in the day.
+        started: When it began; Slurm says whole seconds.
+        ids: Slurm's numbers.
+        beats: When the heartbeat was renewed.
+        released: When the watchdog released a job, by Slurm's number.
+        decided: When a job's last decision was made, by Slurm's number.
+        nodes: Of each job, as Slurm says them.
+        said: Lines of the daemon that tell of failures.
+    """
+
+    submitted: list[float] = field(default_factory=list)
+    started: list[int] = field(default_factory=list)
+    ids: list[int] = field(default_factory=list)
+    beats: list[float] = field(default_factory=list)
+    released: dict[int, float] = field(default_factory=dict)
+    decided: dict[int, float] = field(default_factory=dict)
+    ended: list[int] = field(default_factory=list)
+    said: str = ""
+
+    def waits(self) -> list[float]:
+        """Of each job, seconds."""
+        return [
+            max(0.0, start - submit)
+            for submit, start in zip(self.submitted, self.started, strict=True)
+        ]
+
+    def unattended(self, at: int) -> float:
+        """Longest time in which a job was held and nobody looked at it, seconds."""
+        begin = self.submitted[at]
+        job = self.ids[at]
+        ends = [of[job] for of in (self.decided, self.released) if job in of]
+        end = min([max(ends), self.started[at] + 1.0]) if ends else self.started[at] + 1.0
+        marks = [begin, *(beat for beat in self.beats if begin < beat < end), end]
+        return max(later - earlier for earlier, later in itertools.pairwise(marks))
 
 
 def chaos(jobs: int, seconds: float, seed: int, policy: str, load: float) -> dict[str, Any]:
-    """The same day and faults under plain Slurm and through the daemon; each job's wait in both.
+    """The same day and faults under plain Slurm, twice, and through the daemon.
 
     Nodes are drained and given back, the controller is stopped and started; the daemon is killed
     every few seconds besides, and stays dead every third time until the watchdog has come. The
@@ -180,82 +225,122 @@ def chaos(jobs: int, seconds: float, seed: int, policy: str, load: float) -> dic
     scale = load * 64 * seconds / work
     day = [replace(job, sleep_s=round(job.sleep_s * scale, 2)) for job in day]
     faults = _faults(draw, seconds)
-    found: dict[str, dict[int, float]] = {}
-    restarts = 0
-    for name in ("plain", "placed"):
-        with EmulatedSlurm(
-            64,
-            cores=1,
-            partitions=placed_slurm.PARTITIONS,
-            parameters=placed_slurm.PARAMETERS,
-            topology=placed_slurm.topology(8, 8),
-        ) as cluster:
-            time.sleep(4)
-            daemon = Daemon(cluster, "--patience", "5 s", "--timeout", "20", "--policy", policy)
-            over = threading.Event()
-            threads = []
-            if name == "placed":
-                daemon.start()
-                daemon.wait_for_a_cycle()
-                threads.append(threading.Thread(target=_watch, args=(cluster, daemon, over)))
-            ids: list[int] = []
-            threads.append(threading.Thread(target=_submit, args=(cluster, day, name, ids)))
-            for thread in threads:
-                thread.start()
-            begin = time.monotonic()
-            for at, fault, node in faults:
-                time.sleep(max(0.0, begin + at - time.monotonic()))
-                if fault == "restart":
-                    stop_controller(cluster)
-                    cluster.restart_controller()
-                elif fault in ("drain", "resume"):
-                    asked = (f"nodename={node}", f"state={fault}", "reason=test")
-                    run_patiently(cluster, "update", *(asked if fault == "drain" else asked[:2]))
-                elif name == "placed" and fault == "kill":
-                    daemon.end(signal.SIGKILL)
-                    restarts += 1
-                elif name == "placed":
-                    daemon.start()
-            threads[-1].join()
-            wait_until_done(cluster, 900, daemon)
-            over.set()
-            for thread in threads:
-                thread.join()
-            daemon.end()
-            records = cluster.jobs()
-            found[name] = {
-                at: int(records[job]["StartTime"]) - int(records[job]["SubmitTime"])
-                for at, job in enumerate(ids)
-            }
-    by_job = {at: found["placed"][at] - found["plain"][at] for at in found["plain"]}
-    longer = sorted(by_job.values())
-    worst = sorted(by_job, key=lambda at: -by_job[at])[:10]
+    runs = {name: _chaotic_day(name, day, faults, policy) for name in CHAOS_RUNS}
+    plain, again, placed = (runs[name].waits() for name in CHAOS_RUNS)
     allowed = WATCHDOG_S + WATCHDOG_PERIOD_S
+    unattended = sorted(runs["placed"].unattended(at) for at in range(jobs))
+
+    def beside(longer: list[float]) -> dict[str, Any]:
+        return {
+            "median_s": statistics.median(longer),
+            "p95_s": sorted(longer)[int(0.95 * len(longer))],
+            "longest_s": max(longer),
+            "more_than_the_watchdog_allows": sum(one > allowed for one in longer),
+        }
+
+    longer = [b - max(a, c) for a, b, c in zip(plain, placed, again, strict=True)]
+    worst = sorted(range(jobs), key=lambda at: -longer[at])[:10]
+    first = min(runs["placed"].submitted)
     return {
-        "jobs": len(longer),
-        "daemon_kills": restarts,
+        "jobs": jobs,
         "watchdog_s": allowed,
-        **{
-            f"{name}_{figure.__name__}_wait_s": figure(list(waits.values()))
-            for name, waits in found.items()
-            for figure in (statistics.fmean, statistics.median, max)
+        "waits": {
+            name: {
+                "mean_s": statistics.fmean(one.waits()),
+                "median_s": statistics.median(one.waits()),
+                "longest_s": max(one.waits()),
+                "last_end_s": max(one.ended) - min(one.submitted),
+            }
+            for name, one in runs.items()
         },
-        "longer_s": {
-            "median": statistics.median(longer),
-            "p95": longer[int(0.95 * len(longer))],
-            "longest": longer[-1],
+        "placed_beside_plain": beside([b - a for a, b in zip(plain, placed, strict=True)]),
+        "plain_beside_plain": beside([b - a for a, b in zip(plain, again, strict=True)]),
+        "held_and_nobody_looked": {
+            "median_s": statistics.median(unattended),
+            "longest_s": unattended[-1],
         },
-        "longer_than_the_watchdog_allows": sum(one > allowed for one in longer),
+        "silences_s": [
+            (round(a - first, 1), round(b - a, 1))
+            for a, b in itertools.pairwise(runs["placed"].beats)
+            if b - a > 2.5
+        ],
         "faults": [(round(at, 1), fault) for at, fault, _ in faults],
         "worst": [
             {
                 "submitted_s": round(day[at].after_s, 1),
                 "nodes": day[at].nodes,
-                **{name: waits[at] for name, waits in found.items()},
+                "sleep_s": day[at].sleep_s,
+                "waits_s": [round(one[at], 1) for one in (plain, again, placed)],
+                "unattended_s": round(runs["placed"].unattended(at), 1),
+                "decided_s": _since(runs["placed"].decided.get(runs["placed"].ids[at]), first),
+                "released_s": _since(runs["placed"].released.get(runs["placed"].ids[at]), first),
             }
             for at in worst
         ],
+        "said": runs["placed"].said,
     }
+
+
+def _since(at: float | None, first: float) -> float | None:
+    return None if at is None else round(at - first, 1)
+
+
+def _chaotic_day(
+    name: str, day: list[DayJob], faults: list[tuple[float, str, str]], policy: str
+) -> Observed:
+    observed = Observed()
+    held = name == "placed"
+    with EmulatedSlurm(
+        64,
+        cores=1,
+        partitions=placed_slurm.PARTITIONS,
+        parameters=placed_slurm.PARAMETERS,
+        topology=placed_slurm.topology(8, 8),
+    ) as cluster:
+        time.sleep(4)
+        daemon = Daemon(cluster, "--patience", "5 s", "--timeout", "20", "--policy", policy)
+        over = threading.Event()
+        threads = []
+        if held:
+            daemon.start()
+            daemon.wait_for_a_cycle()
+            for target in (_watch, _note_beats):
+                threads.append(
+                    threading.Thread(target=target, args=(cluster, daemon, over, observed))
+                )
+        threads.append(threading.Thread(target=_submit, args=(cluster, day, held, observed)))
+        for thread in threads:
+            thread.start()
+        begin = time.monotonic()
+        for at, fault, node in faults:
+            time.sleep(max(0.0, begin + at - time.monotonic()))
+            if fault == "restart":
+                stop_controller(cluster)
+                cluster.restart_controller()
+            elif fault in ("drain", "resume"):
+                asked = (f"nodename={node}", f"state={fault}", "reason=test")
+                run_patiently(cluster, "update", *(asked if fault == "drain" else asked[:2]))
+            elif held and fault == "kill":
+                daemon.end(signal.SIGKILL)
+            elif held:
+                daemon.start()
+        threads[-1].join()
+        wait_until_done(cluster, 900, daemon)
+        over.set()
+        for thread in threads:
+            thread.join()
+        daemon.end()
+        records = cluster.jobs()
+        if held:
+            journal = Journal(daemon.journal)
+            observed.decided = {
+                int(one.job): one.time_ms / 1000 for one in journal.decisions() if one.nodes
+            }
+            journal.close()
+            observed.said = daemon.said()[-3000:]
+    observed.started = [int(records[job]["StartTime"]) for job in observed.ids]
+    observed.ended = [int(records[job]["EndTime"]) for job in observed.ids]
+    return observed
 
 
 def _faults(draw: random.Random, seconds: float) -> list[tuple[float, str, str]]:
@@ -276,29 +361,49 @@ def _faults(draw: random.Random, seconds: float) -> list[tuple[float, str, str]]
     return sorted(faults)
 
 
-def _submit(cluster: EmulatedSlurm, day: list[DayJob], name: str, ids: list[int]) -> None:
+def _submit(cluster: EmulatedSlurm, day: list[DayJob], held: bool, observed: Observed) -> None:
     begin = time.monotonic()
     for job in day:
         time.sleep(max(0.0, begin + job.after_s - time.monotonic()))
         while True:
             try:
-                ids.append(submit(cluster, job, held=name == "placed"))
+                observed.ids.append(submit(cluster, job, held=held))
+                observed.submitted.append(time.time())
                 break
             except RuntimeError:
                 # The controller is being restarted.
                 time.sleep(0.2)
 
 
-def _watch(cluster: EmulatedSlurm, daemon: Daemon, over: threading.Event) -> None:
+def _note_beats(
+    cluster: EmulatedSlurm, daemon: Daemon, over: threading.Event, observed: Observed
+) -> None:
+    """When the heartbeat was renewed."""
+    while not over.wait(0.05):
+        with contextlib.suppress(OSError):
+            beat = daemon.heartbeat.stat().st_mtime
+            if not observed.beats or beat > observed.beats[-1]:
+                observed.beats.append(beat)
+
+
+def _watch(
+    cluster: EmulatedSlurm, daemon: Daemon, over: threading.Event, observed: Observed
+) -> None:
     """The watchdog as cron would start it."""
-    watchdog = str(SHIPPED / "release-held-jobs.sh")
+    watchdog = [str(SHIPPED / "release-held-jobs.sh"), str(daemon.heartbeat), str(WATCHDOG_S)]
+
+    def held() -> set[int]:
+        told = cluster.run("squeue", "--noheader", "--states=PENDING", "--format=%A %Q")
+        return {int(line.split()[0]) for line in told.splitlines() if line.split()[1] == "0"}
+
     while not over.wait(WATCHDOG_PERIOD_S):
-        subprocess.run(
-            [watchdog, str(daemon.heartbeat), str(WATCHDOG_S)],
-            env=cluster.environment,
-            capture_output=True,
-            check=False,
-        )
+        with contextlib.suppress(OSError, RuntimeError):
+            silent = time.time() - daemon.heartbeat.stat().st_mtime > WATCHDOG_S
+            before = held() if silent else set()
+            subprocess.run(watchdog, env=cluster.environment, capture_output=True, check=False)
+            at = time.time()
+            for job in before - held() if before else ():
+                observed.released.setdefault(job, at)
 
 
 if __name__ == "__main__":

@@ -442,6 +442,9 @@ pub(crate) fn policy(placement: &Placement) -> Policy {
         Placement::RandomGroup => Policy::RandomGroup,
         Placement::Even => Policy::Even,
         Placement::Isolated => Policy::Isolated,
+        Placement::LevelSpread => Policy::LevelSpread,
+        Placement::Hybrid => Policy::Hybrid,
+        Placement::BestFit => Policy::BestFit,
         // Placed elsewhere, see `grap` and `rank_map`.
         Placement::Grap { .. } | Placement::RankMap { .. } => Policy::Contiguous,
         Placement::Explicit { nodes } => {

@@ -12,6 +12,7 @@ use crate::state::{ClaimError, MachineState};
 /// A policy is an order in which the nodes of the groups that a job may use are
 /// taken as far as they are free, so that it succeeds whenever enough of them are
 /// free at all; all but [`Policy::Isolated`], which wants groups without other jobs.
+/// An order may follow from who is where ([`Policy::LevelSpread`], [`Policy::BestFit`]).
 /// A further policy is one more variant and one more such order, or, where it weighs
 /// the machine's state, a function of its own beside [`place`]'s `match`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +41,20 @@ pub enum Policy {
     /// group overlapping* of Kang et al. 2019, 3.4.2). Nodes of the last group may stay
     /// empty.
     Isolated,
+    /// Within the smallest part of the machine that holds the job, and there spread: the
+    /// router with the most free nodes; else of the group with the most, a node of each
+    /// router in turn; else a node of each group in turn (*Level-Spread* of Zhang et al.
+    /// 2018, as the authors' allocator of SST does it: the first one of equals).
+    LevelSpread,
+    /// [`Policy::Contiguous`] within the first group that holds the job now, and
+    /// [`Policy::Spread`] over all of them where none does. An assumption: publications
+    /// use the word for several mixtures of both.
+    Hybrid,
+    /// The tightest place: the router with the fewest free nodes that holds the job; else
+    /// the group with the fewest that does; else groups with the fewest first. Of several
+    /// routers those with the fewest free nodes come first, as in SST's model of Slurm's
+    /// placement on dragonflies, which knows no groups; the first one of equals.
+    BestFit,
     /// These nodes, in this order.
     Explicit(Vec<NodeId>),
 }
@@ -189,8 +204,11 @@ pub fn place(
         Policy::Spread => place.round_robin(),
         Policy::RandomRouter => place.random_routers(stream),
         Policy::RandomGroup => place.random_groups(stream),
+        Policy::Hybrid => place.first_group_or_all(asked),
+        Policy::BestFit => place.tightest(asked),
         Policy::RandomNode => return Ok(place.random_nodes(asked, stream)),
-        Policy::Even => return Ok(place.one_of_each_in_turn(asked)),
+        Policy::Even => return Ok(place.one_of_each_in_turn(asked, place.by_group().chunks(1))),
+        Policy::LevelSpread => return Ok(place.spread_in_smallest(asked)),
         Policy::Isolated | Policy::Explicit(_) => unreachable!("handled above"),
     };
     Ok(routers
@@ -265,19 +283,93 @@ impl<'a> Place<'a> {
             .collect()
     }
 
-    /// The first free node of every router, then the second of every router, …
-    fn one_of_each_in_turn(&self, asked: u32) -> Vec<NodeId> {
-        let free = |router: &RouterId| -> Vec<NodeId> {
-            let nodes = self.machine.nodes_of(*router).iter().copied();
-            nodes.filter(|&node| self.state.is_free(node)).collect()
-        };
-        let of_router: Vec<Vec<NodeId>> = self.by_group().iter().map(free).collect();
-        let most = of_router.iter().map(Vec::len).max().unwrap_or(0);
+    /// The first free node of every part, a part being some routers, then the second of
+    /// every part, …
+    fn one_of_each_in_turn<'r>(
+        &self,
+        asked: u32,
+        parts: impl Iterator<Item = &'r [RouterId]>,
+    ) -> Vec<NodeId> {
+        let of_part: Vec<Vec<NodeId>> = parts.map(|part| self.free_of(part).collect()).collect();
+        let most = of_part.iter().map(Vec::len).max().unwrap_or(0);
         (0..most)
-            .flat_map(|turn| of_router.iter().filter_map(move |nodes| nodes.get(turn)))
+            .flat_map(|turn| of_part.iter().filter_map(move |nodes| nodes.get(turn)))
             .copied()
             .take(asked as usize)
             .collect()
+    }
+
+    /// Free nodes of some routers, in their order.
+    fn free_of(&self, routers: &[RouterId]) -> impl Iterator<Item = NodeId> {
+        let nodes = routers
+            .iter()
+            .flat_map(|&router| self.machine.nodes_of(router));
+        nodes.copied().filter(|&node| self.state.is_free(node))
+    }
+
+    /// See [`Policy::LevelSpread`].
+    fn spread_in_smallest(&self, asked: u32) -> Vec<NodeId> {
+        // The first one of those with the most free nodes, if they suffice.
+        let roomiest = |free: usize, best: &mut usize| {
+            let better = free >= asked as usize && free > *best;
+            if better {
+                *best = free;
+            }
+            better
+        };
+        let (mut best, mut found) = (0, None);
+        for router in self.by_group() {
+            if roomiest(self.free_of(&[router]).count(), &mut best) {
+                found = Some(router);
+            }
+        }
+        if let Some(router) = found {
+            return self.free_of(&[router]).take(asked as usize).collect();
+        }
+        let mut of_group = None;
+        for (_, routers) in &self.groups {
+            if roomiest(self.free_of(routers).count(), &mut best) {
+                of_group = Some(*routers);
+            }
+        }
+        match of_group {
+            Some(routers) => self.one_of_each_in_turn(asked, routers.chunks(1)),
+            None => self.one_of_each_in_turn(asked, self.groups.iter().map(|(_, of)| *of)),
+        }
+    }
+
+    /// See [`Policy::Hybrid`].
+    fn first_group_or_all(&self, asked: u32) -> Vec<RouterId> {
+        let mut groups = self.groups.iter().map(|(_, routers)| *routers);
+        let holds = |routers: &&[RouterId]| self.free_of(routers).count() >= asked as usize;
+        match groups.find(holds) {
+            Some(routers) => routers.to_vec(),
+            None => self.round_robin(),
+        }
+    }
+
+    /// See [`Policy::BestFit`].
+    fn tightest(&self, asked: u32) -> Vec<RouterId> {
+        let asked = asked as usize;
+        let free = |routers: &[RouterId]| self.free_of(routers).count();
+        let fit = |router: &RouterId| free(&[*router]) >= asked;
+        // Of equals `min_by_key` takes the first.
+        let routers = self.by_group();
+        let fitting = routers.iter().copied().filter(fit);
+        if let Some(router) = fitting.min_by_key(|&router| free(&[router])) {
+            return vec![router];
+        }
+        let mut groups: Vec<&[RouterId]> = self.groups.iter().map(|(_, of)| *of).collect();
+        groups.sort_by_cached_key(|routers| free(routers));
+        if let Some(&first) = groups.iter().find(|routers| free(routers) >= asked) {
+            groups = vec![first];
+        }
+        let tightest_first = |routers: &[RouterId]| {
+            let mut routers = routers.to_vec();
+            routers.sort_by_cached_key(|&router| free(&[router]));
+            routers
+        };
+        groups.into_iter().flat_map(tightest_first).collect()
     }
 
     /// `asked` of the free nodes in random order: the start of a Fisher–Yates shuffle.
@@ -527,6 +619,40 @@ mod tests {
     }
 
     #[test]
+    fn level_spread_spreads_in_the_smallest_part_that_holds_the_job() {
+        // Of routers 0 to 5: 1, 2, 1, 2, 2, 2 free nodes.
+        let state = busy(&[0, 4]);
+        assert_eq!(placed(Policy::LevelSpread, 1, &state, 0), [2]);
+        assert_eq!(placed(Policy::LevelSpread, 2, &state, 0), [2, 3]);
+        // No router holds 3; group 2 has the most.
+        assert_eq!(placed(Policy::LevelSpread, 3, &state, 0), [8, 10, 9]);
+        // No group holds 5: a node of each in turn.
+        let expected = [1, 5, 8, 2, 6];
+        assert_eq!(placed(Policy::LevelSpread, 5, &state, 0), expected);
+    }
+
+    #[test]
+    fn hybrid_packs_what_a_group_holds_and_spreads_what_none_does() {
+        let state = busy(&[0, 4]);
+        assert_eq!(placed(Policy::Hybrid, 3, &state, 0), [1, 2, 3]);
+        assert_eq!(placed(Policy::Hybrid, 4, &state, 0), [8, 9, 10, 11]);
+        let expected = placed(Policy::Spread, 6, &state, 0);
+        assert_eq!(placed(Policy::Hybrid, 6, &state, 0), expected);
+    }
+
+    #[test]
+    fn best_fit_leaves_the_largest_holes() {
+        // Of routers 0 to 5: 2, 2, 1, 2, 1, 0 free nodes; of groups 4, 3, 1.
+        let state = busy(&[4, 8, 10, 11]);
+        assert_eq!(placed(Policy::BestFit, 1, &state, 0), [5]);
+        assert_eq!(placed(Policy::BestFit, 2, &state, 0), [0, 1]);
+        assert_eq!(placed(Policy::BestFit, 3, &state, 0), [5, 6, 7]);
+        assert_eq!(placed(Policy::BestFit, 4, &state, 0), [0, 1, 2, 3]);
+        let expected = [9, 5, 6, 7, 0, 1];
+        assert_eq!(placed(Policy::BestFit, 6, &state, 0), expected);
+    }
+
+    #[test]
     fn policies_stay_in_the_groups_that_they_are_given() {
         let state = idle();
         let even = placed_in(Policy::Even, 6, &[2, 0], &state).unwrap();
@@ -539,6 +665,9 @@ mod tests {
             Policy::RandomNode,
             Policy::RandomRouter,
             Policy::RandomGroup,
+            Policy::LevelSpread,
+            Policy::Hybrid,
+            Policy::BestFit,
         ] {
             let mut random = placed_in(policy, 8, &[0, 2], &state).unwrap();
             random.sort_unstable();

@@ -1,6 +1,6 @@
 //! Invariants of all policies on any machine in any state.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use odonata_placement::{
@@ -32,6 +32,9 @@ fn policies() -> impl Strategy<Value = Policy> {
         Just(Policy::RandomGroup),
         Just(Policy::Even),
         Just(Policy::Isolated),
+        Just(Policy::LevelSpread),
+        Just(Policy::Hybrid),
+        Just(Policy::BestFit),
     ]
 }
 
@@ -97,6 +100,70 @@ proptest! {
             if alone.is_empty() {
                 prop_assert_eq!(free, total as usize - held.len());
             }
+        }
+    }
+
+    /// Where a router holds a job, level-spread and best-fit take one router, where a group
+    /// does, they and hybrid take one group; best-fit one with as few free nodes as any that
+    /// does, level-spread one with as many; and level-spread divides a job over its routers,
+    /// or else over all groups, as evenly as their free nodes allow.
+    #[test]
+    fn jobs_stay_in_the_smallest_part_that_holds_them(
+        machine in machines(),
+        busy in prop::collection::vec(any::<bool>(), 60),
+        nodes in 1u32..40,
+    ) {
+        let all = machine.nodes();
+        let mut state = MachineState::new(Arc::new(machine));
+        let claimed: Vec<NodeId> = (0..all).map(NodeId).filter(|n| busy[n.index()]).collect();
+        state.claim(&claimed).expect("all are free");
+        prop_assume!(nodes <= state.free());
+        let machine = state.machine();
+        let router = |node: NodeId| machine.router_of(node).0;
+        let group = |node: NodeId| machine.group_of(machine.router_of(node)).0;
+        let count = |of: &dyn Fn(NodeId) -> u32, nodes: &[NodeId]| {
+            let mut counts = BTreeMap::<u32, u32>::new();
+            for &node in nodes {
+                *counts.entry(of(node)).or_default() += 1;
+            }
+            counts
+        };
+        let free: Vec<NodeId> = (0..all).map(NodeId).filter(|&n| state.is_free(n)).collect();
+        let chosen = |policy| {
+            let request = Request { nodes, policy, groups: None };
+            place(&request, &state, &mut stream(1, Purpose::Placement)).expect("enough are free")
+        };
+        let (spread, fit, hybrid) =
+            (chosen(Policy::LevelSpread), chosen(Policy::BestFit), chosen(Policy::Hybrid));
+        let levels: [&dyn Fn(NodeId) -> u32; 2] = [&router, &group];
+        for of in levels {
+            let room = count(of, &free);
+            let mut holding: Vec<u32> = room.values().copied().filter(|&n| n >= nodes).collect();
+            holding.sort_unstable();
+            let (Some(least), Some(most)) = (holding.first(), holding.last()) else {
+                continue;
+            };
+            prop_assert_eq!(count(of, &spread).len(), 1);
+            prop_assert_eq!(room[&of(spread[0])], *most);
+            prop_assert_eq!(count(of, &fit).len(), 1);
+            prop_assert_eq!(room[&of(fit[0])], *least);
+            break;
+        }
+        if count(&group, &free).values().any(|&room| room >= nodes) {
+            prop_assert_eq!(count(&group, &hybrid).len(), 1);
+        }
+        // Nobody has two more than another one who has a free node left.
+        let within = count(&group, &spread);
+        let (of, room): (&dyn Fn(NodeId) -> u32, Vec<NodeId>) = match within.len() {
+            1 if count(&router, &spread).len() == 1 => return Ok(()),
+            1 => (&router, free.iter().copied().filter(|&n| within.contains_key(&group(n))).collect()),
+            _ => (&group, free.clone()),
+        };
+        let (taken, room) = (count(of, &spread), count(of, &room));
+        let most = taken.values().copied().max().unwrap_or(0);
+        for (part, room) in room {
+            let taken = taken.get(&part).copied().unwrap_or(0);
+            prop_assert!(taken + 1 >= most || taken == room);
         }
     }
 

@@ -1,5 +1,7 @@
 //! Placement on clusters in use, for Python.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use odonata::batch;
 use pyo3::prelude::*;
 
@@ -71,6 +73,49 @@ impl ClusterPlacement {
             .into_iter()
             .map(|job| (job.job, job.promised, job.never, job.reason));
         Ok((given.collect(), kept.collect()))
+    }
+}
+
+/// Jobs on named nodes of a machine whose links they share as flows.
+#[pyclass(frozen, module = "odonata._engine")]
+pub struct JobsOnNetwork(Mutex<batch::JobsOnNetwork>);
+
+impl JobsOnNetwork {
+    /// A call that broke off leaves a network that refuses what it cannot do.
+    fn network(&self) -> MutexGuard<'_, batch::JobsOnNetwork> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl JobsOnNetwork {
+    #[new]
+    fn new(py: Python<'_>, spec_json: &str, sizes: Vec<u32>) -> PyResult<Self> {
+        computing(py, |_| {
+            let spec = batch::NetworkSpec::from_json(spec_json)?;
+            batch::JobsOnNetwork::new(&spec, &sizes)
+        })
+        .map(|network| Self(Mutex::new(network)))
+    }
+
+    /// Nodes of every group of the machine.
+    fn nodes_of_group(&self) -> Vec<Vec<u32>> {
+        self.network().nodes_of_group().to_vec()
+    }
+
+    /// A job begins.
+    fn begin(&self, py: Python<'_>, job: u32, nodes: Vec<u32>) -> PyResult<()> {
+        computing(py, |_| self.network().begin(job, &nodes))
+    }
+
+    /// A job ends.
+    fn end(&self, py: Python<'_>, job: u32) -> PyResult<()> {
+        computing(py, |_| self.network().end(job))
+    }
+
+    /// Jobs with new speeds.
+    fn settle(&self, py: Python<'_>) -> PyResult<Vec<(u32, f64)>> {
+        computing(py, |_| self.network().settle())
     }
 }
 

@@ -29,7 +29,7 @@ mod _engine {
     #[pymodule_export]
     use crate::batch::JobLog;
     #[pymodule_export]
-    use crate::cluster::ClusterPlacement;
+    use crate::cluster::{ClusterPlacement, JobsOnNetwork};
     use crate::convert::{columns, to_python};
     #[pymodule_export]
     use crate::errors::{CheckpointError, InternalError, SimulationError, SpecError};

@@ -36,6 +36,12 @@ pub enum ClusterPolicy {
     Even,
     /// Whole groups that it shares with no other job.
     Isolated,
+    /// Within the smallest part that holds it (router, group, machine), spread there.
+    LevelSpread,
+    /// In order within the first group that holds it, else spread over all groups.
+    Hybrid,
+    /// The fullest router or group that still holds it.
+    BestFit,
 }
 
 /// A machine that counts the nodes of its groups, with the ends and places of jobs that run.
@@ -156,6 +162,9 @@ impl ClusterPlacement {
             ClusterPolicy::RandomGroup => Rule::Policy(Placed::RandomGroup),
             ClusterPolicy::Even => Rule::Policy(Placed::Even),
             ClusterPolicy::Isolated => Rule::Policy(Placed::Isolated),
+            ClusterPolicy::LevelSpread => Rule::Policy(Placed::LevelSpread),
+            ClusterPolicy::Hybrid => Rule::Policy(Placed::Hybrid),
+            ClusterPolicy::BestFit => Rule::Policy(Placed::BestFit),
         };
         Ok(Self {
             wiring: Arc::new(wiring),
@@ -530,7 +539,9 @@ mod tests {
             held in prop::collection::vec((1i64..50, prop::collection::vec(0u32..16, 1..7)), 0..4),
             asked in prop::collection::vec((1u32..18, 1i64..50, any::<bool>()), 0..8),
             depth in 0u32..3,
-            policy in prop::sample::select(vec!["grap", "spread", "random-group", "isolated"]),
+            policy in prop::sample::select(vec![
+                "grap", "spread", "random-group", "isolated", "level-spread", "hybrid", "best-fit",
+            ]),
         ) {
             let mut holders = Vec::new();
             for (end, mut nodes) in held {

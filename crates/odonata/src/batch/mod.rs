@@ -29,7 +29,8 @@ pub use columns::{LogColumns, log_from_columns, log_table};
 pub use modes::ModesSpec;
 pub(crate) use network::Traffic;
 pub use network::{
-    LevelSpec, MachineSpec, MixSpec, NetworkSpec, PacketSpec, ShareSpec, SpeedUpSpec, Stretch,
+    JobsOnNetwork, LevelSpec, MachineSpec, MixSpec, NetworkSpec, PacketSpec, ShareSpec,
+    SpeedUpSpec, Stretch,
 };
 pub use report::{log_meta, report_json};
 pub use slurm::{SlurmSpec, schedule_as_slurm};

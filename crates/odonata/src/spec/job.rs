@@ -88,6 +88,12 @@ pub enum Placement {
     Even,
     /// Whole groups that it shares with no other job.
     Isolated,
+    /// Within the smallest part that holds it (router, group, machine), spread there.
+    LevelSpread,
+    /// In order within the first group that holds it, else spread over all groups.
+    Hybrid,
+    /// The fullest router or group that still holds it.
+    BestFit,
     /// By GRAP, the policy for reconfigurable dragonflies.
     Grap {
         /// How the nodes of a large job are spread over groups.

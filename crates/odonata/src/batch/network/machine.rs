@@ -56,10 +56,10 @@ pub(super) struct SharedMachine {
 }
 
 impl SharedMachine {
-    /// `nodes` are those of the schedule, `grap` the number of groups that it places
-    /// on by GRAP.
+    /// `nodes` are those of the schedule, by default all, `grap` the number of groups that
+    /// it places on by GRAP.
     pub(super) fn new(
-        nodes: u32,
+        nodes: Option<u32>,
         grap: Option<u32>,
         seed: u64,
         spec: &MachineSpec,
@@ -94,6 +94,7 @@ impl SharedMachine {
         let usual = Usual::of_flows(&network.topology, &topology);
         let routing = routing_spec(&network.routing, network.router.delay_ps, usual)?;
         let found = topology.nodes() as u32;
+        let nodes = nodes.unwrap_or(found);
         if found < nodes {
             let allowed = format!("a network with the {nodes} nodes of the schedule");
             return Err(wrong("machine", format!("{found} nodes"), allowed));

@@ -6,6 +6,7 @@ mod exits;
 mod fallible;
 mod flow;
 mod footprint;
+mod in_use;
 mod jobs;
 mod machine;
 mod packet;
@@ -24,6 +25,7 @@ use crate::error::{Error, SpecError};
 use crate::spec;
 use fallible::FirstFailure;
 use flow::FlowNetwork;
+pub use in_use::JobsOnNetwork;
 use jobs::communications;
 pub(super) use jobs::{Communication, MixTable};
 pub use jobs::{MixSpec, ShareSpec};
@@ -49,6 +51,14 @@ pub struct NetworkSpec {
 }
 
 impl NetworkSpec {
+    /// Reads it from JSON.
+    ///
+    /// # Errors
+    /// If a key is unknown, missing or of the wrong type.
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        serde_json::from_str(text).map_err(|error| super::refused(format!("network: {error}")))
+    }
+
     /// Whether jobs share links, so that it matters on which nodes they are.
     pub(super) fn shares_links(&self) -> bool {
         !matches!(self.level, LevelSpec::Table { .. })
@@ -169,13 +179,13 @@ impl Planned {
             }
             LevelSpec::Flow(flow) => {
                 let injection = checked_injection(flow.injection)?;
-                let machine = SharedMachine::new(nodes, grap, spec.seed, flow)?;
+                let machine = SharedMachine::new(Some(nodes), grap, spec.seed, flow)?;
                 let network = FlowNetwork::new(machine, &jobs, &traffics, injection)?;
                 Box::new(FirstFailure::of(network))
             }
             LevelSpec::Packet(packet) => {
                 let injection = checked_injection(packet.machine.injection)?;
-                let machine = SharedMachine::new(nodes, grap, spec.seed, &packet.machine)?;
+                let machine = SharedMachine::new(Some(nodes), grap, spec.seed, &packet.machine)?;
                 let kinds = named_traffics(&traffics)?;
                 let network = PacketNetwork::new(machine, &jobs, kinds, injection, packet)?;
                 Box::new(FirstFailure::of(network))
