@@ -8,6 +8,8 @@ set -eu
 packages=""
 # Slurm: its controller, node daemon, commands and plugins; MUNGE for authentication.
 packages="$packages munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins"
+# Accounting: its daemon and a database, so that users have levels.
+packages="$packages slurmdbd slurm-wlm-mysql-plugin mariadb-server"
 # What Slurm says by HTTP.
 packages="$packages slurmrestd"
 # ip, tc and ss: networks of namespaces for emulated nodes.

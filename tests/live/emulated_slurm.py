@@ -237,6 +237,7 @@ class EmulatedSlurm:
             for node in self.node_names
         ]
         script = [shlex.join(step) for step in steps]
+        script[1:1] = self._before_controller()
         spaces = ["--pid", "--fork", "--kill-child", "--mount-proc"]
         if self.network is None:
             script += [shlex.join(node) for node in nodes]
@@ -259,6 +260,10 @@ class EmulatedSlurm:
             self.enter = ["nsenter", target, "--net", "--mount", "--uts", "--"]
         self._drain()
         self._wait_for_nodes()
+
+    def _before_controller(self) -> list[str]:
+        """Lines of shell that start what the controller needs, after MUNGE."""
+        return []
 
     def _drain(self) -> None:
         """Keeps what daemons print before they have logs."""

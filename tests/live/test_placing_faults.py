@@ -17,9 +17,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 import placed_slurm
+from accounted_slurm import AccountedSlurm, reason_to_skip_accounting
 from emulated_slurm import EmulatedSlurm, Partition
 from network_experiment import CLI
+from odonata.cluster import commands
 from odonata.cluster.jobs import MARK
 from odonata.cluster.journal import Journal
 from odonata.cluster.queue import hosts
@@ -312,20 +316,55 @@ def test_rights_of_slurms_own_user_suffice(slurm_available: None) -> None:
         held = ("-H", f"--comment={MARK}", "-N2", "-t1", "--chdir=/")
         job = cluster.submit(*held, "--uid=bin", command="sleep 0")
 
-        def as_user(user: str) -> str:
-            asked = f"update jobid={job} NumNodes=2 ReqNodeList=n3,n5\nrelease {job}\n"
-            done = subprocess.run(
-                [*("setpriv", f"--reuid={user}", "--regid=1", "--clear-groups"), "scontrol"],
-                input=asked,
-                env=cluster.environment,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            return done.stdout + done.stderr
-
-        assert "Invalid user id" in as_user("games")
+        asked = f"update jobid={job} NumNodes=2 ReqNodeList=n3,n5\nrelease {job}\n"
+        assert "Invalid user id" in asked_as(cluster, "games", asked)
         assert cluster.jobs()[job]["Priority"] == "0"
-        assert "for job" not in as_user("daemon")
+        assert "for job" not in asked_as(cluster, "daemon", asked)
         wait_until_done(cluster, 60)
         assert cluster.jobs()[job]["NodeList"] == "n[3,5]"
+
+
+def asked_as(cluster: EmulatedSlurm, user: str, lines: str) -> str:
+    """What scontrol says to a user who asks so."""
+    done = subprocess.run(
+        [*("setpriv", f"--reuid={user}", "--regid=1", "--clear-groups"), "scontrol"],
+        input=lines,
+        env=cluster.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+def test_an_operator_may_place_and_no_more(slurm_available: None) -> None:
+    """With accounting, a user of the level Operator may do all that the daemon asks of Slurm, in
+    its words, with the jobs of others; but change neither nodes nor the controller."""
+    if reason := reason_to_skip_accounting():
+        pytest.skip(reason)
+    with AccountedSlurm(
+        SIZE,
+        cores=1,
+        partitions=placed_slurm.PARTITIONS,
+        parameters=dict(placed_slurm.PARAMETERS),
+        topology=placed_slurm.topology(1, SIZE),
+        start_timeout_s=120,
+    ) as cluster:
+        held = ("-H", f"--comment={MARK}", "-N2", "-t1", "--chdir=/")
+        job = str(cluster.submit(*held, "--uid=bin", command="sleep 0"))
+
+        def lines(asked: list[str]) -> str:
+            return "".join(f"{line}\n" for line in asked)
+
+        place = lines([commands.pin(job, ["n3", "n5"]), commands.release(job)])
+        back = lines([commands.pin(job, ["n1", "n2"]), *commands.withdraw(job)])
+        for asked in (place, back, lines(commands.leave(job, pinned=True))):
+            assert "Invalid user id" in asked_as(cluster, "games", asked)
+        assert cluster.jobs()[int(job)]["Priority"] == "0"
+        assert "error" not in (said := asked_as(cluster, "daemon", back)), said
+        assert cluster.jobs()[int(job)]["Priority"] == "0"
+        assert "error" not in (said := asked_as(cluster, "daemon", place)), said
+        for not_theirs in ("update nodename=n7 state=drain reason=x\n", "reconfigure\n"):
+            assert "Invalid user id" in asked_as(cluster, "daemon", not_theirs)
+        wait_until_done(cluster, 60)
+        assert cluster.jobs()[int(job)]["NodeList"] == "n[3,5]"

@@ -289,11 +289,12 @@ def watch(tmp_path: Path, beat: str | None, queue: str) -> list[str]:
 
 
 QUEUE = (
-    "1|0||odonata-place\n2|0|n[1-2]|odonata-place\n3|5|n3|odonata-place\n4|5||odonata-place\n"
+    "10|0||odonata-place\n2|0|n[1-2]|odonata-place\n3|5|n3|odonata-place\n4|5||odonata-place\n"
     "5|0||somebody's\n6|0||\n7|5|n1|\n8|0||odonata-plac\n;reboot|0||odonata-place\n$(x)|0||odonata-place\n"
 )
+#: In order of submission, whatever that of squeue is.
 RELEASED = [
-    *("release 1", "update jobid=2 ReqNodeList=", "release 2", "update jobid=3 ReqNodeList="),
+    *("update jobid=2 ReqNodeList=", "release 2", "update jobid=3 ReqNodeList=", "release 10"),
 ]
 
 

@@ -2,7 +2,8 @@
 
 Plain Slurm is the scheduler's model of it (``docs/scheduling.md``), given Slurm's own configuration
 and jobs; the other policies are the passes of :mod:`odonata.cluster.placing` on the cluster's real
-groups, from the nodes that are taken now. Nothing comes in that is not there yet.
+groups, from the nodes that are taken now. Nothing comes in that is not there yet. How long jobs
+run is given, or follows from what they do to each other on a network (:mod:`odonata.cluster.pace`).
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from statistics import fmean, median
 from typing import Any
 
 from odonata._engine import ClusterPlacement
+from odonata.batch.network import SharedLinks
 from odonata.cluster import constraints
 from odonata.cluster.jobs import Job
 from odonata.cluster.model import Machine, number
 from odonata.cluster.nodes import Topology
+from odonata.cluster.pace import Ground, Pace, Placed, follow
 from odonata.cluster.placing import Rules, Wiring
 from odonata.errors import ClusterError
 
@@ -42,6 +45,7 @@ class Predicted:
         start_s: When it starts, seconds from now; `None`: not within the time that was simulated.
         run_s: How long it is believed to run.
         groups: Groups that it sits in; 0 where that is not known.
+        stretch: How many times as long it runs as on a network that is never full.
     """
 
     job: str
@@ -50,6 +54,7 @@ class Predicted:
     start_s: float | None
     run_s: float
     groups: int = 0
+    stretch: float = 1.0
 
     @property
     def wait_s(self) -> float | None:
@@ -58,10 +63,10 @@ class Predicted:
 
     @property
     def slowdown(self) -> float | None:
-        """Bounded slowdown: (wait + run) / max(run, τ), at least 1."""
+        """Bounded slowdown: (wait + run) / max(r, τ), at least 1; r on a network never full."""
         if self.wait_s is None:
             return None
-        return max(1.0, (self.wait_s + self.run_s) / max(self.run_s, TAU_S))
+        return max(1.0, (self.wait_s + self.run_s) / max(self.run_s / self.stretch, TAU_S))
 
 
 @dataclass(frozen=True)
@@ -130,17 +135,44 @@ class Snapshot:
 
 
 def under_policy(
-    snapshot: Snapshot, rules: Rules, run_times: RunTimes, horizon_s: float
+    snapshot: Snapshot,
+    rules: Rules,
+    run_times: RunTimes,
+    horizon_s: float,
+    links: SharedLinks | None = None,
 ) -> list[Predicted]:
     """The jobs that wait now under a policy of ours, from the nodes that are taken now.
 
     Times are in milliseconds from now.
+
+    Args:
+        snapshot: The cluster.
+        rules: How to place.
+        run_times: How long jobs run, with `links` on a network that is never full.
+        horizon_s: How far to look.
+        links: The network that jobs share; by default they do nothing to each other.
+
+    Raises:
+        ClusterError: If the network's machine has no room for the cluster.
+        SpecError: If the network is none of flows.
     """
-    return _Twin(snapshot, rules, run_times).run(horizon_s)
+    return _Twin(snapshot, rules, run_times, links).run(horizon_s)
+
+
+def _sizes(snapshot: Snapshot) -> dict[str, int]:
+    """Nodes of all jobs that run or wait, the same ones in the same order for every policy."""
+    running = {job.id: job.count for job in snapshot.jobs if job.holds_nodes}
+    return {**running, **{id_: job.count for id_, job in snapshot.waiting()}}
 
 
 class _Twin:
-    def __init__(self, snapshot: Snapshot, rules: Rules, run_times: RunTimes) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        rules: Rules,
+        run_times: RunTimes,
+        links: SharedLinks | None,
+    ) -> None:
         self.snapshot, self.rules, self.run_times = snapshot, rules, run_times
         self.wiring = Wiring(snapshot.topology, rules.level)
         self.engine = ClusterPlacement(
@@ -156,8 +188,9 @@ class _Twin:
             for name, number_ in numbers.items()
             if name not in snapshot.machine.nodes or not snapshot.machine.nodes[name].works
         ]
-        #: Of each running job: when it ends, when it is expected to, its nodes.
-        self.running: dict[str, tuple[int, int, list[int]]] = {}
+        self.pace = Pace(None if links is None else Ground(links, self.wiring, _sizes(snapshot)))
+        #: Of each running job: when it is expected to end, its nodes.
+        self.running: dict[str, tuple[int, list[int]]] = {}
         for job in snapshot.jobs:
             if job.holds_nodes and job.start_s is not None:
                 limit = snapshot.limit_s(job)
@@ -165,7 +198,8 @@ class _Twin:
                 left = max(1.0, run_times.of(job.id, limit) - passed)
                 nodes = [numbers[name] for name in job.nodes if name in numbers]
                 end = max(1000, int(1000 * (limit - passed)))
-                self.running[job.id] = (int(1000 * left), end, nodes)
+                self.running[job.id] = (end, nodes)
+                self.pace.begin(job.id, int(1000 * left), end, nodes)
         self.allowed: dict[str, frozenset[int]] = {}
         self.withheld = [
             (
@@ -181,34 +215,40 @@ class _Twin:
         started: dict[str, tuple[int, int]] = {}
         queue = list(waiting)
         now, horizon = 0, int(1000 * horizon_s)
-        while queue and now <= horizon:
+        # Only a network makes it matter what becomes of jobs once they have all begun.
+        while (queue or (self.pace.ground and self.running)) and now <= horizon:
             # Ends of an array's tasks are not told apart from their array's.
             there = {*self.running, *(id_ for id_, _ in queue)}
             ready = [(id_, job) for id_, job in queue if not self._depends(job, there)]
             for id_, job, nodes in self._starts(ready, now):
-                limit = self.snapshot.limit_s(job)
-                run = int(1000 * self.run_times.of(id_, limit))
-                self.running[id_] = (now + run, now + 1000 * limit, nodes)
+                limit = 1000 * self.snapshot.limit_s(job)
+                run = int(1000 * self.run_times.of(id_, limit // 1000))
+                self.running[id_] = (now + limit, nodes)
+                self.pace.begin(id_, run, now + limit, nodes)
                 started[id_] = (now, self._groups(nodes))
             queue = [(id_, job) for id_, job in queue if id_ not in started]
-            events = [end for end, _, _ in self.running.values() if end > now]
+            events = [end for end in self.pace.ends().values() if end > now]
             events += [
                 edge for start, end, _ in self.withheld for edge in (start, end) if edge > now
             ]
             if not events:
                 break
             now = min(events)
-            self.running = {id_: one for id_, one in self.running.items() if one[0] > now}
+            for id_ in self.pace.pass_to(now):
+                del self.running[id_]
         return [self._predicted(id_, job, started.get(id_)) for id_, job in waiting]
 
     def _predicted(self, id_: str, job: Job, start: tuple[int, int] | None) -> Predicted:
+        run = self.run_times.of(id_, self.snapshot.limit_s(job))
+        stretch = self.pace.stretch(id_)
         return Predicted(
             id_,
             job.count,
             max(0.0, self.snapshot.now_s - job.submit_s),
             None if start is None else start[0] / 1000,
-            self.run_times.of(id_, self.snapshot.limit_s(job)),
+            run * stretch,
             0 if start is None else start[1],
+            stretch,
         )
 
     @staticmethod
@@ -228,7 +268,7 @@ class _Twin:
         given, _ = self.engine.decide(
             now=now,
             out=self.out,
-            holders=[(end, nodes) for _, end, nodes in self.running.values() if nodes],
+            holders=[(end, nodes) for end, nodes in self.running.values() if nodes],
             queue=queue,
             sets=[sorted(allowed) for allowed in sets],
             withheld=self.withheld,
@@ -261,31 +301,72 @@ def under_slurm(
     run_times: RunTimes,
     horizon_s: float,
     backfilled_s: int | None = None,
+    links: SharedLinks | None = None,
+    level: str = "island",
 ) -> list[Predicted]:
     """The jobs that wait now under plain Slurm.
 
     Starts are those that Slurm would say, which are whole seconds: half a second too early on
-    average.
+    average. With a network the schedule is made again with the run times that its own places give,
+    until they are those that it was made with: what Slurm decides depends on earlier ends alone, so
+    that every round is right for longer.
 
     Args:
         snapshot: The cluster.
         listing: ``squeue --json`` or ``scontrol show jobs --json`` of the same moment.
         configuration: slurm.conf and topology.conf, or listings of ``scontrol show config``,
             ``topology``, ``nodes`` and ``partitions``: name and text of each.
-        run_times: How long jobs run.
+        run_times: How long jobs run, with `links` on a network that is never full.
         horizon_s: How far to look.
         backfilled_s: The second in which backfill began its last pass, where known.
+        links: The network that jobs share; by default they do nothing to each other.
+        level: What a group is: ``island`` or ``leaf``.
 
     Raises:
-        ClusterError: If the listing is none.
+        ClusterError: If the listing is none, jobs share nodes on a network, or its machine has no
+            room for the cluster.
         JobLogError: If the configuration makes no sense.
+        SpecError: If the network is none of flows.
     """
+    wiring = Wiring(snapshot.topology, level)
+    if links is None:
+        schedule = _slurms(snapshot, listing, configuration, run_times, backfilled_s)
+        stretches: Mapping[str, float] = {}
+    else:
+        schedule, stretches = _settled(
+            snapshot, listing, configuration, run_times, backfilled_s, links, wiring
+        )
+    predicted = []
+    for id_, job in snapshot.waiting():
+        begins, nodes = schedule.get(id_, (None, ()))
+        if begins is not None:
+            begins = max(0.0, begins - snapshot.now_s)
+        if begins is not None and begins > horizon_s:
+            begins, nodes = None, ()
+        waited = max(0.0, snapshot.now_s - job.submit_s)
+        stretch = stretches.get(id_, 1.0)
+        run = run_times.of(id_, snapshot.limit_s(job)) * stretch
+        groups = len({wiring.group_of_node[node] for node in nodes if node in wiring.group_of_node})
+        predicted.append(Predicted(id_, job.count, waited, begins, run, groups, stretch))
+    return predicted
+
+
+#: A schedule of Slurm's: when each job starts, Unix seconds, and its nodes.
+_Slurms = dict[str, tuple[float | None, tuple[str, ...]]]
+
+
+def _slurms(
+    snapshot: Snapshot,
+    listing: str,
+    configuration: Sequence[tuple[str, str]],
+    run_times: RunTimes,
+    backfilled_s: int | None,
+) -> _Slurms:
     from odonata.batch.slurm import Onset, schedule_as_slurm
 
-    waiting = snapshot.waiting()
     with tempfile.TemporaryDirectory(prefix="odonata-what-if-") as directory:
         log = Path(directory) / "jobs.json"
-        jobs, running_ms, run_ms = _as_ended(snapshot, listing, waiting, run_times)
+        jobs, running_ms, run_ms = _as_ended(snapshot, listing, snapshot.waiting(), run_times)
         log.write_text(json.dumps({"jobs": jobs}))
         onset = Onset(int(1000 * snapshot.now_s), backfilled_s, running_ms, run_ms)
         files = []
@@ -293,18 +374,51 @@ def under_slurm(
             files.append(Path(directory) / name.replace("/", "_"))
             files[-1].write_text(text)
         schedule = schedule_as_slurm(log, files, recorded_priorities=True, onset=onset)
-        table = schedule.jobs.select(["id", "start_s"]).to_pydict()
-    start = dict(zip(table["id"], table["start_s"], strict=True))
-    predicted = []
-    for id_, job in waiting:
-        at = start.get(id_)
-        begins = None if at is None else max(0.0, at - snapshot.now_s)
-        if begins is not None and begins > horizon_s:
-            begins = None
-        waited = max(0.0, snapshot.now_s - job.submit_s)
-        run = run_times.of(id_, snapshot.limit_s(job))
-        predicted.append(Predicted(id_, job.count, waited, begins, run))
-    return predicted
+        table = schedule.jobs.select(["id", "start_s", "node_list"]).to_pydict()
+    rows = zip(table["id"], table["start_s"], table["node_list"], strict=True)
+    return {id_: (at, tuple((nodes or "").split(",")) if nodes else ()) for id_, at, nodes in rows}
+
+
+def _settled(
+    snapshot: Snapshot,
+    listing: str,
+    configuration: Sequence[tuple[str, str]],
+    run_times: RunTimes,
+    backfilled_s: int | None,
+    links: SharedLinks,
+    wiring: Wiring,
+) -> tuple[_Slurms, Mapping[str, float]]:
+    """Slurm's schedule with the run times that its own places give, and how long jobs stretch."""
+    limits = {job.id: snapshot.limit_s(job) for job in snapshot.jobs}
+    limits |= {id_: snapshot.limit_s(job) for id_, job in snapshot.waiting()}
+    began = {
+        job.id: max(0.0, snapshot.now_s - job.start_s - 0.5)
+        for job in snapshot.jobs
+        if job.holds_nodes and job.start_s is not None
+    }
+    sizes = _sizes(snapshot)
+    stretched = run_times
+    # Each round is right for at least one more end of a job.
+    for _ in range(len(sizes) + 2):
+        schedule = _slurms(snapshot, listing, configuration, stretched, backfilled_s)
+        placed = []
+        for id_, (at, names) in schedule.items():
+            if at is None or id_ not in sizes:
+                continue
+            passed = began.get(id_, 0.0)
+            work = max(0.001, run_times.of(id_, limits[id_]) - passed)
+            begin = 0 if id_ in began else int(1000 * max(0.0, at - snapshot.now_s))
+            nodes = [wiring.numbers[name] for name in names if name in wiring.numbers]
+            limit = int(1000 * (limits[id_] - passed))
+            placed.append(Placed(id_, begin, int(1000 * work), max(1, limit), nodes))
+        pace = Pace(Ground(links, wiring, sizes))
+        follow(placed, pace)
+        known = {one.job: began.get(one.job, 0.0) + pace.ran_ms(one.job) / 1000 for one in placed}
+        same = all(abs(stretched.of(id_, limits[id_]) - run) < 0.002 for id_, run in known.items())
+        if same:
+            return schedule, {one.job: pace.stretch(one.job) for one in placed}
+        stretched = replace(run_times, known={**run_times.known, **known})
+    raise ClusterError("network: run times under plain Slurm depend on themselves; leave it out")
 
 
 def _as_ended(
@@ -374,6 +488,7 @@ def summary(predicted: Sequence[Predicted]) -> dict[str, Any]:
         "p95_wait_s": waits[min(len(waits) - 1, int(0.95 * len(waits)))] if waits else None,
         "mean_slowdown": fmean(slowdowns) if slowdowns else None,
         "mean_groups": fmean(groups) if groups else None,
+        "mean_stretch": fmean([one.stretch for one in predicted]) if predicted else None,
     }
 
 

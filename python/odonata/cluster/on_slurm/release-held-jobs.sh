@@ -38,8 +38,9 @@ waiting=$(squeue --noheader --states=PENDING --format="%A|%Q|%n|%.${#mark}k") ||
     echo "release-held-jobs.sh: squeue failed" >&2
     exit 1
 }
+# In order of submission: of equal jobs Slurm ranks first whom it releases first.
 commands=$(
-    printf '%s\n' "$waiting" | while IFS='|' read -r job priority nodes comment; do
+    printf '%s\n' "$waiting" | sort -t '|' -k 1,1n | while IFS='|' read -r job priority nodes comment; do
         case $job in
         *[!0-9]* | '') continue ;;
         esac

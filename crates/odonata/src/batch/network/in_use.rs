@@ -123,14 +123,15 @@ mod tests {
     use super::*;
     use crate::spec::{Dragonfly, Family, Network};
 
-    /// A dragonfly of 9 groups of 4 routers of 2 nodes, one link between two groups.
+    /// A dragonfly of 9 groups of 4 routers of 2 nodes, one link between two groups. Its nodes
+    /// send at the rate of that link, 4.69 of 16 GiB/s.
     fn jobs_that_always_talk(sizes: &[u32], traffic: &str) -> JobsOnNetwork {
         let machine = Network::new(Family::Dragonfly(Dragonfly::new(2, 4, 2, 9)));
         let spec = json!({
             "communication_share": {"fixed": 1.0}, "seed": 1,
             "mix": [{"from": 1, "to": 100, "shares": [[traffic, 1.0]]}],
             "level": {"flow": {
-                "machine": machine, "injection": 1.0,
+                "machine": machine, "injection": 5_035_849_155.0 / 17_179_869_184.0,
                 "placement": {"policy": "contiguous"}, "switch_delay_ps": 0,
             }},
         });

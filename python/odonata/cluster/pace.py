@@ -1,0 +1,213 @@
+"""How fast the jobs of a cluster go on: as they would alone, or as a network leaves them.
+
+The network is that of schedules (``docs/scheduling.md``, `--network flow`): running jobs share the
+links of a machine as flows. Here others say who begins when, and on which nodes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from odonata._engine import JobsOnNetwork
+from odonata.batch.network import SharedLinks
+from odonata.cluster.placing import Wiring
+from odonata.errors import ClusterError
+
+#: Slurm tells the second in which a job starts, so that its nodes may be taken a little longer.
+_ROUNDING_MS = 1500
+
+
+class Ground:
+    """A machine's network under a cluster: the nodes of its groups are those of the cluster's.
+
+    Group after group, in both in their order; the machine may have more of either.
+
+    Attributes:
+        engine: The network.
+        node: Number of each of the cluster's nodes in the machine.
+        number: Of each job, in the order in which what it does is drawn.
+    """
+
+    def __init__(self, links: SharedLinks, wiring: Wiring, sizes: Mapping[str, int]) -> None:
+        """A network without jobs.
+
+        Args:
+            links: The network, and what jobs do on it.
+            wiring: The cluster's nodes and groups.
+            sizes: Nodes of all jobs that may come, by id.
+
+        Raises:
+            ClusterError: If the machine has no room for the cluster's groups.
+            SpecError: If the network is none of flows.
+        """
+        self.engine = JobsOnNetwork(json.dumps(links.for_engine()), list(sizes.values()))
+        self.number = {id_: number for number, id_ in enumerate(sizes)}
+        of_machine = self.engine.nodes_of_group()
+        of_cluster: list[list[int]] = [[] for _ in wiring.groups]
+        for node, router in enumerate(wiring.router_of_node):
+            of_cluster[wiring.group_of_router[router]].append(node)
+        largest = max(map(len, of_cluster), default=0)
+        if len(of_machine) < len(of_cluster) or any(
+            len(there) < len(here) for here, there in zip(of_cluster, of_machine, strict=False)
+        ):
+            raise ClusterError(
+                f"network: found a machine of {len(of_machine)} groups of "
+                f"{min(map(len, of_machine))} nodes; allowed: one with the cluster's "
+                f"{len(of_cluster)} groups of up to {largest}, in their order"
+            )
+        self.node = {
+            node: other
+            for here, there in zip(of_cluster, of_machine, strict=False)
+            for node, other in zip(here, there, strict=False)
+        }
+
+
+class Pace:
+    """Work of running jobs, which the network lets them do faster or slower.
+
+    Times are milliseconds from now. Without a network every job does a second of work in a second.
+    """
+
+    def __init__(self, ground: Ground | None = None) -> None:
+        self.ground = ground
+        self._now = 0
+        #: By job, running ones: work that is left, speed, when it is killed.
+        self._left: dict[str, float] = {}
+        self._speed: dict[str, float] = {}
+        self._killed: dict[str, int] = {}
+        #: By job: when it began, its work, and how long it ran, so far.
+        self._begun: dict[str, int] = {}
+        self._work: dict[str, int] = {}
+        self._ran: dict[str, int] = {}
+        self._unsettled = False
+
+    def begin(self, job: str, work_ms: int, limit_ms: int, nodes: Sequence[int]) -> None:
+        """A job begins now.
+
+        Args:
+            job: Its id.
+            work_ms: How long it would run on a network that is never full.
+            limit_ms: When it is killed, however much is left; of no meaning without a network.
+            nodes: The cluster's nodes that it has.
+        """
+        self._left[job], self._speed[job] = float(work_ms), 1.0
+        self._begun[job], self._work[job] = self._now, work_ms
+        if self.ground is not None:
+            # Who would not keep its limit even alone is not killed for the network's sake.
+            self._killed[job] = max(limit_ms, self._now + work_ms)
+            on = [self.ground.node[node] for node in nodes]
+            self.ground.engine.begin(self.ground.number[job], on)
+            self._unsettled = True
+
+    def ends(self) -> dict[str, int]:
+        """When running jobs end, as things are now."""
+        self._settle()
+        return {job: self._end(job) for job in self._left}
+
+    def pass_to(self, now_ms: int) -> list[str]:
+        """Lets time pass; the jobs that have ended by then."""
+        ends = self.ends()
+        passed = now_ms - self._now
+        ended = [job for job, end in ends.items() if end <= now_ms]
+        for job in self._left:
+            self._left[job] -= passed * self._speed[job]
+        self._now = now_ms
+        for job in ended:
+            self._ran[job] = ends[job] - self._begun[job]
+            del self._left[job], self._speed[job]
+            if self.ground is not None:
+                self.ground.engine.end(self.ground.number[job])
+                self._unsettled = True
+        return ended
+
+    def ran_ms(self, job: str) -> int:
+        """How long a job ran, or will if nothing changes."""
+        if job in self._ran:
+            return self._ran[job]
+        self._settle()
+        return self._end(job) - self._begun[job]
+
+    def stretch(self, job: str) -> float:
+        """How many times as long it runs as alone; 1 for who has not begun."""
+        if self.ground is None or job not in self._begun:
+            return 1.0
+        return self.ran_ms(job) / max(1, self._work[job])
+
+    def _end(self, job: str) -> int:
+        # A job that is due to the millisecond is not kept a millisecond longer by rounding.
+        end = self._now + math.ceil(self._left[job] / self._speed[job] - 1e-6)
+        return end if self.ground is None else min(end, self._killed[job])
+
+    def _settle(self) -> None:
+        if self.ground is None or not self._unsettled:
+            return
+        self._unsettled = False
+        of = {number: job for job, number in self.ground.number.items()}
+        for number, speed in self.ground.engine.settle():
+            if of[number] in self._speed:
+                self._speed[of[number]] = speed
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A job of a schedule that somebody else made. Times are milliseconds from now.
+
+    Attributes:
+        job: Its id.
+        begin_ms: When it begins, rounded down to its second.
+        work_ms: How long it would run on a network that is never full.
+        limit_ms: How long it may run.
+        nodes: Its nodes, the cluster's numbers.
+    """
+
+    job: str
+    begin_ms: int
+    work_ms: int
+    limit_ms: int
+    nodes: Sequence[int]
+
+
+def follow(placed: Sequence[Placed], pace: Pace) -> None:
+    """Lets the jobs of a schedule run; who finds its nodes taken begins once they are free.
+
+    Raises:
+        ClusterError: If two jobs have a node at once by the schedule itself.
+    """
+    waiting = sorted(placed, key=lambda one: one.begin_ms)
+    _refuse_shared(waiting)
+    holds: dict[int, str] = {}
+    nodes = {one.job: one.nodes for one in waiting}
+    now = 0
+    while waiting or holds:
+        left = []
+        for one in waiting:
+            if one.begin_ms <= now and not any(node in holds for node in one.nodes):
+                pace.begin(one.job, one.work_ms, now + one.limit_ms, one.nodes)
+                holds |= dict.fromkeys(one.nodes, one.job)
+            else:
+                left.append(one)
+        waiting = left
+        events = [end for end in pace.ends().values() if end > now]
+        events += [one.begin_ms for one in waiting if one.begin_ms > now]
+        if not events:
+            return
+        now = min(events)
+        for job in pace.pass_to(now):
+            for node in nodes[job]:
+                del holds[node]
+
+
+def _refuse_shared(placed: Sequence[Placed]) -> None:
+    """Jobs that stand on a node at the same moment, the last to come first."""
+    until: dict[int, tuple[int, str]] = {}
+    for one in placed:
+        for node in one.nodes:
+            end, other = until.get(node, (0, ""))
+            if other and one.begin_ms == 0 == end:
+                raise ClusterError(
+                    f"network: jobs {other} and {one.job} share a node; allowed: whole nodes"
+                )
+            until[node] = (one.begin_ms, one.job)
