@@ -180,8 +180,10 @@ class JobsOnNetwork:
         """A job ends; of one that has not begun nothing does."""
 
     def settle(self) -> list[tuple[int, float]]:
-        """Jobs with new speeds (seconds of work per second) after all that began and ended at a
-        time; who never had one goes at 1."""
+        """Jobs with new speeds after all that began and ended at a time.
+
+        In seconds of work per second; who never had one goes at 1.
+        """
 
 def cluster_policies() -> list[tuple[str, str]]:
     """Policies of ``ClusterPlacement``: name and text of each."""

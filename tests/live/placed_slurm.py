@@ -122,7 +122,8 @@ class Daemon:
             self.process = subprocess.Popen(
                 [
                     *(*CLI, "cluster", "place", str(self.journal), "--allow-root"),
-                    *("--heartbeat", str(self.heartbeat), *self.options),
+                    # However slow the machine, or often it is killed, it goes on placing.
+                    *("--most-silent", "1 h", "--heartbeat", str(self.heartbeat), *self.options),
                 ],
                 env=self.cluster.environment,
                 stdin=subprocess.DEVNULL,

@@ -15,6 +15,8 @@ from odonata.cluster.jobs import MARK
 from odonata.cluster.journal import Journal, open_journal
 from odonata.cluster.nodes import read_topology
 from odonata.cluster.placing import Placer, Rules
+from odonata.cluster.pulse import Pulse
+from odonata.cluster.submitting import is_alive
 from odonata.errors import ClusterError
 
 
@@ -172,6 +174,54 @@ def test_a_job_from_held_to_ended(slurm: FakeSlurm) -> None:
     assert [run.state(job) for job in "12"] == ["ended", "pinned"]
     kinds = [(kind, job) for _, kind, job, _, _ in run.journal.events()]
     assert kinds == [("came", "1"), ("came", "2"), ("ended", "1")]
+
+
+def test_who_is_killed_again_and_again_rests(slurm: FakeSlurm, tmp_path: Path) -> None:
+    """Silences of two, then of six seconds more than cycles are apart, where seven are allowed: in
+    the first the job is placed, after the second all are left to Slurm and the heartbeat says that
+    nobody places. An hour later it does again."""
+    beat = tmp_path / "beat"
+    begin = 1_700_000_000.0
+    pulse = Pulse(beat, 3.0)
+    pulse.beat(begin)
+    pulse.beat(begin + 3)
+    assert Pulse(beat, 3.0).silent_s(begin + 5) == 0
+    pulse = Pulse(beat, 3.0)
+    assert pulse.silent_s(begin + 8) == 5
+    pulse.beat(begin + 8)
+    assert Pulse(beat, 3.0).silent_s(begin + 14) == 5 + 6
+    assert is_alive(beat, 60, begin + 14)
+    pulse.rest(begin + 14)
+    assert not is_alive(beat, 60, begin + 14)
+    # Who looks and gets no answer is not silent, and not alive.
+    pulse = Pulse(tmp_path / "other", 3.0)
+    pulse.beat(begin)
+    for after in (2, 4, 6):
+        pulse.look(begin + after)
+    assert Pulse(tmp_path / "other", 3.0).silent_s(begin + 8) == 0
+    assert not is_alive(tmp_path / "other", 5, begin + 8)
+    # Resting is no silence; and of the hour half a second of the first silence is past.
+    assert Pulse(beat, 3.0).silent_s(begin + 3603.5) == 5 - 0.5 + 6
+    pulse = Pulse(beat, 3.0)
+    pulse.beat(begin + 3700)
+    assert pulse.silent_s(begin + 3700) == 0
+    assert beat.read_text() == f"{int(begin + 3700)}\nat {begin + 3700:.3f}\n"
+    for text in ("x\nat y\nsilent 1\n", "\xff", ""):
+        beat.write_bytes(text.encode("latin-1"))
+        assert Pulse(beat, 3.0).silent_s(begin) == 0
+
+    run = Run(slurm)
+    slurm.job("1", 4)
+    slurm.job("2", 4)
+    run.placer.rests = "nobody looked"
+    assert run.cycle() == ["release 1", "release 2"]
+    assert {run.state(job) for job in "12"} == {states.LEFT}
+    assert "job 1 is left to Slurm: nobody looked" in run.said
+    run.placer.rests = ""
+    slurm.job("3", 4)
+    for job in "12":
+        slurm.rows[job]["Q"] = "5"
+    assert list(pinned(run.cycle())) == ["3"]
 
 
 def test_nothing_is_asked_of_slurm_beyond_what_it_needs(slurm: FakeSlurm, tmp_path: Path) -> None:
@@ -403,7 +453,7 @@ def test_commands_beside_each_other(slurm: FakeSlurm, tmp_path: Path) -> None:
     rest = ("--allow-root", "--cycles", "1", "--heartbeat", "beat", "--metrics", "metrics")
     odonata("place", "journal", *topology, *rest)
     assert set(pinned(slurm.asked())) == {"1"}
-    assert (tmp_path / "beat").read_text().strip().isdigit()
+    assert is_alive(tmp_path / "beat", 60)
     assert "odonata_place_decided_total 1\n" in (tmp_path / "metrics").read_text()
     told = odonata("decisions", "journal")
     assert "job 1  decided" in told and "groups of its own: g0,g1" in told

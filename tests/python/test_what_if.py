@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import lzma
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from command import call
+from odonata._engine import SpecError
+from odonata.batch.network import SharedLinks
 from odonata.cluster import model
 from odonata.cluster.jobs import Job, read_jobs
 from odonata.cluster.nodes import read_topology
@@ -25,6 +28,7 @@ from odonata.cluster.what_if import (
     under_slurm,
 )
 from odonata.errors import ClusterError
+from odonata.scenario import Scenario
 
 EMULATED = Path(__file__).parents[2] / "crates" / "scheduler" / "tests" / "emulated_slurm"
 NOW = 1_700_000_000
@@ -87,13 +91,32 @@ def test_nodes_that_are_down_and_dependencies() -> None:
     assert found == {"2": None, "3": 100}
 
 
-def test_held_jobs_of_users_are_not_looked_at() -> None:
-    look = snapshot(waits(2, 1, 1, held=True), waits(3, 1, 1, held=True, marked=True))
-    assert list(starts(under_policy(look, Rules(), RUNS, 3600))) == ["3"]
+#: Two groups of four nodes, joined by one link, which carries as much as a node sends.
+MACHINE = {
+    "network": {
+        "family": "dragonfly",
+        "p": 4,
+        "a": 1,
+        "h": 1,
+        "g": 2,
+        "links": {
+            name: {"bandwidth": "10 GB/s", "latency": "10 ns"}
+            for name in ("terminal", "local", "global")
+        },
+    },
+}
 
 
-def test_plain_slurm_goes_on_from_the_nodes_that_are_taken() -> None:
-    look = snapshot(waits(2, 8, 10), waits(3, 4, 2))
+def always_talk(traffic: str) -> SharedLinks:
+    return SharedLinks(
+        mix=f"{traffic}=1",
+        communication_share=1.0,
+        machine=Scenario.from_dict(MACHINE),
+        injection=1.0,
+    )
+
+
+def listing(look: Snapshot) -> str:
     raw = [
         {
             "job_id": job.number,
@@ -109,8 +132,75 @@ def test_plain_slurm_goes_on_from_the_nodes_that_are_taken() -> None:
         }
         for job in look.jobs
     ]
-    listing = json.dumps({"jobs": raw})
-    found = starts(under_slurm(look, listing, [("slurm.conf", CONF)], RUNS, 3600))
+    return json.dumps({"jobs": raw})
+
+
+def test_jobs_slow_each_other_down_on_the_network() -> None:
+    """Half of each job sends to its other half, all the time, as fast as its nodes can."""
+    links = always_talk("halves")
+    # Job 2 has a node of either group and the link between them for itself; job 3 has two nodes of
+    # one group, and after it, at 30 s, job 4 three of it. Nobody is slower.
+    look = snapshot(waits(2, 2, 10), waits(3, 2, 10), waits(4, 3, 10))
+    found = under_policy(look, Rules(policy="contiguous"), RUNS, 3600, links)
+    assert starts(found) == {"2": 0, "3": 0, "4": 30}
+    assert [one.stretch for one in found] == pytest.approx([1, 1, 1])
+    # Three jobs of 50, 30 and 20 s with a node in each group: each has a third of the link until
+    # the last has done its 20 s after 60 s; two have half of it each until 30 s are done, after
+    # 80 s; the first has its last 20 s of work then, and is alone: it ends at 100 s.
+    taken = [
+        replace(waits(number, 2, 10), state="RUNNING", nodes=nodes, start_s=NOW, end_s=NOW + 600)
+        for number, nodes in ((2, ("n0", "n4")), (3, ("n1", "n5")), (4, ("n2", "n6")))
+    ]
+    busy = Snapshot(NOW, look.machine, [*taken, waits(5, 8, 10)], look.topology)
+    runs = RunTimes({**RUNS.known, "5": 10})
+    assert starts(under_policy(busy, Rules(policy="contiguous"), runs, 3600)) == {"5": 50}
+    found = under_policy(busy, Rules(policy="contiguous"), runs, 3600, links)
+    assert found[0].start_s == pytest.approx(100, abs=0.01)
+    # Of eight nodes four send to four over one link.
+    assert found[0].stretch == pytest.approx(4, rel=1e-3)
+    assert found[0].run_s == pytest.approx(40, rel=1e-3)
+    assert found[0].slowdown == pytest.approx((100 + 95 + 40) / 10, rel=1e-3)
+    # So it is under plain Slurm, which tells whole seconds.
+    conf = [("slurm.conf", CONF)]
+    plain = under_slurm(busy, listing(busy), conf, runs, 3600, NOW - 1, links)
+    assert plain[0].start_s == pytest.approx(100, abs=1.6)
+    assert plain[0].stretch == pytest.approx(4, rel=1e-3)
+    assert plain[0].groups == 2
+    # Killed at their limits: job 5 may run a minute.
+    short = replace(busy, jobs=[*taken, waits(5, 8, 1)])
+    slow = RunTimes({**RUNS.known, "5": 50})
+    assert under_policy(short, Rules(policy="contiguous"), slow, 3600, links)[0].run_s == 60
+
+
+def test_networks_that_do_not_fit() -> None:
+    look = snapshot(waits(2, 2, 10))
+    small = replace(
+        always_talk("ring"),
+        machine=Scenario.from_dict(
+            {"network": {"family": "dragonfly", "p": 1, "a": 2, "h": 1, "g": 3}}
+        ),
+    )
+    with pytest.raises(ClusterError, match="2 groups of up to 4"):
+        under_policy(look, Rules(), RUNS, 3600, small)
+    with pytest.raises(SpecError, match="communication_share"):
+        log = replace(always_talk("ring"), communication_share="log")
+        under_policy(look, Rules(), RUNS, 3600, log)
+    # Two jobs on a node at once: plain Slurm may, a network of flows does not say what they do.
+    beside = replace(waits(3, 1, 10), state="RUNNING", nodes=("n0",), start_s=NOW, held=False)
+    both = replace(look, jobs=[*look.jobs, beside])
+    with pytest.raises((ClusterError, SpecError), match=r"share a node|is not free"):
+        under_policy(both, Rules(policy="contiguous"), RUNS, 3600, always_talk("ring"))
+
+
+def test_held_jobs_of_users_are_not_looked_at() -> None:
+    look = snapshot(waits(2, 1, 1, held=True), waits(3, 1, 1, held=True, marked=True))
+    assert list(starts(under_policy(look, Rules(), RUNS, 3600))) == ["3"]
+
+
+def test_plain_slurm_goes_on_from_the_nodes_that_are_taken() -> None:
+    look = snapshot(waits(2, 8, 10), waits(3, 4, 2))
+    told_by_slurm = listing(look)
+    found = starts(under_slurm(look, told_by_slurm, [("slurm.conf", CONF)], RUNS, 3600))
     assert found["2"] == pytest.approx(100, abs=2)
     # By backfill, in its next pass.
     assert found["3"] is not None and found["3"] <= 31
@@ -119,7 +209,7 @@ def test_plain_slurm_goes_on_from_the_nodes_that_are_taken() -> None:
     for ago in (5, 12, 29):
         told = "Main schedule\nBackfilling stats\n\tLast cycle when: Tue Nov 14 ({})\n"
         last = read_last_backfill(told.format(NOW - ago))
-        assert starts(under_slurm(look, listing, texts, RUNS, 3600, last))["3"] == 30 - ago
+        assert starts(under_slurm(look, told_by_slurm, texts, RUNS, 3600, last))["3"] == 30 - ago
     with pytest.raises(ClusterError, match="no JSON"):
         under_slurm(look, "x", [("slurm.conf", CONF)], RUNS, 3600)
 
@@ -135,16 +225,16 @@ def test_recorded_queues_are_foretold(name: str, share: float) -> None:
     lets another job overtake, and two of 27 jobs start 40 s off.
     """
     asked = json.loads(lzma.decompress((EMULATED / f"{name}.asked.xz").read_bytes()))
-    listing = json.dumps(asked["squeue"])
+    told = json.dumps(asked["squeue"])
     names = [f"n{i}" for i in range(32)]
     machine = model.Machine(
         {node: model.Node(node, "IDLE") for node in names},
         {"main": model.Partition("main", tuple(names), exclusive=True)},
     )
     conf = [(file, (EMULATED / file).read_text()) for file in ("tree.conf", "topology.conf")]
-    look = Snapshot(asked["asked_s"], machine, read_jobs(listing)[0], read_topology(conf[1][1]))
+    look = Snapshot(asked["asked_s"], machine, read_jobs(told)[0], read_topology(conf[1][1]))
     last = read_last_backfill(asked["sdiag"])
-    found = under_slurm(look, listing, conf, RunTimes(asked["run_s"]), 3600, last)
+    found = under_slurm(look, told, conf, RunTimes(asked["run_s"]), 3600, last)
     passes = lzma.decompress((EMULATED / f"{name}.passes.xz").read_bytes()).decode().splitlines()
     began = {
         words[2]: int(words[0]) / 1000 - look.now_s

@@ -100,6 +100,15 @@ _heartbeat = click.option(
 )
 @_heartbeat
 @click.option(
+    "--most-silent",
+    callback=span,
+    default="2 min",
+    show_default=True,
+    metavar="TIME",
+    help="With --heartbeat: where nobody looked at the queue for longer in the last hour, as this "
+    "was killed again and again, leave all jobs to Slurm until that is past.",
+)
+@click.option(
     "--metrics",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
@@ -138,6 +147,7 @@ def place(
     period: int,
     patience: int,
     heartbeat: Path | None,
+    most_silent: int,
     metrics: Path | None,
     keep: int,
     cycles: int | None,
@@ -200,6 +210,7 @@ def place(
         rules,
         journal,
         heartbeat=heartbeat,
+        most_silent_s=most_silent,
         metrics=metrics,
         period_s=period,
         keep_s=keep,

@@ -12,6 +12,7 @@ from odonata.cli.cluster_place import POLICIES
 from odonata.cli.shared import debug_option, escape, json_option, new_table, print_json, terminal
 
 if TYPE_CHECKING:
+    from odonata.batch.network import SharedLinks
     from odonata.cluster.what_if import Predicted, RunTimes
 
 SLURM = "slurm"
@@ -63,6 +64,50 @@ SLURM = "slurm"
     show_default=True,
     help="What a group is.",
 )
+@click.option(
+    "--network",
+    type=click.Choice(["none", "flow"]),
+    default="none",
+    show_default=True,
+    help="What makes run times longer: nothing, or the links of a machine that running jobs share "
+    "as flows, so that they follow from who is placed where (as of `odonata schedule`).",
+)
+@click.option(
+    "--machine",
+    type=click.Path(path_type=Path),
+    metavar="SCENARIO",
+    help="With --network flow: scenario file whose [network] the cluster has, with its routing; "
+    "its groups are the cluster's, in their order.",
+)
+@click.option(
+    "--mpi-share",
+    metavar="SHARE",
+    help="With --network flow: how much of their time jobs communicate: a share such as 30%, or "
+    "two between which it is drawn such as 10%..50%.",
+)
+@click.option(
+    "--mix",
+    multiple=True,
+    metavar="MIX",
+    help="With --network flow: traffic of jobs of FROM to TO nodes, drawn by shares, e.g. "
+    "2..64:uniform=40%,ring=60%; may be given several times.  "
+    "[default: uniform, stencil and ring alike]",
+)
+@click.option(
+    "--injection",
+    default="25%",
+    show_default=True,
+    metavar="SHARE",
+    help="With --network flow: part of its link's rate that a node sends at while it communicates.",
+)
+@click.option(
+    "--network-seed",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Of what is drawn for jobs.",
+)
 @click.option("--jobs", "list_jobs", is_flag=True, help="Every job's start under each policy.")
 @click.option(
     "--replay",
@@ -90,6 +135,12 @@ def what_if(
     share: float,
     topology: Path | None,
     level: str,
+    network: str,
+    machine: Path | None,
+    mpi_share: str | None,
+    mix: tuple[str, ...],
+    injection: str,
+    network_seed: int,
     list_jobs: bool,
     replay: Path | None,
     configuration: tuple[Path, ...],
@@ -99,7 +150,7 @@ def what_if(
     """When the jobs that wait now will start: under plain Slurm, GRAP and others, side by side.
 
     Looks on from the jobs that run, on their nodes. Nobody knows what is submitted later, nor how
-    long jobs run: by default as long as they may.
+    long jobs run: by default as long as they may, however they are placed.
     """
     from odonata.cluster.what_if import RunTimes, read_run_times, summary
 
@@ -108,9 +159,24 @@ def what_if(
             raise click.UsageError("--replay needs --conf: the cluster that the log is of")
         _replay(replay, configuration, as_json)
         return
+    links = None
+    if network == "flow":
+        if machine is None or mpi_share is None:
+            raise click.UsageError("--network flow needs --machine SCENARIO and --mpi-share SHARE")
+        from odonata.batch.network import COMMON_MIX, SharedLinks
+
+        links = SharedLinks(
+            mix=mix or COMMON_MIX,
+            communication_share=mpi_share,
+            seed=network_seed,
+            machine=machine,
+            injection=injection,
+        )
+    elif machine is not None or mpi_share is not None or mix:
+        raise click.UsageError("--machine, --mpi-share and --mix need --network flow")
     known = {} if run_times is None else read_run_times(read_text(run_times), str(run_times))
     now_s, found = _predict(
-        policies, horizon, RunTimes(known, share), topology, level, configuration, timeout
+        policies, horizon, RunTimes(known, share), topology, level, configuration, timeout, links
     )
     if as_json:
         print_json(
@@ -126,7 +192,8 @@ def what_if(
         return
     out = terminal()
     table = new_table()
-    for heading in ("", "jobs", "start", "mean wait", "median", "p95", "slowdown", "groups"):
+    headings = ["", "jobs", "start", "mean wait", "median", "p95", "slowdown", "groups"]
+    for heading in headings + ["stretch"] * (links is not None):
         table.add_column(heading, justify="right" if heading else "left")
     for policy, jobs in found.items():
         row = summary(jobs)
@@ -134,6 +201,7 @@ def what_if(
         table.add_row(
             *(policy, str(row["jobs"]), str(row["start"]), *waits),
             *(_figure(row["mean_slowdown"]), _figure(row["mean_groups"])),
+            *([_figure(row["mean_stretch"])] if links is not None else []),
         )
     out.print(table)
     if list_jobs:
@@ -148,6 +216,7 @@ def _predict(
     level: str,
     configuration: tuple[Path, ...],
     timeout: float,
+    links: SharedLinks | None,
 ) -> tuple[float, dict[str, list[Predicted]]]:
     """The moment from which starts count, Unix seconds, and jobs by policy."""
     import re
@@ -184,10 +253,12 @@ def _predict(
             if not configuration and re.search(r"(?m)^TopologyPlugin\s*=.*/tree", texts[0][1]):
                 texts.append(("topology", slurm.ask(("scontrol", "show", "topology"), timeout)))
             backfilled = read_last_backfill(diagnosis)
-            found[policy] = under_slurm(snapshot, listing, texts, run_times, horizon, backfilled)
+            found[policy] = under_slurm(
+                *(snapshot, listing, texts, run_times, horizon, backfilled, links, level)
+            )
         else:
             rules = Rules(policy=policy, level=level)
-            found[policy] = under_policy(snapshot, rules, run_times, horizon)
+            found[policy] = under_policy(snapshot, rules, run_times, horizon, links)
     return now, found
 
 

@@ -14,13 +14,16 @@ from pathlib import Path
 from odonata.cluster import commands, slurm
 from odonata.cluster.journal import Journal, open_journal
 from odonata.cluster.nodes import Topology
-from odonata.cluster.placing import Counts, Placer, Rules, touch
+from odonata.cluster.placing import Counts, Placer, Rules
+from odonata.cluster.pulse import Pulse
 from odonata.errors import ClusterError, OutputError
 
 #: After failures in a row the period is multiplied by 2, 4, 8, 16.
 _LARGEST_BACK_OFF = 16
 #: Longest rest after a slow answer: far below the watchdog's patience.
 _LONGEST_REST_S = 10.0
+#: Cycles that are further apart than so many periods, and than this, are silent in between.
+_SILENT_PERIODS, _SILENT_S = 3, 3.0
 #: How often what is long over is forgotten.
 _FORGET_EVERY_S = 3600.0
 
@@ -34,6 +37,8 @@ class Daemon:
         rules: How to place.
         path: The journal.
         heartbeat: A file that says that we live; renewed after every cycle that went well.
+        most_silent_s: With a heartbeat: where nobody looked at the jobs for longer than this in the
+            last hour, as the daemon was killed or hung, all are left to Slurm.
         metrics: A file for Prometheus.
         period_s: Between two cycles.
         keep_s: How long the journal keeps what is over.
@@ -47,6 +52,7 @@ class Daemon:
     rules: Rules
     path: Path
     heartbeat: Path | None = None
+    most_silent_s: float = 120.0
     metrics: Path | None = None
     period_s: float = 1.0
     keep_s: float = 90 * 86400.0
@@ -69,6 +75,10 @@ class Daemon:
         with _alone(self.path, self.lock_s) as lock:
             session = commands.Session(max(self.timeout_s, 60.0), (lock,))
             placer: Placer | None = None
+            pulse = None
+            if self.heartbeat is not None:
+                usual = max(_SILENT_PERIODS * self.period_s, _SILENT_S)
+                pulse = Pulse(self.heartbeat, usual)
             failures = done = 0
             forgot = -float("inf")
             while cycles is None or done < cycles:
@@ -77,12 +87,13 @@ class Daemon:
                 try:
                     if placer is None:
                         placer = self._placer(session, counts)
+                    self._rest_if_silent(pulse, placer)
                     placer.cycle()
                     if placer.journal is not None and begin - forgot > _FORGET_EVERY_S:
                         placer.journal.forget(int(1000 * (time.time() - self.keep_s)))
                         forgot = begin
-                    if self.heartbeat is not None:
-                        touch(self.heartbeat, time.time())
+                    if pulse is not None:
+                        (pulse.rest if placer.rests else pulse.beat)(time.time())
                     if failures:
                         self.say(f"goes on, after {failures} failures")
                     failures = 0
@@ -95,6 +106,9 @@ class Daemon:
                     if placer is not None and placer.journal is not None:
                         placer.journal.close()
                     placer = None
+                    if pulse is not None and isinstance(error, ClusterError):
+                        with contextlib.suppress(OSError):
+                            pulse.look(time.time())
                 self._write_metrics(counts, failures)
                 took = time.monotonic() - begin
                 wait = self.period_s * min(2**failures, _LARGEST_BACK_OFF) - took
@@ -104,7 +118,22 @@ class Daemon:
                     break
             if placer is not None and placer.journal is not None:
                 placer.journal.close()
+            if pulse is not None and cycles is None:
+                # Who ends on purpose holds nobody meanwhile.
+                with contextlib.suppress(OSError):
+                    pulse.rest(time.time())
         return counts
+
+    def _rest_if_silent(self, pulse: Pulse | None, placer: Placer) -> None:
+        """Each silence may cost jobs as much as it lasted; together they are bounded, too."""
+        silent_s = 0.0 if pulse is None else pulse.silent_s(time.time())
+        rests = ""
+        if silent_s > self.most_silent_s:
+            rests = f"nobody looked at the queue for {silent_s:.0f} s of the last hour"
+        if bool(rests) != bool(placer.rests):
+            self.say(f"rests, and leaves jobs to Slurm: {rests}" if rests else "places again")
+        placer.rests = rests
+        placer.counts.resting = int(bool(rests))
 
     def _placer(self, session: commands.Session, counts: Counts) -> Placer:
         journal: Journal = open_journal(self.path, self.say)
@@ -150,6 +179,7 @@ _METRICS = (
     ("elsewhere", "counter", "Jobs that began on other nodes than decided."),
     ("refused", "counter", "Commands that Slurm refused."),
     ("waiting", "gauge", "Jobs that wait for nodes."),
+    ("resting", "gauge", "Whether all jobs are left to Slurm, as nobody looked for too long."),
     ("holding", "gauge", "Jobs that hold the nodes of a decision."),
     ("last_cycle_s", "gauge", "How long the last cycle took, seconds."),
     ("last_decide_s", "gauge", "How long its decision took, seconds."),

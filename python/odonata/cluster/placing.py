@@ -12,7 +12,6 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from odonata._engine import ClusterPlacement
 from odonata.cluster import commands, constraints, model, slurm, survey
@@ -107,6 +106,7 @@ class Counts:
     elsewhere: int = 0
     refused: int = 0
     waiting: int = 0
+    resting: int = 0
     holding: int = 0
     last_cycle_s: float = 0.0
     last_decide_s: float = 0.0
@@ -126,6 +126,8 @@ class Placer:
         timeout_s: For each question to Slurm.
         say: Called with a line for people.
         clock: Unix seconds.
+        counts: What happened.
+        rests: Why all jobs are left to Slurm for now, if they are.
     """
 
     topology: Topology
@@ -137,6 +139,7 @@ class Placer:
     say: Callable[[str], None] = print
     clock: Callable[[], float] = time.time
     counts: Counts = field(default_factory=Counts)
+    rests: str = ""
 
     def __post_init__(self) -> None:
         self.wiring = Wiring(self.topology, self.rules.level)
@@ -415,6 +418,8 @@ class Placer:
         waits: list[tuple[str, int | None, str]] = []
         for job in sorted(ours, key=lambda job: (job.submit_s, job.number, job.id)):
             try:
+                if self.rests:
+                    raise constraints.LeftToSlurm(self.rests)
                 if any(self._attempts.get(id_, 0) > _MOST_ATTEMPTS for id_ in job.tasks()):
                     raise constraints.LeftToSlurm("Slurm does not take its nodes")
                 if not self._serves(job):
@@ -665,15 +670,3 @@ class Placer:
 def is_out_of_space(error: sqlite3.Error) -> bool:
     """Whether SQLite found no room."""
     return "full" in str(error) or "disk I/O" in str(error)
-
-
-def touch(path: Path, now_s: float) -> None:
-    """Says in a file that we live: its time, and in it Unix seconds.
-
-    Raises:
-        OSError: If it cannot be written.
-    """
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(f"{int(now_s)}\n", encoding="ascii")
-    partial.chmod(0o644)
-    partial.replace(path)

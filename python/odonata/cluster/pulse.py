@@ -1,0 +1,96 @@
+"""The heartbeat: a file that says when somebody last placed, and how long nobody did before.
+
+Its first line is Unix seconds, or 0 where nobody places on purpose: all that job_submit.lua,
+`odonata cluster submit` and the watchdog read. The others are for whoever places next::
+
+    at 1700000000.250
+    silent 1699999000.125 1699999012.500
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+#: How far back silences count.
+WINDOW_S = 3600.0
+
+
+class Pulse:
+    """When somebody placed, across processes that are killed.
+
+    A *silence* is a time in which jobs were held and nobody looked at them: from one cycle to the
+    next, where that is longer than cycles usually are apart. Cycles in which Slurm did not answer
+    break it, though they renew nothing: then it would have started nobody without us, either.
+
+    Attributes:
+        path: The file.
+        usual_s: Longest time from one cycle to the next that is no silence.
+    """
+
+    def __init__(self, path: Path, usual_s: float) -> None:
+        self.path, self.usual_s = path, usual_s
+        self._first = "0"
+        self._last: float | None = None
+        self._silences: list[tuple[float, float]] = []
+        text = ""
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            text = path.read_text(encoding="ascii")
+        if text and (first := text.splitlines()[0].strip()).isdigit():
+            self._first = first
+        for words in map(str.split, text.splitlines()):
+            with contextlib.suppress(ValueError):
+                if words[:1] == ["at"] and len(words) == 2:
+                    self._last = float(words[1])
+                elif words[:1] == ["silent"] and len(words) == 3:
+                    self._silences.append((float(words[1]), float(words[2])))
+
+    def silent_s(self, now_s: float) -> float:
+        """Seconds of the last hour that were silent, up to now."""
+        silences = [*self._silences, *self._since_last(now_s)]
+        begin = now_s - WINDOW_S
+        return sum(max(0.0, min(b, now_s) - max(a, begin)) for a, b in silences)
+
+    def beat(self, now_s: float) -> None:
+        """Somebody has placed.
+
+        Raises:
+            OSError: If the file cannot be written.
+        """
+        self._write(now_s, str(int(now_s)))
+
+    def rest(self, now_s: float) -> None:
+        """Nobody will place until the next beat, and nobody is to be held.
+
+        Raises:
+            OSError: If the file cannot be written.
+        """
+        self._write(now_s, "0")
+
+    def look(self, now_s: float) -> None:
+        """Somebody is here and could not place: no beat, and no silence.
+
+        Raises:
+            OSError: If the file cannot be written.
+        """
+        self._write(now_s, self._first)
+
+    def _since_last(self, now_s: float) -> list[tuple[float, float]]:
+        # A clock that was set back proves nothing.
+        if self._last is None or now_s - self._last <= self.usual_s:
+            return []
+        return [(self._last, now_s)]
+
+    def _write(self, now_s: float, first: str) -> None:
+        self._silences += self._since_last(now_s)
+        self._silences = [one for one in self._silences if one[1] > now_s - WINDOW_S]
+        self._first = first
+        self._last = now_s if first != "0" else None
+        lines = [first]
+        if self._last is not None:
+            lines.append(f"at {now_s:.3f}")
+        lines += [f"silent {a:.3f} {b:.3f}" for a, b in self._silences]
+        partial = self.path.with_name(f".{self.path.name}.partial")
+        partial.write_text("\n".join(lines) + "\n", encoding="ascii")
+        partial.chmod(0o644)
+        partial.replace(self.path)
