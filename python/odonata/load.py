@@ -764,10 +764,13 @@ class Job(Table):
     """Which free nodes the job gets: the first ones (`contiguous`), the nodes of one router of
     each group in turn (`spread`), one node of each router in turn (`even`), whole groups that it
     shares with no other job (`isolated`), those that [GRAP](grap.md) gives it (`grap`), random
-    nodes, all of random routers or groups, or a list of nodes. As a table within some groups, or
-    by a mode of GRAP: `{ policy = "even", groups = "0-2" }`, `{ policy = "grap", mode =
-    "minimal-balance" }`. Or, with the mapping, by a map of TraceR: `{ rank_map = "job0" }`. Or by a
-    [plug-in](plug-ins.md)."""
+    nodes, all of random routers or groups, or a list of nodes. `level-spread` (Zhang et al. 2018)
+    takes the emptiest router that holds the job, or else spreads it over the emptiest group, or
+    all; `hybrid` goes in order within the first group that holds it, or else as `spread`;
+    `best-fit` takes the fullest router that holds it, or else the fullest group, or the fullest
+    ones first. As a table within some groups, or by a mode of GRAP: `{ policy = "even", groups =
+    "0-2" }`, `{ policy = "grap", mode = "minimal-balance" }`. Or, with the mapping, by a map of
+    TraceR: `{ rank_map = "job0" }`. Or by a [plug-in](plug-ins.md)."""
     mapping: Annotated[
         Annotated[
             names.Mapping,

@@ -259,6 +259,9 @@ Placement = Literal[
     "random-group",
     "even",
     "isolated",
+    "level-spread",
+    "hybrid",
+    "best-fit",
     "grap",
 ]
 PLACEMENT: abc.Mapping[str, str] = {
@@ -269,6 +272,9 @@ PLACEMENT: abc.Mapping[str, str] = {
     "random-group": "All free nodes of random groups.",
     "even": "One free node of every router in turn.",
     "isolated": "Whole groups that it shares with no other job.",
+    "level-spread": "Within the smallest part that holds it (router, group, machine), spread there.",
+    "hybrid": "In order within the first group that holds it, else spread over all groups.",
+    "best-fit": "The fullest router or group that still holds it.",
     "grap": "By GRAP, the policy for reconfigurable dragonflies.",
 }
 

@@ -277,7 +277,8 @@ class SharedMachine(Network):
         injection: Part of its link's rate that a node sends at while it communicates, such as
             ``0.25`` or ``"25%"``.
         placement: Which free nodes a job gets, where the scheduler only counts them:
-            ``contiguous``, ``spread``, ``random-node``, ``random-router``, ``random-group``.
+            ``contiguous``, ``spread``, ``random-node``, ``random-router``, ``random-group``,
+            ``even``, ``level-spread``, ``hybrid``, ``best-fit``.
         switch_delay: How long a job stands still at its beginning while circuits are set for it,
             if any changes.
     """
