@@ -25,6 +25,30 @@ from placed_slurm import wait_until_done
 GROUPS, SIZE = 4, 8
 
 
+#: Groups as large as the cluster's, two links between every two of them.
+MACHINE = f"""[network]
+family = "dragonfly"
+p = {SIZE}
+a = 1
+h = {2 * (GROUPS - 1)}
+g = {GROUPS}
+"""
+
+
+def predict(cluster: EmulatedSlurm, known: Path, *options: str) -> dict[str, Any]:
+    """What is said of the queue as it is now."""
+    told = subprocess.run(
+        [*CLI, "cluster", "what-if", "--json", "--run-times", str(known), *options],
+        env=cluster.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.returncode == 0, told.stderr
+    found: dict[str, Any] = json.loads(told.stdout)
+    return found
+
+
 def predict_and_wait(
     cluster: EmulatedSlurm, directory: Path, count: int, seed: int, longest_s: float
 ) -> dict[str, Any]:
@@ -40,18 +64,12 @@ def predict_and_wait(
         sleeps[cluster.submit(*options, command=f"sleep {sleep}")] = sleep
     known = directory / "runs.csv"
     known.write_text("".join(f"{job},{sleep}\n" for job, sleep in sleeps.items()))
-    told = subprocess.run(
-        [
-            *(*CLI, "cluster", "what-if", "--json", "--run-times", str(known)),
-            *("--policy", "slurm", "--policy", "grap", "--policy", "contiguous"),
-        ],
-        env=cluster.environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert told.returncode == 0, told.stderr
-    found = json.loads(told.stdout)
+    policies = ("--policy", "slurm", "--policy", "grap", "--policy", "contiguous")
+    found = predict(cluster, known, *policies)
+    machine = directory / "machine.toml"
+    machine.write_text(MACHINE)
+    flows = ("--network", "flow", "--machine", str(machine), "--mpi-share", "50%")
+    on_network = predict(cluster, known, *policies, *flows, "--injection", "100%")
     wait_until_done(cluster, 600)
     # The moment from which its starts count: when the command had its answers.
     asked = found["slurm"]["now_s"]
@@ -65,6 +83,7 @@ def predict_and_wait(
         waits.append(actual)
     return {
         "predicted": {policy: one["summary"] for policy, one in found.items()},
+        "on_network": {policy: one["summary"] for policy, one in on_network.items()},
         "jobs": len(errors),
         "mean_error_s": statistics.fmean(errors),
         "median_error_s": statistics.median(errors),
@@ -100,6 +119,11 @@ def test_a_queue_is_predicted_under_every_policy(
     # Large jobs wait for groups of their own: they cannot have more of them.
     assert predicted["grap"]["mean_groups"] <= predicted["contiguous"]["mean_groups"]
     assert figures["mean_error_share"] < 1
+    # A link between groups carries less than one node sends: large jobs take longer.
+    shared = figures["on_network"]
+    assert all(one["start"] == one["jobs"] for one in shared.values())
+    assert all(one["mean_stretch"] > 1 for one in shared.values())
+    assert all(one["mean_stretch"] == 1 for one in predicted.values())
 
 
 if __name__ == "__main__":
