@@ -334,6 +334,11 @@ def test_occupancy_counted_by_hand() -> None:
     assert (look.idle, look.largest_small, look.largest_large) == (7, 3, 3)
     assert look.fragmentation == pytest.approx(1 - 3 / 4)
     assert look.spans["2"] == {"g1": 2, "g2": 1}
+    # What a reservation has is nobody's to place on.
+    machine, running = cluster()
+    machine.nodes["n1"] = model.Node("n1", "IDLE", frozenset({"RESERVED"}))
+    look = occupancy(machine, running, read_wiring(CONF))
+    assert (look.idle, look.groups[0].count("other"), look.largest_large) == (6, 1, 2)
     with pytest.raises(ClusterError, match="none of the cluster's nodes"):
         occupancy(*cluster(), read_wiring("SwitchName=a Nodes=x[0-3]"))
 

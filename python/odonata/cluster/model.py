@@ -90,6 +90,11 @@ class Node:
         return self.state == "IDLE" and self.works and "COMPLETING" not in self.flags
 
     @property
+    def is_reserved(self) -> bool:
+        """Whether a reservation has it now."""
+        return "RESERVED" in self.flags
+
+    @property
     def is_planned(self) -> bool:
         """Whether Slurm's backfill keeps it for a job."""
         return "PLANNED" in self.flags

@@ -24,7 +24,7 @@ class Group:
     Attributes:
         name: Its name in the topology.
         states: What each of its nodes is, by name, in order: one of :data:`STATES`. `other` is
-            taken without a job: it completes, reboots, or is planned.
+            taken without a job: it completes, reboots, is reserved, or is planned.
         owners: Ids of jobs that span this and other groups.
     """
 
@@ -145,7 +145,7 @@ def occupancy(
         elif not node.works:
             state = OUT
         else:
-            state = IDLE if node.is_idle else OTHER
+            state = IDLE if node.is_idle and not node.is_reserved else OTHER
         states.setdefault(of[name], {})[name] = state
     owners: dict[str, list[str]] = {}
     for job_id, groups in spans.items():

@@ -17,7 +17,7 @@ _STATES = {
     "idle": ("#E6E6E6", "idle"),
     "inside": ("#56B4E9", "job inside one group"),
     "spanning": ("#D55E00", "job that spans groups"),
-    "other": ("#F5D9A0", "completing or planned"),
+    "other": ("#F5D9A0", "completing, reserved or planned"),
     "out": ("#444444", "down or drained"),
 }
 
@@ -51,7 +51,8 @@ def draw_occupancy(figure: Figure | SubFigure, occupancy: Occupancy) -> None:
     axes.set_xlabel("Node of the group, in the topology's order")
     axes.set_ylabel("Group")
     step = max(1, 10 ** (len(str(widest)) - 1) // (2 if widest < 25 else 1))
-    axes.set_xticks(np.arange(0, widest + 1, step))
+    nodes = np.arange(0, widest, step)
+    axes.set_xticks(nodes + 0.5, [str(node) for node in nodes])
     for side in ("top", "right", "bottom", "left"):
         axes.spines[side].set_visible(False)
     shown = {state for group in occupancy.groups for state in group.states.values()}
