@@ -126,10 +126,11 @@ class Daemon:
 
     def _rest_if_silent(self, pulse: Pulse | None, placer: Placer) -> None:
         """Each silence may cost jobs as much as it lasted; together they are bounded, too."""
-        silent_s = 0.0 if pulse is None else pulse.silent_s(time.time())
         rests = ""
-        if silent_s > self.most_silent_s:
+        if pulse is not None and (silent_s := pulse.silent_s(time.time())) > self.most_silent_s:
             rests = f"nobody looked at the queue for {silent_s:.0f} s of the last hour"
+            # Before anything else: who is killed while leaving jobs was not silent, and holds none.
+            pulse.rest(time.time())
         if bool(rests) != bool(placer.rests):
             self.say(f"rests, and leaves jobs to Slurm: {rests}" if rests else "places again")
         placer.rests = rests
