@@ -188,8 +188,11 @@ def test_networks_that_do_not_fit() -> None:
     # Two jobs on a node at once: plain Slurm may, a network of flows does not say what they do.
     beside = replace(waits(3, 1, 10), state="RUNNING", nodes=("n0",), start_s=NOW, held=False)
     both = replace(look, jobs=[*look.jobs, beside])
-    with pytest.raises((ClusterError, SpecError), match=r"share a node|is not free"):
+    with pytest.raises(ClusterError, match="job 3 shares a node"):
         under_policy(both, Rules(policy="contiguous"), RUNS, 3600, always_talk("ring"))
+    with pytest.raises(ClusterError, match=r"job [13] shares a node"):
+        shared = [("slurm.conf", CONF.replace("OverSubscribe=EXCLUSIVE", "OverSubscribe=FORCE:2"))]
+        under_slurm(both, listing(both), shared, RUNS, 3600, None, always_talk("ring"))
 
 
 def test_held_jobs_of_users_are_not_looked_at() -> None:

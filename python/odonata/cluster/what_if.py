@@ -3,7 +3,8 @@
 Plain Slurm is the scheduler's model of it (``docs/scheduling.md``), given Slurm's own configuration
 and jobs; the other policies are the passes of :mod:`odonata.cluster.placing` on the cluster's real
 groups, from the nodes that are taken now. Nothing comes in that is not there yet. How long jobs
-run is given, or follows from what they do to each other on a network (:mod:`odonata.cluster.pace`).
+run is given, or follows from what they do to each other on a network
+(:mod:`odonata.cluster.running`).
 """
 
 from __future__ import annotations
@@ -24,12 +25,14 @@ from odonata.cluster import constraints
 from odonata.cluster.jobs import Job
 from odonata.cluster.model import Machine, number
 from odonata.cluster.nodes import Topology
-from odonata.cluster.pace import Ground, Pace, Placed, follow
 from odonata.cluster.placing import Rules, Wiring
+from odonata.cluster.running import ClusterNetwork, Placed, RunningJobs, follow
 from odonata.errors import ClusterError
 
 #: Least run time in bounded slowdowns, seconds.
 TAU_S = 10.0
+#: Slurm tells the second in which a job starts, so that its nodes may be taken a little longer.
+_ROUNDING_MS = 1500
 #: How long a job is believed to run, from its time limit, by default.
 WHOLE_LIMIT = 1.0
 
@@ -188,7 +191,9 @@ class _Twin:
             for name, number_ in numbers.items()
             if name not in snapshot.machine.nodes or not snapshot.machine.nodes[name].works
         ]
-        self.pace = Pace(None if links is None else Ground(links, self.wiring, _sizes(snapshot)))
+        self.work = RunningJobs(
+            None if links is None else ClusterNetwork(links, self.wiring, _sizes(snapshot))
+        )
         #: Of each running job: when it is expected to end, its nodes.
         self.running: dict[str, tuple[int, list[int]]] = {}
         for job in snapshot.jobs:
@@ -199,7 +204,7 @@ class _Twin:
                 nodes = [numbers[name] for name in job.nodes if name in numbers]
                 end = max(1000, int(1000 * (limit - passed)))
                 self.running[job.id] = (end, nodes)
-                self.pace.begin(job.id, int(1000 * left), end, nodes)
+                self.work.begin(job.id, int(1000 * left), end, nodes)
         self.allowed: dict[str, frozenset[int]] = {}
         self.withheld = [
             (
@@ -216,7 +221,7 @@ class _Twin:
         queue = list(waiting)
         now, horizon = 0, int(1000 * horizon_s)
         # Only a network makes it matter what becomes of jobs once they have all begun.
-        while (queue or (self.pace.ground and self.running)) and now <= horizon:
+        while (queue or (self.work.network and self.running)) and now <= horizon:
             # Ends of an array's tasks are not told apart from their array's.
             there = {*self.running, *(id_ for id_, _ in queue)}
             ready = [(id_, job) for id_, job in queue if not self._depends(job, there)]
@@ -224,23 +229,23 @@ class _Twin:
                 limit = 1000 * self.snapshot.limit_s(job)
                 run = int(1000 * self.run_times.of(id_, limit // 1000))
                 self.running[id_] = (now + limit, nodes)
-                self.pace.begin(id_, run, now + limit, nodes)
+                self.work.begin(id_, run, now + limit, nodes)
                 started[id_] = (now, self._groups(nodes))
             queue = [(id_, job) for id_, job in queue if id_ not in started]
-            events = [end for end in self.pace.ends().values() if end > now]
+            events = [end for end in self.work.ends().values() if end > now]
             events += [
                 edge for start, end, _ in self.withheld for edge in (start, end) if edge > now
             ]
             if not events:
                 break
             now = min(events)
-            for id_ in self.pace.pass_to(now):
+            for id_ in self.work.pass_to(now):
                 del self.running[id_]
         return [self._predicted(id_, job, started.get(id_)) for id_, job in waiting]
 
     def _predicted(self, id_: str, job: Job, start: tuple[int, int] | None) -> Predicted:
         run = self.run_times.of(id_, self.snapshot.limit_s(job))
-        stretch = self.pace.stretch(id_)
+        stretch = self.work.stretch(id_)
         return Predicted(
             id_,
             job.count,
@@ -411,12 +416,18 @@ def _settled(
             nodes = [wiring.numbers[name] for name in names if name in wiring.numbers]
             limit = int(1000 * (limits[id_] - passed))
             placed.append(Placed(id_, begin, int(1000 * work), max(1, limit), nodes))
-        pace = Pace(Ground(links, wiring, sizes))
-        follow(placed, pace)
-        known = {one.job: began.get(one.job, 0.0) + pace.ran_ms(one.job) / 1000 for one in placed}
+        running = RunningJobs(ClusterNetwork(links, wiring, sizes))
+        late_ms = follow(placed, running)
+        known = {
+            one.job: began.get(one.job, 0.0) + running.ran_ms(one.job) / 1000 for one in placed
+        }
         same = all(abs(stretched.of(id_, limits[id_]) - run) < 0.002 for id_, run in known.items())
         if same:
-            return schedule, {one.job: pace.stretch(one.job) for one in placed}
+            if shares := [job for job, late in late_ms.items() if late > _ROUNDING_MS]:
+                raise ClusterError(
+                    f"network: job {shares[0]} shares a node with others; allowed: whole nodes"
+                )
+            return schedule, {one.job: running.stretch(one.job) for one in placed}
         stretched = replace(run_times, known={**run_times.known, **known})
     raise ClusterError("network: run times under plain Slurm depend on themselves; leave it out")
 

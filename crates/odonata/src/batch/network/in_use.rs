@@ -2,7 +2,7 @@
 
 use odonata_network::Topology;
 use odonata_scheduler::Seconds;
-use odonata_scheduler::batch::Seat;
+use odonata_scheduler::batch::Allocation;
 use odonata_scheduler::log::{Job, JobLog};
 use odonata_units::NodeId;
 
@@ -78,12 +78,12 @@ impl JobsOnNetwork {
             return Err(Error::Spec(SpecError::value("node", node, allowed)));
         }
         let placed: Vec<NodeId> = nodes.iter().copied().map(NodeId).collect();
-        let seat = Seat {
+        let allocation = Allocation {
             nodes: placed.len() as u32,
             groups: None,
             placed: Some(&placed),
         };
-        let begun = self.network.begin(job, &seat);
+        let begun = self.network.begin(job, &allocation);
         begun.map(|_| ()).map_err(super::super::refused)
     }
 

@@ -11,16 +11,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from odonata._engine import JobsOnNetwork
+from odonata._engine import JobsOnNetwork, SpecError
 from odonata.batch.network import SharedLinks
 from odonata.cluster.placing import Wiring
 from odonata.errors import ClusterError
 
-#: Slurm tells the second in which a job starts, so that its nodes may be taken a little longer.
-_ROUNDING_MS = 1500
 
-
-class Ground:
+class ClusterNetwork:
     """A machine's network under a cluster: the nodes of its groups are those of the cluster's.
 
     Group after group, in both in their order; the machine may have more of either.
@@ -65,14 +62,14 @@ class Ground:
         }
 
 
-class Pace:
+class RunningJobs:
     """Work of running jobs, which the network lets them do faster or slower.
 
     Times are milliseconds from now. Without a network every job does a second of work in a second.
     """
 
-    def __init__(self, ground: Ground | None = None) -> None:
-        self.ground = ground
+    def __init__(self, network: ClusterNetwork | None = None) -> None:
+        self.network = network
         self._now = 0
         #: By job, running ones: work that is left, speed, when it is killed.
         self._left: dict[str, float] = {}
@@ -92,14 +89,22 @@ class Pace:
             work_ms: How long it would run on a network that is never full.
             limit_ms: When it is killed, however much is left; of no meaning without a network.
             nodes: The cluster's nodes that it has.
+
+        Raises:
+            ClusterError: If another job has one of them, and there is a network.
         """
         self._left[job], self._speed[job] = float(work_ms), 1.0
         self._begun[job], self._work[job] = self._now, work_ms
-        if self.ground is not None:
+        if self.network is not None:
             # Who would not keep its limit even alone is not killed for the network's sake.
             self._killed[job] = max(limit_ms, self._now + work_ms)
-            on = [self.ground.node[node] for node in nodes]
-            self.ground.engine.begin(self.ground.number[job], on)
+            on = [self.network.node[node] for node in nodes]
+            try:
+                self.network.engine.begin(self.network.number[job], on)
+            except SpecError:
+                raise ClusterError(
+                    f"network: job {job} shares a node with others; allowed: whole nodes"
+                ) from None
             self._unsettled = True
 
     def ends(self) -> dict[str, int]:
@@ -118,8 +123,8 @@ class Pace:
         for job in ended:
             self._ran[job] = ends[job] - self._begun[job]
             del self._left[job], self._speed[job]
-            if self.ground is not None:
-                self.ground.engine.end(self.ground.number[job])
+            if self.network is not None:
+                self.network.engine.end(self.network.number[job])
                 self._unsettled = True
         return ended
 
@@ -132,21 +137,21 @@ class Pace:
 
     def stretch(self, job: str) -> float:
         """How many times as long it runs as alone; 1 for who has not begun."""
-        if self.ground is None or job not in self._begun:
+        if self.network is None or job not in self._begun:
             return 1.0
         return self.ran_ms(job) / max(1, self._work[job])
 
     def _end(self, job: str) -> int:
         # A job that is due to the millisecond is not kept a millisecond longer by rounding.
         end = self._now + math.ceil(self._left[job] / self._speed[job] - 1e-6)
-        return end if self.ground is None else min(end, self._killed[job])
+        return end if self.network is None else min(end, self._killed[job])
 
     def _settle(self) -> None:
-        if self.ground is None or not self._unsettled:
+        if self.network is None or not self._unsettled:
             return
         self._unsettled = False
-        of = {number: job for job, number in self.ground.number.items()}
-        for number, speed in self.ground.engine.settle():
+        of = {number: job for job, number in self.network.number.items()}
+        for number, speed in self.network.engine.settle():
             if of[number] in self._speed:
                 self._speed[of[number]] = speed
 
@@ -170,44 +175,36 @@ class Placed:
     nodes: Sequence[int]
 
 
-def follow(placed: Sequence[Placed], pace: Pace) -> None:
+def follow(placed: Sequence[Placed], running: RunningJobs) -> dict[str, int]:
     """Lets the jobs of a schedule run; who finds its nodes taken begins once they are free.
 
-    Raises:
-        ClusterError: If two jobs have a node at once by the schedule itself.
+    Args:
+        placed: The schedule.
+        running: No job yet; then all that have begun.
+
+    Returns:
+        How much later than in the schedule each job began, ms.
     """
     waiting = sorted(placed, key=lambda one: one.begin_ms)
-    _refuse_shared(waiting)
-    holds: dict[int, str] = {}
     nodes = {one.job: one.nodes for one in waiting}
+    holds: set[int] = set()
+    late: dict[str, int] = {}
     now = 0
     while waiting or holds:
         left = []
         for one in waiting:
-            if one.begin_ms <= now and not any(node in holds for node in one.nodes):
-                pace.begin(one.job, one.work_ms, now + one.limit_ms, one.nodes)
-                holds |= dict.fromkeys(one.nodes, one.job)
+            if one.begin_ms <= now and holds.isdisjoint(one.nodes):
+                running.begin(one.job, one.work_ms, now + one.limit_ms, one.nodes)
+                holds.update(one.nodes)
+                late[one.job] = now - one.begin_ms
             else:
                 left.append(one)
         waiting = left
-        events = [end for end in pace.ends().values() if end > now]
+        events = [end for end in running.ends().values() if end > now]
         events += [one.begin_ms for one in waiting if one.begin_ms > now]
         if not events:
-            return
+            break
         now = min(events)
-        for job in pace.pass_to(now):
-            for node in nodes[job]:
-                del holds[node]
-
-
-def _refuse_shared(placed: Sequence[Placed]) -> None:
-    """Jobs that stand on a node at the same moment, the last to come first."""
-    until: dict[int, tuple[int, str]] = {}
-    for one in placed:
-        for node in one.nodes:
-            end, other = until.get(node, (0, ""))
-            if other and one.begin_ms == 0 == end:
-                raise ClusterError(
-                    f"network: jobs {other} and {one.job} share a node; allowed: whole nodes"
-                )
-            until[node] = (one.begin_ms, one.job)
+        for job in running.pass_to(now):
+            holds.difference_update(nodes[job])
+    return late
