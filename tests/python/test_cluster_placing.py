@@ -177,36 +177,48 @@ def test_a_job_from_held_to_ended(slurm: FakeSlurm) -> None:
 
 
 def test_who_is_killed_again_and_again_rests(slurm: FakeSlurm, tmp_path: Path) -> None:
-    """Silences of two, then of six seconds more than cycles are apart, where seven are allowed: in
-    the first the job is placed, after the second all are left to Slurm and the heartbeat says that
-    nobody places. An hour later it does again."""
+    """Silences count across processes, for an hour; while it rests, all jobs are left to Slurm and
+    the heartbeat says that nobody places."""
     beat = tmp_path / "beat"
     begin = 1_700_000_000.0
     pulse = Pulse(beat, 3.0)
+    pulse.begin(begin - 9)
+    assert not beat.exists()
     pulse.beat(begin)
-    pulse.beat(begin + 3)
-    assert Pulse(beat, 3.0).silent_s(begin + 5) == 0
+    # A long cycle is no silence, nor is the usual time to the next.
+    pulse.begin(begin + 1)
+    pulse.beat(begin + 9)
+    assert Pulse(beat, 3.0).silent_s(begin + 12) == 0
+    # Killed in a cycle, two seconds after its beginning another one begins; after three more, too.
+    pulse.begin(begin + 12)
     pulse = Pulse(beat, 3.0)
-    assert pulse.silent_s(begin + 8) == 5
-    pulse.beat(begin + 8)
-    assert Pulse(beat, 3.0).silent_s(begin + 14) == 5 + 6
-    assert is_alive(beat, 60, begin + 14)
-    pulse.rest(begin + 14)
-    assert not is_alive(beat, 60, begin + 14)
-    # Who looks and gets no answer is not silent, and not alive.
+    assert pulse.silent_s(begin + 14) == 2
+    pulse.begin(begin + 14)
+    pulse = Pulse(beat, 3.0)
+    pulse.begin(begin + 17)
+    assert pulse.silent_s(begin + 17) == 2 + 3
+    pulse.beat(begin + 18)
+    assert is_alive(beat, 60, begin + 18)
+    # Killed between two.
+    pulse = Pulse(beat, 3.0)
+    assert pulse.silent_s(begin + 24) == 5 + 6
+    pulse.rest(begin + 24)
+    assert not is_alive(beat, 60, begin + 24)
+    # Who gets no answer is not silent, and not alive.
     pulse = Pulse(tmp_path / "other", 3.0)
     pulse.beat(begin)
-    for after in (2, 4, 6):
-        pulse.look(begin + after)
-    assert Pulse(tmp_path / "other", 3.0).silent_s(begin + 8) == 0
-    assert not is_alive(tmp_path / "other", 5, begin + 8)
+    for after in (2, 8, 14):
+        pulse.begin(begin + after)
+        pulse.no_answer(begin + after + 5)
+    assert Pulse(tmp_path / "other", 3.0).silent_s(begin + 21) == 0
+    assert not is_alive(tmp_path / "other", 5, begin + 21)
     # Resting is no silence; and of the hour half a second of the first silence is past.
-    assert Pulse(beat, 3.0).silent_s(begin + 3603.5) == 5 - 0.5 + 6
+    assert Pulse(beat, 3.0).silent_s(begin + 3612.5) == 5 - 0.5 + 6
     pulse = Pulse(beat, 3.0)
     pulse.beat(begin + 3700)
-    assert pulse.silent_s(begin + 3700) == 0
-    assert beat.read_text() == f"{int(begin + 3700)}\nat {begin + 3700:.3f}\n"
-    for text in ("x\nat y\nsilent 1\n", "\xff", ""):
+    assert Pulse(beat, 3.0).silent_s(begin + 3700) == 0
+    assert beat.read_text() == f"{int(begin + 3700)}\nended {begin + 3700:.3f}\n"
+    for text in ("x\nended y\n\nsilent 1\n", "\xff", ""):
         beat.write_bytes(text.encode("latin-1"))
         assert Pulse(beat, 3.0).silent_s(begin) == 0
 

@@ -22,7 +22,7 @@ from odonata.errors import ClusterError, OutputError
 _LARGEST_BACK_OFF = 16
 #: Longest rest after a slow answer: far below the watchdog's patience.
 _LONGEST_REST_S = 10.0
-#: Cycles that are further apart than so many periods, and than this, are silent in between.
+#: Cycles between which there are more than so many periods, and than this, are silent in between.
 _SILENT_PERIODS, _SILENT_S = 3, 3.0
 #: How often what is long over is forgotten.
 _FORGET_EVERY_S = 3600.0
@@ -38,7 +38,7 @@ class Daemon:
         path: The journal.
         heartbeat: A file that says that we live; renewed after every cycle that went well.
         most_silent_s: With a heartbeat: where nobody looked at the jobs for longer than this in the
-            last hour, as the daemon was killed or hung, all are left to Slurm.
+            last hour, as the daemon was killed, all are left to Slurm.
         metrics: A file for Prometheus.
         period_s: Between two cycles.
         keep_s: How long the journal keeps what is over.
@@ -88,6 +88,8 @@ class Daemon:
                     if placer is None:
                         placer = self._placer(session, counts)
                     self._rest_if_silent(pulse, placer)
+                    if pulse is not None:
+                        pulse.begin(time.time())
                     placer.cycle()
                     if placer.journal is not None and begin - forgot > _FORGET_EVERY_S:
                         placer.journal.forget(int(1000 * (time.time() - self.keep_s)))
@@ -108,7 +110,7 @@ class Daemon:
                     placer = None
                     if pulse is not None and isinstance(error, ClusterError):
                         with contextlib.suppress(OSError):
-                            pulse.look(time.time())
+                            pulse.no_answer(time.time())
                 self._write_metrics(counts, failures)
                 took = time.monotonic() - begin
                 wait = self.period_s * min(2**failures, _LARGEST_BACK_OFF) - took
