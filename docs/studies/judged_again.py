@@ -35,6 +35,7 @@ from odonata.study.findings import (
     write_findings,
 )
 from odonata.study.page import FINDINGS_FILE, findings_section, lacking_section, parameters_section
+from odonata.study.sweep import Sweep
 
 
 def main(name: str, results: Path | None = None) -> None:
@@ -83,7 +84,8 @@ def again(
         known: Rows of an earlier dataset's findings by claim.
     """
     found = []
-    for verdict in judge(study, table):
+    points = [point.axes for point in Sweep(study).points]
+    for verdict in judge(study, table, points=points):
         rows = known.get(verdict.finding.claim, [])
         # A part of what was simulated before does not replace it.
         if len(verdict.observations) >= len(rows):

@@ -73,7 +73,8 @@ def keep(name: str, sweep: Sweep, table: pa.Table, directory: Path) -> None:
     file, study = STUDIES[name], sweep.study
     known = file.stem if file.parent == LIBRARY else file.relative_to(ROOT).as_posix()
     command = f"odonata study {known}"
-    write_page(study, table, directory, command=command, total=len(sweep.points))
+    points = [point.axes for point in sweep.points]
+    write_page(study, table, directory, command=command, total=len(points), points=points)
     text = (directory / PAGE_FILE).read_text(encoding="utf-8")
     for figure in study.figure:
         kept = f"{name}-{figure.name}.png"

@@ -934,6 +934,10 @@ values = { load = 0.1 }
         verdict = judge(study, table)[-1]
         assert verdict.text == word
         assert verdict.seeds == str(count)
+        # A third routing that the study has and the data lack may be better than both.
+        loads = [{"load": load} for load in (0.1, 0.2, 0.3)]
+        assert judge(study, table, points=loads)[-1].text == "not measured"
+        assert judge(study, table, points=loads[:2])[-1].text == word
 
 
 def test_a_fit_names_findings_that_there_are() -> None:

@@ -277,7 +277,14 @@ def _run_file(
                 raise KeyboardInterrupt(message) from None
         with claim.adding() as partial:
             verdicts = write_page(
-                chosen, table, partial, command=command, total=total, quick=quick, notice=notice
+                chosen,
+                table,
+                partial,
+                command=command,
+                total=total,
+                quick=quick,
+                points=[point.axes for point in sweep.points],
+                notice=notice,
             )
     console = terminal()
     print_verdicts(console, chosen, verdicts)

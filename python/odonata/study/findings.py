@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -159,7 +159,13 @@ class Verdict:
         return f"{value:.{min(max(digits, 0), 9)}f}"
 
 
-def judge(study: StudyFile, table: pa.Table, *, quick: bool = False) -> list[Verdict]:
+def judge(
+    study: StudyFile,
+    table: pa.Table,
+    *,
+    quick: bool = False,
+    points: Iterable[Mapping[str, Any]] | None = None,
+) -> list[Verdict]:
     """Every finding of a study with what the data say of it.
 
     Args:
@@ -167,15 +173,18 @@ def judge(study: StudyFile, table: pa.Table, *, quick: bool = False) -> list[Ver
         table: Its dataset; may lack points.
         quick: Whether the data are of runs under ``--quick``, by which a study that is judged by
             intervals judges nothing.
+        points: Values of the axes at every point of the study. A range or a choice among values
+            of which the data lack some is then not judged. Default: those in the dataset.
 
     Raises:
         ScenarioError: If a finding is wrong; names its key.
     """
     axes = [axis.column for axis in study.axis]
+    whole = None if points is None else {tuple(one[axis] for axis in axes): one for one in points}
     units = {measure.column_name: measure.unit_text for measure in study.measure}
     found = []
     for position, finding in enumerate(study.finding):
-        observations = _Judge(study, axes, table, position, finding).observations()
+        observations = _Judge(study, axes, table, position, finding, whole).observations()
         unit = {"value": units[finding.y], "ratio": "×"}.get(finding.quantity, "%")
         found.append(Verdict(finding, observations, unit, _instead(study, finding, quick)))
     return found
@@ -193,12 +202,19 @@ class _Judge:
     """Computes the observations of one finding."""
 
     def __init__(
-        self, study: StudyFile, axes: list[str], table: pa.Table, position: int, finding: Finding
+        self,
+        study: StudyFile,
+        axes: list[str],
+        table: pa.Table,
+        position: int,
+        finding: Finding,
+        whole: Mapping[tuple[Any, ...], Mapping[str, Any]] | None,
     ) -> None:
         self._study, self._axes, self._finding = study, axes, finding
         self._place = f"finding[{position}]"
-        only = self._condition("only", finding.only, [*axes, "seed"])
-        self._cells = cells(table, axes, finding.y, only)
+        self._only = self._condition("only", finding.only, [*axes, "seed"])
+        self._cells = cells(table, axes, finding.y, self._only)
+        self._whole = whole
 
     def _condition(self, key: str, text: str | None, names: list[str]) -> Condition | None:
         if text is None:
@@ -261,10 +277,23 @@ class _Judge:
                 found.append((ones[0], shown, ones[0].pairs(others[0])))
         return found
 
+    def _complete(self, over: Sequence[str]) -> list[list[Cell]]:
+        """Cells that agree in all axes but some; only groups of which no point is missing."""
+        groups = grouped(self._cells, self._axes, over)
+        if self._whole is None or "seed" in (self._only.names if self._only else ()):
+            return list(groups.values())
+        wanted = [
+            Cell(axes, {})
+            for axes in self._whole.values()
+            if not self._only or self._only.holds(axes)
+        ]
+        sizes = {key: len(there) for key, there in grouped(wanted, self._axes, over).items()}
+        return [group for key, group in groups.items() if len(group) >= sizes.get(key, 0)]
+
     def _ranges(self) -> list[tuple[Cell, Estimated, int]]:
         found = []
         over = self._finding.over or []
-        for group in grouped(self._cells, self._axes, over).values():
+        for group in self._complete(over):
             if len(group) < 2:
                 continue
             least, most = self._ends(group)
@@ -283,7 +312,7 @@ class _Judge:
     def _choices(self) -> list[Observation]:
         over, values = self._finding.over or [], self._finding.values or {}
         found = []
-        for group in grouped(self._cells, self._axes, over).values():
+        for group in self._complete(over):
             named = [c for c in group if all(c.axes[axis] == values[axis] for axis in over)]
             if len(group) < 2 or not named:
                 continue

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -26,6 +27,7 @@ def write_page(
     command: str,
     total: int,
     quick: bool = False,
+    points: Iterable[Mapping[str, Any]] | None = None,
     notice: Callable[[str], object] = warn,
 ) -> list[Verdict]:
     """Draws a study's pictures and writes its page.
@@ -37,6 +39,8 @@ def write_page(
         command: That makes them.
         total: Simulations that belong to the study.
         quick: Whether they are those of ``--quick``.
+        points: Values of the axes at every point, without which a range or a choice is judged by
+            what is there.
         notice: Is told which picture could not be drawn, and why. Default: a warning.
 
     Returns:
@@ -45,7 +49,7 @@ def write_page(
     Raises:
         ScenarioError: If a figure or finding is wrong.
     """
-    verdicts = judge(study, table, quick=quick)
+    verdicts = judge(study, table, quick=quick, points=points)
     if verdicts:
         write_findings(verdicts, directory / FINDINGS_FILE)
     names = [path.name for path in draw(study, table, directory, notice)]
