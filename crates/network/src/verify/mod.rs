@@ -304,8 +304,34 @@ pub fn verify<R: Routing>(topology: &Topology, routing: &R) -> Result<Verdict, V
     })
 }
 
+/// How far a walk to a batch of destinations has come.
+#[derive(Clone, Copy, Default)]
+struct Way {
+    /// Hops to consider for a destination of the first group; `None` until that is done.
+    per_destination: Option<u64>,
+    /// Hops considered when the batch began.
+    begun_at: u64,
+    /// Destinations of the batches before, and of this one too.
+    before: u64,
+    with_batch: u64,
+}
+
+impl Way {
+    /// Destinations that `hops` are enough for, the last of the batch left out: it is done when
+    /// the batch is.
+    fn done(&self, hops: u64) -> u64 {
+        let Some(per_destination) = self.per_destination else {
+            return 0;
+        };
+        let more = (hops - self.begun_at) / per_destination.max(1);
+        (self.before + more).min(self.with_batch.saturating_sub(1))
+    }
+}
+
 /// [`verify`] with options; `progress` is told a few times a second how many of how
-/// many destinations are done, and may stop the walk.
+/// many destinations are done, and may stop the walk. Many are done together: while they are, it
+/// is told how many those would be that the hops made so far were enough for, as the first group's
+/// took.
 ///
 /// # Errors
 /// As [`verify`].
@@ -327,10 +353,13 @@ pub fn verify_with<R: Routing>(
     };
     let count = destinations.len() as u64;
     let (done, stopped) = (Cell::new(0), Cell::new(None));
-    let mut go_on = || {
+    let (way, mut told) = (Cell::new(Way::default()), 0);
+    let mut go_on = |hops: Option<u64>| {
+        let under_way = hops.map_or(0, |hops| way.get().done(hops));
+        told = told.max(done.get()).max(under_way);
         if options.time.is_some_and(|time| begun.elapsed() > time) {
             stopped.set(Some(Unproven::Time));
-        } else if progress(done.get(), count).is_break() {
+        } else if progress(told, count).is_break() {
             stopped.set(Some(Unproven::Stopped));
         }
         stopped.get().is_none()
@@ -345,10 +374,19 @@ pub fn verify_with<R: Routing>(
         let (batch, others) = rest.split_at(size.min(rest.len()));
         rest = others;
         size = Walk::<R>::BATCH;
+        let walked_before = walked;
         walked += batch
             .iter()
             .map(|(_, members)| members.len())
             .sum::<usize>() as u64;
+        // Of the first group all is known by the second batch.
+        let first_group = || walk.hops().checked_div(walked_before);
+        way.set(Way {
+            per_destination: way.get().per_destination.or_else(first_group),
+            begun_at: walk.hops(),
+            before: walked_before,
+            with_batch: walked,
+        });
         // Each batch gets its share, so that a hopeless walk ends early.
         let share = u128::from(options.limit) * u128::from(walked) / u128::from(count);
         let mut limits = Limits {
@@ -363,7 +401,7 @@ pub fn verify_with<R: Routing>(
                 }
                 if ended == Ended::Whole {
                     done.set(done.get() + members.len() as u64);
-                    if !(limits.go_on)() {
+                    if !(limits.go_on)(None) {
                         ended = Ended::Stopped;
                     }
                 }

@@ -327,6 +327,55 @@ fn what_is_too_large_is_refused_and_a_sample_is_no_proof() {
     assert_eq!(with(10_000, sample(0)), Err(VerifyError::EmptySample));
 }
 
+/// All groups but the first are walked to together, which takes tens of times as long as between
+/// two questions whether to go on. What is told grows meanwhile, up to the last of them.
+#[test]
+fn progress_moves_while_many_groups_are_walked_to_together() {
+    struct Telling<'a>(&'a Topology);
+    impl RoutingTask for Telling<'_> {
+        type Output = Vec<u64>;
+        fn run<R: Routing>(self, routing: &R) -> Self::Output {
+            let mut told = Vec::new();
+            let options = Options::default();
+            let ended = verify_with(self.0, routing, &options, |done, _| {
+                told.push(done);
+                ControlFlow::Continue(())
+            });
+            assert!(matches!(ended, Ok(Verdict::DeadlockFree { .. })));
+            told
+        }
+    }
+    let topology = dragonfly(1, 8, 4, 33);
+    let options = AdaptiveOptions {
+        via: Via::Router,
+        ..AdaptiveOptions::default()
+    };
+    let spec = RoutingSpec::new(Algorithm::Par(options));
+    let routing = AnyRouting::new(&topology, &spec).unwrap();
+    let told = routing.dispatch(Telling(&topology));
+    assert!(told.is_sorted(), "{told:?}");
+    assert_eq!(told.last(), Some(&264));
+    let within = told.iter().filter(|&&done| done % 8 != 0 && done < 263);
+    assert!(within.count() >= 2, "{told:?}");
+}
+
+/// 100 hops for each of 8 destinations, then a batch of 16: what took 250 hops of it stands for
+/// two, and however many it takes, the last is left until the batch is done.
+#[test]
+fn what_is_under_way_is_told_by_the_hops_of_the_first_group() {
+    let way = Way {
+        per_destination: Some(100),
+        begun_at: 800,
+        before: 8,
+        with_batch: 24,
+    };
+    assert_eq!(
+        [800, 1_050, 2_399, 1 << 40].map(|hops| way.done(hops)),
+        [8, 10, 23, 23]
+    );
+    assert_eq!(Way::default().done(1 << 40), 0);
+}
+
 #[test]
 fn progress_is_told_and_a_walk_that_is_stopped_tells_what_it_found() {
     struct Stopping<'a>(&'a Topology, u64);

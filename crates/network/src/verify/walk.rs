@@ -111,8 +111,8 @@ pub(super) enum Ended {
 pub(super) struct Limits<'a> {
     /// Most hops to consider, those of earlier batches included.
     pub hops: u64,
-    /// Asked a few times a second whether to go on.
-    pub go_on: &'a mut dyn FnMut() -> bool,
+    /// Asked a few times a second whether to go on; within a walk it is told [`Walk::hops`].
+    pub go_on: &'a mut dyn FnMut(Option<u64>) -> bool,
 }
 
 /// Hops to consider between two calls of [`Limits::go_on`].
@@ -422,7 +422,7 @@ impl<'a, R: Routing> Walk<'a, R> {
         }
         if self.hops - self.asked > HOPS_BETWEEN_ASKING {
             self.asked = self.hops;
-            if !(limits.go_on)() {
+            if !(limits.go_on)(Some(self.hops)) {
                 return Ok(Some(Ended::Stopped));
             }
         }
