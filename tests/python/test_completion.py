@@ -151,3 +151,28 @@ def test_set_proposes_the_keys_and_names_that_are_declared(tmp_path: Path) -> No
     assert changes("job.2.", scenario) == []
     assert changes("netwrok", scenario) == []
     assert "title=" in changes("", tmp_path / "none.toml")
+
+
+def test_every_command_that_changes_a_scenario_proposes_keys() -> None:
+    from odonata.cli.commands import odonata
+
+    options = [
+        option
+        for command in _commands(odonata, click.Context(odonata))
+        for option in command.params
+        # That of `odonata slurm` sets what slurm.conf does.
+        if "--set" in option.opts and option.name == "changes"
+    ]
+    assert len(options) > 10
+    for option in options:
+        context = click.Context(click.Command("any"))
+        proposed = [item.value for item in option.shell_complete(context, "simulation.thr")]
+        assert proposed == ["simulation.threads="], option
+
+
+def _commands(command: click.Command, context: click.Context) -> list[click.Command]:
+    """A command and all below it."""
+    if not isinstance(command, click.Group):
+        return [command]
+    inner = (command.get_command(context, name) for name in command.list_commands(context))
+    return [one for below in inner if below for one in _commands(below, context)]

@@ -9,6 +9,7 @@ import click
 
 from odonata import names
 from odonata.cli.shared import (
+    changes_complete,
     debug_option,
     jobs_option,
     json_option,
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     "changes",
     multiple=True,
     metavar="KEY=VALUE",
+    shell_complete=changes_complete,
     help="Change a key of the machine's scenario. May be given several times.",
 )
 @jobs_option

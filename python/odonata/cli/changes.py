@@ -28,15 +28,16 @@ def complete_change(
 
     schema = scenario_schema()
     key = incomplete.partition("=")[0]
-    words = _changes(schema, schema["$defs"], _given(ctx.params.get("scenario")), "", key)
+    words = _changes(schema, schema["$defs"], _given(ctx.params), "", key)
     return [CompletionItem(word) for word in dict.fromkeys(words) if word.startswith(incomplete)]
 
 
-def _given(file: Any) -> Any:
-    """The tables of a scenario file; nothing if it is none."""
+def _given(arguments: Mapping[str, Any]) -> Any:
+    """The tables of the scenario, or machine, that a command names; nothing if it is none."""
     from odonata.errors import ScenarioError
     from odonata.toml_source import parse_toml, read_text
 
+    file = arguments.get("scenario") or arguments.get("machine")
     if not isinstance(file, (str, Path)):
         return None
     try:

@@ -9,6 +9,7 @@ import click
 
 from odonata import names
 from odonata.cli.shared import (
+    changes_complete,
     debug_option,
     json_option,
     new_table,
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     "changes",
     multiple=True,
     metavar="KEY=VALUE",
+    shell_complete=changes_complete,
     help="Change a key of the machine's scenario. May be given several times.",
 )
 @json_option

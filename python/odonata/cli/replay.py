@@ -9,6 +9,7 @@ import click
 
 from odonata import names
 from odonata.cli.shared import (
+    changes_complete,
     debug_option,
     json_option,
     notices,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     "changes",
     multiple=True,
     metavar="KEY=VALUE",
+    shell_complete=changes_complete,
     help="Change a key of the scenario, e.g. network.routing=ugal-l or job.0.placement=spread. "
     "May be given several times.",
 )

@@ -52,7 +52,9 @@ def json_option(command: Command) -> Command:
     )(command)
 
 
-def _changes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def changes_complete(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
     """The changes of a scenario that begin so, for a shell that completes them."""
     from odonata.cli.changes import complete_change
 
@@ -66,7 +68,7 @@ def scenario_argument(command: Command) -> Command:
         "changes",
         multiple=True,
         metavar="KEY=VALUE",
-        shell_complete=_changes,
+        shell_complete=changes_complete,
         help="Change a key of the scenario, e.g. network.routing=valiant or job.0.nodes=64. "
         "May be given several times.",
     )(command)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from odonata.cli.shared import (
+    changes_complete,
     debug_option,
     jobs_option,
     json_option,
@@ -33,6 +34,7 @@ _ROWS = 100
     "changes",
     multiple=True,
     metavar="KEY=VALUES",
+    shell_complete=changes_complete,
     help="Values of a key: network.routing=minimal,par or job.0.traffic.load=0.1:0.9:0.1 (from, "
     "to, step) or job.0.nodes=8:512:*2 (each twice the one before). A single value changes the "
     "scenario for all. May be given several times: all combinations are simulated.",
