@@ -1,6 +1,6 @@
 """Families of distributions found again in their own samples: a table of docs/tails.md.
 
-    .venv/bin/python docs/studies/tails_families.py [TRIALS]    # 10: 25 CPU minutes
+    .venv/bin/python docs/studies/tails_families.py [TRIALS]    # 10: half an hour of CPU
 
 Draws 1,000 samples from each of twenty families, fits every continuous family of SciPy to them but
 two that do not end in time, and looks for the one they came from among the five best, by AIC and by

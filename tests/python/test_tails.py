@@ -1,5 +1,6 @@
 """Tail statistics: against closed forms, made mixtures, and SciPy's own results."""
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -100,6 +101,19 @@ def test_families_are_recovered_from_their_own_samples(name: str) -> None:
     frozen = getattr(stats, best.family)(*best.parameters.values())
     assert best.ks == pytest.approx(stats.kstest(samples, frozen.cdf).statistic)
     assert best.aic == pytest.approx(2 * len(best.parameters) - 2 * frozen.logpdf(samples).sum())
+
+
+def test_twenty_families_are_found_again_as_often_as_is_said() -> None:
+    """What docs/tails.md says of docs/studies/tails_families.py, of which these are the results."""
+    root = Path(__file__).parents[2]
+    with (root / "docs" / "studies" / "tails_families.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    best = {by: sum(1 <= int(row[f"place_by_{by}"]) <= 5 for row in rows) for by in ("bic", "aic")}
+    assert len({row["family"] for row in rows}) == 20
+    assert best["bic"] >= 0.9 * len(rows)
+    text = " ".join((root / "docs" / "tails.md").read_text(encoding="utf-8").split())
+    assert f"{len(rows)} trials" in text
+    assert f"in {best['bic']} by BIC and in {best['aic']} by AIC" in text
 
 
 def test_what_is_no_density_is_no_fit() -> None:

@@ -74,8 +74,8 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--rank-by",
-    type=click.Choice(["aic", "bic", "ks", "squared_error"]),
-    default="aic",
+    type=click.Choice(["bic", "aic", "ks", "squared_error"]),
+    default="bic",
     show_default=True,
     help="What makes a fit the best.",
 )
@@ -366,7 +366,7 @@ def _show_fits(out: Console, fits: Sequence[Fit]) -> None:
     out.print(table)
     out.print(
         "The best of many families fits better than it deserves: those within about 2 of the "
-        "least AIC are as good."
+        "least BIC are as good."
     )
     if failed := [one for one in fits if one.failure]:
         out.print(f"{len(failed)} families failed:")

@@ -83,15 +83,17 @@ def fit_families(
     values: ArrayLike,
     families: Sequence[str] | None = None,
     *,
-    rank_by: str = "aic",
+    rank_by: str = "bic",
     time_limit_s: float = TIME_LIMIT_S,
     processes: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Fit]:
     """Fits families to samples, the best first; those that failed stand at the end.
 
-    The best of a hundred families fits by chance better than it deserves: the winner's AIC is
-    biased, and families within about 2 of it are as good.
+    The best of a hundred families fits by chance better than it deserves: the winner's criterion is
+    biased, and families within about 2 of it are as good. AIC prefers families of more parameters,
+    of which so many have one that fits this sample's chance: by it, the family that samples came
+    from was among the five best in 27 of 32 trials, by BIC in all (docs/studies/tails_families.py).
 
     Args:
         values: Samples. Of more than 2,000, every so many in sorted order are fitted, so that all
