@@ -20,7 +20,7 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -33,6 +33,7 @@ import pytest
 import odonata
 from command import call
 from odonata import Scenario, plug_ins, shipped
+from odonata.batch import JobLog
 from odonata.cli.commands import odonata as command
 from odonata.toml_source import parse_toml
 
@@ -72,9 +73,63 @@ QUICK: dict[str, dict[str, object]] = {
 }
 #: Where the blocks of a page take files that are the reader's own: which example stands for each.
 FILES = {"scenario.toml": "two-stencils.toml", "big.toml": "two-stencils.toml"}
+#: The same for files that no example is: what makes each.
+MADE: dict[str, Callable[[Path], object]] = {
+    **dict.fromkeys(
+        ("KTH-SP2-1996-2.1-cln.swf", "year.parquet", "theta_1000.swf"),
+        lambda path: recorded_log(path, nodes=100, jobs=200),
+    ),
+    "theta_2022.swf": lambda path: recorded_log(path, nodes=4392, jobs=40),
+    "small.swf": lambda path: recorded_log(path, nodes=72, jobs=8),
+    "small.toml": lambda path: path.write_text(
+        'network = { family = "dragonfly", p = 2, a = 4, h = 2, routing = "minimal" }\n'
+    ),
+    "kth.toml": lambda path: path.write_text(
+        next(
+            block.text
+            for block in BLOCKS[ROOT / "docs" / "scheduling.md"]
+            if block.language == "toml" and "KTH-SP2" in block.text
+        )
+    ),
+    "slurm.txt": lambda path: path.write_text(
+        "JobID|Submit|Start|End|State|NNodes|NodeList\n"
+        "1|2022-03-01T08:00:00|2022-03-01T08:00:10|2022-03-01T09:00:00|COMPLETED|2|n[0-1]\n"
+        "2|2022-03-01T08:00:20|2022-03-01T08:00:30|2022-03-01T08:04:00|COMPLETED|1|n1\n"
+    ),
+    "mira-2019-01.txt": lambda path: path.write_text(
+        "Submit Runtime Walltime Nodes\n0 100 200 512\n60 3600 4000 1024\n"
+    ),
+    "queue.json": lambda path: path.write_text(
+        '{"jobs": [{"job_id": 1, "job_state": "RUNNING", "nodes": "n[0-1]"}]}'
+    ),
+    "times.txt": lambda path: path.write_text(
+        "\n".join(str(1 + k % 7 + k / 50) for k in range(60))
+    ),
+    "probes.csv": lambda path: path.write_text(
+        "time_s,collective,placement,b,time_us\n"
+        + "".join(
+            f"{k // 4},{('bcast', 'reduce')[k % 2]},{('near', 'far')[k // 2 % 2]},"
+            f"{k * 7 % 10 / 10},{10 + k * 13 % 17}\n"
+            for k in range(160)
+        )
+    ),
+    "SCENARIO": lambda path: path.write_bytes((ROOT / "examples" / "fat-tree.toml").read_bytes()),
+    "RESULT": lambda path: odonata.run(ROOT / "examples" / "fat-tree.toml").save(path),
+}
+
+
+def recorded_log(path: Path, *, nodes: int, jobs: int) -> None:
+    """A log with starts, as EASY gives them."""
+    log = odonata.generate_job_log(nodes=nodes, jobs=jobs, request_factor=2)
+    started = odonata.schedule(log).jobs
+    table = started.select(["id", "submit_s", "start_s", "run_s", "requested_s", "nodes"])
+    JobLog.from_table(table, machine_nodes=nodes).save(path)
+
+
 #: Results of earlier runs, of the example `demo`, that a page goes on from.
 EARLIER = {
     "results.md": ("results/demo-1",),
+    "tails.md": ("results/demo-1",),
     "reports.md": ("results/minimal", "results/par"),
 }
 
@@ -231,7 +286,7 @@ def test_marks_belong_to_blocks() -> None:
 
 
 #: How many blocks run, run on demand, and do not: shell and Python. Whoever adds one counts it.
-COUNTS = {"run": 24, "on demand": 2, "not run": 67}
+COUNTS = {"run": 38, "on demand": 3, "not run": 54}
 
 
 def test_as_many_blocks_run_as_are_said_to() -> None:
@@ -272,8 +327,12 @@ def test_blocks_run(
     for name, example in FILES.items():
         if any(name in block.text for block in running):
             (tmp_path / name).write_bytes((examples / example).read_bytes())
+    for name, make in MADE.items():
+        if any(name in block.text for block in running):
+            make(tmp_path / name)
     for directory in EARLIER.get(page.name, ()):
-        odonata.run(examples / "demo.toml").save(directory)
+        demo = Scenario.from_file(examples / "demo.toml").with_set({"record.messages": "all"})
+        odonata.run(demo).save(directory)
     names: dict[str, object] = {}
     for block in running:
         if block.language == "python":
