@@ -112,6 +112,7 @@ Routing = Literal[
     "dimension-order",
     "dimwar",
     "dal",
+    "minimal-adaptive",
     "dfsssp",
     "forwarding-tables",
     "tago",
@@ -130,6 +131,7 @@ ROUTING: abc.Mapping[str, str] = {
     "dimension-order": "Along one dimension after the other, in tori, meshes and HyperX.",
     "dimwar": "In HyperX, in every dimension directly or by way of another router of the row, whichever has the shorter queue.",
     "dal": "DAL: in HyperX, along any dimension directly or, once in each, by way of another router of the row, whichever has the shorter queue.",
+    "minimal-adaptive": "Minimal along any dimension, whichever has the shorter queue, with escape channels in dimension order; in tori, meshes and HyperX.",
     "dfsssp": "DFSSSP: one shortest path to every node, balanced, on as many virtual channels as close no cycle; any network.",
     "forwarding-tables": "By forwarding tables from files, such as those of OpenSM: the port by router and destination node, the virtual channel by source and destination.",
     "tago": "Over the circuits that join two groups directly, by other groups only where there are none; needs all-to-all groups.",
@@ -156,6 +158,7 @@ ROUTING_OPTIONS: abc.Mapping[str, tuple[str, ...]] = {
     "dimension-order": (),
     "dimwar": ("threshold",),
     "dal": ("threshold",),
+    "minimal-adaptive": (),
     "dfsssp": (),
     "forwarding-tables": ("tables", "subnet", "service_levels"),
     "tago": ("detours_in_group",),
@@ -213,11 +216,12 @@ OCCUPANCY: abc.Mapping[str, str] = {
     "requests": "Those in input queues that have chosen the output as well.",
 }
 
-Arbitration = Literal["round-robin", "oldest-first", "lowest-channel"]
+Arbitration = Literal["round-robin", "oldest-first", "lowest-channel", "transit-first"]
 ARBITRATION: abc.Mapping[str, str] = {
     "round-robin": "Virtual channels take turns.",
     "oldest-first": "The packet that was created first.",
     "lowest-channel": "One of the lowest virtual channel.",
+    "transit-first": "One that has come from another router before those of the router's own nodes.",
 }
 
 Room = Literal["bytes", "packets"]
@@ -414,6 +418,8 @@ Pattern = Literal[
     "group-shift",
     "group-tornado",
     "within-group",
+    "longest-matching",
+    "two-hop",
     "hot-spot",
     "matrix",
 ]
@@ -434,6 +440,8 @@ PATTERN: abc.Mapping[str, str] = {
     "group-shift": "The rank at the same place of the group k groups further.",
     "group-tornado": "The rank at the same place of the group half-way round.",
     "within-group": "Any other rank of the same group.",
+    "longest-matching": "The rank at the same place of another router, all routers matched so that their paths are the longest in all.",
+    "two-hop": "The rank at the same place of the router two links further on a closed chain of links: the worst case of shortest paths on a Slim Fly.",
     "hot-spot": "A share goes to a few ranks, the rest to any.",
     "matrix": "By a matrix of rates.",
 }

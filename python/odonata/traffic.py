@@ -158,12 +158,16 @@ class Traffic(TrafficBase):
         "neighbour",
         "group-tornado",
         "within-group",
+        "longest-matching",
+        "two-hop",
     ]
     """Whom a rank sends to: any other rank (`uniform-random`), any rank and itself, the partner
     in a random permutation, r + ⌈n/2⌉ − 1 (`tornado`), the mirror place in a square matrix
     (`transpose`), a random rank or the partner in the other half, either neighbour, the rank at
-    the same place of the group half-way round (`group-tornado`), or any other rank of the same
-    group (`within-group`)."""
+    the same place of the group half-way round (`group-tornado`), any other rank of the same
+    group (`within-group`), or the rank at the same place of another router: of that with which the
+    routers' paths are the longest in all (`longest-matching`), or of that two links further on
+    closed chains of links (`two-hop`)."""
 
 
 class GroupShift(TrafficBase):
@@ -253,7 +257,7 @@ class MatrixTraffic(TrafficBase):
 
 _PLAIN = (
     "uniform-random|uniform-or-self|permutation|tornado|transpose|bisection|bisection-pairs"
-    "|neighbour|group-tornado|within-group"
+    "|neighbour|group-tornado|within-group|longest-matching|two-hop"
 )
 _GROUPED = "adversarial|group-shift"
 

@@ -283,6 +283,16 @@ pub enum LoadError {
         /// What is allowed, and what to do.
         allowed: String,
     },
+    /// A pattern between routers that the network or the job's place on it does not allow.
+    #[error(
+        "a pattern between routers needs a path between every two routers of the job, as many ranks \
+         on each and, for `two-hop`, closed chains of links through all of them; found: {found}; \
+         take `permutation`, or a matrix of rates"
+    )]
+    BetweenRouters {
+        /// What was found.
+        found: String,
+    },
     /// Phases without anything to do.
     #[error("there are no phases; give at least one")]
     NoPhases,

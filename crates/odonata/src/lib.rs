@@ -44,6 +44,7 @@ mod mapping;
 mod meta;
 pub mod plug_in;
 mod registry;
+mod router_pairs;
 mod routing;
 mod run;
 pub mod spec;

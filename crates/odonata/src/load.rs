@@ -27,6 +27,7 @@ use odonata_units::{Bandwidth, Bytes, GroupId, JobId, NodeId, Picoseconds, RankI
 use crate::collectives;
 use crate::error::SpecError;
 use crate::jobs::Additions;
+use crate::router_pairs::JobRouters;
 use crate::spec::{self, Load, Motif, MotifKind, Offered, TraceBorder, Traffic};
 
 /// Parameters of every application by default, by its name: a
@@ -66,6 +67,11 @@ pub(crate) struct JobContext<'a> {
 impl JobContext<'_> {
     pub fn path(&self, key: &str) -> String {
         format!("job[{}].{key}", self.position)
+    }
+
+    /// The routers of the job.
+    fn routers(&self) -> Result<JobRouters<'_>, LoadError> {
+        JobRouters::new(self.topology, self.node_of_rank)
     }
 
     /// A block of ranks per group of the network.
@@ -649,6 +655,10 @@ fn build_pattern(pattern: &spec::Pattern, context: &JobContext<'_>) -> Result<Pa
             let hot: Vec<RankId> = hot_ranks.iter().copied().map(RankId).collect();
             Pattern::hot_spot(&hot, *fraction)?
         }
+        spec::Pattern::LongestMatching => {
+            Pattern::Permutation(Arc::new(context.routers()?.longest_matching()?))
+        }
+        spec::Pattern::TwoHop => Pattern::Permutation(Arc::new(context.routers()?.two_hops_on()?)),
         // Read from its file by `rates`.
         spec::Pattern::Matrix { .. } => return Err(LoadError::NoRates),
     };
@@ -668,7 +678,7 @@ fn load_error(error: &LoadError, table: &str) -> SpecError {
             "root"
         }
         LoadError::NoMessages | LoadError::TooManyTimes { .. } => "messages",
-        LoadError::OneBlock { .. } => "pattern",
+        LoadError::OneBlock { .. } | LoadError::BetweenRouters { .. } => "pattern",
         LoadError::UnknownRank { .. } => "hot_ranks",
         LoadError::BlockShift { load: "shift", .. } => "offset",
         LoadError::BlockShift { .. } => "k",

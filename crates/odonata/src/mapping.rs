@@ -109,7 +109,7 @@ fn refuse_group_patterns(load: &Load, path: &dyn Fn(&str) -> String) -> Result<(
     }
     Err(SpecError::new(
         path("mapping"),
-        "a mapping cannot be fitted to a pattern between groups, where who sends to whom \
+        "a mapping cannot be fitted to a pattern between groups or routers, where who sends to whom \
                  follows from the mapping; use linear or random, or give a communication matrix: \
                  mapping = { policy = …, matrix = … }",
     ))
@@ -122,6 +122,8 @@ fn is_between_groups(pattern: &Pattern) -> bool {
             | Pattern::GroupShift { .. }
             | Pattern::GroupTornado
             | Pattern::WithinGroup
+            | Pattern::LongestMatching
+            | Pattern::TwoHop
             | Pattern::Matrix {
                 between: Between::Nodes | Between::Routers | Between::Groups,
                 ..

@@ -200,6 +200,10 @@ fn check_options(spec: &spec::Routing) -> Result<(), SpecError> {
         let allowed = "\"packet\" with algorithm = \"q-adaptive\", which learns from every packet";
         return refused("per", "\"message\"", allowed.into());
     }
+    if algorithm == AlgorithmName::MinimalAdaptive && spec.per == Decisions::PerMessage {
+        let allowed = "\"packet\" with algorithm = \"minimal-adaptive\", which asks for room for every packet";
+        return refused("per", "\"message\"", allowed.into());
+    }
     let threshold = spec.threshold_bytes.is_some() || spec.threshold_share.is_some();
     let given = [
         ("via", spec.via.is_some()),

@@ -65,6 +65,11 @@ pub enum Arbitration {
     ///
     /// That has a packet which can leave; the inputs of a bounded crossbar take turns.
     LowestChannel,
+    /// One that has come from another router before those of the router's own nodes.
+    ///
+    /// Of equals the channels take turns, and with a bounded crossbar the inputs. What is in the
+    /// network then gets out before more comes in.
+    TransitFirst,
 }
 
 /// How much room a packet takes in a buffer.

@@ -10,8 +10,8 @@ use super::dfsssp::dfsssp;
 use super::grouped::GroupedRoutes;
 use super::nonminimal::Via;
 use super::{
-    Dal, Detoured, DimWar, Forwarded, Fpar, FparRules, Minimal, Par, QAdaptive, QAdaptiveOptions,
-    Routing, RoutingError, Steered, Tabled, Tago, Ugal, Valiant,
+    Dal, Detoured, DimWar, Forwarded, Fpar, FparRules, Minimal, MinimalAdaptive, Par, QAdaptive,
+    QAdaptiveOptions, Routing, RoutingError, Steered, Tabled, Tago, Ugal, Valiant,
 };
 use crate::topology::Topology;
 
@@ -128,6 +128,11 @@ pub enum Algorithm {
         /// Advantage of hops to the right place, in bytes of weighted occupancy.
         threshold_bytes: i64,
     },
+    /// Minimal along any dimension, whichever has the shorter queue, with escape channels in dimension
+    /// order; in tori, meshes and HyperX.
+    ///
+    /// [`MinimalAdaptive`].
+    MinimalAdaptive,
     /// DFSSSP: one shortest path to every node, balanced, on as many virtual channels as close no
     /// cycle; any network.
     ///
@@ -190,6 +195,7 @@ impl AlgorithmName {
             Self::Dal => Algorithm::Dal {
                 threshold_bytes: adaptive.threshold_bytes,
             },
+            Self::MinimalAdaptive => Algorithm::MinimalAdaptive,
             Self::Dfsssp => Algorithm::Dfsssp,
             Self::ForwardingTables => Algorithm::ForwardingTables,
             Self::Tago => Algorithm::Tago {
@@ -302,6 +308,8 @@ pub enum AnyRouting {
     DimWar(DimWar),
     /// Adaptive across the dimensions of a HyperX.
     Dal(Dal),
+    /// Minimal along all dimensions, with escape channels.
+    MinimalAdaptive(MinimalAdaptive),
     /// By forwarding tables.
     Forwarded(Forwarded),
     /// Over circuits.
@@ -400,6 +408,9 @@ impl AnyRouting {
             Algorithm::Dal { threshold_bytes } => {
                 Self::Dal(Dal::new(topology, threshold_bytes, merged)?)
             }
+            Algorithm::MinimalAdaptive => {
+                Self::MinimalAdaptive(MinimalAdaptive::new(topology, merged)?)
+            }
             Algorithm::Dfsssp => {
                 Self::Forwarded(Forwarded::new(topology, dfsssp(topology)?, merged)?)
             }
@@ -457,6 +468,7 @@ impl AnyRouting {
             Self::DetouredGlobal(routing) => task.run(routing),
             Self::DimWar(routing) => task.run(routing),
             Self::Dal(routing) => task.run(routing),
+            Self::MinimalAdaptive(routing) => task.run(routing),
             Self::Forwarded(routing) => task.run(routing),
             Self::Tago(routing) => task.run(routing),
         }

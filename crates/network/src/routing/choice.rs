@@ -85,6 +85,57 @@ fn least_loaded_of_many<V: RouterView>(
     }
 }
 
+/// The emptiest of the ports offered so far, with what goes with it: for candidates that are
+/// found one after the other.
+pub(super) struct Emptiest<T> {
+    occupancy: u64,
+    /// Ports that are as empty.
+    equal: u32,
+    found: Option<T>,
+}
+
+impl<T: Copy> Emptiest<T> {
+    pub fn new() -> Self {
+        Self {
+            occupancy: u64::MAX,
+            equal: 0,
+            found: None,
+        }
+    }
+
+    /// Its occupancy in bytes; `u64::MAX` if none has been offered.
+    pub fn occupancy(&self) -> u64 {
+        self.occupancy
+    }
+
+    /// The one taken.
+    pub fn found(&self) -> Option<T> {
+        self.found
+    }
+
+    /// Takes a port that is emptier, or, of `n` equally empty ones, the last with probability
+    /// 1/n; `draw` is uniform below 2³² − 1, and what a choice leaves of it is again for the next.
+    #[inline]
+    pub fn offer(&mut self, occupancy: u64, candidate: T, draw: &mut u32) {
+        if occupancy > self.occupancy {
+            return;
+        }
+        if occupancy < self.occupancy {
+            self.equal = 0;
+        }
+        self.equal += 1;
+        // Mixed, so that successive choices do not depend on each other.
+        *draw = draw
+            .wrapping_mul(0x9E37_79B1)
+            .rotate_left(15)
+            .wrapping_add(0x7F4A_7C15);
+        let chosen = (u64::from(*draw) * u64::from(self.equal)) >> 32 == 0;
+        if chosen {
+            (self.occupancy, self.found) = (occupancy, Some(candidate));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 use odonata_units::RouterId;
 
 use super::channels::channel_count;
-use super::choice::Choice;
+use super::choice::{Choice, Emptiest};
 use super::error::RoutingError;
 use super::legs::{eject, possible_eject};
 use super::tabled::Tabled;
@@ -125,15 +125,14 @@ impl Routing for Dal {
             return eject(route);
         }
         let gone_aside = Self::gone_aside(route);
-        // The emptiest ports, with how many equally empty ones there were: each of these is taken
-        // as often, by one draw.
+        // Of equally empty ports each is taken as often, all by one draw.
         let (mut direct, mut aside) = (Emptiest::new(), Emptiest::new());
         let mut draw = view.random_below(u32::MAX);
         let mut hops = 0;
         for (dimension, here, there) in self.unaligned(at, to) {
             hops += 1;
             for &hop in self.base.along(at, dimension, there) {
-                direct.offer(view.occupancy_bytes(hop.port), hop, gone_aside, &mut draw);
+                direct.offer(view.occupancy_bytes(hop.port), (hop, gone_aside), &mut draw);
             }
             let bit = 1 << dimension;
             if gone_aside & bit != 0 {
@@ -142,16 +141,22 @@ impl Routing for Dal {
             for place in (0..self.sizes[dimension]).filter(|p| ![here, there].contains(p)) {
                 for &hop in self.base.along(at, dimension, place) {
                     let occupancy = view.occupancy_bytes(hop.port);
-                    aside.offer(occupancy, hop, gone_aside | bit, &mut draw);
+                    aside.offer(occupancy, (hop, gone_aside | bit), &mut draw);
                 }
             }
         }
-        let weighted = |found: &Emptiest, hops: u64| i128::from(found.occupancy) * i128::from(hops);
-        let leaves = aside.equal > 0
-            && weighted(&direct, hops)
-                > weighted(&aside, hops + 1) + i128::from(self.threshold_bytes);
-        let chosen = if leaves { aside } else { direct };
-        self.make(chosen.hop, chosen.gone_aside, route)
+        let weighted = |occupancy: u64, hops: u64| i128::from(occupancy) * i128::from(hops);
+        let leaves = |aside| {
+            weighted(direct.occupancy(), hops)
+                > weighted(aside, hops + 1) + i128::from(self.threshold_bytes)
+        };
+        let (hop, gone_aside) = match aside.found() {
+            Some(aside_hop) if leaves(aside.occupancy()) => aside_hop,
+            _ => direct
+                .found()
+                .expect("a dimension in which the packet has to go on"),
+        };
+        self.make(hop, gone_aside, route)
     }
 
     fn possible_hops(
@@ -185,48 +190,6 @@ impl Routing for Dal {
                     push(hop, gone_aside | bit);
                 }
             }
-        }
-    }
-}
-
-/// The emptiest of the ports offered so far.
-struct Emptiest {
-    occupancy: u64,
-    /// Ports that are as empty.
-    equal: u32,
-    hop: Hop,
-    gone_aside: u32,
-}
-
-impl Emptiest {
-    fn new() -> Self {
-        Self {
-            occupancy: u64::MAX,
-            equal: 0,
-            hop: Hop { port: 0, vc: 0 },
-            gone_aside: 0,
-        }
-    }
-
-    /// Takes a port that is emptier, or, of `n` equally empty ones, the last with probability
-    /// 1/n; `draw` is uniform below 2³² − 1, and what a choice leaves of it is again for the next.
-    #[inline]
-    fn offer(&mut self, occupancy: u64, hop: Hop, gone_aside: u32, draw: &mut u32) {
-        if occupancy > self.occupancy {
-            return;
-        }
-        if occupancy < self.occupancy {
-            self.equal = 0;
-        }
-        self.equal += 1;
-        // Mixed, so that successive choices do not depend on each other.
-        *draw = draw
-            .wrapping_mul(0x9E37_79B1)
-            .rotate_left(15)
-            .wrapping_add(0x7F4A_7C15);
-        let chosen = (u64::from(*draw) * u64::from(self.equal)) >> 32 == 0;
-        if chosen {
-            (self.occupancy, self.hop, self.gone_aside) = (occupancy, hop, gone_aside);
         }
     }
 }

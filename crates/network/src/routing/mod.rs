@@ -17,6 +17,7 @@ mod fpar;
 pub mod grouped;
 mod legs;
 mod minimal;
+mod minimal_adaptive;
 mod next_hops;
 mod nonminimal;
 mod par;
@@ -52,6 +53,7 @@ pub use forwarding::{
 };
 pub use fpar::{Fpar, FparRules};
 pub use minimal::Minimal;
+pub use minimal_adaptive::MinimalAdaptive;
 pub use nonminimal::Via;
 pub use par::Par;
 pub use q_adaptive::{QAdaptive, QAdaptiveOptions};
@@ -125,6 +127,15 @@ pub trait RouterView {
     /// global snapshot. Only for algorithms that say [`Routing::NEEDS_SNAPSHOT`].
     fn remote_occupancy_bytes(&self, port: PortId) -> u64;
 
+    /// Whether the buffer behind `hop` has room for the packet, beside those that have been
+    /// promised room there before. If the algorithm then decides for this hop, it is promised to
+    /// the packet. Only for algorithms that say [`Routing::RESERVES`]; true where there are no
+    /// buffers.
+    fn has_room(&mut self, hop: Hop) -> bool {
+        let _ = hop;
+        true
+    }
+
     /// A random number in `0..bound`, from the packet's own stream; at most 64
     /// of them per decision.
     fn random_below(&mut self, bound: u32) -> u32;
@@ -163,6 +174,19 @@ pub trait Routing: Send + Sync {
     /// Whether every router keeps something for the algorithm that changes with
     /// what its neighbours tell it. Others pay nothing for that.
     const LEARNS: bool = false;
+
+    /// Whether [`RouterView::has_room`] is used. Room in buffers is then promised to packets as they
+    /// decide, each of which has to decide by itself. Others pay nothing for that.
+    const RESERVES: bool = false;
+
+    /// Whether a packet that has decided for this hop to another router may have to wait until
+    /// there is room for it. Not, if it decides so only where [`RouterView::has_room`] says that
+    /// there is: then it waits for its turn on the link, which always comes.
+    #[inline(always)]
+    fn waits_for_room(&self, hop: Hop) -> bool {
+        let _ = hop;
+        true
+    }
 
     /// What is kept for router `at` when a run begins.
     fn initial_q_table(&self, at: RouterId) -> Vec<f32> {

@@ -254,7 +254,9 @@ fn bound_over_groups(topology: &Topology, algorithm: &Algorithm, up_down: u32) -
         Algorithm::UgalLocal(options) | Algorithm::UgalGlobal(options) => non_minimal(options.via),
         Algorithm::Par(options) => across + non_minimal(options.via),
         Algorithm::UpDown | Algorithm::Steered { .. } => up_down,
-        Algorithm::DimensionOrder | Algorithm::Dfsssp => topology.describe().diameter,
+        Algorithm::DimensionOrder | Algorithm::MinimalAdaptive | Algorithm::Dfsssp => {
+            topology.describe().diameter
+        }
         // Twice in every dimension.
         Algorithm::DimWar { .. } | Algorithm::Dal { .. } => 2 * topology.describe().diameter,
         Algorithm::ForwardingTables => unreachable!("its tables come from files"),

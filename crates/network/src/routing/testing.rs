@@ -168,6 +168,11 @@ impl RouterView for MockRouter {
         self.occupancy(u32::from(port))
     }
 
+    fn has_room(&mut self, hop: Hop) -> bool {
+        let buffer = u64::from(hop.port) + 2_000_000 + (u64::from(hop.vc) << 32);
+        self.key.below(buffer, self.time, 3) > 0
+    }
+
     fn remote_occupancy_bytes(&self, port: PortId) -> u64 {
         self.occupancy(port.0 + 1_000_000)
     }

@@ -11,6 +11,13 @@
 //! has nodes to every router that has nodes, builds that graph and looks for a
 //! cycle.
 //!
+//! Packets that have decided for a channel only because its room was promised to them do not
+//! wait for it ([`Routing::waits_for_room`]): no dependency leads to it, but packets that hold it
+//! wait for others. Since a packet is in one buffer and has room for all of it in the next before
+//! it moves (virtual cut-through, store-and-forward), who holds what and waits for what is then
+//! still all there is, and no cycle means no deadlock: Duato's condition (1993) with the packets
+//! that wait, wait for escape channels alone.
+//!
 //! # How, and how large
 //!
 //! The walk goes hop by hop over the *states* that packets can be in: the router

@@ -84,7 +84,9 @@ fn plain_dependencies<R: Routing>(
                         continue;
                     };
                     let wanted = (port, hop.vc);
-                    if let Some(held) = held {
+                    if let Some(held) = held
+                        && routing.waits_for_room(*hop)
+                    {
                         dependencies.entry(held).or_default().insert(wanted);
                     }
                     next.insert((topology.router_of_port(peer), Some(wanted), *route));

@@ -399,9 +399,12 @@ impl<'a, R: Routing> Walk<'a, R> {
             std::mem::swap(&mut level, &mut step.next);
             step.hops_made += 1;
             // Without a cycle of dependencies no route visits a channel twice,
-            // so a walk that does not end shows in the graph.
+            // so a walk that does not end shows in the graph; or, where nobody waits for some of
+            // the channels, in its length.
             let hops_made = step.hops_made;
-            if hops_made.is_power_of_two() && hops_made >= 64 && self.graph.has_cycle() {
+            if hops_made.is_power_of_two() && hops_made >= 64 && self.graph.has_cycle()
+                || R::RESERVES && u64::from(hops_made) > self.channels()
+            {
                 return Ok(Ended::Endless);
             }
         }
@@ -587,8 +590,10 @@ impl<'a, R: Routing> Walk<'a, R> {
                         });
                     }
                     let channel = self.channel_of_port[port] + u32::from(hop.vc);
-                    let slot = (channel - first) as usize;
-                    wanted[slot / 64] |= 1 << (slot % 64);
+                    if self.routing.waits_for_room(*hop) {
+                        let slot = (channel - first) as usize;
+                        wanted[slot / 64] |= 1 << (slot % 64);
+                    }
                     let after = State {
                         at: self.graph.head(channel),
                         waypoint: route.waypoint,

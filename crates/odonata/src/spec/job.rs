@@ -544,6 +544,12 @@ pub enum Pattern {
     GroupTornado,
     /// Any other rank of the same group.
     WithinGroup,
+    /// The rank at the same place of another router, all routers matched so that their paths are
+    /// the longest in all.
+    LongestMatching,
+    /// The rank at the same place of the router two links further on a closed chain of links: the
+    /// worst case of shortest paths on a Slim Fly.
+    TwoHop,
     /// A share goes to a few ranks, the rest to any.
     HotSpot {
         /// The few.

@@ -348,19 +348,32 @@ impl<P: Probe> Partition<'_, P> {
             }
             if !crossbar.has_room(vcs, output, packet, credits(packet.out_vc)) {
                 lacks_room = true;
+                // A packet of a node gives way to all others, also where it lacks room.
+                let class = &self.classes[packet.upstream_class as usize];
+                if shared.config.router.arbitration == Arbitration::TransitFirst && class.terminal {
+                    continue;
+                }
                 barred |= 1 << packet.out_vc;
                 if crossbar.sides[output].short == NIL {
                     crossbar.sides[output].short = fifo as u32;
                 }
                 continue;
             }
-            let age = (packet.created, packet.sequence, packet.source);
-            if chosen.is_none_or(|(oldest, _)| age < oldest) {
-                chosen = Some((age, fifo));
+            // The least goes first, and of equals the next in turn.
+            let (order, least) = match shared.config.router.arbitration {
+                Arbitration::RoundRobin | Arbitration::LowestChannel => ((0, 0, 0), true),
+                Arbitration::OldestFirst => {
+                    ((packet.created, packet.sequence, packet.source), false)
+                }
+                Arbitration::TransitFirst => {
+                    let class = &self.classes[packet.upstream_class as usize];
+                    ((u64::from(class.terminal), 0, 0), !class.terminal)
+                }
+            };
+            if chosen.is_none_or(|(first, _)| order < first) {
+                chosen = Some((order, fifo));
             }
-            if shared.config.router.arbitration == Arbitration::RoundRobin
-                || from >= limit && wrapped
-            {
+            if least || from >= limit && wrapped {
                 break;
             }
         }
@@ -414,6 +427,9 @@ impl<P: Probe> Partition<'_, P> {
         if takes_credits {
             let channel = (output << self.channel_shift) + usize::from(packet.out_vc);
             self.channels[channel].credits -= packet.size;
+            if let Some(promised) = self.promised.get_mut(channel) {
+                *promised -= packet.size;
+            }
         }
         crossbar.request(output, fifo, false);
         crossbar.sides[output].granted = fifo as u32;

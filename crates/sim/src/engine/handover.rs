@@ -52,16 +52,22 @@ impl<P: Probe> Partition<'_, P> {
         let room = packet.size.max(self.least_room);
         let channel = (port << self.channel_shift) + usize::from(packet.out_vc);
         let handover = self.handover.as_mut().expect("packets are handed over");
-        let held = &mut handover.held[channel];
+        let mut held = handover.held[channel];
         if held.0 == NIL && self.channels[channel].credits >= room {
             self.take_room(port, channel, slot, room, now);
         } else {
-            if held.0 == NIL {
-                held.0 = slot;
+            if self.transit_first() {
+                held = self.join_by_origin(held, slot);
             } else {
-                self.packets.hot[held.1 as usize].next = slot;
+                if held.0 == NIL {
+                    held.0 = slot;
+                } else {
+                    self.packets.hot[held.1 as usize].next = slot;
+                }
+                held.1 = slot;
             }
-            held.1 = slot;
+            let handover = self.handover.as_mut().expect("packets are handed over");
+            handover.held[channel] = held;
             self.ports[port].queued += room;
         }
         if self.ports[port].free_at > now {
@@ -96,6 +102,9 @@ impl<P: Probe> Partition<'_, P> {
 
     fn take_room(&mut self, port: usize, channel: usize, slot: u32, room: u32, now: u64) {
         self.channels[channel].credits -= room;
+        if !self.classes[self.ports[port].class as usize].terminal {
+            self.keep_promise(channel, room);
+        }
         // Under cut-through the tail may be still to come.
         let left = now.max(self.packets.hot[slot as usize].tail);
         self.release_input(slot, left);

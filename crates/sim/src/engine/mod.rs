@@ -252,6 +252,13 @@ fn simulate_within<P: Probe>(
             allowed: "packet with an algorithm that learns".to_owned(),
         });
     }
+    if routing.reserves() && config.decisions == Decisions::PerMessage {
+        return Err(SimError::Parameter {
+            parameter: "network.routing.per",
+            found: "message".to_owned(),
+            allowed: "packet with an algorithm that promises room to packets".to_owned(),
+        });
+    }
     let snapshot: Vec<AtomicU32> = if routing.needs_snapshot() {
         (0..topology.ports()).map(|_| AtomicU32::new(0)).collect()
     } else {

@@ -20,7 +20,7 @@ use super::followed::Followed;
 use super::handover::Handover;
 use super::matching::{Arrived, Envelope, Posted};
 use super::measure::JobCollector;
-use super::memory::{prefetch, vec_in_huge_pages};
+use super::memory::{filled, prefetch, vec_in_huge_pages};
 use super::packets::{Contents, NIL, PACKETS, Packet, Packets};
 use super::probe::{ACCOUNTS, LinkState, Probe};
 use super::queues::{Queues, WAITING};
@@ -29,7 +29,7 @@ use super::routed::Routed;
 use super::shared::{Class, Shared};
 use super::table::Table;
 use super::timeline::TimelineCollector;
-use crate::config::{CreditUse, Crossbar, Decisions, JobLoad};
+use crate::config::{Arbitration, CreditUse, Crossbar, Decisions, JobLoad};
 use crate::outcome::{LinkAttribution, MessageRecord, Sender};
 
 /// "Not stalled", "no wake-up pending".
@@ -178,6 +178,11 @@ pub(super) struct Partition<'a, P: Probe> {
     /// Whether packets take credits before they enter output queues, where they
     /// so lack none.
     pub credits_at_crossbar: bool,
+    /// Bytes behind each channel that are promised to packets which have decided for it and have
+    /// not taken credits yet. Shape as of `channels`, or empty if the algorithm does not ask for room.
+    pub promised: Vec<u32>,
+    /// Whether packets of a router's own nodes wait behind those from other routers.
+    transit_first: bool,
     /// `None` if the crossbars are ideal.
     pub crossbar: Option<BoundedCrossbar>,
     /// Packets that wait for room behind their outputs' links, if packets take it before
@@ -371,6 +376,11 @@ impl<'a, P: Probe> Partition<'a, P> {
             base_port,
             ports: ports.into(),
             router_ports,
+            promised: match routing.reserves() {
+                true => filled(0, channels.len(), PORTS),
+                false => Vec::new(),
+            },
+            transit_first: shared.config.router.arbitration == Arbitration::TransitFirst,
             channels: channels.into(),
             credits_at_crossbar: shared.config.router.credit_use == CreditUse::Crossbar,
             crossbar: BoundedCrossbar::new(shared, base_router, end_router),
@@ -602,6 +612,12 @@ impl<'a, P: Probe> Partition<'a, P> {
             (port.bytes, port.packets, port.stall) = (port.unsent(&self.classes[..], now), 0, 0);
             self.probe.carry(index, port.bytes);
         }
+    }
+
+    /// Whether packets of a router's own nodes wait behind those from other routers.
+    #[inline(always)]
+    pub(super) fn transit_first(&self) -> bool {
+        self.transit_first
     }
 
     /// The link of a port as its probe sees it.

@@ -22,6 +22,9 @@ pub(super) trait Routed<P: Probe>: Sync {
     /// Whether the occupancy of ports has to be true at any moment.
     fn reads_occupancy(&self) -> bool;
 
+    /// See [`Routing::RESERVES`].
+    fn reserves(&self) -> bool;
+
     /// See [`Routing::LEARNS`].
     fn learns(&self) -> bool;
 
@@ -43,6 +46,10 @@ impl<R: Routing, P: Probe> Routed<P> for R {
 
     fn reads_occupancy(&self) -> bool {
         Routing::reads_occupancy(self) || R::NEEDS_SNAPSHOT
+    }
+
+    fn reserves(&self) -> bool {
+        R::RESERVES
     }
 
     fn learns(&self) -> bool {

@@ -285,7 +285,10 @@ impl Scenario {
                 false => Algorithm::Minimal,
             };
         }
-        if matches!(self.routing.algorithm, Algorithm::QAdaptive(_)) {
+        if matches!(
+            self.routing.algorithm,
+            Algorithm::QAdaptive(_) | Algorithm::MinimalAdaptive
+        ) {
             self.decisions = Decisions::PerPacket;
         }
     }
@@ -738,6 +741,7 @@ fn models() -> impl Strategy<
         Just(Arbitration::RoundRobin),
         Just(Arbitration::OldestFirst),
         Just(Arbitration::LowestChannel),
+        Just(Arbitration::TransitFirst),
     ];
     let injection = prop_oneof![Just(InjectionOrder::RoundRobin), Just(InjectionOrder::Fifo)];
     let decisions = prop_oneof![

@@ -243,6 +243,7 @@ fn restore_router<P: Probe>(
     for (index, saved) in interfaces.zip(record.nodes) {
         restore_node(partition, ranks.of(index), index, saved)?;
     }
+    promise(partition, router);
     for saved in record.events {
         let port = u32::from(saved.port);
         let node = partition.ports[ports.start + port as usize].peer_router as usize;
@@ -255,6 +256,46 @@ fn restore_router<P: Probe>(
         partition.calendar.push(event);
     }
     Ok(())
+}
+
+/// Promises room to the packets that have been routed and have not taken credits yet, if the
+/// algorithm asks for it.
+fn promise<P: Probe>(partition: &mut Partition<'_, P>, router: u32) {
+    if partition.promised.is_empty() {
+        return;
+    }
+    let (ports, vcs) = (ports_of(partition, router), partition.shared.vcs);
+    for port in ports.clone() {
+        for vc in 0..vcs {
+            let channel = (port << partition.channel_shift) + vc;
+            let first = partition.channels[channel].head;
+            if !partition.credits_at_crossbar {
+                promise_from(partition, ports.start, first);
+            }
+            if let Some(crossbar) = &partition.crossbar {
+                let first = crossbar.first(port * vcs + vc);
+                promise_from(partition, ports.start, first);
+            }
+            if let Some(handover) = &partition.handover {
+                let first = handover.first(channel);
+                promise_from(partition, ports.start, first);
+            }
+        }
+    }
+}
+
+/// The same for the packets of a queue.
+fn promise_from<P: Probe>(partition: &mut Partition<'_, P>, first_port: usize, mut slot: u32) {
+    while slot != NIL {
+        let packet = &partition.packets.hot[slot as usize];
+        let port = first_port + usize::from(packet.out_port);
+        let class = partition.ports[port].class;
+        if !partition.classes[class as usize].terminal {
+            let channel = (port << partition.channel_shift) + usize::from(packet.out_vc);
+            partition.promised[channel] += packet.size.max(partition.least_room);
+        }
+        slot = packet.next;
+    }
 }
 
 /// What the record of a router is checked against.

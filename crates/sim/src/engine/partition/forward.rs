@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use odonata_network::Routing;
+use odonata_network::routing::Hop;
 use odonata_units::RouterId;
 
 use super::view::{View, no_such_output};
@@ -18,6 +19,14 @@ use crate::engine::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT};
 #[inline(always)]
 pub(super) fn credit_size<P: Probe>(payload: u32) -> u32 {
     payload & ((1 << P::CREDIT_SIZE_BITS) - 1)
+}
+
+/// The first of the waiting channels, a bit each, at least one, after that which was served last.
+#[inline(always)]
+fn next_after(served: u8, waiting: u16) -> usize {
+    let later = waiting & (u16::MAX << served << 1);
+    let next = if later != 0 { later } else { waiting };
+    next.trailing_zeros() as usize
 }
 
 impl<P: Probe> Partition<'_, P> {
@@ -64,6 +73,16 @@ impl<P: Probe> Partition<'_, P> {
             let packet = &mut self.packets.hot[slot as usize];
             let view = View {
                 ports: &self.ports[first_port..self.router_ports],
+                channels: match R::RESERVES {
+                    true => &self.channels[first_port << self.channel_shift..self.promised.len()],
+                    false => &[],
+                },
+                promised: match R::RESERVES {
+                    true => &self.promised[first_port << self.channel_shift..],
+                    false => &[],
+                },
+                channel_shift: self.channel_shift,
+                room: packet.size.max(self.least_room),
                 early,
                 offset: event.offset(),
                 snapshot: self.snapshot,
@@ -96,6 +115,19 @@ impl<P: Probe> Partition<'_, P> {
             || self.ports[first_port + usize::from(out_port)].peer_router == NIL
         {
             no_such_output(self.base_router + router, out_port, vc);
+        }
+        if R::RESERVES {
+            let port = first_port + usize::from(out_port);
+            if !self.classes[self.ports[port].class as usize].terminal {
+                let room = size.max(self.least_room);
+                let channel = (port << self.channel_shift) + usize::from(vc);
+                self.promised[channel] += room;
+                debug_assert!(
+                    routing.waits_for_room(Hop { port: out_port, vc })
+                        || self.promised[channel] <= self.channels[channel].credits,
+                    "room is promised that there is not"
+                );
+            }
         }
         if P::ON {
             let (job, port) = (packet.job, first_port + usize::from(out_port));
@@ -154,6 +186,46 @@ impl<P: Probe> Partition<'_, P> {
         routing.learn(at, q_table, port, feedback);
     }
 
+    /// A packet has taken credits that were promised to it, on a link between routers.
+    #[inline(always)]
+    pub(in crate::engine) fn keep_promise(&mut self, channel: usize, room: u32) {
+        if let Some(promised) = self.promised.get_mut(channel) {
+            *promised -= room;
+        }
+    }
+
+    /// Whether a packet has come from another router, not from a node.
+    #[inline]
+    pub(in crate::engine) fn is_transit(&self, packet: &Packet) -> bool {
+        !self.classes[packet.upstream_class as usize].terminal
+    }
+
+    /// Puts a packet into a queue, its first and last packet, behind all that have come from
+    /// other routers and, unless it has come from one itself, behind all others.
+    pub(in crate::engine) fn join_by_origin(
+        &mut self,
+        (head, tail): (u32, u32),
+        slot: u32,
+    ) -> (u32, u32) {
+        let transit = |slot: u32| self.is_transit(&self.packets.hot[slot as usize]);
+        // Of an empty queue the tail is whatever was last in it.
+        let (mut before, mut after) = (if head == NIL { NIL } else { tail }, NIL);
+        if head != NIL && transit(slot) && !transit(tail) {
+            (before, after) = (NIL, head);
+            while transit(after) {
+                (before, after) = (after, self.packets.hot[after as usize].next);
+            }
+        }
+        self.packets.hot[slot as usize].next = after;
+        if before != NIL {
+            self.packets.hot[before as usize].next = slot;
+        }
+        (
+            if before == NIL { slot } else { head },
+            if after == NIL { slot } else { tail },
+        )
+    }
+
     /// A packet joins those that wait for the link of a port.
     #[inline(always)]
     pub(in crate::engine) fn enter_output_queue(&mut self, port: usize, slot: u32) {
@@ -163,6 +235,13 @@ impl<P: Probe> Partition<'_, P> {
         let state = &mut self.ports[port];
         state.queued += packet.size.max(self.least_room);
         state.waiting |= 1 << vc;
+        if self.transit_first() {
+            let channel = (port << self.channel_shift) + vc;
+            let ends = (self.channels[channel].head, self.channels[channel].tail);
+            (self.channels[channel].head, self.channels[channel].tail) =
+                self.join_by_origin(ends, slot);
+            return;
+        }
         let channel = &mut self.channels[(port << self.channel_shift) + vc];
         if channel.head == NIL {
             channel.head = slot;
@@ -203,9 +282,7 @@ impl<P: Probe> Partition<'_, P> {
                 if waiting == 0 {
                     break None;
                 }
-                // The first waiting channel after the one served last.
-                let later = waiting & (u16::MAX << state.served << 1);
-                let vc = if later != 0 { later } else { waiting }.trailing_zeros() as usize;
+                let vc = next_after(state.served, waiting);
                 let channel = &self.channels[channels + vc];
                 if self.credits_at_crossbar
                     || self.packets.hot[channel.head as usize].size <= channel.credits
@@ -241,6 +318,24 @@ impl<P: Probe> Partition<'_, P> {
                     }
                 }
                 best.map(|(_, vc)| vc)
+            }
+            Arbitration::TransitFirst => {
+                let mut own = None;
+                loop {
+                    if waiting == 0 {
+                        break own;
+                    }
+                    let vc = next_after(state.served, waiting);
+                    waiting &= !(1 << vc);
+                    let channel = &self.channels[channels + vc];
+                    let packet = &self.packets.hot[channel.head as usize];
+                    if self.credits_at_crossbar || packet.size <= channel.credits {
+                        if !self.classes[packet.upstream_class as usize].terminal {
+                            break Some(vc);
+                        }
+                        own = own.or(Some(vc));
+                    }
+                }
             }
         };
         let Some(vc) = chosen else {
@@ -338,14 +433,15 @@ impl<P: Probe> Partition<'_, P> {
         } else if terminal {
             self.await_node(router, first_port, port, slot, end + latency);
         }
-        let state = &mut self.ports[port];
         if terminal {
             self.deliver(router, (port - first_port) as u32, slot, end + latency);
             return;
         }
         if !self.credits_at_crossbar {
             self.channels[channel].credits -= size;
+            self.keep_promise(channel, size);
         }
+        let state = &mut self.ports[port];
         state.downstream += size.max(self.least_room);
         let (peer_router, peer_port, class) = (state.peer_router, state.peer_port, state.class);
         let arrival = head + latency + self.delay;

@@ -3,14 +3,16 @@
 use std::marker::PhantomData;
 
 use odonata_network::Routing;
+use odonata_network::routing::Hop;
 use odonata_units::random::StreamKey;
 use odonata_units::{NodeId, PortId, RouterId};
 
 use super::forward::credit_size;
-use super::{MAX_FEEDBACK, Port, Snapshot};
+use super::{MAX_FEEDBACK, Port, Snapshot, VirtualChannel};
 use crate::engine::calendar::PackedEvent;
 use crate::engine::packets::Packet;
 use crate::engine::probe::Probe;
+use crate::engine::shared::CREDIT_VC_SHIFT;
 
 /// Random draws that a packet may make at one router.
 const DRAWS_PER_ROUTER: u32 = 64;
@@ -18,6 +20,12 @@ const DRAWS_PER_ROUTER: u32 = 64;
 /// What a routing algorithm sees of the router where it runs.
 pub(super) struct View<'v, P> {
     pub ports: &'v [Port],
+    /// Channels of these ports, and the bytes promised behind each, if the algorithm asks for room.
+    pub channels: &'v [VirtualChannel],
+    pub promised: &'v [u32],
+    pub channel_shift: u32,
+    /// Room that the packet takes in a buffer.
+    pub room: u32,
     /// Credits that came early, and the time (in the window) of the decision:
     /// those before it count.
     pub early: &'v [PackedEvent],
@@ -44,6 +52,23 @@ impl<P: Probe> odonata_network::RouterView for View<'_, P> {
             .map(|credit| u64::from(credit_size::<P>(credit.payload())))
             .sum();
         u64::from(state.queued) + u64::from(state.downstream) - credited
+    }
+    #[inline(always)]
+    fn has_room(&mut self, hop: Hop) -> bool {
+        let channel = (usize::from(hop.port) << self.channel_shift) + usize::from(hop.vc);
+        // Taken early, they are not here yet.
+        let to_come: u32 = self
+            .early
+            .iter()
+            .filter(|credit| {
+                credit.port() == u32::from(hop.port)
+                    && credit.payload() >> CREDIT_VC_SHIFT == u32::from(hop.vc)
+                    && credit.offset() >= self.offset
+            })
+            .map(|credit| credit_size::<P>(credit.payload()))
+            .sum();
+        let taken = self.promised[channel] + to_come;
+        self.channels[channel].credits.saturating_sub(taken) >= self.room
     }
     #[inline(always)]
     fn remote_occupancy_bytes(&self, port: PortId) -> u64 {

@@ -218,6 +218,10 @@ impl<P: Probe> Partition<'_, P> {
                     {
                         let view = View {
                             ports: &[],
+                            channels: &[],
+                            promised: &[],
+                            channel_shift: 0,
+                            room: 0,
                             early: &[],
                             offset: 0,
                             snapshot: self.snapshot,
