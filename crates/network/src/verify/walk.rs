@@ -402,8 +402,9 @@ impl<'a, R: Routing> Walk<'a, R> {
             // so a walk that does not end shows in the graph; or, where nobody waits for some of
             // the channels, in its length.
             let hops_made = step.hops_made;
+            let too_long = level.arrivals > 0 && u64::from(hops_made) > self.channels();
             if hops_made.is_power_of_two() && hops_made >= 64 && self.graph.has_cycle()
-                || R::RESERVES && u64::from(hops_made) > self.channels()
+                || R::RESERVES && too_long
             {
                 return Ok(Ended::Endless);
             }

@@ -31,6 +31,13 @@ fn one_channel_above_those_of_dimension_order_is_free_of_deadlock_and_none_is_no
 }
 
 #[test]
+fn a_single_router_needs_no_channel_to_others() {
+    let topology = lattice(&[1], false, false);
+    let routing = MinimalAdaptive::new(&topology, None).unwrap();
+    assert_eq!(longest_route(&verify(&topology, &routing).unwrap()), 0);
+}
+
+#[test]
 fn routes_are_minimal_and_take_dimensions_in_any_order() {
     let topology = lattice(&[6, 5], true, false);
     let along = |from: u32, to: u32, size: u32| {
