@@ -64,7 +64,7 @@ fn routes_are_minimal_and_take_dimensions_in_any_order() {
         [false, true, false],
         [false, false, true],
     ] {
-        assert!(orders.contains(&order.to_vec()), "{order:?}");
+        assert!(orders.contains(order.as_slice()), "{order:?}");
     }
 }
 
