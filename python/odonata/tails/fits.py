@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from types import FrameType
 from typing import Any
 
@@ -107,6 +107,7 @@ def fit_families(
     Raises:
         SampleError: If there are fewer than 20 samples, they are all equal, one is not finite, or
             a family or criterion is unknown.
+        KeyboardInterrupt: If it was interrupted.
         LibraryError: If SciPy is not installed.
     """
     samples = np.sort(as_samples(values, least=20))
@@ -123,14 +124,21 @@ def fit_families(
         samples = samples[places.astype(np.int64)]
     fit = partial(_fit, samples=samples, time_limit_s=time_limit_s)
     fits = []
+    others = set(active_children())
     # Fresh processes: a copy of this one would hold the locks of its threads.
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        with a_program_of_its_own():
-            under_way = pool.map(fit, names)
-        for done, one in enumerate(under_way, 1):
-            fits.append(one)
-            if progress is not None:
-                progress(done, len(names))
+    with ProcessPoolExecutor(processes, get_context("spawn"), _leave_interrupts) as pool:
+        try:
+            with a_program_of_its_own():
+                under_way = [pool.submit(fit, name) for name in names]
+            for done, one in enumerate(under_way, 1):
+                fits.append(one.result())
+                if progress is not None:
+                    progress(done, len(names))
+        except BaseException:
+            # A fit that nobody wants may take all of its time; without processes the pool ends.
+            for process in set(active_children()) - others:
+                process.terminate()
+            raise
     fits.sort(key=lambda found: _rank(found[0], rank_by))
     return _without_copies(fits, rank_by)
 
@@ -152,6 +160,11 @@ def _without_copies(fits: list[tuple[Fit, NDArray[np.float64]]], rank_by: str) -
                 fit = replace(fit, same_as=first.family)
         marked.append(fit)
     return sorted(marked, key=lambda one: _rank(one, rank_by))
+
+
+def _leave_interrupts() -> None:
+    """Ctrl-C in a terminal goes to all processes: who started this one ends it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 class _OutOfTimeError(Exception):

@@ -1,0 +1,67 @@
+"""Ctrl-C in Python stops what computes, soon, and leaves no process behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+#: What is called in a process of its own, and what is imported before, as an import that is
+#: interrupted is Python's matter.
+CALLS = {
+    "run": "odonata.run(endless)",
+    "saturation": "odonata.saturation(endless)",
+    "sweep": "odonata.sweep(endless, {'network.routing': ['minimal', 'par']})",
+    "schedule": "odonata.schedule(log, policy='conservative-replanned')",
+    "fits": "fit_families(numpy.arange(1000.0), ['levy_stable', 'studentized_range'] * 20)",
+}
+SCRIPT = """
+import multiprocessing, os, signal, sys, threading, time
+import numpy, scipy.stats
+import odonata
+from odonata.tails import fit_families
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+endless = odonata.Scenario.from_dict({{
+    "network": {{"family": "dragonfly", "p": 4, "a": 8, "h": 4, "routing": "par"}},
+    "simulation": {{"duration": "1 s"}},
+    "job": [{{
+        "nodes": 1056,
+        "traffic": {{"pattern": "uniform-random", "message": "4 KiB", "load": 0.8}},
+    }}],
+}})
+log = odonata.generate_job_log(nodes=4096, jobs=50_000, arrivals_factor=0.2)
+
+
+def interrupt():
+    global sent
+    sent = time.monotonic()
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+if __name__ == "__main__":
+    threading.Timer(1.0, interrupt).start()
+    try:
+        {call}
+        print("finished")
+    except KeyboardInterrupt:
+        print(time.monotonic() - sent)
+"""
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_ctrl_c_stops_what_computes(name: str) -> None:
+    start = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(call=CALLS[name])],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    # The streams end when the last process that has them does: none is left.
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    # At once, on a machine of its own; other work may have the processors.
+    assert float(done.stdout) < 5, time.monotonic() - start
