@@ -86,11 +86,17 @@ class AccountedSlurm(EmulatedSlurm):
         return [
             f"{shlex.join(install)} >{base}/log/install.log 2>&1",
             f"{shlex.join(server)} >{base}/log/mariadb.log 2>&1 &",
-            f"until echo 'select 1' | {ask} >/dev/null 2>&1; do sleep 0.1; done",
+            _until(f"echo 'select 1' | {ask}"),
             f"echo {shlex.quote(grants)} | {ask}",
             _program("slurmdbd") or "slurmdbd",
-            "until sacctmgr --noheader show cluster >/dev/null 2>&1; do sleep 0.1; done",
+            _until("sacctmgr --noheader show cluster"),
             "sacctmgr --immediate add cluster emulated >/dev/null",
             "sacctmgr --immediate add account all >/dev/null",
             f"sacctmgr --immediate add user {users} account=all adminlevel=Operator >/dev/null",
         ]
+
+
+def _until(command: str) -> str:
+    """Waits for a command to succeed. Who waits does not see that nobody needs it any more."""
+    waiting = f"until {command} >/dev/null 2>&1; do sleep 0.1; done"
+    return f"timeout 60 sh -c {shlex.quote(waiting)}"
