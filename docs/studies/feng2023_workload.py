@@ -479,7 +479,6 @@ def draw_utilisation(used: dict[str, list[dict[str, object]]]) -> None:
                     box.set(facecolor=colour, alpha=0.6)
             panel.set_title(log)
             panel.set(ylim=(0, 1.02), ylabel="nodes in use", xticks=range(1, len(parts) + 1))
-            panel.set_xlim(0.4, MONTHS + 0.6)
         panels[-1].set(xlabel="month; left (blue) any free nodes, right (orange) GRAP")
     save(figure, DOCS / "figures" / "feng2023-utilisation.png")
 
