@@ -27,7 +27,7 @@ FIGURE = DOCS / "figures" / "kang2019-arrivals.png"
 PAGE = DOCS / "sharing-a-network.md"
 
 GIB = 1 << 30
-NODES_PER_GROUP = 384
+NODES_PER_GROUP, NODES_PER_LEAF = 384, 16
 #: Jobs of the study's scenario.
 BACKGROUND, TARGET = 0, 1
 INTERVAL_PS = 25 * 10**6
@@ -49,12 +49,15 @@ class Rates:
         placement: Of the target.
         over_time: Bytes per second that arrived outside the root's group, by interval.
         mean: The same from the broadcast's begin to the last of these arrivals.
+        at_spines: What the paper counts, in the same time: bytes per second of the broadcast that
+            came to spines of the root's group, bound for other groups.
         background: Bytes per second of the background over global links into the root's group.
     """
 
     placement: str
     over_time: np.ndarray
     mean: float
+    at_spines: float
     background: float
 
 
@@ -67,6 +70,8 @@ def main() -> None:
         rates(str(point.axes["placement"]), point.scenario.with_set(IDEAL_CROSSBAR))
         for point in points
     ]
+    for one in (*found, *ideal):
+        print(f"{one.placement}: {one.mean / GIB:.2f}, at spines {one.at_spines / GIB:.2f} GiB/s")
     draw(found)
     rows = [
         [
@@ -95,7 +100,7 @@ def rates(placement: str, scenario: odonata.Scenario) -> Rates:
         placement: Its name.
         scenario: Of the study.
     """
-    record = {"messages": "all", "arrivals": {"interval": "25 us", "links": ["global"]}}
+    record = {"messages": "all", "arrivals": {"interval": "25 us", "links": ["local", "global"]}}
     result = odonata.run(scenario.with_set({"record": record}))
     messages = result.to_pandas("messages")
     target = messages[messages.job == TARGET]
@@ -110,11 +115,22 @@ def rates(placement: str, scenario: odonata.Scenario) -> Rates:
     arrivals = result.to_pandas("arrivals")
     during = arrivals[(arrivals.begin_ps >= begin) & (arrivals.end_ps <= end)]
     span_s = (during.end_ps.max() - during.begin_ps.min()) * 1e-12
-    background = during[(during.job == BACKGROUND) & (during.group == group)]
+    into = during[(during.kind == "global") & (during.group == group)]
+    background = into[into.job == BACKGROUND]
+    # Spines are where global links end. What stays in the group passes one of them, too, unless it
+    # is for the root's own leaf.
+    spines = set(arrivals[arrivals.kind == "global"].router)
+    up = arrivals[(arrivals.begin_ps >= begin) & (arrivals.job == TARGET)]
+    up = up[(up.kind == "local") & (up.group == group) & up.router.isin(spines)]
+    root = int(second.source_node.iloc[0])
+    stays = second[second.destination_node // NODES_PER_GROUP == group]
+    stays = stays[stays.destination_node // NODES_PER_LEAF != root // NODES_PER_LEAF]
+    time_s = (end - begin) * 1e-12
     return Rates(
         placement,
         over_time / (INTERVAL_PS * 1e-12),
-        float(outside.bytes.sum() / ((end - begin) * 1e-12)),
+        float(outside.bytes.sum() / time_s),
+        float((up.bytes.sum() - stays.bytes.sum()) / time_s),
         float(background.bytes.sum() / span_s),
     )
 
