@@ -141,10 +141,10 @@ fuzz: $(VENV)/.checked-engine $(VENV)/.dev-dependencies ## forged checkpoints an
 	@$(BIN)/python tools/fuzz.py $(FUZZ)
 
 # What no test can notice: an access outside an array where the engine does not look. Forged states
-# are followed without the check of aliases, which the first run has made and takes half of the time.
+# are followed without the check of aliases, which the first run has made.
 MIRI := cargo +nightly miri test --locked --quiet --release --package odonata-sim --test engine
 .PHONY: miri
-miri: ## a small network and forged states under Miri (nightly Rust, minutes)
+miri: ## a small network and forged states under Miri (nightly Rust; long)
 	@cargo +nightly miri --version > /dev/null || { echo "make miri needs Miri:" \
 	  "rustup toolchain install nightly --component miri,rust-src"; exit 1; }
 	MIRIFLAGS=-Zmiri-disable-isolation $(MIRI) memory::small
