@@ -49,6 +49,10 @@ MESSAGES_PER_PAIR = {
 MOST_WHOLE = 150_000
 #: Of longer ones so many messages in the shorter of two simulations; in the other twice as many.
 SHORTENED = 60_000
+#: The same of messages that are under way at once, as flows that share links cost more the more
+#: there are.
+SHORTENED_AT_ONCE = 10_000
+_AT_ONCE = ("linear", "scattered", "sparbit", "bine-blocks")
 
 #: Operations whose vector has a block for every rank.
 BY_BLOCK = ("allgather", "alltoall", "gather", "reduce-scatter", "scatter")
@@ -209,7 +213,10 @@ class Predictor:
         times, each = repeated(case)
         if messages(case) <= MOST_WHOLE:
             return self._simulated_ns(case, host, None)
-        few = min(max(SHORTENED // each, 8), times // 3)
+        most = SHORTENED_AT_ONCE if case.algorithm in _AT_ONCE else SHORTENED
+        # What all partners of an exchange have in common is not seen with a few of them.
+        least = 12 if case.operation == "alltoall" else 4
+        few = min(max(most // each, least), times // 3)
         short, long = (self._simulated_ns(case, host, count) for count in (few, 2 * few))
         done = repeated_within(case, few), repeated_within(case, 2 * few)
         rest = repeated_within(case, times) - done[1]
