@@ -313,7 +313,10 @@ def routes(spec_json: str, pairs: list[tuple[int, int]]) -> list[list[tuple[int,
     """
 
 def steer_uplinks(
-    pods: int, amounts: list[float], switches: list[tuple[list[int], list[int]]]
+    pods: int,
+    amounts: list[float],
+    switches: list[tuple[list[int], list[int]]],
+    steering: str,
 ) -> list[list[int]]:
     """Egress port of every ingress port of optical switches between uplinks and pods.
 
@@ -321,6 +324,7 @@ def steer_uplinks(
         pods: Number of pods.
         amounts: What they send to each other, row by row. Shape: pods × pods.
         switches: Pods of the ingress and of the egress ports of each.
+        steering: How circuits are chosen, by name.
 
     Returns:
         The ports. Shape: switches × radix.

@@ -216,7 +216,13 @@ def _without_circuits(scenario: Scenario) -> Scenario:
     network = scenario.network
     optical = getattr(network, "optical", None)
     if optical is not None:
-        straight = optical.model_copy(update={"circuits": "unsteered", "circuits_file": None})
+        alone = {
+            "circuits_file": None,
+            "matrix_file": None,
+            "period": None,
+            "reconfiguration": None,
+        }
+        straight = optical.model_copy(update={"circuits": "unsteered", **alone})
         changes["network"] = network.model_copy(update={"optical": straight})
     elif network.family == "reconfigurable-dragonfly":
         uniform = {"circuits": "uniform", "circuits_file": None, "steering": "uniform"}

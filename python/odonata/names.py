@@ -78,11 +78,21 @@ STEERING: abc.Mapping[str, str] = {
     "birkhoff": "By a Birkhoff–von Neumann decomposition of the demand.",
 }
 
-UplinkCircuits = Literal["unsteered", "jobs", "file"]
+UplinkCircuits = Literal["unsteered", "jobs", "file", "matrix", "running-jobs", "traffic"]
 UPLINK_CIRCUITS: abc.Mapping[str, str] = {
     "unsteered": "Every uplink stays in its pod.",
     "jobs": "By what the jobs send from pod to pod.",
     "file": "A list.",
+    "matrix": "By a matrix of what pods send to each other, from a file.",
+    "running-jobs": "By what the jobs that run send from pod to pod, anew as jobs begin and end.",
+    "traffic": "By what has been sent from pod to pod since the last time, every `period`.",
+}
+
+UplinkSteering = Literal["matching", "min-max", "birkhoff"]
+UPLINK_STEERING: abc.Mapping[str, str] = {
+    "matching": "Algorithm 1 of Michelogiannakis et al. 2019: assignments of greatest weight, one switch after the other.",
+    "min-max": "So that the busiest uplink has least to carry.",
+    "birkhoff": "By a Birkhoff–von Neumann decomposition of the traffic.",
 }
 
 CodesModel = Literal["dragonfly_plus", "dragonfly_dally"]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from odonata import _engine
+from odonata import _engine, names
 from odonata.errors import Problem, ScenarioError
 from odonata.libraries import scipy_optimize, scipy_sparse
 
@@ -49,17 +49,25 @@ class Uplinks:
     value: float
 
 
-def steer_uplinks(traffic: ArrayLike, switches: Iterable[UplinkSwitch]) -> Uplinks:
-    """Sets optical switches for a traffic matrix, one after the other.
+def steer_uplinks(
+    traffic: ArrayLike,
+    switches: Iterable[UplinkSwitch],
+    steering: names.UplinkSteering = "matching",
+) -> Uplinks:
+    """Sets optical switches for a traffic matrix.
 
-    Algorithm 1 of Michelogiannakis et al. 2019, section 4.5: each switch gets the matching of
-    greatest weight, where an uplink from pod *i* to pod *j* weighs *t_ij* / (*d_ij* + 1). Of equal
-    weights links within a pod come first.
+    ``matching`` is algorithm 1 of Michelogiannakis et al. 2019, section 4.5: one switch after the
+    other gets the matching of greatest weight, where an uplink from pod *i* to pod *j* weighs
+    *t_ij* / (*d_ij* + 1). Of equal weights links within a pod come first. ``min-max`` and
+    ``birkhoff`` decide on the numbers of uplinks first: so that the busiest has least to carry (as
+    Flexfly, Wen et al., SC 2016), or by a Birkhoff–von Neumann decomposition of the traffic, scaled
+    to be doubly stochastic.
 
     Args:
         traffic: What pods send to each other, in any unit, at least 0. The diagonal is what goes
             from one top-of-rack switch of a pod to another of it. Shape: pods × pods, by sender.
         switches: In the order in which they are set.
+        steering: How circuits are chosen.
 
     Returns:
         The settings.
@@ -74,6 +82,7 @@ def steer_uplinks(traffic: ArrayLike, switches: Iterable[UplinkSwitch]) -> Uplin
             len(amounts),
             amounts.ravel().tolist(),
             [(list(switch.ingress), list(switch.egress)) for switch in given],
+            steering,
         )
     except ValueError as error:
         raise ScenarioError([Problem("steer_uplinks", str(error))]) from None

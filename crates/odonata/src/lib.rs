@@ -71,7 +71,9 @@ pub use odonata_network::routing::AnyRouting;
 pub use odonata_network::verify::{Options as VerifyOptions, Sample, Verdict, VerifyError};
 pub use odonata_scheduler::log::hostlist::{MAX_HOSTS, expand as expand_hostlist};
 pub use odonata_sim::{Observer, Outcome, PausedRun, Progress, SimError, Wish};
-pub use odonata_steering::{PodTraffic, UplinkError, UplinkSwitch, steer_uplinks};
+pub use odonata_steering::{
+    PodTraffic, UplinkError, UplinkSteering, UplinkSwitch, steer_uplinks, steer_uplinks_by,
+};
 pub use odonata_units::{GroupId, NodeId, Picoseconds, RouterId};
 pub use plug_in::{PlugIns, PluggedScenario};
 pub use registry::{List, registry};

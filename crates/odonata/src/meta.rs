@@ -1,10 +1,11 @@
 //! What a run was and what it cost, as named scalars.
 
-use odonata_sim::JobLoad;
+use odonata_sim::{JobLoad, Reconfiguration};
 use serde_json::{Value, json};
 
 use crate::load::global_bandwidth;
 use crate::run::Run;
+use crate::spec::{Family, Scenario};
 
 /// The scalars of a run: the scenario's, the network's, where every byte is, and
 /// what the run cost.
@@ -37,6 +38,7 @@ pub(crate) fn meta(run: &Run) -> Value {
         "precision": scenario.simulation.precision,
         "precision_reached": run.precise,
         "timeline_bin_ps": outcome.timeline.bin.0,
+        "reconfigurations": reconfigurations(run),
         "packet_hops": outcome.packet_hops,
         "created_bytes": outcome.conservation.created,
         "delivered_bytes": outcome.conservation.delivered,
@@ -51,6 +53,21 @@ pub(crate) fn meta(run: &Run) -> Value {
         "bytes_per_packet": outcome.bytes_per_packet,
         "bytes_per_port": outcome.bytes_per_port,
     })
+}
+
+/// Changes of circuits: when each was decided, drained and done, and how many circuits it changed;
+/// nothing where they do not change.
+fn reconfigurations(run: &Run) -> Option<Vec<Value>> {
+    let changes = changes(&run.scenario);
+    let entry = |change: &Reconfiguration| {
+        json!({
+            "decided_ps": change.decided.0,
+            "drained_ps": change.drained.map(|time| time.0),
+            "done_ps": change.done.map(|time| time.0),
+            "circuits": change.circuits,
+        })
+    };
+    changes.then(|| run.outcome.reconfigurations.iter().map(entry).collect())
 }
 
 /// What jobs with traffic send, whichever of it was given: size of a message, mean time
@@ -75,4 +92,15 @@ fn traffic(run: &Run) -> Vec<Value> {
         })
     })
     .collect()
+}
+
+/// Whether circuits change during a run.
+fn changes(scenario: &Scenario) -> bool {
+    match &scenario.network.topology {
+        Family::FatTree(tree) => {
+            let layer = tree.optical.as_ref();
+            layer.is_some_and(|layer| layer.circuits.change())
+        }
+        _ => false,
+    }
 }

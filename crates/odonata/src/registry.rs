@@ -56,6 +56,7 @@ pub fn registry() -> Vec<List> {
         list::<spec::CircuitSource>("circuits"),
         list::<spec::Strategy>("steering"),
         list::<spec::UplinkCircuits>("uplink_circuits"),
+        list::<spec::UplinkSteering>("uplink_steering"),
         list::<spec::CodesModel>("codes_model"),
         list::<spec::LinkKind>("link_kind"),
         list::<spec::AlgorithmName>("routing"),

@@ -6,7 +6,7 @@ use odonata_network::routing::AnyRouting;
 use odonata_network::{LinkClass, Topology};
 use odonata_sim::{
     ArrivalRecords, Crossbar, EngineConfig, JobPlan, Measurement, MessageRecords, NicModel,
-    Observer, Outcome, RouterModel, SimError, Switching, run_any,
+    Observer, Outcome, RouterModel, SimError, Switching, run_any, run_with_circuits,
 };
 use odonata_units::{Bandwidth, Bytes, Picoseconds, RouterId};
 
@@ -20,6 +20,7 @@ use crate::spec::{self, Scenario};
 use crate::steady::{JobStatistics, SteadyState};
 use crate::tables::{Table, tables};
 use crate::topology::build_topology;
+use crate::topology::switches::changing_circuits;
 
 /// A finished run: what was simulated, what was measured, what it cost.
 pub struct Run {
@@ -173,7 +174,13 @@ pub(crate) fn run_with(
         let allowed = "packet, as flows do not know the routing of a plug-in";
         return Err(SpecError::value("simulation.engine", "\"flow\"", allowed).into());
     }
-    let simulate = |state: Option<&mut dyn Read>, observer: &mut dyn Observer| {
+    let mut circuits = changing_circuits(scenario)?;
+    if circuits.is_some() && (flow || matches!(engine, Engine::Theirs { .. })) {
+        let allowed = "\"unsteered\", \"jobs\", \"file\" or \"matrix\": circuits change during runs of \
+                       packets only, under `up-down` or `steered`";
+        return Err(SpecError::value("network.optical.circuits", "others", allowed).into());
+    }
+    let mut simulate = |state: Option<&mut dyn Read>, observer: &mut dyn Observer| {
         let call = || {
             if flow {
                 return crate::flow::simulate(
@@ -187,6 +194,16 @@ pub(crate) fn run_with(
             }
             let (topology, measurement) = (&topology, &measurement);
             match &engine {
+                Engine::Ours(routing) if circuits.is_some() => run_with_circuits(
+                    topology,
+                    routing,
+                    &config,
+                    &plans,
+                    measurement,
+                    circuits.as_mut().expect("they are some"),
+                    state,
+                    observer,
+                ),
                 Engine::Ours(routing) => run_any(
                     topology,
                     routing,
@@ -212,7 +229,10 @@ pub(crate) fn run_with(
             (outcome, cost.after(before))
         }
     };
-    let outcome = outcome?;
+    let mut outcome = outcome?;
+    if !scenario.record.communication {
+        outcome.traffic.clear();
+    }
     Ok(Run {
         scenario: scenario.clone(),
         statistics: JobStatistics::all(
@@ -374,10 +394,19 @@ fn measurement(scenario: &Scenario, topology: &Topology) -> Result<Measurement, 
             every => MessageRecords::EveryNth(every),
         },
         rank_intervals: scenario.record.rank_activity,
-        traffic: scenario.record.communication,
+        traffic: scenario.record.communication || follows_traffic(scenario),
         attribution: scenario.record.attribution,
         arrivals: arrival_records(scenario, topology)?,
     })
+}
+
+/// Whether circuits follow what is sent, which then has to be counted.
+fn follows_traffic(scenario: &Scenario) -> bool {
+    let spec::Family::FatTree(tree) = &scenario.network.topology else {
+        return false;
+    };
+    let layer = tree.optical.as_ref();
+    layer.is_some_and(|layer| layer.circuits == spec::UplinkCircuits::Traffic)
 }
 
 /// Where to record what arrives.

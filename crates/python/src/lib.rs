@@ -242,7 +242,9 @@ mod _engine {
         pods: usize,
         amounts: Vec<f64>,
         switches: Vec<(Vec<u32>, Vec<u32>)>,
+        steering: &str,
     ) -> PyResult<Vec<Vec<u32>>> {
+        let steering: odonata::UplinkSteering = by_name(steering)?;
         let of_pods = |pods: Vec<u32>| pods.into_iter().map(odonata::GroupId).collect();
         let switches: Vec<_> = switches
             .into_iter()
@@ -253,7 +255,7 @@ mod _engine {
             .collect();
         let steered = py.detach(|| {
             odonata::PodTraffic::new(pods, amounts)
-                .and_then(|traffic| odonata::steer_uplinks(&traffic, &switches))
+                .and_then(|traffic| odonata::steer_uplinks_by(steering, &traffic, &switches))
         });
         steered.map_err(|error| PyValueError::new_err(error.to_string()))
     }

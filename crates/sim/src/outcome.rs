@@ -3,6 +3,7 @@
 use odonata_load::CollectiveKind;
 use odonata_units::{Bytes, NodeId, Picoseconds, PortId, RankId, RouterId};
 
+use crate::circuits::Reconfiguration;
 use crate::histogram::Histogram;
 
 /// How far a run is; given to the caller's progress function a few times a second.
@@ -420,6 +421,8 @@ pub struct Outcome {
     pub ports: Vec<LinkOutcome>,
     /// Per node: what it sent into its router. Shape: nodes.
     pub injection: Vec<LinkOutcome>,
+    /// Changes of circuits, in order; see [`run_with_circuits`](crate::run_with_circuits).
+    pub reconfigurations: Vec<Reconfiguration>,
     /// Recorded messages, ordered by (delivery time, destination, source).
     pub messages: Vec<MessageRecord>,
     /// What ranks did when, by job, rank and time, if recorded.

@@ -27,10 +27,13 @@ mod strategy;
 #[cfg(test)]
 mod tests;
 mod uniform;
+mod uplink_counts;
 mod uplinks;
 
 pub use change::{Change, SwitchTiming};
 pub use demand::Demand;
 pub use state::{Steering, Violation, check_connected, check_untouched};
 pub use strategy::{SteeringError, Strategy, circuits_for};
-pub use uplinks::{PodTraffic, UplinkError, UplinkSwitch, steer_uplinks};
+pub use uplinks::{
+    PodTraffic, UplinkError, UplinkSteering, UplinkSwitch, steer_uplinks, steer_uplinks_by,
+};

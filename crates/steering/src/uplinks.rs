@@ -1,9 +1,13 @@
 //! Bandwidth steering of uplinks in a fat tree: which pods' aggregation switches the uplinks
 //! of top-of-rack switches lead to.
 
+use odonata_declare::Named;
 use odonata_units::GroupId;
 use pathfinding::kuhn_munkres::kuhn_munkres;
 use pathfinding::matrix::Matrix;
+use serde::{Deserialize, Serialize};
+
+use crate::uplink_counts::{birkhoff, min_max, realised};
 
 /// Weights are scaled to this, so that sums of them over a switch are far from any limit.
 const SCALE: f64 = (1u64 << 40) as f64;
@@ -18,6 +22,26 @@ pub struct UplinkSwitch {
     pub ingress: Vec<GroupId>,
     /// Pod of the aggregation switch behind each egress port. Shape: radix.
     pub egress: Vec<GroupId>,
+}
+
+/// How uplinks are chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
+pub enum UplinkSteering {
+    /// Algorithm 1 of Michelogiannakis et al. 2019: assignments of greatest weight, one switch after
+    /// the other.
+    ///
+    /// Of what the uplinks so far leave each pair: [`steer_uplinks`].
+    #[default]
+    Matching,
+    /// So that the busiest uplink has least to carry.
+    ///
+    /// As in Flexfly (Wen et al., SC 2016): numbers of uplinks first, then matchings.
+    MinMax,
+    /// By a Birkhoff–von Neumann decomposition of the traffic.
+    ///
+    /// By its weights; traffic is scaled to be doubly stochastic.
+    Birkhoff,
 }
 
 /// What pods send to each other, in any unit; the diagonal is what goes from one top-of-rack
@@ -95,22 +119,37 @@ impl PodTraffic {
         }
         Ok(Self { pods, amounts })
     }
+
+    /// Number of pods.
+    pub fn pods(&self) -> usize {
+        self.pods
+    }
+
+    /// Row by row, by sender. Shape: pods × pods.
+    pub fn amounts(&self) -> &[f64] {
+        &self.amounts
+    }
 }
 
-/// The egress port of every ingress port of every switch, by algorithm 1 of Michelogiannakis,
-/// Shen, Teh, Meng, Aivazi, Groves, Shalf, Glick, Ghobadi, Dennison and Bergman, "Bandwidth
-/// steering in HPC using silicon nanophotonics", SC 2019, section 4.5: switch after switch, the
-/// perfect matching of greatest weight, where an uplink of pod `i` to pod `j` weighs
-/// `t_ij / (d_ij + 1)` and `d_ij` counts those that earlier switches have set. What the paper
-/// leaves open: of equal weights links within a pod come first, as without steering, and the
-/// diagonal `t_ii` counts like any other traffic. Shape: switches × radix.
+/// The egress port of every ingress port of every switch. Shape: switches × radix.
 ///
 /// # Errors
-/// If a switch has unlike sides, or a port of an unknown pod.
-pub fn steer_uplinks(
+/// As [`steer_uplinks`].
+pub fn steer_uplinks_by(
+    steering: UplinkSteering,
     traffic: &PodTraffic,
     switches: &[UplinkSwitch],
 ) -> Result<Vec<Vec<u32>>, UplinkError> {
+    check(traffic, switches)?;
+    let counts = match steering {
+        UplinkSteering::Matching => return steer_uplinks(traffic, switches),
+        UplinkSteering::MinMax => min_max(traffic, switches),
+        UplinkSteering::Birkhoff => birkhoff(traffic, switches),
+    };
+    Ok(realised(traffic.pods, counts, switches))
+}
+
+fn check(traffic: &PodTraffic, switches: &[UplinkSwitch]) -> Result<(), UplinkError> {
     let pods = traffic.pods;
     for (number, switch) in switches.iter().enumerate() {
         let (ingress, egress) = (switch.ingress.len(), switch.egress.len());
@@ -130,6 +169,25 @@ pub fn steer_uplinks(
             });
         }
     }
+    Ok(())
+}
+
+/// The egress port of every ingress port of every switch, by algorithm 1 of Michelogiannakis,
+/// Shen, Teh, Meng, Aivazi, Groves, Shalf, Glick, Ghobadi, Dennison and Bergman, "Bandwidth
+/// steering in HPC using silicon nanophotonics", SC 2019, section 4.5: switch after switch, the
+/// perfect matching of greatest weight, where an uplink of pod `i` to pod `j` weighs
+/// `t_ij / (d_ij + 1)` and `d_ij` counts those that earlier switches have set. What the paper
+/// leaves open: of equal weights links within a pod come first, as without steering, and the
+/// diagonal `t_ii` counts like any other traffic. Shape: switches × radix.
+///
+/// # Errors
+/// If a switch has unlike sides, or a port of an unknown pod.
+pub fn steer_uplinks(
+    traffic: &PodTraffic,
+    switches: &[UplinkSwitch],
+) -> Result<Vec<Vec<u32>>, UplinkError> {
+    check(traffic, switches)?;
+    let pods = traffic.pods;
     let most = traffic.amounts.iter().copied().fold(0.0, f64::max);
     let scale = if most > 0.0 { SCALE / most } else { 0.0 };
     let mut links = vec![0u32; pods * pods];

@@ -65,6 +65,7 @@ impl Driver<'_> {
             arrivals: Vec::new(),
             timeline: TimelineCollector::merge(std::iter::once(&self.timeline)),
             conservation,
+            reconfigurations: Vec::new(),
             packet_hops: self.packet_hops as u64,
             events: self.events_done + self.transfers.work().settled,
             peak_packets: 0,

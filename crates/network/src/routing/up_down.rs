@@ -52,6 +52,9 @@ impl Tabled {
         let to = destinations.routers();
         let from_leaves = match to.len() {
             all if all == routers.len() => None,
+            // By the ways down, which no circuit changes: so that all circuits of a tree have one
+            // order, and packets of several of them close no cycle.
+            _ if topology.has_one_way_links() => Some(distances(&reversed(&neighbours), &to)),
             _ => Some(distances(&neighbours, &to)),
         };
         let along = |height: &[i64]| {
@@ -125,6 +128,20 @@ fn heights_below_hub(neighbours: &[Vec<Way>]) -> Vec<i64> {
     let hub = (0..neighbours.len() as u32).max_by_key(links).unwrap_or(0);
     let below = distances(neighbours, &[hub]).into_iter();
     below.map(|distance| -distance).collect()
+}
+
+/// The ways against the direction of each.
+fn reversed(neighbours: &[Vec<Way>]) -> Vec<Vec<Way>> {
+    let mut against = vec![Vec::new(); neighbours.len()];
+    for (from, ways) in neighbours.iter().enumerate() {
+        for way in ways {
+            against[usize::from(way.to)].push(Way {
+                to: from as u16,
+                ..*way
+            });
+        }
+    }
+    against
 }
 
 /// Hops from the nearest of `sources` to each router. Shape: routers.

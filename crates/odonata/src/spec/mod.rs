@@ -33,7 +33,7 @@ pub use network::{
     AlgorithmName, ArrangementName, Choice, Decisions, FparRules, GroupWiringName, HopsWord, Link,
     LinkKind, MinimalLinks, Network, Paths, Routing, SpineArrangement, Strategy, Via, Weights,
 };
-pub use optical::{OpticalLayer, UplinkCircuits};
+pub use optical::{OpticalLayer, UplinkCircuits, UplinkSteering};
 pub use router::{
     Arbitration, CreditUse, InjectionOrder, Nic, OccupancyCount, Room, Router, SwitchingName,
 };

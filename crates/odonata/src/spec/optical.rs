@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use odonata_declare::Named;
+pub use odonata_steering::UplinkSteering;
 use serde::{Deserialize, Serialize};
 
 /// Optical switches between the leaves of a fat tree and the switches above them
@@ -21,6 +22,22 @@ pub struct OpticalLayer {
     /// With [`UplinkCircuits::File`]: the list of circuits.
     #[serde(default)]
     pub circuits_file: Option<PathBuf>,
+    /// With [`UplinkCircuits::Matrix`]: what pods send to each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matrix_file: Option<PathBuf>,
+    /// How circuits are chosen for traffic.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub steering: UplinkSteering,
+    /// How often circuits are looked at that change during the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period_ps: Option<u64>,
+    /// How long switches take once circuits are empty; `None`: 20 µs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reconfiguration_ps: Option<u64>,
+}
+
+fn is_usual(steering: &UplinkSteering) -> bool {
+    *steering == UplinkSteering::default()
 }
 
 fn one() -> u32 {
@@ -35,6 +52,10 @@ impl OpticalLayer {
             links_per_switch: 1,
             circuits,
             circuits_file: None,
+            matrix_file: None,
+            steering: UplinkSteering::default(),
+            period_ps: None,
+            reconfiguration_ps: None,
         }
     }
 }
@@ -50,4 +71,17 @@ pub enum UplinkCircuits {
     Jobs,
     /// A list.
     File,
+    /// By a matrix of what pods send to each other, from a file.
+    Matrix,
+    /// By what the jobs that run send from pod to pod, anew as jobs begin and end.
+    RunningJobs,
+    /// By what has been sent from pod to pod since the last time, every `period`.
+    Traffic,
+}
+
+impl UplinkCircuits {
+    /// Whether circuits change during a run.
+    pub fn change(self) -> bool {
+        matches!(self, Self::RunningJobs | Self::Traffic)
+    }
 }

@@ -11,6 +11,8 @@ use crate::error::SpecError;
 use crate::spec::table::table;
 use crate::spec::{self, DeclaredLink, Links, NetworkFamily, Scenario, Tests, UsualLink};
 
+pub(crate) use optical::ChangingCircuits;
+
 table! {
     /// A fat tree: a folded Clos, a k-ary n-tree or any extended generalised fat tree.
     ///
@@ -123,6 +125,29 @@ pub(super) fn optical_layer(
     let built = built.map_err(|error| fat_tree_error(error, tree))?;
     let layer = optical::layer(layer, &spec.shape, &built)?;
     Ok(Some((layer, built)))
+}
+
+/// What sets the circuits of a fat tree anew during a run, if they change.
+///
+/// # Errors
+/// As [`optical_layer`], or if what jobs send cannot be found.
+pub(super) fn changing_circuits<'s>(
+    tree: &'s spec::FatTree,
+    scenario: &'s Scenario,
+    classes: &Classes<'_>,
+) -> Result<Option<ChangingCircuits<'s>>, SpecError> {
+    let changing = tree
+        .optical
+        .as_ref()
+        .filter(|layer| layer.circuits.change());
+    let Some(options) = changing else {
+        return Ok(None);
+    };
+    let Some((layer, built)) = optical_layer(tree, classes)? else {
+        return Ok(None);
+    };
+    let shape = specification(tree, classes)?.shape;
+    ChangingCircuits::new(scenario, options, layer, shape, built).map(Some)
 }
 
 fn specification(tree: &spec::FatTree, classes: &Classes<'_>) -> Result<FatTreeSpec, SpecError> {

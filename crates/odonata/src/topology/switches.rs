@@ -31,6 +31,19 @@ pub(crate) fn optical_layer(
     fat_tree::optical_layer(tree, &Classes { scenario })
 }
 
+/// What sets the circuits of a scenario's network anew during a run, if they change.
+///
+/// # Errors
+/// If the network cannot be built, or what jobs send cannot be found.
+pub(crate) fn changing_circuits(
+    scenario: &Scenario,
+) -> Result<Option<fat_tree::ChangingCircuits<'_>>, SpecError> {
+    match &scenario.network.topology {
+        Family::FatTree(tree) => fat_tree::changing_circuits(tree, scenario, &Classes { scenario }),
+        _ => Ok(None),
+    }
+}
+
 /// The optical switches of a scenario's network; `None` if it has none.
 ///
 /// # Errors

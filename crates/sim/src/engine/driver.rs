@@ -70,11 +70,11 @@ pub(super) fn partition_bounds(shared: &Shared<'_>, threads: usize) -> Vec<u32> 
     bounds
 }
 
-/// Shortest latency of a link between two partitions.
+/// Shortest latency of a link between two partitions, or of a circuit, which may come to join any.
 fn lookahead(shared: &Shared<'_>, bounds: &[u32]) -> u64 {
     let topology = shared.topology;
     let partition = |router: u32| bounds.partition_point(|&first| first <= router);
-    let mut shortest = NEVER;
+    let mut shortest = shared.circuit_latency;
     for router in 0..topology.routers() {
         let here = partition(router as u32);
         for port in topology.first_port[router] as usize..topology.first_port[router + 1] as usize {
@@ -283,7 +283,7 @@ pub(super) fn drive<P: Probe>(
         wish: AtomicU8::new(Wish::Continue as u8),
         decided: AtomicU8::new(Wish::Continue as u8),
         step: (between.min(window * LONGEST_STEP_WINDOWS) / window).max(1) * window,
-        boundary: (partitions[0].routing.needs_snapshot() || background)
+        boundary: (partitions[0].routing.get().needs_snapshot() || background)
             .then_some(boundary(shared)),
         pause,
         background,
@@ -394,7 +394,8 @@ impl Exchange<'_> {
         let _breaker = BreakOnPanic(&self.barrier);
         let threads = self.bulletins.len();
         let shift = self.shared.window_shift();
-        let routing = partition.routing;
+        let tables = partition.routing.clone();
+        let routing = tables.get();
         let mut events = GroupedEvents::default();
         loop {
             self.announce(index, partition);

@@ -7,6 +7,7 @@
 pub(crate) mod actions;
 mod calendar;
 mod checkpoint;
+mod circuits;
 mod crossbar;
 mod deadlock;
 mod driver;
@@ -36,6 +37,7 @@ use odonata_network::routing::{AnyRouting, RoutingTask};
 use odonata_network::{Routing, Topology};
 use odonata_units::{Picoseconds, RankId, RouterId};
 
+use crate::circuits::{CircuitControl, Reconfiguration};
 use crate::config::{Decisions, EngineConfig, JobLoad, JobPlan, Measurement};
 use crate::error::SimError;
 use crate::observer::{Observer, PausedRun};
@@ -43,6 +45,7 @@ use crate::outcome::{
     Arrival, Conservation, JobOutcome, LinkAttribution, LinkOutcome, Outcome, PairTraffic,
     RankInterval, RankTimes,
 };
+use circuits::Circuits;
 use driver::End;
 use measure::JobCollector;
 use memory::{Megabytes, within_memory};
@@ -71,7 +74,16 @@ pub fn run<R: Routing>(
     observer: &mut dyn Observer,
 ) -> Result<Outcome, SimError> {
     unrecorded(measurement)?;
-    simulate::<Silent>(topology, routing, config, jobs, measurement, None, observer)
+    simulate::<Silent>(
+        topology,
+        routing,
+        config,
+        jobs,
+        measurement,
+        None,
+        None,
+        observer,
+    )
 }
 
 /// Goes on with a run from the state that [`PausedRun::save`] wrote. Everything
@@ -98,6 +110,7 @@ pub fn resume<R: Routing>(
         config,
         jobs,
         measurement,
+        None,
         state,
         observer,
     )
@@ -123,6 +136,7 @@ pub fn run_any(
         config,
         jobs,
         measurement,
+        control: None,
         state,
         observer,
     };
@@ -133,12 +147,48 @@ pub fn run_any(
     }
 }
 
+/// As [`run_any`], where `control` changes circuits as the run goes on; `topology` and `routing` are
+/// those of its beginning. The outcome does not depend on the number of threads, nor on pauses.
+///
+/// # Errors
+/// As [`run_any`], and of the control. Circuits can change where routers have ideal crossbars and
+/// decide per packet, up-down or steered, and nothing is recorded that takes [`run_any`].
+#[expect(clippy::too_many_arguments)]
+pub fn run_with_circuits(
+    topology: &Topology,
+    routing: &AnyRouting,
+    config: &EngineConfig,
+    jobs: &[JobPlan],
+    measurement: &Measurement,
+    control: &mut dyn CircuitControl,
+    state: Option<&mut dyn Read>,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, SimError> {
+    if measurement.is_recorded() {
+        return Err(SimError::Parameter {
+            parameter: "record",
+            found: "attribution or arrivals".to_owned(),
+            allowed: "nothing of it where circuits change during the run".to_owned(),
+        });
+    }
+    routing.dispatch(Call {
+        topology,
+        config,
+        jobs,
+        measurement,
+        control: Some(control),
+        state,
+        observer,
+    })
+}
+
 /// A run that only lacks the routing algorithm.
 struct Call<'a, 's> {
     topology: &'a Topology,
     config: &'a EngineConfig,
     jobs: &'a [JobPlan],
     measurement: &'a Measurement,
+    control: Option<&'a mut dyn CircuitControl>,
     state: Option<&'a mut (dyn Read + 's)>,
     observer: &'a mut dyn Observer,
 }
@@ -150,9 +200,19 @@ impl Call<'_, '_> {
     fn simulate<P: Probe>(self, routing: &dyn Routed<P>) -> Result<Outcome, SimError> {
         let (topology, config, jobs) = (self.topology, self.config, self.jobs);
         let (measurement, observer) = (self.measurement, self.observer);
+        let control = self.control;
         // Another reborrow: a `&mut dyn` cannot change its lifetime behind an `Option`.
         match self.state {
-            None => simulate(topology, routing, config, jobs, measurement, None, observer),
+            None => simulate(
+                topology,
+                routing,
+                config,
+                jobs,
+                measurement,
+                control,
+                None,
+                observer,
+            ),
             Some(state) => {
                 let state: Option<&mut dyn Read> = Some(state);
                 simulate(
@@ -161,6 +221,7 @@ impl Call<'_, '_> {
                     config,
                     jobs,
                     measurement,
+                    control,
                     state,
                     observer,
                 )
@@ -197,12 +258,14 @@ fn unrecorded(measurement: &Measurement) -> Result<(), SimError> {
     Ok(())
 }
 
+#[expect(clippy::too_many_arguments)]
 fn simulate<P: Probe>(
     topology: &Topology,
     routing: &dyn Routed<P>,
     config: &EngineConfig,
     jobs: &[JobPlan],
     measurement: &Measurement,
+    control: Option<&mut dyn CircuitControl>,
     state: Option<&mut dyn Read>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, SimError> {
@@ -215,6 +278,7 @@ fn simulate<P: Probe>(
                 config,
                 jobs,
                 measurement,
+                control,
                 state,
                 observer,
             )
@@ -227,16 +291,18 @@ fn simulate<P: Probe>(
     }
 }
 
+#[expect(clippy::too_many_arguments)]
 fn simulate_within<P: Probe>(
     topology: &Topology,
     routing: &dyn Routed<P>,
     config: &EngineConfig,
     jobs: &[JobPlan],
     measurement: &Measurement,
+    control: Option<&mut dyn CircuitControl>,
     state: Option<&mut dyn Read>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, SimError> {
-    let shared = Shared::new(
+    let mut shared = Shared::new(
         topology,
         routing.virtual_channels(),
         config,
@@ -244,6 +310,9 @@ fn simulate_within<P: Probe>(
         measurement,
     )?;
     P::check(&shared)?;
+    let circuits = control.map(|control| Circuits::new(control, &mut shared));
+    let mut circuits = circuits.transpose()?;
+    let shared = shared;
     let learns = routing.learns() && !routing.initial_q_table(RouterId(0)).is_empty();
     if learns && config.decisions == Decisions::PerMessage {
         return Err(SimError::Parameter {
@@ -267,14 +336,15 @@ fn simulate_within<P: Probe>(
     let bounds = driver::partition_bounds(&shared, config.threads.max(1));
     let mut partitions = build_partitions(&shared, routing, &snapshot, &bounds);
     if let Some(state) = state {
-        checkpoint::restore(&shared, &mut partitions, state)?;
+        checkpoint::restore(&shared, &mut partitions, circuits.as_mut(), state)?;
     }
     let mut look = deadlock::next_look(partitions[0].now);
     let mut wanted = observer.next_pause();
     let mut reported = Instant::now();
     let done_at = loop {
         let looks = (look < shared.stop).then_some(Picoseconds(look));
-        let pause = wanted.into_iter().chain(looks).min();
+        let due = circuits.as_ref().and_then(Circuits::due);
+        let pause = wanted.into_iter().chain(looks).chain(due).min();
         match driver::drive(&shared, &mut partitions, pause, observer, &mut reported) {
             End::Interrupted(at) => return Err(SimError::Interrupted { at }),
             End::Complete(done_at) => break done_at,
@@ -285,6 +355,9 @@ fn simulate_within<P: Probe>(
                     deadlock::check(&shared, &partitions, Some(at))?;
                     look = deadlock::next_look(at.0);
                 }
+                if let Some(circuits) = &mut circuits {
+                    circuits.act(&shared, &mut partitions, at.0)?;
+                }
                 if !asked && wanted.is_none_or(|wanted| at < wanted) {
                     continue;
                 }
@@ -294,7 +367,10 @@ fn simulate_within<P: Probe>(
                     jobs: &|| job_outcomes(&shared, &partitions, at.0),
                     timeline: &|| TimelineCollector::merge(partitions.iter().map(|p| &p.timeline)),
                     measure: &measure,
-                    save: &|out| checkpoint::save(&shared, &partitions, at.0, measure.get(), out),
+                    save: &|out| {
+                        let circuits = circuits.as_ref().map(Circuits::saved);
+                        checkpoint::save(&shared, &partitions, at.0, measure.get(), circuits, out)
+                    },
                 };
                 if observer.paused(&paused)?.is_break() {
                     break Some(at.0);
@@ -312,7 +388,8 @@ fn simulate_within<P: Probe>(
     if done_at.is_none() {
         in_time(&shared, &partitions)?;
     }
-    finish(&shared, partitions, done_at)
+    let log = circuits.map(|circuits| circuits.state.log);
+    finish(&shared, partitions, done_at, log.unwrap_or_default())
 }
 
 /// Builds every partition in a thread of its own (see [`driver`]).
@@ -401,11 +478,12 @@ fn out_of_memory<P: Probe>(partitions: &[Box<Partition<'_, P>>], left: Megabytes
 }
 
 /// Puts the partitions' shares together. `done_at`: when a run stopped because
-/// only endless jobs went on.
+/// only endless jobs went on. `reconfigurations`: of circuits.
 fn finish<P: Probe>(
     shared: &Shared<'_>,
     mut partitions: Vec<Box<Partition<'_, P>>>,
     done_at: Option<u64>,
+    reconfigurations: Vec<Reconfiguration>,
 ) -> Result<Outcome, SimError> {
     if shared.ends_with_jobs {
         unmatched(shared, &partitions)?;
@@ -445,12 +523,14 @@ fn finish<P: Probe>(
         conservation.in_flight += partition.packets.live_bytes() + partition.leaving_bytes;
         loopback_bytes += partition.loopback_bytes;
         attribution.append(&mut partition.attribution(end));
-        for (index, port) in partition.ports.iter_mut().enumerate() {
+        for index in 0..partition.ports.len() {
+            let unsent = partition.unsent(index, end);
+            let port = &mut partition.ports[index];
             if port.stalled_since != partition::NEVER {
                 port.end_stall(end, partition.warmup);
             }
             let class = &shared.classes[port.class as usize];
-            let bytes = port.bytes.saturating_sub(port.unsent(&shared.classes, end));
+            let bytes = port.bytes.saturating_sub(unsent);
             let measured = end.saturating_sub(partition.warmup);
             // What is cut at a border of the measured time is rounded to a byte, and the
             // duration of every packet to a picosecond.
@@ -513,6 +593,7 @@ fn finish<P: Probe>(
         attribution,
         arrivals: Arrival::sum(partitions.iter().map(|p| p.probe.arrivals())),
         conservation,
+        reconfigurations,
         packet_hops: sum(|p| p.packet_hops),
         events: sum(|p| p.events),
         peak_packets: sum(|p| p.packets.peak() as u64),

@@ -25,7 +25,7 @@ use super::packets::{Contents, NIL, PACKETS, Packet, Packets};
 use super::probe::{ACCOUNTS, LinkState, Probe};
 use super::queues::{Queues, WAITING};
 use super::ranks::RankState;
-use super::routed::Routed;
+use super::routed::{Routed, Tables};
 use super::shared::{Class, Shared};
 use super::table::Table;
 use super::timeline::TimelineCollector;
@@ -163,7 +163,10 @@ pub(super) struct Partition<'a, P: Probe> {
     /// Whether ports and interfaces are too many for a processor's second-level
     /// cache, so that it pays to load them ahead of time.
     exceeds_cache: bool,
-    pub routing: &'a dyn Routed<P>,
+    pub routing: Tables<'a, P>,
+    /// Ports that send nothing, as their circuits change, and when their links had sent the
+    /// tails of their last packets.
+    pub silent: Vec<(u32, u64)>,
     pub snapshot: &'a Snapshot,
     /// First router and port, global numbers; and one past the last router.
     pub base_router: u32,
@@ -369,7 +372,8 @@ impl<'a, P: Probe> Partition<'a, P> {
                 + interfaces.len() * (size_of::<Interface>() + size_of::<OpenSource>())
                 > CACHE_BYTES,
             reads_occupancy: routing.reads_occupancy(),
-            routing,
+            routing: Tables::Given(routing),
+            silent: Vec::new(),
             snapshot,
             base_router,
             end_router,
@@ -608,9 +612,11 @@ impl<'a, P: Probe> Partition<'a, P> {
         self.warmup = now;
         self.jobs.iter_mut().for_each(JobCollector::begin_measuring);
         self.probe.begin_measuring();
-        for (index, port) in self.ports.iter_mut().enumerate() {
-            (port.bytes, port.packets, port.stall) = (port.unsent(&self.classes[..], now), 0, 0);
-            self.probe.carry(index, port.bytes);
+        for index in 0..self.ports.len() {
+            let unsent = self.unsent(index, now);
+            let port = &mut self.ports[index];
+            (port.bytes, port.packets, port.stall) = (unsent, 0, 0);
+            self.probe.carry(index, unsent);
         }
     }
 
@@ -636,10 +642,7 @@ impl<'a, P: Probe> Partition<'a, P> {
             return Vec::new();
         }
         for port in 0..self.ports.len() {
-            let (link, unsent) = (
-                self.link(port),
-                self.ports[port].unsent(&self.classes[..], end),
-            );
+            let (link, unsent) = (self.link(port), self.unsent(port, end));
             self.probe.settle(link, end);
             self.probe.leave(port, unsent);
         }

@@ -4,6 +4,8 @@
 //! decisions in place; everything else is compiled without knowing any. Between the two
 //! stands one indirect call per window and partition.
 
+use std::sync::Arc;
+
 use odonata_network::Routing;
 use odonata_units::RouterId;
 
@@ -30,6 +32,9 @@ pub(super) trait Routed<P: Probe>: Sync {
 
     /// See [`Routing::initial_q_table`].
     fn initial_q_table(&self, at: RouterId) -> Vec<f32>;
+
+    /// See [`Partition::route_again`].
+    fn route_again(&self, partition: &mut Partition<'_, P>, router: u32, slot: u32, now: u64);
 
     /// See [`Partition::simulate`].
     fn simulate(&self, partition: &mut Partition<'_, P>, window: u64, grouped: &mut GroupedEvents);
@@ -60,7 +65,38 @@ impl<R: Routing, P: Probe> Routed<P> for R {
         Routing::initial_q_table(self, at)
     }
 
+    fn route_again(&self, partition: &mut Partition<'_, P>, router: u32, slot: u32, now: u64) {
+        partition.route_again(self, router, slot, now);
+    }
+
     fn simulate(&self, partition: &mut Partition<'_, P>, window: u64, grouped: &mut GroupedEvents) {
         partition.simulate(self, window, grouped);
+    }
+}
+
+/// The algorithm by which a partition routes.
+pub(super) enum Tables<'a, P: Probe> {
+    /// That of the run.
+    Given(&'a dyn Routed<P>),
+    /// The same for circuits that have changed since.
+    Changed(Arc<dyn Routed<P> + Send>),
+}
+
+impl<P: Probe> Clone for Tables<'_, P> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Given(routing) => Self::Given(*routing),
+            Self::Changed(routing) => Self::Changed(Arc::clone(routing)),
+        }
+    }
+}
+
+impl<P: Probe> Tables<'_, P> {
+    /// The algorithm.
+    pub fn get(&self) -> &dyn Routed<P> {
+        match self {
+            Self::Given(routing) => *routing,
+            Self::Changed(routing) => &**routing,
+        }
     }
 }

@@ -156,6 +156,8 @@ pub(super) struct Shared<'a> {
     pub warmup: u64,
     /// Shortest latency between two routers.
     pub lookahead: u64,
+    /// The same of circuits that change during the run; `u64::MAX` without.
+    pub circuit_latency: u64,
 }
 
 fn parameter(
@@ -415,6 +417,7 @@ impl<'a> Shared<'a> {
             ends_with_jobs,
             warmup: measurement.warmup.0,
             lookahead,
+            circuit_latency: u64::MAX,
         };
         let window = 1u64 << shared.window_shift();
         for class in &mut shared.classes {
@@ -464,6 +467,11 @@ impl<'a> Shared<'a> {
             Attachment::Regular(rule) => rule.of(node),
             Attachment::Table(table) => table[node as usize],
         }
+    }
+
+    /// Whether packets wait at nothing but the links of ideal crossbars.
+    pub fn is_simple(&self) -> bool {
+        !self.hands_over && self.config.router.crossbar == Crossbar::Ideal
     }
 
     /// log2 of the length of a window: no longer than any latency between two

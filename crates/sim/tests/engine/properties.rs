@@ -43,7 +43,12 @@ pub fn assert_same(one: &Outcome, other: &Outcome, what: &str) {
         peak_packets: _,
         bytes_per_packet: _,
         bytes_per_port: _,
+        reconfigurations,
     } = one;
+    assert_eq!(
+        *reconfigurations, other.reconfigurations,
+        "{what}: circuits"
+    );
     assert_eq!(*end, other.end, "{what}: end");
     assert_eq!(*warmup, other.warmup, "{what}: warm-up");
     assert_eq!(*jobs, other.jobs, "{what}: jobs");

@@ -213,18 +213,54 @@ impl OpticalLayer {
         if steered == 0 {
             return Ok(tree);
         }
-        Ok(Topology::new(Wiring {
-            title: format!("{}, {steered} uplinks steered", tree.title),
-            link_classes: tree.link_classes,
-            group_of_router: tree.group_of_router,
-            position_in_group: tree.position_in_group,
-            first_port: tree.first_port,
-            peer: tree.peer,
-            class_of_port: tree.class_of_port,
-            may_be_disconnected: false,
-            one_way: true,
-        })?)
+        let title = format!("{}, {steered} uplinks steered", tree.title);
+        one_way(tree, title)
     }
+
+    /// `tree` while some of its circuits change: ports whose circuits change send to nothing, but
+    /// where a leaf has no other way up, which has its uplinks to come already. Shape of `settings`
+    /// and `changing`: switches × connected ports.
+    ///
+    /// # Errors
+    /// As [`OpticalLayer::set`].
+    pub fn while_changing(
+        &self,
+        tree: Topology,
+        settings: &[Vec<u32>],
+        changing: &[Vec<bool>],
+    ) -> Result<Topology, OpticalLayerError> {
+        let mut tree = self.set(tree, settings)?;
+        let mut keeps_one = vec![false; tree.routers()];
+        let each = || {
+            let ports = self.switches.iter().zip(changing);
+            ports.flat_map(|(switch, changing)| switch.ingress.iter().zip(changing))
+        };
+        for (&(port, _), &changes) in each() {
+            keeps_one[tree.router_of_port(port).index()] |= !changes;
+        }
+        for (&(port, _), &changes) in each() {
+            if changes && keeps_one[tree.router_of_port(port).index()] {
+                tree.peer[port.index()] = Peer::Unconnected;
+            }
+        }
+        let title = format!("{}, while circuits change", tree.title);
+        one_way(tree, title)
+    }
+}
+
+/// The same links as a network in which some lead one way.
+fn one_way(tree: Topology, title: String) -> Result<Topology, OpticalLayerError> {
+    Ok(Topology::new(Wiring {
+        title,
+        link_classes: tree.link_classes,
+        group_of_router: tree.group_of_router,
+        position_in_group: tree.position_in_group,
+        first_port: tree.first_port,
+        peer: tree.peer,
+        class_of_port: tree.class_of_port,
+        may_be_disconnected: false,
+        one_way: true,
+    })?)
 }
 
 #[cfg(test)]

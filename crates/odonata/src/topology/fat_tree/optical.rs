@@ -1,18 +1,22 @@
 //! From `[network.optical]` of a fat tree to circuits: the switches, the jobs, what their pods
 //! send to each other.
 
+mod changing;
+
 use std::path::Path;
 
 use odonata_network::Topology;
 use odonata_network::topology::{FatTreeShape, OpticalLayer, OpticalLayerError, UplinkPorts};
-use odonata_steering::{PodTraffic, UplinkSwitch, steer_uplinks};
-use odonata_units::GroupId;
+use odonata_steering::{PodTraffic, UplinkError, UplinkSteering, UplinkSwitch, steer_uplinks_by};
+use odonata_units::{GroupId, NodeId, Picoseconds};
 
 use crate::error::SpecError;
-use crate::jobs::plan_jobs;
+use crate::jobs::{PlannedJob, plan_jobs};
 use crate::mapping::sent;
 use crate::spec::{self, Scenario, UplinkCircuits};
 use crate::topology::read_file;
+
+pub(crate) use changing::ChangingCircuits;
 
 /// The optical switches of `tree`.
 ///
@@ -39,10 +43,29 @@ pub(super) fn steered(
     scenario: &Scenario,
 ) -> Result<Topology, SpecError> {
     let switches = self::layer(layer, shape, &tree)?;
+    check_keys(layer)?;
     let settings = match (layer.circuits, layer.circuits_file.as_deref()) {
-        (UplinkCircuits::Unsteered, _) => return Ok(tree),
-        (UplinkCircuits::Jobs, _) if scenario.jobs.is_empty() => return Ok(tree),
-        (UplinkCircuits::Jobs, _) => for_jobs(&switches, shape, &tree, scenario)?,
+        (UplinkCircuits::Unsteered | UplinkCircuits::Traffic, _) => return Ok(tree),
+        (UplinkCircuits::Jobs | UplinkCircuits::RunningJobs, _) if scenario.jobs.is_empty() => {
+            return Ok(tree);
+        }
+        (UplinkCircuits::Jobs, _) => {
+            let of_jobs = sent_by_jobs(&switches, shape, &tree, scenario)?;
+            for_traffic(layer.steering, &switches, sum(&of_jobs, |_| true))?
+        }
+        (UplinkCircuits::RunningJobs, _) => {
+            let of_jobs = sent_by_jobs(&switches, shape, &tree, scenario)?;
+            let at_once = |job: usize| scenario.jobs[job].start_ps == 0;
+            for_traffic(layer.steering, &switches, sum(&of_jobs, at_once))?
+        }
+        (UplinkCircuits::Matrix, _) => {
+            let file = layer.matrix_file.as_deref().ok_or_else(|| {
+                let key = "network.optical.matrix_file";
+                SpecError::value(key, "nothing", "a file, as circuits = \"matrix\"")
+            })?;
+            let amounts = read_matrix(file, switches.pods as usize)?;
+            for_traffic(layer.steering, &switches, amounts)?
+        }
         (UplinkCircuits::File, Some(file)) => listed(&switches, file)?,
         (UplinkCircuits::File, None) => {
             return Err(SpecError::value(
@@ -56,18 +79,54 @@ pub(super) fn steered(
     set.map_err(|error| layer_error(&error))
 }
 
-/// Settings for what the jobs of a scenario send from pod to pod, by algorithm 1 of
-/// Michelogiannakis et al. 2019. Placement does not look at uplinks; where a mapping is fitted to
-/// the network, it is to the one without circuits.
-fn for_jobs(
+/// Keys that mean something with other circuits only.
+fn check_keys(layer: &spec::OpticalLayer) -> Result<(), SpecError> {
+    let key = |name: &str| format!("network.optical.{name}");
+    let circuits = layer.circuits;
+    let named = circuits.name();
+    let changing = "only with circuits that change, \"running-jobs\" or \"traffic\"";
+    if layer.matrix_file.is_some() && circuits != UplinkCircuits::Matrix {
+        let found = format!("a file, and circuits = \"{named}\"");
+        return Err(SpecError::value(
+            key("matrix_file"),
+            found,
+            "circuits = \"matrix\"",
+        ));
+    }
+    if !circuits.change() {
+        for (name, time) in [
+            ("period", layer.period_ps),
+            ("reconfiguration", layer.reconfiguration_ps),
+        ] {
+            if let Some(time) = time {
+                let found = format!("{}, and circuits = \"{named}\"", Picoseconds(time));
+                return Err(SpecError::value(key(name), found, changing));
+            }
+        }
+    }
+    if layer.period_ps == Some(0) {
+        return Err(SpecError::value(key("period"), "0 s", "at least 1 ps"));
+    }
+    if circuits == UplinkCircuits::Traffic && layer.period_ps.is_none() {
+        let allowed =
+            "a time, as circuits = \"traffic\" are set by what was sent since the last time";
+        return Err(SpecError::value(key("period"), "nothing", allowed));
+    }
+    Ok(())
+}
+
+/// What each job of a scenario sends from pod to pod, in bytes. Placement does not look at uplinks;
+/// where a mapping is fitted to the network, it is to the one without circuits. Shape: jobs × pods ·
+/// pods.
+fn sent_by_jobs(
     layer: &OpticalLayer,
     shape: &FatTreeShape,
     tree: &Topology,
     scenario: &Scenario,
-) -> Result<Vec<Vec<u32>>, SpecError> {
+) -> Result<Vec<Vec<f64>>, SpecError> {
     let pods = layer.pods as usize;
-    let mut amounts = vec![0.0; pods * pods];
-    for (position, job) in plan_jobs(scenario, tree)?.iter().enumerate() {
+    let jobs = plan_jobs(scenario, tree)?;
+    let of_job = |(position, job): (usize, &PlannedJob)| {
         let path = |key: &str| format!("job[{position}].{key}");
         let ranks = job.plan.node_of_rank.len() as u32;
         let matrix = sent(&job.plan.load, ranks, &path).map_err(|_| {
@@ -75,32 +134,112 @@ fn for_jobs(
                 "network.optical.circuits",
                 format!(
                     "who sends how much to whom cannot be found from what job {} does, so that \
-                     circuits cannot match it; use \"unsteered\" or \"file\"",
+                     circuits cannot match it; use \"unsteered\", \"file\", \"matrix\" or \"traffic\"",
                     job.plan.name
                 ),
             )
         })?;
-        // Nodes are numbered along the leaves, and leaves along the pods.
-        let leaf = |rank: usize| job.plan.node_of_rank[rank].0 / shape.down[0];
+        let mut amounts = vec![0.0; pods * pods];
         for (from, entry) in matrix.matrix.entries() {
-            let (from, to) = (leaf(from.index()), leaf(entry.to.index()));
-            if from != to {
-                let pod = |leaf: u32| (leaf / shape.down[1]) as usize;
-                amounts[pod(from) * pods + pod(to)] += entry.bytes as f64;
+            let node = |rank: usize| job.plan.node_of_rank[rank];
+            let (from, to) = (node(from.index()), node(entry.to.index()));
+            if let Some(pair) = pair(shape, pods, from, to) {
+                amounts[pair] += entry.bytes as f64;
             }
         }
+        Ok(amounts)
+    };
+    jobs.iter().enumerate().map(of_job).collect()
+}
+
+/// The pair of pods, as a place in their matrix, between which what one node sends to another is
+/// counted; `None` if both are on one leaf.
+fn pair(shape: &FatTreeShape, pods: usize, from: NodeId, to: NodeId) -> Option<usize> {
+    // Nodes are numbered along the leaves, and leaves along the pods.
+    let (from, to) = (from.0 / shape.down[0], to.0 / shape.down[0]);
+    let pod = |leaf: u32| (leaf / shape.down[1]) as usize;
+    (from != to).then(|| pod(from) * pods + pod(to))
+}
+
+/// What some jobs send together.
+fn sum(of_jobs: &[Vec<f64>], counts: impl Fn(usize) -> bool) -> Vec<f64> {
+    let mut amounts = vec![0.0; of_jobs.first().map_or(0, Vec::len)];
+    for (_, of_job) in of_jobs.iter().enumerate().filter(|&(job, _)| counts(job)) {
+        for (amount, more) in amounts.iter_mut().zip(of_job) {
+            *amount += more;
+        }
     }
+    amounts
+}
+
+/// Settings for what pods send to each other, row by row.
+fn for_traffic(
+    steering: UplinkSteering,
+    layer: &OpticalLayer,
+    amounts: Vec<f64>,
+) -> Result<Vec<Vec<u32>>, SpecError> {
     let side = |ports: &[(_, u32)]| ports.iter().map(|port| GroupId(port.1)).collect();
     let switch = |ports: &UplinkPorts| UplinkSwitch {
         ingress: side(&ports.ingress),
         egress: side(&ports.egress),
     };
     let switches: Vec<UplinkSwitch> = layer.switches.iter().map(switch).collect();
-    let in_layer = |error: &dyn std::fmt::Display| {
-        SpecError::new("network.optical.circuits", error.to_string())
-    };
-    let traffic = PodTraffic::new(pods, amounts).map_err(|error| in_layer(&error))?;
-    steer_uplinks(&traffic, &switches).map_err(|error| in_layer(&error))
+    let steered = PodTraffic::new(layer.pods as usize, amounts)
+        .and_then(|traffic| steer_uplinks_by(steering, &traffic, &switches));
+    steered
+        .map_err(|error: UplinkError| SpecError::new("network.optical.circuits", error.to_string()))
+}
+
+/// What `pods` pods send to each other: as many numbers in as many lines, by sender.
+fn read_matrix(file: &Path, pods: usize) -> Result<Vec<f64>, SpecError> {
+    let key = "network.optical.matrix_file";
+    let text = read_file(file, key)?;
+    let name = file.display();
+    let mut amounts = Vec::with_capacity(pods * pods);
+    let mut rows = 0;
+    for (line, words) in (1..).zip(text.lines()) {
+        let words = words.split('#').next().unwrap_or("").trim();
+        if words.is_empty() {
+            continue;
+        }
+        let before = amounts.len();
+        for word in words.split(|c: char| c == ',' || c.is_whitespace()) {
+            if word.is_empty() {
+                continue;
+            }
+            let amount = word.parse::<f64>().ok();
+            let amount = amount.filter(|amount| amount.is_finite() && *amount >= 0.0);
+            amounts.push(amount.ok_or_else(|| {
+                let what = format!(
+                    "{name}, line {line}: found \"{word}\"; allowed: numbers of at least 0"
+                );
+                SpecError::new(key, what)
+            })?);
+        }
+        let found = amounts.len() - before;
+        rows += 1;
+        if found != pods || rows > pods {
+            let what = match found == pods {
+                true => format!("row {rows}"),
+                false => format!("{found} numbers"),
+            };
+            return Err(SpecError::new(
+                key,
+                format!(
+                    "{name}, line {line}: found {what}; allowed: {pods} rows of {pods} numbers, as the tree has {pods} pods"
+                ),
+            ));
+        }
+    }
+    if rows != pods {
+        return Err(SpecError::new(
+            key,
+            format!(
+                "{name}: found {rows} rows; allowed: {pods} rows of {pods} numbers, as the tree has {pods} pods"
+            ),
+        ));
+    }
+    Ok(amounts)
 }
 
 /// Settings by a list: `switch ingress egress` in every line; ports that no line names keep the

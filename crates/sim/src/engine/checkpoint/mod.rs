@@ -24,6 +24,7 @@ use std::sync::atomic::AtomicU32;
 use serde::{Deserialize, Serialize};
 
 use super::calendar::Kind;
+use super::circuits::CircuitState;
 use super::crossbar::Side;
 use super::endpoint::{Interface, OutMessage};
 use super::followed::Decision;
@@ -69,6 +70,8 @@ struct Whole {
     routers: u64,
     messages: u64,
     arrivals: Vec<Arrival>,
+    /// If they change.
+    circuits: Option<CircuitState>,
 }
 
 /// A router and its nodes.

@@ -11,7 +11,7 @@
 //!
 //! [`RankState::restore`]: crate::engine::ranks::RankState::restore
 
-use odonata_network::{PacketRoute, Peer};
+use odonata_network::{PacketRoute, Peer, Topology};
 use odonata_units::{Picoseconds, PortId, RankId, RouterId};
 
 use super::{
@@ -102,6 +102,8 @@ pub(super) fn whole(shared: &Shared<'_>, boundary: u64, whole: &Whole) -> Checke
         routers,
         messages,
         arrivals,
+        // Checked where they are taken up.
+        circuits: _,
     } = whole;
     let window = 1 << shared.window_shift();
     ensure(*at <= shared.stop && at.is_multiple_of(window), "its time")?;
@@ -256,6 +258,8 @@ fn ranks_of(shared: &Shared<'_>, job: u32) -> Option<u32> {
 /// A router of the network, in whose record everything is checked.
 pub(super) struct AtRouter<'c, 'a> {
     pub shared: &'c Shared<'a>,
+    /// The network with the circuits of the state.
+    pub network: &'c Topology,
     /// Time of the state.
     pub at: u64,
     /// Global number, and its first port's.
@@ -652,7 +656,7 @@ impl AtRouter<'_, '_> {
                     let ports = shared.topology.ports_of(RouterId(*upstream_router));
                     let port = ports.start + usize::from(*upstream_port);
                     ports.contains(&port) && {
-                        let input = match shared.topology.peer[port] {
+                        let input = match self.network.peer[port] {
                             Peer::Port(input) => Some(input.index()),
                             Peer::Node(_) => Some(port),
                             Peer::Unconnected => None,
@@ -680,7 +684,7 @@ impl AtRouter<'_, '_> {
 
     /// Whether a packet that is, or will be, in the buffer of an input says so.
     fn upstream(&self, input: usize, packet: &Packet) -> Checked {
-        let topology = &self.shared.topology;
+        let topology = self.network;
         let sender = topology.sender(PortId::from_index(self.first + input));
         let (port, router) = match sender {
             Peer::Node(node) => {

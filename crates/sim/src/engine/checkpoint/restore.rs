@@ -4,6 +4,7 @@ use std::io::Read;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
+use odonata_network::Topology;
 use serde::de::DeserializeOwned;
 
 use super::references::{self, AtNode, AtRouter};
@@ -12,6 +13,7 @@ use super::{
     occupancies, ports_of,
 };
 use crate::engine::calendar::Event;
+use crate::engine::circuits::Circuits;
 use crate::engine::driver::boundary;
 use crate::engine::measure::JobCollector;
 use crate::engine::packets::{Contents, NIL, Packet};
@@ -38,12 +40,19 @@ fn misfit(reason: impl ToString) -> SimError {
 pub(in crate::engine) fn restore<P: Probe>(
     shared: &Shared<'_>,
     partitions: &mut [Box<Partition<'_, P>>],
+    circuits: Option<&mut Circuits<'_>>,
     state: &mut dyn Read,
 ) -> Result<(), SimError> {
-    let whole: Whole = decode(&read_record(state)?)?;
+    let mut whole: Whole = decode(&read_record(state)?)?;
     references::whole(shared, boundary(shared), &whole)
         .map_err(|what| misfit(format!("{what}: not of this run, or not what can be")))?;
     let (at, measure, messages) = (whole.at, whole.measure, whole.messages);
+    let network = match (circuits, whole.circuits.take()) {
+        (None, None) => None,
+        (Some(circuits), Some(saved)) => Some(circuits.restore(shared, partitions, saved)?),
+        _ => return Err(misfit("its circuits: not of this run")),
+    };
+    let network = network.as_ref().unwrap_or(shared.topology);
     restore_whole(shared, partitions, whole);
     std::thread::scope(|scope| {
         let mut senders: Vec<(SyncSender<Vec<u8>>, u32)> = Vec::new();
@@ -52,7 +61,7 @@ pub(in crate::engine) fn restore<P: Probe>(
         for partition in partitions.iter_mut() {
             let (sender, records) = sync_channel(RECORDS_AHEAD);
             senders.push((sender, partition.end_router - partition.base_router));
-            threads.push(scope.spawn(move || restore_partition(partition, at, &records)));
+            threads.push(scope.spawn(move || restore_partition(partition, network, at, &records)));
         }
         let mut read = Ok(());
         'all: for (sender, routers) in senders {
@@ -169,18 +178,21 @@ fn decode<T: DeserializeOwned>(record: &[u8]) -> Result<T, SimError> {
 
 fn restore_partition<P: Probe>(
     partition: &mut Partition<'_, P>,
+    network: &Topology,
     at: u64,
     records: &Receiver<Vec<u8>>,
 ) -> Result<(), SimError> {
     let ranks = RanksOfNodes::new(partition);
     for (router, record) in records.iter().enumerate() {
-        restore_router(partition, &ranks, at, router as u32, decode(&record)?)?;
+        let record = decode(&record)?;
+        restore_router(partition, network, &ranks, at, router as u32, record)?;
     }
     Ok(())
 }
 
 fn restore_router<P: Probe>(
     partition: &mut Partition<'_, P>,
+    network: &Topology,
     ranks: &RanksOfNodes,
     at: u64,
     router: u32,
@@ -190,7 +202,7 @@ fn restore_router<P: Probe>(
     let interfaces = interfaces_of(partition, router);
     let occupancies = occupancies(partition, ports.clone());
     let vcs = partition.shared.vcs;
-    at_router(partition, ranks, at, router)
+    at_router(partition, network, ranks, at, router)
         .check(&record)
         .map_err(|what| {
             let number = router + partition.base_router;
@@ -301,10 +313,14 @@ fn promise_from<P: Probe>(partition: &mut Partition<'_, P>, first_port: usize, m
 /// What the record of a router is checked against.
 fn at_router<'p, 'a, P: Probe>(
     partition: &Partition<'a, P>,
+    network: &'p Topology,
     ranks: &RanksOfNodes,
     at: u64,
     router: u32,
-) -> AtRouter<'p, 'a> {
+) -> AtRouter<'p, 'a>
+where
+    'a: 'p,
+{
     let ports = ports_of(partition, router);
     let node = |index: usize| {
         let interface = &partition.interfaces[index];
@@ -319,11 +335,12 @@ fn at_router<'p, 'a, P: Probe>(
     };
     AtRouter {
         shared: partition.shared,
+        network,
         at,
         router: router + partition.base_router,
         first: partition.base_port as usize + ports.start,
         radix: ports.len(),
-        learns: partition.routing.learns(),
+        learns: partition.routing.get().learns(),
         q_table: partition
             .q_tables
             .get(router as usize)

@@ -11,6 +11,7 @@ use super::{
     occupancies, ports_of,
 };
 use crate::engine::calendar::{Event, Kind};
+use crate::engine::circuits::CircuitState;
 use crate::engine::endpoint::{Subject, node_subject};
 use crate::engine::followed::{Decision, Visit};
 use crate::engine::measure::JobCollector;
@@ -31,6 +32,7 @@ pub(in crate::engine) fn save<P: Probe>(
     partitions: &[Box<Partition<'_, P>>],
     at: u64,
     measure: bool,
+    circuits: Option<CircuitState>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let sum = |of: fn(&Partition<'_, P>) -> u64| partitions.iter().map(|p| of(p)).sum::<u64>();
@@ -61,6 +63,7 @@ pub(in crate::engine) fn save<P: Probe>(
         routers: shared.topology.routers() as u64,
         messages: sum(|p| p.messages.len() as u64),
         arrivals: Arrival::sum(partitions.iter().map(|p| p.probe.arrivals())),
+        circuits,
     };
     let mut buffer = Vec::new();
     write_record(&whole, &mut buffer, out)?;

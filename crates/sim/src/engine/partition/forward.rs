@@ -166,6 +166,34 @@ impl<P: Probe> Partition<'_, P> {
         }
     }
 
+    /// Routes a packet once more that waits at a router behind an ideal crossbar.
+    pub(in crate::engine) fn decide_again<R: Routing>(
+        &mut self,
+        routing: &R,
+        router: u32,
+        slot: u32,
+        now: u64,
+    ) {
+        let first_port = self.shared.topology.first_port[(self.base_router + router) as usize];
+        let first_port = (first_port - self.base_port) as usize;
+        let view = View {
+            ports: &self.ports[first_port..self.router_ports],
+            early: &[],
+            offset: 0,
+            snapshot: self.snapshot,
+            key: self.shared.routing_key,
+            entity: 0,
+            counter: 0,
+            now,
+            q_table: &[],
+            source: 0,
+            feedback: None,
+            probe: PhantomData::<P>,
+        };
+        let packet = &mut self.packets.hot[slot as usize];
+        view.route_again(routing, self.base_router + router, packet);
+    }
+
     /// Sends feedback back over the link by which a packet has come, if that leads
     /// to a router.
     fn send_feedback_upstream(&mut self, slot: u32, feedback: u32, now: u64) {

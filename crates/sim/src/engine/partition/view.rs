@@ -102,11 +102,23 @@ impl<P: Probe> View<'_, P> {
     /// the feedback to the router that sent the packet here.
     #[inline(always)]
     pub fn route<R: Routing>(mut self, routing: &R, at: u32, packet: &mut Packet) -> Option<u32> {
-        self.entity = (u64::from(packet.source) << 32) | u64::from(packet.sequence);
         self.counter = u32::from(packet.routers) * DRAWS_PER_ROUTER;
-        self.source = packet.source;
-        let injected = packet.routers == 0;
         packet.routers += 1;
+        self.decide(routing, at, packet)
+    }
+
+    /// Decides once more for a packet that waits at `at`, by draws of its own.
+    pub fn route_again<R: Routing>(mut self, routing: &R, at: u32, packet: &mut Packet) {
+        let before = u32::from(packet.routers) - 1;
+        self.counter = before * DRAWS_PER_ROUTER + DRAWS_PER_ROUTER / 2;
+        self.decide(routing, at, packet);
+    }
+
+    #[inline(always)]
+    fn decide<R: Routing>(mut self, routing: &R, at: u32, packet: &mut Packet) -> Option<u32> {
+        self.entity = (u64::from(packet.source) << 32) | u64::from(packet.sequence);
+        self.source = packet.source;
+        let injected = packet.routers == 1;
         let hop = routing.next_hop(&mut self, RouterId(at), injected, &mut packet.route);
         packet.out_vc = hop.vc;
         packet.out_port = hop.port;

@@ -1,0 +1,236 @@
+//! Circuits of a fat tree that are set anew while a run goes on.
+
+use odonata_network::Topology;
+use odonata_network::routing::AnyRouting;
+use odonata_network::topology::{FatTreeShape, OpticalLayer};
+use odonata_sim::{CircuitControl, NewCircuits, RunSoFar, SimError};
+use odonata_units::{NodeId, Picoseconds, PortId};
+use serde::{Deserialize, Serialize};
+
+use super::{for_traffic, pair, sent_by_jobs, sum};
+use crate::error::SpecError;
+use crate::routing::build_routing;
+use crate::spec::{self, Scenario, UplinkCircuits};
+
+/// Time that switches take where a scenario gives none: that of the testbed's without the polling
+/// of ports by the electronic switches (Michelogiannakis et al. 2019, section 5).
+const USUAL_TIME: Picoseconds = Picoseconds(20_000_000);
+/// How often it is looked for jobs that have ended, where a scenario does not say.
+const USUAL_PERIOD: Picoseconds = Picoseconds(10_000_000);
+
+/// Decides on the circuits of a fat tree during a run.
+pub(crate) struct ChangingCircuits<'s> {
+    scenario: &'s Scenario,
+    shape: FatTreeShape,
+    tree: Topology,
+    layer: OpticalLayer,
+    options: &'s spec::OpticalLayer,
+    /// Ingress ports, switch by switch.
+    senders: Vec<PortId>,
+    /// What each job sends from pod to pod. Shape: jobs × pods · pods; no jobs where circuits follow
+    /// what is sent.
+    of_jobs: Vec<Vec<f64>>,
+    period: Picoseconds,
+    memory: Memory,
+}
+
+/// What it remembers of the run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Memory {
+    /// When it decided last.
+    decided: Option<Picoseconds>,
+    /// The jobs that circuits are set for.
+    running: Vec<bool>,
+    /// Bytes sent from pod to pod since it decided. Shape: pods · pods.
+    sent: Vec<u64>,
+}
+
+impl<'s> ChangingCircuits<'s> {
+    /// Of a scenario's `tree`, which is of `shape` and without circuits.
+    ///
+    /// # Errors
+    /// If what jobs send cannot be found.
+    pub fn new(
+        scenario: &'s Scenario,
+        options: &'s spec::OpticalLayer,
+        layer: OpticalLayer,
+        shape: FatTreeShape,
+        tree: Topology,
+    ) -> Result<Self, SpecError> {
+        let of_jobs = match options.circuits {
+            UplinkCircuits::RunningJobs => sent_by_jobs(&layer, &shape, &tree, scenario)?,
+            _ => vec![],
+        };
+        let ports = layer.switches.iter().flat_map(|switch| &switch.ingress);
+        let pods = layer.pods as usize;
+        Ok(Self {
+            senders: ports.map(|&(port, _)| port).collect(),
+            of_jobs,
+            period: options.period_ps.map_or(USUAL_PERIOD, Picoseconds),
+            memory: Memory {
+                decided: None,
+                running: scenario.jobs.iter().map(|job| job.start_ps == 0).collect(),
+                sent: vec![0; pods * pods],
+            },
+            scenario,
+            shape,
+            tree,
+            layer,
+            options,
+        })
+    }
+
+    /// Values of all senders as those of switches.
+    fn by_switch<T: Copy>(&self, all: &[T]) -> Vec<Vec<T>> {
+        let mut rest = all;
+        let mut next = |ports: usize| {
+            let (these, others) = rest.split_at(ports);
+            rest = others;
+            these.to_vec()
+        };
+        let sizes = self
+            .layer
+            .switches
+            .iter()
+            .map(|switch| switch.ingress.len());
+        sizes.map(&mut next).collect()
+    }
+
+    /// The settings that lead the senders to `receivers`.
+    fn settings(&self, receivers: &[PortId]) -> Result<Vec<Vec<u32>>, SimError> {
+        if receivers.len() != self.senders.len() {
+            let what = format!("{} circuits of {}", receivers.len(), self.senders.len());
+            return Err(refused(&what));
+        }
+        let switches = self.layer.switches.iter();
+        let settings = switches.zip(self.by_switch(receivers));
+        let place = |(number, egress): (usize, &[(PortId, u32)]), to: PortId| {
+            let place = egress.iter().position(|&(port, _)| port == to);
+            let what = format!("port {} is on no egress port of switch {number}", to.0);
+            place
+                .map(|place| place as u32)
+                .ok_or_else(|| refused(&what))
+        };
+        let of_switch = |(number, (switch, receivers)): (usize, (&_, Vec<PortId>))| {
+            let switch: &odonata_network::topology::UplinkPorts = switch;
+            let found = receivers
+                .iter()
+                .map(|&to| place((number, &switch.egress), to));
+            found.collect()
+        };
+        settings.enumerate().map(of_switch).collect()
+    }
+
+    fn receivers(&self, settings: &[Vec<u32>]) -> Vec<PortId> {
+        let switches = self.layer.switches.iter().zip(settings);
+        switches
+            .flat_map(|(switch, setting)| setting.iter().map(|&to| switch.egress[to as usize].0))
+            .collect()
+    }
+}
+
+fn refused(what: &str) -> SimError {
+    SimError::Parameter {
+        parameter: "network.optical.circuits",
+        found: what.to_owned(),
+        allowed: "a network on which all nodes reach each other".to_owned(),
+    }
+}
+
+impl CircuitControl for ChangingCircuits<'_> {
+    fn senders(&self) -> &[PortId] {
+        &self.senders
+    }
+
+    fn next(&self) -> Option<Picoseconds> {
+        let decided = self.memory.decided.unwrap_or(Picoseconds::ZERO);
+        let periods = decided.0 / self.period.0 + 1;
+        let period = periods.checked_mul(self.period.0).map(Picoseconds);
+        let starts = self
+            .scenario
+            .jobs
+            .iter()
+            .map(|job| Picoseconds(job.start_ps));
+        let start = match self.options.circuits {
+            UplinkCircuits::RunningJobs => starts.filter(|&start| start > decided).min(),
+            _ => None,
+        };
+        period.into_iter().chain(start).min()
+    }
+
+    fn counts_traffic(&self) -> bool {
+        self.options.circuits == UplinkCircuits::Traffic
+    }
+
+    fn count(&mut self, from: NodeId, to: NodeId, bytes: u64) {
+        if let Some(pair) = pair(&self.shape, self.layer.pods as usize, from, to) {
+            let sent = &mut self.memory.sent[pair];
+            *sent = sent.saturating_add(bytes);
+        }
+    }
+
+    fn decide(&mut self, run: &RunSoFar) -> Result<Option<NewCircuits>, SimError> {
+        self.memory.decided = Some(run.at);
+        let amounts = match self.options.circuits {
+            UplinkCircuits::Traffic => {
+                let sent = self.memory.sent.iter_mut();
+                let amounts: Vec<f64> = sent.map(|bytes| std::mem::take(bytes) as f64).collect();
+                // Nothing is known of what comes after a time without traffic.
+                if amounts.iter().all(|&amount| amount == 0.0) {
+                    return Ok(None);
+                }
+                amounts
+            }
+            _ if self.memory.running == run.running => return Ok(None),
+            _ => {
+                self.memory.running.clone_from(&run.running);
+                if !run.running.contains(&true) {
+                    return Ok(None);
+                }
+                sum(&self.of_jobs, |job| run.running[job])
+            }
+        };
+        let settings = for_traffic(self.options.steering, &self.layer, amounts);
+        let settings = settings.map_err(|error| refused(&error.to_string()))?;
+        Ok(Some(NewCircuits {
+            receivers: self.receivers(&settings),
+            time: self
+                .options
+                .reconfiguration_ps
+                .map_or(USUAL_TIME, Picoseconds),
+        }))
+    }
+
+    fn network(&self, receivers: &[PortId]) -> Result<(Topology, AnyRouting), SimError> {
+        let settings = self.settings(receivers)?;
+        let network = (self.layer)
+            .set(self.tree.clone(), &settings)
+            .map_err(|error| refused(&error.to_string()))?;
+        let routing = build_routing(self.scenario, &network);
+        let routing = routing.map_err(|error| refused(&error.to_string()))?;
+        Ok((network, routing))
+    }
+
+    fn meanwhile(&self, receivers: &[PortId], changing: &[bool]) -> Result<AnyRouting, SimError> {
+        let settings = self.settings(receivers)?;
+        let changing = self.by_switch(changing);
+        let network = (self.layer)
+            .while_changing(self.tree.clone(), &settings, &changing)
+            .map_err(|error| refused(&error.to_string()))?;
+        build_routing(self.scenario, &network).map_err(|error| refused(&error.to_string()))
+    }
+
+    fn save(&self) -> Vec<u8> {
+        serde_json::to_vec(&self.memory).unwrap_or_default()
+    }
+
+    fn restore(&mut self, saved: &[u8]) -> Result<(), String> {
+        let memory: Memory = serde_json::from_slice(saved).map_err(|error| error.to_string())?;
+        let (jobs, pairs) = (self.memory.running.len(), self.memory.sent.len());
+        if memory.running.len() != jobs || memory.sent.len() != pairs {
+            return Err("what its circuits are for".to_owned());
+        }
+        self.memory = memory;
+        Ok(())
+    }
+}
