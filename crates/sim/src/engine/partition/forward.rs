@@ -178,6 +178,11 @@ impl<P: Probe> Partition<'_, P> {
         let first_port = (first_port - self.base_port) as usize;
         let view = View {
             ports: &self.ports[first_port..self.router_ports],
+            // Algorithms whose tables change ask for no room.
+            channels: &[],
+            promised: &[],
+            channel_shift: self.channel_shift,
+            room: 0,
             early: &[],
             offset: 0,
             snapshot: self.snapshot,
