@@ -16,11 +16,11 @@ use super::calendar::{Calendar, Event, Kind, PackedEvent};
 use super::checkpoint::or_absent;
 use super::crossbar::BoundedCrossbar;
 use super::endpoint::{Interface, OpenSource, OutMessage, RECORDED};
-use super::followed::Followed;
 use super::handover::Handover;
 use super::matching::{Arrived, Envelope, Posted};
 use super::measure::JobCollector;
 use super::memory::{filled, prefetch, vec_in_huge_pages};
+use super::message_routes::MessageRoutes;
 use super::packets::{Contents, NIL, PACKETS, Packet, Packets};
 use super::probe::{ACCOUNTS, LinkState, Probe};
 use super::queues::{Queues, WAITING};
@@ -212,7 +212,7 @@ pub(super) struct Partition<'a, P: Probe> {
     pub incomplete: KeyMap<Incomplete>,
     /// What routers have decided for the messages that pass them, if they decide
     /// per message.
-    pub followed: Option<Box<Followed>>,
+    pub message_routes: Option<Box<MessageRoutes>>,
     pub jobs: Vec<JobCollector>,
     pub timeline: TimelineCollector,
     pub messages: Vec<MessageRecord>,
@@ -408,7 +408,7 @@ impl<'a, P: Probe> Partition<'a, P> {
             matched: Vec::new(),
             local_rank: Vec::new(),
             incomplete: KeyMap::default(),
-            followed: match shared.config.decisions {
+            message_routes: match shared.config.decisions {
                 Decisions::PerPacket => None,
                 Decisions::PerMessage => Some(Box::default()),
             },

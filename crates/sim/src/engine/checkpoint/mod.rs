@@ -27,8 +27,8 @@ use super::calendar::Kind;
 use super::circuits::CircuitState;
 use super::crossbar::Side;
 use super::endpoint::{Interface, OutMessage};
-use super::followed::Decision;
 use super::measure::JobCollector;
+use super::message_routes::Decision;
 use super::packets::{Contents, Packet};
 use super::partition::{Partition, Port};
 use super::probe::{LinkWatch, Probe};
@@ -91,7 +91,7 @@ struct RouterRecord {
     q_table: Vec<f32>,
     /// What packets of a message follow, by the routers that they have passed before
     /// and their message; empty if routers decide per packet.
-    followed: Vec<(u16, u64, Decision)>,
+    message_routes: Vec<(u16, u64, Decision)>,
     /// By terminal port.
     nodes: Vec<NodeRecord>,
     /// Who waits for whom, if recorded. Shape: ports, or empty.

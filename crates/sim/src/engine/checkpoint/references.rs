@@ -23,9 +23,9 @@ use crate::engine::actions::{Sending, Task};
 use crate::engine::calendar::{Kind, MAX_PAYLOAD};
 use crate::engine::crossbar::{Side, WAKE_INPUT, WAKE_OUTPUT};
 use crate::engine::endpoint::{Interface, NodeEvent, OutMessage, WAKE_INTERFACE};
-use crate::engine::followed::Decision;
 use crate::engine::matching::{Arrived, Envelope, Line, Matching, Posted, Unmatched, Wanted};
 use crate::engine::measure::JobCollector;
+use crate::engine::message_routes::Decision;
 use crate::engine::packets::{Contents, MessageKind, NIL, Packet, UNROUTED};
 use crate::engine::partition::{FEEDBACK, NEVER, Port};
 use crate::engine::probe::{Channel, LinkWatch};
@@ -322,7 +322,7 @@ impl AtRouter<'_, '_> {
             fifos,
             occupancy,
             q_table,
-            followed,
+            message_routes,
             nodes,
             watches,
             events,
@@ -363,10 +363,10 @@ impl AtRouter<'_, '_> {
             self.side(port, saved, channels, fifos)?;
         }
         ensure(
-            self.per_message || followed.is_empty(),
+            self.per_message || message_routes.is_empty(),
             "a decision per message",
         )?;
-        for (visited, message, decision) in followed {
+        for (visited, message, decision) in message_routes {
             ensure(
                 *visited <= MOST_ROUTERS_VISITED,
                 "the routers of a decision",

@@ -244,9 +244,9 @@ fn restore_router<P: Probe>(
     if let Some(q_table) = partition.q_tables.get_mut(router as usize) {
         q_table.copy_from_slice(&record.q_table);
     }
-    if let Some(followed) = &mut partition.followed {
-        for (visited, message, decision) in record.followed {
-            followed.insert((router, visited, message), decision);
+    if let Some(message_routes) = &mut partition.message_routes {
+        for (visited, message, decision) in record.message_routes {
+            message_routes.insert((router, visited, message), decision);
         }
     }
     for (port, saved) in ports.clone().zip(record.watches) {
@@ -348,7 +348,7 @@ where
         occupancies: occupancies(partition, ports).len(),
         credits_at_crossbar: partition.credits_at_crossbar,
         output_buffer: partition.crossbar.as_ref().map(|all| all.output_buffer()),
-        per_message: partition.followed.is_some(),
+        per_message: partition.message_routes.is_some(),
         credit_size_bits: P::CREDIT_SIZE_BITS,
         watched: !partition.probe.links(0..partition.ports.len()).is_empty(),
         nodes: interfaces_of(partition, router).map(node).collect(),

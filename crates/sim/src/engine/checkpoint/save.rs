@@ -13,8 +13,8 @@ use super::{
 use crate::engine::calendar::{Event, Kind};
 use crate::engine::circuits::CircuitState;
 use crate::engine::endpoint::{Subject, node_subject};
-use crate::engine::followed::{Decision, Visit};
 use crate::engine::measure::JobCollector;
+use crate::engine::message_routes::{Decision, Visit};
 use crate::engine::packets::NIL;
 use crate::engine::partition::Partition;
 use crate::engine::probe::Probe;
@@ -113,9 +113,11 @@ fn save_routers<P: Probe>(
         })
         .collect();
     incomplete.sort_unstable();
-    let followed = partition.followed.iter().flat_map(|all| all.iter());
-    let mut followed: Vec<_> = followed.map(|(&key, &decision)| (key, decision)).collect();
-    followed.sort_unstable_by_key(|&(key, _)| key);
+    let message_routes = partition.message_routes.iter().flat_map(|all| all.iter());
+    let mut message_routes: Vec<_> = message_routes
+        .map(|(&key, &decision)| (key, decision))
+        .collect();
+    message_routes.sort_unstable_by_key(|&(key, _)| key);
     let mut saver = Saver {
         partition,
         at,
@@ -126,7 +128,7 @@ fn save_routers<P: Probe>(
         let of_router = events.partition_point(|event| event.router() <= router);
         let (these, rest) = events.split_at(of_router);
         events = rest;
-        let record = saver.router(router, these, &incomplete, &followed)?;
+        let record = saver.router(router, these, &incomplete, &message_routes)?;
         write_record(&record, buffer, out)?;
     }
     if saver.packets != partition.packets.len() {
@@ -150,18 +152,18 @@ struct Saver<'p, 'a, P: Probe> {
 
 impl<P: Probe> Saver<'_, '_, P> {
     /// `events`: all of this router. `incomplete`: interface, key and missing
-    /// bytes of all messages, sorted. `followed`: the decisions of all routers that
+    /// bytes of all messages, sorted. `message_routes`: the decisions of all routers that
     /// packets follow, sorted by router and message.
     fn router(
         &mut self,
         router: u32,
         events: &[Event],
         incomplete: &[(u32, u64, u64)],
-        followed: &[(Visit, Decision)],
+        message_routes: &[(Visit, Decision)],
     ) -> io::Result<RouterRecord> {
         let partition = self.partition;
-        let first = followed.partition_point(|&((at, ..), _)| at < router);
-        let followed = followed[first..]
+        let first = message_routes.partition_point(|&((at, ..), _)| at < router);
+        let message_routes = message_routes[first..]
             .iter()
             .take_while(|&&((at, ..), _)| at == router);
         let ports = ports_of(partition, router);
@@ -209,7 +211,7 @@ impl<P: Probe> Saver<'_, '_, P> {
                 .q_tables
                 .get(router as usize)
                 .map_or_else(Vec::new, |m| m.to_vec()),
-            followed: followed
+            message_routes: message_routes
                 .map(|&((_, visited, message), decision)| (visited, message, decision))
                 .collect(),
             watches: partition.probe.links(ports.clone()).to_vec(),

@@ -446,9 +446,10 @@ const CHANGES: &[Change] = &[
         first(decisions(s), |d| d.out_vc = 16)
     }),
     ("the message of a decision", |s| {
-        first(s.routers.iter_mut().flat_map(|r| &mut r.followed), |d| {
-            d.1 = u64::MAX
-        })
+        first(
+            s.routers.iter_mut().flat_map(|r| &mut r.message_routes),
+            |d| d.1 = u64::MAX,
+        )
     }),
     ("the port of an event", |s| {
         first(s.events(), |e| e.port = 4_000)
@@ -639,12 +640,14 @@ fn contents(parcel: &mut Parcel) -> &mut crate::engine::packets::Contents {
         .expect("no packet is bare where all messages are recorded")
 }
 
-fn decisions(state: &mut State) -> impl Iterator<Item = &mut crate::engine::followed::Decision> {
-    let followed = state
+fn decisions(
+    state: &mut State,
+) -> impl Iterator<Item = &mut crate::engine::message_routes::Decision> {
+    let message_routes = state
         .routers
         .iter_mut()
-        .flat_map(|router| &mut router.followed);
-    followed.map(|(.., decision)| decision)
+        .flat_map(|router| &mut router.message_routes);
+    message_routes.map(|(.., decision)| decision)
 }
 
 /// One that counts a value that it does not sum up.

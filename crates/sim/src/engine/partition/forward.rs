@@ -69,7 +69,9 @@ impl<P: Probe> Partition<'_, P> {
         let slot = event.payload();
         let now = self.window_start + event.offset();
         let packet = &mut self.packets.hot[slot as usize];
-        if packet.out_port == UNROUTED && !(self.followed.is_some() && self.follow(router, slot)) {
+        if packet.out_port == UNROUTED
+            && !(self.message_routes.is_some() && self.take_message_route(router, slot))
+        {
             let packet = &mut self.packets.hot[slot as usize];
             let view = View {
                 ports: &self.ports[first_port..self.router_ports],
@@ -104,8 +106,8 @@ impl<P: Probe> Partition<'_, P> {
             {
                 self.send_feedback_upstream(slot, feedback, now);
             }
-            if self.followed.is_some() {
-                self.lead(router, slot);
+            if self.message_routes.is_some() {
+                self.keep_message_route(router, slot);
             }
         }
         let packet = &self.packets.hot[slot as usize];

@@ -213,7 +213,7 @@ impl<P: Probe> Partition<'_, P> {
                     let packet = &mut self.packets.hot[event.payload() as usize];
                     let injected = packet.routers == 0;
                     // What is decided per message, its first packet decides.
-                    if self.followed.is_none()
+                    if self.message_routes.is_none()
                         && !routing.next_hop_reads_occupancy(injected, &packet.route)
                     {
                         let view = View {

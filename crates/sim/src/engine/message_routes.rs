@@ -9,7 +9,7 @@ use super::partition::{EntityMap, Partition};
 use super::probe::Probe;
 
 /// Messages of more than one packet that have come to a router in part.
-pub(super) type Followed = EntityMap<Visit, Decision>;
+pub(super) type MessageRoutes = EntityMap<Visit, Decision>;
 
 /// A message at a router: the router (counted in its partition), the routers that
 /// the message has passed before (non-minimal routes may come to one twice), and
@@ -46,14 +46,14 @@ impl<P: Probe> Partition<'_, P> {
     /// Lets a packet that has come to a router go where an earlier one of its
     /// message went. `false` if it is the first.
     #[inline(never)]
-    pub(super) fn follow(&mut self, router: u32, slot: u32) -> bool {
+    pub(super) fn take_message_route(&mut self, router: u32, slot: u32) -> bool {
         let Some(visit) = self.divided(router, slot) else {
             return false;
         };
-        let Some(followed) = &mut self.followed else {
+        let Some(message_routes) = &mut self.message_routes else {
             return false;
         };
-        let Some(decision) = followed.get_mut(&visit) else {
+        let Some(decision) = message_routes.get_mut(&visit) else {
             return false;
         };
         // All packets of the message have come the same way, so that what they
@@ -64,14 +64,14 @@ impl<P: Probe> Partition<'_, P> {
         packet.routers += 1;
         decision.missing -= u64::from(packet.size);
         if decision.missing == 0 {
-            followed.remove(&visit);
+            message_routes.remove(&visit);
         }
         true
     }
 
     /// Keeps what has just been decided for a packet, for the rest of its message.
     #[inline(never)]
-    pub(super) fn lead(&mut self, router: u32, slot: u32) {
+    pub(super) fn keep_message_route(&mut self, router: u32, slot: u32) {
         let Some((router, visited, message)) = self.divided(router, slot) else {
             return;
         };
@@ -85,9 +85,9 @@ impl<P: Probe> Partition<'_, P> {
             out_vc: packet.out_vc,
             missing: bytes - u64::from(packet.size),
         };
-        if let Some(followed) = &mut self.followed {
-            make_room_in(&mut **followed, "decisions that messages follow");
-            followed.insert(visit, decision);
+        if let Some(message_routes) = &mut self.message_routes {
+            make_room_in(&mut **message_routes, "decisions that messages follow");
+            message_routes.insert(visit, decision);
         }
     }
 }
