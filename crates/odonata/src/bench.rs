@@ -1,7 +1,7 @@
 //! The reference benchmark: uniform random traffic on dragonflies of three sizes, and on one
 //! network of about a thousand nodes of every other family.
 
-use odonata_sim::Observer;
+use odonata_run::Observer;
 use serde::Serialize;
 
 use crate::error::{Error, SpecError};
@@ -332,7 +332,7 @@ pub fn bench(options: &BenchOptions, observer: &mut dyn Observer) -> Result<Benc
 mod tests {
     use std::ops::ControlFlow;
 
-    use odonata_sim::Progress;
+    use odonata_run::Progress;
 
     use super::*;
     use crate::build_topology;

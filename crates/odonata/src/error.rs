@@ -1,7 +1,7 @@
 //! What can go wrong between a scenario and its results.
 
 use odonata_network::verify::VerifyError;
-use odonata_sim::SimError;
+use odonata_run::SimError;
 
 use crate::checkpoint::CheckpointError;
 

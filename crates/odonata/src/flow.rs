@@ -2,7 +2,7 @@
 
 use odonata_flow::{FlowConfig, FlowError, RouteError};
 use odonata_network::Topology;
-use odonata_sim::{EngineConfig, JobPlan, Measurement, Observer, Outcome};
+use odonata_run::{EngineConfig, JobPlan, Measurement, Observer, Outcome};
 use odonata_units::Picoseconds;
 
 use crate::error::{Error, SpecError};

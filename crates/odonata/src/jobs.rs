@@ -12,7 +12,7 @@ use odonata_placement::{
     Machine, MachineState, MappingError, MappingPolicy, Policy, Refusal, Request, map_ranks,
     nodes_needed, place,
 };
-use odonata_sim::{HostCosts, HostTimes, JobLoad, JobPlan, Protocol};
+use odonata_run::{HostCosts, HostTimes, JobLoad, JobPlan, Protocol};
 use odonata_units::random::{Purpose, Stream, StreamKey};
 use odonata_units::{Bandwidth, Bytes, GroupId, NodeId, Picoseconds, RouterId};
 

@@ -69,8 +69,8 @@ pub use mapping::{KnownRoutes, MappingCost, MappingCosts, mapping_costs};
 pub use odonata_declare::{Entry, Listed, Named, UnknownName, entries};
 pub use odonata_network::routing::AnyRouting;
 pub use odonata_network::verify::{Options as VerifyOptions, Sample, Verdict, VerifyError};
+pub use odonata_run::{Observer, Outcome, PausedRun, Progress, SimError, Wish};
 pub use odonata_scheduler::log::hostlist::{MAX_HOSTS, expand as expand_hostlist};
-pub use odonata_sim::{Observer, Outcome, PausedRun, Progress, SimError, Wish};
 pub use odonata_steering::{
     PodTraffic, UplinkError, UplinkSteering, UplinkSwitch, steer_uplinks, steer_uplinks_by,
 };

@@ -1,7 +1,7 @@
 //! What the ranks of a scenario's job do, written down for others to carry out.
 
 use odonata_load::{Listing, WalkError, listing};
-use odonata_sim::JobLoad;
+use odonata_run::JobLoad;
 use serde_json::{Value, json};
 
 use crate::error::SpecError;

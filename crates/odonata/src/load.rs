@@ -20,7 +20,7 @@ use odonata_load::{
     Process, Program, Rates, Script, Turn,
 };
 use odonata_network::{LinkKind, Peer, Topology};
-use odonata_sim::JobLoad;
+use odonata_run::JobLoad;
 use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bandwidth, Bytes, GroupId, JobId, NodeId, Picoseconds, RankId};
 

@@ -13,7 +13,7 @@ use odonata_placement::{
     Distances, JobNetwork, Mapping, MappingError, Objective, Optimisation, Places, Routes,
     RoutesBuilder, Start, optimise_mapping,
 };
-use odonata_sim::JobLoad;
+use odonata_run::JobLoad;
 use odonata_units::random::Stream;
 use odonata_units::{NodeId, PortId, RouterId};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! What a run was and what it cost, as named scalars.
 
-use odonata_sim::{JobLoad, Reconfiguration};
+use odonata_run::{JobLoad, Reconfiguration};
 use serde_json::{Value, json};
 
 use crate::load::global_bandwidth;

@@ -14,7 +14,7 @@ use odonata_load::{Rates, Script};
 use odonata_network::verify::{Verdict, verify};
 use odonata_network::{LinkClass, LinkKind, Routing, Topology};
 use odonata_placement::MachineState;
-use odonata_sim::{EngineConfig, JobPlan, Measurement, Observer, Outcome, SimError};
+use odonata_run::{EngineConfig, JobPlan, Measurement, Observer, Outcome, SimError};
 use odonata_units::random::Stream;
 use odonata_units::{Bytes, NodeId, RankId};
 use serde::de::DeserializeOwned;

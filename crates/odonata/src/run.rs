@@ -4,10 +4,11 @@ use std::io::Read;
 
 use odonata_network::routing::AnyRouting;
 use odonata_network::{LinkClass, Topology};
-use odonata_sim::{
+use odonata_run::{
     ArrivalRecords, Crossbar, EngineConfig, JobPlan, Measurement, MessageRecords, NicModel,
-    Observer, Outcome, RouterModel, SimError, Switching, run_any, run_with_circuits,
+    Observer, Outcome, RouterModel, SimError, Switching,
 };
+use odonata_sim::{run_any, run_with_circuits};
 use odonata_units::{Bandwidth, Bytes, Picoseconds, RouterId};
 
 use crate::checkpoint::Session;

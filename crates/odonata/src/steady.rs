@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use odonata_sim::{JobLoad, JobPlan, Observer, PausedRun, Progress, SimError, Timeline, Wish};
+use odonata_run::{JobLoad, JobPlan, Observer, PausedRun, Progress, SimError, Timeline, Wish};
 use odonata_units::Picoseconds;
 
 use crate::statistics::{Interval, JobSeries, interval, job_series};

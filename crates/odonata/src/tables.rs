@@ -4,7 +4,7 @@
 mod attribution;
 
 use odonata_network::{LinkKind, Peer, Topology};
-use odonata_sim::{Histogram, JobOutcome, LinkOutcome, RankActivity, RankTimes};
+use odonata_run::{Histogram, JobOutcome, LinkOutcome, RankActivity, RankTimes};
 use odonata_units::{NodeId, PortId, RouterId};
 
 use crate::run::Run;

@@ -9,11 +9,12 @@ use odonata_network::routing::grouped::GroupedRoutes;
 use odonata_network::routing::{Choice, Minimal, MinimalLinks};
 use odonata_network::topology::{Arrangement, DragonflyLinks, DragonflySpec, GroupWiring};
 use odonata_network::{LinkClass, LinkKind};
-use odonata_sim::{
+use odonata_run::{
     Arbitration, CreditUse, Crossbar, Decisions, EngineConfig, InjectionOrder, JobLoad, JobPlan,
     Measurement, MessageRecords, NicModel, OccupancyCount, Progress, Protocol, Room, RouterModel,
-    Switching, run,
+    Switching,
 };
+use odonata_sim::run;
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
 
 fn main() {

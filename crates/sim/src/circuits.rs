@@ -14,10 +14,8 @@
 
 use odonata_network::Topology;
 use odonata_network::routing::AnyRouting;
+use odonata_run::SimError;
 use odonata_units::{NodeId, Picoseconds, PortId};
-use serde::{Deserialize, Serialize};
-
-use crate::error::SimError;
 
 /// Decides to which ports circuits lead, as a run goes on.
 ///
@@ -88,17 +86,4 @@ pub struct NewCircuits {
     pub receivers: Vec<PortId>,
     /// How long the switches take once the circuits are empty.
     pub time: Picoseconds,
-}
-
-/// A change of circuits that has taken place, or begun.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reconfiguration {
-    /// When it was decided, and its ports fell silent.
-    pub decided: Picoseconds,
-    /// When what they had sent was through, if it was.
-    pub drained: Option<Picoseconds>,
-    /// When they sent again, if they did.
-    pub done: Option<Picoseconds>,
-    /// Circuits that changed.
-    pub circuits: u32,
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use odonata_load::{OpenLoop, RankProgram};
 use odonata_network::Topology;
-use odonata_sim::{
+use odonata_run::{
     Histogram, InjectionOrder, JobLoad, JobOutcome, JobPlan, Measurement, MessageRecord,
     MessageRecords, Observer, Progress, SimError, TimelineCollector, Wish, shortage,
 };

@@ -7,7 +7,7 @@ mod report;
 
 use odonata_network::Topology;
 use odonata_network::routing::RoutingSpec;
-use odonata_sim::{
+use odonata_run::{
     JobPlan, Measurement, NicModel, Observer, Outcome, RouterModel, SimError, Switching,
     check_times, within_memory,
 };

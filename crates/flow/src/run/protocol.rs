@@ -3,7 +3,7 @@
 //! the time that they take in an empty network.
 
 use odonata_load::{Context, RequestId};
-use odonata_sim::{Arrived, Envelope, MessageKind, Posted, Sending, Task};
+use odonata_mpi::{Arrived, Envelope, MessageKind, Posted, Sending, Task};
 use odonata_units::Bytes;
 
 use super::driver::Driver;

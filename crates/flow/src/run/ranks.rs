@@ -5,10 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use odonata_load::{
     Action, CollectiveKind, Idle, ProcessorId, ProgramError, RankProgram, RequestId, Step, Waiting,
 };
-use odonata_sim::{
-    Begun, Matching, MessageKind, Posted, Protocol, RankActivity, RankTimes, Sending, SimError,
-    Task, Traffic,
-};
+use odonata_mpi::{Begun, Matching, MessageKind, Posted, Sending, Task};
+use odonata_run::{Protocol, RankActivity, RankTimes, SimError, Traffic};
 use odonata_units::Picoseconds;
 
 use super::driver::{Driver, Event};
@@ -116,7 +114,7 @@ impl Rank<'_> {
         self.since = now;
         let mut tasks = self.processors.iter();
         let task = tasks.find_map(|processor| processor.task);
-        self.activity = RankActivity::of(task, self.waiting);
+        self.activity = Task::activity_of_rank(task, self.waiting);
     }
 }
 

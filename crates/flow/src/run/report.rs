@@ -1,7 +1,7 @@
 //! The outcome of a run, in the packet engine's form.
 
 use odonata_network::Peer;
-use odonata_sim::{
+use odonata_run::{
     Conservation, LinkOutcome, MessageRecord, Outcome, PairTraffic, SimError, TimelineCollector,
 };
 use odonata_units::{NodeId, Picoseconds, PortId, RankId};

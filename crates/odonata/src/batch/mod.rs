@@ -152,7 +152,7 @@ pub fn schedule_jobs(
     };
     let schedule = schedule.map_err(|error| match error {
         SimulationError::Interrupted { .. } => {
-            Error::Simulation(odonata_sim::SimError::Interrupted {
+            Error::Simulation(odonata_run::SimError::Interrupted {
                 at: odonata_units::Picoseconds::ZERO,
             })
         }

@@ -115,7 +115,7 @@ pub fn schedule_as_slurm(
     let schedule =
         simulate_from(log, &cluster, onset.as_ref(), progress).map_err(|error| match error {
             SimulationError::Interrupted { .. } => {
-                Error::Simulation(odonata_sim::SimError::Interrupted {
+                Error::Simulation(odonata_run::SimError::Interrupted {
                     at: odonata_units::Picoseconds::ZERO,
                 })
             }

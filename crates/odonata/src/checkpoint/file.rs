@@ -8,7 +8,7 @@
 //! | 32 | BLAKE3 hash of everything after it, then of everything before it |
 //! | 4 | length of the header |
 //! | … | header, JSON |
-//! | … | state of the engine, see [`odonata_sim::PausedRun::save`] |
+//! | … | state of the engine, see [`odonata_run::PausedRun::save`] |
 //!
 //! Integers are little-endian. Nothing is interpreted before the hash is right.
 

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use odonata_sim::{Observer, PausedRun, Progress, SimError, Wish};
+use odonata_run::{Observer, PausedRun, Progress, SimError, Wish};
 use odonata_units::Picoseconds;
 
 use super::{Checkpoints, Event, Every, Header, file};

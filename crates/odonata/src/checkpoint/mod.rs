@@ -11,7 +11,7 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use odonata_sim::Observer;
+use odonata_run::Observer;
 use odonata_units::Picoseconds;
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::ops::ControlFlow;
 
-use odonata_sim::{Outcome, PausedRun, Progress, SimError, Wish};
+use odonata_run::{Outcome, PausedRun, Progress, SimError, Wish};
 use odonata_units::random::{Purpose, StreamKey};
 
 use super::*;

@@ -1,15 +1,15 @@
 //! How ranks send and receive.
 
+pub use odonata_run::Completion;
 use std::collections::BTreeMap;
 
 use odonata_load::collective::Family;
-pub use odonata_sim::Completion;
 use serde::{Deserialize, Serialize};
 
 use super::is_default;
 
 /// The parameters of LogGPS that are not the network's; see
-/// [`odonata_sim::Protocol`].
+/// [`odonata_run::Protocol`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Mpi {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 pub use odonata_network::routing::{AlgorithmName, Choice, FparRules, MinimalLinks, Paths, Via};
 pub use odonata_network::topology::{ArrangementName, GroupWiringName, LinkKind, SpineArrangement};
-pub use odonata_sim::Decisions;
+pub use odonata_run::Decisions;
 pub use odonata_steering::Strategy;
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use super::is_default;
 use super::table::table;
-pub use odonata_sim::{
+pub use odonata_run::{
     Arbitration, CreditUse, InjectionOrder, OccupancyCount, Room, SwitchingName,
 };
 

@@ -1,9 +1,8 @@
 //! What a run's timeline says of one job, as series of observations.
 
-use odonata_sim::Timeline;
-
 use super::batches::Observation;
 use super::mser::mser5;
+use odonata_run::Timeline;
 
 /// One job's activity in the slices of time that lie wholly between two times.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -89,7 +88,7 @@ fn ratios(observations: &[Observation], merged: usize) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use odonata_sim::Activity;
+    use odonata_run::Activity;
     use odonata_units::Picoseconds;
 
     /// Two jobs; the second one delivers `messages(slice)` messages of 8 bytes

@@ -1,7 +1,7 @@
 //! Tables of who waits for whom at links, and of what arrives at routers.
 
 use odonata_network::Peer;
-use odonata_sim::{Arrival, JobAtLink, JobWait, Sender};
+use odonata_run::{Arrival, JobAtLink, JobWait, Sender};
 
 use super::{Table, id, kind_code};
 use crate::run::{Run, wants_arrivals};

@@ -9,8 +9,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::memory::{beyond, make_room};
 use super::table::Table;
+use odonata_run::memory::{beyond, make_room};
 
 /// What an event is about; also the order in which simultaneous events of one
 /// router are handled.

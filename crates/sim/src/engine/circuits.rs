@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use odonata_network::Routing;
 use odonata_network::routing::AnyRouting;
+use odonata_run::{Decisions, JobLoad, Reconfiguration, SimError};
 use odonata_units::{Picoseconds, PortId, RankId, RouterId};
 use serde::{Deserialize, Serialize};
 
@@ -18,9 +19,7 @@ use super::partition::{NEVER, Partition};
 use super::probe::Probe;
 use super::routed::Tables;
 use super::shared::Shared;
-use crate::circuits::{CircuitControl, NewCircuits, Reconfiguration, RunSoFar};
-use crate::config::{Decisions, JobLoad};
-use crate::error::SimError;
+use crate::circuits::{CircuitControl, NewCircuits, RunSoFar};
 
 /// How often circuits that drain are looked at: about a microsecond.
 const LOOK: u64 = 1 << 20;

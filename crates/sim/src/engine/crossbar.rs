@@ -4,18 +4,18 @@
 //! first packet of an input FIFO requests its output; an output grants one
 //! request when it is free, the input is free, and its buffer has room.
 
+use odonata_run::encoding::or_absent;
+use odonata_run::memory::filled;
+use odonata_run::{Arbitration, Crossbar, OccupancyCount};
 use odonata_units::Bandwidth;
 
 use serde::{Deserialize, Serialize};
 
 use super::calendar::{Event, Kind};
-use super::checkpoint::or_absent;
-use super::memory::filled;
 use super::packets::{NIL, Packet};
 use super::partition::{PORTS, Partition};
 use super::probe::Probe;
 use super::shared::{Rate, Shared};
-use crate::config::{Arbitration, Crossbar, OccupancyCount};
 
 /// Who asks for memory: a bit for each pair of ports of a router, and channel.
 const REQUESTS: &str = "requests at the crossbars of routers with so many ports";

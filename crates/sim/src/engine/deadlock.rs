@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
+use odonata_run::{SimError, StuckPacket};
 use odonata_units::{NodeId, Picoseconds, PortId, RouterId};
 
 use super::packets::{NIL, Packet};
 use super::partition::Partition;
 use super::probe::Probe;
 use super::shared::Shared;
-use crate::error::{SimError, StuckPacket};
 
 /// A virtual channel of a link, named by its sending port (global number).
 type Channel = (u32, u8);

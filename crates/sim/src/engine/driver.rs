@@ -23,16 +23,14 @@ use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use odonata_network::Peer;
+use odonata_run::memory::{Megabytes, shortage};
+use odonata_run::{JobLoad, Observer, Progress, Wish};
 use odonata_units::Picoseconds;
 
 use super::calendar::GroupedEvents;
-use super::memory::{Megabytes, shortage};
 use super::partition::{Mail, NEVER, Partition};
 use super::probe::Probe;
 use super::shared::Shared;
-use crate::config::JobLoad;
-use crate::observer::{Observer, Wish};
-use crate::outcome::Progress;
 
 /// How often the progress function is called.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);

@@ -2,21 +2,21 @@
 
 use std::ops::Range;
 
+use odonata_mpi::MessageKind;
 use odonata_network::PacketRoute;
+use odonata_run::encoding::or_absent;
+use odonata_run::memory::{make_room, make_room_in};
+use odonata_run::{InjectionOrder, JobLoad, MessageRecord, MessageRecords};
 use odonata_units::{Picoseconds, RankId, RouterId};
 
 use odonata_load::Context;
 use serde::{Deserialize, Serialize};
 
 use super::calendar::{Event, Kind};
-use super::checkpoint::or_absent;
-use super::memory::{make_room, make_room_in};
-use super::packets::{Contents, MessageKind, NIL, Packet, UNROUTED};
+use super::packets::{Contents, NIL, Packet, UNROUTED};
 use super::partition::{Incomplete, NEVER, Partition};
 use super::probe::{Departure, Probe};
 use super::queues::Queue;
-use crate::config::{InjectionOrder, JobLoad, MessageRecords};
-use crate::outcome::MessageRecord;
 use odonata_units::{Bytes, NodeId};
 
 /// Who asks for memory.

@@ -2,11 +2,11 @@
 //! before they join the queue of the output, and leave their input buffer with that.
 
 use super::calendar::{Event, Kind};
-use super::memory::filled;
 use super::packets::NIL;
 use super::partition::{NEVER, PORTS, Partition};
 use super::probe::Probe;
 use super::shared::CREDIT_VC_SHIFT;
+use odonata_run::memory::filled;
 
 /// The packets of a partition that have been routed and lack room.
 pub(super) struct Handover {

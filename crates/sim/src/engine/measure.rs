@@ -1,11 +1,9 @@
 //! What a partition collects about each job.
 
+use odonata_run::memory::filled;
+use odonata_run::{Histogram, JobLoad, JobOutcome, JobPlan, RankTimes};
 use serde::{Deserialize, Serialize};
 
-use super::memory::filled;
-use crate::config::{JobLoad, JobPlan};
-use crate::histogram::Histogram;
-use crate::outcome::{JobOutcome, RankTimes};
 use odonata_units::Picoseconds;
 
 /// One partition's share of a [`JobOutcome`]. Alone in its cache lines, as it is

@@ -2,10 +2,11 @@
 //! routed, those behind it follow.
 
 use odonata_network::PacketRoute;
+use odonata_run::EntityMap;
+use odonata_run::memory::make_room_in;
 use serde::{Deserialize, Serialize};
 
-use super::memory::make_room_in;
-use super::partition::{EntityMap, Partition};
+use super::partition::Partition;
 use super::probe::Probe;
 
 /// Messages of more than one packet that have come to a router in part.

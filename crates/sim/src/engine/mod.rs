@@ -4,7 +4,6 @@
 //! time advances in windows, and within a window each router is simulated by
 //! itself (see [`calendar`]). Nothing in a partition is shared while it runs.
 
-pub(crate) mod actions;
 mod calendar;
 mod checkpoint;
 mod circuits;
@@ -13,11 +12,9 @@ mod deadlock;
 mod driver;
 mod endpoint;
 mod handover;
-pub(crate) mod matching;
 mod measure;
-pub(crate) mod memory;
 mod message_routes;
-pub(crate) mod packets;
+mod packets;
 mod partition;
 mod probe;
 mod queues;
@@ -25,36 +22,31 @@ mod ranks;
 mod routed;
 mod shared;
 mod table;
-pub(crate) mod timeline;
 
 use std::cell::Cell;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::sync::Barrier;
 use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
 use odonata_network::routing::{AnyRouting, RoutingTask};
 use odonata_network::{Routing, Topology};
+use odonata_run::{
+    Arrival, Conservation, Decisions, EngineConfig, JobLoad, JobOutcome, JobPlan, LinkAttribution,
+    LinkOutcome, Measurement, Megabytes, Observer, Outcome, PairTraffic, PausedRun, RankInterval,
+    RankTimes, Reconfiguration, SimError, TimelineCollector, within_memory,
+};
 use odonata_units::{Picoseconds, RankId, RouterId};
 
-use crate::circuits::{CircuitControl, Reconfiguration};
-use crate::config::{Decisions, EngineConfig, JobLoad, JobPlan, Measurement};
-use crate::error::SimError;
-use crate::observer::{Observer, PausedRun};
-use crate::outcome::{
-    Arrival, Conservation, JobOutcome, LinkAttribution, LinkOutcome, Outcome, PairTraffic,
-    RankInterval, RankTimes,
-};
+use crate::circuits::CircuitControl;
 use circuits::Circuits;
 use driver::End;
 use measure::JobCollector;
-use memory::{Megabytes, within_memory};
 use packets::{PACKETS, Packets};
 use partition::Partition;
 use probe::{Probe, Recorder, Silent};
 use routed::Routed;
 use shared::Shared;
-use timeline::TimelineCollector;
 
 /// Simulates jobs on a network.
 ///
@@ -362,16 +354,15 @@ fn simulate_within<P: Probe>(
                     continue;
                 }
                 let measure = Cell::new(false);
-                let paused = PausedRun {
-                    at,
-                    jobs: &|| job_outcomes(&shared, &partitions, at.0),
-                    timeline: &|| TimelineCollector::merge(partitions.iter().map(|p| &p.timeline)),
-                    measure: &measure,
-                    save: &|out| {
+                let (jobs, timeline, save) = (
+                    || job_outcomes(&shared, &partitions, at.0),
+                    || TimelineCollector::merge(partitions.iter().map(|p| &p.timeline)),
+                    |out: &mut dyn Write| {
                         let circuits = circuits.as_ref().map(Circuits::saved);
                         checkpoint::save(&shared, &partitions, at.0, measure.get(), circuits, out)
                     },
-                };
+                );
+                let paused = PausedRun::new(at, &jobs, &timeline, &measure, &save);
                 if observer.paused(&paused)?.is_break() {
                     break Some(at.0);
                 }
@@ -579,7 +570,7 @@ fn finish<P: Probe>(
     {
         return Err(SimError::NotConserved(conservation));
     }
-    messages.sort_unstable_by_key(crate::MessageRecord::order);
+    messages.sort_unstable_by_key(odonata_run::MessageRecord::order);
     let sum = |of: fn(&Partition<'_, P>) -> u64| partitions.iter().map(|p| of(p)).sum::<u64>();
     Ok(Outcome {
         end: Picoseconds(end),

@@ -2,13 +2,14 @@
 //! only the ends of a route need beside it.
 
 use odonata_load::Context;
+use odonata_mpi::MessageKind;
 use odonata_network::PacketRoute;
+use odonata_run::encoding::or_absent;
+use odonata_run::memory::{beyond, make_room, prefetch, reserve};
 use odonata_units::RouterId;
 use serde::{Deserialize, Serialize};
 
-use super::checkpoint::or_absent;
 use super::endpoint::SUBJECT_BITS;
-use super::memory::{beyond, make_room, prefetch, reserve};
 use super::table::Table;
 
 /// Most packets of a partition: the events of nodes name their slots.
@@ -109,42 +110,6 @@ impl Contents {
     /// Of a question for a part of the receiver's memory: the size of that.
     pub fn asked_bytes(&self) -> u64 {
         u64::from(self.sequence) << 32 | u64::from(self.tag)
-    }
-}
-
-/// What a message is for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[repr(u8)]
-pub enum MessageKind {
-    /// Sent without asking.
-    #[default]
-    Eager,
-    /// Asks the receiver of a long message for its permission.
-    Request,
-    /// The permission.
-    Grant,
-    /// The long message.
-    Granted,
-    /// That it has been taken in, if its sender waits for that.
-    Finished,
-    /// Writes into the memory of the receiver, which has no part in it.
-    Put,
-    /// That this has happened.
-    Acknowledge,
-    /// Asks for a part of the receiver's memory.
-    Ask,
-    /// That part.
-    Answer,
-}
-
-impl MessageKind {
-    /// Whether it belongs to the protocol and carries nothing of the job's.
-    #[inline(always)]
-    pub fn is_control(self) -> bool {
-        matches!(
-            self,
-            Self::Request | Self::Grant | Self::Finished | Self::Acknowledge | Self::Ask
-        )
     }
 }
 

@@ -4,22 +4,22 @@ mod forward;
 mod view;
 mod window;
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
+use odonata_mpi::{Arrived, Envelope, Posted};
 use odonata_network::Peer;
+use odonata_run::encoding::or_absent;
+use odonata_run::memory::{filled, prefetch, vec_in_huge_pages};
+use odonata_run::{
+    Arbitration, CreditUse, Crossbar, Decisions, JobLoad, KeyMap, LinkAttribution, MessageRecord,
+    Sender, TimelineCollector,
+};
 use odonata_units::{NodeId, PortId, RankId, RouterId};
-
 use serde::{Deserialize, Serialize};
 
 use super::calendar::{Calendar, Event, Kind, PackedEvent};
-use super::checkpoint::or_absent;
 use super::crossbar::BoundedCrossbar;
 use super::endpoint::{Interface, OpenSource, OutMessage, RECORDED};
 use super::handover::Handover;
-use super::matching::{Arrived, Envelope, Posted};
 use super::measure::JobCollector;
-use super::memory::{filled, prefetch, vec_in_huge_pages};
 use super::message_routes::MessageRoutes;
 use super::packets::{Contents, NIL, PACKETS, Packet, Packets};
 use super::probe::{ACCOUNTS, LinkState, Probe};
@@ -28,9 +28,6 @@ use super::ranks::RankState;
 use super::routed::{Routed, Tables};
 use super::shared::{Class, Shared};
 use super::table::Table;
-use super::timeline::TimelineCollector;
-use crate::config::{Arbitration, CreditUse, Crossbar, Decisions, JobLoad};
-use crate::outcome::{LinkAttribution, MessageRecord, Sender};
 
 /// "Not stalled", "no wake-up pending".
 pub(super) const NEVER: u64 = u64::MAX;
@@ -109,31 +106,6 @@ impl Mail {
 /// Occupancy of every port of the network at one moment, for algorithms that
 /// are allowed to see it. Shape: ports.
 pub(super) type Snapshot = [std::sync::atomic::AtomicU32];
-
-/// Hasher for keys that are already well mixed by multiplication (FxHash's idea).
-#[derive(Clone, Copy, Default)]
-pub(super) struct KeyHasher(u64);
-
-impl Hasher for KeyHasher {
-    fn finish(&self) -> u64 {
-        self.0 ^ (self.0 >> 29)
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(u64::from(byte));
-        }
-    }
-    fn write_u32(&mut self, key: u32) {
-        self.write_u64(u64::from(key));
-    }
-    fn write_u64(&mut self, key: u64) {
-        self.0 = (self.0.rotate_left(5) ^ key).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    }
-}
-
-pub(super) type EntityMap<K, V> = HashMap<K, V, BuildHasherDefault<KeyHasher>>;
-
-pub(super) type KeyMap<V> = EntityMap<u64, V>;
 
 /// A message of which only some packets have arrived.
 #[derive(Clone, Copy, Debug)]

@@ -6,14 +6,13 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use odonata_run::memory::make_room_in;
+use odonata_run::{Arrival, JobAtLink, JobWait, SimError};
 use odonata_units::{Picoseconds, RouterId};
 use serde::{Deserialize, Serialize};
 
-use super::memory::make_room_in;
 use super::partition::NEVER;
 use super::shared::{CREDIT_SIZE_BITS, Shared};
-use crate::error::SimError;
-use crate::outcome::{Arrival, JobAtLink, JobWait};
 
 /// The link of a port as its probe sees it.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! Many short first-in-first-out queues in one place.
 
-use super::memory::{beyond, make_room};
 use super::packets::NIL;
+use odonata_run::memory::{beyond, make_room};
 
 /// A queue in a [`Queues`]: its first and last element there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

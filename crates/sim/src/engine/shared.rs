@@ -1,16 +1,15 @@
 //! What all partitions of a run read and none writes.
 
 use odonata_network::{LinkKind, Peer, Topology};
+use odonata_run::{
+    Crossbar, EngineConfig, JobLoad, JobPlan, Measurement, OccupancyCount, Room, SimError,
+    Switching, check_times,
+};
 use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
 
 use super::calendar::{MAX_PAYLOAD, MAX_RADIX, MAX_ROUTERS, MAX_WINDOW_SHIFT};
 use super::packets::Packet;
-use crate::config::{
-    Crossbar, EngineConfig, JobLoad, JobPlan, Measurement, OccupancyCount, Room, Switching,
-};
-use crate::error::SimError;
-use crate::limits::check_times;
 
 /// Timing of a link class, ready for the hot path.
 #[derive(Clone, Copy, Debug)]

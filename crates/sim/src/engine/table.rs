@@ -1,9 +1,8 @@
 //! Arrays of the hot path, whose elements are not looked up at a border but named
 //! by numbers that the engine itself has made.
 
+use odonata_run::memory::{make_room, reserve};
 use std::ops::{Deref, DerefMut, Index, IndexMut, Range};
-
-use super::memory::{make_room, reserve};
 
 /// An array that never shrinks and whose indices are trusted: `table[index]` is
 /// checked where debug assertions are on (in all tests), and not in a release. The

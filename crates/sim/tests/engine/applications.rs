@@ -6,7 +6,7 @@ use std::sync::Arc;
 use odonata_load::application::{ComputeRate, Schedule, Setting, Skeleton, Sweep3d, Training};
 use odonata_load::{Grid, Program};
 use odonata_network::{LinkClass, LinkKind};
-use odonata_sim::{EngineConfig, JobLoad, RouterModel, Switching};
+use odonata_run::{EngineConfig, JobLoad, RouterModel, Switching};
 use odonata_units::{Bytes, RankId};
 
 use crate::support::{

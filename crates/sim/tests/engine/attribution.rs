@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use odonata_load::{Arrivals, OpenLoop, Pattern};
 use odonata_network::{LinkKind, Peer, Topology};
-use odonata_sim::{
+use odonata_run::{
     ArrivalRecords, JobLoad, JobPlan, JobWait, LinkAttribution, LinkOutcome, Measurement, Outcome,
     Sender, SimError, Switching,
 };
@@ -240,7 +240,7 @@ pub fn check(topology: &Topology, outcome: &Outcome) {
             assert_eq!((link.bytes, link.stall_ps), (0, 0));
             return;
         };
-        let sum = |of: fn(&odonata_sim::JobAtLink) -> u64| found.jobs.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&odonata_run::JobAtLink) -> u64| found.jobs.iter().map(of).sum::<u64>();
         assert_eq!(sum(|job| job.bytes), link.bytes, "{sender:?}");
         assert_eq!(sum(|job| job.packets), link.packets, "{sender:?}");
         let longest = found.jobs.iter().map(|job| job.stall_ps).max().unwrap_or(0);

@@ -33,7 +33,7 @@ use std::sync::Arc;
 use odonata_load::{Blocks, Pattern, Process};
 use odonata_network::Topology;
 use odonata_network::routing::{AdaptiveOptions, Algorithm, RoutingSpec, Via, Weighting};
-use odonata_sim::{CreditUse, Crossbar, EngineConfig, Measurement, MessageRecords, Switching};
+use odonata_run::{CreditUse, Crossbar, EngineConfig, Measurement, MessageRecords, Switching};
 use odonata_units::{Bytes, NodeId, Picoseconds};
 
 use crate::support::{

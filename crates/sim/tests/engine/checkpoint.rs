@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
-use odonata_sim::{Observer, PausedRun, Progress, SimError, Wish};
+use odonata_run::{Observer, PausedRun, Progress, SimError, Wish};
 use odonata_units::Picoseconds;
 use proptest::prelude::any;
 use proptest::test_runner::TestRunner;

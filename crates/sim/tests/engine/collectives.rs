@@ -11,7 +11,7 @@ use odonata_load::collective::{
 };
 use odonata_load::motif::{Collective, Repeat};
 use odonata_network::LinkKind;
-use odonata_sim::{EngineConfig, HostCosts, InjectionOrder, JobLoad, NicModel, Protocol};
+use odonata_run::{EngineConfig, HostCosts, InjectionOrder, JobLoad, NicModel, Protocol};
 use odonata_units::{Bytes, Picoseconds};
 
 use crate::support::{

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use odonata_load::{Blocks, Pattern, Process};
 use odonata_network::Topology;
 use odonata_network::routing::{AdaptiveOptions, Algorithm, RoutingSpec, Via};
-use odonata_sim::MessageRecords;
+use odonata_run::MessageRecords;
 use odonata_units::Picoseconds;
 
 use crate::support::{

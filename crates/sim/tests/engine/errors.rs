@@ -8,10 +8,11 @@ use odonata_network::routing::{Algorithm, Hop, PacketRoute, RouterView, RoutingS
 use odonata_network::topology::edge_list;
 use odonata_network::verify::verify;
 use odonata_network::{LinkKind, Routing, Topology, routing::AnyRouting};
-use odonata_sim::{
+use odonata_run::{
     CreditUse, Crossbar, EngineConfig, JobLoad, JobPlan, Measurement, MessageRecords,
-    OccupancyCount, Room, SimError, StuckPacket, Switching, run,
+    OccupancyCount, Room, SimError, StuckPacket, Switching,
 };
+use odonata_sim::run;
 use odonata_units::{Bytes, GroupId, NodeId, Picoseconds, RankId, RouterId};
 
 use crate::support::{
@@ -513,7 +514,7 @@ fn the_progress_function_can_stop_a_run() {
             &config,
             &jobs,
             &long,
-            &mut |progress: &odonata_sim::Progress| {
+            &mut |progress: &odonata_run::Progress| {
                 seen = Some(*progress);
                 ControlFlow::Break(())
             },

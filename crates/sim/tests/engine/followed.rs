@@ -3,7 +3,7 @@
 use odonata_load::{Operation, Pattern, Process};
 use odonata_network::Topology;
 use odonata_network::routing::{Algorithm, QAdaptiveOptions, RoutingSpec, Via};
-use odonata_sim::{Decisions, EngineConfig, JobLoad, Outcome, SimError};
+use odonata_run::{Decisions, EngineConfig, JobLoad, Outcome, SimError};
 use odonata_units::{Bytes, RankId};
 
 use crate::support::{

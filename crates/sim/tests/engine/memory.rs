@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use odonata_load::{Operation, Pattern, Process};
 use odonata_network::routing::{AdaptiveOptions, Algorithm, RoutingSpec};
-use odonata_sim::{
+use odonata_run::{
     Arbitration, CreditUse, Crossbar, JobPlan, MessageRecords, Observer, Outcome, PausedRun,
     Progress, SimError, Wish,
 };

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use odonata_load::Operation;
 use odonata_network::{Hop, PacketRoute, RouterView, Routing, Topology};
-use odonata_sim::{Crossbar, OccupancyCount};
+use odonata_run::{Crossbar, OccupancyCount};
 use odonata_units::{Bytes, Picoseconds, RankId, RouterId};
 
 use crate::support::{

@@ -3,7 +3,7 @@
 
 use odonata_load::Operation;
 use odonata_network::{Hop, PacketRoute, RouterView, Routing, Topology};
-use odonata_sim::{Arbitration, CreditUse, EngineConfig, JobPlan, Outcome, Room, Switching};
+use odonata_run::{Arbitration, CreditUse, EngineConfig, JobPlan, Outcome, Room, Switching};
 use odonata_units::{Bytes, Picoseconds, RankId, RouterId};
 
 use crate::support::{

@@ -5,7 +5,7 @@ use odonata_load::Operation;
 use odonata_network::routing::{Algorithm, NONE, RoutingSpec};
 use odonata_network::verify::{Verdict, verify};
 use odonata_network::{Hop, PacketRoute, Peer, RouterView, Routing, Topology};
-use odonata_sim::JobPlan;
+use odonata_run::JobPlan;
 use odonata_units::{Bytes, RankId, RouterId};
 
 use crate::support::{

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use odonata_load::{Arrivals, OpenLoop, Partners, Pattern, Process};
 use odonata_network::LinkKind;
-use odonata_sim::{JobLoad, JobPlan, Outcome};
+use odonata_run::{JobLoad, JobPlan, Outcome};
 use odonata_units::{Bytes, Picoseconds, RankId};
 
 use crate::support::{

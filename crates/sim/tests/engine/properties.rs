@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use odonata_sim::{
+use odonata_run::{
     Activity, Completion, Histogram, JobLoad, JobOutcome, Observer, Outcome, PausedRun, Progress,
     RankTimes, SimError, Wish,
 };
@@ -205,7 +205,7 @@ fn check_books(scenario: &Scenario, outcome: &Outcome) {
         assert_eq!(node(message.source_rank), message.source);
         assert_eq!(node(message.destination_rank), message.destination);
     }
-    let by_time = |m: &odonata_sim::MessageRecord| (m.delivered, m.destination, m.source);
+    let by_time = |m: &odonata_run::MessageRecord| (m.delivered, m.destination, m.source);
     assert!(outcome.messages.is_sorted_by_key(by_time));
     // The timeline holds every byte that was sent and that arrived, and every message.
     let sum = |of: fn(&Activity) -> u64| outcome.timeline.activity.iter().map(of).sum::<u64>();

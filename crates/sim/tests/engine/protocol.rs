@@ -3,7 +3,7 @@
 
 use odonata_load::Operation;
 use odonata_network::{LinkClass, LinkKind};
-use odonata_sim::{Completion, HostCosts, HostTimes, Outcome, Protocol, SimError};
+use odonata_run::{Completion, HostCosts, HostTimes, Outcome, Protocol, SimError};
 use odonata_units::{Bytes, Picoseconds, RankId};
 
 use crate::support::{

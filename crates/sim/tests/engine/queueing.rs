@@ -2,7 +2,7 @@
 
 use odonata_load::{Pattern, Process};
 use odonata_network::LinkKind;
-use odonata_sim::{Crossbar, EngineConfig, MessageRecord, MessageRecords};
+use odonata_run::{Crossbar, EngineConfig, MessageRecord, MessageRecords};
 use odonata_units::{Bytes, Picoseconds};
 
 use crate::support::{

@@ -17,7 +17,7 @@ use odonata_network::topology::{
     FatTreeShape, FatTreeSpec, GroupWiring, HyperXSpec, SpineArrangement, TorusSpec,
 };
 use odonata_network::{LinkClass, LinkKind, Topology};
-use odonata_sim::{
+use odonata_run::{
     Arbitration, ArrivalRecords, Completion, CreditUse, Crossbar, Decisions, EngineConfig,
     HostCosts, HostTimes, InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords, Observer,
     OccupancyCount, Outcome, Progress, Protocol, Room, SimError, Switching,

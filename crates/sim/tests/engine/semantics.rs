@@ -10,7 +10,7 @@ use odonata_load::{
 };
 use odonata_network::routing::{Algorithm, RoutingSpec, Via};
 use odonata_network::{LinkClass, LinkKind};
-use odonata_sim::{
+use odonata_run::{
     HostCosts, InjectionOrder, JobLoad, JobPlan, Outcome, Protocol, RankActivity, SimError,
 };
 use odonata_units::{Bytes, Picoseconds, RankId};

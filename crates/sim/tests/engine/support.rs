@@ -10,11 +10,12 @@ use odonata_network::topology::{
     Arrangement, CrossbarSpec, DragonflyLinks, DragonflySpec, GroupWiring,
 };
 use odonata_network::{LinkClass, LinkKind, Routing, Topology};
-use odonata_sim::{
+use odonata_run::{
     Arbitration, CreditUse, Crossbar, Decisions, EngineConfig, InjectionOrder, JobLoad, JobPlan,
     Measurement, MessageRecords, NicModel, Observer, OccupancyCount, Outcome, Progress, Protocol,
-    Room, RouterModel, SimError, Switching, run, run_any,
+    Room, RouterModel, SimError, Switching,
 };
+use odonata_sim::{run, run_any};
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
 
 /// 8 bytes per nanosecond: round numbers of picoseconds for whole flits of 8 bytes.

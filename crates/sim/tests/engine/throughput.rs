@@ -3,7 +3,7 @@
 
 use odonata_load::Operation;
 use odonata_network::{LinkKind, Topology};
-use odonata_sim::{
+use odonata_run::{
     Arbitration, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobPlan, MessageRecords,
     Outcome, Sender, Switching,
 };
@@ -78,7 +78,7 @@ fn one_flow_gets_the_bottleneck() {
 /// Bytes that each job got between a warm-up and the end.
 fn shares(outcome: &Outcome) -> Vec<u64> {
     assert_conserved(outcome);
-    let of = |job: &odonata_sim::JobOutcome| job.bytes_delivered_measured;
+    let of = |job: &odonata_run::JobOutcome| job.bytes_delivered_measured;
     outcome.jobs.iter().map(of).collect()
 }
 
@@ -159,7 +159,7 @@ fn messages_of_one_node_share_its_link() {
         let mut config = config();
         config.nic.injection = injection;
         let outcome = simulate(&topology, &MINIMAL, &config, &jobs, &TO_THE_END).unwrap();
-        let end = |job: &odonata_sim::JobOutcome| job.end.unwrap().0;
+        let end = |job: &odonata_run::JobOutcome| job.end.unwrap().0;
         outcome.jobs.iter().map(end).collect::<Vec<_>>()
     };
     // 256 B take 32 ns. The first packet of a message arrives one packet time,

@@ -28,7 +28,7 @@ use odonata_network::topology::{
     DragonflySpec, GroupWiring, SpineArrangement, edge_list,
 };
 use odonata_network::{LinkClass, LinkKind, Peer, Routing, Topology};
-use odonata_sim::{
+use odonata_run::{
     CreditUse, Crossbar, EngineConfig, InjectionOrder, MessageRecord, Outcome, RouterModel,
     Switching,
 };
@@ -169,7 +169,7 @@ const SLOT: u64 = 1_000_000_000;
 
 /// Message `i` of `messages` (source, destination, bytes) is sent at `i · SLOT`,
 /// with `i` as its tag.
-fn one_at_a_time(ranks: u32, messages: &[Message]) -> odonata_sim::JobLoad {
+fn one_at_a_time(ranks: u32, messages: &[Message]) -> odonata_run::JobLoad {
     let mut operations = vec![Vec::new(); ranks as usize];
     let mut now = vec![0; ranks as usize];
     for (tag, &(source, destination, bytes)) in messages.iter().enumerate() {

@@ -15,10 +15,11 @@ use std::sync::Arc;
 use odonata_load::{Arrivals, OpenLoop, Partners, Pattern, Process, Turn};
 use odonata_network::Topology;
 use odonata_network::routing::{Algorithm, AnyRouting, RoutingSpec, minimal_routing};
-use odonata_scheduler::batch::Allocation;
-use odonata_sim::{
-    EngineConfig, JobLoad, JobPlan, Measurement, MessageRecords, Progress, Protocol, run_any,
+use odonata_run::{
+    EngineConfig, JobLoad, JobPlan, Measurement, MessageRecords, Progress, Protocol,
 };
+use odonata_scheduler::batch::Allocation;
+use odonata_sim::run_any;
 use odonata_units::{Bytes, NodeId, Picoseconds};
 use serde_json::{Value, json};
 

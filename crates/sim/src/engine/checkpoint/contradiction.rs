@@ -6,10 +6,9 @@
 //! a state comes to a point where it cannot: there it ends with an error of the state, not
 //! with a crash.
 
+use odonata_run::SimError;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-
-use crate::error::SimError;
 
 /// Goes on from a state; what would be a defect of the engine in a run from its beginning
 /// is an error of the state.

@@ -11,7 +11,6 @@
 //! one, and what has changed since its beginning is put in place.
 
 mod contradiction;
-mod encoding;
 mod references;
 mod restore;
 mod save;
@@ -21,6 +20,8 @@ mod tests;
 use std::ops::Range;
 use std::sync::atomic::AtomicU32;
 
+use odonata_run::encoding::or_absent;
+use odonata_run::{Arrival, Timeline};
 use serde::{Deserialize, Serialize};
 
 use super::calendar::Kind;
@@ -33,10 +34,8 @@ use super::packets::{Contents, Packet};
 use super::partition::{Partition, Port};
 use super::probe::{LinkWatch, Probe};
 use super::ranks::RankRecord;
-use crate::outcome::{Arrival, Timeline};
 
 pub(super) use contradiction::without_contradiction;
-pub(super) use encoding::{or_absent, sorted_map};
 pub(super) use restore::restore;
 pub(super) use save::save;
 

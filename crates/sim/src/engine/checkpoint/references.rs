@@ -11,30 +11,29 @@
 //!
 //! [`RankState::restore`]: crate::engine::ranks::RankState::restore
 
+use odonata_mpi::matching::{Arrived, Envelope, Line, Matching, Posted, Unmatched, Wanted};
+use odonata_mpi::{MessageKind, Sending, Task};
 use odonata_network::{PacketRoute, Peer, Topology};
+use odonata_run::{
+    Activity, Arrival, JobAtLink, JobLoad, JobWait, MessageRecord, OccupancyCount, RankInterval,
+    RankTimes, Timeline, Traffic,
+};
 use odonata_units::{Picoseconds, PortId, RankId, RouterId};
 
 use super::{
     About, ChannelRecord, EventRecord, FifoRecord, NodeRecord, Parcel, RouterRecord, SourceRecord,
     Whole,
 };
-use crate::config::{JobLoad, OccupancyCount};
-use crate::engine::actions::{Sending, Task};
 use crate::engine::calendar::{Kind, MAX_PAYLOAD};
 use crate::engine::crossbar::{Side, WAKE_INPUT, WAKE_OUTPUT};
 use crate::engine::endpoint::{Interface, NodeEvent, OutMessage, WAKE_INTERFACE};
-use crate::engine::matching::{Arrived, Envelope, Line, Matching, Posted, Unmatched, Wanted};
 use crate::engine::measure::JobCollector;
 use crate::engine::message_routes::Decision;
-use crate::engine::packets::{Contents, MessageKind, NIL, Packet, UNROUTED};
+use crate::engine::packets::{Contents, NIL, Packet, UNROUTED};
 use crate::engine::partition::{FEEDBACK, NEVER, Port};
 use crate::engine::probe::{Channel, LinkWatch};
 use crate::engine::ranks::{Outgoing, Processor, RankRecord, Stage};
 use crate::engine::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT, Shared};
-use crate::outcome::{
-    Activity, Arrival, JobAtLink, JobWait, MessageRecord, RankInterval, RankTimes, Timeline,
-    Traffic,
-};
 
 /// What is wrong: the field that refers to nothing, or says what cannot be.
 type Checked = Result<(), &'static str>;

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use odonata_network::Topology;
+use odonata_run::{MessageRecord, SimError, TimelineCollector};
 use serde::de::DeserializeOwned;
 
 use super::references::{self, AtNode, AtRouter};
@@ -20,9 +21,6 @@ use crate::engine::packets::{Contents, NIL, Packet};
 use crate::engine::partition::{Incomplete, Partition};
 use crate::engine::probe::Probe;
 use crate::engine::shared::Shared;
-use crate::engine::timeline::TimelineCollector;
-use crate::error::SimError;
-use crate::outcome::MessageRecord;
 
 /// Records that wait for a partition.
 const RECORDS_AHEAD: usize = 64;

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::sync::atomic::Ordering;
 
+use odonata_run::{Arrival, MessageRecord, TimelineCollector};
 use serde::Serialize;
 
 use super::{
@@ -19,8 +20,6 @@ use crate::engine::packets::NIL;
 use crate::engine::partition::Partition;
 use crate::engine::probe::Probe;
 use crate::engine::shared::Shared;
-use crate::engine::timeline::TimelineCollector;
-use crate::outcome::{Arrival, MessageRecord};
 
 /// Writes the state of a run that has come to `at` in all its partitions, and
 /// is to begin to measure there if `measure` says so.

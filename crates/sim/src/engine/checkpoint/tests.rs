@@ -7,24 +7,24 @@ use std::sync::Arc;
 
 use odonata_load::motif::{AllToAll, Repeat};
 use odonata_load::{Arrivals, OpenLoop, Pattern, Process};
+use odonata_mpi::Task;
+use odonata_mpi::matching::Unmatched;
 use odonata_network::routing::{Algorithm, AnyRouting, RoutingSpec};
 use odonata_network::topology::{Topology, edge_list};
+use odonata_run::MessageRecord;
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds, RankId, RouterId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{About, EventRecord, NodeRecord, Parcel, RouterRecord, Whole};
-use crate::engine::actions::Task;
 use crate::engine::calendar::Kind;
-use crate::engine::matching::Unmatched;
 use crate::engine::ranks::RankRecord;
 use crate::engine::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT};
-use crate::outcome::MessageRecord;
-use crate::{
+use crate::run_any;
+use odonata_run::{
     Arbitration, ArrivalRecords, CreditUse, Crossbar, Decisions, EngineConfig, HostCosts,
     InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords, NicModel, Observer,
     OccupancyCount, PausedRun, Progress, Protocol, Room, RouterModel, SimError, Switching, Wish,
-    run_any,
 };
 
 const RATE: u64 = 8_000_000_000;
@@ -651,8 +651,9 @@ fn decisions(
 }
 
 /// One that counts a value that it does not sum up.
-fn odd_histogram() -> crate::Histogram {
-    let mut bytes = postcard::to_stdvec(&crate::Histogram::default()).expect("memory to write to");
+fn odd_histogram() -> odonata_run::Histogram {
+    let mut bytes =
+        postcard::to_stdvec(&odonata_run::Histogram::default()).expect("memory to write to");
     // No counts, and a total of 1.
     bytes[1] = 1;
     postcard::from_bytes(&bytes).expect("a histogram")

@@ -4,13 +4,13 @@ use std::marker::PhantomData;
 
 use odonata_network::Routing;
 use odonata_network::routing::Hop;
+use odonata_run::Arbitration;
+use odonata_run::memory::prefetch_to_write;
 use odonata_units::RouterId;
 
 use super::view::{View, no_such_output};
 use super::{FEEDBACK, NEVER, Partition};
-use crate::config::Arbitration;
 use crate::engine::calendar::{Event, Kind, PackedEvent};
-use crate::engine::memory::prefetch_to_write;
 use crate::engine::packets::{NIL, Packet, UNROUTED};
 use crate::engine::probe::{Departure, Probe};
 use crate::engine::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT};

@@ -4,13 +4,13 @@ use std::hint::select_unpredictable;
 use std::marker::PhantomData;
 
 use odonata_network::Routing;
+use odonata_run::memory::prefetch;
 
 use super::forward::credit_size;
 use super::view::View;
 use super::{FEEDBACK, MAX_FEEDBACK, NEVER, Partition};
 use crate::engine::calendar::{Event, GroupedEvents, Kind, PackedEvent};
 use crate::engine::crossbar::{WAKE_INPUT, WAKE_OUTPUT};
-use crate::engine::memory::prefetch;
 use crate::engine::probe::Probe;
 use crate::engine::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT};
 

@@ -14,17 +14,18 @@ use std::collections::VecDeque;
 use odonata_load::{
     Action, CollectiveKind, Idle, ProcessorId, ProgramError, RankProgram, RequestId, Step, Waiting,
 };
+use odonata_mpi::matching::{Matching, Posted, UNMATCHED};
+use odonata_mpi::{Begun, Sending, Task};
+use odonata_run::encoding::sorted_map;
+use odonata_run::memory::make_room;
+use odonata_run::{
+    JobLoad, JobPlan, KeyMap, Protocol, RankActivity, RankInterval, RankTimes, Traffic,
+};
 use odonata_units::{Picoseconds, RankId};
 use serde::{Deserialize, Serialize};
 
-use super::actions::{Begun, Sending};
-use super::checkpoint::sorted_map;
-use super::matching::{Matching, Posted, UNMATCHED};
-use super::memory::make_room;
-use super::partition::{KeyMap, Partition};
+use super::partition::Partition;
 use super::probe::Probe;
-use crate::config::{JobLoad, JobPlan, Protocol};
-use crate::outcome::{RankActivity, RankInterval, RankTimes, Traffic};
 use protocol::HANDED_OVER;
 pub(super) use protocol::Outgoing;
 pub(super) use tasks::Processor;
@@ -256,7 +257,7 @@ impl<'a> RankState<'a> {
     fn current_activity(&self) -> RankActivity {
         let mut tasks = self.record.processors.iter();
         let task = tasks.find_map(|processor| processor.task);
-        RankActivity::of(task, self.record.waiting)
+        Task::activity_of_rank(task, self.record.waiting)
     }
 
     fn complete(&mut self, request: RequestId) {

@@ -2,15 +2,14 @@
 //! receive that a message completes.
 
 use odonata_load::{Context, RequestId};
+use odonata_mpi::{Arrived, Envelope, MessageKind, Posted, Sending, Task};
+use odonata_run::encoding::or_absent;
+use odonata_run::memory::make_room_in;
 use odonata_units::{Bytes, Picoseconds, RankId};
 use serde::{Deserialize, Serialize};
 
-use crate::engine::actions::{Sending, Task};
-use crate::engine::checkpoint::or_absent;
 use crate::engine::endpoint::Draft;
-use crate::engine::matching::{Arrived, Envelope, Posted};
-use crate::engine::memory::make_room_in;
-use crate::engine::packets::{Contents, MessageKind, NIL};
+use crate::engine::packets::{Contents, NIL};
 use crate::engine::partition::{NEVER, Partition};
 use crate::engine::probe::Probe;
 

@@ -2,16 +2,15 @@
 
 use std::collections::VecDeque;
 
+use odonata_mpi::{MessageKind, Task};
+use odonata_run::memory::make_room_in;
 use odonata_units::{Bytes, Picoseconds};
 use serde::{Deserialize, Serialize};
 
 use super::Stage;
 use super::protocol::Outgoing;
-use crate::engine::actions::Task;
 use crate::engine::calendar::{Event, Kind};
 use crate::engine::endpoint::timer_payload;
-use crate::engine::memory::make_room_in;
-use crate::engine::packets::MessageKind;
 use crate::engine::partition::{NEVER, Partition};
 use crate::engine::probe::Probe;
 

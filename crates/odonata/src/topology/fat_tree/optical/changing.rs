@@ -3,7 +3,8 @@
 use odonata_network::Topology;
 use odonata_network::routing::AnyRouting;
 use odonata_network::topology::{FatTreeShape, OpticalLayer};
-use odonata_sim::{CircuitControl, NewCircuits, RunSoFar, SimError};
+use odonata_run::SimError;
+use odonata_sim::{CircuitControl, NewCircuits, RunSoFar};
 use odonata_units::{NodeId, Picoseconds, PortId};
 use serde::{Deserialize, Serialize};
 

@@ -118,7 +118,7 @@ pub enum SimError {
         /// The measured time.
         measured: Picoseconds,
     },
-    /// A saved state that is not one of this run; see [`crate::resume`].
+    /// A saved state that is not one of this run.
     #[error("the saved state cannot be taken up: {0}")]
     State(String),
     /// The caller's progress function asked to stop.

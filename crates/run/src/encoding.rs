@@ -1,12 +1,14 @@
 //! How some fields are saved.
 
 /// Numbers whose largest value means "none": saved so that this is short.
-pub(in crate::engine) mod or_absent {
+pub mod or_absent {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     /// An unsigned integer.
     pub trait Number: Copy {
+        /// The next one, and 0 after the largest.
         fn up(self) -> Self;
+        /// The one before, and the largest before 0.
         fn down(self) -> Self;
     }
 
@@ -28,6 +30,10 @@ pub(in crate::engine) mod or_absent {
         }
     }
 
+    /// Saves one more than `value`.
+    ///
+    /// # Errors
+    /// Of `serializer`.
     pub fn serialize<T: Number + Serialize, S: Serializer>(
         value: &T,
         serializer: S,
@@ -35,6 +41,10 @@ pub(in crate::engine) mod or_absent {
         value.up().serialize(serializer)
     }
 
+    /// Reads what [`serialize`] has saved.
+    ///
+    /// # Errors
+    /// Of `deserializer`.
     pub fn deserialize<'de, T: Number + Deserialize<'de>, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<T, D::Error> {
@@ -43,13 +53,17 @@ pub(in crate::engine) mod or_absent {
 }
 
 /// Maps, saved in the order of their keys.
-pub(in crate::engine) mod sorted_map {
+pub mod sorted_map {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     use std::hash::Hash;
 
-    use crate::engine::partition::EntityMap;
+    use crate::entity_map::EntityMap;
 
+    /// Saves the entries by key.
+    ///
+    /// # Errors
+    /// Of `serializer`.
     pub fn serialize<K: Ord + Serialize, V: Serialize, S: Serializer>(
         map: &EntityMap<K, V>,
         serializer: S,
@@ -59,6 +73,10 @@ pub(in crate::engine) mod sorted_map {
         entries.serialize(serializer)
     }
 
+    /// Reads what [`serialize`] has saved.
+    ///
+    /// # Errors
+    /// Of `deserializer`.
     pub fn deserialize<'de, K, V, D>(deserializer: D) -> Result<EntityMap<K, V>, D::Error>
     where
         K: Deserialize<'de> + Eq + Hash,

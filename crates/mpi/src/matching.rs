@@ -9,14 +9,13 @@ use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
 
 use odonata_load::{Context, RequestId};
+use odonata_run::EntityMap;
+use odonata_run::encoding::sorted_map;
+use odonata_run::memory::{make_room, make_room_in};
 use serde::{Deserialize, Serialize};
 
-use super::checkpoint::sorted_map;
-use super::memory::{make_room, make_room_in};
-use super::partition::EntityMap;
-
 /// Who asks for memory.
-pub(super) const UNMATCHED: &str = "messages and receives that wait for each other";
+pub const UNMATCHED: &str = "messages and receives that wait for each other";
 
 /// What a message says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -94,13 +93,11 @@ impl Wanted {
 
 /// One at least, first come first served.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Line<T> {
+pub struct Line<T> {
     /// With its place among all that were posted or arrived.
     pub first: (u64, T),
-    #[expect(
-        clippy::box_collection,
-        reason = "rarely there, and an empty deque is four times as large"
-    )]
+    /// The same of those behind it.
+    /// Boxed, as it is rarely there and an empty deque is four times as large.
     pub others: Option<Box<VecDeque<(u64, T)>>>,
 }
 
@@ -137,8 +134,10 @@ impl<T: Copy> Line<T> {
 
 /// What waits for its counterpart under one envelope.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Unmatched {
+pub enum Unmatched {
+    /// Receives that no message has come for.
     Posted(Line<Posted>),
+    /// Messages that no receive is posted for.
     Arrived(Line<Arrived>),
 }
 
@@ -149,20 +148,20 @@ type Lines = EntityMap<Envelope, Unmatched>;
 pub struct Matching {
     /// Receives that name sender and tag, and messages.
     #[serde(with = "sorted_map")]
-    pub(super) lines: Lines,
+    pub lines: Lines,
     /// All other receives, in the order of posting.
-    pub(super) wildcards: Vec<(u64, Wanted, Posted)>,
+    pub wildcards: Vec<(u64, Wanted, Posted)>,
     /// Numbers what is posted and what arrives.
-    pub(super) next: u64,
+    pub next: u64,
     /// Of ordered contexts: messages sent, by (context, receiver).
     #[serde(with = "sorted_map")]
-    pub(super) sent: EntityMap<(Context, u32), u32>,
+    pub sent: EntityMap<(Context, u32), u32>,
     /// The same: messages that have come in order, by (context, sender).
     #[serde(with = "sorted_map")]
-    pub(super) come: EntityMap<(Context, u32), u32>,
+    pub come: EntityMap<(Context, u32), u32>,
     /// Messages that have overtaken others, by (context, sender, number).
     #[serde(with = "sorted_map")]
-    pub(super) ahead: EntityMap<(Context, u32, u32), (Envelope, Arrived)>,
+    pub ahead: EntityMap<(Context, u32, u32), (Envelope, Arrived)>,
 }
 
 impl Matching {
@@ -326,7 +325,7 @@ impl Matching {
     }
 
     /// Bytes that it holds, about.
-    pub(super) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.lines.capacity() * size_of::<(Envelope, Unmatched)>()
             + self.ahead.capacity() * size_of::<((Context, u32, u32), (Envelope, Arrived))>()
             + self.wildcards.capacity() * size_of::<(u64, Wanted, Posted)>()

@@ -17,7 +17,7 @@ use crate::error::SimError;
 /// there is no such element, or on processors where we know no instruction for
 /// it, nothing comes of it.
 #[inline(always)]
-pub(super) fn prefetch<T>(slice: &[T], index: usize) {
+pub fn prefetch<T>(slice: &[T], index: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -34,7 +34,7 @@ pub(super) fn prefetch<T>(slice: &[T], index: usize) {
 /// The same for a line that will be written and may lie in another processor's
 /// cache; also beyond the end of `slice`.
 #[inline(always)]
-pub(super) fn prefetch_to_write<T>(slice: &[T], index: usize) {
+pub fn prefetch_to_write<T>(slice: &[T], index: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
@@ -49,7 +49,7 @@ pub(super) fn prefetch_to_write<T>(slice: &[T], index: usize) {
 
 /// An empty vector with room for `capacity` elements, in huge pages where the
 /// kernel has some, for `what`. Best before its memory is touched for the first time.
-pub(super) fn vec_in_huge_pages<T>(capacity: usize, what: &'static str) -> Vec<T> {
+pub fn vec_in_huge_pages<T>(capacity: usize, what: &'static str) -> Vec<T> {
     let mut vec = Vec::new();
     if capacity > 0 {
         reserve(&mut vec, capacity, what);
@@ -58,7 +58,7 @@ pub(super) fn vec_in_huge_pages<T>(capacity: usize, what: &'static str) -> Vec<T
 }
 
 /// A vector of so many equal elements.
-pub(super) fn filled<T: Clone>(element: T, len: usize, what: &'static str) -> Vec<T> {
+pub fn filled<T: Clone>(element: T, len: usize, what: &'static str) -> Vec<T> {
     let mut vec = vec_in_huge_pages(len, what);
     vec.resize(len, element);
     vec
@@ -72,7 +72,7 @@ struct Shortage {
 
 /// Ends the run as a limit of the engine's own is reached.
 #[cold]
-pub(super) fn beyond(what: &'static str, reason: String) -> ! {
+pub fn beyond(what: &'static str, reason: String) -> ! {
     resume_unwind(Box::new(Shortage { what, reason }))
 }
 
@@ -122,7 +122,7 @@ pub fn within_memory<T, E: From<SimError>>(work: impl FnOnce() -> Result<T, E>) 
 /// Makes room for one more element; like [`Vec::push`], by doubling, but in huge
 /// pages, and for `what`.
 #[inline(always)]
-pub(super) fn make_room<T>(vec: &mut Vec<T>, what: &'static str) {
+pub fn make_room<T>(vec: &mut Vec<T>, what: &'static str) {
     if vec.len() == vec.capacity() {
         reserve(vec, 1, what);
     }
@@ -134,7 +134,7 @@ const LARGE: usize = 64 << 20;
 /// Makes room for so many more elements, if possible for as many as there are.
 #[cold]
 #[inline(never)]
-pub(super) fn reserve<T>(vec: &mut Vec<T>, additional: usize, what: &'static str) {
+pub fn reserve<T>(vec: &mut Vec<T>, additional: usize, what: &'static str) {
     let bytes = |elements: usize| elements.saturating_mul(size_of::<T>());
     let mut wanted = additional.max(vec.len()).max(4);
     if bytes(wanted) >= LARGE
@@ -153,7 +153,7 @@ pub(super) fn reserve<T>(vec: &mut Vec<T>, additional: usize, what: &'static str
 }
 
 /// A collection that grows with a run and is no vector.
-pub(super) trait Grows {
+pub trait Grows {
     /// Whether one more element needs more memory.
     fn is_full(&self) -> bool;
     /// Bytes that it asks for when it grows.
@@ -190,7 +190,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> Grows for HashMap<K, V, S> {
 
 /// [`make_room`] for other collections than vectors.
 #[inline(always)]
-pub(super) fn make_room_in(collection: &mut impl Grows, what: &'static str) {
+pub fn make_room_in(collection: &mut impl Grows, what: &'static str) {
     if collection.is_full() {
         grow(collection, what);
     }

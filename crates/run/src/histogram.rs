@@ -20,7 +20,7 @@ const LINEAR_BITS: u32 = 8;
 impl Histogram {
     /// An empty one that has allocated memory, so that it stays in the calling
     /// thread's part of the heap as it grows.
-    pub(crate) fn allocated() -> Self {
+    pub fn allocated() -> Self {
         Self {
             counts: Vec::with_capacity(64),
             ..Self::default()
@@ -90,7 +90,7 @@ impl Histogram {
 
     /// Whether it is one that values have made, `most` at most, and not a state from
     /// outside that contradicts itself.
-    pub(crate) fn is_sound(&self, most: u64) -> bool {
+    pub fn is_sound(&self, most: u64) -> bool {
         let Self {
             counts,
             total,

@@ -3,12 +3,11 @@
 //! The same for every engine.
 
 use odonata_load::{Action, RequestId, Waiting};
+use odonata_run::{HostCosts, JobPlan, Protocol, RankActivity};
 use odonata_units::{Bytes, Picoseconds};
 use serde::{Deserialize, Serialize};
 
-use super::matching::{Arrived, Envelope, Posted, Wanted};
-use crate::config::{HostCosts, JobPlan, Protocol};
-use crate::outcome::RankActivity;
+use crate::matching::{Arrived, Envelope, Posted, Wanted};
 
 /// A message that a rank is about to send, or that waits for its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -116,6 +115,17 @@ impl Task {
         (protocol.costs.receive_overhead_of(Bytes(bytes)), task)
     }
 
+    /// What a rank does while `first` is the first of the tasks that its processors are
+    /// busy with; without any its program waits.
+    #[inline]
+    pub fn activity_of_rank(first: Option<Self>, waiting: Waiting) -> RankActivity {
+        match (first, waiting) {
+            (Some(task), _) => task.activity(),
+            (None, Waiting::Send) => RankActivity::WaitToSend,
+            (None, Waiting::Receive | Waiting::Processor) => RankActivity::WaitToReceive,
+        }
+    }
+
     fn activity(&self) -> RankActivity {
         match self {
             Self::Compute(_) => RankActivity::Compute,
@@ -125,19 +135,6 @@ impl Task {
             Self::TakeIn(_) | Self::TakeInAndFinish { .. } | Self::Grant { .. } => {
                 RankActivity::Receive
             }
-        }
-    }
-}
-
-impl RankActivity {
-    /// What a rank does while `task` is the first of those that its processors are
-    /// busy with; without any its program waits.
-    #[inline]
-    pub fn of(task: Option<Task>, waiting: Waiting) -> Self {
-        match (task, waiting) {
-            (Some(task), _) => task.activity(),
-            (None, Waiting::Send) => Self::WaitToSend,
-            (None, Waiting::Receive | Waiting::Processor) => Self::WaitToReceive,
         }
     }
 }
@@ -219,7 +216,7 @@ mod tests {
     use odonata_load::{Arrivals, Context, OpenLoop, Pattern, Process};
     use odonata_units::{Bandwidth, NodeId, RankId};
 
-    use crate::config::JobLoad;
+    use odonata_run::JobLoad;
 
     use super::*;
 

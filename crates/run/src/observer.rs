@@ -30,7 +30,7 @@ pub enum Wish {
 ///
 /// ```
 /// use std::ops::ControlFlow;
-/// use odonata_sim::{Observer, Progress};
+/// use odonata_run::{Observer, Progress};
 /// let mut silent = |_: &Progress| ControlFlow::Continue(());
 /// let observer: &mut dyn Observer = &mut silent;
 /// ```
@@ -67,11 +67,31 @@ impl<F: FnMut(&Progress) -> ControlFlow<()>> Observer for F {
 pub struct PausedRun<'p> {
     /// Everything before this time has happened, nothing at or after it.
     pub at: Picoseconds,
-    pub(crate) jobs: &'p dyn Fn() -> Vec<JobOutcome>,
-    pub(crate) timeline: &'p dyn Fn() -> Timeline,
+    jobs: &'p dyn Fn() -> Vec<JobOutcome>,
+    timeline: &'p dyn Fn() -> Timeline,
     /// Whether the run is to begin to measure when it goes on.
-    pub(crate) measure: &'p Cell<bool>,
-    pub(crate) save: &'p dyn Fn(&mut dyn Write) -> io::Result<()>,
+    measure: &'p Cell<bool>,
+    save: &'p dyn Fn(&mut dyn Write) -> io::Result<()>,
+}
+
+impl<'p> PausedRun<'p> {
+    /// A run at a pause at `at`, by what answers its questions; `measure` becomes `true` if the
+    /// run is to [begin to measure](Self::begin_measuring).
+    pub fn new(
+        at: Picoseconds,
+        jobs: &'p dyn Fn() -> Vec<JobOutcome>,
+        timeline: &'p dyn Fn() -> Timeline,
+        measure: &'p Cell<bool>,
+        save: &'p dyn Fn(&mut dyn Write) -> io::Result<()>,
+    ) -> Self {
+        Self {
+            at,
+            jobs,
+            timeline,
+            measure,
+            save,
+        }
+    }
 }
 
 impl PausedRun<'_> {
@@ -99,7 +119,7 @@ impl PausedRun<'_> {
         self.measure.set(true);
     }
 
-    /// Writes the state of the run, for [`crate::resume`]; with
+    /// Writes the state of the run, by which its engine takes it up again; with
     /// [`begin_measuring`](Self::begin_measuring), if that was called before. Best
     /// to a writer with a buffer. The bytes are the same for any number of threads.
     ///

@@ -3,7 +3,6 @@
 use odonata_load::CollectiveKind;
 use odonata_units::{Bytes, NodeId, Picoseconds, PortId, RankId, RouterId};
 
-use crate::circuits::Reconfiguration;
 use crate::histogram::Histogram;
 
 /// How far a run is; given to the caller's progress function a few times a second.
@@ -239,7 +238,8 @@ pub struct JobAtLink {
 }
 
 impl JobAtLink {
-    pub(crate) const fn new(job: u32) -> Self {
+    /// Of a job that has done nothing there.
+    pub const fn new(job: u32) -> Self {
         Self {
             job,
             bytes: 0,
@@ -266,7 +266,8 @@ pub struct JobWait {
 }
 
 impl JobWait {
-    pub(crate) const fn new(job: u32, by: u32) -> Self {
+    /// Of a job that has not waited for `by`.
+    pub const fn new(job: u32, by: u32) -> Self {
         Self {
             job,
             by,
@@ -306,12 +307,12 @@ pub struct Arrival {
 
 impl Arrival {
     /// Arrivals are listed in ascending order of this.
-    pub(crate) fn order(&self) -> (Picoseconds, RouterId, u8, u32) {
+    pub fn order(&self) -> (Picoseconds, RouterId, u8, u32) {
         (self.begin, self.router, self.class, self.job)
     }
 
     /// The sum of several lists, each in order.
-    pub(crate) fn sum(lists: impl Iterator<Item = Vec<Self>>) -> Vec<Self> {
+    pub fn sum(lists: impl Iterator<Item = Vec<Self>>) -> Vec<Self> {
         let mut all: Vec<Self> = lists.flatten().collect();
         all.sort_by_key(Self::order);
         all.dedup_by(|later, first| {
@@ -405,6 +406,19 @@ pub struct Conservation {
     pub backlog: u64,
     /// Bytes in the network.
     pub in_flight: u64,
+}
+
+/// A change of circuits that has taken place, or begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Reconfiguration {
+    /// When it was decided, and its ports fell silent.
+    pub decided: Picoseconds,
+    /// When what they had sent was through, if it was.
+    pub drained: Option<Picoseconds>,
+    /// When they sent again, if they did.
+    pub done: Option<Picoseconds>,
+    /// Circuits that changed.
+    pub circuits: u32,
 }
 
 /// Everything a run measured.

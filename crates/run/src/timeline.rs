@@ -2,7 +2,7 @@
 
 use odonata_units::Picoseconds;
 
-use super::memory::reserve;
+use crate::memory::reserve;
 use crate::outcome::{Activity, Timeline};
 
 /// More bins than this make the automatic width double.

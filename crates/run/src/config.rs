@@ -143,7 +143,7 @@ pub struct RouterModel {
 
 impl RouterModel {
     /// Whether packets pass to output queues, see [`Crossbar::Ideal`].
-    pub(crate) fn hands_over(&self) -> bool {
+    pub fn hands_over(&self) -> bool {
         self.credit_use == CreditUse::Crossbar && self.crossbar == Crossbar::Ideal
     }
 }
@@ -201,7 +201,7 @@ pub struct EngineConfig {
     /// Network interfaces.
     pub nic: NicModel,
     /// What routers decide on; not per message with an algorithm that learns
-    /// ([`Routing::LEARNS`](odonata_network::Routing::LEARNS)), which wants to hear
+    /// (`LEARNS` of `odonata_network::Routing`), which wants to hear
     /// of every packet.
     pub decisions: Decisions,
     /// Seed of every random stream.
@@ -467,17 +467,17 @@ pub struct Measurement {
     /// bytes for every two ranks that talk to each other.
     pub traffic: bool,
     /// Whether to record what jobs do at each link and to each other there; with
-    /// [`run_any`](crate::run_any) only. Takes about 150 bytes for every link, and 24 for
+    /// `odonata_sim::run_any` only. Takes about 150 bytes for every link, and 24 for
     /// every two jobs that meet there.
     pub attribution: bool,
     /// Whether to record what arrives at some routers over time; with
-    /// [`run_any`](crate::run_any) only.
+    /// `odonata_sim::run_any` only.
     pub arrivals: Option<ArrivalRecords>,
 }
 
 impl Measurement {
     /// Whether it takes a run that keeps account.
-    pub(crate) fn is_recorded(&self) -> bool {
+    pub fn is_recorded(&self) -> bool {
         self.attribution || self.arrivals.is_some()
     }
 }

@@ -1,0 +1,32 @@
+//! What a run takes and gives, whichever engine carries it out: parameters of the machine, plans of
+//! jobs, what is measured, the outcome, and who accompanies the run. Knows nothing of where a
+//! scenario comes from, nor how messages travel.
+
+mod config;
+pub mod encoding;
+mod entity_map;
+mod error;
+mod histogram;
+mod limits;
+pub mod memory;
+mod observer;
+mod outcome;
+mod timeline;
+
+pub use config::{
+    Arbitration, ArrivalRecords, Completion, CreditUse, Crossbar, Decisions, EngineConfig,
+    HostCosts, HostTimes, InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords, NicModel,
+    OccupancyCount, Protocol, Room, RouterModel, Switching, SwitchingName,
+};
+pub use entity_map::{EntityMap, KeyHasher, KeyMap};
+pub use error::{SimError, StuckPacket};
+pub use histogram::Histogram;
+pub use limits::check_times;
+pub use memory::{Megabytes, shortage, within_memory};
+pub use observer::{Observer, PausedRun, Wish};
+pub use outcome::{
+    Activity, Arrival, Conservation, JobAtLink, JobOutcome, JobWait, LinkAttribution, LinkOutcome,
+    MessageRecord, Outcome, PairTraffic, Progress, RankActivity, RankInterval, RankTimes,
+    Reconfiguration, Sender, Timeline, Traffic,
+};
+pub use timeline::TimelineCollector;
