@@ -1,6 +1,6 @@
 //! Values of the engine as Python objects.
 
-use numpy::IntoPyArray;
+use numpy::{IntoPyArray, get_array_module};
 use odonata::{Column, Table};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -9,6 +9,8 @@ use serde_json::Value;
 /// The columns of a table by name. Numbers become numpy arrays that own the
 /// memory of the Rust vectors, without a copy; texts become lists.
 pub fn columns<'py>(py: Python<'py>, table: Table) -> PyResult<Bound<'py, PyDict>> {
+    // Imported here, where Ctrl-C meanwhile is an error; the arrays themselves would panic.
+    get_array_module(py)?;
     let result = PyDict::new(py);
     for (name, column) in table.columns {
         match column {

@@ -31,7 +31,13 @@ pub fn computing<T: Send>(
         return Err(raised);
     }
     match result {
-        Ok(result) => result.map_err(exception),
+        Ok(result) => {
+            let done = result.map_err(exception)?;
+            // Before anything else runs in the interpreter, where a signal's exception would come
+            // up in code that expects none, such as the import of NumPy's interface.
+            py.check_signals()?;
+            Ok(done)
+        }
         Err(payload) => Err(internal_error(payload.as_ref())),
     }
 }
