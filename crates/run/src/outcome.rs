@@ -435,7 +435,7 @@ pub struct Outcome {
     pub ports: Vec<LinkOutcome>,
     /// Per node: what it sent into its router. Shape: nodes.
     pub injection: Vec<LinkOutcome>,
-    /// Changes of circuits, in order; see [`run_with_circuits`](crate::run_with_circuits).
+    /// Changes of circuits, in order; see `odonata_sim::run_with_circuits`.
     pub reconfigurations: Vec<Reconfiguration>,
     /// Recorded messages, ordered by (delivery time, destination, source).
     pub messages: Vec<MessageRecord>,

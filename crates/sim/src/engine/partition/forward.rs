@@ -8,7 +8,7 @@ use odonata_run::Arbitration;
 use odonata_run::memory::prefetch_to_write;
 use odonata_units::RouterId;
 
-use super::view::{View, no_such_output};
+use super::view::{Rooms, View, no_such_output};
 use super::{FEEDBACK, NEVER, Partition};
 use crate::engine::calendar::{Event, Kind, PackedEvent};
 use crate::engine::packets::{NIL, Packet, UNROUTED};
@@ -73,18 +73,19 @@ impl<P: Probe> Partition<'_, P> {
             && !(self.message_routes.is_some() && self.take_message_route(router, slot))
         {
             let packet = &mut self.packets.hot[slot as usize];
+            let first_channel = first_port << self.channel_shift;
+            let rooms = match R::RESERVES {
+                true => Rooms {
+                    channels: &self.channels[first_channel..self.promised.len()],
+                    promised: &self.promised[first_channel..],
+                    channel_shift: self.channel_shift,
+                    packet: packet.size.max(self.least_room),
+                },
+                false => Rooms::UNASKED,
+            };
             let view = View {
                 ports: &self.ports[first_port..self.router_ports],
-                channels: match R::RESERVES {
-                    true => &self.channels[first_port << self.channel_shift..self.promised.len()],
-                    false => &[],
-                },
-                promised: match R::RESERVES {
-                    true => &self.promised[first_port << self.channel_shift..],
-                    false => &[],
-                },
-                channel_shift: self.channel_shift,
-                room: packet.size.max(self.least_room),
+                rooms: &rooms,
                 early,
                 offset: event.offset(),
                 snapshot: self.snapshot,
@@ -181,10 +182,7 @@ impl<P: Probe> Partition<'_, P> {
         let view = View {
             ports: &self.ports[first_port..self.router_ports],
             // Algorithms whose tables change ask for no room.
-            channels: &[],
-            promised: &[],
-            channel_shift: self.channel_shift,
-            room: 0,
+            rooms: &Rooms::UNASKED,
             early: &[],
             offset: 0,
             snapshot: self.snapshot,

@@ -17,15 +17,33 @@ use crate::engine::shared::CREDIT_VC_SHIFT;
 /// Random draws that a packet may make at one router.
 const DRAWS_PER_ROUTER: u32 = 64;
 
+/// Room behind the channels of a router's ports.
+pub(super) struct Rooms<'v> {
+    pub channels: &'v [VirtualChannel],
+    /// Bytes promised behind each.
+    pub promised: &'v [u32],
+    /// As of `Partition`.
+    pub channel_shift: u32,
+    /// Bytes that the packet takes in a buffer.
+    pub packet: u32,
+}
+
+impl Rooms<'static> {
+    /// Of an algorithm that does not ask.
+    pub const UNASKED: Self = Self {
+        channels: &[],
+        promised: &[],
+        channel_shift: 0,
+        packet: 0,
+    };
+}
+
 /// What a routing algorithm sees of the router where it runs.
 pub(super) struct View<'v, P> {
     pub ports: &'v [Port],
-    /// Channels of these ports, and the bytes promised behind each, if the algorithm asks for room.
-    pub channels: &'v [VirtualChannel],
-    pub promised: &'v [u32],
-    pub channel_shift: u32,
-    /// Room that the packet takes in a buffer.
-    pub room: u32,
+    /// What an algorithm that asks for room needs to know; one word for all others, as every
+    /// decision has its view in memory.
+    pub rooms: &'v Rooms<'v>,
     /// Credits that came early, and the time (in the window) of the decision:
     /// those before it count.
     pub early: &'v [PackedEvent],
@@ -55,7 +73,8 @@ impl<P: Probe> odonata_network::RouterView for View<'_, P> {
     }
     #[inline(always)]
     fn has_room(&mut self, hop: Hop) -> bool {
-        let channel = (usize::from(hop.port) << self.channel_shift) + usize::from(hop.vc);
+        let rooms = self.rooms;
+        let channel = (usize::from(hop.port) << rooms.channel_shift) + usize::from(hop.vc);
         // Taken early, they are not here yet.
         let to_come: u32 = self
             .early
@@ -67,8 +86,8 @@ impl<P: Probe> odonata_network::RouterView for View<'_, P> {
             })
             .map(|credit| credit_size::<P>(credit.payload()))
             .sum();
-        let taken = self.promised[channel] + to_come;
-        self.channels[channel].credits.saturating_sub(taken) >= self.room
+        let taken = rooms.promised[channel] + to_come;
+        rooms.channels[channel].credits.saturating_sub(taken) >= rooms.packet
     }
     #[inline(always)]
     fn remote_occupancy_bytes(&self, port: PortId) -> u64 {
@@ -104,7 +123,8 @@ impl<P: Probe> View<'_, P> {
     pub fn route<R: Routing>(mut self, routing: &R, at: u32, packet: &mut Packet) -> Option<u32> {
         self.counter = u32::from(packet.routers) * DRAWS_PER_ROUTER;
         packet.routers += 1;
-        self.decide(routing, at, packet)
+        self.decide(routing, at, packet);
+        self.feedback
     }
 
     /// Decides once more for a packet that waits at `at`, by draws of its own.
@@ -115,14 +135,13 @@ impl<P: Probe> View<'_, P> {
     }
 
     #[inline(always)]
-    fn decide<R: Routing>(mut self, routing: &R, at: u32, packet: &mut Packet) -> Option<u32> {
+    fn decide<R: Routing>(&mut self, routing: &R, at: u32, packet: &mut Packet) {
         self.entity = (u64::from(packet.source) << 32) | u64::from(packet.sequence);
         self.source = packet.source;
         let injected = packet.routers == 1;
-        let hop = routing.next_hop(&mut self, RouterId(at), injected, &mut packet.route);
+        let hop = routing.next_hop(self, RouterId(at), injected, &mut packet.route);
         packet.out_vc = hop.vc;
         packet.out_port = hop.port;
-        self.feedback
     }
 }
 

@@ -7,7 +7,7 @@ use odonata_network::Routing;
 use odonata_run::memory::prefetch;
 
 use super::forward::credit_size;
-use super::view::View;
+use super::view::{Rooms, View};
 use super::{FEEDBACK, MAX_FEEDBACK, NEVER, Partition};
 use crate::engine::calendar::{Event, GroupedEvents, Kind, PackedEvent};
 use crate::engine::crossbar::{WAKE_INPUT, WAKE_OUTPUT};
@@ -218,10 +218,7 @@ impl<P: Probe> Partition<'_, P> {
                     {
                         let view = View {
                             ports: &[],
-                            channels: &[],
-                            promised: &[],
-                            channel_shift: 0,
-                            room: 0,
+                            rooms: &Rooms::UNASKED,
                             early: &[],
                             offset: 0,
                             snapshot: self.snapshot,
