@@ -74,18 +74,22 @@ impl<P: Probe> Partition<'_, P> {
         {
             let packet = &mut self.packets.hot[slot as usize];
             let first_channel = first_port << self.channel_shift;
+            let asked;
             let rooms = match R::RESERVES {
-                true => Rooms {
-                    channels: &self.channels[first_channel..self.promised.len()],
-                    promised: &self.promised[first_channel..],
-                    channel_shift: self.channel_shift,
-                    packet: packet.size.max(self.least_room),
-                },
-                false => Rooms::UNASKED,
+                true => {
+                    asked = Rooms {
+                        channels: &self.channels[first_channel..self.promised.len()],
+                        promised: &self.promised[first_channel..],
+                        channel_shift: self.channel_shift,
+                        packet: packet.size.max(self.least_room),
+                    };
+                    &asked
+                }
+                false => &Rooms::UNASKED,
             };
             let view = View {
                 ports: &self.ports[first_port..self.router_ports],
-                rooms: &rooms,
+                rooms,
                 early,
                 offset: event.offset(),
                 snapshot: self.snapshot,

@@ -118,6 +118,7 @@ impl<P: Probe> Partition<'_, P> {
     /// nobody can notice: where the channel would not run short of credits in
     /// this window without them. Returns those; the occupancy that routing sees
     /// still has to account for their time. The others become events.
+    #[inline(always)]
     fn take_credits_early<'c>(
         &mut self,
         first_port: usize,
@@ -260,6 +261,7 @@ impl<P: Probe> Partition<'_, P> {
 
     /// Simulates the current window of one router, given its events in order
     /// and the credits that have been taken early.
+    #[inline(never)]
     fn simulate_router<R: Routing>(
         &mut self,
         routing: &R,
@@ -350,6 +352,7 @@ impl<P: Probe> Partition<'_, P> {
         self.events += count;
     }
 
+    #[inline(always)]
     fn settle_touched(&mut self, router: u32, first_port: usize, now: u64) {
         let mut index = 0;
         while index < self.touched.len() {
