@@ -87,8 +87,8 @@ def submit(cluster: EmulatedSlurm, job: DayJob, *, held: bool = True) -> int:
     script = f"echo begun > {run} || exit 9; sleep {job.sleep_s}"
     options = ["-H", f"--comment={MARK}"] if held else []
     out = cluster.run(
-        *("sbatch", "--parsable", "--output=/dev/null", f"-N{job.nodes}", f"-t{job.limit_min}"),
-        *(*options, "--wrap", script),
+        *("sbatch", "--parsable", "--output=/dev/null", f"--error={_errors_directory(cluster)}/%j"),
+        *(f"-N{job.nodes}", f"-t{job.limit_min}", *options, "--wrap", script),
     )
     return int(out)
 
@@ -96,6 +96,18 @@ def submit(cluster: EmulatedSlurm, job: DayJob, *, held: bool = True) -> int:
 def runs(cluster: EmulatedSlurm) -> Counter[int]:
     """How often each job of `submit` has begun, by its own account."""
     return Counter(int(path.name.split(".")[0]) for path in _runs_directory(cluster).iterdir())
+
+
+def complaint(cluster: EmulatedSlurm, job: int) -> str:
+    """What the shell of a job of `submit` has complained about."""
+    file = _errors_directory(cluster) / str(job)
+    return file.read_text(encoding="utf-8") if file.exists() else ""
+
+
+def _errors_directory(cluster: EmulatedSlurm) -> Path:
+    directory = cluster.directory / "errors"
+    directory.mkdir(exist_ok=True)
+    return directory
 
 
 def _runs_directory(cluster: EmulatedSlurm) -> Path:

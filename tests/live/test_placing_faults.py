@@ -28,7 +28,7 @@ from odonata.cluster.jobs import MARK
 from odonata.cluster.journal import Journal
 from odonata.cluster.queue import hosts
 from odonata.cluster.slurm_files import SHIPPED, write_slurm_files
-from placed_slurm import Daemon, finished, runs, submit, synthetic_day, wait_until_done
+from placed_slurm import Daemon, complaint, finished, runs, submit, synthetic_day, wait_until_done
 from test_watch_faults import controller
 
 KILLS = int(os.environ.get("ODONATA_CHAOS_KILLS", "8"))
@@ -181,7 +181,10 @@ def check_once(cluster: EmulatedSlurm, daemon: Daemon, ids: list[int]) -> None:
     ran = runs(cluster)
     jobs = cluster.jobs()
     odd = [job for job in ids if ran[job] != 1]
-    assert not odd, f"{[(ran[job], jobs.get(job)) for job in odd]}\n{logged(cluster, odd)}"
+    said = {job: complaint(cluster, job) for job in odd}
+    assert not odd, (
+        f"{[(ran[job], said[job], jobs.get(job)) for job in odd]}\n{logged(cluster, odd)}"
+    )
     assert {jobs[job]["JobState"] for job in ids} == {"COMPLETED"}
     # Of those whose decisions are known, none began on other nodes than one of them says.
     decided: dict[int, list[set[str]]] = {}

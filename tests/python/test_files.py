@@ -187,6 +187,13 @@ def _network_file(key: str, **more: Any) -> Callable[[Path], tuple[Scenario, Pat
     return make
 
 
+def _traffic_of_pods(folder: Path) -> tuple[Scenario, Path]:
+    (folder / "w.txt").write_text("some traffic\n")
+    optical = {"circuits": "matrix", "matrix_file": "w.txt", "switch_ports": 4}
+    tree = {"family": "fat-tree", "down": [2, 2, 2], "up": [2, 2], "optical": optical}
+    return _scenario(folder, network=tree), folder / "w.txt"
+
+
 def _codes_list(folder: Path) -> tuple[Scenario, Path]:
     (folder / "net.conf").write_text(
         'PARAMS\n{\n   intra-group-connections="intra";\n   inter-group-connections="inter";\n}\n'
@@ -241,6 +248,7 @@ CASES = {
     "in a file of phases": _matrix_in_a_file_of_phases,
     "arrangement": _network_file("arrangement_file", **DRAGONFLY, arrangement="custom"),
     "circuits": _network_file("circuits_file", **RECONFIGURABLE, a=4, h=2, g=3, circuits="file"),
+    "traffic of pods": _traffic_of_pods,
     "wiring": _network_file("wiring_file", **RECONFIGURABLE, g=3),
     "cray": _network_file("file", family="cray-xc-file"),
     "edge list": _network_file("file", family="edge-list"),
