@@ -31,6 +31,8 @@ PAGE = ROOT / "docs" / "which-topology.md"
 FIGURE = ROOT / "docs" / "figures" / "which-topology.png"
 
 RATE = "12.5 GB/s"
+#: Prices of an optical cable with its transceivers, in those of a port of a switch.
+RATIOS = (0.5, 1, 2, 4)
 SEEDS = (1, 2, 3, 4, 5)
 #: Adaptive routing of every family, the same for all traffic.
 ROUTING: dict[str, Any] = {
@@ -204,11 +206,23 @@ def shown(values: pd.Series, digits: int = 3) -> str:
     return text if not half > 0.01 * mean else f"{text} ± {half:.2g}"
 
 
+def price(of: dict[str, float], ratio: float) -> float:
+    """Of a node's share of the network, in ports of a switch, if an optical cable costs `ratio`."""
+    return of["ports_per_node"] + ratio * of["optical_cables_per_node"]
+
+
+def gain(here: pd.Series, full: pd.Series, measure: str) -> float:
+    """What a node gets by that of the full fat tree: bandwidth, or runs in a second."""
+    share = float(here.mean() / full.mean())
+    return share if measure in ("uniform", "adversarial") else 1 / share
+
+
 def tables(table: pd.DataFrame) -> dict[str, str]:
     """Those of the page, by name."""
     out = {}
     for size, networks in NETWORKS.items():
-        costs, figures, per_cost = [], [], []
+        costs, figures, per_cost, per_price = [], [], [], []
+        dearest = cost(networks["fat tree"][0])
         for name, (network, _) in networks.items():
             of = cost(network)
             costs.append(
@@ -237,6 +251,21 @@ def tables(table: pd.DataFrame) -> dict[str, str]:
                 for m in ("stencil", "scattered stencil", "all-to-all")
             ]
             per_cost.append([name, *gigabytes, *runs])
+            relative = [price(of, ratio) / price(dearest, ratio) for ratio in RATIOS]
+            full = table[(table["size"] == size) & (table["network"] == "fat tree")]
+            gains = [
+                "–"
+                if by[m].empty
+                else " … ".join(
+                    dict.fromkeys(
+                        f"{gain(by[m], full[full.measure == m]['value'], m) / one:.2f}"
+                        for one in sorted((relative[0], relative[-1]), reverse=True)
+                    )
+                )
+                for m in ("uniform", "adversarial", "stencil", "scattered stencil", "all-to-all")
+                if not full[full.measure == m].empty
+            ]
+            per_price.append([name, *(f"{one:.2f}" for one in relative), *gains])
         out[f"cost {size}"] = markdown(
             ["network", "nodes", "switches of ports", "ports per node",
              "optical cables per node", "static W per node"], costs, labels=1,
@@ -244,6 +273,12 @@ def tables(table: pd.DataFrame) -> dict[str, str]:
         out[f"measured {size}"] = markdown(
             ["network", "uniform", "adversarial", "latency in ns", "stencil in us",
              "scattered stencil in us", "all-to-all in us"], figures, labels=1,
+        )  # fmt: skip
+        out[f"per price {size}"] = markdown(
+            ["network", *(f"price, cable = {ratio:g} ports" for ratio in RATIOS),
+             "uniform", "adversarial", "stencils", "scattered stencils", "all-to-alls"][
+                : len(per_price[0])
+            ], per_price, labels=1,
         )  # fmt: skip
         out[f"per cost {size}"] = markdown(
             ["network", "uniform, GB/s per W", "adversarial, GB/s per W",

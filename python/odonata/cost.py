@@ -1,4 +1,4 @@
-"""What a network is made of, and what power it takes.
+"""What a network is made of, what power it takes, and what it costs at given prices.
 
 Parts are counted from the network as it is wired. Power follows Michelogiannakis et al.,
 "Bandwidth steering in HPC using silicon nanophotonics", SC 2019, sections 7.1 and 7.2.4; what the
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -47,11 +47,34 @@ class Watts:
 
     def __post_init__(self) -> None:
         """Refuses what is no power."""
-        for name in ("ring", "switch_port", "transceiver", "joules_per_byte"):
-            value = getattr(self, name)
-            if value is not None and not (np.isfinite(value) and value >= 0):
-                problem = Problem(name, f"found {value}; allowed: a number of at least 0")
-                raise ScenarioError([problem])
+        for part in fields(self):
+            _check_number(part.name, getattr(self, part.name))
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Prices of single parts, in any currency; ``None`` where a part is not to be counted.
+
+    There are no defaults: what a buyer pays is in no list that could be checked.
+
+    Attributes:
+        switch: An electronic switch, whatever its ports.
+        switch_port: A connected port of one, beside that.
+        optical_cable: An optical cable with its two transceivers.
+        copper_cable: A cable of a class that is of copper.
+        optical_switch: An optical switch.
+    """
+
+    switch: float | None = None
+    switch_port: float | None = None
+    optical_cable: float | None = None
+    copper_cable: float | None = None
+    optical_switch: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses what is no price."""
+        for part in fields(self):
+            _check_number(part.name, getattr(self, part.name))
 
 
 @dataclass(frozen=True)
@@ -59,6 +82,7 @@ class Parts:
     """What a network is made of.
 
     Attributes:
+        nodes: Nodes that it has.
         switches: Electronic switches by their number of connected ports, ascending.
         cables: Cables by link class, those of nodes included.
         copper: Link classes whose cables are of copper, without transceivers.
@@ -68,6 +92,7 @@ class Parts:
         one_way: Whether circuits lead one way.
     """
 
+    nodes: int
     switches: dict[int, int]
     cables: dict[str, int]
     copper: frozenset[str] = field(default_factory=frozenset)
@@ -117,10 +142,34 @@ class Parts:
             power["optical_switches"] = paths * RINGS_PER_PATH * watts.ring
         return power
 
+    def price(self, prices: Prices) -> dict[str, float]:
+        """What parts cost, by sort of part: those of which the network has any.
+
+        Raises:
+            ScenarioError: If the network has parts whose price is not given; names all of them.
+        """
+        count = {
+            "switch": sum(self.switches.values()) if prices.switch is not None else 0,
+            "switch_port": sum(ports * count for ports, count in self.switches.items()),
+            "optical_cable": self.optical_cables,
+            "copper_cable": sum(self.cables.values()) - self.optical_cables,
+            "optical_switch": self.optical_switches,
+        }
+        price = {part: getattr(prices, part) for part, number in count.items() if number}
+        lacking = [
+            Problem(part, f"found no price; the network has {count[part]:,} of them")
+            for part, each in price.items()
+            if each is None
+        ]
+        if lacking:
+            raise ScenarioError(lacking)
+        return {part: count[part] * each for part, each in price.items()}
+
     def to_json(self, watts: Watts) -> dict[str, Any]:
         """All of it by name, with the static power in watts."""
         static = self.static_watts(watts)
         return {
+            "nodes": self.nodes,
             "electronic_switches": sum(self.switches.values()),
             "electronic_switches_by_ports": {str(k): n for k, n in self.switches.items()},
             "optical_switches": self.optical_switches,
@@ -165,6 +214,7 @@ def parts(scenario: Scenario, copper: Collection[str] = ()) -> Parts:
     optical = ask_engine(_engine.optical_parts, laid)
     switches, ports, plugged, one_way = optical or (0, 0, 0, False)
     return Parts(
+        nodes=len(found["node_router"]),
         switches=dict(sorted(Counter(int(n) for n in connected).items())),
         cables=cables,
         copper=frozenset(copper),
@@ -208,6 +258,11 @@ def power(result: Result, made_of: Parts, watts: Watts) -> dict[str, float | Non
         "switches_per_byte": passed / arrived,
         "dynamic_joules_per_byte": None if per_byte is None else per_byte * passed / arrived,
     }
+
+
+def _check_number(name: str, value: float | None) -> None:
+    if value is not None and not (np.isfinite(value) and value >= 0):
+        raise ScenarioError([Problem(name, f"found {value}; allowed: a number of at least 0")])
 
 
 def _without_circuits(scenario: Scenario) -> Scenario:

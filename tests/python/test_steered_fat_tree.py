@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import odonata
 from odonata import Scenario, _engine
 from odonata.cli.commands import odonata as main
-from odonata.cost import Watts, parts, power
+from odonata.cost import Prices, Watts, parts, power
 from odonata.errors import ScenarioError
 from odonata.simulate import ask_engine
 
@@ -178,6 +178,37 @@ def test_the_command_prints_parts_and_power(tmp_path: Path) -> None:
     assert "PART one of ring, switch_port" in wrong.output
     alone = CliRunner().invoke(main, ["topology", "describe", str(EXAMPLE), "--copper", "level1"])
     assert "go with --cost" in alone.output
+
+
+def test_prices_of_parts_add_up() -> None:
+    """32 leaves, 32 aggregation switches, 8 cores, 16 optical switches; by hand."""
+    made_of = parts(Scenario.from_file(EXAMPLE), copper=["terminal"])
+    ports = sum(ports * count for ports, count in made_of.switches.items())
+    optical = made_of.cables["level1"] + made_of.cables["level2"]
+    prices = Prices(500, 100, optical_cable=300, copper_cable=0, optical_switch=7)
+    assert made_of.price(prices) == {
+        "switch": 72 * 500,
+        "switch_port": 100 * ports,
+        "optical_cable": 300 * optical,
+        "copper_cable": 0,
+        "optical_switch": 16 * 7,
+    }
+    # A price of switches is not needed, any other that the network has parts of is.
+    with pytest.raises(ScenarioError) as lacking:
+        made_of.price(Prices(switch_port=100))
+    found = str(lacking.value)
+    assert f"optical_cable: found no price; the network has {optical:,} of them" in found
+    assert "copper_cable" in found and "optical_switch: found no price" in found
+    with pytest.raises(ScenarioError, match="at least 0"):
+        Prices(switch=float("inf"))
+    words = ["topology", "describe", str(EXAMPLE), "--cost", "--copper", "terminal", "--json"]
+    for part in ("switch_port=100", "optical_cable=300", "copper_cable=0", "optical_switch=7"):
+        words += ["--price", part]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    content = json.loads(done.output)
+    assert content["price"] == 100 * ports + 300 * optical + 16 * 7
+    assert content["price_per_node"] == content["price"] / content["nodes"]
 
 
 def test_a_reconfigurable_dragonfly_has_switches_of_unknown_power() -> None:

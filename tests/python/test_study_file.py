@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from odonata import Scenario, ScenarioError
+from odonata import Scenario, ScenarioError, run
 from odonata.cli.commands import odonata
 from odonata.cli.study import LIBRARY
 from odonata.errors import OutputError
@@ -817,6 +817,43 @@ def _inline() -> dict[str, object]:
 )
 def test_units_are_in_the_names_of_columns(measure: dict[str, str], column: str) -> None:
     assert Measure.model_validate(measure).column_name == column
+
+
+def test_rows_count_as_often_as_their_weight_says() -> None:
+    """Buckets of a histogram, weighted, have the mean and deviation of the messages themselves."""
+    scenario = Scenario.from_file(
+        Path(__file__).parents[2] / "examples/uniform-load.toml"
+    ).with_set(["simulation.duration=20us", "simulation.warmup=0 s", "record.messages=all"])
+    result = run(scenario)
+    latency = result.to_pandas("messages").eval("delivered_ps - created_ps").dropna()
+    buckets = {"table": "histograms", "column": "high_ps", "weight": "count", "unit": "us"}
+    of_messages = {**buckets, "only": "quantity == 'message_latency'"}
+
+    def value(reduce: str) -> float:
+        found = Measure.model_validate({**of_messages, "reduce": reduce}).value(result)
+        assert found is not None
+        return found
+
+    # A bucket's end is at most a 128th above what is in it.
+    assert latency.mean() / 1e6 <= value("mean") <= latency.mean() / 1e6 * (1 + 1 / 128)
+    assert value("standard-deviation") == pytest.approx(latency.std(ddof=0) / 1e6, rel=1 / 64)
+    plain = {"table": "messages", "column": "bytes", "reduce": "standard-deviation"}
+    assert Measure.model_validate(plain).value(result) == 0
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        ({"weight": "quantity"}, 'found "quantity"; allowed: job, low_ps'),
+        ({"reduce": "p99"}, "only with mean, sum, standard-deviation"),
+        ({"table": None, "column": None, "figure": "run.packet_hops"}, "only with `table`"),
+    ],
+)
+def test_weights_that_cannot_be(changed: dict[str, str | None], found: str) -> None:
+    given = {"table": "histograms", "column": "high_ps", "weight": "count", "reduce": "mean"}
+    data = {key: value for key, value in {**given, **changed}.items() if value is not None}
+    with pytest.raises(ValueError, match=re.escape(found)):
+        Measure.model_validate(data)
 
 
 RULED = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -29,8 +29,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from odonata.bisection import Width
-    from odonata.cost import Watts
+    from odonata.cost import Prices, Watts
     from odonata.scenario import Scenario
+
+#: Figures of single parts.
+Figures = TypeVar("Figures", "Watts", "Prices")
 
 #: Formats of ``export`` and how their files' names end.
 FORMATS = {
@@ -95,6 +98,15 @@ def topology() -> None:
     "joules_per_byte, dynamic, for every electronic switch that a byte passes. May be given "
     "several times.",
 )
+@click.option(
+    "--price",
+    "prices",
+    multiple=True,
+    metavar="PART=NUMBER",
+    help="With --cost: also what it costs, in your currency. PART is switch_port, optical_cable "
+    "(with its transceivers), copper_cable, optical_switch, or switch, whatever its ports. Every "
+    "part that the network has needs a price, but switch.",
+)
 @json_option
 @debug_option
 def describe(
@@ -104,14 +116,18 @@ def describe(
     result: Path | None,
     copper: tuple[str, ...],
     watts: tuple[str, ...],
+    prices: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Print counts, distances, links per class and an estimate of the bisection, or the cost."""
     if cost:
-        _print_cost(read_scenario(scenario, changes), result, copper, watts, as_json)
+        from odonata.cost import Prices, Watts
+
+        given = (_by_part(Watts, watts, "--watts"), _by_part(Prices, prices, "--price"))
+        _print_cost(read_scenario(scenario, changes), result, copper, *given, as_json)
         return
-    if result is not None or copper or watts:
-        raise click.UsageError("--run, --copper and --watts go with --cost")
+    if result is not None or copper or watts or prices:
+        raise click.UsageError("--run, --copper, --watts and --price go with --cost")
     from odonata import _engine
     from odonata.report import link_class_table, print_figures
     from odonata.simulate import ask_engine
@@ -136,17 +152,21 @@ def _print_cost(
     scenario: Scenario,
     result: Path | None,
     copper: tuple[str, ...],
-    given: tuple[str, ...],
+    watts: Watts,
+    prices: Prices,
     as_json: bool,
 ) -> None:
-    """Prints parts and power."""
-    from odonata.cost import parts, power
+    """Prints parts, power and price."""
+    from odonata.cost import Prices, parts, power
     from odonata.report import print_figures
     from odonata.results import Result
 
-    watts = _watts(given)
     made_of = parts(scenario, copper)
     content = made_of.to_json(watts)
+    if prices != Prices():
+        content["price_by_part"] = made_of.price(prices)
+        content["price"] = sum(content["price_by_part"].values())
+        content["price_per_node"] = content["price"] / made_of.nodes
     if result is not None:
         content["run"] = power(Result.load(result), made_of, watts)
     if as_json:
@@ -160,11 +180,9 @@ def _print_cost(
             print_figures(console, name.replace("_", " ").capitalize(), shown)
 
 
-def _watts(given: tuple[str, ...]) -> Watts:
-    """Reads ``PART=WATTS``."""
-    from odonata.cost import Watts
-
-    names = [field.name for field in fields(Watts)]
+def _by_part(kind: type[Figures], given: tuple[str, ...], option: str) -> Figures:
+    """Reads ``PART=NUMBER``."""
+    names = [field.name for field in fields(kind)]
     read: dict[str, float] = {}
     for text in given:
         name, _, number = text.partition("=")
@@ -175,9 +193,9 @@ def _watts(given: tuple[str, ...]) -> Watts:
         except ValueError:
             raise click.BadParameter(
                 f'found "{text}"; allowed: PART=NUMBER, with PART one of {", ".join(names)}',
-                param_hint="--watts",
+                param_hint=option,
             ) from None
-    return Watts(**read)
+    return kind(**read)
 
 
 def _alphas(context: click.Context, parameter: click.Parameter, text: str | None) -> list[float]:

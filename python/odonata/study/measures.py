@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Annotated, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pydantic import Field, model_validator
 
@@ -66,7 +67,12 @@ _ALONE = ("run", "schedule")
 #: Tables that hold rows of one run; the summary is asked for by `figure`.
 _TABLES = {name: schema for name, schema in TABLES.items() if name != "summary"}
 
-Reduction = Annotated[str, Field(pattern=r"^(minimum|maximum|mean|median|sum|count|p[1-9]\d?)$")]
+Reduction = Annotated[
+    str,
+    Field(pattern=r"^(minimum|maximum|mean|median|sum|count|standard-deviation|p[1-9]\d?)$"),
+]
+#: Reductions that rows may count several times in.
+_WEIGHTED = ("mean", "sum", "standard-deviation")
 
 
 class Measure(Table):
@@ -85,11 +91,14 @@ class Measure(Table):
     only: str | None = None
     """Of a table: condition on its columns for the rows that count, such as
     `kind == 'global'`."""
+    weight: str | None = None
+    """Of a table: the numeric column that says how often a row counts, such as `count` of
+    `histograms`; for a mean, sum or standard deviation."""
     plug_in: str | None = None
     """A function of a [plug-in](plug-ins.md), instead of `figure`; its unit belongs into `name`."""
     reduce: Reduction | None = None
     """What is kept of several values: `minimum`, `maximum`, `mean`, `median`, `sum`, `count`,
-    or a percentile such as `p99`."""
+    `standard-deviation`, or a percentile such as `p99`."""
     unit: str | None = None
     """Unit to convert to, such as `"us"` or `"GB/s"`. Default: that of the source."""
     about: str = ""
@@ -114,7 +123,7 @@ class Measure(Table):
         return self
 
     def _check_plug_in(self, name: str) -> None:
-        for key in ("column", "only", "reduce", "unit"):
+        for key in ("column", "only", "weight", "reduce", "unit"):
             if getattr(self, key) is not None:
                 raise problem(key, describe(getattr(self, key)), "only without `plug_in`")
         if not is_known("measure", name):
@@ -122,7 +131,7 @@ class Measure(Table):
             raise problem("plug_in", describe(name), allowed)
 
     def _check_figure(self, figure: str) -> None:
-        for key in ("column", "only"):
+        for key in ("column", "only", "weight"):
             if getattr(self, key) is not None:
                 raise problem(key, describe(getattr(self, key)), "only with `table`")
         scope, name, quantity = _parts(figure)
@@ -147,6 +156,11 @@ class Measure(Table):
             raise problem("column", describe(self.column), ", ".join(numeric))
         if self.reduce is None:
             raise problem("reduce", "nothing", "a value, as a table has several rows")
+        if self.weight is not None:
+            if self.weight not in numeric:
+                raise problem("weight", describe(self.weight), ", ".join(numeric))
+            if self.reduce not in _WEIGHTED:
+                raise problem("weight", describe(self.weight), f"only with {', '.join(_WEIGHTED)}")
         if self.only is not None:
             try:
                 Condition(self.only, columns)
@@ -221,6 +235,7 @@ class Measure(Table):
             KeyError: If there is no job or link class of that name; lists those that exist.
         """
         found: list[float | None]
+        weights: list[float | None] | None = None
         if self.plug_in is not None:
             value = measured(find("measure", self.plug_in), result)
             return value if value is not None and math.isfinite(value) else None
@@ -229,8 +244,10 @@ class Measure(Table):
         elif self.figure is not None:
             found = _figures(result, self.figure)
         else:
-            found = _column(result, str(self.table), str(self.column), self.only)
-        value = found[0] if self.reduce is None else _reduced(found, self.reduce)
+            names = [str(self.column), *([self.weight] if self.weight is not None else [])]
+            found, *rest = _columns(result, str(self.table), names, self.only)
+            weights = rest[0] if rest else None
+        value = found[0] if self.reduce is None else _reduced(found, self.reduce, weights)
         if value is None or not math.isfinite(value):
             return None
         factor = self._units()[self.unit][1] if self.unit is not None else Fraction(1)
@@ -265,10 +282,14 @@ def _figures(result: Result, figure: str) -> list[float | None]:
     return found
 
 
-def _column(result: Result, table: str, column: str, only: str | None) -> list[float | None]:
+def _columns(
+    result: Result, table: str, names: Sequence[str], only: str | None
+) -> list[list[float | None]]:
+    """Values of columns in the rows that count and have all of them."""
     rows = result.table(table)
-    values = numbers(rows, column)
-    there = rows[column].combine_chunks().is_valid().to_numpy(zero_copy_only=False)
+    there = np.ones(len(rows), dtype=bool)
+    for name in names:
+        there &= rows[name].combine_chunks().is_valid().to_numpy(zero_copy_only=False)
     if only is not None:
         condition = Condition(only, rows.column_names)
         columns = {
@@ -278,15 +299,19 @@ def _column(result: Result, table: str, column: str, only: str | None) -> list[f
             for name in condition.names
         }
         there = there & condition.mask(columns, len(rows))
-    return [value.item() for value in values[there]]
+    return [[value.item() for value in numbers(rows, name)[there]] for name in names]
 
 
-def _reduced(values: Sequence[float | None], reduction: str) -> float | None:
+def _reduced(
+    values: Sequence[float | None], reduction: str, weights: Sequence[float | None] | None = None
+) -> float | None:
     """One value of many; those that are absent make the whole absent."""
     if reduction == "count":
         return len(values)
     if not values or any(value is None for value in values):
         return None
+    if weights is not None:
+        return _reduced_by_weight(np.asarray(values, float), reduction, np.asarray(weights, float))
     # Exact for the integers of tables: sums of picoseconds and bytes stay below 2^63.
     data = np.asarray(values)
     if reduction in ("minimum", "maximum"):
@@ -295,5 +320,22 @@ def _reduced(values: Sequence[float | None], reduction: str) -> float | None:
         return float(data.sum())
     if reduction == "mean":
         return math.fsum(data) / len(data)
+    if reduction == "standard-deviation":
+        return float(data.std())
     share = 0.5 if reduction == "median" else int(reduction[1:]) / 100
     return float(np.quantile(data, share))
+
+
+def _reduced_by_weight(
+    values: npt.NDArray[np.float64], reduction: str, weights: npt.NDArray[np.float64]
+) -> float | None:
+    """The same where each value counts as often as its weight says."""
+    total = weights.sum()
+    if reduction == "sum":
+        return float(values @ weights)
+    if total == 0:
+        return None
+    mean = values @ weights / total
+    if reduction == "mean":
+        return float(mean)
+    return math.sqrt((values - mean) ** 2 @ weights / total)
