@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from marked import markdown, with_tables
+from scipy import stats
 
 from odonata import Scenario, run
 
@@ -36,7 +37,7 @@ SCALE, SECONDS = 32, 120.0
 #: Microseconds that an iteration of a stencil takes alone, about.
 ITERATION = 10.0
 #: First job of each window.
-WINDOWS = (0, 150, 300, 450, 600)
+WINDOWS = tuple(range(0, 1000, 50))
 #: Eight pods of four leaves with four nodes; a quarter of the links to the top.
 TREE: dict[str, Any] = {"family": "fat-tree", "down": [4, 4, 8], "up": [4, 1]}
 COLUMNS = ["window", "placement", "network", "slowest_us", "mean_us", "changes"]
@@ -71,6 +72,10 @@ def networks() -> dict[str, dict[str, Any]]:
         "vanilla": up_down,
         "vanilla, by load": {"routing": {"algorithm": "up-down", "choice": "by-load"}},
         "all jobs, once": {**up_down, "optical": {**switches, "circuits": "jobs"}},
+        "all jobs, once, if idle": {
+            "routing": "steered",
+            "optical": {**switches, "circuits": "jobs"},
+        },
     }
     for time in (0, 20, 100):
         optical = {**switches, "circuits": "running-jobs", "reconfiguration": f"{time} us"}
@@ -93,9 +98,9 @@ def networks() -> dict[str, dict[str, Any]]:
 #: each, which under `isolated` are their own.
 PLACEMENTS = {
     "contiguous": tuple(networks()),
-    "random-node": tuple(networks())[:5],
-    "random-node, large": tuple(networks())[:5],
-    "isolated, large": tuple(networks())[:5],
+    "random-node": tuple(networks())[:6],
+    "random-node, large": tuple(networks())[:6],
+    "isolated, large": tuple(networks())[:6],
 }
 
 
@@ -145,12 +150,28 @@ def tables(table: pd.DataFrame) -> dict[str, str]:
             rows.append([name, *(shown(ratio) for ratio in ratios.values()), f"{changes:.1f}"])
         header = ["network", "mean over jobs", "slowest job", "changes"]
         out[placement] = markdown(header, rows, labels=1)
+    # What circuits do to jobs in pods of their own, by the same jobs there without.
+    here = table[table.placement == "isolated, large"].set_index(["window", "network"])
+    times = here[["mean_us", "slowest_us"]].unstack("network")
+    rows = [
+        [
+            name,
+            *(
+                shown(times[column][name] / times[column]["vanilla"])
+                for column in times.columns.levels[0]
+            ),
+        ]
+        for name in PLACEMENTS["isolated, large"][1:]
+    ]
+    header = ["network", "mean over jobs", "slowest job"]
+    out["isolated, large, alone"] = markdown(header, rows, labels=1)
     return out
 
 
 def shown(ratios: pd.Series) -> str:
     """Mean over windows and half of its 95 % interval by Student's t."""
-    quantile = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}.get(len(ratios), float("nan"))
+    ratios = ratios.dropna()
+    quantile = stats.t.ppf(0.975, len(ratios) - 1)
     half = float(ratios.std() / np.sqrt(len(ratios)) * quantile)
     return f"{ratios.mean():.2f} ± {half:.2f}"
 
