@@ -27,6 +27,8 @@ Pair = tuple[int, int]
 HERE = Path(__file__).parent
 UNIFORM = {"pattern": "uniform-or-self"}
 TREE = {"family": "fat-tree", "radix": 8}
+OFF_LEAF = "Leiserson 1985; one in 32 messages stays on its leaf"
+BY_LOAD = {"algorithm": "up-down", "choice": "by-load"}
 BUTTERFLY = {"family": "hyperx", "size": [8, 8], "p": 8}
 DRAGONFLY = {"family": "dragonfly", "p": 2, "a": 4, "h": 2}
 TORUS = {"family": "torus", "size": [8, 8]}
@@ -187,6 +189,8 @@ CASES: list[tuple[str, dict[str, Any], int, dict[str, Any], str, float | None, s
     ("ring of 8, tornado, Valiant", {"family": "torus", "size": [8]}, 8, shift(3), "valiant",
      6 / 16, "2·(1 + 2 + 3 + 4/2)/6 hops the longer way round: Singh 2005, 2.2"),
     ("fat tree of 128, shift by a leaf", TREE, 128, shift(4), "up-down", 1.0, "Leiserson 1985"),
+    ("fat tree of 128, uniform", TREE, 128, UNIFORM, "up-down", 32 / 31, OFF_LEAF),
+    ("fat tree of 128, uniform, by load", TREE, 128, UNIFORM, BY_LOAD, 32 / 31, OFF_LEAF),
     ("flattened butterfly 8 x 8, uniform", BUTTERFLY, 512, UNIFORM, "dimension-order", 1.0,
      "p/S: Kim, Dally and Abts 2007"),
     ("flattened butterfly 8 x 8, worst shift", BUTTERFLY, 512, shift(8), "dimension-order", 1 / 8,
@@ -271,7 +275,7 @@ def main(words: list[str]) -> None:
         low = last_of_percents(lambda share, measured=measured: measured(share)[0] >= 0.98)
         row = {
             "case": name,
-            "routing": routing,
+            "routing": routing if isinstance(routing, str) else routing["algorithm"],
             "bound": f"{bound:.4f}",
             "bound_from": source,
             "saturation": f"{low / 100 * bound:.4f}",
