@@ -56,6 +56,7 @@ HEADINGS = {
     "SizedRate": "Rates by size",
     "SizedSpread": "Spread by size",
     "SharedNodes": "Shared nodes",
+    "Background": "Background",
     "Job": "Jobs",
     "Phases": "Phases",
     "ComputePhase": "Computing between phases",
@@ -132,6 +133,7 @@ def scenario_page(root: Path) -> str:
     page.definition("HostRange", "###", "`[machine] hosts = [ { names = …, first_node = … }, … ]`")
     page.definition("SizedRate", "###", "`[[machine.combine]]` and `[[machine.copy]]`")
     page.definition("SizedSpread", "###", "`[[machine.spread]]`")
+    page.definition("Background", "###", "`[machine.background]`")
     page.definition("SharedNodes", "###", "`[machine.shared]`")
     page.definition("Job", "##", "`[[job]]`, once for each job")
     job = schema["$defs"]["Job"]["properties"]

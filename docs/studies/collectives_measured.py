@@ -17,6 +17,7 @@ import csv
 import itertools
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ from odonata.machines.calibration import (
 from odonata.machines.measurements import read_measurements
 from odonata.machines.names import OPERATIONS
 from odonata.machines.prediction import Predictor
+from odonata.machines.tofu import block
 from odonata.plots.style import JOB_COLOURS, new_figure, save, style
 from odonata.scenario import Scenario
 
@@ -44,8 +46,20 @@ DOCS = Path(__file__).resolve().parents[1]
 PAGE = DOCS / "study-collectives-measured.md"
 TABLE = DOCS / "studies" / "collectives_measured.csv"
 DATA = "shared/data/hardware-collectives"
-MACHINES = {"leonardo": "leonardo", "lumi-g": "lumi", "mare-nostrum-5": "mare-nostrum-5"}
-TITLES = {"leonardo": "Leonardo", "lumi-g": "LUMI-G", "mare-nostrum-5": "MareNostrum 5"}
+MACHINES = {
+    "leonardo": "leonardo",
+    "lumi-g": "lumi",
+    "mare-nostrum-5": "mare-nostrum-5",
+    "fugaku": "fugaku",
+}
+TITLES = {
+    "leonardo": "Leonardo",
+    "lumi-g": "LUMI-G",
+    "mare-nostrum-5": "MareNostrum 5",
+    "fugaku": "Fugaku",
+}
+#: Shapes of the jobs whose measurements name no hosts, by their nodes.
+SHAPES = {8: (2, 2, 2), 64: (4, 4, 4)}
 
 Row = dict[str, Any]
 
@@ -103,7 +117,10 @@ def predicted(file: str, folder: Path, operations: set[str], most: int) -> list[
         most: Ranks a node.
     """
     scenario = Scenario.from_file(DOCS.parent / "examples" / "machines" / f"{file}.toml")
-    measured = read_measurements([folder])
+    measured = [
+        row if row.hosts else replace(row, hosts=tuple(block(SHAPES[row.nodes])))
+        for row in read_measurements([folder])
+    ]
     rows = comparable(measured)
     used = {id(row) for row in calibration_part(rows)}
     judged = {id(row) for row in judged_part(rows)}

@@ -161,6 +161,12 @@ def _hosts(folder: Path) -> tuple[Scenario, Path]:
     return _scenario(folder, machine={"hosts_file": "hosts.txt"}), folder / "hosts.txt"
 
 
+def _jobs_beside(folder: Path) -> tuple[Scenario, Path]:
+    (folder / "jobs.txt").write_text("n[0-3]\nn[4-7]\n")
+    machine = {"background": {"jobs": "jobs.txt"}}
+    return _scenario(folder, machine=machine), folder / "jobs.txt"
+
+
 def _part_of_a_trace(folder: Path) -> tuple[Scenario, Path]:
     meta = ("hostname=here", "numprocs=2", "fileprefix=app", "version=1", "subversion=1")
     (folder / "app.meta").write_text("\n".join((*meta, "subsubversion=0", "")))
@@ -266,7 +272,7 @@ CASES = {
     "wiring of a schedule's machine": _wiring_of_a_machine,
 }
 #: Files that a run does not depend on.
-ASIDE = {"machine.hosts_file": _hosts}
+ASIDE = {"machine.hosts_file": _hosts, "machine.background.jobs": _jobs_beside}
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -151,7 +151,7 @@ def test_points_of_a_machine_grow():
         ("mare-nostrum-5", 6480, {"as01r1b01": 0, "as05r3b10": 22 * 72 + 9}),
         ("lumi-c", 2048, {"nid001256": 256}),
         ("piz-daint", 7680, {"nid00384": 384}),
-        ("fugaku", 1728, {"tofu0012": 12}),
+        ("fugaku", 6144, {"tofu0012": 12}),
     ],
 )
 def test_machines_have_their_hosts(file, hosts, sample):

@@ -72,6 +72,22 @@ if TYPE_CHECKING:
     help="What simulates the network.  [default: the machine's]",
 )
 @click.option(
+    "--background",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Simulate the percentiles: calls beside other jobs on the nodes that real ones had. A "
+    "list of hosts of a job in every line (squeue -h -t R -o %N), or a folder or archive of files "
+    "of a job each.  [default: machine.background.jobs; without it the measured spread]",
+)
+@click.option(
+    "--calls",
+    type=click.IntRange(16, 100_000),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="How many calls are simulated with --background.",
+)
+@click.option(
     "--set",
     "changes",
     multiple=True,
@@ -89,6 +105,8 @@ def predict_collective(
     sizes: tuple[str, ...],
     per_node: int,
     engine: Any,
+    background: Path | None,
+    calls: int,
     changes: tuple[str, ...],
     as_json: bool,
 ) -> None:
@@ -104,7 +122,8 @@ def predict_collective(
     from odonata.machines.prediction import Predictor, candidates
 
     hosts = read_hosts(hosts_file)
-    predictor = Predictor(read_scenario(machine, changes), engine=engine)
+    scenario = read_scenario(machine, changes)
+    predictor = Predictor(scenario, engine=engine, jobs=background, calls=calls)
     operation = operation_of(collective)
     counts = [_bytes(size) for size in sizes]
     first = predictor.case(hosts, operation, "auto", counts[0], per_node)

@@ -7,10 +7,19 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from odonata.model import Bandwidth, Delay, FileName, Index, PositiveSize, Table
+from odonata.model import (
+    Bandwidth,
+    Delay,
+    FileName,
+    Index,
+    PositiveDelay,
+    PositiveShare,
+    PositiveSize,
+    Table,
+)
 from odonata.mpi import HostTimes, WithinNode, times_grow
 from odonata.problem import problem
-from odonata.units import Duration, Rate, describe
+from odonata.units import Duration, Rate, Share, describe
 
 
 class HostRange(Table):
@@ -98,6 +107,26 @@ class SharedNodes(Table):
         return self
 
 
+class Background(Table):
+    """What else a machine does while a collective runs, where its spread is simulated.
+
+    Other jobs have the nodes that real ones got, and send as proxy applications were measured to.
+    """
+
+    jobs: FileName | None = None
+    """Nodes of real jobs: a text with a list of hosts of a job in every line, as
+    `squeue -h -t R -o %N` prints it, or an archive of files of a job each, one host in a line."""
+    busy: PositiveShare = Share("85 %")
+    """Share of the hosts that jobs have, the collective's among them."""
+    pace: Annotated[float, Field(gt=0, le=1e6)] = 1.0
+    """How many times faster a node computes, and so sends, than those of 64 ranks on which the
+    applications were measured."""
+    detour_interval: PositiveDelay = Duration("4 ms")
+    """Mean time between two interruptions of a rank by its system. A kernel's clock of 250 Hz."""
+    detour_time: Delay = Duration("3.2 us")
+    """Mean time that one takes; `0 s`: none does. As on a node of Alps (De Sensi et al. 2023)."""
+
+
 class Machine(Table):
     """A real machine: the names of its hosts, and what collectives take beside their messages.
 
@@ -121,6 +150,9 @@ class Machine(Table):
     spread: list[SizedSpread] = Field(default_factory=list)
     """How measured calls scatter around their median. Without it predictions have no
     percentiles."""
+    background: Background | None = None
+    """What else the machine does. With its `jobs`, or those of `--background`, the spread of
+    predictions is simulated instead of `spread`."""
     shared: SharedNodes | None = None
     """What all that is where several ranks share each node. Default: as with one."""
 

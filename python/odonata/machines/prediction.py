@@ -8,7 +8,10 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from odonata import _engine, names
 from odonata.errors import (
@@ -17,8 +20,10 @@ from odonata.errors import (
     Problem,
     SimulationError,
 )
+from odonata.machines import background as others
 from odonata.machines.hostmodel import HostModel, by_size
 from odonata.machines.hosts import hosts_of, nodes_of
+from odonata.machines.machine import Background
 from odonata.machines.names import (
     POWER_OF_TWO,
     algorithm_of,
@@ -53,6 +58,12 @@ SHORTENED = 60_000
 #: there are.
 SHORTENED_AT_ONCE = 10_000
 _AT_ONCE = ("linear", "scattered", "sparbit", "bine-blocks")
+
+#: With other jobs beside it so many messages of a call are simulated, of what repeats in it; the
+#: whole call is then taken to be so many such parts in a row.
+WITH_OTHERS = 10_000
+#: Simulated time of all calls beside other jobs together, in ns, and the fewest calls.
+MOST_TOGETHER, FEWEST = 2e9, 4 * others.STATES
 
 #: Operations whose vector has a block for every rank.
 BY_BLOCK = ("allgather", "alltoall", "gather", "reduce-scatter", "scatter")
@@ -99,6 +110,8 @@ class Prediction:
         median_ns: Predicted median over many calls of the time of the slowest rank.
         p10_ns: 10th percentile; ``None`` if the machine says nothing of its spread.
         p90_ns: 90th percentile.
+        spread: Where the percentiles are from: ``measured`` with the calibration, or calls
+            ``simulated`` beside other jobs; ``None`` without.
     """
 
     collective: str
@@ -110,6 +123,7 @@ class Prediction:
     median_ns: float
     p10_ns: float | None
     p90_ns: float | None
+    spread: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As nested dicts, for JSON."""
@@ -122,14 +136,29 @@ class Predictor:
     Args:
         scenario: Of the machine: its network, `[mpi]` and `[machine]`. Its jobs do not count.
         engine: Instead of the scenario's.
+        jobs: Which nodes jobs had (:func:`odonata.machines.background.read_jobs`), to simulate
+            calls beside them for percentiles; instead of the scenario's.
+        calls: How many are simulated beside them.
 
     Raises:
-        MachineError: If the scenario names no hosts, or wrongly.
+        MachineError: If the scenario names no hosts, or wrongly, or the jobs cannot be read.
     """
 
-    def __init__(self, scenario: Scenario, *, engine: names.Engine | None = None) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        engine: names.Engine | None = None,
+        jobs: str | os.PathLike[str] | None = None,
+        calls: int = 100,
+    ) -> None:
         self.scenario = scenario
         self.hosts = hosts_of(scenario)
+        self.background = (scenario.machine and scenario.machine.background) or Background()
+        if jobs is None and self.background.jobs is not None:
+            jobs = scenario.directory / self.background.jobs
+        self.jobs = None if jobs is None else others.read_jobs(Path(jobs), self.hosts)
+        self.calls = calls
         self.engine: str = engine or scenario.simulation.engine
         self.name = (scenario.machine.name if scenario.machine else "") or "the machine"
         self._form = scenario.normalised()
@@ -143,10 +172,15 @@ class Predictor:
 
     @classmethod
     def from_file(
-        cls, file: str | os.PathLike[str], *, engine: names.Engine | None = None
+        cls,
+        file: str | os.PathLike[str],
+        *,
+        engine: names.Engine | None = None,
+        jobs: str | os.PathLike[str] | None = None,
+        calls: int = 100,
     ) -> Predictor:
-        """Reads the scenario of a machine."""
-        return cls(Scenario.from_file(file), engine=engine)
+        """Reads the scenario of a machine; see the class."""
+        return cls(Scenario.from_file(file), engine=engine, jobs=jobs, calls=calls)
 
     def case(
         self,
@@ -191,6 +225,8 @@ class Predictor:
         spread = shared.spread if shared else machine.spread if machine else []
         low = by_size([(int(point.size), point.p10) for point in spread], case.size)
         high = by_size([(int(point.size), point.p90) for point in spread], case.size)
+        if self.jobs is not None:
+            low, high = self.spread(case, median)
         return Prediction(
             collective=case.operation,
             algorithm=case.algorithm,
@@ -199,8 +235,9 @@ class Predictor:
             ranks=case.ranks,
             engine=self.engine,
             median_ns=median,
-            p10_ns=median * low if spread else None,
-            p90_ns=median * high if spread else None,
+            p10_ns=median * low if low else None,
+            p90_ns=median * high if high else None,
+            spread="simulated" if self.jobs is not None else "measured" if spread else None,
         )
 
     def time_ns(self, case: Case, host: HostModel) -> float:
@@ -222,6 +259,52 @@ class Predictor:
         rest = repeated_within(case, times) - done[1]
         return long + max(long - short, 0.0) * rest / max(done[1] - done[0], 1)
 
+    def spread(self, case: Case, median_ns: float) -> tuple[float, float]:
+        """10th and 90th percentile over the median of calls beside other jobs.
+
+        Every call is a simulation of its own with the other jobs in other phases; some of them
+        share which jobs there are (:data:`odonata.machines.background.STATES`). Of calls with many
+        messages a part is simulated, and a call is so many parts, each as one of those simulated.
+        Interruptions of hosts come to it. Percentiles are within each set of jobs, and then the
+        mean over the sets.
+
+        Args:
+            case: Which.
+            median_ns: What a call takes.
+        """
+        assert self.jobs is not None
+        host = HostModel.of(self.scenario, case.per_node)
+        times, each = repeated(case)
+        part = None
+        if messages(case) > WITH_OTHERS:
+            part = min(max(WITH_OTHERS // max(each, 1), 1), times)
+        before = host.before_ns(case.operation, case.algorithm, case.ranks, case.size)
+        alone = self._simulated_ns(case, host, part)
+        whole, parts = median_ns, max(round((median_ns - before) / max(alone - before, 1.0)), 1)
+        calls = max(min(self.calls, int(MOST_TOGETHER / max(alone, 1.0))), FEWEST)
+        most = int(self.background.busy.fraction * len(self.hosts))
+        low, high = [], []
+        for state in range(others.STATES):
+            random = np.random.default_rng([self.scenario.seed, state])
+            jobs = others.beside(self.jobs, case.nodes, most, random)
+            ran = []
+            for call in range(-(-calls // others.STATES)):
+                # Which application a job is stays in a state, its phase does not.
+                phase = np.random.default_rng([self.scenario.seed, state, call])
+                kinds = np.random.default_rng([self.scenario.seed, state])
+                beside = [
+                    others.traffic(number, nodes, self.background.pace, kinds, phase)
+                    for number, nodes in enumerate(jobs)
+                ]
+                ran.append(self._simulated_ns(case, host, part, beside, seed=call + 1))
+            drawn = random.choice(np.array(ran) / np.median(ran), (others.DRAWS, min(parts, 1000)))
+            calls_ns = whole * drawn.mean(axis=1)
+            calls_ns += others.interrupted_ns(self.background, case.ranks, whole, random)
+            p10, middle, p90 = np.quantile(calls_ns, (0.1, 0.5, 0.9))
+            low.append(float(p10 / middle))
+            high.append(float(p90 / middle))
+        return sum(low) / len(low), sum(high) / len(high)
+
     def job(self, case: Case, host: HostModel, repeats: int | None = None) -> dict[str, Any]:
         """The engine's form of the job that calls a collective once.
 
@@ -233,9 +316,18 @@ class Predictor:
         before = host.before_ns(case.operation, case.algorithm, case.ranks, case.size)
         return _job(case, before, repeats)
 
-    def _simulated_ns(self, case: Case, host: HostModel, repeats: int | None) -> float:
-        """Simulates a call, or so many times of what repeats in it."""
+    def _simulated_ns(
+        self,
+        case: Case,
+        host: HostModel,
+        repeats: int | None,
+        beside: Sequence[dict[str, Any]] = (),
+        seed: int | None = None,
+    ) -> float:
+        """Simulates a call, or so many times of what repeats in it, beside other jobs."""
         form = copy.copy(self._form)
+        if seed is not None:
+            form["seed"] = seed
         form["mpi"] = copy.deepcopy(form["mpi"])
         form["network"] = {**form["network"], "nic": dict(form["network"]["nic"])}
         host.put_into(form, case.size)
@@ -244,7 +336,9 @@ class Predictor:
             segment = max(-(-case.size // _power_of_two(case.ranks)), 1)
         if segment is not None:
             form["mpi"]["collectives"]["segment_bytes"] = segment
-        form["jobs"] = [self.job(case, host, repeats)]
+        own = self.job(case, host, repeats)
+        own["start_ps"] = others.WARM_PS if beside else 0
+        form["jobs"] = [own, *beside]
         try:
             tables = _engine.run(json.dumps(form))
         except _engine.SpecError as error:
@@ -256,7 +350,7 @@ class Predictor:
             raise SimulationError(str(error)) from None
         except _engine.InternalError as error:
             raise InternalError(str(error)) from None
-        return float(tables["jobs"]["end_ps"][0]) / 1_000
+        return float(tables["jobs"]["end_ps"][0] - own["start_ps"]) / 1_000
 
 
 def check(case: Case) -> None:
