@@ -332,6 +332,44 @@ def test_what_slurm_refuses_stays_held(slurm: FakeSlurm) -> None:
     assert run.state("1") == "left"
 
 
+@pytest.mark.parametrize("seen", [False, True])
+def test_nodes_that_slurm_cannot_give_are_taken_back(slurm: FakeSlurm, seen: bool) -> None:
+    """As `topology/block` of Slurm 24.11 does with nodes of two blocks for a job that fits into
+    one: it takes them, takes the release, and holds the job, whether or not we saw it released."""
+    run = Run(slurm)
+    slurm.job("1", 2)
+    nodes = pinned(run.cycle())["1"]
+    slurm.answer("1", nodes, "PENDING")
+    if seen:
+        assert run.cycle() == []
+    slurm.rows["1"] |= {"Q": "0", "r": "BadConstraints"}
+    assert run.cycle() == ["update jobid=1 ReqNodeList=", "release 1"]
+    assert run.state("1") == "left"
+    slurm.rows["1"] |= {"Q": "9", "n": "", "r": "None"}
+    assert run.cycle() == []
+    assert run.state("1") == "released"
+    # Nor does it find nodes by itself: it is not asked for ever.
+    slurm.rows["1"] |= {"Q": "0", "r": "BadConstraints"}
+    assert run.cycle() == []
+    slurm.job("2", 2, r="BadConstraints", n="n3")
+    slurm.rows.pop("1")
+    asked = [run.cycle() for _ in range(8)]
+    assert asked == [["release 2"]] * 4 + [[]] * 4
+
+
+def test_who_is_left_is_left_by_one_scontrol(slurm: FakeSlurm) -> None:
+    run = Run(slurm, Rules(partitions=("other",), most_a_cycle=5))
+    for job in range(1, 8):
+        slurm.job(str(job), 2)
+    slurm.calls()
+    assert run.cycle() == [f"release {job}" for job in range(1, 6)]
+    # For nodes, partitions and reservations; then for all releases.
+    assert slurm.calls().count("scontrol") == 4
+    for job in range(1, 6):
+        slurm.rows[str(job)] |= {"Q": "9"}
+    assert run.cycle() == ["release 6", "release 7"]
+
+
 def test_a_user_who_holds_a_job_is_heard(slurm: FakeSlurm) -> None:
     run = Run(slurm)
     slurm.job("1", 2)

@@ -31,6 +31,8 @@ _LONGEST_LINGER_S = 60.0
 _MOST_ATTEMPTS = 3
 #: Reasons of a released job that only Slurm can deal with.
 _SLURMS_OWN = ("BadConstraints", "BeginTime", "Dependency", "Licenses", "JobArrayTaskLimit")
+#: What Slurm says of a job, which it then holds, that cannot run on the nodes that it was given.
+_REFUSED_NODES = "BadConstraints"
 _SLURMS_OWN_BEGIN = ("QOS", "Assoc", "Partition", "Reservation", "Account")
 #: Reasons that say that its nodes are not to be had any more.
 _NODES_GONE = ("ReqNodeNotAvail", "NodeDown", "Nodes required for job are DOWN")
@@ -161,6 +163,8 @@ class Placer:
         self._left: dict[str, Decision] = {}
         self._theirs: dict[str, Decision] = {}
         self._taken_back: set[str] = set()
+        #: How often Slurm has held a job again that was left to it.
+        self._refused: dict[str, int] = {}
         self._lingering: dict[str, int] = {}
         #: Who waited as of the last time that it was written down, and when that was.
         self._waits: list[tuple[str, int | None, str]] = []
@@ -316,6 +320,9 @@ class Placer:
                     self._begun(job, decision, now_ms)
             elif decision.state == states.SHADOW:
                 continue
+            elif job.held and job.reason.startswith(_REFUSED_NODES):
+                # The release was heard; it is Slurm that holds the job.
+                back.append(decision)
             elif job.held:
                 del self._open[id_]
                 if decision.state == states.DECIDED:
@@ -332,17 +339,21 @@ class Placer:
                 changes.setdefault((states.PINNED, ""), []).append(decision)
         for id_, decision in list(self._left.items()):
             job = jobs.get(id_)
-            if job is None or not job.held:
+            refused = job is not None and job.reason.startswith(_REFUSED_NODES)
+            self._refused[id_] = self._refused.get(id_, 0) + refused
+            # Whom Slurm holds again and again without nodes of ours, it has no nodes for.
+            if job is None or not job.held or self._refused[id_] > _MOST_ATTEMPTS:
                 changes.setdefault((states.RELEASED, decision.note), []).append(decision)
                 self._theirs[id_] = self._left.pop(id_)
+                del self._refused[id_]
         for id_ in [id_ for id_ in self._theirs if id_ not in jobs]:
             del self._theirs[id_]
         for (state, note), decisions in changes.items():
             self._change(decisions, state, now_ms, note)
+        # What was left and is still held was not heard.
+        self._ask_to_leave([jobs[id_] for id_ in self._left])
         if back:
             self._take_back(back, jobs, now_ms)
-        # What was left and is still held was not heard.
-        self._ask([line for id_ in self._left for line in self._leaving(jobs[id_])])
 
     def _lingers(
         self, decision: Decision, busy: set[str], machine: model.Machine, now_ms: int
@@ -397,7 +408,10 @@ class Placer:
                 why = f"it waits for {job.reason}" if slurms else "it did not begin on its nodes"
                 self._leave(decision.job, why, now_ms)
                 self._change([decision], states.WITHDRAWN, now_ms, why)
-                asked.append(commands.unpin(decision.job))
+                if job.held:
+                    asked += commands.leave(decision.job, pinned=True)
+                else:
+                    asked.append(commands.unpin(decision.job))
             else:
                 self._change([decision], states.WITHDRAWN, now_ms, job.reason)
                 self._taken_back.add(decision.job)
@@ -416,6 +430,7 @@ class Placer:
         self._ask_most(ours)
         found: list[tuple[str, Job, frozenset[int], int]] = []
         waits: list[tuple[str, int | None, str]] = []
+        leaving: list[tuple[Job, str]] = []
         for job in sorted(ours, key=lambda job: (job.submit_s, job.number, job.id)):
             try:
                 if self.rests:
@@ -431,13 +446,15 @@ class Placer:
                 constraints.check_dependency(job, lambda other: self._state_of(other, jobs))
                 allowed = constraints.may_have(job, partition, machine, self.wiring.numbers)
             except constraints.LeftToSlurm as why:
-                self._leave_now(job, str(why), now_ms)
+                leaving.append((job, str(why)))
                 continue
             except constraints.NotYet as why:
                 waits.append((job.id, None, str(why)))
                 continue
             limit = 1000 * constraints.limit_s(job, partition)
             found += [(id_, job, allowed, limit) for id_ in job.tasks() if id_ not in self._open]
+        # The others are there in the next cycle, too.
+        self._leave_now(leaving[: self.rules.most_a_cycle], now_ms)
         return found, waits
 
     def _is_ours(self, job: Job) -> bool:
@@ -550,8 +567,7 @@ class Placer:
                 # The policy cannot, as the cluster is; Slurm can.
                 hopeless[job.id] = (job, why)
             waits.append((id_, promised, why))
-        for job, why in hopeless.values():
-            self._leave_now(job, why, now_ms)
+        self._leave_now(list(hopeless.values()), now_ms)
         return decided, waits
 
     def _holders(
@@ -619,18 +635,23 @@ class Placer:
         self.counts.decided += len(made)
         return len(made)
 
-    def _leave_now(self, job: Job, why: str, now_ms: int) -> None:
-        """Leaves a job to Slurm."""
+    def _leave_now(self, jobs: Sequence[tuple[Job, str]], now_ms: int) -> None:
+        """Leaves jobs to Slurm, for a reason each; who came first is released first."""
         if self.shadow or self.journal is None:
             return
-        self._leave(job.id, why, now_ms)
-        self._ask(self._leaving(job))
+        for job, why in jobs:
+            self._leave(job.id, why, now_ms)
+        self._ask_to_leave([job for job, _ in jobs])
 
-    def _leaving(self, job: Job) -> list[str]:
-        # All tasks of an array, and all components of a heterogeneous job, at once.
-        id_ = re.split(r"\+|_\[", job.id)[0]
-        ours = job.id in self._taken_back or self._was_ours(job)
-        return commands.leave(id_, pinned=bool(job.required) and ours)
+    def _ask_to_leave(self, jobs: Sequence[Job]) -> None:
+        asked = []
+        for job in jobs:
+            # All tasks of an array, and all components of a heterogeneous job, at once.
+            id_ = re.split(r"\+|_\[", job.id)[0]
+            ours = job.id in self._taken_back or self._was_ours(job)
+            asked.append(commands.leave(id_, pinned=bool(job.required) and ours))
+        self._ask([command for one in asked for command in one[:-1]], apart=True)
+        self._ask([one[-1] for one in asked], apart=True)
 
     def _leave(self, job: str, why: str, now_ms: int) -> None:
         if self.journal is not None:
