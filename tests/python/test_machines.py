@@ -178,6 +178,9 @@ def test_measured_names_are_understood():
     assert measured_name("allreduce", "default_mpich").algorithm == "auto"
     assert measured_name("allgather", "k_bruck_over").algorithm == "k-bruck"
     assert measured_name("allreduce", "default-ring").library == "fujitsu"
+    # Open MPI's chains are four, its pipeline one.
+    assert not measured_name("broadcast", "chain_ompi").exact
+    assert measured_name("broadcast", "pipeline_ompi").exact
     segmented = measured_name("allreduce", "bine_bdw_remap_segmented_over_16384")
     assert (segmented.algorithm, segmented.segment) == ("bine-segmented", 16384)
     assert segmented.library == "point-to-point"
