@@ -71,9 +71,10 @@ def stencil() -> str:
 def ring(folder: Path) -> dict[str, bytes]:
     """An OTF2 archive of MPI: ranks in a ring exchange halos without blocking, step by step.
 
-    A call takes a microsecond; halos are there five after they were sent.
+    A call takes a microsecond; halos are there five after they were sent. Every step is a call of
+    the function `timestep`.
     """
-    names = ["MPI_Init", "MPI_Irecv", "MPI_Isend", "MPI_Waitall", "MPI_Finalize"]
+    names = ["MPI_Init", "MPI_Irecv", "MPI_Isend", "MPI_Waitall", "MPI_Finalize", "timestep"]
     enter, leave, isend, sent, posted, irecv = 12, 13, 15, 16, 17, 19
     events: list[list[tuple[int, ...]]] = [[] for _ in range(RING)]
     clock = [0] * RING
@@ -90,6 +91,7 @@ def ring(folder: Path) -> dict[str, bytes]:
         call(rank, "MPI_Init", [])
     for step in range(STEPS):
         for rank in range(RING):
+            events[rank].append((clock[rank], enter, names.index("timestep"), 0, 0, 0, 0))
             clock[rank] += WORK + 500 * rank
             peers = [(rank + 1) % RING, (rank - 1) % RING]
             for side in range(2):
@@ -104,13 +106,14 @@ def ring(folder: Path) -> dict[str, bytes]:
             # What a rank sends to its right comes from the left.
             done += [(irecv, peers[s], 0, 1 - s, FACE, 4 * step + s) for s in range(2)]
             call(rank, "MPI_Waitall", done, max(ready[peer] for peer in peers) + 5_000)
+            events[rank].append((clock[rank], leave, names.index("timestep"), 0, 0, 0, 0))
     for rank in range(RING):
         call(rank, "MPI_Finalize", [])
     definitions = {
         "creator": "Odonata",
         "ticks_per_second": 10**9,
         "processes": [f"MPI rank {rank}" for rank in range(RING)],
-        "regions": [(name, 1, 4) for name in names],
+        "regions": [(name, 1, 4 if name.startswith("MPI_") else 1) for name in names],
         "comms": [("MPI_COMM_WORLD", list(range(RING)))],
     }
     counts = np.array([len(own) for own in events], dtype=np.uint64)

@@ -47,7 +47,7 @@ FAMILIES: Mapping[str, Family] = {
     ),
     "dragonfly+": Family(
         "groups of leaf and spine switches, every two groups joined",
-        ("minimal", "valiant", "ugal-l", "fpar"),
+        ("minimal", "valiant", "ugal-l", "ugal-g", "par", "fpar"),
         _GROUPS,
     ),
     "fat-tree": Family(
@@ -60,12 +60,12 @@ FAMILIES: Mapping[str, Family] = {
     ),
     "torus": Family(
         "a ring of routers in every dimension (Tofu, Blue Gene)",
-        ("dimension-order",),
+        ("dimension-order", "minimal-adaptive"),
         _LATTICE,
     ),
     "hyperx": Family(
         "every row of a lattice of routers all-to-all",
-        ("dimension-order", "ugal-l", "dimwar"),
+        ("dimension-order", "ugal-l", "dimwar", "dal", "minimal-adaptive"),
         _LATTICE,
     ),
     "crossbar": Family(
@@ -114,7 +114,8 @@ def first_scenario(
         f'title = "{nodes:,} nodes on a {family}"',
         "seed = 1 # equal seeds give equal results, bit by bit",
         "",
-        "# What is wired. Another family: odonata init --help. All keys: docs/scenario.md",
+        "# What is wired. Another family: odonata init --help.",
+        "# All keys: docs/scenario.md, and for programs odonata schema",
         "[network]",
         f'family = "{family}" # {chosen.about}',
         *(f"{key} = {value[0]} # {value[1]}" for key, value in sizes.items()),

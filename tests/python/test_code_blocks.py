@@ -5,20 +5,20 @@ A block runs as it stands, those of a page one after another, in a folder of its
 speaks of without having them (`FILES`). One that cannot says why, in the line above it:
 
     <!-- not run: needs a Slurm cluster -->
-    <!-- on demand: 18 simulations -->
+    <!-- run with --dry-run: a study, up to days -->
 
-The second kind runs with `ODONATA_ALL_BLOCKS=1`. Whether it runs or not, the options and choices of
-every `odonata` command are checked by the command's own parser, calls of the Python interface
-by its signatures, and TOML by a parser.
+Commands of the second kind run with that option added. Whether it runs or not, the options and
+choices of every `odonata` command are checked by the command's own parser, calls of the Python
+interface by its signatures, and TOML by a parser.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
-import os
 import re
 import shlex
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -45,7 +45,6 @@ PAGES = [
     *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in GENERATED),
 ]
 SHELL = ("sh", "console")
-ALL = bool(os.environ.get("ODONATA_ALL_BLOCKS"))
 
 #: What makes the examples quick: 72 nodes, and little to send.
 SMALL = {"network.p": 2, "network.a": 4, "network.h": 2}
@@ -71,8 +70,13 @@ QUICK: dict[str, dict[str, object]] = {
     },
     "two-stencils.toml": {"job.*.motif.iterations": 1, "job.*.motif.message": "2 KiB"},
 }
+#: The same of study files: what stands there, and what stands there for the test.
+QUICK_STUDIES = {"two-stencils.toml": ("200 kB", "2 kB")}
 #: Where the blocks of a page take files that are the reader's own: which example stands for each.
-FILES = {"scenario.toml": "two-stencils.toml", "big.toml": "two-stencils.toml"}
+FILES = {
+    "scenario.toml": "two-stencils.toml",
+    "big.toml": "two-stencils.toml",
+}
 #: The same for files that no example is: what makes each.
 MADE: dict[str, Callable[[Path], object]] = {
     **dict.fromkeys(
@@ -96,6 +100,40 @@ MADE: dict[str, Callable[[Path], object]] = {
         "1|2022-03-01T08:00:00|2022-03-01T08:00:10|2022-03-01T09:00:00|COMPLETED|2|n[0-1]\n"
         "2|2022-03-01T08:00:20|2022-03-01T08:00:30|2022-03-01T08:04:00|COMPLETED|1|n1\n"
     ),
+    # Three columns of sacct, a node of eight processors, one partition, a class of service, shares.
+    "march.txt": lambda path: path.write_text(
+        "JobID|User|Account|Partition|QOS|State|Submit|Eligible|Start|End|ElapsedRaw|TimelimitRaw|"
+        "NNodes|NCPUS|NodeList|ReqTRES|ReqMem|Constraints|Priority\n"
+        + "".join(
+            f"{job}|ann|lab|main|normal|COMPLETED|{t}|{t}|{t + 9}|{t + 99}|90|10|1|8|n0|"
+            "cpu=8,mem=100M,node=1|100M||9\n"
+            for job, t in ((1, 1740787200), (2, 1740787210))
+        )
+    ),
+    "slurm.conf": lambda path: path.write_text(
+        "SelectTypeParameters=CR_Core_Memory\nPriorityType=priority/multifactor\n"
+        "NodeName=n[0-1] CPUs=8 RealMemory=1000\n"
+        "PartitionName=main Nodes=ALL Default=YES MaxTime=60\n"
+    ),
+    "qos.txt": lambda path: path.write_text("Name|Priority|GrpTRES|Flags\nnormal|0||\n"),
+    "shares.txt": lambda path: path.write_text(
+        "Account|User|RawShares|NormShares|RawUsage|EffectvUsage|FairShare\n"
+        "root|||0|0|0|\n lab||1|1|0|0|\n  lab|ann|1|1|0|0|1\n"
+    ),
+    "mira.swf": lambda path: recorded_log(path, nodes=82_944, jobs=20),
+    "gains.csv": lambda path: path.write_text(
+        "traffic,nodes,speed_up\n"
+        + "".join(f"{mode},512,0.2\n{mode},65536,0.1\n" for mode in GRAP_MODES)
+    ),
+    "hosts.txt": lambda path: path.write_text("".join(f"lrdn{node:04d}\n" for node in range(1, 9))),
+    "plant.toml": lambda path: path.write_text(
+        'store = "circuits.sqlite"\nscenario = "examples/steered-fat-tree.toml"\n'
+        'nodes = "n[0-127]"\n[driver.ocs]\nkind = "recorder"\n'
+        + "".join(f'[[switch]]\nname = "ocs{n}"\ndriver = "ocs"\n' for n in range(16))
+    ),
+    "ng_netnoise_mpi_lat.out": lambda path: path.write_text(
+        "#size\trtt\n" + "".join(f"1\t{2 + k * 37 % 11 / 10}\n" for k in range(60))
+    ),
     "mira-2019-01.txt": lambda path: path.write_text(
         "Submit Runtime Walltime Nodes\n0 100 200 512\n60 3600 4000 1024\n"
     ),
@@ -116,6 +154,9 @@ MADE: dict[str, Callable[[Path], object]] = {
     "SCENARIO": lambda path: path.write_bytes((ROOT / "examples" / "fat-tree.toml").read_bytes()),
     "RESULT": lambda path: odonata.run(ROOT / "examples" / "fat-tree.toml").save(path),
 }
+
+
+GRAP_MODES = ("minimal-balance", "adaptive", "custom-balance", "custom")
 
 
 def recorded_log(path: Path, *, nodes: int, jobs: int) -> None:
@@ -143,7 +184,7 @@ class Block:
         line: Its first line, counted from 1.
         language: What it says it is.
         text: Its lines, without the indentation of the fence.
-        mark: `not run` or `on demand`, if it says so.
+        mark: `not run`, or `run with` and an option, if it says so.
     """
 
     page: Path
@@ -158,9 +199,16 @@ class Block:
 
     @property
     def runs(self) -> bool:
-        """Whether it is run, on demand or always."""
-        runnable = self.language in (*SHELL, "python")
-        return runnable and (self.mark is None or (ALL and self.mark == "on demand"))
+        """Whether it is run."""
+        return self.language in (*SHELL, "python") and self.mark != "not run"
+
+    @property
+    def added(self) -> list[str]:
+        """Options that its commands get."""
+        return (self.mark or "").removeprefix("not run").removeprefix("run with ").split()
+
+
+MARK = r" *<!-- (not run|run with --[\w-]+): (.+) -->"
 
 
 def blocks(page: Path) -> list[Block]:
@@ -173,7 +221,7 @@ def blocks(page: Path) -> list[Block]:
         if fence is None and opening:
             fence, start = opening, number
         elif fence is not None and line == f"{fence[1]}```":
-            above = re.fullmatch(r" *<!-- (not run|on demand): (.+) -->", lines[start - 1])
+            above = re.fullmatch(MARK, lines[start - 1])
             inside = [text.removeprefix(fence[1]) for text in lines[start + 1 : number]]
             text = "\n".join(inside) + "\n"
             found.append(Block(page, start + 2, fence[2], text, above and above[1]))
@@ -281,12 +329,12 @@ def test_toml_blocks_are_toml() -> None:
 
 def test_marks_belong_to_blocks() -> None:
     for page, found in BLOCKS.items():
-        marks = re.findall(r"<!-- (?:not run|on demand): .+ -->", page.read_text(encoding="utf-8"))
+        marks = re.findall(f"^{MARK}$", page.read_text(encoding="utf-8"), flags=re.M)
         assert len(marks) == sum(block.mark is not None for block in found), page.name
 
 
-#: How many blocks run, run on demand, and do not: shell and Python. Whoever adds one counts it.
-COUNTS = {"run": 38, "on demand": 3, "not run": 54}
+#: How many blocks run, with which option added, and do not: shell and Python. Whoever adds one counts it.
+COUNTS = {"run": 52, "run with --dry-run": 9, "not run": 36}
 
 
 def test_as_many_blocks_run_as_are_said_to() -> None:
@@ -303,6 +351,13 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for source in sources.iterdir():
             (folder / source.name).unlink(missing_ok=True)
             (folder / source.name).symlink_to(source)
+    (folder / "studies").unlink()
+    shutil.copytree(ROOT / "examples" / "studies", folder / "studies")
+    for name, (there, here) in QUICK_STUDIES.items():
+        file = folder / "studies" / name
+        text = file.read_text(encoding="utf-8")
+        assert there in text
+        file.write_text(text.replace(there, here), encoding="utf-8")
     for name, changes in QUICK.items():
         (folder / name).unlink()
         scenario = Scenario.from_file(ROOT / "examples" / name).with_set(changes)
@@ -342,5 +397,5 @@ def test_blocks_run(
         for words in commands(block):
             arguments = ours(words)
             assert arguments is not None, f"{block.place}: only odonata's commands are run: {words}"
-            done = call(*arguments, directory=tmp_path)
+            done = call(*arguments, *block.added, directory=tmp_path)
             assert done.returncode == 0, f"{block.place}: {words}\n{done.stderr}"

@@ -15,12 +15,17 @@ CALLS = {
     "saturation": "odonata.saturation(endless)",
     "sweep": "odonata.sweep(endless, {'network.routing': ['minimal', 'par']})",
     "schedule": "odonata.schedule(log, policy='conservative-replanned')",
+    "generate_job_log": "odonata.generate_job_log(nodes=4096, jobs=5_000_000)",
+    "topology": "[odonata.topology(largest) for _ in range(1000)]",
+    # A minute without a place where it could be stopped.
+    "bisection": "bisection_width(endless)",
     "fits": "fit_families(numpy.arange(1000.0), ['levy_stable', 'studentized_range'] * 20)",
 }
 SCRIPT = """
 import multiprocessing, os, signal, sys, threading, time
 import numpy, scipy.stats
 import odonata
+from odonata.bisection import bisection_width
 from odonata.tails import fit_families
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -32,6 +37,7 @@ endless = odonata.Scenario.from_dict({{
         "traffic": {{"pattern": "uniform-random", "message": "4 KiB", "load": 0.8}},
     }}],
 }})
+largest = endless.with_set({{"network.p": 16, "network.a": 32, "network.h": 16}})
 log = odonata.generate_job_log(nodes=4096, jobs=50_000, arrivals_factor=0.2)
 
 

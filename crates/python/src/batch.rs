@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::convert::{columns, to_python};
-use crate::guard::{Callback, computing};
+use crate::guard::{Callback, computing, computing_apart};
 
 /// A job log that the engine holds; Python sees columns of it.
 #[pyclass(frozen, module = "odonata._engine")]
@@ -43,18 +43,18 @@ fn tables<'py>(py: Python<'py>, scheduled: batch::Scheduled) -> PyResult<Bound<'
 impl JobLog {
     /// Reads a log; options as JSON.
     #[staticmethod]
-    fn read(py: Python<'_>, path: PathBuf, spec_json: &str) -> PyResult<Self> {
-        computing(py, |_| {
-            batch::read_job_log(&path, &batch::ReadSpec::from_json(spec_json)?)
+    fn read(py: Python<'_>, path: PathBuf, spec_json: String) -> PyResult<Self> {
+        computing_apart(py, move || {
+            batch::read_job_log(&path, &batch::ReadSpec::from_json(&spec_json)?)
         })
         .map(Self::new)
     }
 
     /// Draws a synthetic log; parameters as JSON.
     #[staticmethod]
-    fn generate(py: Python<'_>, spec_json: &str) -> PyResult<Self> {
-        computing(py, |_| {
-            batch::generate_job_log(&batch::GenerateSpec::from_json(spec_json)?)
+    fn generate(py: Python<'_>, spec_json: String) -> PyResult<Self> {
+        computing_apart(py, move || {
+            batch::generate_job_log(&batch::GenerateSpec::from_json(&spec_json)?)
         })
         .map(Self::new)
     }
@@ -93,7 +93,7 @@ impl JobLog {
                 return Err(PyValueError::new_err(message));
             }
         }
-        let log = computing(py, move |_| {
+        let log = computing_apart(py, move || {
             let mut log = batch::log_from_columns(&taken)?;
             log.epoch = epoch;
             log.machine_nodes = machine_nodes;
@@ -111,9 +111,10 @@ impl JobLog {
     }
 
     /// The log scaled; factors as JSON.
-    fn scaled(&self, py: Python<'_>, spec_json: &str) -> PyResult<Self> {
-        let log = computing(py, |_| {
-            batch::scale_job_log(&self.log, &batch::ScaleSpec::from_json(spec_json)?)
+    fn scaled(&self, py: Python<'_>, spec_json: String) -> PyResult<Self> {
+        let log = Arc::clone(&self.log);
+        let log = computing_apart(py, move || {
+            batch::scale_job_log(&log, &batch::ScaleSpec::from_json(&spec_json)?)
         })?;
         Ok(Self {
             log: Arc::new(log),
@@ -150,7 +151,7 @@ impl JobLog {
     /// The log in the Standard Workload Format.
     fn swf<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let log = Arc::clone(&self.log);
-        let text = computing(py, move |_| Ok(batch::job_log_as_swf(&log)))?;
+        let text = computing_apart(py, move || Ok(batch::job_log_as_swf(&log)))?;
         Ok(PyBytes::new(py, &text))
     }
 
@@ -192,9 +193,10 @@ impl JobLog {
     }
 
     /// The schedule that the log recorded, with the figures of a simulated one.
-    fn recorded<'py>(&self, py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyDict>> {
-        let scheduled = computing(py, |_| {
-            batch::recorded_schedule(&self.log, &batch::ScheduleSpec::from_json(spec_json)?)
+    fn recorded<'py>(&self, py: Python<'py>, spec_json: String) -> PyResult<Bound<'py, PyDict>> {
+        let log = Arc::clone(&self.log);
+        let scheduled = computing_apart(py, move || {
+            batch::recorded_schedule(&log, &batch::ScheduleSpec::from_json(&spec_json)?)
         })?;
         tables(py, scheduled)
     }

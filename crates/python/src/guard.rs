@@ -4,7 +4,10 @@
 use std::any::Any;
 use std::ops::ControlFlow;
 use std::panic::{self, AssertUnwindSafe};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, Once, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use odonata::checkpoint::Event;
 use odonata::{Error, Progress};
@@ -12,6 +15,50 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors::{InternalError, exception};
+
+/// How often work that is done apart looks for signals.
+const LOOK: Duration = Duration::from_millis(20);
+/// Stack of a thread that works apart: that of a process's first thread, and room.
+const STACK_BYTES: usize = 16 << 20;
+
+/// Runs `work`, which has no place where it could be stopped, in a thread of its own. Ctrl-C is
+/// raised at once; the thread then ends when its work does, and what it found is dropped.
+pub fn computing_apart<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> PyResult<T> {
+    remember_panics();
+    PANIC.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let (tell, told) = mpsc::sync_channel(1);
+    thread::Builder::new()
+        .name("odonata".to_owned())
+        .stack_size(STACK_BYTES)
+        .spawn(move || {
+            // Nobody listens any more after Ctrl-C.
+            let _ = tell.send(panic::catch_unwind(AssertUnwindSafe(work)));
+        })?;
+    let told = Mutex::new(told);
+    let result = loop {
+        let found = py.detach(|| {
+            let told = told.lock().unwrap_or_else(PoisonError::into_inner);
+            told.recv_timeout(LOOK)
+        });
+        py.check_signals()?;
+        match found {
+            Ok(result) => break result,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(InternalError::new_err(
+                    "the engine's thread ended without a result",
+                ));
+            }
+        }
+    };
+    match result {
+        Ok(result) => result.map_err(exception),
+        Err(payload) => Err(internal_error(payload.as_ref())),
+    }
+}
 
 /// Runs `work` without the interpreter's lock. `work` may leave an exception in
 /// its argument, which is then raised whatever `work` returns.

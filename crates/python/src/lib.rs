@@ -16,6 +16,7 @@ mod _engine {
     use std::cell::RefCell;
     use std::collections::BTreeMap;
     use std::path::PathBuf;
+    use std::sync::Arc;
     use std::time::Duration;
 
     use numpy::PyReadonlyArray1;
@@ -33,7 +34,7 @@ mod _engine {
     use crate::convert::{columns, to_python};
     #[pymodule_export]
     use crate::errors::{CheckpointError, InternalError, SimulationError, SpecError};
-    use crate::guard::{Callback, computing};
+    use crate::guard::{Callback, computing, computing_apart};
 
     /// Version of the engine.
     #[pymodule_export]
@@ -46,7 +47,7 @@ mod _engine {
     /// Routes between the nodes of jobs, found once for several mappings of them.
     #[pyclass(frozen, module = "odonata._engine")]
     #[derive(Default)]
-    struct KnownRoutes(odonata::KnownRoutes);
+    struct KnownRoutes(Arc<odonata::KnownRoutes>);
 
     #[pymethods]
     impl KnownRoutes {
@@ -267,10 +268,10 @@ mod _engine {
     #[expect(clippy::type_complexity, reason = "rows of Python")]
     fn optical_plant(
         py: Python<'_>,
-        spec_json: &str,
+        spec_json: String,
     ) -> PyResult<Option<(bool, Vec<Vec<(u32, u32, u16)>>, Vec<Vec<(u32, u32, u16)>>)>> {
-        let plant = computing(py, |_| {
-            Ok(control::optical_plant(&Scenario::from_json(spec_json)?)?)
+        let plant = computing_apart(py, move || {
+            Ok(control::optical_plant(&Scenario::from_json(&spec_json)?)?)
         })?;
         let side = |ports: Vec<Vec<control::PluggedPort>>| {
             let row = |ports: Vec<control::PluggedPort>| {
@@ -290,13 +291,13 @@ mod _engine {
     #[pyo3(signature = (spec_json, groups, sent=None))]
     fn circuits_of_groups(
         py: Python<'_>,
-        spec_json: &str,
+        spec_json: String,
         groups: Vec<u32>,
         sent: Option<Vec<(usize, usize, u64)>>,
     ) -> PyResult<Vec<(u32, u32, u32)>> {
         let groups: Vec<_> = groups.into_iter().map(odonata::GroupId).collect();
-        computing(py, |_| {
-            let scenario = Scenario::from_json(spec_json)?;
+        computing_apart(py, move || {
+            let scenario = Scenario::from_json(&spec_json)?;
             Ok(control::circuits_of_groups(
                 &scenario,
                 &groups,
@@ -310,13 +311,13 @@ mod _engine {
     #[pyfunction]
     fn routes(
         py: Python<'_>,
-        spec_json: &str,
+        spec_json: String,
         pairs: Vec<(u32, u32)>,
     ) -> PyResult<Vec<Vec<(u32, u16)>>> {
         let node = odonata::NodeId;
         let pairs: Vec<_> = pairs.into_iter().map(|(a, b)| (node(a), node(b))).collect();
-        let ways = computing(py, |_| {
-            Ok(control::routes(&Scenario::from_json(spec_json)?, &pairs)?)
+        let ways = computing_apart(py, move || {
+            Ok(control::routes(&Scenario::from_json(&spec_json)?, &pairs)?)
         })?;
         let way = |way: Vec<(_, u16)>| {
             way.into_iter()
@@ -328,9 +329,9 @@ mod _engine {
     /// Describes a scenario's network: "description" holds figures, the other
     /// entries are arrays.
     #[pyfunction]
-    fn topology<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyDict>> {
-        let (description, wiring) = computing(py, |_| {
-            let scenario = Scenario::from_json(spec_json)?;
+    fn topology<'py>(py: Python<'py>, spec_json: String) -> PyResult<Bound<'py, PyDict>> {
+        let (description, wiring) = computing_apart(py, move || {
+            let scenario = Scenario::from_json(&spec_json)?;
             let topology = odonata::build_topology(&scenario)?;
             Ok((odonata::describe(&topology), odonata::wiring(&topology)))
         })?;
@@ -353,9 +354,13 @@ mod _engine {
     /// The bisection width of a scenario's network, exactly or between bounds.
     #[pyfunction]
     #[pyo3(signature = (spec_json, steps=odonata::BISECTION_STEPS))]
-    fn bisection<'py>(py: Python<'py>, spec_json: &str, steps: u64) -> PyResult<Bound<'py, PyAny>> {
-        let found = computing(py, |_| {
-            let scenario = Scenario::from_json(spec_json)?;
+    fn bisection<'py>(
+        py: Python<'py>,
+        spec_json: String,
+        steps: u64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let found = computing_apart(py, move || {
+            let scenario = Scenario::from_json(&spec_json)?;
             Ok(odonata::bisection_width(&scenario, steps)?)
         })?;
         to_python(py, &found)
@@ -367,13 +372,13 @@ mod _engine {
     #[pyo3(signature = (spec_json, known=None))]
     fn mapping<'py>(
         py: Python<'py>,
-        spec_json: &str,
+        spec_json: String,
         known: Option<PyRef<'py, KnownRoutes>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let known = known.as_deref().map(|known| &known.0);
-        let costs = computing(py, |_| {
-            let scenario = Scenario::from_json(spec_json)?;
-            Ok(odonata::mapping_costs(&scenario, known)?)
+        let known = known.map(|known| Arc::clone(&known.0));
+        let costs = computing_apart(py, move || {
+            let scenario = Scenario::from_json(&spec_json)?;
+            Ok(odonata::mapping_costs(&scenario, known.as_deref())?)
         })?;
         to_python(py, &costs.to_json())
     }
@@ -381,9 +386,9 @@ mod _engine {
     /// What the ranks of a job do in its first iterations, as JSON: `channels`, `largest` and
     /// the steps of each rank.
     #[pyfunction]
-    fn program(py: Python<'_>, spec_json: &str, job: usize, iterations: u32) -> PyResult<String> {
-        computing(py, |_| {
-            let scenario = Scenario::from_json(spec_json)?;
+    fn program(py: Python<'_>, spec_json: String, job: usize, iterations: u32) -> PyResult<String> {
+        computing_apart(py, move || {
+            let scenario = Scenario::from_json(&spec_json)?;
             let listed = odonata::list_program(&scenario, job, iterations)?;
             Ok(odonata::listing_to_json(&listed).to_string())
         })
@@ -391,9 +396,9 @@ mod _engine {
 
     /// The nodes of a scenario's jobs, and those that are left.
     #[pyfunction]
-    fn place<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyAny>> {
-        let found = computing(py, |_| {
-            let placed = odonata::place_jobs(&Scenario::from_json(spec_json)?)?;
+    fn place<'py>(py: Python<'py>, spec_json: String) -> PyResult<Bound<'py, PyAny>> {
+        let found = computing_apart(py, move || {
+            let placed = odonata::place_jobs(&Scenario::from_json(&spec_json)?)?;
             let numbers = |nodes: &[odonata::NodeId]| -> Vec<u32> {
                 nodes.iter().map(|node| node.0).collect()
             };
@@ -447,19 +452,19 @@ mod _engine {
     /// The optical switches of a scenario's network: how many, ports of each, ports connected in
     /// all, whether circuits lead one way; `None` if it has none.
     #[pyfunction]
-    fn optical_parts(py: Python<'_>, spec_json: &str) -> PyResult<Option<(u64, u32, u64, bool)>> {
-        let parts = computing(py, |_| {
-            Ok(odonata::optical_parts(&Scenario::from_json(spec_json)?)?)
+    fn optical_parts(py: Python<'_>, spec_json: String) -> PyResult<Option<(u64, u32, u64, bool)>> {
+        let parts = computing_apart(py, move || {
+            Ok(odonata::optical_parts(&Scenario::from_json(&spec_json)?)?)
         })?;
         Ok(parts.map(|parts| (parts.switches, parts.ports, parts.connected, parts.one_way)))
     }
 
     /// Writes a scenario's network to a file, as "graphml" or "edge-list".
     #[pyfunction]
-    fn export(py: Python<'_>, spec_json: &str, format: &str, path: &str) -> PyResult<()> {
-        let text = computing(py, |_| {
-            let scenario = Scenario::from_json(spec_json)?;
-            Ok(odonata::export(&scenario, format)?)
+    fn export(py: Python<'_>, spec_json: String, format: String, path: &str) -> PyResult<()> {
+        let text = computing_apart(py, move || {
+            let scenario = Scenario::from_json(&spec_json)?;
+            Ok(odonata::export(&scenario, &format)?)
         })?;
         std::fs::write(path, text)?;
         Ok(())
@@ -488,7 +493,7 @@ mod _engine {
         path: std::path::PathBuf,
         records: usize,
     ) -> PyResult<Bound<'_, PyAny>> {
-        let summary = computing(py, |_| odonata::trace_summary(&path, records))?;
+        let summary = computing_apart(py, move || odonata::trace_summary(&path, records))?;
         to_python(py, &summary)
     }
 
@@ -502,7 +507,7 @@ mod _engine {
     ) -> PyResult<Bound<'py, PyAny>> {
         let options: odonata::spec::ReplayOptions = serde_json::from_str(options)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let facts = computing(py, |_| odonata::replay_facts(&path, options.clone()))?;
+        let facts = computing_apart(py, move || odonata::replay_facts(&path, options))?;
         to_python(py, &facts)
     }
 
@@ -513,21 +518,21 @@ mod _engine {
         workload: PathBuf,
         allocation: PathBuf,
     ) -> PyResult<Bound<'_, PyAny>> {
-        let jobs = computing(py, |_| odonata::codes_jobs(&workload, &allocation))?;
+        let jobs = computing_apart(py, move || odonata::codes_jobs(&workload, &allocation))?;
         to_python(py, &jobs)
     }
 
     /// What a configuration of CODES says besides the network.
     #[pyfunction]
     fn codes_facts(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
-        let facts = computing(py, |_| odonata::codes_facts(&path))?;
+        let facts = computing_apart(py, move || odonata::codes_facts(&path))?;
         to_python(py, &facts)
     }
 
     /// The jobs of a configuration of TraceR.
     #[pyfunction]
     fn tracer_config(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
-        let config = computing(py, |_| odonata::tracer_config(&path))?;
+        let config = computing_apart(py, move || odonata::tracer_config(&path))?;
         to_python(py, &config)
     }
 
@@ -535,7 +540,7 @@ mod _engine {
     /// time, and what is simulated (`scenario`, `keys`). All of the file is checked.
     #[pyfunction]
     fn checkpoint_header(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
-        let header = computing(py, |_| Ok(odonata::checkpoint::inspect(&path)?))?;
+        let header = computing_apart(py, move || Ok(odonata::checkpoint::inspect(&path)?))?;
         let header = serde_json::to_value(header)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         to_python(py, &header)
@@ -566,7 +571,7 @@ mod _engine {
     /// switches (`a`, `b`: switch and port; `rate`). Ports count from 1.
     #[pyfunction]
     fn read_ibnetdiscover(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
-        let found = computing(py, |_| Ok(odonata::subnet(&path)?))?;
+        let found = computing_apart(py, move || Ok(odonata::subnet(&path)?))?;
         to_python(py, &found)
     }
 

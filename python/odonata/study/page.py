@@ -58,6 +58,19 @@ def write_page(
     return verdicts
 
 
+#: Simulations up to which the tests of the documentation plan a study: some seconds.
+MOST_PLANNED = 1_500
+
+
+def _tried(study: StudyFile, total: int) -> str:
+    """How tests of the documentation try the command of a study's page, or why they do not."""
+    if "shared/data/" in study.model_dump_json():
+        return "not run: needs data that are not part of the project"
+    if total > MOST_PLANNED:
+        return f"not run: a study of {total:,} simulations, up to days"
+    return "run with --dry-run: a study, up to days"
+
+
 def page(
     study: StudyFile,
     table: pa.Table,
@@ -80,7 +93,7 @@ def page(
     parts = [f"# {study.title}\n"]
     if study.text:
         parts.append(study.text.strip() + "\n")
-    parts.append(f"Written by\n\n<!-- not run: a study, up to days -->\n```sh\n{command}\n```\n")
+    parts.append(f"Written by\n\n<!-- {_tried(study, total)} -->\n```sh\n{command}\n```\n")
     parts.append(_setting(study, table, total))
     sections = (
         parameters_section(study),

@@ -16,7 +16,7 @@ INTRODUCTION = """\
 Does the packet engine simulate what [the packet model](packet-model.md) says, and does that model agree with
 theory and with other simulators? This page is written by
 
-<!-- not run: minutes -->
+<!-- not run: minutes; test_study.py runs the quick one's theory -->
 ```sh
 odonata study validation            # minutes; --quick: one
 ```
