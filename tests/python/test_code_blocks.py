@@ -333,7 +333,8 @@ def test_marks_belong_to_blocks() -> None:
         assert len(marks) == sum(block.mark is not None for block in found), page.name
 
 
-#: How many blocks run, with which option added, and do not: shell and Python. Whoever adds one counts it.
+#: How many blocks run, by what they add, and how many do not: shell and Python. Whoever adds one
+#: counts it.
 COUNTS = {"run": 53, "run with --dry-run": 9, "not run": 39}
 
 
