@@ -167,7 +167,8 @@ def cut(journal: Path) -> None:
 
 def logged(cluster: EmulatedSlurm, ids: list[int]) -> str:
     """What the controller and the nodes have in their logs of some jobs."""
-    names = re.compile(r"\b(JobId=|[Jj]ob )(" + "|".join(map(str, ids)) + r")\b")
+    any_of = "|".join(map(str, ids))
+    names = re.compile(rf"\b(?:JobId=|[Jj]ob |StepId=|job0*)(?:{any_of})\b|\[(?:{any_of})\.")
     lines = [
         f"{log.name}: {line}"
         for log in sorted((cluster.directory / "log").glob("*.log"))
@@ -177,15 +178,34 @@ def logged(cluster: EmulatedSlurm, ids: list[int]) -> str:
     return "\n".join(lines)
 
 
+def script_was_deleted(cluster: EmulatedSlurm, job: int) -> bool:
+    """Whether a node deleted Slurm's copy of a job's script while it was starting the job.
+
+    slurmd 22.05.8 does, without us, too, if it is asked to register (as after every restart of the
+    controller) between `bind` and `listen` of the job's slurmstepd: the connection that is refused
+    makes it take the step for dead (`_handle_stray_script`). `execve` then fails, and the job ends
+    by status 2, which is ENOENT. Seen every time with a `listen` that is nine seconds late.
+    """
+    script = f"job{job:05}/slurm_script"
+    purging = f"Purging vestigial job script {cluster.directory}/spool/"
+    return f"{script}: No such file or directory" in complaint(cluster, job) and any(
+        purging in line and line.rstrip().endswith(script)
+        for log in (cluster.directory / "log").glob("slurmd.*.log")
+        for line in log.read_text(errors="replace").splitlines()
+    )
+
+
 def check_once(cluster: EmulatedSlurm, daemon: Daemon, ids: list[int]) -> None:
     ran = runs(cluster)
     jobs = cluster.jobs()
-    odd = [job for job in ids if ran[job] != 1]
+    lost = {job for job in ids if ran[job] == 0 and script_was_deleted(cluster, job)}
+    assert len(lost) <= RESTARTS, lost
+    odd = [job for job in ids if ran[job] != 1 and job not in lost]
     said = {job: complaint(cluster, job) for job in odd}
     assert not odd, (
         f"{[(ran[job], said[job], jobs.get(job)) for job in odd]}\n{logged(cluster, odd)}"
     )
-    assert {jobs[job]["JobState"] for job in ids} == {"COMPLETED"}
+    assert {jobs[job]["JobState"] for job in ids if job not in lost} == {"COMPLETED"}
     # Of those whose decisions are known, none began on other nodes than one of them says.
     decided: dict[int, list[set[str]]] = {}
     left: set[int] = set()
