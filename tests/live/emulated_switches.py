@@ -205,10 +205,18 @@ class EmulatedSwitches:
 
     def entries(self, bridge: int) -> dict[int, tuple[int, int]]:
         """Entries by their port of entry, as ovs-ofctl reads them: port they lead to, cookie."""
-        told = self.run(
-            *("ovs-ofctl", "-O", "OpenFlow13", "--no-names", "dump-flows"),
-            str(self.directory / f"s{bridge}.mgmt"),
-        )
+        socket = str(self.directory / f"s{bridge}.mgmt")
+        asked = ("ovs-ofctl", "-O", "OpenFlow13", "--no-names", "dump-flows", socket)
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                told = self.run(*asked)
+                break
+            except EmulationError as error:
+                # A busy switch hangs up on who has just been let in: nothing was asked yet.
+                if "failed to open socket" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
         found = {}
         for line in told.splitlines():
             if "cookie=" not in line:

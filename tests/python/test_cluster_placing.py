@@ -449,6 +449,23 @@ def test_shadow_changes_nothing_and_compares(slurm: FakeSlurm) -> None:
     assert json.dumps(one.nodes)
 
 
+def test_shadow_sees_jobs_that_never_waited(slurm: FakeSlurm) -> None:
+    """Slurm starts most jobs as they are submitted, between two looks."""
+    run = Run(slurm)
+    run.placer.shadow = True
+    slurm.job("1", 2, Q="5", k="(null)")
+    slurm.answer("1", ["n0", "n4"])
+    assert run.cycle() == [] and run.journal.decisions() == []  # It ran before us.
+    slurm.job("2", 3, Q="5", k="(null)")
+    slurm.answer("2", ["n5", "n8", "n12"])
+    slurm.rows["2"]["n"] = ""  # Nobody asked for these.
+    assert run.cycle() == []
+    assert run.cycle() == []
+    (one,) = run.journal.decisions()
+    assert (one.job, one.state, one.note) == ("2", "ended", "Slurm: 3 groups, grap: 1")
+    assert one.nodes == ("n1", "n2", "n3")
+
+
 def test_planned_nodes_are_left_to_whom_they_are_planned_for(slurm: FakeSlurm) -> None:
     run = Run(slurm)
     slurm.job("1", 3)

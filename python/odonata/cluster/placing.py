@@ -163,6 +163,8 @@ class Placer:
         self._left: dict[str, Decision] = {}
         self._theirs: dict[str, Decision] = {}
         self._taken_back: set[str] = set()
+        #: Who had nodes when we last looked; `None`: we have not looked.
+        self._had_nodes: set[str] | None = None
         #: How often Slurm has held a job again that was left to it.
         self._refused: dict[str, int] = {}
         self._lingering: dict[str, int] = {}
@@ -211,6 +213,8 @@ class Placer:
         for id_, job in self._missing(jobs).items():
             jobs[id_] = job
         self._note_come(jobs, now_ms)
+        if self.shadow:
+            self._decide_for_begun(jobs, machine, now_ms)
         self._follow(jobs, machine, now_ms)
         self._note_ended(jobs, now_ms)
         candidates, waits = self._candidates(jobs, machine, now_ms)
@@ -374,6 +378,32 @@ class Placer:
         return "_" in id_ and any(
             job.id.startswith(f"{base}_[") and id_ in job.tasks() for job in jobs.values()
         )
+
+    def _decide_for_begun(
+        self, jobs: Mapping[str, Job], machine: model.Machine, now_ms: int
+    ) -> None:
+        """In shadow: decides for jobs that began since the last look and had not been decided for.
+
+        Slurm starts most jobs as they are submitted, where nodes are idle; nobody sees them wait.
+        Their nodes count as idle.
+        """
+        before = self._had_nodes
+        self._had_nodes = {id_ for id_, job in jobs.items() if job.holds_nodes}
+        begun = self._had_nodes - (self._had_nodes if before is None else before) - set(self._open)
+        if not begun:
+            return
+        waiting = {
+            id_: replace(jobs[id_], state="PENDING", nodes=(), start_s=None, end_s=None)
+            for id_ in begun
+        }
+        nodes = dict(machine.nodes)
+        for name in (name for id_ in begun for name in jobs[id_].nodes if name in nodes):
+            nodes[name] = replace(nodes[name], state="IDLE", flags=frozenset())
+        idle = model.Machine(nodes, machine.partitions, machine.reservations)
+        others = {id_: job for id_, job in jobs.items() if job.holds_nodes}
+        candidates, _ = self._candidates(waiting, idle, now_ms)
+        decided, _ = self._decide({**others, **waiting}, idle, candidates, now_ms)
+        self._carry_out(decided, now_ms)
 
     def _begun(self, job: Job, decision: Decision, now_ms: int) -> None:
         note = ""
