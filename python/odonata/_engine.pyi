@@ -155,12 +155,14 @@ class ClusterPlacement:
 class JobsOnNetwork:
     """Jobs on named nodes of a machine whose links they share as flows, and their speeds."""
 
-    def __init__(self, spec_json: str, sizes: list[int]) -> None:
+    def __init__(self, spec_json: str, sizes: list[int], *, owned: bool) -> None:
         """A machine without jobs.
 
         Args:
             spec_json: The network of a schedule, level ``flow``, as JSON.
             sizes: Nodes of all jobs that may come; what each does is drawn by its place here.
+            owned: Whether large jobs will have groups of their own, so that a machine whose
+                circuits are set for jobs sets them; otherwise they join all groups alike.
 
         Raises:
             SpecError: If the network is another one, or what jobs do is left to a log or to modes.
@@ -169,11 +171,18 @@ class JobsOnNetwork:
     def nodes_of_group(self) -> list[list[int]]:
         """Nodes of every group of the machine, ascending."""
 
-    def begin(self, job: int, nodes: list[int]) -> None:
-        """A job begins on these nodes.
+    def begin(self, job: int, nodes: list[int], *, shares: bool) -> float:
+        """A job begins on these nodes: seconds until its circuits pass light, if any changes.
+
+        Args:
+            job: Its place in `sizes`.
+            nodes: The machine's nodes that it has.
+            shares: It has its groups with other jobs: it gets no circuits, and goes by links that
+                join all groups alike.
 
         Raises:
-            SpecError: If there is no such job or node, or another job has a node.
+            SpecError: If there is no such job or node, another job has a node, or its groups
+                cannot have circuits of their own.
         """
 
     def end(self, job: int) -> None:

@@ -172,6 +172,62 @@ def test_jobs_slow_each_other_down_on_the_network() -> None:
     assert under_policy(short, Rules(policy="contiguous"), slow, 3600, links)[0].run_s == 60
 
 
+#: Five groups of four nodes. A group has four links to optical switches, which carry as much as a
+#: node sends: joined to all others alike, one to each; a job that owns two groups has all four
+#: between them.
+RECONFIGURABLE = {
+    "network": {
+        **MACHINE["network"],
+        "family": "reconfigurable-dragonfly",
+        "p": 1,
+        "a": 4,
+        "h": 1,
+        "g": 5,
+        "circuits": "jobs",
+    },
+}
+
+
+def test_large_jobs_have_circuits_of_their_own_under_grap() -> None:
+    """Four nodes of job 2 send to four of the other group as fast as they can: over four links
+    under GRAP, once these are set after two seconds, over one elsewhere."""
+    machine = Scenario.from_dict(RECONFIGURABLE)
+    links = replace(always_talk("halves"), machine=machine, switch_delay="2 s")
+    assert links.sets_circuits_for_jobs() and not always_talk("halves").sets_circuits_for_jobs()
+    look = snapshot(waits(2, 8, 10), waits(3, 8, 10))
+    found = under_policy(look, Rules(), RUNS, 3600, links)
+    # Job 3 finds the circuits as it needs them.
+    assert starts(found) == {"2": 100, "3": 152}
+    assert [one.run_s for one in found] == pytest.approx([52, 30], rel=1e-3)
+    shared = under_policy(look, Rules(policy="contiguous"), RUNS, 3600, links)
+    assert [one.run_s for one in shared] == pytest.approx([4 * 50, 4 * 30], rel=1e-3)
+    plain = under_slurm(look, listing(look), [("slurm.conf", CONF)], RUNS, 3600, NOW - 1, links)
+    assert [one.stretch for one in plain] == pytest.approx([4, 4], rel=1e-2)
+
+
+def test_who_shares_groups_now_has_no_circuits_of_its_own() -> None:
+    """Two jobs of plain Slurm's with a node in either group share the link that joins these until
+    both have done their 50 s: then job 4 has the groups, and their circuits, to itself."""
+    links = replace(always_talk("halves"), machine=Scenario.from_dict(RECONFIGURABLE))
+    look = snapshot()
+    taken = [
+        replace(waits(number, 2, 10), state="RUNNING", nodes=nodes, start_s=NOW, end_s=NOW + 600)
+        for number, nodes in ((2, ("n0", "n4")), (3, ("n1", "n5")))
+    ]
+    busy = Snapshot(NOW, look.machine, [*taken, waits(4, 8, 10)], look.topology)
+    runs = RunTimes({"2": 50, "3": 50, "4": 20})
+    (found,) = under_policy(busy, Rules(), runs, 3600, links)
+    assert found.start_s == pytest.approx(100, abs=0.01)
+    assert found.run_s == pytest.approx(20.1, abs=0.01)
+    # Alone in both groups a job has had circuits since it began.
+    busy = Snapshot(NOW, look.machine, [taken[0], waits(4, 8, 10)], look.topology)
+    assert under_policy(busy, Rules(), runs, 3600, links)[0].start_s == 50
+    valiant = {**RECONFIGURABLE["network"], "routing": {"algorithm": "valiant"}}
+    detours = replace(links, machine=Scenario.from_dict({"network": valiant}))
+    with pytest.raises(SpecError, match="tago or minimal"):
+        under_policy(busy, Rules(), runs, 3600, detours)
+
+
 def test_networks_that_do_not_fit() -> None:
     look = snapshot(waits(2, 2, 10))
     small = replace(
@@ -193,6 +249,13 @@ def test_networks_that_do_not_fit() -> None:
     with pytest.raises(ClusterError, match=r"job [13] shares a node"):
         shared = [("slurm.conf", CONF.replace("OverSubscribe=EXCLUSIVE", "OverSubscribe=FORCE:2"))]
         under_slurm(both, listing(both), shared, RUNS, 3600, None, always_talk("ring"))
+
+
+def test_nobody_waits() -> None:
+    look = replace(snapshot(), jobs=[])
+    assert under_policy(look, Rules(), RUNS, 3600) == []
+    assert under_slurm(look, '{"jobs": []}', [("slurm.conf", CONF)], RUNS, 3600) == []
+    assert summary([])["mean_wait_s"] is None
 
 
 def test_held_jobs_of_users_are_not_looked_at() -> None:

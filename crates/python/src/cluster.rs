@@ -90,10 +90,11 @@ impl JobsOnNetwork {
 #[pymethods]
 impl JobsOnNetwork {
     #[new]
-    fn new(py: Python<'_>, spec_json: &str, sizes: Vec<u32>) -> PyResult<Self> {
+    #[pyo3(signature = (spec_json, sizes, *, owned))]
+    fn new(py: Python<'_>, spec_json: &str, sizes: Vec<u32>, owned: bool) -> PyResult<Self> {
         computing(py, |_| {
             let spec = batch::NetworkSpec::from_json(spec_json)?;
-            batch::JobsOnNetwork::new(&spec, &sizes)
+            batch::JobsOnNetwork::new(&spec, &sizes, owned)
         })
         .map(|network| Self(Mutex::new(network)))
     }
@@ -104,8 +105,9 @@ impl JobsOnNetwork {
     }
 
     /// A job begins.
-    fn begin(&self, py: Python<'_>, job: u32, nodes: Vec<u32>) -> PyResult<()> {
-        computing(py, |_| self.network().begin(job, &nodes))
+    #[pyo3(signature = (job, nodes, *, shares))]
+    fn begin(&self, py: Python<'_>, job: u32, nodes: Vec<u32>, shares: bool) -> PyResult<f64> {
+        computing(py, |_| self.network().begin(job, &nodes, shares))
     }
 
     /// A job ends.

@@ -306,6 +306,14 @@ class SharedMachine(Network):
         groups = self.scenario().normalised()["network"]["topology"].get("g")
         return int(groups) if groups else None
 
+    def sets_circuits_for_jobs(self) -> bool:
+        """Whether the machine's circuits are set for its jobs.
+
+        Raises:
+            JobLogError: If no machine is given.
+        """
+        return bool(self.scenario().normalised()["network"]["topology"].get("circuits") == "jobs")
+
     def machine_for_engine(self) -> dict[str, Any]:
         """The machine in the engine's form.
 

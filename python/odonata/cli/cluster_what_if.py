@@ -101,6 +101,14 @@ SLURM = "slurm"
     help="With --network flow: part of its link's rate that a node sends at while it communicates.",
 )
 @click.option(
+    "--switch-delay",
+    default="100 ms",
+    show_default=True,
+    metavar="TIME",
+    help="With --network flow, where the machine sets circuits for jobs: how long a job stands "
+    "still at its beginning while they are set, if any changes.",
+)
+@click.option(
     "--network-seed",
     type=click.IntRange(min=0),
     default=1,
@@ -140,6 +148,7 @@ def what_if(
     mpi_share: str | None,
     mix: tuple[str, ...],
     injection: str,
+    switch_delay: str,
     network_seed: int,
     list_jobs: bool,
     replay: Path | None,
@@ -171,6 +180,7 @@ def what_if(
             seed=network_seed,
             machine=machine,
             injection=injection,
+            switch_delay=switch_delay,
         )
     elif machine is not None or mpi_share is not None or mix:
         raise click.UsageError("--machine, --mpi-share and --mix need --network flow")
@@ -204,6 +214,12 @@ def what_if(
             *([_figure(row["mean_stretch"])] if links is not None else []),
         )
     out.print(table)
+    if links is not None and links.sets_circuits_for_jobs():
+        out.print(
+            "Circuits: under grap of each large job, between its groups; otherwise as many between "
+            "every two groups.",
+            soft_wrap=True,
+        )
     if list_jobs:
         _list(found)
 

@@ -28,19 +28,29 @@ class ClusterNetwork:
         number: Of each job, in the order in which what it does is drawn.
     """
 
-    def __init__(self, links: SharedLinks, wiring: Wiring, sizes: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        links: SharedLinks,
+        wiring: Wiring,
+        sizes: Mapping[str, int],
+        *,
+        owned: bool = False,
+    ) -> None:
         """A network without jobs.
 
         Args:
             links: The network, and what jobs do on it.
             wiring: The cluster's nodes and groups.
             sizes: Nodes of all jobs that may come, by id.
+            owned: Large jobs have groups of their own. A machine whose circuits are set for jobs
+                then sets them; otherwise its circuits join all groups alike.
 
         Raises:
             ClusterError: If the machine has no room for the cluster's groups.
             SpecError: If the network is none of flows.
         """
-        self.engine = JobsOnNetwork(json.dumps(links.for_engine()), list(sizes.values()))
+        spec = json.dumps(links.for_engine())
+        self.engine = JobsOnNetwork(spec, list(sizes.values()), owned=owned)
         self.number = {id_: number for number, id_ in enumerate(sizes)}
         of_machine = self.engine.nodes_of_group()
         of_cluster: list[list[int]] = [[] for _ in wiring.groups]
@@ -75,36 +85,56 @@ class RunningJobs:
         self._left: dict[str, float] = {}
         self._speed: dict[str, float] = {}
         self._killed: dict[str, int] = {}
+        #: By job: how long it still stands until its circuits are set.
+        self._stands: dict[str, int] = {}
         #: By job: when it began, its work, and how long it ran, so far.
         self._begun: dict[str, int] = {}
         self._work: dict[str, int] = {}
         self._ran: dict[str, int] = {}
         self._unsettled = False
 
-    def begin(self, job: str, work_ms: int, limit_ms: int, nodes: Sequence[int]) -> None:
-        """A job begins now.
+    def begin(
+        self,
+        job: str,
+        work_ms: int,
+        limit_ms: int,
+        nodes: Sequence[int],
+        *,
+        shares: bool = False,
+        runs: bool = False,
+    ) -> None:
+        """A job begins now; where circuits are set for it, it stands still until they are.
 
         Args:
             job: Its id.
             work_ms: How long it would run on a network that is never full.
             limit_ms: When it is killed, however much is left; of no meaning without a network.
             nodes: The cluster's nodes that it has.
+            shares: It has its groups with other large jobs, and so no circuits of its own.
+            runs: It runs already, and its circuits are there.
 
         Raises:
-            ClusterError: If another job has one of them, and there is a network.
+            ClusterError: If another job has one of them, or its groups cannot have circuits, and
+                there is a network.
         """
         self._left[job], self._speed[job] = float(work_ms), 1.0
+        self._stands[job] = 0
         self._begun[job], self._work[job] = self._now, work_ms
         if self.network is not None:
             # Who would not keep its limit even alone is not killed for the network's sake.
             self._killed[job] = max(limit_ms, self._now + work_ms)
             on = [self.network.node[node] for node in nodes]
             try:
-                self.network.engine.begin(self.network.number[job], on)
-            except SpecError:
+                number = self.network.number[job]
+                dark_s = self.network.engine.begin(number, on, shares=shares)
+            except SpecError as error:
+                if "is not free" not in str(error):
+                    raise ClusterError(f"network: job {job}: {error}") from None
                 raise ClusterError(
                     f"network: job {job} shares a node with others; allowed: whole nodes"
                 ) from None
+            if not runs:
+                self._stands[job] = math.ceil(1000 * dark_s - 1e-6)
             self._unsettled = True
 
     def ends(self) -> dict[str, int]:
@@ -118,11 +148,13 @@ class RunningJobs:
         passed = now_ms - self._now
         ended = [job for job, end in ends.items() if end <= now_ms]
         for job in self._left:
-            self._left[job] -= passed * self._speed[job]
+            stood = min(passed, self._stands[job])
+            self._stands[job] -= stood
+            self._left[job] -= (passed - stood) * self._speed[job]
         self._now = now_ms
         for job in ended:
             self._ran[job] = ends[job] - self._begun[job]
-            del self._left[job], self._speed[job]
+            del self._left[job], self._speed[job], self._stands[job]
             if self.network is not None:
                 self.network.engine.end(self.network.number[job])
                 self._unsettled = True
@@ -143,7 +175,8 @@ class RunningJobs:
 
     def _end(self, job: str) -> int:
         # A job that is due to the millisecond is not kept a millisecond longer by rounding.
-        end = self._now + math.ceil(self._left[job] / self._speed[job] - 1e-6)
+        works = math.ceil(self._left[job] / self._speed[job] - 1e-6)
+        end = self._now + self._stands[job] + works
         return end if self.network is None else min(end, self._killed[job])
 
     def _settle(self) -> None:

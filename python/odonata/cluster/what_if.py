@@ -191,11 +191,15 @@ class _Twin:
             for name, number_ in numbers.items()
             if name not in snapshot.machine.nodes or not snapshot.machine.nodes[name].works
         ]
-        self.work = RunningJobs(
-            None if links is None else ClusterNetwork(links, self.wiring, _sizes(snapshot))
-        )
+        network = None
+        if links is not None:
+            # GRAP gives large jobs groups of their own, others do not.
+            owned = rules.policy == "grap"
+            network = ClusterNetwork(links, self.wiring, _sizes(snapshot), owned=owned)
+        self.work = RunningJobs(network)
         #: Of each running job: when it is expected to end, its nodes.
         self.running: dict[str, tuple[int, list[int]]] = {}
+        sharing = self._sharing()
         for job in snapshot.jobs:
             if job.holds_nodes and job.start_s is not None:
                 limit = snapshot.limit_s(job)
@@ -204,7 +208,8 @@ class _Twin:
                 nodes = [numbers[name] for name in job.nodes if name in numbers]
                 end = max(1000, int(1000 * (limit - passed)))
                 self.running[job.id] = (end, nodes)
-                self.work.begin(job.id, int(1000 * left), end, nodes)
+                shares = job.id in sharing
+                self.work.begin(job.id, int(1000 * left), end, nodes, shares=shares, runs=True)
         self.allowed: dict[str, frozenset[int]] = {}
         self.withheld = [
             (
@@ -214,6 +219,19 @@ class _Twin:
             )
             for one in snapshot.machine.reservations
         ]
+
+    def _sharing(self) -> set[str]:
+        """Running jobs of several groups that have one of them with another such job.
+
+        Whoever placed them did not give them groups of their own.
+        """
+        large: dict[str, list[str]] = {}
+        of = self.wiring.group_of_node
+        for job in self.snapshot.jobs:
+            groups = {of[name] for name in job.nodes if name in of} if job.holds_nodes else set()
+            for group in groups if len(groups) > 1 else ():
+                large.setdefault(group, []).append(job.id)
+        return {id_ for jobs in large.values() if len(jobs) > 1 for id_ in jobs}
 
     def run(self, horizon_s: float) -> list[Predicted]:
         waiting = self.snapshot.waiting()
@@ -334,6 +352,8 @@ def under_slurm(
         SpecError: If the network is none of flows.
     """
     wiring = Wiring(snapshot.topology, level)
+    if not snapshot.waiting():
+        return []
     if links is None:
         schedule = _slurms(snapshot, listing, configuration, run_times, backfilled_s)
         stretches: Mapping[str, float] = {}

@@ -213,10 +213,15 @@ fn merged(minimal: &Loads, detours: &Loads) -> Vec<Load> {
     }
 }
 
-impl Fallible for FlowNetwork {
-    /// Gives a job its nodes, sets its circuits, adds what it wants; seconds that it waits for
-    /// circuits.
-    fn begin(&mut self, job: u32, allocation: &Allocation<'_>) -> Result<f64, String> {
+impl FlowNetwork {
+    /// Gives a job its nodes, sets its circuits if it owns its groups, adds what it wants; seconds
+    /// that it waits for circuits.
+    pub(super) fn begin_with(
+        &mut self,
+        job: u32,
+        allocation: &Allocation<'_>,
+        owns: bool,
+    ) -> Result<f64, String> {
         let group = self.allotment.group();
         let nodes = self.allotment.allocate(job, allocation)?;
         let communication = self.jobs[job as usize];
@@ -225,7 +230,7 @@ impl Fallible for FlowNetwork {
             .map(|traffic| self.traffics[traffic]);
         let sent = traffic.map(|traffic| self.footprints.sent(traffic, nodes, group));
         let (mut exits, mut delay) = (None, 0.0);
-        if let Some(circuits) = &mut self.circuits {
+        if let Some(circuits) = self.circuits.as_mut().filter(|_| owns) {
             let groups = self.footprints.groups_of(nodes);
             if groups.len() > 1 {
                 let (links, until) = circuits.set(job, &groups, sent.as_ref())?;
@@ -241,6 +246,12 @@ impl Fallible for FlowNetwork {
             self.job_of.insert(user, job);
         }
         Ok(delay)
+    }
+}
+
+impl Fallible for FlowNetwork {
+    fn begin(&mut self, job: u32, allocation: &Allocation<'_>) -> Result<f64, String> {
+        self.begin_with(job, allocation, true)
     }
 
     fn end(&mut self, job: u32) -> Result<(), String> {
