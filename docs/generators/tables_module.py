@@ -33,13 +33,13 @@ from odonata.model import (
     is_list,
     is_number,
     is_size,
+    is_table,
     is_text,
     is_value,
     is_word,
     tag,
 )
-from odonata.normal_form import LATER, InEngine, or_share, or_word, words
-from odonata.problem import refuse
+from odonata.problem import grow, refuse
 from odonata.units import Duration, Rate, Share, Size
 '''
 
@@ -57,7 +57,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, Tag, model_validator
 
 from odonata import names
-from odonata.declared import Nic, Router, Routing
+from odonata.declared import Nic, OpticalLayer, Router, Routing
 from odonata.model import CodesFile, Count, FileName, Index, Table, chosen_by, tag
 from odonata.network_base import (
     ConfiguredNetwork,
@@ -71,8 +71,6 @@ from odonata.network_base import (
     TerminalLink,
     Tests,
 )
-from odonata.normal_form import LATER, InEngine
-from odonata.optical_layer import OpticalLayer
 from odonata.problem import refuse
 
 __all__ = {all}
@@ -85,6 +83,9 @@ SHARED = [
     *("FatTreeLink", "FatTreeUpperLink", "GlobalLink", "Link", "Links", "NamedLink"),
     *("Network", "Nic", "Router", "Routing", "Table", "TerminalLink"),
 ]
+
+#: The tables that are declared, by name.
+TABLES: dict[str, dict[str, Any]] = {table["name"]: table for table in _engine.tables()}
 
 #: Class of each quantity.
 QUANTITIES: dict[str, type[Quantity]] = {
@@ -103,7 +104,7 @@ Key = dict[str, Any]
 
 def tables_module() -> str:
     """The module of tables that are no families of networks."""
-    return "\n\n".join([DECLARED, *(_table(table) for table in _engine.tables())])
+    return "\n\n".join([DECLARED, *map(_table, TABLES.values())])
 
 
 def network_module() -> str:
@@ -125,9 +126,22 @@ def _table(table: dict[str, Any]) -> str:
     lines = [f"class {table['name']}(Table):", _docstring(table["text"]), ""]
     for key in table["keys"]:
         lines += _key(key)
-    if table["rules"]:
+    if _rules(table):
         lines += ["", *_rules(table)]
+    if _points(table) is not None:
+        alias = f"{table['name']}s = {_list(table['name'], _points(table) or {})}"
+        lines += ["", "", "#: Points of growing size.", alias]
     return "\n".join(lines) + "\n"
+
+
+def _points(table: dict[str, Any]) -> Key | None:
+    """A key whose values are points of which each is such a table; none if it is no point."""
+    keys = (key for other in TABLES.values() for key in other["keys"])
+    return next((key for key in keys if key["kind"] == _points_of(table["name"])), None)
+
+
+def _points_of(name: str) -> dict[str, Any]:
+    return {"list": {"pair": name}}
 
 
 def _family(family: dict[str, Any]) -> str:
@@ -135,10 +149,6 @@ def _family(family: dict[str, Any]) -> str:
     table, name = family["table"], family["name"]
     base = BASES.get(name, "NetworkBase")
     lines = [f"class {table['name']}({base}):", _docstring(table["text"]), ""]
-    routing = ", ".join(f"({_tests(tests)}, {_text(given)})" for tests, given in family["routing"])
-    lines.append(
-        f"    routing_by_default: ClassVar[tuple[tuple[Tests, names.Routing], ...]] = ({routing},)"
-    )
     classes = family["links"].get("classes")
     if classes is not None:
         only = {one["name"]: one["only"] for one in classes["classes"] if one["only"]}
@@ -146,11 +156,11 @@ def _family(family: dict[str, Any]) -> str:
             told = ", ".join(
                 f"{_text(link)}: ({', '.join(map(_tests, tests))},)" for link, tests in only.items()
             )
-            lines.append(f"    links_only: ClassVar[dict[str, tuple[Tests, ...]]] = {{{told}}}")
+            lines += [f"    links_only: ClassVar[dict[str, tuple[Tests, ...]]] = {{{told}}}", ""]
         if classes["given_only"] is not None:
             tests = _tests(classes["given_only"])
-            lines.append(f"    links_given_only: ClassVar[Tests | None] = {tests}")
-    lines += ["", f"    family: Literal[{_text(name)}] = {_text(name)}", '    """The family."""']
+            lines += [f"    links_given_only: ClassVar[Tests | None] = {tests}", ""]
+    lines += [f"    family: Literal[{_text(name)}] = {_text(name)}", '    """The family."""']
     for key in table["keys"]:
         lines += _key(key)
     if classes is not None:
@@ -172,7 +182,7 @@ def _links(classes: dict[str, Any]) -> str:
     for link in classes["classes"]:
         kind, name = link["usual"], link["name"]
         if link["later"]:
-            lines.append(f"    {name}: Annotated[{kind} | None, LATER] = None")
+            lines.append(f"    {name}: {kind} | None = None")
         elif name == "global":
             lines.append(f'    global_: {kind} = Field(default_factory={kind}, alias="global")')
         else:
@@ -204,29 +214,15 @@ def _key(key: Key) -> list[str]:
 
 
 def _annotation(key: Key) -> str:
-    """The type of a key, with what is said beside it."""
-    kind, beside = _kind(key), []
-    engine_key = _text(key["engine_key"])
+    """The type of a key."""
+    kind = _kind(key)
     if key["words"]:
-        kind = _or_word(key, kind)
-        meanings = {word: value for word, value in key["words"] if word != value}
-        if key["word_key"] is not None:
-            told = f"{engine_key}, {_text(key['word_key'])}, {_python(meanings)}"
-            beside.append(f"InEngine(keys=or_word({told}))")
-        elif meanings:
-            beside.append(f"InEngine({engine_key}, value=words({_python(meanings)}))")
-        else:
-            beside.append(f"InEngine({engine_key})")
-    elif key["share_key"] is not None:
-        kind = f"{_or_share(key, kind)} | None"
-        beside.append(f"InEngine(keys=or_share({engine_key}, {_text(key['share_key'])}))")
-    elif key["optional"]:
-        kind = f"{kind} | None"
-        if key["default"] is not None:
-            beside.append(f"InEngine(absent={_python(key['default'])})")
-    if key["later"]:
-        beside.append("LATER")
-    return f"Annotated[{', '.join([kind, *beside])}]" if beside else kind
+        return _or_word(key, kind)
+    if key["short"] is not None:
+        return _or_short(key, kind)
+    if key["share_key"] is not None:
+        return f"{_or_share(key, kind)} | None"
+    return f"{kind} | None" if key["optional"] else kind
 
 
 def _kind(key: Key) -> str:
@@ -238,13 +234,10 @@ def _kind(key: Key) -> str:
             return quantity.__name__
         texts = ", ".join(_quantity(quantity, end) for end in ends)
         return f"Annotated[{quantity.__name__}, between({texts})]"
+    if isinstance(kind, dict) and "pair" in kind.get("list", {}):
+        return f"{kind['list']['pair']}s"
     if isinstance(kind, dict) and "list" in kind:
-        entry = _kind({**key, "kind": kind["list"]})
-        ends = [("min_length", key["fewest_entries"]), ("max_length", key["most_entries"])]
-        limits = [f"{name}={end}" for name, end in ends if end is not None]
-        return (
-            f"Annotated[list[{entry}], Field({', '.join(limits)})]" if limits else f"list[{entry}]"
-        )
+        return _list(_kind({**key, "kind": kind["list"]}), key)
     if isinstance(kind, dict) and "table" in kind:
         return str(kind["table"])
     if isinstance(kind, dict) and "file" in kind:
@@ -260,6 +253,23 @@ def _kind(key: Key) -> str:
     if kind == "number":
         return f"Annotated[float, Field({', '.join([*limits, 'allow_inf_nan=False'])})]"
     return f"Annotated[int, Field({', '.join(limits)})]" if limits else "int"
+
+
+def _list(entry: str, key: Key) -> str:
+    """A list of as many entries as the key has."""
+    ends = [("min_length", key["fewest_entries"]), ("max_length", key["most_entries"])]
+    limits = [f"{name}={end}" for name, end in ends if end is not None]
+    return f"Annotated[list[{entry}], Field({', '.join(limits)})]" if limits else f"list[{entry}]"
+
+
+def _or_short(key: Key, kind: str) -> str:
+    """A union of a table and the value of one of its keys."""
+    (short,) = (one for one in TABLES[kind]["keys"] if one["key"] == key["short"])
+    called = _text(key["called"])
+    return (
+        f"Annotated[Annotated[{_kind(short)}, Tag(tag({called}))] | Annotated[{kind}, "
+        f'Tag(tag("a table"))], by_form({{{called}: is_text, "a table": is_table}})]'
+    )
 
 
 def _or_word(key: Key, kind: str) -> str:
@@ -295,6 +305,12 @@ def _default(key: Key) -> str:
         return _text(meant[0])
     if default is None or key["optional"]:
         return "None"
+    if key["short"] is not None:
+        inner = TABLES[kind["table"]]["keys"]
+        (short,) = (one for one in inner if one["key"] == key["short"])
+        return _default(short)
+    if default == []:
+        return "Field(default_factory=list)"
     if isinstance(kind, dict) and "quantity" in kind:
         return _quantity(QUANTITIES[kind["quantity"]], default)
     return _python(default)
@@ -313,9 +329,17 @@ def _number(value: float, kind: str) -> str:
 
 
 def _rules(table: dict[str, Any]) -> list[str]:
+    points = [
+        key["key"]
+        for key in table["keys"]
+        if isinstance(key["kind"], dict) and "pair" in key["kind"].get("list", {})
+    ]
+    if not table["rules"] and not points:
+        return []
     lines = [
         '    @model_validator(mode="after")',
         f"    def _go_together(self) -> {table['name']}:",
+        *(f"        grow(self, {_text(key)})" for key in points),
     ]
     for rule in table["rules"]:
         tests = ", ".join(_test(test) for test in rule["when"])

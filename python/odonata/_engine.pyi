@@ -212,6 +212,12 @@ def families() -> list[dict[str, Any]]:
 def machine_form(text: str, directory: str) -> str:
     """The machine of a scenario file in the engine's form; ``ValueError`` with all mistakes."""
 
+def engine_form(text: str, directory: str) -> str:
+    """The engine's form of a scenario in JSON without jobs; ``ValueError`` with all mistakes."""
+
+def result_tables() -> list[dict[str, Any]]:
+    """Tables of a result that the engine fills: name, text and columns of each."""
+
 def key_lines(text: str) -> dict[str, int]:
     """Line of every key of a TOML text by its path; ``ValueError`` if it is none."""
 

@@ -22,13 +22,13 @@ from odonata.model import (
     is_list,
     is_number,
     is_size,
+    is_table,
     is_text,
     is_value,
     is_word,
     tag,
 )
-from odonata.normal_form import LATER, InEngine, or_share, or_word, words
-from odonata.problem import refuse
+from odonata.problem import grow, refuse
 from odonata.units import Duration, Rate, Share, Size
 
 
@@ -49,20 +49,20 @@ class Router(Table):
     """Whether a packet may leave before all of it has arrived."""
     flit: Annotated[Size, between(Size("1 B"))] = Size("32 B")
     """With cut-through: bytes that must have arrived before a packet is routed."""
-    crossbar: Annotated[Annotated[Annotated[Literal["ideal"], Tag(tag('"ideal"'))] | Annotated[Annotated[float, Field(ge=1, allow_inf_nan=False)], Tag(tag("a speed-up"))], by_form({'"ideal"': is_text, "a speed-up": is_number})], InEngine("crossbar_speedup", value=words({"ideal": None}))] = "ideal"
+    crossbar: Annotated[Annotated[Literal["ideal"], Tag(tag('"ideal"'))] | Annotated[Annotated[float, Field(ge=1, allow_inf_nan=False)], Tag(tag("a speed-up"))], by_form({'"ideal"': is_text, "a speed-up": is_number})] = "ideal"
     """The switch inside the router: `ideal` (never a bottleneck), or the rate of its ports as a
     multiple of the fastest link of the router, at least 1."""
     output_buffer: Annotated[Size, between(Size("1 B"))] | None = None
     """With a bounded crossbar: output buffer per virtual channel. Default: two packets.
     With an ideal crossbar and `credit_use = "crossbar"`: what an output to a node holds, per
     virtual channel. Default: the `buffer` of the link."""
-    occupancy: Annotated[names.Occupancy, LATER] = "buffered"
+    occupancy: names.Occupancy = "buffered"
     """With a bounded crossbar, what routing sees of an output, besides what has been sent and not
     credited: the bytes in its buffer, or also those in input queues that have chosen it."""
     arbitration: names.Arbitration = "round-robin"
     """Which of several waiting packets goes first: virtual channels take turns, the packet that
     was created first, or one of the lowest virtual channel."""
-    room: Annotated[names.Room, LATER] = "bytes"
+    room: names.Room = "bytes"
     """How much room a packet takes in a buffer: its own size, or that of a whole packet
     (`simulation.packet`) whatever its size, as buffers of slots have it. The latter with an
     ideal crossbar and `credit_use = "crossbar"` only."""
@@ -100,7 +100,7 @@ class Routing(Table):
     `fpar`: how one of the ports is chosen that its threshold counts as free. With
     `up-down`, `steered`, `dimension-order` and `shortest-path` also `by-destination`: that
     of the destination node, in fat trees D-mod-K (Zahavi 2010)."""
-    paths: Annotated[names.Paths | None, LATER] = None
+    paths: names.Paths | None = None
     """What `minimal` routes are, and what those of `valiant`, `ugal-l` and `ugal-g` consist
     of: by way of the links between two `groups`, or the routes of the algorithm of that
     name. Default: `up-down` in fat trees, `dimension-order` in tori and HyperX,
@@ -112,7 +112,7 @@ class Routing(Table):
     over groups."""
     candidates: Count | None = None
     """Routes of each sort that an adaptive algorithm draws and compares. Default: 1."""
-    threshold: Annotated[Annotated[Annotated[Size, Tag(tag("a size"))] | Annotated[Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)], Tag(tag("a number from 0 to 1"))], by_form({"a size": is_size, "a number from 0 to 1": is_number})] | None, InEngine(keys=or_share("threshold_bytes", "threshold_share"))] = None
+    threshold: Annotated[Annotated[Size, Tag(tag("a size"))] | Annotated[Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)], Tag(tag("a number from 0 to 1"))], by_form({"a size": is_size, "a number from 0 to 1": is_number})] | None = None
     """Advantage of minimal routes, a size: an adaptive algorithm takes the minimal route
     unless its weighted queue is longer than that of the other by more than this. Default:
     what follows from the links' buffers ([adaptive routing by
@@ -132,34 +132,34 @@ class Routing(Table):
     """With `q-adaptive`: learning rate towards longer times. Default: 0.04."""
     exploration: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
     """With `q-adaptive`: probability that a decision takes a random port. Default: 0.001."""
-    weights: Annotated[Annotated[Annotated[Literal["hops"], Tag(tag('"hops"'))] | Annotated[Annotated[list[Count], Field(min_length=2, max_length=2)], Tag(tag("a list of two weights"))], by_form({'"hops"': is_text, "a list of two weights": is_list})], InEngine("weights")] = "hops"
+    weights: Annotated[Annotated[Literal["hops"], Tag(tag('"hops"'))] | Annotated[Annotated[list[Count], Field(min_length=2, max_length=2)], Tag(tag("a list of two weights"))], by_form({'"hops"': is_text, "a list of two weights": is_list})] = "hops"
     """How an adaptive algorithm weights queues: `hops`, each by the length of its route, or
     the weights of minimal and of non-minimal routes, such as `[1, 2]`."""
     detours_in_group: bool | None = None
     """Whether adaptive traffic, or that of `tago`, inside a group may go by way of a random
     router of the group. Default: false, it is always minimal."""
-    tables: Annotated[TablesFile | None, LATER] = None
+    tables: TablesFile | None = None
     """With `forwarding-tables`: the file of the tables, relative to the scenario, ours or one
     of OpenSM, or a directory with the files of the [names that are looked
     for](forwarding-tables.md#files)."""
-    subnet: Annotated[FileName | None, LATER] = None
+    subnet: FileName | None = None
     """With `forwarding-tables`: output of `ibnetdiscover`, or OpenSM's `opensm-subnet.lst`,
     which tells what GUIDs and LIDs are. Default: that of the directory of `tables`; the
     network itself with `family = "ibnetdiscover"`."""
-    service_levels: Annotated[FileName | None, LATER] = None
+    service_levels: FileName | None = None
     """With `forwarding-tables`: the virtual channel of each source and destination, ours or
     the output of `saquery PR`. Default: that of the directory of `tables`; else all are 0."""
     virtual_channels: Annotated[int, Field(ge=1, le=64)] | None = None
     """Virtual channels per link; fewer than the algorithm needs are merged, and packets may
     then wait for each other forever, as `odonata verify` shows. Default: what the
     algorithm needs."""
-    rules: Annotated[names.FparRules, LATER] = "paper"
+    rules: names.FparRules = "paper"
     """How `fpar` resolves what its description leaves open: by the text of the `paper`s; as
     the program of Kang et al. 2019 did (`codes`: two sorts of paths, scores in whole per
     cent, the best port drawn among the running minima, from the first port on); or as it
     was meant to (`codes-mended`: among the ports of least score). With the last two
     `choice` has no say."""
-    per: Annotated[names.Per, LATER] = "packet"
+    per: names.Per = "packet"
     """What every router decides on: each packet by itself, or the first packet of a message,
     which the others follow, so that a message has one path and its packets keep their
     order (adaptive routing that keeps flows in order, as on InfiniBand). Not with
@@ -176,7 +176,7 @@ class Simulation(Table):
     paths: Annotated[int, Field(ge=1, le=4096)] | None = None
     """With `engine = "flow"`: paths that a message is spread over at most, as far as it has
     packets. Default: 8."""
-    settle: Annotated[Annotated[Duration, between(Duration("1 ps"))] | None, LATER] = None
+    settle: Annotated[Duration, between(Duration("1 ps"))] | None = None
     """With `engine = "flow"`: rates are brought up to date at multiples of this only, so that
     all flows that begin or end in between cost one solution; a flow begins and gives its
     bandwidth back that much late at most. Default: whenever a flow begins or ends."""
@@ -185,7 +185,7 @@ class Simulation(Table):
     duration: Annotated[Duration, between(Duration("1 ps"))] | None = None
     """Simulated time at which the run stops. Default: when every job with a motif or a number
     of messages has finished."""
-    warmup: Annotated[Annotated[Annotated[Literal["auto"], Tag(tag('"auto"'))] | Annotated[Duration, Tag(tag("a duration"))], by_form({'"auto"': is_word("auto"), "a duration": is_value})], InEngine(keys=or_word("warmup_ps", "detect_warmup", {"auto": 0}))] = Duration(0)
+    warmup: Annotated[Annotated[Literal["auto"], Tag(tag('"auto"'))] | Annotated[Duration, Tag(tag("a duration"))], by_form({'"auto"': is_word("auto"), "a duration": is_value})] = Duration(0)
     """Statistics count what is created (latencies) or happens (throughput, link load) from
     here. `auto`: from where all traffic is found to be steady, half of the duration at the
     latest."""
@@ -204,6 +204,131 @@ class Simulation(Table):
         refuse(self, "duration", "a duration, as the longest with `warmup`", ("warmup", "is", "auto"), ("duration", "absent"))
         refuse(self, "duration", "a duration, as the longest with `precision`", ("precision", "given"), ("duration", "absent"))
         refuse(self, "warmup", "less than the duration, {duration}", ("warmup", "reaches", "duration"))
+        return self
+
+
+class HostTime(Table):
+    """What messages of a size cost the rank that sends and the rank that receives, each."""
+
+    size: Annotated[Size, between(Size("1 B"))]
+    """Of the message."""
+    time: Annotated[Duration, between(Duration(0), Duration("3600 s"))]
+    """For which either rank is busy with it."""
+
+
+#: Points of growing size.
+HostTimes = Annotated[list[HostTime], Field(max_length=16)]
+
+
+class WithinNode(Table):
+    """What messages between two ranks of one node cost them.
+
+    They go through its memory, whose latency and bandwidth are those of `network.nic`.
+    """
+
+    send_overhead: Annotated[Duration, between(Duration(0), Duration("3600 s"))] = Duration(0)
+    """Time that a rank is busy with a message that it sends."""
+    receive_overhead: Annotated[Duration, between(Duration(0), Duration("3600 s"))] = Duration(0)
+    """The same with a message that it receives."""
+    host_times: HostTimes = Field(default_factory=list)
+    """What a message costs either rank by its size, besides, as the other `host_times`."""
+
+    @model_validator(mode="after")
+    def _go_together(self) -> WithinNode:
+        grow(self, "host_times")
+        return self
+
+
+class Collectives(Table):
+    """By which algorithms ranks carry out collectives.
+
+    `auto` leaves the choice to the rules of the library, by size and number of ranks.
+    """
+
+    library: names.Library = "mpich"
+    """Whose rules choose where no algorithm is named: those of MPICH 4 or of Open MPI 1.3 to
+    4.0."""
+    combine_bandwidth: Annotated[Rate, between(Rate("1 kB/s"), Rate("1000 TB/s"))] | None = None
+    """Rate at which a rank combines what it receives with its own, in reductions and scans.
+    Default: combining takes no time."""
+    segment: Annotated[Size, between(Size("1 B"))] = Size("32 KiB")
+    """Size of the segments in which `chain`, `binary` and `split-binary` send, where they are
+    named; a library that chooses them chooses the size, too."""
+    barrier: names.BarrierAlgorithm = "auto"
+    """Algorithm of barriers."""
+    broadcast: names.BroadcastAlgorithm = "auto"
+    """Algorithm of broadcasts."""
+    reduce: names.ReduceAlgorithm = "auto"
+    """Algorithm of reductions."""
+    allreduce: names.AllreduceAlgorithm = "auto"
+    """Algorithm of all-reductions; `reduce-broadcast` takes those of `reduce` and `broadcast`."""
+    gather: names.GatherAlgorithm = "auto"
+    """Algorithm of gathers. With sizes of their own they are always linear."""
+    scatter: names.ScatterAlgorithm = "auto"
+    """Algorithm of scatters. With sizes of their own they are always linear."""
+    allgather: names.AllgatherAlgorithm = "auto"
+    """Algorithm of all-gathers."""
+    alltoall: names.AlltoallAlgorithm = "auto"
+    """Algorithm of all-to-alls; `hierarchical` follows the groups of the network where all ranks
+    of a job take part, and leaves the choice to the library where only some do and in traces."""
+    alltoallv: names.AlltoallvAlgorithm = "auto"
+    """Algorithm of all-to-alls with sizes of their own."""
+    reduce_scatter: names.ReduceScatterAlgorithm = "auto"
+    """Algorithm of reduce-scatters."""
+    scan: names.ScanAlgorithm = "auto"
+    """Algorithm of scans, exclusive ones too."""
+
+
+class Mpi(Table):
+    """How the ranks of jobs with a motif send and receive; jobs with traffic have none of it.
+
+    The parameters of LogGPS (Ino, Fujimoto, Hagihara 2001) that are not the network's.
+    """
+
+    eager_limit: Size | None = None
+    """Messages between nodes that are longer ask first (rendezvous): the sender sends a request,
+    the receiver grants it when it has a receive for it, then the message is sent. Default: no
+    message asks."""
+    rendezvous_completion: names.RendezvousCompletion = "sent"
+    """When such a message is complete at its sender: when its last byte has left the node, or when
+    the receiver has taken it in and said so by a message of its own (FIN), as where the receiver
+    fetches the data: SST's Firefly and most MPI libraries by RDMA read. Matters where a rank waits
+    for its sends before it goes on, up to 20 % of run time
+    ([long messages](packet-model.md#overheads-and-long-messages))."""
+    control_message: Annotated[Size, between(Size("1 B"))] = Size("64 B")
+    """Size of a request, grant or FIN; at most a packet."""
+    send_overhead: Annotated[Duration, between(Duration(0), Duration("3600 s"))] = Duration(0)
+    """Time that a rank is busy with a message that it sends."""
+    receive_overhead: Annotated[Duration, between(Duration(0), Duration("3600 s"))] = Duration(0)
+    """The same with a message, or a request, that it receives. Starts when the message has come,
+    its receive is posted, and nothing else keeps the rank busy."""
+    gap: Annotated[Duration, between(Duration(0), Duration("3600 s"))] = Duration(0)
+    """Time for which an interface sends nothing after a message, requests and grants apart: what
+    *g* of LogGP is beyond the time that a byte takes."""
+    send_delay: Annotated[Duration, between(Duration(0), Duration("3600 s"))] = Duration(0)
+    """Time between a rank's handing a message over, be it of the job or of the protocol, and its
+    interface's having it. Keeps nobody busy, unlike `send_overhead`: the rank goes on meanwhile.
+    CODES' delays of hosts are such: 3.51 µs with the defaults of its MPI replay."""
+    delay_times: HostTimes = Field(default_factory=list)
+    """The same by the size of a message, besides, as points of growing size: buffers and buses on
+    its way that do not keep the rank. Short messages may overtake longer ones."""
+    copy_bandwidth: Annotated[Rate, between(Rate("1 kB/s"), Rate("1000 TB/s"))] | None = None
+    """Rate at which ranks copy the messages that they send and receive, besides. Default: copying
+    takes no time."""
+    host_times: HostTimes = Field(default_factory=list)
+    """What a message costs either rank by its size, besides all of that, as libraries have
+    protocols, buffers and copies for some sizes and not for others: points of growing size, with
+    straight lines from 0 B in no time through all of them, and on beyond the last."""
+    within_node: WithinNode | None = None
+    """What messages between two ranks of one node cost them instead of all that; they have no
+    `send_delay` then. Default: they cost what all others cost."""
+    collectives: Annotated[Annotated[names.Library, Tag(tag("a library"))] | Annotated[Collectives, Tag(tag("a table"))], by_form({"a library": is_text, "a table": is_table})] = "mpich"
+    """By which algorithms they carry out collectives: as the rules of a library say, or a table."""
+
+    @model_validator(mode="after")
+    def _go_together(self) -> Mpi:
+        grow(self, "delay_times")
+        grow(self, "host_times")
         return self
 
 
@@ -229,7 +354,7 @@ class Arrivals(Table):
 class Record(Table):
     """Which single events get a row in the result tables."""
 
-    messages: Annotated[Annotated[Annotated[Literal["none", "all"], Tag(tag('"none", "all"'))] | Annotated[Count, Tag(tag("a whole number"))], by_form({'"none", "all"': is_text, "a whole number": is_number})], InEngine("messages_every", value=words({"none": 0, "all": 1}))] = "none"
+    messages: Annotated[Annotated[Literal["none", "all"], Tag(tag('"none", "all"'))] | Annotated[Count, Tag(tag("a whole number"))], by_form({'"none", "all"': is_text, "a whole number": is_number})] = "none"
     """Rows of the `messages` table: `none`, `all`, or one of every so many messages of a
     node. Distributions are kept all the same."""
     rank_activity: bool = False
@@ -245,3 +370,49 @@ class Record(Table):
     twice as long."""
     arrivals: Arrivals | None = None
     """What arrives at some routers over time, by job and link class. Default: not recorded."""
+
+
+class OpticalLayer(Table):
+    """Optical switches between the leaves of a fat tree and the switches above them.
+
+    They decide to which pod's switches an uplink of a leaf leads; links down stay
+    (Michelogiannakis et al. 2019, section 4.3). A pod is here what lies below one switch of
+    level 2.
+    """
+
+    switch_ports: Count = 16
+    """Ports on either side of a switch: ingress ports, where uplinks leave leaves, and egress
+    ports, where they come to switches of level 2."""
+    links_per_switch: Count = 1
+    """Uplinks of every pod on each switch, a divisor of those of a pod's leaves. A switch joins
+    switch_ports / links_per_switch neighbouring pods: with 1 as many as it has ports, by one link
+    of a leaf each; with half of `switch_ports` two, by many."""
+    circuits: names.UplinkCircuits = "unsteered"
+    """Which circuits are set. For the whole run: every uplink to its own pod (`unsteered`), by what
+    all jobs send from pod to pod (`jobs`), by a matrix of that (`matrix`), or those of a list
+    (`file`). During the run: by what the jobs that run send, anew as jobs begin and end
+    (`running-jobs`), or every `period` by what was sent since the last time (`traffic`)."""
+    circuits_file: FileName | None = None
+    """With `circuits = "file"`: the list, relative to the scenario: `switch ingress egress` in
+    every line. Ports that no line names keep the circuit that they have unsteered."""
+    matrix_file: FileName | None = None
+    """With `circuits = "matrix"`: what pods send to each other, in any unit: for each pod that
+    sends, from pod 0, a line of as many numbers, separated by spaces or commas. Relative to the
+    scenario."""
+    steering: names.UplinkSteering = "matching"
+    """How circuits are chosen for traffic."""
+    period: Annotated[Duration, between(Duration("1 ps"))] | None = None
+    """With `traffic`: how often circuits are set. With `running-jobs`: how often it is looked for
+    jobs that have ended; starts are known. Default: 10 us."""
+    reconfiguration: Annotated[Duration, between(Duration(0), Duration("3600 s"))] | None = None
+    """How long switches take, once nothing is left in the circuits that change, until those pass
+    light and routing knows them: 20 us for a switch, 204 ms with the polling of ports by electronic
+    switches (Michelogiannakis et al. 2019, section 5). Default: 20 us."""
+
+    @model_validator(mode="after")
+    def _go_together(self) -> OpticalLayer:
+        refuse(self, "circuits_file", "a value, as circuits = \"file\"", ("circuits", "is", "file"), ("circuits_file", "absent"))
+        refuse(self, "circuits_file", "only with circuits = \"file\"", ("circuits", "is-not", "file"), ("circuits_file", "given"))
+        refuse(self, "matrix_file", "a value, as circuits = \"matrix\"", ("circuits", "is", "matrix"), ("matrix_file", "absent"))
+        refuse(self, "matrix_file", "only with circuits = \"matrix\"", ("circuits", "is-not", "matrix"), ("matrix_file", "given"))
+        return self

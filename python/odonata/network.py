@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, Tag, model_validator
 
 from odonata import names
-from odonata.declared import Nic, Router, Routing
+from odonata.declared import Nic, OpticalLayer, Router, Routing
 from odonata.model import CodesFile, Count, FileName, Index, Table, chosen_by, tag
 from odonata.network_base import (
     ConfiguredNetwork,
@@ -25,8 +25,6 @@ from odonata.network_base import (
     TerminalLink,
     Tests,
 )
-from odonata.normal_form import LATER, InEngine
-from odonata.optical_layer import OpticalLayer
 from odonata.problem import refuse
 
 __all__ = [
@@ -84,7 +82,6 @@ class DragonflyLinks(Links):
 class Dragonfly(NetworkBase):
     """A dragonfly: groups of routers, groups connected to each other directly (Kim et al. 2008)."""
 
-    routing_by_default: ClassVar[tuple[tuple[Tests, names.Routing], ...]] = (((), "minimal"),)
     links_only: ClassVar[dict[str, tuple[Tests, ...]]] = {"local": ((("group", "is", "all-to-all"),),), "green": ((("group", "is", "cray-xc"),),), "black": ((("group", "is", "cray-xc"),),)}
 
     family: Literal["dragonfly"] = "dragonfly"
@@ -104,9 +101,9 @@ class Dragonfly(NetworkBase):
     """With `group = "cray-xc"`: rows of a group; rows × columns = a."""
     columns: Count | None = None
     """With `group = "cray-xc"`: columns of a group."""
-    row_links: Annotated[Count | None, InEngine(absent=1)] = None
+    row_links: Count | None = None
     """With `group = "cray-xc"`: parallel links between two routers of a row. Default: 1."""
-    column_links: Annotated[Count | None, InEngine(absent=1)] = None
+    column_links: Count | None = None
     """With `group = "cray-xc"`: parallel links between two routers of a column. Default: 1."""
     arrangement: names.Arrangement = "absolute"
     """Which router of a group holds the link to which other group (Hastings et al. 2015);
@@ -144,8 +141,6 @@ class DragonflyPlus(NetworkBase):
     Leaves have nodes, spines have global links, and every leaf of a group is linked to every
     spine of it.
     """
-
-    routing_by_default: ClassVar[tuple[tuple[Tests, names.Routing], ...]] = (((), "minimal"),)
 
     family: Literal["dragonfly+"] = "dragonfly+"
     """The family."""
@@ -186,18 +181,17 @@ class ReconfigurableDragonfly(NetworkBase):
     Circuits through the switches decide which groups are joined.
     """
 
-    routing_by_default: ClassVar[tuple[tuple[Tests, names.Routing], ...]] = (((("wiring_file", "given"),), "minimal"), ((("group", "is", "cray-xc"),), "minimal"), ((), "tago"),)
     links_only: ClassVar[dict[str, tuple[Tests, ...]]] = {"local": ((("group", "is", "all-to-all"), ("wiring_file", "absent"),),), "green": ((("wiring_file", "given"),), (("group", "is", "cray-xc"),),), "black": ((("wiring_file", "given"),), (("group", "is", "cray-xc"),),)}
 
     family: Literal["reconfigurable-dragonfly"] = "reconfigurable-dragonfly"
     """The family."""
     p: Count
     """Nodes per router."""
-    a: Annotated[Count | None, InEngine(absent=0)] = None
+    a: Count | None = None
     """Routers per group. Needed without `wiring_file`."""
-    h: Annotated[Count | None, InEngine(absent=0)] = None
+    h: Count | None = None
     """Global links per router. Needed without `wiring_file`."""
-    g: Annotated[Count | None, InEngine(absent=0)] = None
+    g: Count | None = None
     """Groups. Needed without `wiring_file`, otherwise by default as many as that lists."""
     group: names.GroupWiring = "all-to-all"
     """Wiring within a group: every router to every other, or a Cray XC grid whose rows and
@@ -206,9 +200,9 @@ class ReconfigurableDragonfly(NetworkBase):
     """With `group = "cray-xc"`: rows of a group; rows × columns = a."""
     columns: Count | None = None
     """With `group = "cray-xc"`: columns of a group."""
-    row_links: Annotated[Count | None, InEngine(absent=1)] = None
+    row_links: Count | None = None
     """With `group = "cray-xc"`: parallel links between two routers of a row. Default: 1."""
-    column_links: Annotated[Count | None, InEngine(absent=1)] = None
+    column_links: Count | None = None
     """With `group = "cray-xc"`: parallel links between two routers of a column. Default: 1."""
     wiring_file: FileName | None = None
     """Link list of a Cray XC (as of family `cray-xc-file`), relative to the scenario, whose
@@ -276,7 +270,6 @@ class FatTree(NetworkBase):
     Groups are the pods, the subtrees below the top, and one more for the switches of the top.
     """
 
-    routing_by_default: ClassVar[tuple[tuple[Tests, names.Routing], ...]] = (((), "up-down"),)
     links_given_only: ClassVar[Tests | None] = ()
 
     family: Literal["fat-tree"] = "fat-tree"
@@ -301,7 +294,7 @@ class FatTree(NetworkBase):
     """What the number of links above each level but the top is divided by: `[1, 2]` takes out
     half of those to the top of three levels. First parallel links go, then whole switches.
     Default: nothing is taken out."""
-    optical: Annotated[OpticalLayer | None, LATER] = None
+    optical: OpticalLayer | None = None
     """Optical switches above the leaves, with 3 or 4 levels. Default: none."""
     links: FatTreeLinks = Field(default_factory=FatTreeLinks)
     """Link classes."""
@@ -322,24 +315,22 @@ class LatticeLinks(Links):
 
     local: Link = Field(default_factory=Link)
     """Between routers, in dimensions of which nothing else is said."""
-    dim1: Annotated[Link | None, LATER] = None
+    dim1: Link | None = None
     """Along the first dimension. Default: as `local`."""
-    dim2: Annotated[Link | None, LATER] = None
+    dim2: Link | None = None
     """Along the second dimension. Default: as `local`."""
-    dim3: Annotated[Link | None, LATER] = None
+    dim3: Link | None = None
     """Along the third dimension. Default: as `local`."""
-    dim4: Annotated[Link | None, LATER] = None
+    dim4: Link | None = None
     """Along the fourth dimension. Default: as `local`."""
-    dim5: Annotated[Link | None, LATER] = None
+    dim5: Link | None = None
     """Along the fifth dimension. Default: as `local`."""
-    dim6: Annotated[Link | None, LATER] = None
+    dim6: Link | None = None
     """Along the sixth dimension. Default: as `local`."""
 
 
 class Torus(NetworkBase):
     """A torus or mesh of any dimensions (k-ary n-cube); all routers have nodes."""
-
-    routing_by_default: ClassVar[tuple[tuple[Tests, names.Routing], ...]] = (((), "dimension-order"),)
 
     family: Literal["torus"] = "torus"
     """The family."""
@@ -357,8 +348,6 @@ class Torus(NetworkBase):
 
 class HyperX(NetworkBase):
     """A HyperX: a lattice whose rows are all-to-all in every dimension (Ahn et al. 2009)."""
-
-    routing_by_default: ClassVar[tuple[tuple[Tests, names.Routing], ...]] = (((), "dimension-order"),)
 
     family: Literal["hyperx"] = "hyperx"
     """The family."""
@@ -387,8 +376,6 @@ class SlimFly(NetworkBase):
     McKay–Miller–Širáň graphs (Besta and Hoefler 2014).
     """
 
-    routing_by_default: ClassVar[tuple[tuple[Tests, names.Routing], ...]] = (((), "shortest-path"),)
-
     family: Literal["slim-fly"] = "slim-fly"
     """The family."""
     q: Count
@@ -410,8 +397,6 @@ class LocalLinks(Links):
 class Jellyfish(NetworkBase):
     """A Jellyfish: a random regular graph of routers (Singla et al. 2012)."""
 
-    routing_by_default: ClassVar[tuple[tuple[Tests, names.Routing], ...]] = (((), "shortest-path"),)
-
     family: Literal["jellyfish"] = "jellyfish"
     """The family."""
     routers: Count
@@ -428,8 +413,6 @@ class Jellyfish(NetworkBase):
 
 class Crossbar(NetworkBase):
     """All nodes on one router: an ideal network to compare real ones with."""
-
-    routing_by_default: ClassVar[tuple[tuple[Tests, names.Routing], ...]] = (((), "shortest-path"),)
 
     family: Literal["crossbar"] = "crossbar"
     """The family."""
@@ -452,8 +435,6 @@ class CrayXcLinks(Links):
 
 class CrayXcFile(NetworkBase):
     """A real Cray XC, from the link list that its maintenance software prints."""
-
-    routing_by_default: ClassVar[tuple[tuple[Tests, names.Routing], ...]] = (((), "minimal"),)
 
     family: Literal["cray-xc-file"] = "cray-xc-file"
     """The family."""
@@ -481,7 +462,6 @@ class CodesLinks(Links):
 class Codes(ConfiguredNetwork):
     """A network from a configuration of the CODES simulator, or from its lists of links."""
 
-    routing_by_default: ClassVar[tuple[tuple[Tests, names.Routing], ...]] = (((), "minimal"),)
     links_given_only: ClassVar[Tests | None] = (("file", "given"),)
 
     family: Literal["codes"] = "codes"
@@ -534,8 +514,6 @@ class Ibnetdiscover(NetworkBase):
     `S-1`, … and `H-0`, `H-1`, …, else by the GUIDs of the switches and along their ports.
     """
 
-    routing_by_default: ClassVar[tuple[tuple[Tests, names.Routing], ...]] = (((), "shortest-path"),)
-
     family: Literal["ibnetdiscover"] = "ibnetdiscover"
     """The family."""
     file: FileName
@@ -546,8 +524,6 @@ class Ibnetdiscover(NetworkBase):
 
 class EdgeList(NetworkBase):
     """A network from a list of links."""
-
-    routing_by_default: ClassVar[tuple[tuple[Tests, names.Routing], ...]] = (((), "shortest-path"),)
 
     family: Literal["edge-list"] = "edge-list"
     """The family."""
@@ -561,8 +537,6 @@ class EdgeList(NetworkBase):
 
 class Graphml(NetworkBase):
     """A network from a GraphML file."""
-
-    routing_by_default: ClassVar[tuple[tuple[Tests, names.Routing], ...]] = (((), "shortest-path"),)
 
     family: Literal["graphml"] = "graphml"
     """The family."""

@@ -1,4 +1,4 @@
-"""What every family of networks has: links, and how its table becomes the engine's."""
+"""What every family of networks has: links, routing, and what is known of its files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from odonata.model import (
     is_text,
     tag,
 )
-from odonata.normal_form import normal_form
 from odonata.problem import Test, holds, problem
 from odonata.units import Duration, Rate
 
@@ -35,10 +34,6 @@ class Link(Table):
     """Input buffer at the receiving router, per virtual channel. Default: what the link
     carries during one round trip (twice its latency, the router delay and the credit
     delay), plus four packets."""
-
-    def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
-        """The engine's form: only link classes of wiring files have a role of their own."""
-        return {"kind": None, **super().engine_form(directory)}
 
 
 class TerminalLink(Link):
@@ -97,11 +92,9 @@ Tests = tuple[Test, ...]
 class NetworkBase(Table):
     """What every family of networks has."""
 
-    #: What routes on it where nothing is said: the first of which the tests hold.
-    routing_by_default: ClassVar[tuple[tuple[Tests, names.Routing], ...]] = (((), "minimal"),)
     #: Link classes that not every network of the family has, and when one has them.
     links_only: ClassVar[dict[str, tuple[Tests, ...]]] = {}
-    #: When the engine is told of the link classes that are given only, as it has the others.
+    #: When only the link classes that are given count, as the engine has the others.
     links_given_only: ClassVar[Tests | None] = None
 
     router: Router = Field(default_factory=Router)
@@ -114,25 +107,16 @@ class NetworkBase(Table):
     reconfigurable dragonfly with all-to-all groups, `up-down` on a fat tree, `dimension-order` on
     a torus or HyperX; with `family = "codes"` by the model of the configuration."""
 
-    def topology(self, directory: Path) -> dict[str, Any]:
-        """The engine's form of what is wired; files are found relative to `directory`."""
-        return normal_form(self, directory, without=(*NetworkBase.model_fields, "links"))
-
-    def default_routing(self) -> names.Routing:
-        """What routes on it where nothing is said."""
-        return next(name for tests, name in self.routing_by_default if holds(self, *tests))
-
-    def link_classes(self) -> dict[str, Any]:
-        """The engine's form of the link classes that this network has."""
+    def link_classes(self) -> list[str]:
+        """Names of the link classes that this network has, but for those that the engine has."""
         links: Links | dict[str, Link] = self.links  # type: ignore[attr-defined]
         if isinstance(links, dict):
-            return {name: link.engine_form() for name, link in links.items()}
+            return [*links]
         unused = self._unused_links()
-        classes = {k: v for k, v in links.engine_form().items() if k not in unused}
-        if self.links_given_only is None or not holds(self, *self.links_given_only):
-            return classes
-        given = {name.rstrip("_") for name in links.model_fields_set}
-        return {name: link for name, link in classes.items() if name in given}
+        keys = {name: field.alias or name for name, field in type(links).model_fields.items()}
+        if self.links_given_only is not None and holds(self, *self.links_given_only):
+            keys = {name: key for name, key in keys.items() if name in links.model_fields_set}
+        return [key for key in keys.values() if key not in unused]
 
     def _unused_links(self) -> list[str]:
         return [
@@ -158,19 +142,6 @@ class NetworkBase(Table):
         """What a person should know about the files that it is read from, sentences."""
         return []
 
-    def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
-        """The engine's form."""
-        routing = self.routing or self.default_routing()
-        if isinstance(routing, str):
-            routing = Routing(algorithm=routing)
-        return {
-            "topology": self.topology(directory),
-            "routing": routing.engine_form(directory),
-            "links": self.link_classes(),
-            "router": self.router.engine_form(),
-            "nic": self.nic.engine_form(),
-        }
-
 
 class ConfiguredNetwork(NetworkBase):
     """A network of which a configuration of CODES may say more than what is wired."""
@@ -194,12 +165,3 @@ class ConfiguredNetwork(NetworkBase):
         """What of the configuration is not used."""
         found: list[str] = self._facts(directory).get("notices", [])
         return found
-
-    def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
-        """The engine's form."""
-        form, facts = super().engine_form(directory), self._facts(directory)
-        if self.routing is None and facts.get("routing") is not None:
-            form["routing"] = Routing(algorithm=facts["routing"]).engine_form()
-        if "delay" not in self.router.model_fields_set and facts.get("router_delay_ps") is not None:
-            form["router"]["delay_ps"] = facts["router_delay_ps"]
-        return form

@@ -62,6 +62,27 @@ def refuse(table: BaseModel, key: str, allowed: str, *tests: Test) -> None:
         raise problem(key, describe(getattr(table, key)), told)
 
 
+def grow(table: BaseModel, key: str) -> None:
+    """Checks that of the points of a list the first values grow and the second ones do not fall.
+
+    Args:
+        table: Has the list.
+        key: Its list of tables of two quantities each.
+    """
+    before: list[int] = []
+    for position, point in enumerate(getattr(table, key)):
+        names = [*type(point).model_fields]
+        values = [getattr(point, name) for name in names]
+        least = before or [type(value)(0) for value in values]
+        for word, name, value, bound in zip(
+            ("more than", "at least"), names, values, least, strict=True
+        ):
+            if value < bound or (value == bound and word == "more than"):
+                place = f"{key}[{position}].{name}"
+                raise problem(place, f'"{value}"', f"{word} {bound}, the one before")
+        before = values
+
+
 def requires(table: BaseModel, key: str, *, when: bool, why: str) -> None:
     """Checks that `key` is given exactly when another key has a certain value."""
     given = getattr(table, key) is not None

@@ -39,7 +39,7 @@ from pydantic import (
 from typing_extensions import Self
 
 from odonata.batch.table import ScheduleTable, SharedNetwork
-from odonata.declared import Record, Simulation
+from odonata.declared import Mpi, Record, Simulation
 from odonata.errors import Problem, ScenarioError
 from odonata.files import named_files
 from odonata.load import Job, Motif, Phase, Phases, RepeatPhase
@@ -47,7 +47,6 @@ from odonata.machines.machine import Machine
 from odonata.model import (
     Table,
 )
-from odonata.mpi import Mpi
 from odonata.network import Network
 from odonata.problem import key_path, problem, problems
 from odonata.toml_source import covers, parse_toml, read_text, with_lines
@@ -328,16 +327,15 @@ class Scenario(Table):
                 "`odonata schedule` runs it"
             )
             raise self.error([Problem("network", message, "nothing", "a table")])
+        from odonata import _engine
+
         directory = self._directory.resolve()
-        return {
-            "title": self.title,
-            "seed": self.seed,
-            "network": self.network.engine_form(directory),
-            "simulation": self.simulation.engine_form(),
-            "mpi": self.mpi.engine_form(),
-            "record": self.record.engine_form(),
-            "jobs": [job.engine_form(directory, n) for n, job in enumerate(self.job)],
-        }
+        data = self.to_dict()
+        for key in ("job", "machine", "schedule"):
+            data.pop(key, None)
+        form: dict[str, Any] = json.loads(_engine.engine_form(json.dumps(data), str(directory)))
+        form["jobs"] = [job.engine_form(directory, n) for n, job in enumerate(self.job)]
+        return form
 
     def schedule_form(self) -> dict[str, Any]:
         """All that a schedule depends on, in the form of `normalised`."""

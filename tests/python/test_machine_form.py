@@ -21,7 +21,7 @@ from test_normal_forms import tables
 
 EXAMPLES = sorted(Path(__file__).resolve().parents[2].glob("examples/*.toml"))
 #: What a machine has of a scenario.
-PARTS = ("title", "seed", "network", "simulation", "record")
+PARTS = ("title", "seed", "network", "simulation", "mpi", "record")
 
 
 def same(text: str, directory: Path) -> None:
@@ -39,9 +39,6 @@ def test_examples_are_read_alike(file: Path) -> None:
     if scenario.network is None:
         with pytest.raises(ValueError, match="network: missing"):
             machine_form(text, str(file.parent.resolve()))
-    elif getattr(scenario.network, "optical", None) is not None:
-        with pytest.raises(ValueError, match="optical: found a table"):
-            machine_form(text, str(file.parent.resolve()))
     else:
         same(text, file.parent.resolve())
 
@@ -49,14 +46,12 @@ def test_examples_are_read_alike(file: Path) -> None:
 def test_every_key_of_every_table_is_read_alike(tmp_path: Path) -> None:
     read = 0
     for name, data in tables():
-        if "optical" not in data["network"]:
-            same(toml_text(data), Path("/"))
-            read += 1
-            assert name
+        same(toml_text(data), Path("/"))
+        read += 1
+        assert name
     assert read > 100
     for data in random_scenarios(40, tmp_path):
-        if "optical" not in data["network"]:
-            same(toml_text(data), tmp_path)
+        same(toml_text(data), tmp_path)
 
 
 GOOD = """
@@ -107,6 +102,33 @@ duration = "1 ms"
         ("[simulation]", '[network.links.local]\nlatency = "0 ns"\n[simulation]'),
         ("[simulation]", "[network.links.green]\n[simulation]"),
         ("[simulation]", '[record]\nmessages = "some"\narrivals = {}\n[simulation]'),
+        ("[simulation]", '[mpi]\neager_limit = 5\ngap = "2 h"\nrendezvous = 1\n[simulation]'),
+        ("[simulation]", '[mpi]\ncollectives = "mpi"\n[simulation]'),
+        ("[simulation]", "[mpi]\ncollectives = 3\n[simulation]"),
+        (
+            "[simulation]",
+            '[mpi.collectives]\nreduce_scatter = "bruck"\nsegment = "0 B"\n[simulation]',
+        ),
+        (
+            "[simulation]",
+            '[mpi]\nhost_times = [{ size = "4 B", time = "1 ns" }, '
+            '{ size = "2 B", time = "1 ns" }]\n[simulation]',
+        ),
+        (
+            "[simulation]",
+            '[mpi.within_node]\nhost_times = [{ size = "2 B", time = "1 us" }, '
+            '{ size = "4 B", time = "1 ns" }]\n[simulation]',
+        ),
+        ("[simulation]", '[mpi]\nhost_times = [{ size = "0 B" }]\n[simulation]'),
+        (
+            '"dragonfly"\np = 2\na = 4\nh = 2',
+            '"fat-tree"\ndown = [4, 4, 4]\nup = [1, 4, 4]\n'
+            'optical = { circuits = "file", ports = 3 }',
+        ),
+        (
+            '"dragonfly"\np = 2\na = 4\nh = 2',
+            '"fat-tree"\ndown = [4, 4, 4]\nup = [1, 4, 4]\noptical = { matrix_file = "m" }',
+        ),
     ],
 )
 def test_the_same_keys_are_refused_on_the_same_lines(old: str, new: str) -> None:

@@ -30,7 +30,7 @@ pub(crate) fn algorithms(
         groups: Some(Groups::new(&groups)),
         ..Algorithms::default()
     };
-    for (operation, name) in &settings.algorithms {
+    for (operation, name) in &settings.algorithms.0 {
         let set = algorithms.set(operation, name);
         set.map_err(|error| SpecError::new(path(&operation.replace('-', "_")), error.to_string()))?;
     }
@@ -97,7 +97,7 @@ mod tests {
 
     fn set(operation: &str, name: &str) -> Result<Algorithms, SpecError> {
         let settings = spec::Collectives {
-            algorithms: [(operation.to_owned(), name.to_owned())].into(),
+            algorithms: spec::NamedAlgorithms([(operation.to_owned(), name.to_owned())].into()),
             ..spec::Collectives::default()
         };
         algorithms(&settings, &[GroupId(0), GroupId(1)])

@@ -42,6 +42,7 @@ mod listing;
 mod load;
 mod mapping;
 mod meta;
+mod parameter_keys;
 pub mod plug_in;
 mod registry;
 mod router_pairs;
@@ -81,7 +82,7 @@ pub use routing::build_routing;
 pub use run::{Run, run};
 pub use spec::Scenario;
 pub use steady::JobStatistics;
-pub use tables::{Column, Table};
+pub use tables::{Column, ColumnDeclaration, ResultDeclaration, Table, result_tables};
 pub use topology::switches::{OpticalParts, optical_parts};
 pub use topology::{build_topology, default_buffer};
 pub use traces::{

@@ -101,10 +101,10 @@ pub fn registry() -> Vec<List> {
         list::<PolicySpec>("policy"),
         list::<Traffic>("schedule_traffic"),
     ];
-    lists.extend(collective::lists().map(|(operation, entries)| List {
-        name: format!("{}_algorithm", operation.replace('-', "_")),
+    lists.extend(collective::lists().map(|list| List {
+        name: format!("{}_algorithm", list.operation.replace('-', "_")),
         type_name: "",
-        entries: [AUTO].into_iter().chain(entries).collect(),
+        entries: [AUTO].into_iter().chain(list.entries).collect(),
         default: Some(AUTO.name),
     }));
     for list in &mut lists {

@@ -6,7 +6,7 @@ use odonata_network::routing::AnyRouting;
 use odonata_network::{LinkClass, Topology};
 use odonata_run::{
     ArrivalRecords, Crossbar, EngineConfig, JobPlan, Measurement, MessageRecords, NicModel,
-    Observer, Outcome, RouterModel, SimError, Switching,
+    Observer, Outcome, Parameter, RouterModel, SimError, Switching,
 };
 use odonata_sim::{run_any, run_with_circuits};
 use odonata_units::{Bandwidth, Bytes, Picoseconds, RouterId};
@@ -16,6 +16,7 @@ use crate::cost::{Cost, measured};
 use crate::error::{Error, SpecError};
 use crate::jobs::{Additions, Nothing, PlannedJob, plan_jobs_with};
 use crate::meta::meta;
+use crate::parameter_keys::key_of;
 use crate::routing::build_routing;
 use crate::spec::{self, Scenario};
 use crate::steady::{JobStatistics, SteadyState};
@@ -490,9 +491,12 @@ pub(crate) fn simulation_error(error: SimError) -> Error {
             parameter,
             found,
             allowed,
-        } => SpecError::value(*parameter, found, allowed).into(),
+        } => SpecError::value(key_of(*parameter), found, allowed).into(),
         SimError::BufferTooSmall { class, .. } => {
-            SpecError::new(format!("network.links.{class}.buffer"), error.to_string()).into()
+            let key = format!("network.links.{class}.buffer");
+            let packet = key_of(Parameter::Packet);
+            let message = format!("{error} ({key}, {packet})");
+            SpecError::new(key, message).into()
         }
         _ => error.into(),
     }

@@ -79,6 +79,18 @@ mod _engine {
         to_python(py, &tables)
     }
 
+    /// The tables of a result: a list of dicts, `name`, `text`, and `columns` with `name`, `kind`,
+    /// `text`, `may_be_none`, `names` and `meta`.
+    #[pyfunction]
+    fn result_tables(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        let tables = py
+            .detach(odonata::result_tables)
+            .map_err(crate::errors::exception)?;
+        let tables = serde_json::to_value(tables)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        to_python(py, &tables)
+    }
+
     /// The families of networks: a list of dicts, `name`, `table` as in [`tables`],
     /// `routing` and `links`.
     #[pyfunction]
@@ -88,12 +100,23 @@ mod _engine {
         to_python(py, &families)
     }
 
-    /// The machine of a scenario file in the engine's form, as JSON: all but `mpi` and `jobs`.
+    /// The machine of a scenario file in the engine's form, as JSON: all but `jobs`.
     #[pyfunction]
     fn machine_form(text: &str, directory: PathBuf) -> PyResult<String> {
         let machine = Scenario::machine_from_toml(text, &directory)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         Ok(machine.to_json())
+    }
+
+    /// The engine's form, as JSON, of the machine of a scenario as people write it, which is
+    /// JSON.
+    #[pyfunction]
+    fn engine_form(text: &str, directory: PathBuf) -> PyResult<String> {
+        let refused = |error: String| PyValueError::new_err(error);
+        let scenario = serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;
+        let form = odonata::spec::engine_form(&scenario, &directory)
+            .map_err(|error| refused(error.to_string()))?;
+        serde_json::to_string(&form).map_err(|error| refused(error.to_string()))
     }
 
     /// Line, from 1, of every key of a TOML text by its path, such as `job[1].nodes`.

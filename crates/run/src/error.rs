@@ -3,6 +3,7 @@
 use odonata_units::{Bytes, NodeId, Picoseconds};
 
 use crate::outcome::Conservation;
+use crate::parameter::Parameter;
 
 /// One packet of a standstill.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,8 +24,8 @@ pub enum SimError {
     /// A parameter that makes no sense.
     #[error("{parameter}: found {found}; {allowed}")]
     Parameter {
-        /// Which one, by its key in scenario files.
-        parameter: &'static str,
+        /// Which one.
+        parameter: Parameter,
         /// Its value.
         found: String,
         /// What would be accepted.
@@ -33,7 +34,7 @@ pub enum SimError {
     /// A buffer that cannot hold one packet can never send.
     #[error(
         "the {class} links' buffer of {buffer} cannot hold a packet of {packet}: \
-         enlarge network.links.{class}.buffer or reduce simulation.packet"
+         enlarge it or take smaller packets"
     )]
     BufferTooSmall {
         /// Link class.
@@ -71,7 +72,7 @@ pub enum SimError {
     /// A run without a duration that does not come to an end in simulated time.
     #[error(
         "job `{job}` is not done after 50 days of simulated time, the most that is simulated: \
-         give simulation.duration to see its beginning, or let it do less"
+         give the run a duration to see its beginning, or let it do less"
     )]
     TooLong {
         /// Job name.

@@ -11,6 +11,7 @@ mod limits;
 pub mod memory;
 mod observer;
 mod outcome;
+mod parameter;
 mod timeline;
 
 pub use config::{
@@ -29,4 +30,5 @@ pub use outcome::{
     MessageRecord, Outcome, PairTraffic, Progress, RankActivity, RankInterval, RankTimes,
     Reconfiguration, Sender, Timeline, Traffic,
 };
+pub use parameter::Parameter;
 pub use timeline::TimelineCollector;

@@ -4,6 +4,7 @@ use odonata_units::Picoseconds;
 
 use crate::config::{JobPlan, Measurement, NicModel, RouterModel};
 use crate::error::SimError;
+use crate::parameter::Parameter;
 
 /// Refuses durations that no simulated time can be added to without wrapping: points
 /// in time and widths beyond [`Picoseconds::LARGEST`], delays beyond
@@ -18,25 +19,28 @@ pub fn check_times(
     measurement: &Measurement,
 ) -> Result<(), SimError> {
     let delays = [
-        ("network.router.delay", router.delay),
-        ("network.router.credit_delay", router.credit_delay),
-        ("network.nic.loopback_latency", nic.loopback_latency),
+        (Parameter::RouterDelay, router.delay),
+        (Parameter::CreditDelay, router.credit_delay),
+        (Parameter::LoopbackLatency, nic.loopback_latency),
     ];
     let within = |job: &JobPlan| job.protocol.within_node.unwrap_or_default();
     let of_jobs = jobs.iter().flat_map(|job| {
         [
-            ("mpi.send_overhead", job.protocol.costs.send_overhead),
-            ("mpi.receive_overhead", job.protocol.costs.receive_overhead),
-            ("mpi.gap", job.protocol.gap),
-            ("mpi.send_delay", job.protocol.send_delay),
-            ("mpi.delay_times", job.protocol.delay_times.longest()),
-            ("mpi.host_times", job.protocol.costs.times.longest()),
-            ("mpi.within_node.send_overhead", within(job).send_overhead),
+            (Parameter::SendOverhead, job.protocol.costs.send_overhead),
             (
-                "mpi.within_node.receive_overhead",
+                Parameter::ReceiveOverhead,
+                job.protocol.costs.receive_overhead,
+            ),
+            (Parameter::Gap, job.protocol.gap),
+            (Parameter::SendDelay, job.protocol.send_delay),
+            (Parameter::DelayTimes, job.protocol.delay_times.longest()),
+            (Parameter::HostTimes, job.protocol.costs.times.longest()),
+            (Parameter::SendOverheadWithin, within(job).send_overhead),
+            (
+                Parameter::ReceiveOverheadWithin,
                 within(job).receive_overhead,
             ),
-            ("mpi.within_node.host_times", within(job).times.longest()),
+            (Parameter::HostTimesWithin, within(job).times.longest()),
         ]
     });
     for (parameter, found) in delays.into_iter().chain(of_jobs) {
@@ -44,12 +48,12 @@ pub fn check_times(
     }
     let arrivals = measurement.arrivals.as_ref();
     let times = [
-        ("simulation.duration", measurement.duration),
-        ("simulation.warmup", Some(measurement.warmup)),
-        ("simulation.timeline_bin", measurement.timeline_bin),
-        ("record.arrivals.interval", arrivals.map(|all| all.interval)),
+        (Parameter::Duration, measurement.duration),
+        (Parameter::Warmup, Some(measurement.warmup)),
+        (Parameter::TimelineBin, measurement.timeline_bin),
+        (Parameter::ArrivalInterval, arrivals.map(|all| all.interval)),
     ];
-    let starts = jobs.iter().map(|job| ("job.start", Some(job.start)));
+    let starts = jobs.iter().map(|job| (Parameter::Start, Some(job.start)));
     for (parameter, found) in times.into_iter().chain(starts) {
         let found = found.unwrap_or_default();
         check(parameter, found, Picoseconds::LARGEST, "50 days")?;
@@ -58,7 +62,7 @@ pub fn check_times(
 }
 
 fn check(
-    parameter: &'static str,
+    parameter: Parameter,
     found: Picoseconds,
     most: Picoseconds,
     name: &str,

@@ -12,7 +12,7 @@ const FIRST_BIN_PS: u64 = 1_000;
 
 /// Adds empty entries until there are so many.
 fn extend(activity: &mut Vec<Activity>, entries: usize) {
-    const WHAT: &str = "the timeline (simulation.timeline_bin is the width of its bins)";
+    const WHAT: &str = "the timeline (wider bins take less)";
     let present = activity.len();
     if entries > activity.capacity() {
         reserve(activity, entries - present, WHAT);

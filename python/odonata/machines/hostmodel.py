@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from odonata.declared import HostTime
 from odonata.machines.machine import SharedNodes, SizedRate
-from odonata.mpi import HostTime
 from odonata.scenario import Scenario
 from odonata.units import Duration
 

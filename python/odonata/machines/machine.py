@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
+from odonata.declared import HostTimes, WithinNode
 from odonata.model import (
     Bandwidth,
     Delay,
@@ -17,8 +18,7 @@ from odonata.model import (
     PositiveSize,
     Table,
 )
-from odonata.mpi import HostTimes, WithinNode, times_grow
-from odonata.problem import problem
+from odonata.problem import grow, problem
 from odonata.units import Duration, Rate, Share, describe
 
 
@@ -101,8 +101,8 @@ class SharedNodes(Table):
 
     @model_validator(mode="after")
     def _points_grow(self) -> SharedNodes:
-        times_grow(self.host_times)
-        times_grow(self.delay_times, "delay_times")
+        grow(self, "host_times")
+        grow(self, "delay_times")
         _sizes_grow(self)
         return self
 

@@ -8,7 +8,7 @@ mod report;
 use odonata_network::Topology;
 use odonata_network::routing::RoutingSpec;
 use odonata_run::{
-    JobPlan, Measurement, NicModel, Observer, Outcome, RouterModel, SimError, Switching,
+    JobPlan, Measurement, NicModel, Observer, Outcome, Parameter, RouterModel, SimError, Switching,
     check_times, within_memory,
 };
 use odonata_units::{Bytes, Picoseconds};
@@ -108,27 +108,27 @@ fn check(config: &FlowConfig, jobs: &[JobPlan], measurement: &Measurement) -> Re
     check_times(&config.router, &config.nic, jobs, measurement)?;
     if config.settle > Picoseconds::LARGEST {
         return Err(SimError::Parameter {
-            parameter: "simulation.settle",
+            parameter: Parameter::Settle,
             found: config.settle.to_string(),
             allowed: "at most 50 days".to_owned(),
         });
     }
     if config.packet == Bytes::ZERO {
-        return refuse("simulation.packet", "0 B", "packets of at least 1 B");
+        return refuse(Parameter::Packet, "0 B", "packets of at least 1 B");
     }
     if jobs.iter().any(|job| job.protocol.gap > Picoseconds::ZERO) {
-        return refuse("mpi.gap", "a gap", "no gaps between messages");
+        return refuse(Parameter::Gap, "a gap", "no gaps between messages");
     }
     if measurement.rank_intervals {
         return refuse(
-            "record.rank_activity",
+            Parameter::RankActivity,
             "true",
             "no record of single intervals of ranks",
         );
     }
     if measurement.attribution || measurement.arrivals.is_some() {
         return refuse(
-            "record.attribution",
+            Parameter::Attribution,
             "asked for",
             "no queues in which jobs meet",
         );

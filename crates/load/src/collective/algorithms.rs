@@ -271,15 +271,29 @@ algorithms! {
     OpenMpi = "open-mpi",
 }
 
+/// The algorithms of an operation.
+pub struct AlgorithmList {
+    /// The operation, one of [`OPERATIONS`].
+    pub operation: &'static str,
+    /// What the choice of an algorithm for it is, for users.
+    pub text: &'static str,
+    /// The algorithms.
+    pub entries: Vec<Entry>,
+}
+
 /// Declares the operations whose algorithm can be named.
 macro_rules! operations {
-    ($($operation:literal = $field:ident: $algorithm:ident,)+) => {
+    ($($(#[doc = $text:literal])+ $operation:literal = $field:ident: $algorithm:ident,)+) => {
         /// Operations whose algorithm can be named.
         pub const OPERATIONS: &[&str] = &[$($operation),+];
 
         /// The algorithms of each of [`OPERATIONS`].
-        pub fn lists() -> impl Iterator<Item = (&'static str, Vec<Entry>)> {
-            [$(($operation, entries::<$algorithm>())),+].into_iter()
+        pub fn lists() -> impl Iterator<Item = AlgorithmList> {
+            [$(AlgorithmList {
+                operation: $operation,
+                text: concat!($($text, "\n"),+).trim_ascii_end(),
+                entries: entries::<$algorithm>(),
+            }),+].into_iter()
         }
 
         impl Algorithms {
@@ -305,16 +319,28 @@ macro_rules! operations {
 }
 
 operations! {
+    /// Algorithm of barriers.
     "barrier" = barrier: BarrierAlgorithm,
+    /// Algorithm of broadcasts.
     "broadcast" = broadcast: BroadcastAlgorithm,
+    /// Algorithm of reductions.
     "reduce" = reduce: ReduceAlgorithm,
+    /// Algorithm of all-reductions; `reduce-broadcast` takes those of `reduce` and `broadcast`.
     "allreduce" = allreduce: AllreduceAlgorithm,
+    /// Algorithm of gathers. With sizes of their own they are always linear.
     "gather" = gather: GatherAlgorithm,
+    /// Algorithm of scatters. With sizes of their own they are always linear.
     "scatter" = scatter: ScatterAlgorithm,
+    /// Algorithm of all-gathers.
     "allgather" = allgather: AllgatherAlgorithm,
+    /// Algorithm of all-to-alls; `hierarchical` follows the groups of the network where all ranks
+    /// of a job take part, and leaves the choice to the library where only some do and in traces.
     "alltoall" = alltoall: AlltoallAlgorithm,
+    /// Algorithm of all-to-alls with sizes of their own.
     "alltoallv" = alltoallv: AlltoallvAlgorithm,
+    /// Algorithm of reduce-scatters.
     "reduce-scatter" = reduce_scatter: ReduceScatterAlgorithm,
+    /// Algorithm of scans, exclusive ones too.
     "scan" = scan: ScanAlgorithm,
 }
 

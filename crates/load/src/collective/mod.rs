@@ -27,9 +27,9 @@ use odonata_units::{Bandwidth, Bytes, Picoseconds};
 use serde::{Deserialize, Serialize};
 
 pub use algorithms::{
-    Algorithms, AllgatherAlgorithm, AllreduceAlgorithm, AlltoallAlgorithm, AlltoallvAlgorithm,
-    BarrierAlgorithm, BroadcastAlgorithm, Family, GatherAlgorithm, OPERATIONS, ReduceAlgorithm,
-    ReduceScatterAlgorithm, ScanAlgorithm, ScatterAlgorithm, lists,
+    AlgorithmList, Algorithms, AllgatherAlgorithm, AllreduceAlgorithm, AlltoallAlgorithm,
+    AlltoallvAlgorithm, BarrierAlgorithm, BroadcastAlgorithm, Family, GatherAlgorithm, OPERATIONS,
+    ReduceAlgorithm, ReduceScatterAlgorithm, ScanAlgorithm, ScatterAlgorithm, lists,
 };
 pub use groups::Groups;
 

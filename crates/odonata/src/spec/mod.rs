@@ -28,12 +28,13 @@ pub use job::{
     MappingStart, MatrixOrder, Motif, MotifKind, Offered, Pattern, Phase, Placement, ProcessName,
     Receives, RepeatRank, ReplayOptions, Sends, TraceBorder, Traffic, Tree, Turn,
 };
-pub use mpi::{Collectives, Completion, Mpi, WithinNode};
+pub use mpi::{Collectives, Completion, HostTime, Mpi, NamedAlgorithms, WithinNode};
 pub use network::{
     AlgorithmName, ArrangementName, Choice, Decisions, FparRules, GroupWiringName, HopsWord, Link,
     LinkKind, MinimalLinks, Network, Paths, Routing, SpineArrangement, Strategy, Via, Weights,
 };
 pub use optical::{OpticalLayer, UplinkCircuits, UplinkSteering};
+pub use reader::engine_form;
 pub use router::{
     Arbitration, CreditUse, InjectionOrder, Nic, OccupancyCount, Room, Router, SwitchingName,
 };

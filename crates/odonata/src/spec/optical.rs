@@ -6,42 +6,57 @@ use odonata_declare::Named;
 pub use odonata_steering::UplinkSteering;
 use serde::{Deserialize, Serialize};
 
-/// Optical switches between the leaves of a fat tree and the switches above them
-/// (Michelogiannakis et al. 2019, section 4.3).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct OpticalLayer {
-    /// Ports on either side of a switch.
-    pub switch_ports: u32,
-    /// Uplinks of every pod on each switch.
-    #[serde(default = "one")]
-    pub links_per_switch: u32,
-    /// Where circuits come from.
-    #[serde(default)]
-    pub circuits: UplinkCircuits,
-    /// With [`UplinkCircuits::File`]: the list of circuits.
-    #[serde(default)]
-    pub circuits_file: Option<PathBuf>,
-    /// With [`UplinkCircuits::Matrix`]: what pods send to each other.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub matrix_file: Option<PathBuf>,
-    /// How circuits are chosen for traffic.
-    #[serde(default, skip_serializing_if = "is_usual")]
-    pub steering: UplinkSteering,
-    /// How often circuits are looked at that change during the run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub period_ps: Option<u64>,
-    /// How long switches take once circuits are empty; `None`: 20 µs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reconfiguration_ps: Option<u64>,
-}
+use super::is_default;
+use super::table::table;
 
-fn is_usual(steering: &UplinkSteering) -> bool {
-    *steering == UplinkSteering::default()
-}
-
-fn one() -> u32 {
-    1
+table! {
+    /// Optical switches between the leaves of a fat tree and the switches above them.
+    ///
+    /// They decide to which pod's switches an uplink of a leaf leads; links down stay
+    /// (Michelogiannakis et al. 2019, section 4.3). A pod is here what lies below one switch of
+    /// level 2.
+    pub struct OpticalLayer {
+        /// Ports on either side of a switch: ingress ports, where uplinks leave leaves, and egress
+        /// ports, where they come to switches of level 2.
+        switch_ports: u32 = 16 => Notes::COUNT,
+        /// Uplinks of every pod on each switch, a divisor of those of a pod's leaves. A switch joins
+        /// switch_ports / links_per_switch neighbouring pods: with 1 as many as it has ports, by one link
+        /// of a leaf each; with half of `switch_ports` two, by many.
+        links_per_switch: u32 = 1 => Notes::COUNT,
+        /// Which circuits are set. For the whole run: every uplink to its own pod (`unsteered`), by what
+        /// all jobs send from pod to pod (`jobs`), by a matrix of that (`matrix`), or those of a list
+        /// (`file`). During the run: by what the jobs that run send, anew as jobs begin and end
+        /// (`running-jobs`), or every `period` by what was sent since the last time (`traffic`).
+        circuits: UplinkCircuits = UplinkCircuits::default(),
+        /// With `circuits = "file"`: the list, relative to the scenario: `switch ingress egress` in
+        /// every line. Ports that no line names keep the circuit that they have unsteered.
+        circuits_file: Option<PathBuf> = None,
+        /// With `circuits = "matrix"`: what pods send to each other, in any unit: for each pod that
+        /// sends, from pod 0, a line of as many numbers, separated by spaces or commas. Relative to the
+        /// scenario.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        matrix_file: Option<PathBuf> = None,
+        /// How circuits are chosen for traffic.
+        #[serde(skip_serializing_if = "is_default")]
+        steering: UplinkSteering = UplinkSteering::default(),
+        /// With `traffic`: how often circuits are set. With `running-jobs`: how often it is looked for
+        /// jobs that have ended; starts are known. Default: 10 us.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        period_ps: Option<u64> = None => Notes::POSITIVE,
+        /// How long switches take, once nothing is left in the circuits that change, until those pass
+        /// light and routing knows them: 20 us for a switch, 204 ms with the polling of ports by electronic
+        /// switches (Michelogiannakis et al. 2019, section 5). Default: 20 us.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reconfiguration_ps: Option<u64> = None => Notes::DELAY,
+    }
+    refuse "circuits_file" when [("circuits", Test::Is("file")), ("circuits_file", Test::Absent)] =>
+        "a value, as circuits = \"file\"";
+    refuse "circuits_file" when [("circuits", Test::IsNot("file")), ("circuits_file", Test::Given)] =>
+        "only with circuits = \"file\"";
+    refuse "matrix_file" when [("circuits", Test::Is("matrix")), ("matrix_file", Test::Absent)] =>
+        "a value, as circuits = \"matrix\"";
+    refuse "matrix_file" when [("circuits", Test::IsNot("matrix")), ("matrix_file", Test::Given)] =>
+        "only with circuits = \"matrix\"";
 }
 
 impl OpticalLayer {
@@ -49,13 +64,8 @@ impl OpticalLayer {
     pub fn new(switch_ports: u32, circuits: UplinkCircuits) -> Self {
         Self {
             switch_ports,
-            links_per_switch: 1,
             circuits,
-            circuits_file: None,
-            matrix_file: None,
-            steering: UplinkSteering::default(),
-            period_ps: None,
-            reconfiguration_ps: None,
+            ..Self::default()
         }
     }
 }

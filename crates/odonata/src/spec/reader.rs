@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use serde_json::{Map, Value};
 
@@ -10,16 +11,20 @@ use super::family::{FamilyDeclaration, Links, Tests};
 use super::quantity::Quantity;
 use super::source::key_lines;
 use super::table::{KeyDeclaration, Kind, TableDeclaration, Test, tables};
-use super::{Family, Link, Scenario, UsualLink, toml_value};
+use super::{Family, Link, Scenario, UsualLink, default_seed, toml_value};
 use crate::error::{Mistakes, SpecError};
-use crate::registry::registry;
+use crate::registry::{List, registry};
 
 type Object = Map<String, Value>;
 
 /// Tables of a scenario file beside its network that a machine is read from.
-const TABLES: [(&str, &str); 2] = [("simulation", "Simulation"), ("record", "Record")];
+const TABLES: [(&str, &str); 3] = [
+    ("simulation", "Simulation"),
+    ("mpi", "Mpi"),
+    ("record", "Record"),
+];
 /// What a scenario file has besides, of which a machine has none.
-const OTHERS: [&str; 4] = ["mpi", "machine", "job", "schedule"];
+const OTHERS: [&str; 3] = ["machine", "job", "schedule"];
 /// Keys that every network has.
 const SHARED: [&str; 5] = ["family", "router", "nic", "routing", "links"];
 /// No number of a router or group in a text is larger, so that no range takes all memory.
@@ -27,7 +32,7 @@ const MOST_NUMBERS: u64 = 1 << 20;
 
 impl Scenario {
     /// Reads the machine of a scenario file as people write it: its title, seed, network,
-    /// `[simulation]` and `[record]`, without jobs and what they need (`[mpi]`, `[machine]`,
+    /// `[simulation]`, `[mpi]` and `[record]`, without jobs and what they need (`[machine]`,
     /// `[[job]]`, `[schedule]`, which are not looked into).
     ///
     /// Names of files in it are relative to `directory`.
@@ -37,19 +42,67 @@ impl Scenario {
     /// is allowed.
     pub fn machine_from_toml(text: &str, directory: &Path) -> Result<Self, Mistakes> {
         let document = toml_value(text)?;
-        let mut reader = Reader {
-            directory,
-            lines: key_lines(text)?,
-            tables: tables(),
-            found: Vec::new(),
-        };
-        let form = reader.scenario(document.as_object().unwrap_or(&Object::new()));
-        if !reader.found.is_empty() {
-            return Err(Mistakes(reader.found));
-        }
-        let read = Self::from_value(Value::Object(form));
-        Ok(read.map_err(|error| reader.placed(error))?)
+        let lines = key_lines(text)?;
+        let form = form(&document, lines.clone(), directory)?;
+        let read = Self::from_value(form);
+        Ok(read.map_err(|error| placed(&lines, error))?)
     }
+}
+
+/// The engine's form of a scenario as people write it, of which a TOML or JSON reader made a
+/// value: quantities are integers with the unit in their key, paths begin with `directory`.
+///
+/// # Errors
+/// As of [`Scenario::machine_from_toml`].
+pub fn engine_form(scenario: &Value, directory: &Path) -> Result<Value, Mistakes> {
+    form(scenario, BTreeMap::new(), directory)
+}
+
+fn form(
+    scenario: &Value,
+    lines: BTreeMap<String, usize>,
+    directory: &Path,
+) -> Result<Value, Mistakes> {
+    let mut reader = Reader {
+        directory,
+        lines,
+        found: Vec::new(),
+    };
+    let form = reader.scenario(scenario.as_object().unwrap_or(&Object::new()));
+    if reader.found.is_empty() {
+        Ok(Value::Object(form))
+    } else {
+        Err(Mistakes(reader.found))
+    }
+}
+
+/// The error, with the line of its key or of the table that lacks it.
+fn placed(lines: &BTreeMap<String, usize>, error: SpecError) -> SpecError {
+    let mut path = error.path.as_str();
+    while !path.is_empty() && !lines.contains_key(path) {
+        path = &path[..path.rfind(['.', '[']).unwrap_or(0)];
+    }
+    let line = lines.get(path).copied();
+    SpecError { line, ..error }
+}
+
+/// The tables, declared once for all reading.
+fn declared(name: &str) -> Option<&'static TableDeclaration> {
+    static TABLES: OnceLock<Vec<TableDeclaration>> = OnceLock::new();
+    let tables = TABLES.get_or_init(tables);
+    tables.iter().find(|table| table.name == name)
+}
+
+/// The families of networks likewise.
+fn families() -> &'static [FamilyDeclaration] {
+    static FAMILIES: OnceLock<Vec<FamilyDeclaration>> = OnceLock::new();
+    FAMILIES.get_or_init(Family::declarations)
+}
+
+/// The lists of names likewise.
+fn lists() -> &'static [List] {
+    static LISTS: OnceLock<Vec<List>> = OnceLock::new();
+    LISTS.get_or_init(registry)
 }
 
 /// Reads tables by what is declared of them.
@@ -57,24 +110,12 @@ struct Reader<'a> {
     /// What names of files are relative to.
     directory: &'a Path,
     lines: BTreeMap<String, usize>,
-    tables: Vec<TableDeclaration>,
     found: Vec<SpecError>,
 }
 
 impl Reader<'_> {
-    /// The error, with the line of its key or of the table that lacks it.
-    fn placed(&self, error: SpecError) -> SpecError {
-        let mut path = error.path.as_str();
-        while !path.is_empty() && !self.lines.contains_key(path) {
-            path = &path[..path.rfind(['.', '[']).unwrap_or(0)];
-        }
-        let line = self.lines.get(path).copied();
-        SpecError { line, ..error }
-    }
-
     fn add(&mut self, error: SpecError) {
-        let placed = self.placed(error);
-        self.found.push(placed);
+        self.found.push(placed(&self.lines, error));
     }
 
     fn refuse(&mut self, path: &str, found: impl Into<String>, allowed: impl Into<String>) {
@@ -83,6 +124,8 @@ impl Reader<'_> {
 
     fn scenario(&mut self, given: &Object) -> Object {
         let mut form = Object::new();
+        form.insert("title".into(), "".into());
+        form.insert("seed".into(), default_seed().into());
         let mut known = vec!["title", "seed", "network"];
         known.extend(TABLES.iter().map(|table| table.0));
         known.extend(OTHERS);
@@ -134,7 +177,7 @@ impl Reader<'_> {
     }
 
     fn network(&mut self, given: &Object) -> Object {
-        let families = Family::declarations();
+        let families = families();
         let names: Vec<&str> = families.iter().map(|family| family.name).collect();
         let named = given.get("family");
         let family = named.and_then(|named| {
@@ -332,16 +375,11 @@ impl Reader<'_> {
                 return nothing;
             }
         };
-        let declared = self.tables.iter().find(|table| table.name == name);
-        let Some(declaration) = declared.cloned() else {
-            self.refuse(
-                path,
-                "a table",
-                "nothing, as only the Python package reads it yet",
-            );
-            return nothing;
-        };
-        self.table(path, &declaration, given, others)
+        // A test asks that every table that a key names is declared.
+        match declared(name) {
+            Some(declaration) => self.table(path, declaration, given, others),
+            None => nothing,
+        }
     }
 
     /// The engine's form of a table.
@@ -354,8 +392,23 @@ impl Reader<'_> {
     ) -> Object {
         let before = self.found.len();
         let mut form = Object::new();
+        for within in &declaration.always {
+            form.insert((*within).into(), Value::Object(Object::new()));
+        }
         for key in &declaration.keys {
-            self.key(&below(path, &key.key), key, given.get(&key.key), &mut form);
+            let (path, value) = (below(path, &key.key), given.get(&key.key));
+            let Some(within) = key.within else {
+                self.key(&path, key, value, &mut form);
+                continue;
+            };
+            let mut part = Object::new();
+            self.key(&path, key, value, &mut part);
+            if !part.is_empty() {
+                let inner = form.entry(within).or_insert_with(|| Object::new().into());
+                inner.as_object_mut().into_iter().for_each(|inner| {
+                    inner.extend(std::mem::take(&mut part));
+                });
+            }
         }
         let keys = declaration.keys.iter().map(|key| key.key.as_str());
         let known: Vec<&str> = others.iter().copied().chain(keys).collect();
@@ -390,6 +443,12 @@ impl Reader<'_> {
             }
             if !key.later {
                 form.insert(key.engine_key.into(), key.default.clone());
+                if let Some(word_key) = key.word_key {
+                    form.insert(word_key.into(), false.into());
+                }
+                if let Some(share_key) = key.share_key {
+                    form.insert(share_key.into(), Value::Null);
+                }
             }
             return;
         };
@@ -407,7 +466,11 @@ impl Reader<'_> {
                 self.refuse(path, describe(given), "a size or a number from 0 to 1");
             }
             form.insert(share_key.into(), share.into());
+            form.insert(key.engine_key.into(), Value::Null);
             return;
+        }
+        if let Some(share_key) = key.share_key {
+            form.insert(share_key.into(), Value::Null);
         }
         let value = self.value(path, &key.kind, key, given);
         if let Some(value) = value.filter(|value| !(key.later && *value == key.default)) {
@@ -461,13 +524,41 @@ impl Reader<'_> {
                 _ => self.wrong(path, given, &word("a list")),
             },
             Kind::Numbers => self.numbers(path, given),
-            Kind::Table(name) => Some(Value::Object(self.declared_table(
-                path,
-                name,
-                Some(given),
-                &[],
-            ))),
+            Kind::Table(name) => self.inner_table(path, name, key, given),
+            Kind::Pair(name) => {
+                let form = self.declared_table(path, name, Some(given), &[]);
+                let keys = &declared(name)?.keys;
+                let values = keys.iter().map(|key| form.get(key.engine_key).cloned());
+                values.collect::<Option<Vec<_>>>().map(Value::Array)
+            }
         }
+    }
+
+    /// A table, or the value of the key of it that may stand for all of it.
+    fn inner_table(
+        &mut self,
+        path: &str,
+        name: &str,
+        key: &KeyDeclaration,
+        given: &Value,
+    ) -> Option<Value> {
+        let before = self.found.len();
+        let form = match key.short {
+            Some(short) if given.is_string() => {
+                let whole = Object::from_iter([(short.to_owned(), given.clone())]);
+                let form = self.declared_table(path, name, Some(&Value::Object(whole)), &[]);
+                for error in &mut self.found[before..] {
+                    path.clone_into(&mut error.path);
+                }
+                form
+            }
+            Some(_) if !given.is_object() => {
+                let called = key.called.unwrap_or("a name");
+                return self.wrong(path, given, &format!("{called} or a table"));
+            }
+            _ => self.declared_table(path, name, Some(given), &[]),
+        };
+        (self.found.len() == before).then_some(Value::Object(form))
     }
 
     fn wrong(&mut self, path: &str, given: &Value, allowed: &str) -> Option<Value> {
@@ -525,8 +616,7 @@ impl Reader<'_> {
     }
 
     fn name(&mut self, path: &str, list: &str, given: &Value) -> Option<Value> {
-        let lists = registry();
-        let entries = lists.iter().find(|one| one.name == list)?;
+        let entries = lists().iter().find(|one| one.name == list)?;
         let names: Vec<&str> = entries.entries.iter().map(|entry| entry.name).collect();
         let text = given.as_str();
         if text.is_some_and(|text| names.contains(&text)) {
@@ -581,10 +671,37 @@ impl Reader<'_> {
         let entries: Vec<Option<Value>> = (values.iter().enumerate())
             .map(|(place, value)| self.value(&format!("{path}[{place}]"), inner, key, value))
             .collect();
-        entries
-            .into_iter()
-            .collect::<Option<Vec<_>>>()
-            .map(Value::Array)
+        let entries = entries.into_iter().collect::<Option<Vec<_>>>()?;
+        if let Kind::Pair(name) = inner {
+            self.points(path, name, values, &entries)?;
+        }
+        Some(Value::Array(entries))
+    }
+
+    /// Refuses points of which the first values do not grow or the second ones fall.
+    fn points(&mut self, path: &str, name: &str, given: &[Value], points: &[Value]) -> Option<()> {
+        let mut before = [0, 0];
+        for (place, point) in points.iter().enumerate() {
+            for (which, key) in declared(name)?.keys.iter().enumerate() {
+                let value = point[which].as_u64()?;
+                let (fits, word) = match which {
+                    0 => (value > before[0], "more than"),
+                    _ => (value >= before[1], "at least"),
+                };
+                if !fits {
+                    let Kind::Quantity(quantity) = key.kind else {
+                        return None;
+                    };
+                    let least = Quantity::of(quantity).text(before[which]);
+                    let allowed = format!("{word} {least}, the one before");
+                    let found = describe(&given[place][&key.key]);
+                    self.refuse(&format!("{path}[{place}].{}", key.key), found, allowed);
+                    return None;
+                }
+                before[which] = value;
+            }
+        }
+        Some(())
     }
 
     /// Numbers of groups or routers: a list, or a text such as `0, 3-8`.

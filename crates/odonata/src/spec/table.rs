@@ -17,6 +17,9 @@ pub struct TableDeclaration {
     pub keys: Vec<KeyDeclaration>,
     /// What does not go together.
     pub rules: Vec<Rule>,
+    /// Tables of the engine's form that keys of this one are in and that are there without
+    /// any of them.
+    pub always: Vec<&'static str>,
 }
 
 impl TableDeclaration {
@@ -33,6 +36,8 @@ pub struct KeyDeclaration {
     pub key: String,
     /// The same in the engine's form: with the unit of its quantity.
     pub engine_key: &'static str,
+    /// The table of the engine's form that it is in, besides that of its table.
+    pub within: Option<&'static str>,
     /// What it means.
     pub text: String,
     /// What its values are.
@@ -51,6 +56,8 @@ pub struct KeyDeclaration {
     pub called: Option<&'static str>,
     /// Words in place of a value, and what each is in the engine's form.
     pub words: Vec<(&'static str, Value)>,
+    /// Of a table: the key of it whose value may stand for all of it.
+    pub short: Option<&'static str>,
     /// Key of the engine's form that says whether it is a word.
     pub word_key: Option<&'static str>,
     /// Key of the engine's form that has the value where it is a share, 0 to 1, instead.
@@ -64,6 +71,33 @@ pub struct KeyDeclaration {
     /// Whether it is left out of the engine's form where it is as by default, since it came
     /// when scenarios were already known by that form.
     pub later: bool,
+}
+
+impl KeyDeclaration {
+    /// A key with values of a kind of which nothing else is said.
+    pub(crate) fn new(key: &str, text: &str, kind: Kind) -> Self {
+        Self {
+            key: key.to_owned(),
+            engine_key: "",
+            within: None,
+            text: lines(text),
+            kind,
+            least: None,
+            most: None,
+            more_than: None,
+            fewest_entries: None,
+            most_entries: None,
+            called: None,
+            words: Vec::new(),
+            short: None,
+            word_key: None,
+            share_key: None,
+            optional: false,
+            needed: false,
+            default: Value::Null,
+            later: false,
+        }
+    }
 }
 
 /// What the values of a key are.
@@ -90,6 +124,9 @@ pub enum Kind {
     Numbers,
     /// A table of that name.
     Table(&'static str),
+    /// The same, of two values; in the engine's form the one after the other. In a list the
+    /// first ones grow and the second ones do not fall.
+    Pair(&'static str),
 }
 
 /// Values of keys that do not go together.
@@ -144,6 +181,10 @@ pub(crate) struct Notes {
     pub share_key: Option<&'static str>,
     /// See [`KeyDeclaration::called`].
     pub called: Option<&'static str>,
+    /// See [`KeyDeclaration::short`].
+    pub short: Option<&'static str>,
+    /// Whether users have its keys in the table that it is in.
+    pub flat: bool,
     /// What belongs to the file.
     pub parts: &'static str,
     /// The quantity, where the name of the field does not say it.
@@ -181,6 +222,8 @@ impl Notes {
         word_key: None,
         share_key: None,
         called: None,
+        short: None,
+        flat: false,
         parts: "itself",
         quantity: None,
         needed: false,
@@ -226,6 +269,11 @@ impl Notes {
         fewest_entries: Some(1),
         ..Self::COUNT
     };
+    /// Times by size.
+    pub(crate) const POINTS: Self = Self {
+        most_entries: Some(16),
+        ..Self::NONE
+    };
     /// A part of something.
     pub(crate) const FRACTION: Self = Self {
         least: Some(0.0),
@@ -256,6 +304,10 @@ pub(crate) trait Declared: Serialize {
     const OPTIONAL: bool = false;
     /// What its values are, but for units.
     fn kind() -> Kind;
+    /// Its keys, of a table.
+    fn keys() -> Vec<KeyDeclaration> {
+        Vec::new()
+    }
 }
 
 macro_rules! declared {
@@ -284,8 +336,7 @@ declared! {
     bool: Kind::Flag,
     String: Kind::Text,
     std::path::PathBuf: Kind::File("itself"),
-    super::Arrivals: Kind::Table("Arrivals"),
-    super::OpticalLayer: Kind::Table("OpticalLayer"),
+    (u64, u64): Kind::Pair("HostTime"),
     super::Weights: Kind::List(Box::new(Kind::Integer)),
 }
 
@@ -311,6 +362,10 @@ named! {
     super::CircuitSource,
     super::Strategy,
     super::CodesModel,
+    super::Completion,
+    super::UplinkCircuits,
+    super::UplinkSteering,
+    odonata_load::collective::Family,
 }
 
 impl<T: Declared> Declared for Option<T> {
@@ -318,6 +373,10 @@ impl<T: Declared> Declared for Option<T> {
 
     fn kind() -> Kind {
         T::kind()
+    }
+
+    fn keys() -> Vec<KeyDeclaration> {
+        T::keys()
     }
 }
 
@@ -334,8 +393,26 @@ const UNITS: [(&str, &str); 3] = [
     ("_bytes", "size"),
 ];
 
+/// The declarations of a field's key, or of the keys of a table that users have in this one.
+pub(crate) fn keys<T: Declared>(
+    field: &'static str,
+    text: &str,
+    serde: &str,
+    default: &T,
+    notes: Notes,
+) -> Vec<KeyDeclaration> {
+    if !notes.flat {
+        return vec![key(field, text, serde, default, notes)];
+    }
+    let inner = T::keys().into_iter().map(|key| KeyDeclaration {
+        within: Some(field),
+        ..key
+    });
+    inner.collect()
+}
+
 /// The declaration of a key from its field.
-pub(crate) fn key<T: Declared>(
+fn key<T: Declared>(
     field: &'static str,
     text: &str,
     serde: &str,
@@ -364,15 +441,14 @@ pub(crate) fn key<T: Declared>(
         (*word, value)
     });
     KeyDeclaration {
-        key: notes.key.unwrap_or(plain).to_owned(),
         engine_key: field,
-        text: lines(text),
         least: notes.least.map(number),
         most: notes.most.map(number),
         more_than: notes.more_than.map(number),
         fewest_entries: notes.fewest_entries,
         most_entries: notes.most_entries,
         called: notes.called,
+        short: notes.short,
         words: words.collect(),
         word_key: notes.word_key,
         share_key: notes.share_key,
@@ -380,9 +456,14 @@ pub(crate) fn key<T: Declared>(
         needed: notes.needed,
         // Plain values always have a JSON form.
         default: serde_json::to_value(default).unwrap_or_default(),
-        later: serde.contains("skip_serializing_if"),
-        kind,
+        later: is_later(serde),
+        ..KeyDeclaration::new(notes.key.unwrap_or(plain), text, kind.clone())
     }
+}
+
+/// Whether a field is left out of the engine's form where it is as by default.
+pub(crate) fn is_later(serde: &str) -> bool {
+    serde.contains("skip_serializing_if")
 }
 
 /// A documentation comment without the blank before each line.
@@ -473,30 +554,46 @@ macro_rules! table {
             /// What users are told of it.
             pub fn declaration() -> $crate::spec::TableDeclaration {
                 #[allow(unused_imports)]
-                use $crate::spec::table::{Rule, TableDeclaration, Test, key, lines};
+                use $crate::spec::table::{Rule, TableDeclaration, Test, is_later, keys, lines};
                 let default = Self::default();
-                let mut keys = Vec::new();
-                $(
-                    if !Self::notes(stringify!($field)).hidden {
-                        keys.push(key::<$type>(
+                let (mut all, mut always) = (Vec::new(), Vec::new());
+                $({
+                    let notes = Self::notes(stringify!($field));
+                    let serde = concat!("", $(stringify!($($serde)+))?);
+                    if !notes.hidden {
+                        all.extend(keys::<$type>(
                             stringify!($field),
                             concat!($($field_text, "\n"),+),
-                            concat!("", $(stringify!($($serde)+))?),
+                            serde,
                             &default.$field,
-                            Self::notes(stringify!($field)),
+                            notes,
                         ));
                     }
-                )+
+                    if notes.flat && !is_later(serde) {
+                        always.push(stringify!($field));
+                    }
+                })+
                 TableDeclaration {
                     name: stringify!($name),
                     text: lines(concat!($($text, "\n"),+)),
-                    keys,
+                    keys: all,
                     rules: vec![$(Rule {
                         when: &$tests,
                         key: $key,
                         allowed: $allowed,
                     }),*],
+                    always,
                 }
+            }
+        }
+
+        impl $crate::spec::table::Declared for $name {
+            fn kind() -> $crate::spec::Kind {
+                $crate::spec::Kind::Table(stringify!($name))
+            }
+
+            fn keys() -> Vec<$crate::spec::KeyDeclaration> {
+                Self::declaration().keys
             }
         }
     };
@@ -510,8 +607,13 @@ pub fn tables() -> Vec<TableDeclaration> {
         super::Nic::declaration(),
         super::Routing::declaration(),
         super::Simulation::declaration(),
+        super::HostTime::declaration(),
+        super::WithinNode::declaration(),
+        super::Collectives::declaration(),
+        super::Mpi::declaration(),
         super::Arrivals::declaration(),
         super::Record::declaration(),
+        super::OpticalLayer::declaration(),
     ]
 }
 

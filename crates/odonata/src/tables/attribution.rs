@@ -1,9 +1,10 @@
 //! Tables of who waits for whom at links, and of what arrives at routers.
 
-use odonata_network::Peer;
+use odonata_declare::Named;
+use odonata_network::{LinkKind, Peer};
 use odonata_run::{Arrival, JobAtLink, JobWait, Sender};
 
-use super::{Table, id, kind_code};
+use super::{Filling, id, kind_code};
 use crate::run::{Run, wants_arrivals};
 
 /// Numbers of links as in the table `links`: connected ports in their order, then nodes.
@@ -33,42 +34,95 @@ impl LinkNumbers {
 }
 
 /// One row per link and job.
-pub(super) fn link_jobs(run: &Run) -> Table {
+pub(super) fn link_jobs(run: &Run) -> Filling {
     let numbers = LinkNumbers::new(run);
     let links = run.outcome.attribution.iter();
     let rows: Vec<(u64, &JobAtLink)> = links
         .flat_map(|link| link.jobs.iter().map(|job| (numbers.of(link.link), job)))
         .collect();
     let each = || rows.iter();
-    let mut table = Table::new("link_jobs");
-    table.i64("link", each().map(|row| row.0));
-    table.i32("job", each().map(|row| id(row.1.job)));
-    table.i64("bytes", each().map(|row| row.1.bytes));
-    table.i64("packets", each().map(|row| row.1.packets));
-    table.i64("stall_ps", each().map(|row| row.1.stall_ps));
-    table.i64("router_ps", each().map(|row| row.1.router_ps));
+    let mut table = Filling::new(
+        "link_jobs",
+        "What each job did at each link: one row per link and job that sent or waited \
+             there, in this order (`[record] attribution = true` in the scenario; none by \
+             default). The bytes and packets of all jobs at a link sum to those of its row \
+             in `links`. See [interference](interference.md).",
+    );
+    table.i64("link", "link, as in `links`", each().map(|row| row.0));
+    table.i32(
+        "job",
+        "job, as its row in `jobs`",
+        each().map(|row| id(row.1.job)),
+    );
+    table.i64(
+        "bytes",
+        "bytes that it sent in the measured time",
+        each().map(|row| row.1.bytes),
+    );
+    table.i64(
+        "packets",
+        "packets that it began to send in the measured time",
+        each().map(|row| row.1.packets),
+    );
+    table.i64(
+        "stall_ps",
+        "time during which the link was free and packets of this job waited, but no \
+             packet that waited had room at the other end; parts of the link's `stall_ps` \
+             that may overlap",
+        each().map(|row| row.1.stall_ps),
+    );
+    table.i64(
+        "router_ps",
+        "time that its packets waited, summed over packets, while the link neither sent \
+             nor lacked room at the other end: for a bounded crossbar of their own router",
+        each().map(|row| row.1.router_ps),
+    );
     table
 }
 
 /// One row per link and pair of jobs.
-pub(super) fn link_waits(run: &Run) -> Table {
+pub(super) fn link_waits(run: &Run) -> Filling {
     let numbers = LinkNumbers::new(run);
     let links = run.outcome.attribution.iter();
     let rows: Vec<(u64, &JobWait)> = links
         .flat_map(|link| link.waits.iter().map(|wait| (numbers.of(link.link), wait)))
         .collect();
     let each = || rows.iter();
-    let mut table = Table::new("link_waits");
-    table.i64("link", each().map(|row| row.0));
-    table.i32("job", each().map(|row| id(row.1.job)));
-    table.i32("by_job", each().map(|row| id(row.1.by)));
-    table.i64("sending_ps", each().map(|row| row.1.sending_ps));
-    table.i64("blocking_ps", each().map(|row| row.1.blocking_ps));
+    let mut table = Filling::new(
+        "link_waits",
+        "Who waited for whom: one row per link, job that waited and job that it waited \
+             for (perhaps itself), in this order (`[record] attribution = true` in the \
+             scenario; none by default). Times are summed over the packets that waited, \
+             after warm-up. See [interference](interference.md).",
+    );
+    table.i64("link", "link, as in `links`", each().map(|row| row.0));
+    table.i32(
+        "job",
+        "job, as its row in `jobs`",
+        each().map(|row| id(row.1.job)),
+    );
+    table.i32(
+        "by_job",
+        "job that it waited for, as its row in `jobs`",
+        each().map(|row| id(row.1.by)),
+    );
+    table.i64(
+        "sending_ps",
+        "while packets of `by_job` were being sent",
+        each().map(|row| row.1.sending_ps),
+    );
+    table.i64(
+        "blocking_ps",
+        "while the link was free and packets of `by_job` held the buffer at the other \
+             end, on the virtual channel that the waiting packet needed; in proportion to \
+             the bytes held",
+        each().map(|row| row.1.blocking_ps),
+    );
     table
 }
 
 /// One row per interval, router, link class and job.
-pub(super) fn arrivals(run: &Run) -> Table {
+pub(super) fn arrivals(run: &Run) -> Filling {
     let topology = &run.topology;
     let record = &run.scenario.record;
     let class = |row: &Arrival| &topology.link_classes[usize::from(row.class)];
@@ -84,18 +138,47 @@ pub(super) fn arrivals(run: &Run) -> Table {
         .as_ref()
         .map_or(0, |arrivals| arrivals.interval_ps);
     let end = run.outcome.end.0;
-    let mut table = Table::new("arrivals");
-    table.i64("begin_ps", each().map(|row| row.begin.0));
+    let mut table = Filling::new(
+        "arrivals",
+        "What arrived at routers over time: one row per interval, router, link class \
+             and job of which packets came, in this order, warm-up included (`[record] \
+             arrivals` in the scenario; none by default).",
+    );
+    table.i64(
+        "begin_ps",
+        "begin of the interval",
+        each().map(|row| row.begin.0),
+    );
     // The last interval may be cut off by the end of the run.
     let cut = |row: &&Arrival| (row.begin.0 + interval).min(end.max(row.begin.0 + 1));
-    table.i64("end_ps", each().map(cut));
-    table.i32("router", each().map(|row| id(row.router.0)));
+    table.i64(
+        "end_ps",
+        "end of the interval, or of the run",
+        each().map(cut),
+    );
+    table.i32("router", "router", each().map(|row| id(row.router.0)));
     let group = |row: &&Arrival| id(topology.group_of_router[row.router.index()].0);
-    table.i32("group", each().map(group));
-    table.i8("kind", each().map(|row| kind_code(class(row).kind)));
-    table.i8("class", each().map(|row| row.class));
-    table.i32("job", each().map(|row| id(row.job)));
-    table.i64("bytes", each().map(|row| row.bytes));
-    table.i64("packets", each().map(|row| row.packets));
+    table.i32("group", "its group", each().map(group));
+    table
+        .i8(
+            "kind",
+            "kind of the link",
+            each().map(|row| kind_code(class(row).kind)),
+        )
+        .names(LinkKind::NAMES);
+    table
+        .i8("class", "class of the link", each().map(|row| row.class))
+        .meta("link_classes");
+    table.i32(
+        "job",
+        "job, as its row in `jobs`",
+        each().map(|row| id(row.job)),
+    );
+    table.i64(
+        "bytes",
+        "bytes of packets whose tail arrived",
+        each().map(|row| row.bytes),
+    );
+    table.i64("packets", "those packets", each().map(|row| row.packets));
     table
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use odonata_network::Routing;
 use odonata_network::routing::AnyRouting;
-use odonata_run::{Decisions, JobLoad, Reconfiguration, SimError};
+use odonata_run::{Decisions, JobLoad, Parameter, Reconfiguration, SimError};
 use odonata_units::{Picoseconds, PortId, RankId, RouterId};
 use serde::{Deserialize, Serialize};
 
@@ -63,7 +63,7 @@ pub(super) struct Circuits<'c> {
     pub state: CircuitState,
 }
 
-fn parameter(parameter: &'static str, found: &str, allowed: &str) -> SimError {
+fn parameter(parameter: Parameter, found: &str, allowed: &str) -> SimError {
     SimError::Parameter {
         parameter,
         found: found.to_owned(),
@@ -77,7 +77,7 @@ fn tables<'a, P: Probe>(routing: AnyRouting) -> Result<Tables<'a, P>, SimError> 
         AnyRouting::Tabled(routing) => Ok(Tables::Changed(Arc::new(routing))),
         AnyRouting::Steered(routing) => Ok(Tables::Changed(Arc::new(routing))),
         _ => Err(parameter(
-            "network.routing",
+            Parameter::Routing,
             "another algorithm",
             "\"up-down\" or \"steered\" where circuits change during the run",
         )),
@@ -95,16 +95,16 @@ impl<'c> Circuits<'c> {
     ) -> Result<Self, SimError> {
         if shared.config.decisions == Decisions::PerMessage {
             return Err(parameter(
-                "network.routing.per",
+                Parameter::Decisions,
                 "message",
                 "packet where circuits change during the run",
             ));
         }
         if !shared.is_simple() {
             return Err(parameter(
-                "network.router.crossbar",
+                Parameter::Crossbar,
                 "another router",
-                "\"ideal\", with credit_use = \"link\", where circuits change during the run",
+                "\"ideal\", with credit use \"link\", where circuits change during the run",
             ));
         }
         let senders = control.senders().to_vec();

@@ -33,8 +33,8 @@ use odonata_network::routing::{AnyRouting, RoutingTask};
 use odonata_network::{Routing, Topology};
 use odonata_run::{
     Arrival, Conservation, Decisions, EngineConfig, JobLoad, JobOutcome, JobPlan, LinkAttribution,
-    LinkOutcome, Measurement, Megabytes, Observer, Outcome, PairTraffic, PausedRun, RankInterval,
-    RankTimes, Reconfiguration, SimError, TimelineCollector, within_memory,
+    LinkOutcome, Measurement, Megabytes, Observer, Outcome, PairTraffic, Parameter, PausedRun,
+    RankInterval, RankTimes, Reconfiguration, SimError, TimelineCollector, within_memory,
 };
 use odonata_units::{Picoseconds, RankId, RouterId};
 
@@ -158,7 +158,7 @@ pub fn run_with_circuits(
 ) -> Result<Outcome, SimError> {
     if measurement.is_recorded() {
         return Err(SimError::Parameter {
-            parameter: "record",
+            parameter: Parameter::Record,
             found: "attribution or arrivals".to_owned(),
             allowed: "nothing of it where circuits change during the run".to_owned(),
         });
@@ -242,7 +242,7 @@ impl RoutingTask for Recorded<'_, '_> {
 fn unrecorded(measurement: &Measurement) -> Result<(), SimError> {
     if measurement.is_recorded() {
         return Err(SimError::Parameter {
-            parameter: "record",
+            parameter: Parameter::Record,
             found: "attribution or arrivals".to_owned(),
             allowed: "only with `run_any`".to_owned(),
         });
@@ -308,14 +308,14 @@ fn simulate_within<P: Probe>(
     let learns = routing.learns() && !routing.initial_q_table(RouterId(0)).is_empty();
     if learns && config.decisions == Decisions::PerMessage {
         return Err(SimError::Parameter {
-            parameter: "network.routing.per",
+            parameter: Parameter::Decisions,
             found: "message".to_owned(),
             allowed: "packet with an algorithm that learns".to_owned(),
         });
     }
     if routing.reserves() && config.decisions == Decisions::PerMessage {
         return Err(SimError::Parameter {
-            parameter: "network.routing.per",
+            parameter: Parameter::Decisions,
             found: "message".to_owned(),
             allowed: "packet with an algorithm that promises room to packets".to_owned(),
         });

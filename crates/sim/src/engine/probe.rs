@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use odonata_run::memory::make_room_in;
-use odonata_run::{Arrival, JobAtLink, JobWait, SimError};
+use odonata_run::{Arrival, JobAtLink, JobWait, Parameter, SimError};
 use odonata_units::{Picoseconds, RouterId};
 use serde::{Deserialize, Serialize};
 
@@ -319,19 +319,23 @@ impl Probe for Recorder {
             })
         };
         if shared.packet >= 1 << SIZE_BITS {
-            let allowed = "less than 64 KiB where `record` has attribution or arrivals";
+            let allowed = "less than 64 KiB where attribution or arrivals are recorded";
             let found = shared.config.packet.to_string();
-            return refuse("simulation.packet", found, allowed.to_owned());
+            return refuse(Parameter::Packet, found, allowed.to_owned());
         }
         let most = 1usize << (CREDIT_SIZE_BITS - SIZE_BITS);
         if shared.jobs.len() > most {
-            let allowed = format!("at most {most} where `record` has attribution or arrivals");
-            return refuse("job", format!("{} jobs", shared.jobs.len()), allowed);
+            let allowed = format!("at most {most} where attribution or arrivals are recorded");
+            return refuse(
+                Parameter::Jobs,
+                format!("{} jobs", shared.jobs.len()),
+                allowed,
+            );
         }
         if let Some(arrivals) = &shared.measurement.arrivals {
             if arrivals.interval.0 == 0 {
                 let allowed = "at least 1 ps".to_owned();
-                return refuse("record.arrivals.interval", "0 ps".to_owned(), allowed);
+                return refuse(Parameter::ArrivalInterval, "0 ps".to_owned(), allowed);
             }
             let routers = shared.topology.routers();
             if let Some(router) = arrivals
@@ -340,7 +344,7 @@ impl Probe for Recorder {
                 .find(|router| router.index() >= routers)
             {
                 let allowed = format!("routers from 0 to {}", routers - 1);
-                return refuse("record.arrivals.routers", router.to_string(), allowed);
+                return refuse(Parameter::ArrivalRouters, router.to_string(), allowed);
             }
         }
         Ok(())

@@ -2,8 +2,8 @@
 
 use odonata_network::{LinkKind, Peer, Topology};
 use odonata_run::{
-    Crossbar, EngineConfig, JobLoad, JobPlan, Measurement, OccupancyCount, Room, SimError,
-    Switching, check_times,
+    Crossbar, EngineConfig, JobLoad, JobPlan, Measurement, OccupancyCount, Parameter, Room,
+    SimError, Switching, check_times,
 };
 use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
@@ -159,11 +159,7 @@ pub(super) struct Shared<'a> {
     pub circuit_latency: u64,
 }
 
-fn parameter(
-    parameter: &'static str,
-    found: impl ToString,
-    allowed: impl Into<String>,
-) -> SimError {
+fn parameter(parameter: Parameter, found: impl ToString, allowed: impl Into<String>) -> SimError {
     SimError::Parameter {
         parameter,
         found: found.to_string(),
@@ -182,19 +178,19 @@ impl<'a> Shared<'a> {
     ) -> Result<Self, SimError> {
         if vcs == 0 || vcs > MAX_VCS {
             let allowed = format!("the engine has 1 to {MAX_VCS} virtual channels per link");
-            return Err(parameter("network.routing.virtual_channels", vcs, allowed));
+            return Err(parameter(Parameter::VirtualChannels, vcs, allowed));
         }
         let packet = config.packet.0;
         if packet == 0 || packet >= 1 << CREDIT_SIZE_BITS {
             return Err(parameter(
-                "simulation.packet",
+                Parameter::Packet,
                 config.packet,
                 "1 B to 32 MiB - 1 B",
             ));
         }
         let flit = match config.router.switching {
             Switching::CutThrough { flit } if flit.0 == 0 => {
-                return Err(parameter("network.router.flit", flit, "at least 1 B"));
+                return Err(parameter(Parameter::Flit, flit, "at least 1 B"));
             }
             // No packet is longer, so a longer flit makes no difference.
             Switching::CutThrough { flit } => Some(flit.0.min(packet)),
@@ -207,14 +203,14 @@ impl<'a> Shared<'a> {
         {
             if !(speedup.is_finite() && speedup >= 1.0) {
                 return Err(parameter(
-                    "network.router.crossbar",
+                    Parameter::Crossbar,
                     speedup,
                     "a speed-up of at least 1, or \"ideal\"",
                 ));
             }
             if output_buffer.0 < packet || output_buffer.0 > u64::from(u32::MAX) {
                 return Err(parameter(
-                    "network.router.output_buffer",
+                    Parameter::OutputBuffer,
                     output_buffer,
                     "at least one packet, below 4 GiB",
                 ));
@@ -223,15 +219,15 @@ impl<'a> Shared<'a> {
         let hands_over = config.router.hands_over();
         if config.router.room == Room::Packets && !hands_over {
             return Err(parameter(
-                "network.router.room",
+                Parameter::Room,
                 "\"packets\"",
-                "\"bytes\" but with an ideal crossbar and credit_use = \"crossbar\"",
+                "\"bytes\" but with an ideal crossbar and credit use \"crossbar\"",
             ));
         }
         let node_room = config.router.node_room.map_or(packet, |room| room.0);
         if node_room < packet || node_room > u64::from(u32::MAX) {
             return Err(parameter(
-                "network.router.output_buffer",
+                Parameter::OutputBuffer,
                 Bytes(node_room),
                 "at least one packet, below 4 GiB",
             ));
@@ -240,14 +236,14 @@ impl<'a> Shared<'a> {
             && config.router.crossbar == Crossbar::Ideal
         {
             return Err(parameter(
-                "network.router.occupancy",
+                Parameter::Occupancy,
                 "\"requests\"",
                 "\"buffered\" with an ideal crossbar, where all that waits counts",
             ));
         }
         if topology.routers() > MAX_ROUTERS {
             return Err(parameter(
-                "network",
+                Parameter::Network,
                 format!("{} routers", topology.routers()),
                 format!("at most {MAX_ROUTERS}"),
             ));
@@ -257,11 +253,11 @@ impl<'a> Shared<'a> {
         for class in &topology.link_classes {
             if class.latency > Picoseconds::LONGEST_DELAY {
                 let found = format!("{} for {} links", class.latency, class.name);
-                return Err(parameter("network.links.*.latency", found, "at most 1 h"));
+                return Err(parameter(Parameter::LinkLatency, found, "at most 1 h"));
             }
             if class.latency.0 == 0 {
                 let found = format!("0 ps for {} links", class.name);
-                return Err(parameter("network.links.*.latency", found, "at least 1 ps"));
+                return Err(parameter(Parameter::LinkLatency, found, "at least 1 ps"));
             }
             if class.buffer.0 < packet {
                 return Err(SimError::BufferTooSmall {
@@ -273,9 +269,8 @@ impl<'a> Shared<'a> {
             classes.push(Class {
                 rate: Rate::new(class.bandwidth, packet, flit),
                 latency: class.latency.0,
-                buffer: u32::try_from(class.buffer.0).map_err(|_| {
-                    parameter("network.links.*.buffer", class.buffer, "below 4 GiB")
-                })?,
+                buffer: u32::try_from(class.buffer.0)
+                    .map_err(|_| parameter(Parameter::LinkBuffer, class.buffer, "below 4 GiB"))?,
                 terminal: class.kind == LinkKind::Terminal,
                 margin: 0,
             });
@@ -295,7 +290,7 @@ impl<'a> Shared<'a> {
                 topology.first_port[router] as usize..topology.first_port[router + 1] as usize;
             if ports.len() > MAX_RADIX {
                 return Err(parameter(
-                    "network",
+                    Parameter::Network,
                     format!("a router with {} ports", ports.len()),
                     format!("at most {MAX_RADIX}"),
                 ));
@@ -315,28 +310,24 @@ impl<'a> Shared<'a> {
                 .all(|job| matches!(&job.load, JobLoad::Open(source) if source.times().is_none()))
         {
             return Err(parameter(
-                "simulation.duration",
+                Parameter::Duration,
                 "none, and no job that ends by itself",
                 "give a duration such as \"100 us\", or a job with a motif or a number of messages",
             ));
         }
         if measurement.warmup.0 >= stop {
             return Err(parameter(
-                "simulation.warmup",
+                Parameter::Warmup,
                 measurement.warmup,
-                "shorter than simulation.duration",
+                "shorter than the duration",
             ));
         }
         if measurement.timeline_bin.is_some_and(|bin| bin.0 == 0) {
-            return Err(parameter(
-                "simulation.timeline_bin",
-                "0 ps",
-                "at least 1 ps",
-            ));
+            return Err(parameter(Parameter::TimelineBin, "0 ps", "at least 1 ps"));
         }
         if jobs.len() > usize::from(u16::MAX) {
             return Err(parameter(
-                "job",
+                Parameter::Jobs,
                 format!("{} jobs", jobs.len()),
                 "at most 65,535",
             ));
@@ -350,7 +341,7 @@ impl<'a> Shared<'a> {
             };
             if ranks as usize != job.node_of_rank.len() {
                 return Err(parameter(
-                    "job",
+                    Parameter::Jobs,
                     format!("{} ranks on {} places", ranks, job.node_of_rank.len()),
                     "one place per rank",
                 ));
@@ -358,7 +349,7 @@ impl<'a> Shared<'a> {
             let control = job.protocol.control;
             if job.protocol.eager_limit.is_some() && (control.0 == 0 || control.0 > packet) {
                 return Err(parameter(
-                    "mpi.control_message",
+                    Parameter::ControlMessage,
                     control,
                     format!("1 B to one packet ({} B)", config.packet),
                 ));
@@ -369,7 +360,7 @@ impl<'a> Shared<'a> {
                 .find(|node| node.index() >= topology.nodes())
             {
                 return Err(parameter(
-                    "job.placement",
+                    Parameter::Placement,
                     format!("node {node}"),
                     format!("0 to {}", topology.nodes() - 1),
                 ));
@@ -377,7 +368,7 @@ impl<'a> Shared<'a> {
             let next = u64::from(first_rank[first_rank.len() - 1]) + u64::from(ranks);
             if next > u64::from(MAX_PAYLOAD >> 3) {
                 return Err(parameter(
-                    "job",
+                    Parameter::Jobs,
                     format!("{next} ranks in all"),
                     format!("at most {}", MAX_PAYLOAD >> 3),
                 ));

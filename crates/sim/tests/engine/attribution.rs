@@ -7,7 +7,7 @@ use odonata_load::{Arrivals, OpenLoop, Pattern};
 use odonata_network::{LinkKind, Peer, Topology};
 use odonata_run::{
     ArrivalRecords, JobLoad, JobPlan, JobWait, LinkAttribution, LinkOutcome, Measurement, Outcome,
-    Sender, SimError, Switching,
+    Parameter, Sender, SimError, Switching,
 };
 use odonata_units::{Bytes, Picoseconds, PortId, RouterId};
 use proptest::test_runner::TestRunner;
@@ -297,7 +297,7 @@ fn what_cannot_be_recorded_is_refused() {
     else {
         panic!("{refused}");
     };
-    assert_eq!(parameter, "simulation.packet");
+    assert_eq!(parameter, Parameter::Packet);
     assert!(allowed.contains("64 KiB"), "{allowed}");
     let routing = odonata_network::routing::AnyRouting::new(&topology, &MINIMAL).unwrap();
     let odonata_network::routing::AnyRouting::Minimal(routing) = &routing else {

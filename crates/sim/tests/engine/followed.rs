@@ -3,7 +3,7 @@
 use odonata_load::{Operation, Pattern, Process};
 use odonata_network::Topology;
 use odonata_network::routing::{Algorithm, QAdaptiveOptions, RoutingSpec, Via};
-use odonata_run::{Decisions, EngineConfig, JobLoad, Outcome, SimError};
+use odonata_run::{Decisions, EngineConfig, JobLoad, Outcome, Parameter, SimError};
 use odonata_units::{Bytes, RankId};
 
 use crate::support::{
@@ -129,5 +129,5 @@ fn algorithms_that_learn_want_every_packet() {
     let Err(SimError::Parameter { parameter, .. }) = refused else {
         panic!("{refused:?}");
     };
-    assert_eq!(parameter, "network.routing.per");
+    assert_eq!(parameter, Parameter::Decisions);
 }

@@ -3,7 +3,7 @@
 use odonata_network::Topology;
 use odonata_network::routing::AnyRouting;
 use odonata_network::topology::{FatTreeShape, OpticalLayer};
-use odonata_run::SimError;
+use odonata_run::{Parameter, SimError};
 use odonata_sim::{CircuitControl, NewCircuits, RunSoFar};
 use odonata_units::{NodeId, Picoseconds, PortId};
 use serde::{Deserialize, Serialize};
@@ -132,7 +132,7 @@ impl<'s> ChangingCircuits<'s> {
 
 fn refused(what: &str) -> SimError {
     SimError::Parameter {
-        parameter: "network.optical.circuits",
+        parameter: Parameter::Circuits,
         found: what.to_owned(),
         allowed: "a network on which all nodes reach each other".to_owned(),
     }
