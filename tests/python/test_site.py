@@ -1,13 +1,17 @@
 """The documentation's site: its navigation is complete, and every link of its pages arrives.
 
-The pages are those that the site is built of, without what its notebooks print, so that nothing
-that builds sites is needed here.
+The pages are those that the site is built of, without what its notebooks print; they are tested
+elsewhere. All but the test that builds it need nothing that builds sites.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import runpy
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -55,6 +59,36 @@ def test_links_and_anchors_of_all_pages_lead_somewhere(written: Path) -> None:
             if not there.is_file() or (anchor and anchor not in PAGES["anchors"](texts[there])):
                 lost.append(f"{path.relative_to(written)}: {link}")
     assert lost == []
+
+
+GENERATOR = Path(sys.executable).parent / "zensical"
+
+
+def built(directory: Path) -> subprocess.CompletedProcess[str]:
+    """Builds the site of the pages in a directory's `pages`, as `make site` does."""
+    settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    for key, place in (("docs_dir", "pages"), ("site_dir", "site")):
+        settings, changed = re.subn(f"^{key}: .*$", f"{key}: {place}", settings, flags=re.M)
+        assert changed == 1
+    (directory / "mkdocs.yml").write_text(settings, encoding="utf-8")
+    command = [GENERATOR, "build", "--strict", "--clean", "--config-file", "mkdocs.yml"]
+    return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.skipif(not GENERATOR.exists(), reason="no zensical, which needs Python 3.11")
+def test_the_site_is_built_without_a_warning(written: Path, tmp_path: Path) -> None:
+    shutil.copytree(written, tmp_path / "pages")
+    done = built(tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    pages = {path.relative_to(written) for path in written.rglob("*.md")}
+    made = {path.relative_to(tmp_path / "site") for path in tmp_path.rglob("*.html")}
+    assert {
+        path.with_name("index.html") if path.name == "README.md" else path.with_suffix(".html")
+        for path in pages
+    } <= made
+    # A page that links to none is a warning, and that an error.
+    (tmp_path / "pages" / "python.md").write_text("[nowhere](nowhere.md)\n", encoding="utf-8")
+    assert built(tmp_path).returncode != 0
 
 
 @pytest.mark.parametrize(
