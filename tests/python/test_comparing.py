@@ -151,6 +151,10 @@ def test_what_is_not_in_all_results_is_said(tmp_path: Path) -> None:
     found = compare(one, two)
     assert found.left_out == ["job all-to-all", "job another"]
     assert not rows(found, "all-to-all", "run_time_ps")
+    summary["jobs"][0]["name"] = "a third"
+    (two / "summary.json").write_text(json.dumps(summary))
+    words = [text.get_text() for text in compare(one, two).plot().axes[1].texts]
+    assert words == ["No job is in all of the results."]
     summary["jobs"], summary["link_classes"] = [], []
     (two / "summary.json").write_text(json.dumps(summary))
     with pytest.raises(ValueError, match="without a job or link class of the same name"):

@@ -130,7 +130,9 @@ def _draw_latencies(axes: Axes, found: Comparison) -> None:
     axes.set_title("Message latency")
     if not strips:
         axes.set_axis_off()
-        axes.text(0.5, 0.5, "No message was measured.", ha="center", color=MUTED)
+        shared = any(row["scope"] == "job" for row in found.table.to_pylist())
+        why = "No message was measured." if shared else "No job is in all of the results."
+        axes.text(0.5, 0.5, why, ha="center", color=MUTED)
         return
     ticks: dict[str, list[float]] = {}
     y = 0.0
