@@ -449,6 +449,22 @@ def test_shadow_changes_nothing_and_compares(slurm: FakeSlurm) -> None:
     assert json.dumps(one.nodes)
 
 
+def test_a_job_that_does_not_get_done_blocks_nobody_for_ever(slurm: FakeSlurm) -> None:
+    """Overdue by two minutes it is expected to take two more: a job of one minute may overtake."""
+    run = Run(slurm)
+    slurm.job("1", 6)
+    slurm.answer("1", pinned(run.cycle())["1"])
+    assert run.cycle() == []
+    slurm.rows["1"]["T"] = "COMPLETING"
+    slurm.job("2", 16)
+    slurm.job("3", 1, l="1:00")
+    assert set(pinned(run.cycle(after_s=300))) == {"3"}  # Five minutes of ten are left.
+    slurm.rows.pop("3")
+    slurm.job("4", 1, l="1:00")
+    assert run.cycle(after_s=330) == []  # Half a minute overdue.
+    assert set(pinned(run.cycle(after_s=90))) == {"4"}
+
+
 def test_shadow_sees_jobs_that_never_waited(slurm: FakeSlurm) -> None:
     """Slurm starts most jobs as they are submitted, between two looks."""
     run = Run(slurm)
