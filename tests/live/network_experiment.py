@@ -19,8 +19,14 @@ from emulated_network import Network
 from emulated_slurm import EmulatedSlurm
 
 CLI = (sys.executable, "-c", "import odonata.cli; odonata.cli.main()")
-#: MPICH takes shared memory between ranks of one host, and no network would be measured.
-VARIABLES = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}
+#: MPICH takes shared memory between ranks of one host, and no network would be measured. Ranks that
+#: wait give way to those that they wait for, which have the same few processors.
+VARIABLES = {
+    "UCX_TLS": "tcp,self",
+    "UCX_NET_DEVICES": "eth0",
+    "MPIR_CVAR_POLLS_BEFORE_YIELD": "1",
+    "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1",
+}
 
 
 def odonata(cluster: EmulatedSlurm, *arguments: str, timeout_s: float = 300) -> str:

@@ -31,7 +31,7 @@ SPIN_NS = 300_000
 #: The slope of a clock is used once it is known so well.
 SLOPE_ERROR = 20e-6
 #: Prefixes of the environment variables that decide how MPI communicates.
-VARIABLES = ("FI_", "I_MPI_", "MPICH_", "MV2_", "OMPI_", "PSM2_", "PSM3_", "UCX_")
+VARIABLES = ("FI_", "I_MPI_", "MPICH_", "MPIR_CVAR_", "MV2_", "OMPI_", "PSM2_", "PSM3_", "UCX_")
 #: What the job's script takes for: the job cannot be measured, and `failure` says why.
 CANNOT = 3
 
