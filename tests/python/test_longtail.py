@@ -14,14 +14,16 @@ import pytest
 
 from odonata.simulate import run
 from odonata.study import run_study
-from odonata.study.cells import Estimated
 from odonata.study.findings import UNJUDGED
-from odonata.study.longtail import LongTail, machine
+from odonata.study.longtail import LongTail, families, machine
+from odonata.study.longtail.families import distributions_of
 from odonata.study.longtail.findings import (
     FAILS,
     HOLDS,
     NOTHING,
     UNDECIDED,
+    largest,
+    most,
     slow_share,
     verdict_of,
 )
@@ -33,20 +35,25 @@ from odonata.study.longtail.months import (
     place_scattered,
     simulate_months,
 )
-from odonata.study.longtail.plan import Extent, Plan, name_of
+from odonata.study.longtail.plan import Extent, Found, Plan, name_of
 from odonata.study.longtail.probes import (
+    COLLECTIVES,
     LARGE,
+    PING_PONG,
     Setting,
     keep_probe,
     samples_of,
     scenario_of,
 )
 from odonata.study.longtail.statistics import (
+    OfMoments,
     bootstrap,
     has_two_modes,
+    least_r,
     mean_of,
     peak,
     ratio_of_means,
+    share_with_two_modes,
     spearman,
     tail_length,
     two_modes,
@@ -222,22 +229,102 @@ def test_intervals_cover_what_they_should() -> None:
 @pytest.mark.parametrize(
     ("ours", "verdict"),
     [
-        (Estimated(1.5, 1.2, 1.8), HOLDS),
-        (Estimated(1.5, 0.9, 1.8), UNDECIDED),
-        (Estimated(0.8, 0.5, 1.1), UNDECIDED),
-        (Estimated(0.5, 0.2, 0.8), FAILS),
-        (Estimated(1.5), UNDECIDED),
-        (Estimated(2.5), UNDECIDED),
-        (Estimated(math.nan), NOTHING),
+        (OfMoments(1.5, 1.2, 1.8, 16), HOLDS),
+        (OfMoments(1.5, 0.9, 1.8, 16), UNDECIDED),
+        (OfMoments(0.8, 0.5, 1.1, 16), UNDECIDED),
+        (OfMoments(0.5, 0.2, 0.8, 16), FAILS),
+        # Fewer than five moments decide nothing, and nothing does without an interval.
+        (OfMoments(1.5, 1.2, 1.8, 4), UNDECIDED),
+        (OfMoments(0.5, 0.2, 0.8, 4), UNDECIDED),
+        (OfMoments(2.5, moments=16), UNDECIDED),
+        (OfMoments(math.nan), NOTHING),
     ],
 )
-def test_verdicts(ours: Estimated, verdict: str) -> None:
+def test_verdicts(ours: OfMoments, verdict: str) -> None:
     assert verdict_of(ours, 1.0, 2.0) == verdict
 
 
-def test_what_is_known_exactly_needs_no_interval() -> None:
-    assert verdict_of(Estimated(1.5), 1.0, 2.0, exact=True) == HOLDS
-    assert verdict_of(Estimated(2.5), 1.0, 2.0, exact=True) == FAILS
+def test_figures_know_on_how_many_moments_they_rest() -> None:
+    assert mean_of([1.0, 2.0, 4.0]).moments == 3
+    assert ratio_of_means([1.0, 2.0, 4.0], [1.0, 2.0]).moments == 2
+    assert ratio_of_means([1.0], [2.0]).moments == 1
+    assert bootstrap(lambda chosen: float(chosen.max()), 7).moments == 7
+    # The longest of all: no resample has a longer one.
+    longest = largest([[1000.0], [2000.0], [9000.0, 1.0]])
+    assert (longest.value, longest.high, longest.moments) == (9.0, 9.0, 3)
+    assert math.isnan(largest([]).value)
+    spread = most([4.0, 8.0, 6.0], [1.0, 2.0])
+    assert (spread.value, spread.moments) == (8.0, 2)
+
+
+def test_what_22_points_cannot_tell_from_zero() -> None:
+    """The table of critical values of r has 0.4227 for 20 degrees of freedom at 5 %."""
+    assert least_r(22) == pytest.approx(0.4227, abs=5e-5)
+
+
+def test_two_modes_are_asked_of_all_moments_but_one() -> None:
+    random = np.random.default_rng(4)
+    apart = [np.r_[random.normal(1, 0.1, 15), random.normal(3, 0.1, 15)].tolist() for _ in range(6)]
+    alike = [random.lognormal(0.0, 0.1, 15).tolist() for _ in range(6)]
+    assert share_with_two_modes(apart).value == 1.0
+    assert share_with_two_modes(alike).value == 0.0
+    # One moment alone makes the second mode: without it there is one.
+    lone = [*alike, random.normal(9.0, 0.1, 25).tolist()]
+    some = share_with_two_modes(lone)
+    assert (some.value, some.low, some.high, some.moments) == (6 / 7, 0.0, 1.0, 7)
+    assert math.isnan(share_with_two_modes([]).value)
+
+
+def test_ping_pongs_are_two_messages_between_two_nodes() -> None:
+    """To and fro of 1 MiB takes twice what its bytes need, and little more; no other rank sends."""
+    setting = Setting(duration_ms=3, alone=True, pause_us=20, pair=True)
+    record = keep_probe(run(scenario_of(QUIET, setting), threads=1))
+    found = {one.size: one.us for one in samples_of(record, setting)}
+    assert {one.collective for one in samples_of(record, setting)} == {PING_PONG}
+    assert all(len(us) >= 5 for us in found.values())
+    assert all(np.ptp(us) == pytest.approx(0.0, abs=1e-9) for us in found.values())
+    wire_us = LARGE / 12.5e9 * 1e6
+    assert found[LARGE].mean() == pytest.approx(2 * wire_us, rel=0.06)
+    near = setting.but(scenario=machine.SAME_GROUP)
+    record = keep_probe(run(scenario_of(QUIET, near), threads=1))
+    closer = {one.size: one.us.mean() for one in samples_of(record, near)}
+    # Two global cables of 150 ns and the switches between them, there and back.
+    assert found[4].mean() - closer[4] > 2 * 0.3
+
+
+def test_families_are_fitted_once_to_the_distributions_that_have_any(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gamma draws of one group of moments: found again, also on the calls that were held out."""
+    plan = Plan(Extent(each=4))
+    # Without jobs: all of one utilisation, and nothing has to be simulated.
+    plan.__dict__["moments"] = [Moment(number, 0.0, ()) for number in range(4)]
+    random = np.random.default_rng(8)
+    order = COLLECTIVES
+    away = plan.long(machine.DIFFERENT_ISLANDS, "fpar", 1.0)
+    group = plan.long(machine.SAME_GROUP, "fpar", 1.0)
+    records = {}
+    for moment in plan.near(0.55):
+        drawn = 200 + random.gamma(2.0, 30.0, (75, len(order)))
+        records[name_of(moment, away)] = {"calls_ns": (1000 * drawn).ravel().tolist()}
+        records[name_of(moment, group)] = {"calls_ns": [200_000.0] * 75 * len(order)}
+    found = Found(plan, records)
+    # In one group all calls take equally long: nothing can be fitted.
+    assert {where for where, *_ in distributions_of(found)} == {
+        f"different islands, b about {b}" for b in ("0.19", "0.55", "0.72")
+    }
+    # Each is fitted by processes of its own, which take a second to begin: one is enough here.
+    monkeypatch.setattr(families, "distributions_of", lambda found: distributions_of(found)[:1])
+    kept = tmp_path / "fits.json"
+    (one,) = fits = families.best_fits(found, kept, ("gamma", "norm", "uniform"))
+    assert (one.collective, one.calls, one.families) == ("broadcast", 300, 3)
+    assert one.bic.startswith("gamma")
+    # Of gamma(2) and the normal distribution of its mean and variance, by quadrature; the
+    # standard error of 60 calls is 0.08, and five of them are allowed.
+    assert one.held_out == pytest.approx(0.188, abs=0.4)
+    before = kept.stat().st_mtime_ns
+    assert families.best_fits(found, kept, ("gamma", "norm", "uniform")) == fits
+    assert kept.stat().st_mtime_ns == before
 
 
 def test_a_small_study_writes_everything_and_says_what_is_missing(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ PAGE_FILE, FINDINGS_FILE, CALLS_FILE, MOMENTS_FILE = (
     "calls.csv",
     "moments.csv",
 )
+#: Fits of families, which take minutes: kept for the next time.
+FITS_FILE = "fits.json"
 
 
 class LongTail:
@@ -45,6 +47,7 @@ class LongTail:
     def finish(self, records: Mapping[str, Record], directory: Path) -> Sequence[str]:
         """Writes tables, figures and the page."""
         from odonata.study.longtail.drawing import FIGURES
+        from odonata.study.longtail.families import best_fits
         from odonata.study.longtail.findings import all_findings, write_findings
         from odonata.study.longtail.page import page
 
@@ -58,7 +61,8 @@ class LongTail:
             with picture(Path(name), warn):
                 draw(found, directory / name)
                 names.append(name)
-        text = page(found, findings, names, command=self._command, total=self._total)
+        fits = [] if self._quick else best_fits(found, directory / FITS_FILE)
+        text = page(found, findings, names, fits, command=self._command, total=self._total)
         (directory / PAGE_FILE).write_text(text, encoding="utf-8")
         return [f"{one.verdict:14} {one.claim}; ours {one.ours}" for one in findings]
 

@@ -88,7 +88,7 @@ def draw_correlation(found: Found, path: Path) -> None:
         figure = new_figure(10.2, 9.0)
         grid = figure.subplots(len(COLLECTIVES), len(SIZES), sharex=True)
         for number, intensity in enumerate(found.plan.extent.intensities):
-            moments, means = month_means(found, intensity)
+            moments, means = month_means(found, found.plan.month(intensity))
             if not moments:
                 continue
             b = np.array([moment.b for moment in moments])

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from odonata.study.findings import FEWEST
 from odonata.study.longtail import machine
 from odonata.study.longtail.drawing import FIGURES
+from odonata.study.longtail.families import BestFits
 from odonata.study.longtail.findings import (
     Finding,
     month_means,
@@ -19,8 +21,8 @@ from odonata.study.longtail.findings import (
 from odonata.study.longtail.months import APPLICATIONS
 from odonata.study.longtail.plan import HIGH, LOW, PACKED, ROUTINGS, Found
 from odonata.study.longtail.predictors import culprits, forecasts, indicators
-from odonata.study.longtail.probes import COLLECTIVES, LARGE, SIZES, Setting
-from odonata.study.longtail.statistics import estimate_pairs, pearson, spearman, two_modes
+from odonata.study.longtail.probes import COLLECTIVES, LARGE, PING_PONG, SIZES, Setting
+from odonata.study.longtail.statistics import estimate_pairs, least_r, pearson, spearman, two_modes
 
 #: What is simulated, and where every number is from.
 TEXT = """\
@@ -32,40 +34,66 @@ the same is done on a simulated machine, where routing can be changed and every 
 
 ## What is simulated
 
-| what | value | source |
-|---|---|---|
-| nodes | 980 in 4 islands, at most 20 at a leaf switch | sections 3.1, 3.2, 4.1 |
-| links | EDR, 12.5 GB/s | section 3.2 |
-| leaf and spine switches of an island | 13 and 16, each joined to each once | 245 nodes need 13 leaves; an EDR switch has 36 ports, so 16 are left at a leaf. Assumed |
-| links between islands | 6 of each spine, 2 to each island: 96 of an island, half of what its leaves have | assumed; 1 : 1 and 4 : 1 are experiments |
-| switches | 90 ns, 64 KiB of buffer at each input and virtual channel | named for EDR switches; assumed |
-| cables | 20, 25, 150 ns | as assumed for [Leonardo](machines.md) |
-| packets | 16 KiB | assumed: EDR has 4 KiB, which cost four times as much; an experiment |
-| routing | adaptive in every router (`fpar`), for every packet | "adaptive routing" (3.2), which on a dragonfly+ is this (Shpiner et al. 2017); others are compared |
-| MPI | algorithms of Open MPI; a message costs what it does on Leonardo, eager up to 8 KiB | Spectrum MPI is made from Open MPI (3.2); calibrated on [another machine](machines.md) |
-| combining in reductions | 11 GB/s | as on Leonardo; 1.2 GB/s is an experiment |
-| probe | one rank on each of 16 nodes: at one leaf; on the leaves of one island; four on each island, all on different leaves | section 4.1 |
-| a call | 100 µs of pause, a barrier, the collective; its time that of its slowest rank | the paper waits 1 ms, an experiment here, and does not say whose time it takes |
-| calls | as many as fit in the simulated time, not 1,000 | a simulated second costs minutes |
-| background jobs: nodes | half have one node; the others are as large as the jobs of a week on Leonardo | "many jobs that only allocate one node" (5.1); HLC-Lab/pico, 2,215 jobs |
-| background jobs: time | as long as 23,911 jobs of Theta in 2022 | public job logs of the Argonne Leadership Computing Facility |
-| background jobs: when | at random; users want between 5 and 90 % of the machine, another share every day | assumed, so that b covers what the paper saw |
-| background jobs: where | in as many islands as jobs of their size have cells on Leonardo, on any nodes there; the probe's nodes are never theirs | HLC-Lab/pico. The paper's account of Slurm (4.1) packs them much closer: an experiment |
-| background jobs: what they send | AMG2013, LULESH, miniAMR, miniFE or miniMD, equally likely: to six neighbours in a 3-D grid of the job's nodes, all at once | measured by mpiP with 64 ranks on a node (CNCA-CeNAT/comm-patterns-clustering); of each face of 4 × 4 × 4 ranks 16 send to the next node |
-| | 12^(2/3) times the bytes, as often | a node with four V100 taken as 12 of the nodes that were measured on, with as much larger a problem. Assumed; three times the bytes is an experiment |
+| what | value | from | where, why |
+|---|---|---|---|
+| nodes | 980 in 4 islands, at most 20 at a leaf switch | the paper | 3.1, 3.2, 4.1 |
+| links | EDR, 12.5 GB/s | the paper | 3.2 |
+| leaf and spine switches of an island | 13 and 16, each joined to each once | an assumption | 245 nodes need 13 leaves; an EDR switch has 36 ports, so 16 are left at a leaf |
+| links between islands | 6 of each spine, 2 to each island: 96 of an island, half of what its leaves have | an assumption | 1 : 1 and 4 : 1 are experiments |
+| switches | 90 ns, 64 KiB of buffer at each input and virtual channel | an assumption | the delay is what is named for EDR switches |
+| cables | 20, 25, 150 ns | an assumption | as for [Leonardo](machines.md) |
+| packets | 16 KiB | an assumption | EDR has 4 KiB, which cost four times as much; an experiment |
+| routing | adaptive in every router (`fpar`), for every packet | the paper | "adaptive routing" (3.2), which on a dragonfly+ is this (Shpiner et al. 2017); others are compared |
+| MPI: algorithms | those of Open MPI | an assumption | Spectrum MPI (3.2) is made from it; MPICH's are an experiment |
+| MPI: costs of a message | as on Leonardo, eager up to 8 KiB | an assumption | calibrated on [another machine](machines.md) |
+| combining in reductions | 11 GB/s | an assumption | as on Leonardo; 1.2 GB/s is an experiment |
+| probe | one rank on each of 16 nodes: at one leaf; on the leaves of one island; four on each island, all on different leaves | the paper | 4.1 |
+| ping-pong | the first and the last of these nodes, to and fro | an assumption | the paper does not say between which (5.2) |
+| a call | a barrier, the collective; its time that of its slowest rank | an assumption | the paper does not say whose time it takes |
+| pause before a call | 100 µs | an assumption | the paper waits 1 ms: an experiment |
+| calls | as many as fit in the simulated time, not 1,000 | an assumption | a simulated second costs minutes |
+| moments | 88 of three months, and 16 nearest to each b that is looked at | an assumption | the paper has 22 and one |
+| background jobs: nodes | half have one node; the others are as large as the jobs of a week on Leonardo | other measurements | "many jobs that only allocate one node" (5.1); HLC-Lab/pico, 2,215 jobs |
+| background jobs: time | as long as 23,911 jobs of Theta in 2022 | other measurements | public job logs of the Argonne Leadership Computing Facility |
+| background jobs: when | at random; users want between 5 and 90 % of the machine, another share every day | an assumption | so that b covers what the paper saw |
+| background jobs: where | in as many islands as jobs of their size have cells on Leonardo, on any nodes there; the probe's nodes are never theirs | other measurements | HLC-Lab/pico. The paper's account of Slurm (4.1) packs them much closer: an experiment |
+| background jobs: what they send | AMG2013, LULESH, miniAMR, miniFE or miniMD, equally likely: to six neighbours in a 3-D grid of the job's nodes, all at once | other measurements | mpiP with 64 ranks on a node (CNCA-CeNAT/comm-patterns-clustering); of each face of 4 × 4 × 4 ranks 16 send to the next node |
+| | 12^(2/3) times the bytes, as often | an assumption | a node with four V100 taken as 12 of the nodes that were measured on, with as much larger a problem; three times the bytes is an experiment |
+
+None is fitted to a finding.
 
 During a simulation the jobs are those of one moment of the three months, each somewhere between two of its
-exchanges. The queue, the draws and the moments follow from one seed; nothing needs data from elsewhere. All
+exchanges. Moments are what other studies call seeds: each has jobs, places, phases of exchanges and random routes of
+its own; those less than a day or so apart share some jobs. The queue, the draws and the moments follow from one seed; nothing needs data from elsewhere. All
 of this was fixed before any finding was computed; trials of what a run costs, for which packets are so large,
 had shown the times of some calls. Not simulated: noise of operating systems, traffic to storage, other
 software on the probe's nodes.
 """
+
+#: What was published and is not simulated, with the reason.
+LACKING = (
+    "1,000 iterations of each collective: a simulated second costs minutes.",
+    "Which families of distributions fit best (section 4): the paper names none, so that there is "
+    "nothing to compare; ours are in a table of their own.",
+    "Noise of operating systems and of other software on the probe's nodes, and traffic to "
+    "storage: nothing is published on either for this machine. In one group, where nothing else "
+    "disturbs, all calls of a kind therefore take equally long.",
+    "That Alltoall's distribution in one group is like Reduce's (section 6): all calls there take "
+    "equally long.",
+    "The shapes of HACC's distributions (figure 6a): two iterations fit in a simulation.",
+    "That b was between 0.40 and 0.70 most of the time (section 6): here it is an assumption how "
+    "busy the machine is.",
+    "That b changes by less than 5 points during a measurement (section 5.1): jobs do not begin "
+    "or end during a simulation. Of queues that were measured [utilisation](cluster-utilisation.md) "
+    "tells.",
+)
 
 
 def page(
     found: Found,
     findings: Sequence[Finding],
     figures: Sequence[str],
+    fits: Sequence[BestFits],
     *,
     command: str,
     total: int,
@@ -76,6 +104,7 @@ def page(
         found: What was simulated.
         findings: Of it.
         figures: Files of the pictures.
+        fits: Of the distributions, if families were fitted to them.
         command: That writes the page.
         total: Simulations that belong to the study.
     """
@@ -87,9 +116,13 @@ def page(
         _background(),
         _findings(findings),
         *_correlations(found),
+        _ping_pong(found),
         _by_setting(found),
         *_predictors(found),
         _culprits(found),
+        _families(fits),
+        "## Published, and not here\n",
+        "\n".join(f"- {what}" for what in LACKING) + "\n",
         "## Figures\n",
         *(f"![{FIGURES[name][0]}]({name})\n" for name in figures),
     ]
@@ -114,14 +147,17 @@ def _findings(findings: Sequence[Finding]) -> str:
     lines = [
         "## Published findings beside ours\n",
         "*Holds*: all of our 95 % interval lies in the published range; *does not hold*: none of "
-        "it; *undecided*: a part, or the interval is not known. Intervals over the moments at "
-        "about one b are Student's, of ratios Welch's on logarithms; those of correlations over all "
-        "moments are bootstrapped.\n",
-        "| # | finding | source | published | ours | verdict |",
-        "|--:|---|---|---|---|---|",
+        "it; *undecided*: a part, the interval is not known, or there are fewer than "
+        f"{FEWEST} moments. A published figure is taken to be half of its last digit off. Intervals "
+        "over the moments at about one b are Student's, of ratios Welch's on logarithms; those of "
+        "correlations over all moments and of largest values are bootstrapped. Two modes are "
+        "asked of all moments but one, each being left out in turn.\n",
+        "| # | finding | source | published | ours | moments | verdict |",
+        "|--:|---|---|---|---|--:|---|",
     ]
     lines += [
-        f"| {n} | {f.claim} | {f.source} | {f.published} | {f.ours} | **{f.verdict}** |"
+        f"| {n} | {f.claim} | {f.source} | {f.published} | {f.ours} | {f.moments} | "
+        f"**{f.verdict}** |"
         for n, f in enumerate(findings, 1)
     ]
     return "\n".join(lines) + "\n"
@@ -129,7 +165,7 @@ def _findings(findings: Sequence[Finding]) -> str:
 
 def _correlations(found: Found) -> Iterator[str]:
     for intensity in found.plan.extent.intensities:
-        moments, means = month_means(found, intensity)
+        moments, means = month_means(found, found.plan.month(intensity))
         if len(moments) < 4:
             continue
         b = np.array([moment.b for moment in moments])
@@ -137,7 +173,7 @@ def _correlations(found: Found) -> Iterator[str]:
         lines = [
             f"## Correlation of b with mean times{words}\n",
             f"{len(moments)} moments, b from {b.min():.2f} to {b.max():.2f}. With "
-            f"{len(moments)} points |r| above {_least_r(len(moments)):.2f} differs from 0 at "
+            f"{len(moments)} points |r| above {least_r(len(moments)):.2f} differs from 0 at "
             "5 %, in one test; here are sixteen.\n",
             "| collective | size | median of the mean times | r | ρ |",
             "|---|--:|--:|--:|--:|",
@@ -154,12 +190,48 @@ def _correlations(found: Found) -> Iterator[str]:
         yield "\n".join(lines) + "\n"
 
 
-def _least_r(count: int) -> float:
-    """Smallest |r| that differs from 0 at 5 %: t = r √((n − 2) / (1 − r²))."""
-    from odonata._engine import student_t95
+def _ping_pong(found: Found) -> str:
+    moments, means = month_means(found, found.plan.pair())
+    if len(moments) < 4:
+        return ""
+    b = np.array([moment.b for moment in moments])
+    lines = [
+        "## Correlation of b with ping-pongs\n",
+        f"Between two nodes of different islands, {len(moments)} moments. *Slowest*: the largest of "
+        "the mean times over the least.\n",
+        "| size | half of to and fro: median of the mean times | slowest | r | ρ |",
+        "|--:|--:|--:|--:|--:|",
+    ]
+    for size in SIZES:
+        y = means[PING_PONG, size]
+        r, rho = (estimate_pairs(figure, b, y) for figure in (pearson, spearman))
+        lines.append(
+            f"| {size_of(size)} | {np.median(y) / 2:.2f} µs | {y.max() / y.min():.2f} × | "
+            f"{told(r)} | {told(rho)} |"
+        )
+    return "\n".join(lines) + "\n"
 
-    t = student_t95(count - 2)
-    return float(t / np.sqrt(t * t + count - 2))
+
+def _families(fits: Sequence[BestFits]) -> str:
+    if not fits:
+        return ""
+    lines = [
+        "## Families that fit\n",
+        f"1 MiB. Of {fits[0].families} continuous families the best by the squared error between "
+        "density and a histogram, which is what the paper seems to have ranked by and depends on "
+        "the bins, by AIC and by BIC, each with its Kolmogorov–Smirnov distance; by BIC also how much "
+        "likelier by the logarithm, a call, it makes those calls that it was not fitted to (every "
+        "fifth) than a normal distribution does. The best of a hundred fits by chance better than it "
+        "deserves ([families](tails.md#families)).\n",
+        "| distribution | collective | calls | by squared error | by AIC | by BIC | held out |",
+        "|---|---|--:|---|---|---|--:|",
+    ]
+    lines += [
+        f"| {f.where} | {title_of(f.collective)} | {f.calls} | {f.squared_error} | {f.aic} | "
+        f"{f.bic} | {f.held_out:+.2f} |"
+        for f in fits
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def _by_setting(found: Found) -> str:

@@ -118,6 +118,10 @@ class Plan:
         """The setting at all moments."""
         return Setting(duration_ms=self.extent.month_ms, intensity=intensity, attribution=True)
 
+    def pair(self) -> Setting:
+        """The setting of ping-pongs at all moments, among jobs that send what was measured."""
+        return Setting(duration_ms=self.extent.month_ms, pair=True)
+
     def long(self, scenario: str, routing: str, intensity: float) -> Setting:
         """A setting for distributions."""
         return Setting(
@@ -151,22 +155,27 @@ class Plan:
                 chosen.setdefault(name_of(moment, setting, kind), (moment, setting))
 
         away = machine.DIFFERENT_ISLANDS
+        usual, *other_routings = ROUTINGS
         for b in (HIGH, LOW):
-            for routing in ROUTINGS:
-                add(self.near(b), self.long(away, routing, 1.0))
-        for scenario in machine.SCENARIOS:
-            add(self.near(USUAL), self.long(scenario, ROUTINGS[0], 1.0))
+            add(self.near(b), self.long(away, usual, 1.0))
+        for b in (USUAL, LOW):
+            for scenario in machine.SCENARIOS:
+                add(self.near(b), self.long(scenario, usual, 1.0))
+        add(self.moments, self.pair())
         first, *others = self.extent.intensities
         add(self.moments, self.month(first))
+        for name in APPLICATION_PROBES:
+            for b in FIGURE_6[name]:
+                add(self.near(b), self.application(name))
+        for routing in other_routings:
+            for b in (HIGH, LOW):
+                add(self.near(b), self.long(away, routing, 1.0))
         for name in self.extent.experiments:
             kind = PACKED if name == PACKED else ""
             for b in (HIGH, LOW):
                 add(self.experiment_moments(name, b), self.experiment(name), kind)
-        for name in APPLICATION_PROBES:
-            for b in FIGURE_6[name]:
-                add(self.near(b), self.application(name))
         for intensity in others:
-            for routing in ("fpar", "minimal"):
+            for routing in (usual, "minimal"):
                 add(self.near(HIGH), self.long(away, routing, intensity))
             add(self.moments, self.month(intensity))
         # The most important first: what is simulated begins with the greatest cost.

@@ -56,7 +56,7 @@ def _quantities(
 
 def indicators(found: Found, intensity: float) -> list[Indicator]:
     """Every quantity with its correlations over the moments."""
-    moments, means = month_means(found, intensity)
+    moments, means = month_means(found, found.plan.month(intensity))
     if len(moments) < 4:
         return []
     quantities = _quantities(found, moments, intensity)
@@ -111,7 +111,7 @@ def forecasts(found: Found, intensity: float) -> Forecasts | None:
     A run is slow if its mean exceeds the 85th percentile of the earlier runs of its collective and
     size. The threshold of b is the one with the least Brier score on the earlier runs.
     """
-    moments, means = month_means(found, intensity)
+    moments, means = month_means(found, found.plan.month(intensity))
     learnt = round(0.6 * len(moments))
     if learnt < 8 or len(moments) - learnt < 4:
         return None
@@ -131,6 +131,9 @@ def forecasts(found: Found, intensity: float) -> Forecasts | None:
     threshold = float(limits[int(np.argmin(scores))])
     told: dict[str, NDArray[np.float64]] = {
         "b above a threshold (the paper's)": (b[learnt:] > threshold).astype(np.float64),
+        "the same threshold, the share of slow runs on each side as the probability": _on_sides(
+            b[:learnt], early, b[learnt:], threshold
+        ),
         "always the usual share": np.full(len(late), float(early.mean())),
     }
     known = [name for name in quantities if not name.startswith("load: ")]
@@ -154,6 +157,15 @@ def forecasts(found: Found, intensity: float) -> Forecasts | None:
         threshold,
         [Forecast(name, float(of.mean()), gain(of)) for name, of in squares.items()],
     )
+
+
+def _on_sides(
+    b: NDArray[np.float64], slow: NDArray[np.bool_], where: NDArray[np.float64], threshold: float
+) -> NDArray[np.float64]:
+    """Of each moment the share of slow runs among the earlier ones on its side of a threshold."""
+    sides = [slow[b > threshold], slow[b <= threshold]]
+    above, below = (float((one if one.size else slow).mean()) for one in sides)
+    return np.where(where > threshold, above, below)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ from odonata.study.longtail.months import Moment
 COLLECTIVES = ("broadcast", "reduce", "alltoall", "allreduce")
 SIZES = (2**2, 2**10, 2**15, 2**20)
 LARGE = 2**20
+#: Not among the paper's figures, which says that the background hardly affects it (5.2).
+PING_PONG = "ping-pong"
 #: Name of the probe's job.
 PROBE = "probe"
 #: Table 1: HACC with 10 million particles on 16 nodes, miniAMR. A node computes 1 TFLOP/s: some
@@ -48,6 +50,8 @@ class Setting:
         attribution: Whether it is recorded for whom the probe waits.
         alone: Whether the other jobs do nothing.
         packet: Of what size packets are.
+        pair: Whether the probe's first and last node alone send a message to and fro, instead of
+            the collectives of all.
     """
 
     scenario: str = machine.DIFFERENT_ISLANDS
@@ -64,6 +68,7 @@ class Setting:
     attribution: bool = False
     alone: bool = False
     packet: str = "16 KiB"
+    pair: bool = False
 
     def but(self, **changes: Any) -> Setting:
         """The same with some changes."""
@@ -88,7 +93,7 @@ class Samples:
     Attributes:
         collective: Its name.
         size: Bytes.
-        us: Of every call the time of its slowest rank.
+        us: Of every call the time of its slowest rank; of a ping-pong to and fro.
     """
 
     collective: str
@@ -102,6 +107,8 @@ def scenario_of(moment: Moment, setting: Setting) -> Scenario:
     if setting.per_message:
         algorithm = {"algorithm": setting.routing, "per": "message"}
     nodes = machine.probe_nodes(setting.scenario)
+    if setting.pair:
+        nodes = [nodes[0], nodes[-1]]
     content = {
         "network": machine.network(algorithm, setting.global_links),
         "simulation": {"duration": f"{setting.duration_ms} ms", "packet": setting.packet},
@@ -121,7 +128,8 @@ def scenario_of(moment: Moment, setting: Setting) -> Scenario:
 
 def calls(setting: Setting) -> list[tuple[str, int]]:
     """The collectives of a round and their sizes, in order."""
-    return [(name, size) for size in setting.sizes for name in COLLECTIVES]
+    names = (PING_PONG,) if setting.pair else COLLECTIVES
+    return [(name, size) for size in setting.sizes for name in names]
 
 
 def _motif(setting: Setting) -> dict[str, Any]:
@@ -132,10 +140,18 @@ def _motif(setting: Setting) -> dict[str, Any]:
         phases += [
             {"compute": f"{setting.pause_us} us"},
             {"kind": "collective", "operation": "barrier"},
-            {"kind": "collective", "operation": name, "message": f"{size} B"},
+            *_call(name, size),
         ]
     # More rounds than fit: the run ends after its duration.
     return {"kind": "phases", "iterations": 100_000, "phases": phases}
+
+
+def _call(name: str, size: int) -> list[dict[str, Any]]:
+    if name != PING_PONG:
+        return [{"kind": "collective", "operation": name, "message": f"{size} B"}]
+    # Between two ranks the simplest broadcast is one message from its root to the other.
+    simplest = {"kind": "collective", "operation": "broadcast", "algorithm": "linear"}
+    return [{**simplest, "message": f"{size} B", "root": root} for root in (0, 1)]
 
 
 def _background(moment: Moment, intensity: float) -> list[dict[str, Any]]:
