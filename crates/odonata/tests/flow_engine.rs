@@ -94,6 +94,57 @@ fn both_engines_agree_on_when_long_messages_are_complete_and_on_delays() {
 }
 
 #[test]
+fn both_engines_record_the_same_activity_of_ranks() {
+    // Two ranks of different groups on an idle machine, whose long messages ask first: what
+    // each does, in which order, why and until when, up to the rounding of five links per packet
+    // and of four messages at most.
+    let mut scenario = scenario(all_to_all(16 * 1024));
+    scenario.jobs[0].nodes = Some(2);
+    scenario.jobs[0].placement = odonata::spec::Placement::Explicit { nodes: vec![0, 71] };
+    scenario.mpi.eager_limit_bytes = Some(1024);
+    scenario.mpi.send_overhead_ps = 180_000;
+    scenario.mpi.receive_overhead_ps = 250_000;
+    scenario.record.rank_activity = true;
+    let record = |engine| simulate(&scenario, engine).outcome;
+    let (packet, flow) = (record(Engine::Packet), record(Engine::Flow));
+    let what = |outcome: &odonata::Outcome| -> Vec<_> {
+        let intervals = outcome.rank_intervals.iter();
+        let what = intervals.map(|i| (i.rank, i.activity, i.collective, i.cause.map(|c| c.0)));
+        what.collect()
+    };
+    assert_eq!(what(&packet), what(&flow));
+    assert!(what(&packet).len() > 6, "{:?}", what(&packet));
+    for (packet, flow) in packet.rank_intervals.iter().zip(&flow.rank_intervals) {
+        assert!(
+            packet.begin.0.abs_diff(flow.begin.0) <= 36,
+            "{packet:?} {flow:?}"
+        );
+        assert!(
+            packet.end.0.abs_diff(flow.end.0) <= 36,
+            "{packet:?} {flow:?}"
+        );
+    }
+}
+
+#[test]
+fn recorded_activity_of_flows_is_all_of_the_time_of_ranks() {
+    let mut scenario = scenario(all_to_all(10_000));
+    scenario.mpi.eager_limit_bytes = Some(1024);
+    scenario.mpi.receive_overhead_ps = 250_000;
+    scenario.record.rank_activity = true;
+    let outcome = simulate(&scenario, Engine::Flow).outcome;
+    for (rank, times) in (0..).zip(&outcome.jobs[0].ranks) {
+        let own = outcome.rank_intervals.iter().filter(|i| i.rank.0 == rank);
+        let own: Vec<_> = own.collect();
+        // From the start on, one after another.
+        assert_eq!(own[0].begin.0, 0);
+        assert!(own.windows(2).all(|pair| pair[0].end == pair[1].begin));
+        let spent: u64 = own.iter().map(|i| i.end.0 - i.begin.0).sum();
+        assert_eq!(spent, times.total());
+    }
+}
+
+#[test]
 fn every_byte_arrives_over_as_many_links_as_packets_take() {
     for routing in ["minimal", "valiant", "ugal-g", "par"] {
         let mut scenario = scenario(all_to_all(10_000));
@@ -190,12 +241,9 @@ fn what_flows_lack_is_refused() {
     let mut threads = flows.clone();
     threads.simulation.threads = 2;
     assert!(refusal(&threads).contains("simulation.threads"));
-    let mut gap = flows.clone();
+    let mut gap = flows;
     gap.mpi.gap_ps = 5;
     assert!(refusal(&gap).contains("mpi.gap"));
-    let mut activity = flows;
-    activity.record.rank_activity = true;
-    assert!(refusal(&activity).contains("record.rank_activity"));
     let mut packets = scenario(all_to_all(1000));
     packets.simulation.paths = Some(4);
     assert!(refusal(&packets).contains("only with engine"));

@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::{Duration, Instant};
 
-use odonata_load::{OpenLoop, RankProgram};
+use odonata_load::OpenLoop;
+use odonata_mpi::{Failure, Matched, Rank, receive, receive_within_node, sent, timer, unmatched};
 use odonata_network::Topology;
 use odonata_run::{
     Histogram, InjectionOrder, JobLoad, JobOutcome, JobPlan, Measurement, MessageRecord,
@@ -14,8 +15,7 @@ use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bytes, NodeId, Picoseconds, RankId};
 
 use super::FlowConfig;
-use super::protocol::Message;
-use super::ranks::Rank;
+use super::transport::Message;
 use crate::routes::{LinkNumbers, Routes};
 use crate::share::LinkId;
 use crate::transfers::Transfers;
@@ -29,14 +29,11 @@ const MEMORY_INTERVAL: Duration = Duration::from_millis(200);
 /// Something that happens at a time of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Event {
-    /// A rank begins its program.
-    Begin { rank: u32 },
-    /// A processor of a rank is done with its task.
-    Task { rank: u32, processor: u8 },
+    /// A rank begins its program, a processor of it is done with its task, or its interface
+    /// gets a message that it has handed over.
+    Rank { rank: u32 },
     /// An open-loop source creates a message.
     Create { source: u32 },
-    /// A message that a rank has handed over gets to its interface.
-    HandedOver { message: u32 },
     /// A message has arrived.
     Arrive { message: u32 },
 }
@@ -118,7 +115,9 @@ pub(super) struct Driver<'a> {
     pub events_done: u64,
     arrival_key: StreamKey,
     destination_key: StreamKey,
-    pub failure: Option<SimError>,
+    pub failure: Option<Failure>,
+    /// Messages that have just met their receives; empty between events.
+    pub matched: Vec<Matched>,
 }
 
 impl<'a> Driver<'a> {
@@ -158,6 +157,7 @@ impl<'a> Driver<'a> {
             arrival_key: StreamKey::new(config.seed, Purpose::Arrival),
             destination_key: StreamKey::new(config.seed, Purpose::Destination),
             failure: None,
+            matched: Vec::new(),
         };
         let mut entity = 0;
         for (number, plan) in (0..).zip(jobs) {
@@ -170,12 +170,12 @@ impl<'a> Driver<'a> {
                     counts.has_end = true;
                     counts.to_do = u64::from(ranks);
                     for rank in 0..ranks {
-                        let begin = Event::Begin {
+                        let begin = Event::Rank {
                             rank: driver.ranks.len() as u32,
                         };
                         driver.schedule(plan.start.0, begin);
-                        let processors = program.processors();
-                        driver.ranks.push(Rank::new(number, rank, processors));
+                        let node = plan.node_of_rank[rank as usize];
+                        driver.ranks.push(Rank::new(number, rank, node.0));
                     }
                 }
                 JobLoad::Open(load) => {
@@ -268,8 +268,13 @@ impl<'a> Driver<'a> {
                 self.events_done += 1;
                 self.happen(event);
             }
-            if let Some(failure) = self.failure.take() {
-                return Err(failure);
+            if let Some((at, job, rank, reason)) = self.failure.take() {
+                return Err(SimError::Program {
+                    job: self.jobs[job as usize].name.clone(),
+                    rank,
+                    at: Picoseconds(at),
+                    reason,
+                });
             }
             self.transfers.settle(Picoseconds(next));
             if self.events_done >= looked {
@@ -285,7 +290,10 @@ impl<'a> Driver<'a> {
                 }
             }
         }
-        self.blocked()
+        match asked {
+            Some(_) => Ok(()),
+            None => unmatched(self.jobs, self.ranks.iter()),
+        }
     }
 
     /// An error if a job with an end would go on after the largest simulated time.
@@ -334,10 +342,8 @@ impl<'a> Driver<'a> {
 
     fn happen(&mut self, event: Event) {
         match event {
-            Event::Begin { rank } => self.begin_program(rank),
-            Event::Task { rank, processor } => self.task_done(rank, processor),
+            Event::Rank { rank } => timer(self, rank, self.now),
             Event::Create { source } => self.create(source),
-            Event::HandedOver { message } => self.enter_interface(message),
             Event::Arrive { message } => self.arrive(message),
         }
     }
@@ -365,11 +371,7 @@ impl<'a> Driver<'a> {
             return;
         };
         self.count_created(source.job, load.message, self.now);
-        let message = Message {
-            source_rank: source.rank,
-            destination_rank: to.0,
-            ..Message::new(None, source.job, load.message.0, self.now)
-        };
+        let message = Message::open(source.job, source.rank, to.0, load.message, self.now);
         self.send(message);
     }
 
@@ -386,16 +388,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Hands a message over to the interface of its sender's node, which has it at once
-    /// or, if a rank sends it, after the delay of the rank's messages.
+    /// The interface of its sender's node has a message to send.
     pub fn send(&mut self, message: Message) {
-        let plan = &self.jobs[message.job as usize];
-        let within_node = plan.protocol.within_node.is_some()
-            && plan.on_one_node(message.source_rank, message.destination_rank);
-        let delay = match message.kind {
-            Some(_) if !within_node => plan.protocol.delay_of(Bytes(message.bytes)).0,
-            _ => 0,
-        };
         let number = match self.free_messages.pop() {
             Some(number) => {
                 self.messages[number as usize] = message;
@@ -406,18 +400,6 @@ impl<'a> Driver<'a> {
                 self.messages.len() as u32 - 1
             }
         };
-        match delay {
-            0 => self.enter_interface(number),
-            _ => {
-                let time = self.now.saturating_add(delay).min(u64::MAX - 1);
-                self.schedule(time, Event::HandedOver { message: number });
-            }
-        }
-    }
-
-    /// The interface of its sender's node has a message to send.
-    fn enter_interface(&mut self, number: u32) {
-        let message = self.messages[number as usize];
         let source = self.node_of(message.job, message.source_rank);
         let destination = self.node_of(message.job, message.destination_rank);
         let bytes = message.bytes;
@@ -505,8 +487,7 @@ impl<'a> Driver<'a> {
         }
         if let Some(request) = message.request {
             let rank = self.first_rank[message.job as usize] + message.source_rank;
-            self.complete(rank, request);
-            self.advance(rank);
+            sent(self, rank, request, self.now);
         }
     }
 
@@ -518,8 +499,17 @@ impl<'a> Driver<'a> {
         if !message.is_control() {
             self.count_delivered(&message);
         }
-        if let Some(kind) = message.kind {
-            self.received(&message, kind);
+        let Some(kind) = message.kind else {
+            return;
+        };
+        let first = self.first_rank[message.job as usize];
+        let receiver = first + message.destination_rank;
+        let incoming = message.incoming(kind);
+        if message.local {
+            let sender = first + message.source_rank;
+            receive_within_node(self, sender, receiver, &incoming, self.now);
+        } else {
+            receive(self, receiver, &incoming, self.now);
         }
     }
 
@@ -587,18 +577,6 @@ impl<'a> Driver<'a> {
         queues
             .map(|&number| self.messages[number as usize].bytes)
             .sum()
-    }
-
-    /// Makes a program of a rank.
-    pub fn program(
-        &self,
-        rank: u32,
-    ) -> Option<Result<Box<dyn RankProgram + 'a>, odonata_load::ProgramError>> {
-        let Rank { job, rank, .. } = self.ranks[rank as usize];
-        match &self.jobs[job as usize].load {
-            JobLoad::Closed(program) => Some(program.start(RankId(rank))),
-            JobLoad::Open(_) => None,
-        }
     }
 
     /// An outcome of a job without anything that ranks know.

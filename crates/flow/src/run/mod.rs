@@ -1,9 +1,8 @@
 //! Jobs on the flow engine: the same plans as the packet engine's, the same outcome.
 
 mod driver;
-mod protocol;
-mod ranks;
 mod report;
+mod transport;
 
 use odonata_network::Topology;
 use odonata_network::routing::RoutingSpec;
@@ -118,13 +117,6 @@ fn check(config: &FlowConfig, jobs: &[JobPlan], measurement: &Measurement) -> Re
     }
     if jobs.iter().any(|job| job.protocol.gap > Picoseconds::ZERO) {
         return refuse(Parameter::Gap, "a gap", "no gaps between messages");
-    }
-    if measurement.rank_intervals {
-        return refuse(
-            Parameter::RankActivity,
-            "true",
-            "no record of single intervals of ranks",
-        );
     }
     if measurement.attribution || measurement.arrivals.is_some() {
         return refuse(

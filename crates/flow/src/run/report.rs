@@ -1,14 +1,15 @@
 //! The outcome of a run, in the packet engine's form.
 
+use odonata_mpi::Rank;
 use odonata_network::Peer;
 use odonata_run::{
-    Conservation, LinkOutcome, MessageRecord, Outcome, PairTraffic, SimError, TimelineCollector,
+    Conservation, LinkOutcome, MessageRecord, Outcome, PairTraffic, RankInterval, SimError,
+    TimelineCollector,
 };
 use odonata_units::{NodeId, Picoseconds, PortId, RankId};
 
 use super::FlowError;
 use super::driver::Driver;
-use super::ranks::Rank;
 use crate::routes::LinkNumbers;
 use crate::share::LinkId;
 
@@ -36,20 +37,26 @@ impl Driver<'_> {
             .map(|job| self.outcome_of(job))
             .collect();
         let mut traffic = Vec::new();
-        for rank in &self.ranks {
+        let mut rank_intervals = Vec::new();
+        for rank in &mut self.ranks {
             let times = rank.times(now);
             let job = &mut jobs[rank.job as usize];
             job.compute_ps += u128::from(times.computing());
             job.wait_ps += u128::from(times.waiting());
-            job.unreceived_messages += rank.matching.unreceived();
+            job.unreceived_messages += rank.unreceived();
             job.ranks.push(times);
-            traffic.extend(rank.traffic.iter().map(|(&to, &traffic)| PairTraffic {
-                job: rank.job,
-                source: RankId(rank.rank),
-                destination: RankId(to),
+            let (job, source) = (rank.job, RankId(rank.rank));
+            traffic.extend(rank.traffic().map(|(destination, traffic)| PairTraffic {
+                job,
+                source,
+                destination,
                 traffic,
             }));
+            rank_intervals.append(&mut rank.take_intervals());
         }
+        traffic.sort_unstable_by_key(|t: &PairTraffic| (t.job, t.source, t.destination));
+        // One rank after another, each in the order of time.
+        debug_assert!(rank_intervals.is_sorted_by_key(|i: &RankInterval| (i.job, i.rank, i.begin)));
         let mut messages = std::mem::take(&mut self.records);
         messages.sort_by_key(MessageRecord::order);
         Ok(Outcome {
@@ -59,7 +66,7 @@ impl Driver<'_> {
             ports,
             injection,
             messages,
-            rank_intervals: Vec::new(),
+            rank_intervals,
             traffic,
             attribution: Vec::new(),
             arrivals: Vec::new(),

@@ -477,7 +477,7 @@ fn finish<P: Probe>(
     reconfigurations: Vec<Reconfiguration>,
 ) -> Result<Outcome, SimError> {
     if shared.ends_with_jobs {
-        unmatched(shared, &partitions)?;
+        odonata_mpi::unmatched(shared.jobs, partitions.iter().flat_map(|p| &p.ranks))?;
     }
     let mut conservation = Conservation::default();
     // Requests and grants that have been created and are nowhere.
@@ -627,26 +627,4 @@ fn in_time<P: Probe>(
             job: plan.name.clone(),
         }),
     }
-}
-
-/// An error if the events have run out although ranks are not done.
-fn unmatched<P: Probe>(
-    shared: &Shared<'_>,
-    partitions: &[Box<Partition<'_, P>>],
-) -> Result<(), SimError> {
-    let waiting = || {
-        partitions
-            .iter()
-            .flat_map(|p| &p.ranks)
-            .filter(|rank| !rank.is_finished())
-    };
-    let Some(first) = waiting().min_by_key(|rank| (rank.job, rank.rank)) else {
-        return Ok(());
-    };
-    Err(SimError::Unmatched {
-        job: shared.jobs[first.job as usize].name.clone(),
-        blocked: waiting().filter(|rank| rank.job == first.job).count() as u64,
-        rank: first.rank,
-        waits_for: first.waits_for(),
-    })
 }

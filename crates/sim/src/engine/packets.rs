@@ -106,13 +106,6 @@ pub(super) struct Contents {
     pub kind: MessageKind,
 }
 
-impl Contents {
-    /// Of a question for a part of the receiver's memory: the size of that.
-    pub fn asked_bytes(&self) -> u64 {
-        u64::from(self.sequence) << 32 | u64::from(self.tag)
-    }
-}
-
 /// Who asks for memory.
 pub(super) const PACKETS: &str = "the packets under way";
 

@@ -4,7 +4,7 @@ mod forward;
 mod view;
 mod window;
 
-use odonata_mpi::{Arrived, Envelope, Posted};
+use odonata_mpi::{Failure, Matched, Rank};
 use odonata_network::Peer;
 use odonata_run::encoding::or_absent;
 use odonata_run::memory::{filled, prefetch, vec_in_huge_pages};
@@ -24,7 +24,6 @@ use super::message_routes::MessageRoutes;
 use super::packets::{Contents, NIL, PACKETS, Packet, Packets};
 use super::probe::{ACCOUNTS, LinkState, Probe};
 use super::queues::{Queues, WAITING};
-use super::ranks::RankState;
 use super::routed::{Routed, Tables};
 use super::shared::{Class, Shared};
 use super::table::Table;
@@ -177,7 +176,7 @@ pub(super) struct Partition<'a, P: Probe> {
     /// Messages that wait at interfaces.
     pub waiting: Queues<OutMessage>,
     pub sources: Table<OpenSource>,
-    pub ranks: Vec<RankState<'a>>,
+    pub ranks: Vec<Rank<'a>>,
     /// Index in `ranks` by rank number over all jobs; `NIL` if elsewhere or open-loop.
     pub local_rank: Vec<u32>,
     /// Messages of more than one packet that are under way, by (source node, message).
@@ -198,10 +197,10 @@ pub(super) struct Partition<'a, P: Probe> {
     partition_of: Vec<u16>,
     /// Ranks that have not finished.
     pub unfinished: u64,
-    /// The first rank whose program could not go on: time, job, rank and reason.
-    pub failure: Option<(u64, u32, u32, String)>,
+    /// The first rank whose program could not go on.
+    pub failure: Option<Failure>,
     /// Messages that have just met their receives; empty between events.
-    pub matched: Vec<(Envelope, Arrived, Posted)>,
+    pub matched: Vec<Matched>,
     /// What will still move ranks: timers, and messages of closed-loop jobs
     /// sent here less those received here. Only the sum over all partitions
     /// has a meaning.
@@ -468,7 +467,7 @@ impl<'a, P: Probe> Partition<'a, P> {
                     JobLoad::Closed(_) => {
                         let local = self.ranks.len() as u32;
                         self.local_rank[shared.rank(job, rank) as usize] = local;
-                        self.ranks.push(RankState::new(job, rank, interface));
+                        self.ranks.push(Rank::new(job, rank, interface));
                         self.unfinished += 1;
                         self.stimuli += 1;
                         let at = &self.interfaces[interface as usize];
@@ -510,7 +509,7 @@ impl<'a, P: Probe> Partition<'a, P> {
             (RECORDED, records),
         ];
         let own = own.into_iter().chain([(ACCOUNTS, self.probe.bytes())]);
-        own.chain(self.ranks.iter().flat_map(RankState::holders))
+        own.chain(self.ranks.iter().flat_map(Rank::holders))
     }
 
     /// Ranks of closed-loop jobs that have not finished, and messages of open-loop jobs

@@ -20,6 +20,7 @@ mod tests;
 use std::ops::Range;
 use std::sync::atomic::AtomicU32;
 
+use odonata_mpi::RankRecord;
 use odonata_run::encoding::or_absent;
 use odonata_run::{Arrival, Timeline};
 use serde::{Deserialize, Serialize};
@@ -33,7 +34,6 @@ use super::message_routes::Decision;
 use super::packets::{Contents, Packet};
 use super::partition::{Partition, Port};
 use super::probe::{LinkWatch, Probe};
-use super::ranks::RankRecord;
 
 pub(super) use contradiction::without_contradiction;
 pub(super) use restore::restore;

@@ -7,12 +7,12 @@
 //! sizes without which a sum could leave its type.
 //!
 //! Numbers that are taken as they are (`_`) name nothing: counters, amounts, flags, and what
-//! belongs to the program of a rank, which [`RankState::restore`] hands to it.
+//! belongs to the program of a rank, which [`Rank::restore`] hands to it.
 //!
-//! [`RankState::restore`]: crate::engine::ranks::RankState::restore
+//! [`Rank::restore`]: odonata_mpi::Rank::restore
 
 use odonata_mpi::matching::{Arrived, Envelope, Line, Matching, Posted, Unmatched, Wanted};
-use odonata_mpi::{MessageKind, Sending, Task};
+use odonata_mpi::{MessageKind, Outgoing, Processor, RankRecord, Sending, Stage, Task};
 use odonata_network::{PacketRoute, Peer, Topology};
 use odonata_run::{
     Activity, Arrival, JobAtLink, JobLoad, JobWait, MessageRecord, OccupancyCount, RankInterval,
@@ -32,7 +32,6 @@ use crate::engine::message_routes::Decision;
 use crate::engine::packets::{Contents, NIL, Packet, UNROUTED};
 use crate::engine::partition::{FEEDBACK, NEVER, Port};
 use crate::engine::probe::{Channel, LinkWatch};
-use crate::engine::ranks::{Outgoing, Processor, RankRecord, Stage};
 use crate::engine::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT, Shared};
 
 /// What is wrong: the field that refers to nothing, or says what cannot be.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use odonata_load::motif::{AllToAll, Repeat};
 use odonata_load::{Arrivals, OpenLoop, Pattern, Process};
-use odonata_mpi::Task;
 use odonata_mpi::matching::Unmatched;
+use odonata_mpi::{RankRecord, Task};
 use odonata_network::routing::{Algorithm, AnyRouting, RoutingSpec};
 use odonata_network::topology::{Topology, edge_list};
 use odonata_run::MessageRecord;
@@ -18,7 +18,6 @@ use serde::de::DeserializeOwned;
 
 use super::{About, EventRecord, NodeRecord, Parcel, RouterRecord, Whole};
 use crate::engine::calendar::Kind;
-use crate::engine::ranks::RankRecord;
 use crate::engine::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT};
 use crate::run_any;
 use odonata_run::{

@@ -1,66 +1,74 @@
-//! Ranks: what their programs begin, how their processors spend their time, and
-//! the protocol that messages follow.
-//!
-//! The times follow LogGPS (Ino, Fujimoto, Hagihara 2001): overheads `o` and `O`
-//! keep a processor busy, `g` keeps messages of an interface apart, messages up
-//! to `S` bytes are sent at once (eager), longer ones ask first (rendezvous).
-//! Latency, bandwidth and contention are the network's.
-
-mod protocol;
-mod tasks;
+//! The state of a rank, and what it tells about itself.
 
 use std::collections::VecDeque;
 
-use odonata_load::{
-    Action, CollectiveKind, Idle, ProcessorId, ProgramError, RankProgram, RequestId, Step, Waiting,
-};
-use odonata_mpi::matching::{Matching, Posted, UNMATCHED};
-use odonata_mpi::{Begun, Sending, Task};
+use odonata_load::{CollectiveKind, ProgramError, RankProgram, RequestId, Waiting};
 use odonata_run::encoding::sorted_map;
 use odonata_run::memory::make_room;
 use odonata_run::{
-    JobLoad, JobPlan, KeyMap, Protocol, RankActivity, RankInterval, RankTimes, Traffic,
+    JobLoad, JobPlan, KeyMap, RankActivity, RankInterval, RankTimes, SimError, Traffic,
 };
 use odonata_units::{Picoseconds, RankId};
 use serde::{Deserialize, Serialize};
 
-use super::partition::Partition;
-use super::probe::Probe;
-use protocol::HANDED_OVER;
-pub(super) use protocol::Outgoing;
-pub(super) use tasks::Processor;
+use crate::actions::{Sending, Task};
+use crate::matching::{Matching, Posted, UNMATCHED};
+use crate::message::Outgoing;
 
 /// Who asks for memory.
+pub(crate) const HANDED_OVER: &str = "messages that ranks have handed over";
 const INTERVALS: &str = "recorded intervals of ranks";
 
 /// Where a rank is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Stage {
+pub enum Stage {
+    /// Its job has not started.
     BeforeStart,
+    /// Its program runs.
     Running,
+    /// Its program has ended.
     Finished,
+}
+
+/// A processor of a rank.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Processor {
+    /// What keeps it busy.
+    pub task: Option<Task>,
+    /// When the task is done, in ps.
+    pub until: u64,
+    /// What it does next, with how long that takes in ps.
+    pub queue: VecDeque<(u64, Task)>,
 }
 
 /// Whatever changes of a rank of a closed-loop job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct RankRecord {
+pub struct RankRecord {
+    /// Where it is.
     pub stage: Stage,
+    /// What keeps it busy. Shape: processors.
     pub processors: Vec<Processor>,
     /// What its program waits for, if no processor is busy.
     pub waiting: Waiting,
+    /// The collective that it is in.
     pub collective: Option<CollectiveKind>,
+    /// Iterations that it has ended.
     pub iterations: u32,
     /// What it has been doing, and since when.
     pub activity: RankActivity,
+    /// Since when, in ps.
     pub since: u64,
+    /// How it has spent its time until then.
     pub times: RankTimes,
     /// Latest message of this interval that concerned it: sender, and when that
     /// wanted to send it.
     pub cause: Option<(u32, u64)>,
+    /// What it did when, if that is recorded.
     pub intervals: Vec<RankInterval>,
     /// Messages and bytes sent, by receiver.
     #[serde(with = "sorted_map")]
     pub traffic: KeyMap<Traffic>,
+    /// Messages and receives that wait for each other.
     pub matching: Matching,
     /// Receives of messages that have been granted, by the handle and rank of the sender.
     #[serde(with = "sorted_map")]
@@ -72,25 +80,31 @@ pub(super) struct RankRecord {
     /// have them, by handle.
     #[serde(with = "sorted_map")]
     pub unfinished: KeyMap<Sending>,
+    /// Number of its next long message.
     pub next_handle: u32,
     /// Messages that it has handed over, with when the interface has them; in that order.
     pub delayed: VecDeque<(u64, Outgoing)>,
-    /// Requests of messages whose last bytes are about to leave the node, in
-    /// that order.
+    /// Requests of messages whose last bytes are about to leave the node, in that order, for
+    /// engines whose events don't carry them.
     pub leaving: VecDeque<RequestId>,
 }
 
 /// A rank of a closed-loop job.
-pub(super) struct RankState<'a> {
+pub struct Rank<'a> {
+    /// Its job.
     pub job: u32,
+    /// Which of the job's it is.
     pub rank: u32,
+    /// The interface that it sends by, in the engine's numbers.
     pub interface: u32,
     /// While it runs.
-    program: Option<Box<dyn RankProgram + 'a>>,
-    record: RankRecord,
+    pub(crate) program: Option<Box<dyn RankProgram + 'a>>,
+    /// What changes.
+    pub record: RankRecord,
 }
 
-impl<'a> RankState<'a> {
+impl<'a> Rank<'a> {
+    /// One whose job has not started.
     pub fn new(job: u32, rank: u32, interface: u32) -> Self {
         Self {
             job,
@@ -121,12 +135,16 @@ impl<'a> RankState<'a> {
     }
 
     /// Begins its program.
-    fn start(&mut self, plan: &'a JobPlan) -> Result<(), ProgramError> {
+    pub(crate) fn start(&mut self, plan: &'a JobPlan) -> Result<(), ProgramError> {
         let JobLoad::Closed(program) = &plan.load else {
             unreachable!("a rank of an open-loop job");
         };
         self.program = Some(program.start(RankId(self.rank))?);
         Ok(())
+    }
+
+    pub(crate) fn drop_program(&mut self) {
+        self.program = None;
     }
 
     /// Its state, and that of its program while that runs.
@@ -136,6 +154,9 @@ impl<'a> RankState<'a> {
     }
 
     /// Takes over a saved state; who it is and where stays.
+    ///
+    /// # Errors
+    /// If its program does not take its saved state.
     pub fn restore(
         &mut self,
         plan: &'a JobPlan,
@@ -156,7 +177,7 @@ impl<'a> RankState<'a> {
     }
 
     /// What an unfinished rank waits for, in words.
-    pub fn waits_for(&self) -> String {
+    fn waits_for(&self) -> String {
         if let Some(receive) = self.record.matching.waits_for() {
             return receive;
         }
@@ -218,7 +239,7 @@ impl<'a> RankState<'a> {
     }
 
     /// Notes what it is doing from `now` on.
-    fn turn_to(&mut self, now: u64, activity: RankActivity, recorded: bool) {
+    pub(crate) fn turn_to(&mut self, now: u64, activity: RankActivity, recorded: bool) {
         if activity == self.record.activity {
             return;
         }
@@ -228,7 +249,7 @@ impl<'a> RankState<'a> {
 
     /// Ends what it has been doing, which goes into the books and, if `recorded`,
     /// into its list of intervals.
-    fn end_interval(&mut self, now: u64, recorded: bool) {
+    pub(crate) fn end_interval(&mut self, now: u64, recorded: bool) {
         let record = &mut self.record;
         if recorded && now > record.since {
             let waited = matches!(
@@ -254,13 +275,13 @@ impl<'a> RankState<'a> {
     }
 
     /// What it is doing now.
-    fn current_activity(&self) -> RankActivity {
+    pub(crate) fn current_activity(&self) -> RankActivity {
         let mut tasks = self.record.processors.iter();
         let task = tasks.find_map(|processor| processor.task);
         Task::activity_of_rank(task, self.record.waiting)
     }
 
-    fn complete(&mut self, request: RequestId) {
+    pub(crate) fn complete(&mut self, request: RequestId) {
         // After the end of its program only what nobody waited for is left.
         if let Some(program) = &mut self.program {
             program.complete(request);
@@ -268,128 +289,23 @@ impl<'a> RankState<'a> {
     }
 }
 
-impl<'a, P: Probe> Partition<'a, P> {
-    fn plan(&self, local_rank: u32) -> &'a JobPlan {
-        &self.shared.jobs[self.ranks[local_rank as usize].job as usize]
-    }
-
-    fn protocol(&self, local_rank: u32) -> &'a Protocol {
-        &self.plan(local_rank).protocol
-    }
-
-    fn note_activity(&mut self, local_rank: u32, now: u64) {
-        let recorded = self.shared.measurement.rank_intervals;
-        let state = &mut self.ranks[local_rank as usize];
-        if state.record.stage == Stage::Running {
-            state.turn_to(now, state.current_activity(), recorded);
-        }
-    }
-
-    fn begin_program(&mut self, local_rank: u32, now: u64) {
-        let plan = self.plan(local_rank);
-        let state = &mut self.ranks[local_rank as usize];
-        state.record.stage = Stage::Running;
-        state.record.since = now;
-        if let JobLoad::Closed(program) = &plan.load {
-            let processors = usize::from(program.processors().max(1));
-            let present = &mut state.record.processors;
-            present.resize_with(processors.max(present.len()), Processor::default);
-        }
-        if let Err(error) = state.start(plan) {
-            self.fail(local_rank, error, now);
-        }
-    }
-
-    /// Ends the run: the program of a rank cannot go on.
-    fn fail(&mut self, local_rank: u32, error: ProgramError, now: u64) {
-        let state = &mut self.ranks[local_rank as usize];
-        state.program = None;
-        let failure = (now, state.job, state.rank, error.0);
-        if self.failure.as_ref().is_none_or(|first| failure < *first) {
-            self.failure = Some(failure);
-        }
-    }
-
-    /// Runs a rank's program until it has to wait.
-    pub(super) fn advance(&mut self, local_rank: u32, now: u64) {
-        let index = local_rank as usize;
-        loop {
-            let state = &mut self.ranks[index];
-            let mut idle = Idle::NONE;
-            for (number, processor) in state.record.processors.iter().enumerate() {
-                if processor.task.is_none() {
-                    idle = idle.and(ProcessorId(number as u8));
-                }
-            }
-            let Some(program) = &mut state.program else {
-                return;
-            };
-            if idle.is_empty() {
-                return;
-            }
-            match program.next(idle) {
-                Ok(Step::Begin {
-                    action,
-                    request,
-                    processor,
-                }) => self.begin(local_rank, action, request, processor.0, now),
-                Ok(Step::Wait(waiting)) => {
-                    state.record.waiting = waiting;
-                    self.note_activity(local_rank, now);
-                    return;
-                }
-                Ok(Step::Enter(kind)) => self.enter(local_rank, Some(kind), now),
-                Ok(Step::Leave) => self.enter(local_rank, None, now),
-                Ok(Step::EndIteration) => {
-                    let ends = &mut self.jobs[state.job as usize].iteration_end;
-                    if let Some(end) = ends.get_mut(state.record.iterations as usize) {
-                        *end = (*end).max(now);
-                    }
-                    state.record.iterations += 1;
-                }
-                Ok(Step::Finish) => {
-                    let recorded = self.shared.measurement.rank_intervals;
-                    state.end_interval(now, recorded);
-                    state.record.stage = Stage::Finished;
-                    state.program = None;
-                    let collector = &mut self.jobs[state.job as usize];
-                    collector.last_finish = collector.last_finish.max(now);
-                    self.unfinished -= 1;
-                    return;
-                }
-                Err(error) => {
-                    self.fail(local_rank, error, now);
-                    return;
-                }
-            }
-        }
-    }
-
-    /// A rank enters a collective, or leaves it.
-    fn enter(&mut self, local_rank: u32, collective: Option<CollectiveKind>, now: u64) {
-        let recorded = self.shared.measurement.rank_intervals;
-        let state = &mut self.ranks[local_rank as usize];
-        state.end_interval(now, recorded);
-        state.record.collective = collective;
-    }
-
-    fn begin(
-        &mut self,
-        local_rank: u32,
-        action: Action,
-        request: RequestId,
-        processor: u8,
-        now: u64,
-    ) {
-        let plan = self.plan(local_rank);
-        let state = &mut self.ranks[local_rank as usize];
-        match Begun::of(action, plan, state.rank, request, processor, now) {
-            Begun::Busy(duration, task) => self.occupy(local_rank, processor, duration, task, now),
-            Begun::Post(wanted, posted) => {
-                if let Some((envelope, what)) = state.record.matching.post(wanted, posted) {
-                    self.matched_with(local_rank, envelope.source, what, posted, now);
-                }
-            }
-        }
-    }
+/// An error if nothing is left to happen although `ranks` are not done: it names the first
+/// of them.
+///
+/// # Errors
+/// As said.
+pub fn unmatched<'r, 'a: 'r>(
+    jobs: &[JobPlan],
+    ranks: impl Iterator<Item = &'r Rank<'a>> + Clone,
+) -> Result<(), SimError> {
+    let waiting = ranks.filter(|rank| !rank.is_finished());
+    let Some(first) = waiting.clone().min_by_key(|rank| (rank.job, rank.rank)) else {
+        return Ok(());
+    };
+    Err(SimError::Unmatched {
+        job: jobs[first.job as usize].name.clone(),
+        blocked: waiting.filter(|rank| rank.job == first.job).count() as u64,
+        rank: first.rank,
+        waits_for: first.waits_for(),
+    })
 }

@@ -1,0 +1,229 @@
+//! What keeps the processors of ranks busy: their programs, and one task after another.
+
+use odonata_load::{Action, CollectiveKind, Idle, ProcessorId, RequestId, Step};
+use odonata_run::JobLoad;
+use odonata_run::memory::make_room_in;
+use odonata_units::{Bytes, Picoseconds};
+
+use crate::actions::{Begun, Task};
+use crate::kind::MessageKind;
+use crate::message::Outgoing;
+use crate::protocol;
+use crate::rank::{Processor, Stage};
+use crate::transport::Transport;
+
+/// The last time at which something may happen.
+pub(crate) const LATEST: u64 = u64::MAX - 1;
+
+/// A processor of a rank, the rank's start, or a message that it has handed over has come
+/// to its time.
+pub fn timer<'a, T: Transport<'a>>(engine: &mut T, rank: u32, now: u64) {
+    protocol::send_delayed(engine, rank, now);
+    let own = engine.rank(rank);
+    if own.record.stage == Stage::BeforeStart {
+        let job = own.job;
+        if now == engine.plan(job).start.0 {
+            begin_program(engine, rank, now);
+        }
+    }
+    for index in 0..engine.rank(rank).record.processors.len() {
+        let processor = &mut engine.rank(rank).record.processors[index];
+        if processor.until == now
+            && let Some(task) = processor.task.take()
+        {
+            conclude(engine, rank, task, now);
+            take_up(engine, rank, index, now);
+        }
+    }
+    advance(engine, rank, now);
+}
+
+fn begin_program<'a, T: Transport<'a>>(engine: &mut T, rank: u32, now: u64) {
+    let job = engine.rank(rank).job;
+    let plan = engine.plan(job);
+    let own = engine.rank(rank);
+    own.record.stage = Stage::Running;
+    own.record.since = now;
+    if let JobLoad::Closed(program) = &plan.load {
+        let processors = usize::from(program.processors().max(1));
+        let present = &mut own.record.processors;
+        present.resize_with(processors.max(present.len()), Processor::default);
+    }
+    if let Err(error) = own.start(plan) {
+        engine.fail(rank, error, now);
+    }
+}
+
+/// Runs a rank's program until it has to wait.
+pub fn advance<'a, T: Transport<'a>>(engine: &mut T, rank: u32, now: u64) {
+    loop {
+        let own = engine.rank(rank);
+        let mut idle = Idle::NONE;
+        for (number, processor) in own.record.processors.iter().enumerate() {
+            if processor.task.is_none() {
+                idle = idle.and(ProcessorId(number as u8));
+            }
+        }
+        let Some(program) = &mut own.program else {
+            return;
+        };
+        if idle.is_empty() {
+            return;
+        }
+        match program.next(idle) {
+            Ok(Step::Begin {
+                action,
+                request,
+                processor,
+            }) => begin(engine, rank, action, request, processor.0, now),
+            Ok(Step::Wait(waiting)) => {
+                own.record.waiting = waiting;
+                let recorded = engine.measurement().rank_intervals;
+                let own = engine.rank(rank);
+                if own.record.stage == Stage::Running {
+                    own.turn_to(now, own.current_activity(), recorded);
+                }
+                return;
+            }
+            Ok(Step::Enter(kind)) => enter(engine, rank, Some(kind), now),
+            Ok(Step::Leave) => enter(engine, rank, None, now),
+            Ok(Step::EndIteration) => {
+                let (job, iteration) = (own.job, own.record.iterations);
+                own.record.iterations += 1;
+                engine.iteration_ended(job, iteration, now);
+            }
+            Ok(Step::Finish) => {
+                let recorded = engine.measurement().rank_intervals;
+                let own = engine.rank(rank);
+                own.end_interval(now, recorded);
+                own.record.stage = Stage::Finished;
+                own.drop_program();
+                let job = own.job;
+                engine.finished(job, now);
+                return;
+            }
+            Err(error) => {
+                engine.fail(rank, error, now);
+                return;
+            }
+        }
+    }
+}
+
+/// A rank enters a collective, or leaves it.
+fn enter<'a, T: Transport<'a>>(
+    engine: &mut T,
+    rank: u32,
+    collective: Option<CollectiveKind>,
+    now: u64,
+) {
+    let recorded = engine.measurement().rank_intervals;
+    let own = engine.rank(rank);
+    own.end_interval(now, recorded);
+    own.record.collective = collective;
+}
+
+fn begin<'a, T: Transport<'a>>(
+    engine: &mut T,
+    rank: u32,
+    action: Action,
+    request: RequestId,
+    processor: u8,
+    now: u64,
+) {
+    let own = engine.rank(rank);
+    let (job, source) = (own.job, own.rank);
+    let plan = engine.plan(job);
+    match Begun::of(action, plan, source, request, processor, now) {
+        Begun::Busy(duration, task) => occupy(engine, rank, processor, duration, task, now),
+        Begun::Post(wanted, posted) => {
+            let matching = &mut engine.rank(rank).record.matching;
+            if let Some((envelope, what)) = matching.post(wanted, posted) {
+                protocol::matched_with(engine, rank, envelope.source, what, posted, now);
+            }
+        }
+    }
+}
+
+/// Keeps a processor busy for a while, after what it is busy with. What takes no time is
+/// done at once.
+pub(crate) fn occupy<'a, T: Transport<'a>>(
+    engine: &mut T,
+    rank: u32,
+    processor: u8,
+    duration: Picoseconds,
+    task: Task,
+    now: u64,
+) {
+    if duration == Picoseconds::ZERO {
+        conclude(engine, rank, task, now);
+        return;
+    }
+    let processors = &mut engine.rank(rank).record.processors;
+    // Messages may come for ranks whose program has not begun or is over.
+    let index = usize::from(processor);
+    if processors.len() <= index {
+        processors.resize_with(index + 1, Processor::default);
+    }
+    let busy = processors[index].task.is_some();
+    let queue = &mut processors[index].queue;
+    make_room_in(queue, "what ranks have to do");
+    queue.push_back((duration.0, task));
+    if !busy {
+        take_up(engine, rank, index, now);
+    }
+}
+
+/// An idle processor begins with what is next in its queue.
+fn take_up<'a, T: Transport<'a>>(engine: &mut T, rank: u32, processor: usize, now: u64) {
+    let processor = &mut engine.rank(rank).record.processors[processor];
+    let Some((duration, task)) = processor.queue.pop_front() else {
+        return;
+    };
+    let until = now.saturating_add(duration).min(LATEST);
+    processor.task = Some(task);
+    processor.until = until;
+    engine.wake(rank, until);
+    // Every task has an interval of its own.
+    let recorded = engine.measurement().rank_intervals;
+    let own = engine.rank(rank);
+    if own.record.stage == Stage::Running {
+        own.end_interval(now, recorded);
+        own.record.activity = own.current_activity();
+    }
+}
+
+/// Does what a task was for.
+fn conclude<'a, T: Transport<'a>>(engine: &mut T, rank: u32, task: Task, now: u64) {
+    match task {
+        Task::Compute(request) | Task::TakeIn(request) => engine.rank(rank).complete(request),
+        Task::TakeInAndFinish {
+            request,
+            handle,
+            to,
+        } => {
+            engine.rank(rank).complete(request);
+            protocol::send_control(engine, rank, MessageKind::Finished, to, handle, now);
+        }
+        Task::HandOver(sending) => protocol::begin_send(engine, rank, sending, now),
+        Task::HandOverPut {
+            to,
+            bytes,
+            request,
+            created,
+        } => {
+            protocol::count(engine, rank, to, bytes, created);
+            let bytes = Bytes(bytes);
+            let message = Outgoing::unmatched(MessageKind::Put, to, bytes, request.0, created);
+            protocol::send(engine, rank, message, now);
+        }
+        Task::HandOverGet {
+            from,
+            bytes,
+            request,
+        } => protocol::ask(engine, rank, from, bytes, request, now),
+        Task::Grant { handle, to } => {
+            protocol::send_control(engine, rank, MessageKind::Grant, to, handle, now);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What the packet engine does for ranks: it wakes them, and carries their messages.
+
+use odonata_load::RequestId;
+use odonata_mpi::{
+    Envelope, Failure, Incoming, Matched, Outgoing, Rank, Transport, receive, receive_within_node,
+    sent, timer,
+};
+use odonata_run::{JobPlan, Measurement};
+use odonata_units::{Bytes, RankId};
+
+use super::calendar::{Event, Kind};
+use super::endpoint::{Draft, timer_payload};
+use super::packets::{Contents, NIL};
+use super::partition::Partition;
+use super::probe::Probe;
+
+impl<'a, P: Probe> Transport<'a> for Partition<'a, P> {
+    #[inline(always)]
+    fn rank(&mut self, rank: u32) -> &mut Rank<'a> {
+        &mut self.ranks[rank as usize]
+    }
+
+    #[inline(always)]
+    fn plan(&self, job: u32) -> &'a JobPlan {
+        &self.shared.jobs[job as usize]
+    }
+
+    #[inline(always)]
+    fn measurement(&self) -> &Measurement {
+        &self.shared.measurement
+    }
+
+    #[inline(always)]
+    fn number(&self, job: u32, rank_of_job: u32) -> u32 {
+        self.local_rank[self.shared.rank(job, rank_of_job) as usize]
+    }
+
+    #[inline(always)]
+    fn on_one_node(&self, rank: u32, rank_of_job: u32) -> bool {
+        let own = &self.ranks[rank as usize];
+        let node = self.interfaces[own.interface as usize].node;
+        self.shared.node_of(own.job, rank_of_job).0 == node
+    }
+
+    #[inline(always)]
+    fn matched(&mut self) -> &mut Vec<Matched> {
+        &mut self.matched
+    }
+
+    fn wake(&mut self, rank: u32, at: u64) {
+        self.stimuli += 1;
+        let interface = &self.interfaces[self.ranks[rank as usize].interface as usize];
+        let router = interface.router - self.base_router;
+        let payload = timer_payload(rank);
+        let event = Event::new(at, router, Kind::Node, interface.terminal, payload);
+        self.schedule(event);
+    }
+
+    fn carry(&mut self, rank: u32, message: Outgoing, now: u64) {
+        self.stimuli += 1;
+        let own = &self.ranks[rank as usize];
+        let interface = own.interface as usize;
+        let draft = Draft {
+            job: own.job,
+            rank: own.rank,
+            local_rank: rank,
+            to: RankId(message.to),
+            bytes: Bytes(message.bytes),
+            context: message.context,
+            tag: message.tag,
+            sequence: message.sequence,
+            created: message.created,
+            kind: message.kind,
+            handle: message.handle,
+            request: message.request,
+        };
+        if self.create(interface, draft, now) {
+            let interface = &mut self.interfaces[interface];
+            self.waiting
+                .push_back(&mut interface.outgoing, self.outgoing);
+        }
+    }
+
+    #[inline]
+    fn count(&mut self, job: u32, bytes: Bytes, created: u64) {
+        self.count_created(job, bytes, created);
+        self.jobs[job as usize].message_bytes.record(bytes.0);
+    }
+
+    fn iteration_ended(&mut self, job: u32, iteration: u32, now: u64) {
+        let ends = &mut self.jobs[job as usize].iteration_end;
+        if let Some(end) = ends.get_mut(iteration as usize) {
+            *end = (*end).max(now);
+        }
+    }
+
+    fn finished(&mut self, job: u32, now: u64) {
+        let collector = &mut self.jobs[job as usize];
+        collector.last_finish = collector.last_finish.max(now);
+        self.unfinished -= 1;
+    }
+
+    fn failure(&mut self) -> &mut Option<Failure> {
+        &mut self.failure
+    }
+}
+
+impl Contents {
+    /// As its receiver sees a message that wanted to be sent at `created`.
+    #[inline(always)]
+    fn incoming(&self, created: u64) -> Incoming {
+        Incoming {
+            kind: self.kind,
+            envelope: Envelope {
+                context: self.context,
+                source: self.source_rank,
+                tag: self.tag,
+            },
+            bytes: self.message_bytes,
+            sequence: self.sequence,
+            handle: self.handle,
+            created,
+        }
+    }
+}
+
+impl<P: Probe> Partition<'_, P> {
+    /// A processor of a rank, the rank's start, or a message that it has handed over
+    /// has come to its time.
+    pub(super) fn rank_timer(&mut self, local_rank: u32, now: u64) {
+        self.stimuli -= 1;
+        timer(self, local_rank, now);
+    }
+
+    /// A message is complete at its receiver.
+    pub(super) fn receive_message(&mut self, contents: &Contents, created: u64, now: u64) {
+        self.stimuli -= 1;
+        let receiver = self.number(u32::from(contents.job), contents.destination_rank);
+        receive(self, receiver, &contents.incoming(created), now);
+    }
+
+    /// A message within a node is delivered.
+    pub(super) fn receive_local_message(&mut self, contents: &Contents, created: u64, now: u64) {
+        let job = u32::from(contents.job);
+        let sender = self.number(job, contents.source_rank);
+        // Nobody waits for messages of open-loop sources.
+        if sender == NIL {
+            return;
+        }
+        self.stimuli -= 1;
+        let receiver = self.number(job, contents.destination_rank);
+        receive_within_node(self, sender, receiver, &contents.incoming(created), now);
+    }
+
+    /// The tail of a rank's message has left the node.
+    pub(super) fn message_sent(&mut self, local_rank: u32, now: u64) {
+        let leaving = &mut self.ranks[local_rank as usize].record.leaving;
+        let request = leaving.pop_front().expect("a message that leaves");
+        sent(self, local_rank, request, now);
+    }
+
+    /// The tail of a rank's message is about to leave the node, after those
+    /// before it.
+    pub(super) fn message_leaves(&mut self, local_rank: u32, request: u32) {
+        let leaving = &mut self.ranks[local_rank as usize].record.leaving;
+        leaving.push_back(RequestId(request));
+    }
+}
