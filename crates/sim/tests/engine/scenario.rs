@@ -1,6 +1,8 @@
 //! Random small scenarios over everything that the engine can do, for tests of
 //! what must hold in all of them.
 
+mod drawn;
+
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -8,26 +10,24 @@ use odonata_load::motif::{
     AllToAll, Broadcast, Exchange, Halo, HaloOrder, Outstanding, Receives, Repeat, Tree,
 };
 use odonata_load::{Blocks, Grid, Operation, Partners, Pattern, Process, Turn};
-use odonata_network::routing::{
-    AdaptiveOptions, Algorithm, AlgorithmName, AlgorithmOptions, AnyRouting, Choice, FparRules,
-    MinimalLinks, QAdaptiveOptions, RoutingSpec, Via,
-};
+use odonata_network::routing::{Algorithm, AlgorithmName, AnyRouting, RoutingSpec};
 use odonata_network::topology::{
     Arrangement, DragonflyLinks, DragonflyPlusLinks, DragonflyPlusSpec, DragonflySpec,
     FatTreeShape, FatTreeSpec, GroupWiring, HyperXSpec, SpineArrangement, TorusSpec,
 };
 use odonata_network::{LinkClass, LinkKind, Topology};
 use odonata_run::{
-    Arbitration, ArrivalRecords, Completion, CreditUse, Crossbar, Decisions, EngineConfig,
-    HostCosts, HostTimes, InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords, Observer,
-    OccupancyCount, Outcome, Progress, Protocol, Room, SimError, Switching,
+    Arbitration, ArrivalRecords, CreditUse, Crossbar, Decisions, EngineConfig, InjectionOrder,
+    JobLoad, JobPlan, Measurement, MessageRecords, Observer, OccupancyCount, Outcome, Progress,
+    Protocol, Room, SimError, Switching,
 };
 use odonata_units::random::{Purpose, Stream, StreamKey};
-use odonata_units::{Bandwidth, Bytes, JobId, NodeId, Picoseconds, RankId, RouterId};
+use odonata_units::{Bytes, JobId, NodeId, Picoseconds, RankId, RouterId};
 use proptest::prelude::*;
-use proptest::sample::select;
 
 use crate::support::{Listed, RATE, bandwidth, config, crossbar, link, open, simulate_observed};
+
+pub use drawn::scenario;
 
 /// Which network.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -544,292 +544,4 @@ fn script(ranks: u32, message: u64, stream: &mut Stream) -> JobLoad {
         )));
     }
     Listed::load(operations)
-}
-
-fn family() -> impl Strategy<Value = Family> {
-    prop_oneof![
-        1 => (2u32..12).prop_map(|nodes| Family::Crossbar { nodes }),
-        4 => (1u32..3, 1u32..5, 1u32..3, 0u8..3)
-            .prop_flat_map(|(p, a, h, arrangement)| {
-                let most = (a * h + 1).min(9);
-                (1u32..=most).prop_map(move |g| Family::Dragonfly { p, a, h, g, arrangement })
-            }),
-        2 => (1u32..3, 1u32..4, 1u32..4, 1u32..3)
-            .prop_flat_map(|(p, rows, columns, h)| {
-                let most = (rows * columns * h + 1).min(6);
-                (1u32..=most).prop_map(move |g| Family::Grid { p, rows, columns, h, g })
-            }),
-        3 => (1u32..4, 1u32..4, 1u32..3, 1u32..5, 0usize..60, any::<bool>())
-            .prop_map(|(leaves, spines, p, h, closing, balanced)| {
-                // Groups among which the global links can be shared evenly.
-                let numbers: Vec<u32> = (2..=(spines * h + 1).min(6))
-                    .filter(|g| (spines * h).is_multiple_of(g - 1))
-                    .collect();
-                let g = numbers[closing % numbers.len()];
-                Family::DragonflyPlus { leaves, spines, p, h, g, balanced }
-            }),
-        1 => (prop::array::uniform3(1u32..4), prop::array::uniform2(1u32..3))
-            .prop_map(|(down, up)| Family::FatTree { down, up }),
-        1 => (prop::array::uniform2(1u32..5), any::<bool>(), 1u32..3)
-            .prop_map(|(size, wrap, p)| Family::Torus { size, wrap, p }),
-        1 => ([1u32..5, 1u32..4], 1u32..4).prop_map(|(size, p)| Family::HyperX { size, p }),
-    ]
-    .prop_filter("two nodes or more", |family| match *family {
-        Family::Crossbar { nodes } => nodes > 1,
-        Family::Dragonfly { p, a, g, .. } => p * a * g > 1,
-        Family::Grid {
-            p,
-            rows,
-            columns,
-            g,
-            ..
-        } => p * rows * columns * g > 1,
-        Family::DragonflyPlus { .. } => true,
-        Family::FatTree { down, .. } => down.iter().product::<u32>() > 1,
-        Family::Torus { size, p, .. } | Family::HyperX { size, p } => size[0] * size[1] * p > 1,
-    })
-}
-
-/// All algorithms with the channels that they need; some fit one family only.
-pub fn routing() -> impl Strategy<Value = RoutingSpec> {
-    let options = (select(Via::ALL), 1u32..3, -600i64..600, any::<bool>()).prop_map(
-        |(via, candidates, threshold_bytes, detours_in_group)| AdaptiveOptions {
-            via,
-            candidates,
-            threshold_bytes,
-            detours_in_group,
-            ..AdaptiveOptions::default()
-        },
-    );
-    let algorithm = (select(AlgorithmName::ALL), options, 0u32..=10);
-    let algorithm = algorithm.prop_map(|(algorithm, adaptive, tenths)| {
-        algorithm.with_options(&AlgorithmOptions {
-            adaptive,
-            threshold_share: f64::from(tenths) / 10.0,
-            rules: FparRules::ALL[tenths as usize % 3],
-            learning: QAdaptiveOptions {
-                exploration: f64::from(tenths) / 100.0,
-                ..QAdaptiveOptions::default()
-            },
-        })
-    });
-    let links = select(MinimalLinks::ALL);
-    let choice = prop_oneof![Just(Choice::Random), Just(Choice::ByLoad)];
-    (algorithm, links, choice).prop_map(|(algorithm, links, choice)| RoutingSpec {
-        links,
-        // Of the choices those by tables have one more.
-        choice: match (algorithm, links) {
-            (Algorithm::UpDown, MinimalLinks::Shortest) => Choice::ByDestination,
-            _ => choice,
-        },
-        ..RoutingSpec::new(algorithm)
-    })
-}
-
-fn kind() -> impl Strategy<Value = Kind> {
-    prop_oneof![
-        6 => (
-            0u8..10,
-            0u8..4,
-            prop_oneof![Just(10u32), Just(40), Just(80), Just(150)],
-            prop_oneof![2 => Just(None), 1 => (1u32..12).prop_map(Some)],
-        )
-            .prop_map(|(pattern, process, percent, times)| {
-                Kind::Open { pattern, process, percent, times }
-            }),
-        1 => (1u32..4).prop_map(|window| Kind::AllToAll { window }),
-        1 => Just(Kind::Halo),
-        1 => Just(Kind::Exchange),
-        1 => Just(Kind::Broadcast),
-        2 => Just(Kind::Script),
-    ]
-}
-
-fn closed_kind() -> impl Strategy<Value = Kind> {
-    kind().prop_map(|kind| match kind {
-        Kind::Open { times: None, .. } => Kind::Script,
-        other => other,
-    })
-}
-
-fn job_of(kind: impl Strategy<Value = Kind>) -> impl Strategy<Value = Job> {
-    let message = prop_oneof![Just(40u64), Just(256), Just(1_000), Just(3_000)];
-    (kind, 20u32..=100, 1u32..4, message, 0u64..3, protocol()).prop_map(
-        |(kind, share, ranks_per_node, message, start, protocol)| Job {
-            kind,
-            share,
-            ranks_per_node,
-            message,
-            start: start * 1_234_567,
-            protocol,
-        },
-    )
-}
-
-/// Half of them without overheads and requests.
-fn protocol() -> impl Strategy<Value = Protocol> {
-    let limit = prop_oneof![Just(None), Just(Some(Bytes(0))), Just(Some(Bytes(500)))];
-    let overheads = (0u64..2, 0u64..2, prop::option::of(rate_of_copies()));
-    let completion = prop_oneof![Just(Completion::Sent), Just(Completion::Acknowledged)];
-    let delay = prop_oneof![Just(0u64), Just(1), Just(777_777)];
-    let other = (limit, overheads, completion, delay, any::<bool>()).prop_map(
-        |(eager_limit, (send, receive, copy_bandwidth), completion, delay, within)| Protocol {
-            eager_limit,
-            completion,
-            control: Bytes(40),
-            costs: HostCosts {
-                send_overhead: Picoseconds(send * 50_001),
-                receive_overhead: Picoseconds(receive * 120_003),
-                copy_bandwidth,
-                times: HostTimes::new(&[(Bytes(500), Picoseconds(send * 9_001))]).unwrap(),
-            },
-            within_node: within.then(|| HostCosts {
-                send_overhead: Picoseconds(send * 7_001),
-                ..HostCosts::default()
-            }),
-            gap: Picoseconds(receive * 3_333),
-            send_delay: Picoseconds(delay),
-            // Long messages are overtaken.
-            delay_times: HostTimes::new(&[(Bytes(2_000), Picoseconds(delay))]).expect("grows"),
-        },
-    );
-    prop_oneof![Just(Protocol::default()), other]
-}
-
-fn rate_of_copies() -> impl Strategy<Value = Bandwidth> {
-    Just(bandwidth(7_000_000_000))
-}
-
-fn rates() -> impl Strategy<Value = [u64; 3]> {
-    let rate = prop_oneof![
-        Just(RATE),
-        Just(2 * RATE),
-        Just(RATE / 2),
-        Just(5_637_144_576)
-    ];
-    prop::array::uniform3(rate)
-}
-
-fn models() -> impl Strategy<
-    Value = (
-        Switching,
-        (Crossbar, CreditUse, OccupancyCount),
-        Arbitration,
-        InjectionOrder,
-        Decisions,
-    ),
-> {
-    let switching = prop_oneof![
-        Just(Switching::CutThrough { flit: Bytes(8) }),
-        Just(Switching::CutThrough { flit: Bytes(64) }),
-        Just(Switching::StoreAndForward),
-    ];
-    let bounded = |speedup, packets: u64| Crossbar::Bounded {
-        speedup,
-        output_buffer: Bytes(packets * 256),
-    };
-    let crossbar = prop_oneof![
-        2 => Just((Crossbar::Ideal, CreditUse::Link, OccupancyCount::Buffered)),
-        1 => Just((Crossbar::Ideal, CreditUse::Crossbar, OccupancyCount::Buffered)),
-        1 => Just((bounded(1.0, 1), CreditUse::Link, OccupancyCount::Buffered)),
-        1 => Just((bounded(1.5, 3), CreditUse::Link, OccupancyCount::Requests)),
-        1 => Just((bounded(2.0, 8), CreditUse::Link, OccupancyCount::Buffered)),
-        1 => Just((bounded(1.0, 2), CreditUse::Crossbar, OccupancyCount::Requests)),
-        1 => Just((bounded(2.0, 8), CreditUse::Crossbar, OccupancyCount::Buffered)),
-    ];
-    let arbitration = prop_oneof![
-        Just(Arbitration::RoundRobin),
-        Just(Arbitration::OldestFirst),
-        Just(Arbitration::LowestChannel),
-        Just(Arbitration::TransitFirst),
-    ];
-    let injection = prop_oneof![Just(InjectionOrder::RoundRobin), Just(InjectionOrder::Fifo)];
-    let decisions = prop_oneof![
-        2 => Just(Decisions::PerPacket),
-        1 => Just(Decisions::PerMessage),
-    ];
-    (switching, crossbar, arbitration, injection, decisions)
-}
-
-/// Whether a run stops at a given time, and if not whether open-loop jobs run
-/// beside the closed-loop ones.
-fn jobs() -> impl Strategy<Value = (Vec<Job>, Option<u64>)> {
-    prop_oneof![
-        2 => (prop::collection::vec(job_of(kind()), 1..4), 5u64..25)
-            .prop_map(|(jobs, micros)| (jobs, Some(micros * 1_000_000 + 1))),
-        1 => prop::collection::vec(job_of(closed_kind()), 1..3).prop_map(|jobs| (jobs, None)),
-        1 => (job_of(closed_kind()), prop::collection::vec(job_of(kind()), 1..3)).prop_map(
-            |(first, mut jobs)| {
-                jobs.insert(0, first);
-                (jobs, None)
-            }
-        ),
-    ]
-}
-
-/// Any scenario. `slow` links between routers have latencies of at least 0.2 µs,
-/// so that runs on several threads exchange events rarely.
-pub fn scenario(slow: bool) -> impl Strategy<Value = Scenario> {
-    let latency = if slow {
-        200_000u64..400_000
-    } else {
-        500..50_000
-    };
-    let physical = (
-        rates(),
-        [1_000u64..60_000, latency.clone(), latency],
-        2u64..12,
-        prop_oneof![Just(64u64), Just(256)],
-        0u64..3,
-        0u64..100_000,
-    );
-    let measured = (
-        0u64..4_000_000,
-        prop_oneof![Just(None), (100_000u64..3_000_000).prop_map(Some)],
-        prop_oneof![Just(None), (1u32..4).prop_map(Some)],
-        any::<bool>(),
-    );
-    (
-        family(),
-        routing(),
-        physical,
-        models(),
-        jobs(),
-        measured,
-        0u64..1 << 40,
-    )
-        .prop_map(
-            |(family, routing, physical, models, (jobs, duration), measured, seed)| {
-                let (rates, latencies, buffer, packet, credit, delay) = physical;
-                let (switching, inside, arbitration, injection, decisions) = models;
-                let (crossbar, credit_use, occupancy) = inside;
-                let (warmup, timeline_bin, every_nth, recorded) = measured;
-                let mut scenario = Scenario {
-                    family,
-                    routing,
-                    rates,
-                    latencies,
-                    buffer,
-                    packet,
-                    switching,
-                    crossbar,
-                    credit_use,
-                    occupancy,
-                    arbitration,
-                    injection,
-                    decisions,
-                    credit_delay: credit * 3_333,
-                    delay,
-                    jobs,
-                    warmup,
-                    duration,
-                    timeline_bin,
-                    every_nth,
-                    recorded,
-                    seed,
-                };
-                scenario.fit_routing();
-                scenario
-            },
-        )
 }
