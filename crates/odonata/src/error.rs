@@ -86,3 +86,8 @@ pub enum Error {
     #[error(transparent)]
     Verify(#[from] VerifyError),
 }
+
+/// That something cannot be as it is, where no key is to blame.
+pub(crate) fn refused(error: impl std::fmt::Display) -> Error {
+    Error::Spec(SpecError::new("", error.to_string()))
+}

@@ -33,6 +33,7 @@ pub mod checkpoint;
 mod collectives;
 pub mod control;
 mod cost;
+mod coupling;
 mod error;
 mod flow;
 mod forwarding;

@@ -11,7 +11,8 @@ use odonata_scheduler::log::{Format as LogFormat, Kind as LogKind, Unit};
 use odonata_traces::Format as TraceFormat;
 use serde::Serialize;
 
-use crate::batch::{OrderSpec, PolicySpec, Traffic};
+use crate::batch::{OrderSpec, PolicySpec};
+use crate::coupling::Traffic;
 use crate::spec;
 
 /// Things that are called by a name, of one kind.

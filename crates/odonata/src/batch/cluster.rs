@@ -13,8 +13,8 @@ use odonata_scheduler::batch::{
 use odonata_units::{GroupId, NodeId, RouterId};
 use serde::{Deserialize, Serialize};
 
-use super::{modes, refused};
-use crate::error::Error;
+use super::modes;
+use crate::error::{Error, refused};
 
 /// How nodes of a cluster in use are chosen, but for those whose nodes others name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Named)]

@@ -7,9 +7,8 @@ use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{Fate, Occupancy, Schedule, Started};
 use odonata_scheduler::log::{Job, JobLog, Label, Status, Unit};
 
-use super::network::Planned;
-use super::refused;
-use crate::error::Error;
+use crate::coupling::Planned;
+use crate::error::{Error, refused};
 use crate::tables::{Column, Table};
 
 /// Columns of a log by name. −1 and NaN stand for no value, as does an empty text.

@@ -4,7 +4,6 @@
 mod cluster;
 mod columns;
 mod modes;
-mod network;
 mod report;
 mod slurm;
 mod spec;
@@ -27,23 +26,18 @@ pub use cluster::{
 };
 pub use columns::{LogColumns, log_from_columns, log_table};
 pub use modes::ModesSpec;
-pub(crate) use network::Traffic;
-pub use network::{
-    JobsOnNetwork, LevelSpec, MachineSpec, MixSpec, NetworkSpec, PacketSpec, ShareSpec,
-    SpeedUpSpec, Stretch,
-};
 pub use report::{log_meta, report_json};
 pub use slurm::{SlurmSpec, schedule_as_slurm};
 pub use spec::{GenerateSpec, OrderSpec, PolicySpec, ReadSpec, ScaleSpec, ScheduleSpec};
 
-use crate::error::{Error, SpecError};
-use crate::tables::Table;
-use network::Planned;
+pub use crate::coupling::{
+    JobsOnNetwork, LevelSpec, MachineSpec, MixSpec, NetworkSpec, PacketSpec, ShareSpec,
+    SpeedUpSpec, Stretch,
+};
 
-/// A log cannot be read, made or scheduled as asked.
-fn refused(error: impl std::fmt::Display) -> Error {
-    Error::Spec(SpecError::new("", error.to_string()))
-}
+use crate::coupling::Planned;
+use crate::error::{Error, SpecError, refused};
+use crate::tables::Table;
 
 /// Reads a job log.
 ///

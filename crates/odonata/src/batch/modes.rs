@@ -7,7 +7,7 @@ use odonata_scheduler::log::JobLog;
 use odonata_units::random::{Purpose, StreamKey};
 use serde::Deserialize;
 
-use super::network::{MixSpec, MixTable};
+use crate::coupling::{MixSpec, MixTable};
 use crate::error::Error;
 
 /// Counter of a job's draw.
@@ -24,16 +24,6 @@ pub struct ModesSpec {
     pub seed: u64,
     /// Nodes of a group.
     pub group: u32,
-}
-
-/// What it stands for in the paper's figure 4: stencils on equal parts of groups,
-/// exchanges of all with all on any, neighbours on parts that differ.
-pub(super) fn traffic(mode: GrapModeName) -> &'static str {
-    match mode {
-        GrapModeName::Adaptive => "uniform",
-        GrapModeName::MinimalBalance | GrapModeName::CustomBalance => "stencil",
-        GrapModeName::Custom => "neighbouring",
-    }
 }
 
 /// What a job of `nodes` nodes asks GRAP for on `groups` groups of `group` nodes.

@@ -12,8 +12,8 @@ use odonata_scheduler::slurm::{Cluster, Onset, Priority, read_cluster, simulate_
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Scheduled, columns, refused, report};
-use crate::error::{Error, SpecError};
+use super::{Scheduled, columns, report};
+use crate::error::{Error, SpecError, refused};
 use crate::tables::Column;
 
 /// Slurm's files, and what they do not say.

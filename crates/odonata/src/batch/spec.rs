@@ -9,9 +9,8 @@ use odonata_scheduler::log::{Format, Kind, LublinFeitelson, ReadOptions, Unit};
 use serde::Deserialize;
 
 use super::modes::ModesSpec;
-use super::network::NetworkSpec;
-use super::refused;
-use crate::error::{Error, SpecError};
+use crate::coupling::NetworkSpec;
+use crate::error::{Error, SpecError, refused};
 
 /// Reads one of the structures below.
 ///

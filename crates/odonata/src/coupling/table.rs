@@ -4,25 +4,11 @@
 use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{Allocation, Network};
 use odonata_scheduler::log::JobLog;
-use serde::Deserialize;
 
 use super::jobs::Communication;
-use super::wrong;
+use super::level::Level;
+use super::spec::{SpeedUpSpec, wrong};
 use crate::error::Error;
-
-/// What the communication of a traffic gains, by the job's size.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SpeedUpSpec {
-    /// The traffic.
-    pub traffic: String,
-    /// Sizes in nodes, ascending. In between, the gain is linear in the logarithm
-    /// of the size; beyond, it is that of the nearest.
-    pub nodes: Vec<u32>,
-    /// Part of the communication's time that is saved at each size, below 1;
-    /// negative where it takes longer.
-    pub speed_up: Vec<f64>,
-}
 
 impl SpeedUpSpec {
     fn check(&self) -> Result<(), Error> {
@@ -110,6 +96,8 @@ impl Network for Table {
         Ok(())
     }
 }
+
+impl Level for Table {}
 
 #[cfg(test)]
 mod tests {

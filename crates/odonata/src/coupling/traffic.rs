@@ -1,6 +1,10 @@
 //! Who sends to whom within a job.
 
-use odonata_declare::Named;
+use odonata_declare::{Listed, Named};
+use odonata_placement::grap::GrapModeName;
+
+use super::spec::wrong;
+use crate::error::Error;
 
 /// Who sends to whom within a job, its nodes in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Named)]
@@ -40,6 +44,24 @@ impl Traffic {
         };
         let both = |way: usize| [way % nodes, (nodes - way % nodes) % nodes];
         ways.into_iter().flat_map(both).collect()
+    }
+}
+
+/// The traffics of jobs that share a machine.
+pub(super) fn named_traffics(names: &[String]) -> Result<Vec<Traffic>, Error> {
+    let named = |name: &String| {
+        Traffic::by_name(name).map_err(|unknown| wrong("mix", name, unknown.allowed.join(", ")))
+    };
+    names.iter().map(named).collect()
+}
+
+/// What a mode of GRAP stands for in the paper's figure 4: stencils on equal parts of groups,
+/// exchanges of all with all on any, neighbours on parts that differ.
+pub(super) fn of_mode(mode: GrapModeName) -> &'static str {
+    match mode {
+        GrapModeName::Adaptive => "uniform",
+        GrapModeName::MinimalBalance | GrapModeName::CustomBalance => "stencil",
+        GrapModeName::Custom => "neighbouring",
     }
 }
 

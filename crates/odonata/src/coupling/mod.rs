@@ -1,5 +1,5 @@
-//! What slows the jobs of a schedule down or makes them faster: networks behind
-//! the scheduler's trait, and what jobs do on them.
+//! Scheduler and network coupled: what slows the jobs of a schedule down or makes them
+//! faster. Networks behind the scheduler's trait, and what jobs do on them.
 
 mod circuits;
 mod exits;
@@ -8,133 +8,36 @@ mod flow;
 mod footprint;
 mod in_use;
 mod jobs;
+mod level;
 mod machine;
 mod packet;
+mod spec;
 mod table;
 mod traffic;
 
-use odonata_declare::Listed;
 use odonata_placement::grap::GrapModeName;
-use odonata_scheduler::batch::{AsLogged, Network};
+use odonata_scheduler::batch::AsLogged;
 use odonata_scheduler::log::JobLog;
-use serde::Deserialize;
-use serde_json::Value;
 
-use super::modes;
-use crate::error::{Error, SpecError};
-use crate::spec;
+use crate::error::Error;
 use fallible::FirstFailure;
 use flow::FlowNetwork;
 pub use in_use::JobsOnNetwork;
 use jobs::communications;
-pub(super) use jobs::{Communication, MixTable};
-pub use jobs::{MixSpec, ShareSpec};
-use machine::SharedMachine;
+pub(crate) use jobs::{Communication, MixTable};
+use level::Level;
+use machine::{SharedMachine, checked_injection};
 use packet::PacketNetwork;
-pub use table::SpeedUpSpec;
+use spec::wrong;
+pub use spec::{
+    LevelSpec, MachineSpec, MixSpec, NetworkSpec, PacketSpec, ShareSpec, SpeedUpSpec, Stretch,
+};
 use table::Table;
 pub(crate) use traffic::Traffic;
-
-/// The network of a schedule, and what jobs do on it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NetworkSpec {
-    /// How much of their time jobs communicate.
-    pub communication_share: ShareSpec,
-    /// What traffic jobs of which size have; who is in no class has none. `None`: the
-    /// traffic of a job follows from its mode.
-    pub mix: Option<Vec<MixSpec>>,
-    /// Seed of what is drawn.
-    pub seed: u64,
-    /// What it does with them.
-    pub level: LevelSpec,
-}
-
-impl NetworkSpec {
-    /// Reads it from JSON.
-    ///
-    /// # Errors
-    /// If a key is unknown, missing or of the wrong type.
-    pub fn from_json(text: &str) -> Result<Self, Error> {
-        serde_json::from_str(text).map_err(|error| super::refused(format!("network: {error}")))
-    }
-
-    /// Whether jobs share links, so that it matters on which nodes they are.
-    pub(super) fn shares_links(&self) -> bool {
-        !matches!(self.level, LevelSpec::Table { .. })
-    }
-}
-
-/// How closely a network is looked at.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LevelSpec {
-    /// Speed-ups by traffic and size, whoever else runs.
-    Table {
-        /// One for every traffic of the mix.
-        speed_ups: Vec<SpeedUpSpec>,
-    },
-    /// Running jobs share the links of a machine as flows.
-    Flow(Box<MachineSpec>),
-    /// The same packet by packet.
-    Packet(Box<PacketSpec>),
-}
-
-/// A machine whose links running jobs share.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MachineSpec {
-    /// What is wired, and the routing.
-    pub machine: spec::Network,
-    /// Part of its link's rate that a node sends at while it communicates.
-    pub injection: f64,
-    /// Which free nodes a job gets, where the scheduler only counts them.
-    pub placement: spec::Placement,
-    /// From the command until light passes a new circuit.
-    pub switch_delay_ps: u64,
-}
-
-/// A machine whose network running jobs share packet by packet.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PacketSpec {
-    /// The machine.
-    pub machine: MachineSpec,
-    /// Largest packet.
-    pub packet_bytes: u64,
-    /// Size of a message.
-    pub message_bytes: u64,
-    /// Simulated time before anything counts, after jobs have begun or ended.
-    pub warmup_ps: u64,
-    /// Simulated time in which it counts.
-    pub window_ps: u64,
-    /// What stretches a job's communication.
-    pub stretch: Stretch,
-}
-
-/// What of a job's messages stretches its communication.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Stretch {
-    /// How many arrive.
-    Throughput,
-    /// How long they take as well.
-    Latency,
-}
-
-/// A level of the network, with something to tell afterwards.
-pub(super) trait Level: Network {
-    /// What it has to tell, or null.
-    fn report(&self) -> Value {
-        Value::Null
-    }
-}
-
-impl Level for AsLogged {}
-impl Level for Table {}
+use traffic::{named_traffics, of_mode};
 
 /// A network with what its jobs do, one per job of the log.
-pub(super) struct Planned {
+pub(crate) struct Planned {
     pub network: Box<dyn Level>,
     pub jobs: Vec<Communication>,
     /// Names of traffics.
@@ -143,7 +46,7 @@ pub(super) struct Planned {
 
 impl Planned {
     /// Jobs run as long as the log says.
-    pub(super) fn none() -> Self {
+    pub(crate) fn none() -> Self {
         Self {
             network: Box::new(AsLogged),
             jobs: Vec::new(),
@@ -153,7 +56,7 @@ impl Planned {
 
     /// Draws what the jobs of `log` do on a network, for a machine of `nodes` nodes and,
     /// under GRAP, so many groups. `modes` are those of the jobs, none of small ones.
-    pub(super) fn new(
+    pub(crate) fn new(
         log: &JobLog,
         nodes: u32,
         grap: Option<u32>,
@@ -166,13 +69,13 @@ impl Planned {
         }
         let table = matches!(spec.level, LevelSpec::Table { .. });
         // Small jobs gain nothing from a table; on links they talk inside their group.
-        let of_mode = |job: usize| match (modes[job], table) {
+        let traffic = |job: usize| match (modes[job], table) {
             (Some(mode), true) => Some(mode.name()),
-            (Some(mode), false) => Some(modes::traffic(mode)),
+            (Some(mode), false) => Some(of_mode(mode)),
             (None, true) => None,
-            (None, false) => Some(modes::traffic(GrapModeName::Adaptive)),
+            (None, false) => Some(of_mode(GrapModeName::Adaptive)),
         };
-        let (jobs, traffics) = communications(log, spec, &of_mode)?;
+        let (jobs, traffics) = communications(log, spec, &traffic)?;
         let network: Box<dyn Level> = match &spec.level {
             LevelSpec::Table { speed_ups } => {
                 Box::new(Table::new(log, &jobs, &traffics, speed_ups)?)
@@ -197,31 +100,6 @@ impl Planned {
             traffics,
         })
     }
-}
-
-/// The traffics of jobs that share a machine.
-fn named_traffics(names: &[String]) -> Result<Vec<Traffic>, Error> {
-    let named = |name: &String| {
-        Traffic::by_name(name).map_err(|unknown| wrong("mix", name, unknown.allowed.join(", ")))
-    };
-    names.iter().map(named).collect()
-}
-
-fn checked_injection(injection: f64) -> Result<f64, Error> {
-    if injection > 0.0 && injection <= 1.0 {
-        return Ok(injection);
-    }
-    let allowed = "above 0 and at most 1 (100 %) of what a node's link carries";
-    Err(wrong("injection", injection, allowed))
-}
-
-/// A key of the network cannot be as it is.
-fn wrong(key: &str, found: impl std::fmt::Display, allowed: impl Into<String>) -> Error {
-    Error::Spec(SpecError::value(
-        format!("network.{key}"),
-        found,
-        allowed.into(),
-    ))
 }
 
 #[cfg(test)]

@@ -14,8 +14,8 @@ use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{GroupId, NodeId, Picoseconds};
 
 use super::circuits::JobCircuits;
-use super::{MachineSpec, wrong};
-use crate::error::Error;
+use super::spec::{MachineSpec, wrong};
+use crate::error::{Error, refused};
 use crate::jobs::policy;
 use crate::routing::{Usual, routing_spec};
 use crate::spec::{CircuitSource, Family, Placement, Scenario};
@@ -163,7 +163,7 @@ impl Allotment {
         let all = topology.nodes() as u32;
         let routers = (0..all).map(|node| topology.router_of_node(NodeId(node)));
         let wiring = Wiring::new(routers.collect(), topology.group_of_router.clone());
-        let wiring = wiring.map_err(super::super::refused)?;
+        let wiring = wiring.map_err(refused)?;
         let mut nodes_of = vec![vec![]; topology.groups as usize];
         for node in (0..all).map(NodeId) {
             nodes_of[topology.group_of_node(node).index()].push(node);
@@ -193,7 +193,7 @@ impl Allotment {
         let others: Vec<NodeId> = (nodes_of.iter().zip(&used))
             .flat_map(|(of, &used)| of[used..].iter().copied())
             .collect();
-        state.claim(&others).map_err(super::super::refused)?;
+        state.claim(&others).map_err(refused)?;
         Ok(Self {
             group: used.iter().copied().max().unwrap_or(0),
             state,
@@ -277,4 +277,13 @@ impl Allotment {
         let released = self.state.release(&nodes);
         released.map_err(|error| format!("job {job}: {error}"))
     }
+}
+
+/// Part of its link's rate that a node sends at, if it is one.
+pub(super) fn checked_injection(injection: f64) -> Result<f64, Error> {
+    if injection > 0.0 && injection <= 1.0 {
+        return Ok(injection);
+    }
+    let allowed = "above 0 and at most 1 (100 %) of what a node's link carries";
+    Err(wrong("injection", injection, allowed))
 }

@@ -5,7 +5,7 @@ use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{Allocation, Network};
 use serde_json::Value;
 
-use super::Level;
+use super::level::Level;
 
 /// A [`Network`] whose jobs may fail to begin and to end; errors say why.
 pub(super) trait Fallible {

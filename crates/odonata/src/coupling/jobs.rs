@@ -4,43 +4,17 @@
 use odonata_scheduler::batch::size_classes;
 use odonata_scheduler::log::JobLog;
 use odonata_units::random::{Purpose, StreamKey};
-use serde::Deserialize;
 
-use super::{NetworkSpec, wrong};
+use super::spec::{MixSpec, NetworkSpec, ShareSpec, wrong};
 use crate::error::{Error, SpecError};
 
 /// Counters of a job's draws.
 const TRAFFIC: u32 = 0;
 const SHARE: u32 = 1;
 
-/// How much of their run time jobs communicate.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ShareSpec {
-    /// What the log says; where it says nothing the mean of the jobs of that size
-    /// class (powers of two) of which it does, or of all.
-    Log,
-    /// All jobs the same.
-    Fixed(f64),
-    /// Uniformly distributed between these.
-    Between(f64, f64),
-}
-
-/// The traffic of jobs of some size.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MixSpec {
-    /// Fewest nodes.
-    pub from: u32,
-    /// Most nodes.
-    pub to: u32,
-    /// Traffics and their shares of the jobs, in any unit.
-    pub shares: Vec<(String, f64)>,
-}
-
 /// What a job does on the network.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::batch) struct Communication {
+pub(crate) struct Communication {
     /// Share of its run time in the log.
     pub share: f64,
     /// Which traffic; none: it does not use the network.
@@ -64,7 +38,7 @@ impl Communication {
 }
 
 /// Classes of sizes with what jobs of them draw.
-pub(in crate::batch) struct MixTable<'a> {
+pub(crate) struct MixTable<'a> {
     classes: &'a [MixSpec],
     /// All names, each once.
     pub names: Vec<String>,
@@ -73,7 +47,7 @@ pub(in crate::batch) struct MixTable<'a> {
 impl<'a> MixTable<'a> {
     /// # Errors
     /// If sizes or shares make no sense; `key` is that of the classes.
-    pub(in crate::batch) fn new(key: &str, classes: &'a [MixSpec]) -> Result<Self, Error> {
+    pub(crate) fn new(key: &str, classes: &'a [MixSpec]) -> Result<Self, Error> {
         let mut names: Vec<String> = vec![];
         for class in classes {
             let total: f64 = class.shares.iter().map(|(_, share)| share).sum();
@@ -95,7 +69,7 @@ impl<'a> MixTable<'a> {
 
     /// What a job of so many nodes has, by place in `names`, where `drawn` is uniform
     /// in 0..1; nothing if it is in no class.
-    pub(in crate::batch) fn draw(&self, nodes: u32, drawn: f64) -> Option<u32> {
+    pub(crate) fn draw(&self, nodes: u32, drawn: f64) -> Option<u32> {
         let mut classes = self.classes.iter();
         let class = classes.find(|class| (class.from..=class.to).contains(&nodes))?;
         let total: f64 = class.shares.iter().map(|(_, share)| share).sum();
@@ -206,7 +180,7 @@ mod tests {
     use odonata_scheduler::log::Job;
 
     use super::*;
-    use crate::batch::network::LevelSpec;
+    use crate::coupling::LevelSpec;
 
     fn log(jobs: &[(u32, Option<f64>)]) -> JobLog {
         let mut log = JobLog::default();

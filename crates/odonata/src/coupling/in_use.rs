@@ -9,9 +9,9 @@ use odonata_units::NodeId;
 use super::fallible::Fallible;
 use super::flow::FlowNetwork;
 use super::jobs::communications;
-use super::machine::SharedMachine;
-use super::{LevelSpec, NetworkSpec, ShareSpec, checked_injection, wrong};
-use crate::error::{Error, SpecError};
+use super::machine::{SharedMachine, checked_injection};
+use super::spec::{LevelSpec, NetworkSpec, ShareSpec, wrong};
+use crate::error::{Error, SpecError, refused};
 use crate::spec::{CircuitSource, Family};
 use crate::topology::reconfigurable;
 
@@ -100,7 +100,7 @@ impl JobsOnNetwork {
             placed: Some(&placed),
         };
         let begun = self.network.begin_with(job, &allocation, !shares);
-        begun.map_err(super::super::refused)
+        begun.map_err(refused)
     }
 
     /// A job ends; one that has not begun does nothing.
@@ -108,7 +108,7 @@ impl JobsOnNetwork {
     /// # Errors
     /// If its nodes are others' by now.
     pub fn end(&mut self, job: u32) -> Result<(), Error> {
-        self.network.end(job).map_err(super::super::refused)
+        self.network.end(job).map_err(refused)
     }
 
     /// After all that began and ended at a time: jobs with new speeds, in seconds of work per
@@ -119,7 +119,7 @@ impl JobsOnNetwork {
     pub fn settle(&mut self) -> Result<Vec<(u32, f64)>, Error> {
         let mut changed = Vec::new();
         let settled = self.network.settle(&mut changed);
-        settled.map_err(super::super::refused)?;
+        settled.map_err(refused)?;
         Ok(changed)
     }
 }

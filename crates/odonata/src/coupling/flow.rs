@@ -22,8 +22,8 @@ use super::fallible::Fallible;
 use super::footprint::{Footprints, Loads, Sent};
 use super::jobs::Communication;
 use super::machine::{Allotment, SharedMachine, node_rate};
-use super::traffic::Traffic;
-use super::{named_traffics, wrong};
+use super::spec::wrong;
+use super::traffic::{Traffic, named_traffics};
 use crate::error::Error;
 use crate::spec::CircuitSource;
 
