@@ -3,7 +3,7 @@
 use odonata_network::verify::VerifyError;
 use odonata_run::SimError;
 
-use crate::checkpoint::CheckpointError;
+use crate::checkpoint::error::CheckpointError;
 
 /// A scenario that cannot be simulated as written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

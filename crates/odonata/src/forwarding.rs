@@ -9,8 +9,8 @@ use odonata_network::topology::read_ibnetdiscover;
 use odonata_network::{Subnet, Topology};
 
 use crate::error::SpecError;
+use crate::named_file::{in_file, read_file};
 use crate::spec::{Family, Routing, Scenario};
-use crate::topology::{in_file, read_file};
 
 const TABLES: [&str; 3] = ["forwarding-tables.csv", "opensm-lfts.dump", "opensm.fdbs"];
 const SUBNETS: [&str; 2] = ["ibnetdiscover.txt", "opensm-subnet.lst"];

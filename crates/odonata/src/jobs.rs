@@ -1,6 +1,7 @@
 //! From the scenario's jobs to what the packet engine runs: nodes, ranks, loads.
 
 mod grap;
+pub mod placed;
 mod rank_map;
 #[cfg(test)]
 mod tests;
@@ -8,22 +9,23 @@ mod tests;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use odonata_load::{Idleness, Rates, Script};
+use odonata_load::Idleness;
 use odonata_network::{Peer, Topology};
 use odonata_placement::{
     Machine, MachineState, MappingError, MappingPolicy, Policy, Refusal, Request, map_ranks,
     nodes_needed, place,
 };
 use odonata_run::{HostCosts, HostTimes, JobLoad, JobPlan, Protocol};
-use odonata_units::random::{Purpose, Stream, StreamKey};
+use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bandwidth, Bytes, GroupId, NodeId, Picoseconds, RouterId};
 
+use crate::additions::{Additions, Nothing};
 use crate::collectives;
 use crate::error::SpecError;
 use crate::load::{self, JobContext};
 use crate::mapping::{self, Fitted, KnownRoutes};
+use crate::named_file::{in_file, read_file};
 use crate::spec::{self, Job, Load, Mapping, Placement, Scenario};
-use crate::topology::{build_topology, in_file, read_file};
 
 /// A job with its nodes.
 #[derive(Clone)]
@@ -35,69 +37,6 @@ pub struct PlannedJob {
     /// The groups of its nodes, ascending, if there are several and it sends from one to
     /// another: the groups that circuits have to join for it.
     pub spans: Vec<GroupId>,
-}
-
-/// What plug-ins say of jobs in the place of the scenario; `None`: nothing.
-pub(crate) trait Additions {
-    /// The nodes of a job.
-    fn nodes(
-        &self,
-        position: usize,
-        nodes: u32,
-        state: &MachineState,
-        stream: &mut Stream,
-    ) -> Option<Result<Vec<NodeId>, SpecError>>;
-
-    /// What its ranks do.
-    fn program(&self, context: &JobContext<'_>) -> Option<Result<Arc<dyn Script>, SpecError>>;
-
-    /// How much its ranks send to each other.
-    fn rates(&self, context: &JobContext<'_>) -> Option<Result<Rates, SpecError>>;
-}
-
-/// No plug-ins.
-pub(crate) struct Nothing;
-
-impl Additions for Nothing {
-    fn nodes(
-        &self,
-        _: usize,
-        _: u32,
-        _: &MachineState,
-        _: &mut Stream,
-    ) -> Option<Result<Vec<NodeId>, SpecError>> {
-        None
-    }
-
-    fn program(&self, _: &JobContext<'_>) -> Option<Result<Arc<dyn Script>, SpecError>> {
-        None
-    }
-
-    fn rates(&self, _: &JobContext<'_>) -> Option<Result<Rates, SpecError>> {
-        None
-    }
-}
-
-/// The nodes of the jobs of a scenario, and what they leave.
-pub struct PlacedJobs {
-    /// The nodes of each job, in the order of its placement.
-    pub nodes: Vec<Vec<NodeId>>,
-    /// Nodes that a further job could get, ascending.
-    pub free: Vec<NodeId>,
-}
-
-/// Places the jobs of a scenario one after another.
-///
-/// # Errors
-/// As of [`plan_jobs`].
-pub fn place_jobs(scenario: &Scenario) -> Result<PlacedJobs, SpecError> {
-    let topology = build_topology(scenario)?;
-    let (jobs, state) = plan_jobs_with(scenario, &topology, &Nothing, None)?;
-    let nodes = (0..topology.nodes()).map(NodeId::from_index);
-    Ok(PlacedJobs {
-        nodes: jobs.into_iter().map(|job| job.nodes).collect(),
-        free: nodes.filter(|&node| state.is_free(node)).collect(),
-    })
 }
 
 /// The machine while jobs are placed on it.

@@ -24,9 +24,9 @@ use odonata_run::JobLoad;
 use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bandwidth, Bytes, GroupId, JobId, NodeId, Picoseconds, RankId};
 
+use crate::additions::Additions;
 use crate::collectives;
 use crate::error::SpecError;
-use crate::jobs::Additions;
 use crate::router_pairs::JobRouters;
 use crate::spec::{self, Load, Motif, MotifKind, Offered, TraceBorder, Traffic};
 

@@ -3,56 +3,59 @@
 use odonata_run::{JobLoad, Reconfiguration};
 use serde_json::{Value, json};
 
+use crate::finished::Run;
 use crate::load::global_bandwidth;
-use crate::run::Run;
 use crate::spec::{Family, Scenario};
 
-/// The scalars of a run: the scenario's, the network's, where every byte is, and
-/// what the run cost.
-pub(crate) fn meta(run: &Run) -> Value {
-    let scenario = &run.scenario;
-    let topology = &run.topology;
-    let outcome = &run.outcome;
-    let classes: Vec<&str> = topology
-        .link_classes
-        .iter()
-        .map(|class| class.name.as_str())
-        .collect();
-    json!({
-        "version": crate::VERSION,
-        "title": scenario.title,
-        "seed": scenario.seed,
-        "network": topology.title,
-        "routing": scenario.network.routing.algorithm.name(),
-        "virtual_channels": run.virtual_channels,
-        "nodes": topology.nodes(),
-        "routers": topology.routers(),
-        "groups": topology.groups,
-        "ports": topology.ports(),
-        "link_classes": classes,
-        "packet_bytes": scenario.simulation.packet_bytes,
-        "traffic": traffic(run),
-        "warmup_ps": outcome.warmup.0,
-        "end_ps": outcome.end.0,
-        "warmup_found": run.warmup_found,
-        "precision": scenario.simulation.precision,
-        "precision_reached": run.precise,
-        "timeline_bin_ps": outcome.timeline.bin.0,
-        "reconfigurations": reconfigurations(run),
-        "packet_hops": outcome.packet_hops,
-        "created_bytes": outcome.conservation.created,
-        "delivered_bytes": outcome.conservation.delivered,
-        "backlog_bytes": outcome.conservation.backlog,
-        "in_flight_bytes": outcome.conservation.in_flight,
-        "threads": scenario.simulation.threads,
-        "events": outcome.events,
-        "cpu_seconds": run.cost.cpu_seconds,
-        "wall_seconds": run.cost.wall_seconds,
-        "peak_rss_bytes": run.cost.peak_rss_bytes,
-        "peak_packets": outcome.peak_packets,
-        "bytes_per_packet": outcome.bytes_per_packet,
-        "bytes_per_port": outcome.bytes_per_port,
-    })
+impl Run {
+    /// What was simulated and what it cost, as named scalars: the scenario's, the network's,
+    /// where every byte is, and what the run cost.
+    pub fn meta(&self) -> Value {
+        let run = self;
+        let scenario = &run.scenario;
+        let topology = &run.topology;
+        let outcome = &run.outcome;
+        let classes: Vec<&str> = topology
+            .link_classes
+            .iter()
+            .map(|class| class.name.as_str())
+            .collect();
+        json!({
+            "version": crate::VERSION,
+            "title": scenario.title,
+            "seed": scenario.seed,
+            "network": topology.title,
+            "routing": scenario.network.routing.algorithm.name(),
+            "virtual_channels": run.virtual_channels,
+            "nodes": topology.nodes(),
+            "routers": topology.routers(),
+            "groups": topology.groups,
+            "ports": topology.ports(),
+            "link_classes": classes,
+            "packet_bytes": scenario.simulation.packet_bytes,
+            "traffic": traffic(run),
+            "warmup_ps": outcome.warmup.0,
+            "end_ps": outcome.end.0,
+            "warmup_found": run.warmup_found,
+            "precision": scenario.simulation.precision,
+            "precision_reached": run.precise,
+            "timeline_bin_ps": outcome.timeline.bin.0,
+            "reconfigurations": reconfigurations(run),
+            "packet_hops": outcome.packet_hops,
+            "created_bytes": outcome.conservation.created,
+            "delivered_bytes": outcome.conservation.delivered,
+            "backlog_bytes": outcome.conservation.backlog,
+            "in_flight_bytes": outcome.conservation.in_flight,
+            "threads": scenario.simulation.threads,
+            "events": outcome.events,
+            "cpu_seconds": run.cost.cpu_seconds,
+            "wall_seconds": run.cost.wall_seconds,
+            "peak_rss_bytes": run.cost.peak_rss_bytes,
+            "peak_packets": outcome.peak_packets,
+            "bytes_per_packet": outcome.bytes_per_packet,
+            "bytes_per_port": outcome.bytes_per_port,
+        })
+    }
 }
 
 /// Changes of circuits: when each was decided, drained and done, and how many circuits it changed;

@@ -20,12 +20,13 @@ use odonata_units::{Bytes, NodeId, RankId};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
+use crate::additions::Additions;
 use crate::error::{Error, SpecError};
+use crate::finished::Run;
 use crate::inspect::Proof;
-use crate::jobs::Additions;
 use crate::load::JobContext;
 use crate::routing::build_routing;
-use crate::run::{Engine, Run, run_with};
+use crate::run::{Engine, run_with};
 use crate::spec::Scenario;
 use crate::topology::{build_topology, link_class};
 

@@ -11,99 +11,18 @@ use odonata_run::{
 use odonata_sim::{run_any, run_with_circuits};
 use odonata_units::{Bandwidth, Bytes, Picoseconds, RouterId};
 
-use crate::checkpoint::Session;
-use crate::cost::{Cost, measured};
+use crate::additions::{Additions, Nothing};
+use crate::checkpoint::session::Session;
+use crate::cost::measured;
 use crate::error::{Error, SpecError};
-use crate::jobs::{Additions, Nothing, PlannedJob, plan_jobs_with};
-use crate::meta::meta;
+use crate::finished::Run;
+use crate::jobs::plan_jobs_with;
 use crate::parameter_keys::key_of;
 use crate::routing::build_routing;
 use crate::spec::{self, Scenario};
 use crate::steady::{JobStatistics, SteadyState};
-use crate::tables::{Table, tables};
 use crate::topology::build_topology;
 use crate::topology::switches::changing_circuits;
-
-/// A finished run: what was simulated, what was measured, what it cost.
-pub struct Run {
-    /// The scenario.
-    pub scenario: Scenario,
-    /// Its network.
-    pub topology: Topology,
-    /// Virtual channels per link that its routing uses.
-    pub virtual_channels: u8,
-    /// Its jobs with their nodes.
-    pub jobs: Vec<PlannedJob>,
-    /// What was measured.
-    pub outcome: Outcome,
-    /// How sure the means of jobs with traffic are.
-    pub statistics: Vec<JobStatistics>,
-    /// Whether the end of the warm-up was found, where it was looked for. If not,
-    /// half of the duration is the warm-up.
-    pub warmup_found: Option<bool>,
-    /// Whether the run ended because its means were precise enough, where that was
-    /// asked for. If not, it went on for all of its duration.
-    pub precise: Option<bool>,
-    /// What the simulation cost, without its preparation.
-    pub cost: Cost,
-}
-
-impl Run {
-    /// Simulated time after warm-up, in picoseconds.
-    pub fn measured_ps(&self) -> u64 {
-        self.outcome.end.0.saturating_sub(self.outcome.warmup.0)
-    }
-
-    /// What was measured, as tables.
-    pub fn tables(&self) -> Vec<Table> {
-        tables(self)
-    }
-
-    /// What was simulated and what it cost, as named scalars.
-    pub fn meta(&self) -> serde_json::Value {
-        meta(self)
-    }
-
-    /// Delivered load after warm-up as a fraction of what the terminal links of
-    /// the jobs' nodes could carry.
-    pub fn accepted_load(&self) -> f64 {
-        let seconds = self.measured_ps() as f64 * 1e-12;
-        let capacity: f64 = self
-            .jobs
-            .iter()
-            .flat_map(|job| &job.nodes)
-            .map(|node| self.topology.port_of_node[node.index()])
-            .map(|port| self.topology.link_class(port).bandwidth.bytes_per_second() as f64)
-            .sum();
-        let delivered: u64 = self
-            .outcome
-            .jobs
-            .iter()
-            .map(|job| job.bytes_delivered_measured)
-            .sum();
-        if capacity * seconds > 0.0 {
-            delivered as f64 / (capacity * seconds)
-        } else {
-            0.0
-        }
-    }
-
-    /// Routers visited by the packets of all jobs, on average; NaN without packets.
-    pub fn mean_routers_visited(&self) -> f64 {
-        let longest = self
-            .outcome
-            .jobs
-            .iter()
-            .map(|job| job.routers_visited.len());
-        let mut counts = vec![0; longest.max().unwrap_or(0)];
-        for job in &self.outcome.jobs {
-            for (count, more) in counts.iter_mut().zip(&job.routers_visited) {
-                *count += more;
-            }
-        }
-        crate::tables::mean_index(&counts)
-    }
-}
 
 /// Simulates a scenario. `observer` is told how the run goes, and may pause or
 /// end it.
@@ -471,17 +390,19 @@ fn arrival_records(
     }))
 }
 
-/// Whether arrivals over links of a class are wanted.
-pub(crate) fn wants_arrivals(record: &spec::Record, class: &LinkClass) -> bool {
-    let links = record
-        .arrivals
-        .as_ref()
-        .and_then(|arrivals| arrivals.links.as_ref());
-    links.is_none_or(|links| {
-        links
-            .iter()
-            .any(|wanted| class.name == *wanted || class.kind.name() == wanted)
-    })
+impl spec::Record {
+    /// Whether arrivals over links of a class are wanted.
+    pub(crate) fn wants_arrivals(&self, class: &LinkClass) -> bool {
+        let links = self
+            .arrivals
+            .as_ref()
+            .and_then(|arrivals| arrivals.links.as_ref());
+        links.is_none_or(|links| {
+            links
+                .iter()
+                .any(|wanted| class.name == *wanted || class.kind.name() == wanted)
+        })
+    }
 }
 
 /// Parameters that the engine refuses are the scenario's.

@@ -13,7 +13,7 @@ use odonata_units::{NodeId, PortId, RouterId};
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::run::Run;
+use crate::finished::{Run, mean_index};
 use crate::spec::{Crossbar, Family, Job, Load, Network, Offered, Pattern, Scenario, Traffic};
 use crate::statistics::Interval;
 use crate::steady::JobStatistics;
@@ -253,9 +253,11 @@ pub fn result_tables() -> Result<Vec<ResultDeclaration>, Error> {
         .collect())
 }
 
-/// All tables of a run.
-pub(crate) fn tables(run: &Run) -> Vec<Table> {
-    filled(run).into_iter().map(|filled| filled.table).collect()
+impl Run {
+    /// What was measured, as tables.
+    pub fn tables(&self) -> Vec<Table> {
+        filled(self).into_iter().map(|filled| filled.table).collect()
+    }
 }
 
 fn filled(run: &Run) -> Vec<Filling> {
@@ -423,20 +425,6 @@ fn latencies(
     let means = means.map(|job| of(job).mean().unwrap_or(f64::NAN));
     let name = format!("{quantity}_mean_ps");
     table.f64(&name, &format!("mean {text}"), means).or_none();
-}
-
-/// Mean of the indices, weighted by the counts; NaN without counts.
-pub(crate) fn mean_index(counts: &[u64]) -> f64 {
-    let total: u64 = counts.iter().sum();
-    let weighted: u128 = (0u128..)
-        .zip(counts)
-        .map(|(index, &count)| index * u128::from(count))
-        .sum();
-    if total == 0 {
-        f64::NAN
-    } else {
-        weighted as f64 / total as f64
-    }
 }
 
 /// Both ends of one direction of a link.

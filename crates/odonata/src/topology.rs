@@ -12,8 +12,6 @@ mod lattice;
 pub(crate) mod reconfigurable;
 pub(crate) mod switches;
 
-use std::path::Path;
-
 use odonata_network::routing::{AlgorithmName, Paths};
 use odonata_network::topology::TopologyError;
 use odonata_network::{LinkClass, LinkKind, Topology};
@@ -234,20 +232,6 @@ fn topology_error(error: TopologyError, size: &str) -> SpecError {
         _ => "network".to_owned(),
     };
     SpecError::new(path, error.to_string())
-}
-
-/// Reads a file that a key names.
-pub(crate) fn read_file(file: &Path, key: &str) -> Result<String, SpecError> {
-    std::fs::read_to_string(file).map_err(|error| {
-        let found = format!("\"{}\", which cannot be read ({error})", file.display());
-        let allowed = "a readable text file; relative paths start where the scenario lies";
-        SpecError::value(key, found, allowed)
-    })
-}
-
-/// An error in a file that a key names.
-pub(crate) fn in_file(file: &Path, key: &str, error: &dyn std::fmt::Display) -> SpecError {
-    SpecError::new(key, format!("{}: {error}", file.display()))
 }
 
 #[cfg(test)]

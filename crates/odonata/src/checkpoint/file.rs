@@ -16,7 +16,8 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::{CheckpointError, Header};
+use super::error::CheckpointError;
+use super::header::Header;
 
 /// What every checkpoint begins with. Its first byte is no text, and a transfer
 /// that changes line ends changes its last.

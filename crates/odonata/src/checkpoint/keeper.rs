@@ -6,7 +6,8 @@ use std::time::Instant;
 use odonata_run::{Observer, PausedRun, Progress, SimError, Wish};
 use odonata_units::Picoseconds;
 
-use super::{Checkpoints, Event, Every, Header, file};
+use super::file;
+use super::header::{Checkpoints, Event, Every, Header};
 use crate::cost::{Cost, Meter};
 use crate::steady::{Findings, SteadyState};
 

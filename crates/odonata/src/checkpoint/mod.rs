@@ -1,146 +1,26 @@
 //! Checkpoints: the state of an unfinished run in a file, written now and then,
 //! from which a run goes on as if it had never stopped.
 
-mod error;
+pub(crate) mod error;
 mod file;
 mod fingerprint;
+mod header;
 mod keeper;
+pub(crate) mod session;
 
-use std::fs::File;
-use std::io::{BufReader, Read};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
 use odonata_run::Observer;
-use odonata_units::Picoseconds;
-use serde::{Deserialize, Serialize};
 
-use crate::cost::Cost;
 use crate::error::Error;
-use crate::run::{Run, run_session};
+use crate::finished::Run;
+use crate::run::run_session;
 use crate::spec::Scenario;
-use crate::steady::{Findings, SteadyState};
 
 pub use error::CheckpointError;
 pub use file::FORMAT;
-use keeper::Keeper;
-
-/// When to write a checkpoint: whichever comes first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Every {
-    /// Time on the clock from the end of one checkpoint to the next.
-    pub wall: Option<Duration>,
-    /// Simulated time: at its multiples.
-    pub simulated: Option<Picoseconds>,
-}
-
-/// Where and when a run writes checkpoints.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Checkpoints {
-    /// The file. A new checkpoint takes the place of the old one when it is whole.
-    pub file: PathBuf,
-    /// When; `None` with `resume`: as before.
-    pub every: Option<Every>,
-    /// Whether to go on from the checkpoint in the file.
-    pub resume: bool,
-    /// What is simulated.
-    pub identity: Identity,
-}
-
-/// What is simulated, as far as it decides about the result. Whoever knows which
-/// keys of a scenario name files says so, and puts their contents in place of
-/// their names.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Identity {
-    /// Equal for runs with equal results: the normalised scenario without its
-    /// title and number of threads, and with the contents of files.
-    pub result: serde_json::Value,
-    /// The scenario in the words of people, for messages about what differs.
-    #[serde(default)]
-    pub keys: serde_json::Value,
-}
-
-impl Identity {
-    /// That of a scenario which names no files: those count by their names here.
-    #[must_use]
-    pub fn of(scenario: &Scenario) -> Self {
-        Self {
-            result: fingerprint::of(scenario),
-            keys: serde_json::Value::Null,
-        }
-    }
-}
-
-/// What became of a checkpoint.
-#[derive(Debug)]
-pub enum Event {
-    /// The run goes on from one.
-    Resumed {
-        /// Simulated time that it had reached.
-        at: Picoseconds,
-    },
-    /// One was written.
-    Written {
-        /// Simulated time that it holds.
-        at: Picoseconds,
-        /// Size of the file.
-        bytes: u64,
-        /// Time on the clock that it took.
-        seconds: f64,
-    },
-    /// One could not be written; the one before it is still there, if there was any.
-    Failed {
-        /// Simulated time that it should have held.
-        at: Picoseconds,
-        /// Why.
-        error: CheckpointError,
-    },
-}
-
-/// What a checkpoint says about itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Header {
-    /// Version of Odonata that wrote it.
-    pub version: String,
-    /// Names its sources.
-    pub sources: String,
-    /// Simulated time that it holds.
-    pub at: Picoseconds,
-    /// When the run writes checkpoints.
-    pub every: Every,
-    /// What the run cost so far.
-    pub cost: Cost,
-    /// What was found about its steady state.
-    pub findings: Findings,
-    /// All that decides about the result.
-    pub scenario: serde_json::Value,
-    /// The same in the words of people.
-    #[serde(default)]
-    pub keys: serde_json::Value,
-}
-
-impl Header {
-    /// Whether the run of `scenario` may go on from this checkpoint.
-    fn check(&self, file: &Path, scenario: &serde_json::Value) -> Result<(), CheckpointError> {
-        if self.version != crate::VERSION || self.sources != crate::SOURCES {
-            return Err(CheckpointError::OtherVersion {
-                file: file.to_owned(),
-                found: self.version.clone(),
-                own: crate::VERSION.to_owned(),
-            });
-        }
-        match fingerprint::first_difference(&self.scenario, scenario) {
-            None => Ok(()),
-            Some((key, found, own)) => Err(CheckpointError::OtherScenario {
-                file: file.to_owned(),
-                key,
-                found,
-                own,
-            }),
-        }
-    }
-}
+pub use header::{Checkpoints, Event, Every, Header, Identity};
+use session::Session;
 
 /// What the checkpoint in a file says about itself. All of the file is checked.
 ///
@@ -166,51 +46,6 @@ pub fn run_with_checkpoints(
 ) -> Result<Run, Error> {
     let session = Session::new(checkpoints, tell)?;
     run_session(scenario, Some(session), observer)
-}
-
-/// A run's dealings with checkpoints in one process.
-pub(crate) struct Session<'c> {
-    checkpoints: &'c Checkpoints,
-    start: Option<(Header, BufReader<File>)>,
-    tell: &'c mut dyn FnMut(&Event),
-}
-
-impl<'c> Session<'c> {
-    fn new(
-        checkpoints: &'c Checkpoints,
-        tell: &'c mut dyn FnMut(&Event),
-    ) -> Result<Self, CheckpointError> {
-        let mut start = None;
-        if checkpoints.resume {
-            let (header, body) = file::open(&checkpoints.file)?;
-            header.check(&checkpoints.file, &checkpoints.identity.result)?;
-            tell(&Event::Resumed { at: header.at });
-            start = Some((header, body));
-        }
-        Ok(Self {
-            checkpoints,
-            start,
-            tell,
-        })
-    }
-
-    /// What the run cost before, the state that it goes on from, and who writes
-    /// its checkpoints.
-    pub fn keeper<'s, 'o>(
-        &'s mut self,
-        steady: &'s mut SteadyState<'o>,
-    ) -> (Cost, Option<&'s mut dyn Read>, Keeper<'s, 'o>) {
-        let (before, body) = match &mut self.start {
-            Some((header, body)) => (Some(&*header), Some(body as &mut dyn Read)),
-            None => (None, None),
-        };
-        if let Some(header) = before {
-            steady.recall(header.findings);
-        }
-        let cost = before.map_or_else(Cost::default, |header| header.cost);
-        let keeper = Keeper::new(self.checkpoints, before, steady, self.tell);
-        (cost, body, keeper)
-    }
 }
 
 #[cfg(test)]

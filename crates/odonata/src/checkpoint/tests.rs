@@ -1,9 +1,12 @@
 //! The file holds against damage; a run goes on from it, and from no other.
 
 use std::fs;
+use std::io::Read;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 
 use odonata_run::{Outcome, PausedRun, Progress, SimError, Wish};
+use odonata_units::Picoseconds;
 use odonata_units::random::{Purpose, StreamKey};
 
 use super::*;

@@ -1,5 +1,8 @@
+use odonata_network::LinkKind;
+
+use super::costs::*;
 use super::*;
-use crate::spec::{self, Job, Mapping, Offered, Placement};
+use crate::spec::{self, Job, Mapping, Offered, Placement, Scenario};
 use crate::testing::{all_to_all, motif, traffic, with_jobs};
 
 fn halo(grid: &[u32]) -> Load {

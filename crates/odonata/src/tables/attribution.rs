@@ -5,7 +5,7 @@ use odonata_network::{LinkKind, Peer};
 use odonata_run::{Arrival, JobAtLink, JobWait, Sender};
 
 use super::{Filling, id, kind_code};
-use crate::run::{Run, wants_arrivals};
+use crate::finished::Run;
 
 /// Numbers of links as in the table `links`: connected ports in their order, then nodes.
 struct LinkNumbers {
@@ -130,7 +130,7 @@ pub(super) fn arrivals(run: &Run) -> Filling {
         .outcome
         .arrivals
         .iter()
-        .filter(|row| wants_arrivals(record, class(row)))
+        .filter(|row| record.wants_arrivals(class(row)))
         .collect();
     let each = || rows.iter();
     let interval = record

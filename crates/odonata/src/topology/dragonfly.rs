@@ -8,8 +8,9 @@ use odonata_network::topology::{
 };
 use odonata_network::{LinkKind, Topology};
 
-use super::{Classes, in_file, read_file, topology_error};
+use super::{Classes, topology_error};
 use crate::error::SpecError;
+use crate::named_file::{in_file, read_file};
 use crate::spec::table::table;
 use crate::spec::{
     self, ArrangementName, DeclaredLink, GroupWiringName, Links, NetworkFamily, Test, Tests,

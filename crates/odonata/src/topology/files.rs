@@ -9,8 +9,9 @@ use odonata_network::topology::{
 };
 use odonata_network::{LinkClass, LinkKind, Topology};
 
-use super::{Classes, in_file, read_file};
+use super::Classes;
 use crate::error::SpecError;
+use crate::named_file::{in_file, read_file};
 use crate::spec::table::table;
 use crate::spec::{self, DeclaredLink, Family, Links, NetworkFamily, Tests, UsualLink};
 

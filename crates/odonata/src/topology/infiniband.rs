@@ -6,9 +6,10 @@ use odonata_network::routing::AlgorithmName;
 use odonata_network::topology::infiniband::Rate;
 use odonata_network::{LinkClass, LinkKind, Topology};
 
-use super::{Classes, in_file};
+use super::Classes;
 use crate::error::SpecError;
 use crate::forwarding::read_subnet;
+use crate::named_file::in_file;
 use crate::spec::table::table;
 use crate::spec::{Link, Links, NetworkFamily, Tests};
 

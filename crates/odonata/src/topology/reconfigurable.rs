@@ -16,10 +16,11 @@ use odonata_steering::{Demand, Steering, Strategy, Violation, circuits_for};
 use odonata_units::{GroupId, JobId};
 use serde::{Deserialize, Serialize};
 
-use super::{Classes, in_file, read_file, topology_error};
+use super::{Classes, topology_error};
 use crate::error::SpecError;
 use crate::jobs::{PlannedJob, plan_jobs};
 use crate::mapping::sent;
+use crate::named_file::{in_file, read_file};
 use crate::spec::table::table;
 use crate::spec::{
     self, DeclaredLink, GroupWiringName, Links, NetworkFamily, Scenario, Test, Tests, UsualLink,

@@ -13,8 +13,8 @@ use odonata_units::{GroupId, NodeId, Picoseconds};
 use crate::error::SpecError;
 use crate::jobs::{PlannedJob, plan_jobs};
 use crate::mapping::sent;
+use crate::named_file::read_file;
 use crate::spec::{self, Scenario, UplinkCircuits};
-use crate::topology::read_file;
 
 pub(crate) use changing::ChangingCircuits;
 

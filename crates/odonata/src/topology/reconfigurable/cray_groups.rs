@@ -8,7 +8,7 @@ use odonata_network::{LinkClass, LinkKind, Peer, Topology};
 use odonata_units::{Bandwidth, Bytes, Picoseconds, RouterId};
 
 use crate::error::SpecError;
-use crate::topology::{in_file, read_file};
+use crate::named_file::{in_file, read_file};
 
 /// Key of the list in a scenario.
 const KEY: &str = "network.wiring_file";
