@@ -6,9 +6,10 @@ use super::channels::channel_count;
 use super::choice::{Choice, Emptiest};
 use super::error::RoutingError;
 use super::legs::{eject, possible_eject};
+use super::rows::{complete_rows, goes_aside};
 use super::tabled::Tabled;
 use super::{Hop, NONE, PacketRoute, RouterView, Routing};
-use crate::topology::{Row, Topology};
+use crate::topology::Topology;
 
 /// Most dimensions: a packet has a bit for each.
 const MOST_DIMENSIONS: usize = 31;
@@ -48,19 +49,7 @@ impl Dal {
         virtual_channels: Option<u8>,
     ) -> Result<Self, RoutingError> {
         let base = Tabled::dimension_order(topology, Choice::Random, None)?;
-        let lattice = topology.lattice();
-        let lattice = lattice.map_err(|reason| RoutingError::NotLattice { reason })?;
-        let mut dimensions = lattice.dimensions.iter().zip(1..);
-        if let Some((row, dimension)) =
-            dimensions.find(|(d, _)| d.row != Row::Complete && d.size > 2)
-        {
-            return Err(RoutingError::RowsNotComplete {
-                algorithm: "dal",
-                dimension,
-                size: row.size,
-            });
-        }
-        let sizes: Vec<u32> = lattice.dimensions.iter().map(|d| d.size).collect();
+        let sizes = complete_rows(topology, "dal")?;
         if sizes.len() > MOST_DIMENSIONS {
             return Err(RoutingError::TooLarge {
                 what: "dimensions",
@@ -96,15 +85,6 @@ impl Dal {
             dimensions => dimensions,
         }
     }
-
-    /// The dimensions in which a packet at `at` is not yet at the right place: number, place here,
-    /// place there.
-    fn unaligned(&self, at: RouterId, to: u32) -> impl Iterator<Item = (usize, u32, u32)> + '_ {
-        let (here, there) = (self.base.places_of(at.0), self.base.places_of(to));
-        let places = here.iter().zip(there).enumerate();
-        let differing = places.filter(|(_, (here, there))| here != there);
-        differing.map(|(dimension, (&here, &there))| (dimension, u32::from(here), u32::from(there)))
-    }
 }
 
 impl Routing for Dal {
@@ -129,7 +109,7 @@ impl Routing for Dal {
         let (mut direct, mut aside) = (Emptiest::new(), Emptiest::new());
         let mut draw = view.random_below(u32::MAX);
         let mut hops = 0;
-        for (dimension, here, there) in self.unaligned(at, to) {
+        for (dimension, here, there) in self.base.unaligned(at, to) {
             hops += 1;
             for &hop in self.base.along(at, dimension, there) {
                 direct.offer(view.occupancy_bytes(hop.port), (hop, gone_aside), &mut draw);
@@ -145,13 +125,14 @@ impl Routing for Dal {
                 }
             }
         }
-        let weighted = |occupancy: u64, hops: u64| i128::from(occupancy) * i128::from(hops);
-        let leaves = |aside| {
-            weighted(direct.occupancy(), hops)
-                > weighted(aside, hops + 1) + i128::from(self.threshold_bytes)
-        };
+        let leaves = goes_aside(
+            direct.occupancy(),
+            aside.occupancy(),
+            hops,
+            self.threshold_bytes,
+        );
         let (hop, gone_aside) = match aside.found() {
-            Some(aside_hop) if leaves(aside.occupancy()) => aside_hop,
+            Some(aside_hop) if leaves => aside_hop,
             _ => direct
                 .found()
                 .expect("a dimension in which the packet has to go on"),
@@ -177,7 +158,7 @@ impl Routing for Dal {
             route.vc = hop.vc;
             out.push((hop, route));
         };
-        for (dimension, here, there) in self.unaligned(at, to) {
+        for (dimension, here, there) in self.base.unaligned(at, to) {
             for &hop in self.base.along(at, dimension, there) {
                 push(hop, gone_aside);
             }

@@ -6,9 +6,10 @@ use super::channels::channel_count;
 use super::choice::Choice;
 use super::error::RoutingError;
 use super::legs::{eject, possible_eject};
+use super::rows::{complete_rows, goes_aside};
 use super::tabled::Tabled;
 use super::{Hop, PacketRoute, RouterView, Routing};
-use crate::topology::{Row, Topology};
+use crate::topology::Topology;
 
 /// Channel of the hop to another router of the row, and of the one to the right place.
 const ASIDE: u8 = 0;
@@ -49,21 +50,9 @@ impl DimWar {
         virtual_channels: Option<u8>,
     ) -> Result<Self, RoutingError> {
         let base = Tabled::dimension_order(topology, choice, None)?;
-        let lattice = topology.lattice();
-        let lattice = lattice.map_err(|reason| RoutingError::NotLattice { reason })?;
-        let mut dimensions = lattice.dimensions.iter().zip(1..);
-        if let Some((row, dimension)) =
-            dimensions.find(|(d, _)| d.row != Row::Complete && d.size > 2)
-        {
-            return Err(RoutingError::RowsNotComplete {
-                algorithm: "dimwar",
-                dimension,
-                size: row.size,
-            });
-        }
         Ok(Self {
             base,
-            sizes: lattice.dimensions.iter().map(|d| d.size).collect(),
+            sizes: complete_rows(topology, "dimwar")?,
             threshold_bytes,
             channels: channel_count("dimwar", 2, 1, virtual_channels)?,
         })
@@ -77,15 +66,12 @@ impl DimWar {
     /// Where a packet at `at` is along the first dimension in which it is not yet at the right
     /// place, and how many such dimensions there are.
     fn bearing(&self, at: RouterId, to: u32) -> Bearing {
-        let (here, there) = (self.base.places_of(at.0), self.base.places_of(to));
-        let mut differing = (0..)
-            .zip(here.iter().zip(there))
-            .filter(|(_, (h, t))| h != t);
-        let (dimension, (&here, &there)) = differing.next().unwrap_or((0, (&0, &0)));
+        let mut differing = self.base.unaligned(at, to);
+        let (dimension, here, there) = differing.next().unwrap_or((0, 0, 0));
         Bearing {
-            dimension,
-            here: u32::from(here),
-            there: u32::from(there),
+            dimension: dimension as u32,
+            here,
+            there,
             hops: 1 + differing.count() as u64,
         }
     }
@@ -150,14 +136,10 @@ impl Routing for DimWar {
                 }
             }
         }
-        let ahead = view
-            .occupancy_bytes(direct.port)
-            .saturating_mul(bearing.hops);
+        let ahead = view.occupancy_bytes(direct.port);
         match best {
             Some((occupancy, hop))
-                if i128::from(ahead)
-                    > i128::from(occupancy.saturating_mul(bearing.hops + 1))
-                        + i128::from(self.threshold_bytes) =>
+                if goes_aside(ahead, occupancy, bearing.hops, self.threshold_bytes) =>
             {
                 route.phase = (bearing.dimension + 1) as u8;
                 self.on_channel(hop, ASIDE)

@@ -55,12 +55,10 @@ impl MinimalAdaptive {
     /// the adaptive channel.
     fn nearer(&self, at: RouterId, to: u32) -> impl Iterator<Item = Hop> + '_ {
         let vc = self.channels - 1;
-        let (here, there) = (self.base.places_of(at.0), self.base.places_of(to));
-        let dimensions = here.iter().zip(there).enumerate();
-        dimensions
-            .filter(|(_, (here, there))| here != there)
-            .flat_map(move |(dimension, (_, &there))| {
-                let hops = self.base.along(at, dimension, u32::from(there)).iter();
+        self.base
+            .unaligned(at, to)
+            .flat_map(move |(dimension, _, there)| {
+                let hops = self.base.along(at, dimension, there).iter();
                 hops.map(move |&hop| Hop { vc, ..hop })
             })
     }

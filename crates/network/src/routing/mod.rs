@@ -25,6 +25,7 @@ mod par;
 pub(crate) mod properties;
 mod q_adaptive;
 mod reciprocal;
+mod rows;
 mod shortest_path;
 mod steered;
 mod tabled;

@@ -174,6 +174,20 @@ impl Tabled {
         }
     }
 
+    /// The dimensions of the lattice in which a packet at `at` is not yet at the place of router
+    /// `to`: number, place here, place there.
+    #[inline]
+    pub(super) fn unaligned(
+        &self,
+        at: RouterId,
+        to: u32,
+    ) -> impl Iterator<Item = (usize, u32, u32)> + '_ {
+        let (here, there) = (self.places_of(at.0), self.places_of(to));
+        let places = here.iter().zip(there).enumerate();
+        let differing = places.filter(|(_, (here, there))| here != there);
+        differing.map(|(dimension, (&here, &there))| (dimension, u32::from(here), u32::from(there)))
+    }
+
     /// The hops at `at` towards `place` along a dimension of the lattice; none with other tables.
     #[inline]
     pub(super) fn along(&self, at: RouterId, dimension: usize, place: u32) -> &[Hop] {

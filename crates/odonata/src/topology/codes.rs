@@ -13,6 +13,7 @@ use odonata_units::Bandwidth;
 use serde::{Deserialize, Serialize};
 
 use super::Classes;
+use super::files::{BLACK, GREEN};
 use crate::error::SpecError;
 use crate::spec::table::table;
 use crate::spec::{
@@ -102,16 +103,8 @@ impl NetworkFamily for CodesNetwork {
         key_text: "Link classes. One that is given here replaces that of the configuration as a whole.",
         classes: &[
             DeclaredLink::new("local", UsualLink::Electrical, "Within a group."),
-            DeclaredLink::new(
-                "green",
-                UsualLink::Electrical,
-                "Within a row of a group (backplane of a chassis).",
-            ),
-            DeclaredLink::new(
-                "black",
-                UsualLink::Electrical,
-                "Within a column of a group (cables between chassis).",
-            ),
+            GREEN,
+            BLACK,
             DeclaredLink::new("global", UsualLink::Global, "Between groups."),
         ],
         given_only: Some(&[("file", Test::Given)]),

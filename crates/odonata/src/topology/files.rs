@@ -35,6 +35,19 @@ table! {
     }
 }
 
+/// Links of the rows of a Cray XC's groups.
+pub(super) const GREEN: DeclaredLink = DeclaredLink::new(
+    "green",
+    UsualLink::Electrical,
+    "Within a row of a group (backplane of a chassis).",
+);
+/// And of their columns.
+pub(super) const BLACK: DeclaredLink = DeclaredLink::new(
+    "black",
+    UsualLink::Electrical,
+    "Within a column of a group (cables between chassis).",
+);
+
 impl NetworkFamily for CrayXcFile {
     const ROUTING: &'static [(Tests, AlgorithmName)] = &[(&[], AlgorithmName::Minimal)];
     const LINKS: Links = Links::Classes {
@@ -42,16 +55,8 @@ impl NetworkFamily for CrayXcFile {
         text: "Link classes of a Cray XC, by the colours of its link list.",
         key_text: "Link classes.",
         classes: &[
-            DeclaredLink::new(
-                "green",
-                UsualLink::Electrical,
-                "Within a row of a group (backplane of a chassis).",
-            ),
-            DeclaredLink::new(
-                "black",
-                UsualLink::Electrical,
-                "Within a column of a group (cables between chassis).",
-            ),
+            GREEN,
+            BLACK,
             DeclaredLink::new("blue", UsualLink::Global, "Between groups."),
         ],
         given_only: None,
