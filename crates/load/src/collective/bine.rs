@@ -118,17 +118,21 @@ fn among(place: u32, size: u32) -> Option<(Folded, Places, u32)> {
     Some((folded, Places(folded.stay), index))
 }
 
+/// Partners give each other blocks: what comes and how it is taken, and what goes.
+fn mutual(peer: u32, tag: u32, comes: (Blocks, Taking), goes: Blocks) -> Exchange {
+    let transfer = |blocks| Transfer { peer, tag, blocks };
+    Exchange {
+        receive: Some((transfer(comes.0), comes.1)),
+        send: Some(transfer(goes)),
+    }
+}
+
 /// In each round everything goes both ways between partners and is combined.
 pub(super) fn combine(place: u32, size: u32, round: u32) -> Option<Exchange> {
     let (folded, places, index) = among(place, size)?;
-    let transfer = (round < places.steps()).then(|| Transfer {
-        peer: folded.place(places.partner(index, round)),
-        tag: round,
-        blocks: Blocks::All,
-    })?;
-    Some(Exchange {
-        receive: Some((transfer, Taking::Combine)),
-        send: Some(transfer),
+    (round < places.steps()).then(|| {
+        let peer = folded.place(places.partner(index, round));
+        mutual(peer, round, (Blocks::All, Taking::Combine), Blocks::All)
     })
 }
 
@@ -145,15 +149,9 @@ pub(super) fn halving(parts: u32, place: u32, size: u32, round: u32) -> Option<E
         return None;
     }
     let (partner, count) = (places.partner(index, round), places.0 >> (round + 1));
-    let transfer = |of: u32| Transfer {
-        peer: folded.place(partner),
-        tag: round,
-        blocks: run(folded, parts, places, of, count),
-    };
-    Some(Exchange {
-        receive: Some((transfer(index), Taking::Combine)),
-        send: Some(transfer(partner)),
-    })
+    let blocks = |of: u32| run(folded, parts, places, of, count);
+    let comes = (blocks(index), Taking::Combine);
+    Some(mutual(folded.place(partner), round, comes, blocks(partner)))
 }
 
 /// The other way round: partners get all blocks that the other has.
@@ -161,15 +159,9 @@ pub(super) fn doubling(parts: u32, place: u32, size: u32, round: u32) -> Option<
     let (folded, places, index) = among(place, size)?;
     let step = places.steps().checked_sub(round + 1)?;
     let partner = places.partner(index, step);
-    let transfer = |of: u32| Transfer {
-        peer: folded.place(partner),
-        tag: round,
-        blocks: run(folded, parts, places, of, 1 << round),
-    };
-    Some(Exchange {
-        receive: Some((transfer(partner), Taking::Keep)),
-        send: Some(transfer(index)),
-    })
+    let blocks = |of: u32| run(folded, parts, places, of, 1 << round);
+    let comes = (blocks(partner), Taking::Keep);
+    Some(mutual(folded.place(partner), round, comes, blocks(index)))
 }
 
 /// Each place's block goes to the place that stands there in order, or, if it is to come
@@ -199,38 +191,66 @@ pub(super) fn swap(home: bool, parts: u32, place: u32, size: u32, round: u32) ->
 
 /// All from the root down the tree; distances shrink.
 pub(super) fn down(place: u32, size: u32, round: u32) -> Option<Exchange> {
+    down_with(place, size, round, |_, _, _, _| Blocks::All)
+}
+
+/// Down the tree goes to each place what `blocks` says of it: how many stay, the places, the
+/// place's index, and the step over whose distance it hears.
+fn down_with(
+    place: u32,
+    size: u32,
+    round: u32,
+    blocks: impl Fn(Folded, Places, u32, u32) -> Blocks,
+) -> Option<Exchange> {
     let (folded, places, index) = among(place, size)?;
     let step = places.steps().checked_sub(round + 1)?;
-    let transfer = Transfer {
-        peer: folded.place(places.partner(index, step)),
+    let partner = places.partner(index, step);
+    let transfer = |of: u32| Transfer {
+        peer: folded.place(partner),
         tag: 0,
-        blocks: Blocks::All,
+        blocks: blocks(folded, places, of, step),
     };
     let mut exchange = Exchange::default();
     match places.hears(index) {
         Some(hears) if step > hears => {}
-        Some(hears) if step == hears => exchange.receive = Some((transfer, Taking::Keep)),
-        _ => exchange.send = Some(transfer),
+        Some(hears) if step == hears => {
+            exchange.receive = Some((transfer(index), Taking::Keep));
+        }
+        _ => exchange.send = Some(transfer(partner)),
     }
     Some(exchange)
 }
 
 /// All up the tree to the root, combined on the way.
 pub(super) fn up(place: u32, size: u32, round: u32) -> Option<Exchange> {
+    up_with(place, size, round, Taking::Combine, |_, _, _, _| {
+        Blocks::All
+    })
+}
+
+/// Up the tree goes from each place what `blocks` says of it, as in [`down_with`].
+fn up_with(
+    place: u32,
+    size: u32,
+    round: u32,
+    taking: Taking,
+    blocks: impl Fn(Folded, Places, u32, u32) -> Blocks,
+) -> Option<Exchange> {
     let (folded, places, index) = among(place, size)?;
     let last = places.hears(index).unwrap_or(places.steps());
     if round >= places.steps() || round > last {
         return None;
     }
-    let transfer = Transfer {
-        peer: folded.place(places.partner(index, round)),
+    let partner = places.partner(index, round);
+    let transfer = |of: u32| Transfer {
+        peer: folded.place(partner),
         tag: 0,
-        blocks: Blocks::All,
+        blocks: blocks(folded, places, of, round),
     };
     let mut exchange = Exchange::default();
     match round == last {
-        true => exchange.send = Some(transfer),
-        false => exchange.receive = Some((transfer, Taking::Combine)),
+        true => exchange.send = Some(transfer(index)),
+        false => exchange.receive = Some((transfer(partner), taking)),
     }
     Some(exchange)
 }
@@ -266,57 +286,27 @@ pub(super) fn two_blocks(parts: u32, place: u32, size: u32, round: u32) -> Optio
         return None;
     }
     let partner = places.partner(index, round);
-    let transfer = |of: u32| Transfer {
-        peer: folded.place(partner),
-        tag: round,
-        blocks: below(folded, places, parts, of, round),
-    };
-    Some(Exchange {
-        receive: Some((transfer(partner), Taking::Keep)),
-        send: Some(transfer(index)),
-    })
+    let blocks = |of: u32| below(folded, places, parts, of, round);
+    let comes = (blocks(partner), Taking::Keep);
+    Some(mutual(folded.place(partner), round, comes, blocks(index)))
 }
 
 /// To each place its block, and those of the places below it, down the tree; distances shrink.
 pub(super) fn scatter(parts: u32, place: u32, size: u32, round: u32) -> Option<Exchange> {
-    let (folded, places, index) = among(place, size)?;
-    let step = places.steps().checked_sub(round + 1)?;
-    let partner = places.partner(index, step);
-    let transfer = |of: u32| Transfer {
-        peer: folded.place(partner),
-        tag: 0,
-        blocks: below(folded, places, parts, of, step),
-    };
-    let mut exchange = Exchange::default();
-    match places.hears(index) {
-        Some(hears) if step > hears => {}
-        Some(hears) if step == hears => {
-            exchange.receive = Some((transfer(index), Taking::Keep));
-        }
-        _ => exchange.send = Some(transfer(partner)),
-    }
-    Some(exchange)
+    down_with(place, size, round, |folded, places, of, step| {
+        below(folded, places, parts, of, step)
+    })
 }
 
 /// From each place its block, with those of the places below it, up the tree.
 pub(super) fn gather(parts: u32, place: u32, size: u32, round: u32) -> Option<Exchange> {
-    let (folded, places, index) = among(place, size)?;
-    let last = places.hears(index).unwrap_or(places.steps());
-    if round >= places.steps() || round > last {
-        return None;
-    }
-    let partner = places.partner(index, round);
-    let transfer = |of: u32| Transfer {
-        peer: folded.place(partner),
-        tag: 0,
-        blocks: below(folded, places, parts, of, round),
-    };
-    let mut exchange = Exchange::default();
-    match round == last {
-        true => exchange.send = Some(transfer(index)),
-        false => exchange.receive = Some((transfer(partner), Taking::Keep)),
-    }
-    Some(exchange)
+    up_with(
+        place,
+        size,
+        round,
+        Taking::Keep,
+        |folded, places, of, step| below(folded, places, parts, of, step),
+    )
 }
 
 /// Halves, quarters, … in the order of [`Places::order`] from the first place to those that
