@@ -3,8 +3,8 @@
 use odonata_units::Bytes;
 
 use super::data::{Blocks, Data, size_in};
+use super::exchange::{AtOnce, Exchange, Taking, Transfer, after, before, doublings, every};
 use super::groups::Groups;
-use super::phase::{AtOnce, Exchange, Taking, Transfer, after, before, doublings, every};
 use super::tree::{receives_if, sends_if};
 
 /// Bruck et al. 1997: in round k a place gives the one 2^k further all blocks

@@ -5,8 +5,8 @@
 //! power of two of places; others fold, as in [`folded`](super::folded).
 
 use super::data::Blocks;
+use super::exchange::{AtOnce, Exchange, Taking, Transfer};
 use super::folded::Folded;
-use super::phase::{AtOnce, Exchange, Taking, Transfer};
 
 /// Bits of the negabinary representation that have a negative weight.
 const NEGATIVE: u32 = 0xAAAA_AAAA;

@@ -10,7 +10,8 @@ use super::algorithms::{
     ScanAlgorithm, ScatterAlgorithm,
 };
 use super::data::{Blocks, Data};
-use super::phase::{Folding, Pattern, Phase, Tree};
+use super::exchange::{Folding, Tree};
+use super::phase::{Pattern, Phase};
 use super::{CollectiveCall, PHASE_TAGS};
 use crate::communicator::Member;
 use crate::program::CollectiveKind;

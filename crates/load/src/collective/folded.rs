@@ -3,7 +3,7 @@
 //! 2005): the odd place of each of the first pairs leaves, the even one stays.
 
 use super::data::Blocks;
-use super::phase::{Exchange, Folding, Taking, Transfer};
+use super::exchange::{Exchange, Folding, Taking, Transfer};
 
 /// Which places stay.
 #[derive(Clone, Copy)]

@@ -16,6 +16,7 @@ mod bine;
 mod calls;
 mod choice;
 mod data;
+mod exchange;
 mod folded;
 mod groups;
 mod phase;
@@ -37,7 +38,8 @@ use crate::communicator::Member;
 use crate::program::{CollectiveKind, Totals};
 use crate::script::Cursor;
 use data::Blocks;
-use phase::{AtOnce, Doing, Phase, Taking};
+use exchange::{AtOnce, Taking};
+use phase::{Doing, Phase};
 
 /// What one member does next in a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::data::{Blocks, Data};
+use super::data::Data;
+use super::exchange::{AtOnce, Exchange, Folding, Tree, every};
 use super::groups::Groups;
 use super::{all_to_all, bine, folded, prefix, ring, tree};
 use crate::communicator::Member;
@@ -23,31 +24,6 @@ pub(super) struct Phase {
     /// How often what repeats is done; `None`: to the end.
     pub(super) repeats: Option<u32>,
 }
-
-/// A tree among the places, rooted at 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Tree {
-    /// All are children of the root.
-    Flat,
-    /// Place v without its lowest one-bit is its parent.
-    Binomial,
-    /// Place v without its highest one-bit is its parent: who has it sends to places that
-    /// are twice as far in every round.
-    Doubling,
-    /// The children of v are 2v + 1 and 2v + 2.
-    Binary,
-    /// The child of v is v + 1.
-    Chain,
-    /// Place v without its lowest digit that is not zero, to the base of [`RADIX`], is its
-    /// parent.
-    Knomial,
-    /// The places before the root, which is the last, halve: the child of a place are the one
-    /// before it, and the one before all that are below that.
-    InOrder,
-}
-
-/// Base of k-nomial trees and of the k-ary Bruck algorithm, as Open MPI has by default.
-pub(super) const RADIX: u32 = 4;
 
 /// Who sends what to whom.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -162,73 +138,6 @@ pub(super) enum Pattern {
     PrefixDoubling { exclusive: bool },
     /// From each to the next.
     PrefixChain { exclusive: bool },
-}
-
-/// What those beyond a power of two give or get.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Folding {
-    /// All blocks, to be combined with those of the other.
-    Combined,
-    /// Their own block.
-    Own,
-    /// All blocks.
-    All,
-}
-
-/// What a receiver does with blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Taking {
-    /// Keeps them in place of what it had.
-    Keep,
-    /// Combines them with its own.
-    Combine,
-    /// Knows what the sender knew.
-    Hear,
-    /// Combines them with the sum of those that it spoke to and, if they come
-    /// from below, with its result: that many operations.
-    Prefix { below: bool, operations: u8 },
-}
-
-impl Taking {
-    /// How often the data is combined with other data.
-    pub(super) fn operations(self) -> u8 {
-        match self {
-            Self::Keep | Self::Hear => 0,
-            Self::Combine => 1,
-            Self::Prefix { operations, .. } => operations,
-        }
-    }
-}
-
-/// A message to or from another place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Transfer {
-    pub(super) peer: u32,
-    /// Tells apart messages of the same two in the same phase.
-    pub(super) tag: u32,
-    pub(super) blocks: Blocks,
-}
-
-/// What a place does in a round: receives, sends, waits, combines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Exchange {
-    pub(super) receive: Option<(Transfer, Taking)>,
-    pub(super) send: Option<Transfer>,
-}
-
-/// One of several things that a place does without waiting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AtOnce {
-    Receive(Transfer),
-    Send(Transfer),
-    /// Receives what will be combined.
-    Collect(Transfer),
-    /// Combines it, when it is there.
-    Combine(Blocks),
-    /// Nothing goes this way.
-    Nothing,
-    /// Waits for all before.
-    Wait,
 }
 
 /// What a place does at some point of a phase.
@@ -375,26 +284,6 @@ impl Phase {
     }
 }
 
-/// The `index`-th of `some`, taken from `all` at equal distances.
-pub(super) fn every(index: u32, some: u32, all: u32) -> u32 {
-    (u64::from(index) * u64::from(all) / u64::from(some.max(1))) as u32
-}
-
 fn at_once(next: Option<AtOnce>) -> Doing {
     next.map_or(Doing::End, Doing::AtOnce)
-}
-
-/// `place + distance`, around.
-pub(super) fn after(place: u32, distance: u32, size: u32) -> u32 {
-    ((u64::from(place) + u64::from(distance)) % u64::from(size)) as u32
-}
-
-/// `place - distance`, around.
-pub(super) fn before(place: u32, distance: u32, size: u32) -> u32 {
-    after(place, size - distance % size, size)
-}
-
-/// Rounds in which doubling passes every place: ⌈log₂ size⌉.
-pub(super) fn doublings(size: u32) -> u32 {
-    size.next_power_of_two().trailing_zeros()
 }

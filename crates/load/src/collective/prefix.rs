@@ -1,7 +1,7 @@
 //! Phases in which every place gets the sum of those below it.
 
 use super::data::Blocks;
-use super::phase::{Exchange, Taking, Transfer, doublings};
+use super::exchange::{Exchange, Taking, Transfer, doublings};
 
 /// Recursive doubling: partners exchange the sums of their halves of an aligned
 /// group; the upper one adds what it gets to its result. Of sizes that are no

@@ -1,7 +1,7 @@
 //! Phases in which every place does the same around a circle.
 
 use super::data::Blocks;
-use super::phase::{AtOnce, Exchange, RADIX, Taking, Transfer, after, before, doublings};
+use super::exchange::{AtOnce, Exchange, RADIX, Taking, Transfer, after, before, doublings};
 
 /// Dissemination (Hensgen, Finkel, Manber 1988): in round k every place sends
 /// to the one 2^k further.

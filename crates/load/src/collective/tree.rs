@@ -3,7 +3,7 @@
 use odonata_units::Bytes;
 
 use super::data::{Blocks, Data, size_in};
-use super::phase::{AtOnce, Exchange, RADIX, Taking, Transfer, Tree, doublings};
+use super::exchange::{AtOnce, Exchange, RADIX, Taking, Transfer, Tree, doublings};
 
 impl Tree {
     fn parent(self, place: u32, size: u32) -> Option<u32> {

@@ -6,7 +6,7 @@ use odonata_units::random::{Purpose, StreamKey};
 
 use super::super::bine;
 use super::super::data::{Blocks, Data};
-use super::super::phase::Taking;
+use super::super::exchange::Taking;
 use super::super::{Act, CollectiveCall, Move};
 use crate::communicator::Member;
 use crate::script::Cursor;
