@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::collective::{CollectiveCall, Move};
 use crate::communicator::{Communicator, Member};
+use crate::cursor::Cursor;
 use crate::program::{
     Action, Idle, ProcessorId, Program, ProgramError, RankProgram, RequestId, Step, Totals, Waiting,
 };
-use crate::script::{Cursor, Handle, Need, Operation, Operations, SCRIPT_CONTEXT, Script};
+use crate::script::{Handle, Need, Operation, Operations, SCRIPT_CONTEXT, Script};
 
 /// The processor on which everything happens.
 const PROCESSOR: ProcessorId = ProcessorId(0);

@@ -12,6 +12,7 @@ pub mod application;
 pub mod collective;
 mod communication;
 mod communicator;
+mod cursor;
 mod error;
 mod grid;
 mod interpreter;
@@ -27,6 +28,7 @@ mod script;
 
 pub use communication::{WalkError, Walked, communication, offered_communication};
 pub use communicator::{Communicator, Member, Members};
+pub use cursor::Cursor;
 pub use error::LoadError;
 pub use grid::{Grid, Offset};
 pub use interpreter::Interpreter;
@@ -38,4 +40,4 @@ pub use program::{
     Action, CollectiveKind, Context, Idle, MOST_PROCESSORS, ProcessorId, Program, ProgramError,
     RankProgram, RequestId, Step, Totals, Waiting,
 };
-pub use script::{Cursor, Handle, Idleness, Need, Operation, Operations, SCRIPT_CONTEXT, Script};
+pub use script::{Handle, Idleness, Need, Operation, Operations, SCRIPT_CONTEXT, Script};

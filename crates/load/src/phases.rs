@@ -7,10 +7,11 @@ use odonata_units::{Bytes, Picoseconds, RankId};
 
 use crate::collective::CollectiveCall;
 use crate::communicator::{Communicator, Member, Members};
+use crate::cursor::Cursor;
 use crate::error::LoadError;
 use crate::grid::Grid;
 use crate::program::{Action, Totals};
-use crate::script::{Cursor, Handle, Operation, SCRIPT_CONTEXT, Script};
+use crate::script::{Handle, Operation, SCRIPT_CONTEXT, Script};
 
 /// A division of a job's ranks into groups of equal size, such as the rows of a
 /// process grid. Each group is a communicator.

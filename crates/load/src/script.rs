@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::collective::CollectiveCall;
 use crate::communicator::Communicator;
+use crate::cursor::Cursor;
 use crate::phases::Phases;
 use crate::program::{Action, Context, ProgramError, Totals};
 
@@ -92,21 +93,6 @@ pub enum Operation {
     EndIteration,
     /// The rank is done once nothing is outstanding; no operation follows.
     Finish,
-}
-
-/// Where a rank is in its script: small, copyable, saved in checkpoints. A new
-/// rank starts from `Cursor::default()`. The fields mean what the script wants.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cursor {
-    /// Completed iterations.
-    pub iteration: u32,
-    /// Stage within the iteration.
-    pub stage: u32,
-    /// Position within the stage.
-    pub position: u64,
-    /// Which part of [`Phases`](crate::Phases) the rest is a place in; other
-    /// scripts need not care for it.
-    pub part: u64,
 }
 
 /// A script for every rank of a job, whose operations can be computed from the

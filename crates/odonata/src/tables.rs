@@ -256,7 +256,10 @@ pub fn result_tables() -> Result<Vec<ResultDeclaration>, Error> {
 impl Run {
     /// What was measured, as tables.
     pub fn tables(&self) -> Vec<Table> {
-        filled(self).into_iter().map(|filled| filled.table).collect()
+        filled(self)
+            .into_iter()
+            .map(|filled| filled.table)
+            .collect()
     }
 }
 

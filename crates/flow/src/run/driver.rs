@@ -14,7 +14,7 @@ use odonata_run::{
 use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bytes, NodeId, Picoseconds, RankId};
 
-use super::FlowConfig;
+use super::config::FlowConfig;
 use super::transport::Message;
 use crate::routes::{LinkNumbers, Routes};
 use crate::share::LinkId;

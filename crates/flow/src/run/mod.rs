@@ -1,5 +1,6 @@
 //! Jobs on the flow engine: the same plans as the packet engine's, the same outcome.
 
+mod config;
 mod driver;
 mod report;
 mod transport;
@@ -7,32 +8,14 @@ mod transport;
 use odonata_network::Topology;
 use odonata_network::routing::RoutingSpec;
 use odonata_run::{
-    JobPlan, Measurement, NicModel, Observer, Outcome, Parameter, RouterModel, SimError, Switching,
-    check_times, within_memory,
+    JobPlan, Measurement, Observer, Outcome, Parameter, SimError, Switching, check_times,
+    within_memory,
 };
 use odonata_units::{Bytes, Picoseconds};
 
 use crate::routes::{Delays, RouteError, Routes};
+pub use config::FlowConfig;
 use driver::Driver;
-
-/// Parameters of the flow engine.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FlowConfig {
-    /// Messages are spread over as many paths as they have packets of this size, up
-    /// to `paths`; nothing else is cut.
-    pub packet: Bytes,
-    /// Paths drawn for a message at most, at least 1.
-    pub paths: u32,
-    /// Rates are brought up to date at multiples of this, at least 1 ps, which is
-    /// always; see [`Transfers::settling_every`](crate::Transfers::settling_every).
-    pub settle: Picoseconds,
-    /// Routers: their delay and way of switching make the latency of messages.
-    pub router: RouterModel,
-    /// Network interfaces.
-    pub nic: NicModel,
-    /// Seed of every random stream.
-    pub seed: u64,
-}
 
 /// Why there is no outcome.
 #[derive(Debug)]

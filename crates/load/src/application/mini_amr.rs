@@ -9,11 +9,12 @@ use super::parameters::Parameters;
 use super::{Setting, Skeleton};
 use crate::collective::CollectiveCall;
 use crate::communicator::Communicator;
+use crate::cursor::Cursor;
 use crate::error::LoadError;
 use crate::grid::Grid;
 use crate::phases::Phase;
 use crate::program::Totals;
-use crate::script::{Cursor, Operation, Script};
+use crate::script::{Operation, Script};
 
 /// Time steps of miniAMR (Vaughan, Barrett: *Enabling Tractable Exploration of the
 /// Performance of Adaptive Mesh Refinement*, IEEE Cluster 2015) on a 3-D grid of

@@ -5,11 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use super::parameters::Parameters;
 use super::{Setting, Skeleton};
+use crate::cursor::Cursor;
 use crate::error::LoadError;
 use crate::grid::Grid;
 use crate::phases::Phase;
 use crate::program::{Action, Totals};
-use crate::script::{Cursor, Operation, SCRIPT_CONTEXT, Script};
+use crate::script::{Operation, SCRIPT_CONTEXT, Script};
 
 /// The Koch–Baker–Alcouffe wavefronts of Sweep3D (Koch, Baker, Alcouffe 1992;
 /// Hoisie, Lubeck, Wasserman: *Performance and Scalability Analysis of

@@ -9,11 +9,12 @@ use super::parameters::Parameters;
 use super::{Setting, Skeleton};
 use crate::collective::CollectiveCall;
 use crate::communicator::{Communicator, Members};
+use crate::cursor::Cursor;
 use crate::error::LoadError;
 use crate::grid::Grid;
 use crate::phases::{Division, Phase};
 use crate::program::{Action, Totals};
-use crate::script::{Cursor, Handle, Need, Operation, SCRIPT_CONTEXT, Script};
+use crate::script::{Handle, Need, Operation, SCRIPT_CONTEXT, Script};
 
 /// In which order a stage of the pipeline works on the micro-batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

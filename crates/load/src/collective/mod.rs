@@ -35,8 +35,8 @@ pub use algorithms::{
 pub use groups::Groups;
 
 use crate::communicator::Member;
+use crate::cursor::Cursor;
 use crate::program::{CollectiveKind, Totals};
-use crate::script::Cursor;
 use data::Blocks;
 use exchange::{AtOnce, Taking};
 use phase::{Doing, Phase};

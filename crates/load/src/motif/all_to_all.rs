@@ -79,7 +79,8 @@ pub(super) fn around(rank: RankId, distance: u64, ranks: u32) -> RankId {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::script::{Cursor, Operation, Script};
+    use crate::cursor::Cursor;
+    use crate::script::{Operation, Script};
 
     fn operations(program: &AllToAll, rank: u32) -> Vec<Operation> {
         let mut cursor = Cursor::default();

@@ -123,9 +123,10 @@ impl Steps for BisectionSteps {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cursor::Cursor;
     use crate::motif::Receives;
     use crate::program::Action;
-    use crate::script::{Cursor, Operation, SCRIPT_CONTEXT, Script};
+    use crate::script::{Operation, SCRIPT_CONTEXT, Script};
     use std::collections::BTreeSet;
 
     #[test]

@@ -5,9 +5,10 @@ use odonata_units::{Bytes, Picoseconds, RankId};
 use serde::{Deserialize, Serialize};
 
 use super::steps::Repeat;
+use crate::cursor::Cursor;
 use crate::error::LoadError;
 use crate::program::Totals;
-use crate::script::{Cursor, Operation, Script};
+use crate::script::{Operation, Script};
 
 /// Who passes a broadcast on to whom. Ranks are counted from the root:
 /// v = (rank − root) mod n.

@@ -7,9 +7,10 @@ use odonata_units::{Picoseconds, RankId};
 use super::steps::Repeat;
 use crate::collective::{CollectiveCall, Move};
 use crate::communicator::{Communicator, Member};
+use crate::cursor::Cursor;
 use crate::error::LoadError;
 use crate::program::Totals;
-use crate::script::{Cursor, Operation, Script};
+use crate::script::{Operation, Script};
 
 /// All ranks of a job take part in a collective in each iteration. A rank is done
 /// with the iteration when its own part is done, as in MPI.

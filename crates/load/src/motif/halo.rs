@@ -136,8 +136,9 @@ impl Steps for HaloSteps {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cursor::Cursor;
     use crate::program::Action;
-    use crate::script::{Cursor, Operation, SCRIPT_CONTEXT, Script};
+    use crate::script::{Operation, SCRIPT_CONTEXT, Script};
     use odonata_units::Picoseconds;
 
     #[test]

@@ -3,10 +3,11 @@
 use odonata_units::{Bytes, Picoseconds, RankId};
 
 use super::steps::{Receives, Repeat, send};
+use crate::cursor::Cursor;
 use crate::error::LoadError;
 use crate::matrix::CommunicationMatrix;
 use crate::program::Totals;
-use crate::script::{Cursor, Operation, Script};
+use crate::script::{Operation, Script};
 
 /// Into how many messages an entry of the matrix is cut. The messages of an
 /// entry differ by one byte at most.

@@ -4,9 +4,10 @@ use odonata_declare::Named;
 use odonata_units::{Bytes, Picoseconds, RankId};
 use serde::{Deserialize, Serialize};
 
+use crate::cursor::Cursor;
 use crate::error::LoadError;
 use crate::program::{Action, Totals};
-use crate::script::{Cursor, Operation, SCRIPT_CONTEXT, Script};
+use crate::script::{Operation, SCRIPT_CONTEXT, Script};
 
 /// How often a motif runs, and how long each rank computes before each exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

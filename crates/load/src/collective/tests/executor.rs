@@ -9,7 +9,7 @@ use super::super::data::{Blocks, Data};
 use super::super::exchange::Taking;
 use super::super::{Act, CollectiveCall, Move};
 use crate::communicator::Member;
-use crate::script::Cursor;
+use crate::cursor::Cursor;
 
 /// When a send is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
