@@ -23,7 +23,6 @@ use odonata_run::{
 };
 use odonata_units::random::{Purpose, Stream, StreamKey};
 use odonata_units::{Bytes, JobId, NodeId, Picoseconds, RankId, RouterId};
-use proptest::prelude::*;
 
 use crate::support::{Listed, RATE, bandwidth, config, crossbar, link, open, simulate_observed};
 

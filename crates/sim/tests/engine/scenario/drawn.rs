@@ -1,7 +1,5 @@
 //! How the scenarios are drawn.
 
-use odonata_load::Grid;
-use odonata_load::motif::{AllToAll, Broadcast, Exchange, Halo};
 use odonata_network::routing::{
     AdaptiveOptions, Algorithm, AlgorithmName, AlgorithmOptions, Choice, FparRules, MinimalLinks,
     QAdaptiveOptions, RoutingSpec, Via,
@@ -15,7 +13,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::{Family, Job, Kind, Scenario};
-use crate::support::{RATE, bandwidth, crossbar};
+use crate::support::{RATE, bandwidth};
 
 fn family() -> impl Strategy<Value = Family> {
     prop_oneof![
