@@ -351,7 +351,7 @@ impl<'a> Shared<'a> {
                 return Err(parameter(
                     Parameter::ControlMessage,
                     control,
-                    format!("1 B to one packet ({} B)", config.packet),
+                    format!("1 B to one packet ({})", config.packet),
                 ));
             }
             if let Some(node) = job

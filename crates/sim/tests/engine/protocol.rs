@@ -412,6 +412,6 @@ fn a_control_message_fits_a_packet() {
             ..protocol(Some(12))
         };
         let error = send(100, protocol, 0).unwrap_err().to_string();
-        assert!(error.contains("mpi.control_message"), "{error}");
+        assert!(error.contains("the size of a control message"), "{error}");
     }
 }
