@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import odonata._engine
 import odonata.simulate
 from odonata.cli import main
 from odonata.errors import ExitCode
@@ -79,6 +80,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         return {**given, "load": load, "threads": threads}
 
     fake: Any = SimpleNamespace(
+        engine_form=odonata._engine.engine_form,
         run=run,
         bench=bench,
         verify=lambda spec, progress, seconds: {
