@@ -28,7 +28,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -120,6 +120,8 @@ class EmulatedSlurm:
         node_names: `n0` and so on.
         environment: The variables that commands of Slurm need.
         enter: What a command has to begin with to see the cluster: nothing without a network.
+        at_close: Called before anything else when the cluster is closed, the newest first: ends
+            what runs beside it.
 
     Raises:
         EmulationError: On entering, if daemons end or nodes do not come up, with the
@@ -149,6 +151,7 @@ class EmulatedSlurm:
         self.start_timeout_s = start_timeout_s
         self.directory = Path()
         self.environment: dict[str, str] = {}
+        self.at_close: list[Callable[[], None]] = []
         self._namespace: subprocess.Popen[str] | None = None
 
     # --- Up and down ----------------------------------------------------------------
@@ -182,6 +185,8 @@ class EmulatedSlurm:
 
     def close(self) -> None:
         """Ends every process of the cluster and removes its directory."""
+        while self.at_close:
+            self.at_close.pop()()
         self._stop()
         shutil.rmtree(self.directory, ignore_errors=True)
 

@@ -117,7 +117,10 @@ def _runs_directory(cluster: EmulatedSlurm) -> Path:
 
 
 class Daemon:
-    """`odonata cluster place` beside a cluster; may be killed and started again."""
+    """`odonata cluster place` beside a cluster; may be killed and started again.
+
+    It ends with the cluster, if nothing has ended it before: no test leaves one behind.
+    """
 
     def __init__(self, cluster: EmulatedSlurm, *options: str, path: Path | None = None) -> None:
         self.cluster = cluster
@@ -127,6 +130,7 @@ class Daemon:
         self.options = options
         self.log = self.journal.parent / "log"
         self.process: subprocess.Popen[bytes] | None = None
+        cluster.at_close.append(lambda: self.end(signal.SIGKILL))
 
     def start(self) -> None:
         """Starts it."""
@@ -174,13 +178,15 @@ def finished(cluster: EmulatedSlurm) -> dict[int, list[dict[str, str]]]:
     return found
 
 
-def wait_until_done(cluster: EmulatedSlurm, timeout_s: float, daemon: Daemon | None = None) -> None:
-    """Until nothing waits or runs."""
+def wait_until_done(
+    cluster: EmulatedSlurm, timeout_s: float, daemon: Daemon | None = None, every_s: float = 0.3
+) -> None:
+    """Until nothing waits or runs, which is asked every `every_s`."""
     deadline = time.monotonic() + timeout_s
     while queue := cluster.run("squeue", "--noheader", "--format=%i %T %r %Q %n"):
         said = daemon.said()[-3000:] if daemon else ""
         assert time.monotonic() < deadline, f"{queue}\n{said}"
-        time.sleep(0.3)
+        time.sleep(every_s)
 
 
 def submit_day(cluster: EmulatedSlurm, day: Sequence[DayJob], *, held: bool = True) -> list[int]:

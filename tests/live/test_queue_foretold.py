@@ -3,11 +3,14 @@
 By hand, with as many jobs and as long ones as one likes:
 
     python tests/live/test_queue_foretold.py JOBS SEED SECONDS
+
+where SECONDS is how long the longest job sleeps.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import random
 import statistics
 import subprocess
@@ -60,7 +63,9 @@ def predict_and_wait(
     for _ in range(count):
         nodes = min(GROUPS * SIZE, max(1, round(2 ** draw.uniform(0, 4.6))))
         sleep = round(draw.uniform(longest_s / 4, longest_s), 1)
-        options = [f"-N{nodes}", f"-t{draw.choice((1, 2, 5))}"]
+        # Slurm ends a job at its limit, and the longest takes a little longer than it sleeps.
+        least_min = math.ceil((longest_s + 15) / 60)
+        options = [f"-N{nodes}", f"-t{draw.choice((1, 2, 5)) * least_min}"]
         sleeps[cluster.submit(*options, command=f"sleep {sleep}")] = sleep
     known = directory / "runs.csv"
     known.write_text("".join(f"{job},{sleep}\n" for job, sleep in sleeps.items()))
@@ -70,7 +75,7 @@ def predict_and_wait(
     machine.write_text(MACHINE)
     flows = ("--network", "flow", "--machine", str(machine), "--mpi-share", "50%")
     on_network = predict(cluster, known, *policies, *flows, "--injection", "100%")
-    wait_until_done(cluster, 600)
+    wait_until_done(cluster, 600 + count * longest_s, every_s=longest_s / 20)
     # The moment from which its starts count: when the command had its answers.
     asked = found["slurm"]["now_s"]
     starts = {str(job): int(record["StartTime"]) for job, record in cluster.jobs().items()}
