@@ -298,12 +298,19 @@ def points_table(study: StudyFile, rows: Sequence[Mapping[str, Any]]) -> Table:
         cells = [_cell(row[name]) for name in axes] + ([str(row["seed"])] if seeds else [])
         for place, measure in enumerate(measures):
             value = row[measure.column_name]
-            cells.append(display.NO_VALUE if value is None else f"{value:.4g}")
+            cells.append(_figure(value))
             if place == 0:
                 share = value / largest if value is not None and largest > 0 else 0.0
                 cells.append(_bar_of(share))
         table.add_row(*cells)
     return table
+
+
+def _figure(value: float | None) -> str:
+    """Four digits; of large figures whole numbers, as powers of ten are hard to compare."""
+    if value is None:
+        return display.NO_VALUE
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
 #: Letters of a bar.

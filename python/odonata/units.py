@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -140,13 +141,19 @@ class Quantity(int):
 
     def __str__(self) -> str:
         """The shortest exact text, such as ``1.5 us``."""
+        return self._text_of(int(self))
+
+    # A study's thousands of scenarios are written down again and again, with the same few values.
+    @classmethod
+    @lru_cache(maxsize=4096)
+    def _text_of(cls, value: int) -> str:
         best = ""
-        for unit in self.printed_units:
-            number = Fraction(int(self)) / self.units[unit]
+        for unit in cls.printed_units:
+            number = Fraction(value) / cls.units[unit]
             if not _is_decimal(number):
                 continue
             text = f"{_decimal(number)} {unit}"
-            if not best or (len(text) <= len(best) and (number >= 1 or not self)):
+            if not best or (len(text) <= len(best) and (number >= 1 or not value)):
                 best = text
         return best
 

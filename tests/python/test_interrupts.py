@@ -19,12 +19,13 @@ CALLS = {
     "topology": "[odonata.topology(largest) for _ in range(1000)]",
     # A minute without a place where it could be stopped.
     "bisection": "bisection_width(endless)",
+    "archive": "write_archive()",
     "fits": "fit_families(numpy.arange(1000.0), ['levy_stable', 'studentized_range'] * 20)",
 }
 SCRIPT = """
-import multiprocessing, os, signal, sys, threading, time
+import json, multiprocessing, os, signal, sys, tempfile, threading, time
 import numpy, scipy.stats
-import odonata
+import odonata, odonata._engine
 from odonata.bisection import bisection_width
 from odonata.tails import fit_families
 
@@ -39,6 +40,23 @@ endless = odonata.Scenario.from_dict({{
 }})
 largest = endless.with_set({{"network.p": 16, "network.a": 32, "network.h": 16}})
 log = odonata.generate_job_log(nodes=4096, jobs=50_000, arrivals_factor=0.2)
+
+
+def write_archive():
+    # More files than any disk takes in a second, each of twenty regions entered.
+    ranks, each = 200_000, 20
+    names = {{
+        "creator": "", "ticks_per_second": 1, "processes": [""] * ranks, "comms": [],
+        "regions": [("compute", 4, 1)],
+    }}
+    counts = numpy.full(ranks, each, numpy.uint64)
+    events = numpy.tile(numpy.array([0, 12, 0, 0, 0, 0, 0], numpy.uint64), ranks * each)
+    with tempfile.TemporaryDirectory() as directory:
+        anchor = os.path.join(directory, "traces.otf2")
+        try:
+            odonata._engine.write_otf2(anchor, json.dumps(names), counts, events)
+        finally:
+            assert not os.path.exists(anchor)
 
 
 def interrupt():

@@ -40,6 +40,7 @@ from odonata.study.longtail.probes import (
     COLLECTIVES,
     LARGE,
     PING_PONG,
+    SECOND,
     Setting,
     keep_probe,
     samples_of,
@@ -53,6 +54,7 @@ from odonata.study.longtail.statistics import (
     mean_of,
     peak,
     ratio_of_means,
+    share_not_seen,
     share_with_two_modes,
     spearman,
     tail_length,
@@ -290,6 +292,29 @@ def test_ping_pongs_are_two_messages_between_two_nodes() -> None:
     closer = {one.size: one.us.mean() for one in samples_of(record, near)}
     # Two global cables of 150 ns and the switches between them, there and back.
     assert found[4].mean() - closer[4] > 2 * 0.3
+
+
+def test_the_second_node_is_on_another_leaf_of_the_same_island() -> None:
+    scenario = scenario_of(QUIET, Setting(pair=True, partner=SECOND, alone=True))
+    placed = scenario.job[0].placement
+    assert isinstance(placed, list)
+    first, second = placed
+    assert isinstance(first, int) and isinstance(second, int)
+    assert machine.island_of(first) == machine.island_of(second)
+    assert machine.leaf_of(first) != machine.leaf_of(second)
+
+
+def test_scatter_hides_a_correlation() -> None:
+    """Of two series that have nothing in common one draw in twenty is significant at 5 %."""
+    x = np.linspace(0.0, 0.9, 88)
+    assert share_not_seen(x, 1 + x, 0.0, 22) == 0.0
+    assert share_not_seen(x, 1 + 1e-9 * x, 0.3, 22) == pytest.approx(0.95, abs=0.02)
+    # What is expected of r is r0 = s / √(s² + c²), of a rise with deviation s beside a scatter c;
+    # half of the draws are below the bound where r0 is about as large as it, for 22 points 0.42.
+    y = 1 + 0.1 * (x - x.mean())
+    spread = y.std()
+    scatter = spread * math.sqrt(1 / least_r(22) ** 2 - 1)
+    assert share_not_seen(x, y, scatter, 22) == pytest.approx(0.5, abs=0.06)
 
 
 def test_families_are_fitted_once_to_the_distributions_that_have_any(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import fnmatch
+import re
 import runpy
 import shutil
 import sys
@@ -93,3 +95,24 @@ def test_a_crate_without_a_licence_that_may_be_taken_is_refused(tmp_path: Path) 
     assert tool["_crate"](package | {"license": "MIT/Apache-2.0"}).texts == {}
     with pytest.raises(tool["LicenceError"], match="brings no text"):
         tool["_crate"](package | {"license": "MIT"})
+
+
+def test_the_container_takes_what_a_release_leaves(release: dict[str, Any]) -> None:
+    """A wheel for each machine, a Python that it is tried on, and a command that is there."""
+    steps = (ROOT / "packaging" / "Containerfile").read_text().replace("\\\n", " ")
+    pattern = re.search(r'/wheels/(\*"\$\(uname -m\)"\.whl)', steps)
+    assert pattern and "COPY *.whl /wheels/" in steps
+    for machine in release["MACHINES"]:
+        wanted = pattern[1].replace('"$(uname -m)"', machine)
+        names = [
+            f"odonata-0.1.0-cp310-abi3-{release['PLATFORM']}_{other}.whl"
+            for other in release["MACHINES"]
+        ]
+        assert [name for name in names if fnmatch.fnmatch(name, wanted)] == [
+            f"odonata-0.1.0-cp310-abi3-{release['PLATFORM']}_{machine}.whl"
+        ]
+    base = re.search(r"^ARG BASE=python:(\d+\.\d+)", steps, flags=re.M)
+    assert base and base[1] in release["PYTHONS"]
+    command = re.search(r'^ENTRYPOINT \["(.+)"\]', steps, flags=re.M)
+    scripts = (ROOT / "pyproject.toml").read_text().split("[project.scripts]")[1].split("[")[0]
+    assert command and f"{command[1]} = " in scripts

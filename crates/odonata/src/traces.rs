@@ -1,6 +1,7 @@
 //! A look at a trace file before it is simulated.
 
 use std::io;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use odonata_load::Program;
@@ -176,10 +177,19 @@ pub const OTF2_COLUMNS: usize = 7;
 ///   `regions` (name, role, programming model), `comms` (name, locations).
 /// - `counts`: number of events of each location.
 /// - `events`: their columns, row by row, `OTF2_COLUMNS` of each, location by location.
+/// - `written`: is told before each location how many there are already, of how many; the archive
+///   is left as it is, without its anchor file, when it says so.
 ///
 /// # Errors
-/// If a file cannot be written, or something is not as described.
-pub fn write_otf2(path: &Path, names: &str, counts: &[u64], events: &[u64]) -> io::Result<()> {
+/// If a file cannot be written, or something is not as described; `Interrupted` where `written`
+/// ended it.
+pub fn write_otf2(
+    path: &Path,
+    names: &str,
+    counts: &[u64],
+    events: &[u64],
+    written: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> io::Result<()> {
     let refused = |reason: String| io::Error::new(io::ErrorKind::InvalidInput, reason);
     let names: Otf2Names =
         serde_json::from_str(names).map_err(|error| refused(error.to_string()))?;
@@ -218,6 +228,9 @@ pub fn write_otf2(path: &Path, names: &str, counts: &[u64], events: &[u64]) -> i
     let mut archive = ArchiveWriter::create(path, definitions)?;
     let mut rest = events;
     for (location, &count) in counts.iter().enumerate() {
+        if written(location as u64, counts.len() as u64).is_break() {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
         let (own, others) = rest.split_at(count as usize * OTF2_COLUMNS);
         rest = others;
         let own = own

@@ -493,7 +493,7 @@ mod _engine {
         Ok(())
     }
 
-    /// Writes an OTF2 archive; see [`odonata::write_otf2`].
+    /// Writes an OTF2 archive, interruptible between locations; see [`odonata::write_otf2`].
     #[pyfunction]
     fn write_otf2(
         py: Python<'_>,
@@ -503,8 +503,12 @@ mod _engine {
         events: PyReadonlyArray1<'_, u64>,
     ) -> PyResult<()> {
         let (counts, events) = (counts.as_slice()?, events.as_slice()?);
-        py.detach(|| odonata::write_otf2(&path, names, counts, events))?;
-        Ok(())
+        let written = computing(py, |stop| {
+            let mut callback = Callback::new(None, stop);
+            let mut tell = |done, of| callback.report_pair(done, of);
+            Ok(odonata::write_otf2(&path, names, counts, events, &mut tell))
+        })?;
+        Ok(written?)
     }
 
     /// Reads a whole trace file and tells what it holds, with its first `records`

@@ -665,26 +665,30 @@ def _slow_calls(found: Found, other: str) -> Finding:
 # --- Figure 6: applications -----------------------------------------------------------------------
 
 
-def application_times(found: Found, name: str, b: float) -> list[list[float]]:
+def application_times(
+    found: Found, name: str, b: float, intensity: float = 1.0
+) -> list[list[float]]:
     """Of each moment near b the times of an application's iterations, in µs."""
-    setting = found.plan.application(name)
+    setting = found.plan.application(name, intensity)
     records = [found.record(moment, setting) for moment in found.plan.near(b)]
     return [record["iterations_us"] for record in records if record is not None]
+
+
+def application_rise(found: Found, name: str, intensity: float = 1.0) -> OfMoments:
+    """How much longer an application's iterations take at the higher b of figure 6, in per cent."""
+    low, high = FIGURE_6[name]
+    ratio = ratio_of_means(
+        [float(np.mean(one)) for one in application_times(found, name, high, intensity)],
+        [float(np.mean(one)) for one in application_times(found, name, low, intensity)],
+    )
+    value, low_end, high_end = (100 * (end - 1) for end in (ratio.value, ratio.low, ratio.high))
+    return OfMoments(value, low_end, high_end, ratio.moments)
 
 
 def _figure_6(found: Found) -> Iterator[Finding]:
     for name, published, half in (("HACC", 4.4, 0.05), ("miniAMR", 2.0, 0.5)):
         low, high = FIGURE_6[name]
-        ratio = ratio_of_means(
-            [float(np.mean(one)) for one in application_times(found, name, high)],
-            [float(np.mean(one)) for one in application_times(found, name, low)],
-        )
-        ours = OfMoments(
-            100 * (ratio.value - 1),
-            100 * (ratio.low - 1),
-            100 * (ratio.high - 1),
-            ratio.moments,
-        )
+        ours = application_rise(found, name)
         yield Finding(
             f"{name} is slower by {published:g} % at b = {high:g} than at {low:g}",
             "Fig. 6",

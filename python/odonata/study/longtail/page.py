@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -11,7 +12,10 @@ from odonata.study.longtail import machine
 from odonata.study.longtail.drawing import FIGURES
 from odonata.study.longtail.families import BestFits
 from odonata.study.longtail.findings import (
+    PAPER_POINTS,
     Finding,
+    application_rise,
+    application_times,
     month_means,
     size_of,
     slow_share,
@@ -19,10 +23,25 @@ from odonata.study.longtail.findings import (
     told,
 )
 from odonata.study.longtail.months import APPLICATIONS
-from odonata.study.longtail.plan import HIGH, LOW, PACKED, ROUTINGS, Found
+from odonata.study.longtail.plan import FIGURE_6, HIGH, LOW, PACKED, ROUTINGS, Found
 from odonata.study.longtail.predictors import culprits, forecasts, indicators
-from odonata.study.longtail.probes import COLLECTIVES, LARGE, PING_PONG, SIZES, Setting
-from odonata.study.longtail.statistics import estimate_pairs, least_r, pearson, spearman, two_modes
+from odonata.study.longtail.probes import (
+    COLLECTIVES,
+    LARGE,
+    PING_PONG,
+    SECOND,
+    SIZES,
+    Setting,
+    scatter_of,
+)
+from odonata.study.longtail.statistics import (
+    estimate_pairs,
+    least_r,
+    pearson,
+    share_not_seen,
+    spearman,
+    two_modes,
+)
 
 #: What is simulated, and where every number is from.
 TEXT = """\
@@ -48,7 +67,8 @@ the same is done on a simulated machine, where routing can be changed and every 
 | MPI: costs of a message | as on Leonardo, eager up to 8 KiB | an assumption | calibrated on [another machine](machines.md) |
 | combining in reductions | 11 GB/s | an assumption | as on Leonardo; 1.2 GB/s is an experiment |
 | probe | one rank on each of 16 nodes: at one leaf; on the leaves of one island; four on each island, all on different leaves | the paper | 4.1 |
-| ping-pong | the first and the last of these nodes, to and fro | an assumption | the paper does not say between which (5.2) |
+| ping-pong | the first and the last of these nodes, to and fro | an assumption | the paper does not say between which (5.2): the first and the second are an experiment |
+| scatter of ping-pongs | none; 34 % of a mean of 1,000 up to 1 KiB and 4 % above are an experiment | other measurements | Piz Daint, different racks, a quiet hour (DanieleDeSensi/cloud_noise_data): standard deviation over mean of 208 means |
 | a call | a barrier, the collective; its time that of its slowest rank | an assumption | the paper does not say whose time it takes |
 | pause before a call | 100 µs | an assumption | the paper waits 1 ms: an experiment |
 | calls | as many as fit in the simulated time, not 1,000 | an assumption | a simulated second costs minutes |
@@ -118,6 +138,7 @@ def page(
         *_correlations(found),
         _ping_pong(found),
         _by_setting(found),
+        _applications(found),
         *_predictors(found),
         _culprits(found),
         _families(fits),
@@ -191,23 +212,60 @@ def _correlations(found: Found) -> Iterator[str]:
 
 
 def _ping_pong(found: Found) -> str:
-    moments, means = month_means(found, found.plan.pair())
-    if len(moments) < 4:
-        return ""
-    b = np.array([moment.b for moment in moments])
+    plan = found.plan
+    pairs = [("different islands", plan.pair()), ("same island", plan.pair(SECOND))]
+    for intensity in plan.extent.intensities[1:]:
+        words = f"different islands, jobs sending {intensity:g} × as much"
+        pairs.insert(-1, (words, plan.pair(intensity=intensity)))
     lines = [
         "## Correlation of b with ping-pongs\n",
-        f"Between two nodes of different islands, {len(moments)} moments. *Slowest*: the largest of "
-        "the mean times over the least.\n",
-        "| size | half of to and fro: median of the mean times | slowest | r | ρ |",
-        "|--:|--:|--:|--:|--:|",
+        "Half of to and fro. *Different islands*: the probe's first and last node. *Same island*: "
+        "its first and second, at two leaves of the same island, which is where the two ranks "
+        "of `osu_latency` are if ranks are given to nodes in order. *Slowest*: the largest of the "
+        f"mean times over the least. *Not seen*: of {PAPER_POINTS} of the moments, drawn 1,000 times, "
+        f"how often |r| is below {least_r(PAPER_POINTS):.2f} and so not significant; alone, and "
+        "with the scatter that means of 1,000 ping-pongs have on a real machine whatever its share of "
+        f"busy nodes: {100 * scatter_of(SIZES[0]):.0f} % for 4 B and 1 KiB (Piz Daint, 1 B, 208 means in a "
+        f"quiet hour), {100 * scatter_of(LARGE):.0f} % for larger ones (the same, 16 MiB).\n",
+        "| nodes | size | median of the mean times | slowest | r | ρ | not seen | with scatter |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
-    for size in SIZES:
-        y = means[PING_PONG, size]
-        r, rho = (estimate_pairs(figure, b, y) for figure in (pearson, spearman))
+    empty = len(lines)
+    for words, setting in pairs:
+        moments, means = month_means(found, setting)
+        if len(moments) < 4:
+            continue
+        b = np.array([moment.b for moment in moments])
+        for size in SIZES:
+            y = means[PING_PONG, size]
+            r, rho = (estimate_pairs(figure, b, y) for figure in (pearson, spearman))
+            unseen = [
+                f"{100 * share_not_seen(b, y, scatter, PAPER_POINTS):.0f} %"
+                for scatter in (0.0, scatter_of(size))
+            ]
+            lines.append(
+                f"| {words} | {size_of(size)} | {np.median(y) / 2:.2f} µs | "
+                f"{y.max() / y.min():.2f} × | {told(r)} | {told(rho)} | {' | '.join(unseen)} |"
+            )
+    if len(lines) == empty:
+        return ""
+    beside = []
+    for intensity in plan.extent.intensities:
+        moments, means = month_means(found, plan.month(intensity))
+        if len(moments) < 4:
+            continue
+        b = np.array([moment.b for moment in moments])
+        shares = [
+            f"{title_of(name)} "
+            f"{100 * share_not_seen(b, means[name, LARGE], scatter_of(LARGE), PAPER_POINTS):.0f} %"
+            for name in COLLECTIVES
+        ]
+        words = "" if intensity == 1 else f" (jobs sending {intensity:g} × as much)"
+        beside.append(", ".join(shares) + words)
+    if beside:
         lines.append(
-            f"| {size_of(size)} | {np.median(y) / 2:.2f} µs | {y.max() / y.min():.2f} × | "
-            f"{told(r)} | {told(rho)} |"
+            "\nNot seen, with the same scatter, of collectives of 1 MiB on different islands: "
+            f"{'; '.join(beside)}."
         )
     return "\n".join(lines) + "\n"
 
@@ -268,6 +326,26 @@ def _by_setting(found: Found) -> str:
         if any(high for high, _ in cells):
             lines.append(f"| {words} | " + " | ".join(_cell(*cell) for cell in cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _applications(found: Found) -> str:
+    """How much longer applications take at the higher b, among jobs that send more, too."""
+    lines = [
+        "## Applications, and what jobs send\n",
+        "| application | b | jobs send | iterations a moment | longer at the higher b |",
+        "|---|---|--:|--:|--:|",
+    ]
+    empty = len(lines)
+    for name, (low, high) in FIGURE_6.items():
+        for intensity in found.plan.extent.intensities:
+            rise = application_rise(found, name, intensity)
+            times = application_times(found, name, high, intensity)
+            if times and not math.isnan(rise.value):
+                lines.append(
+                    f"| {name} | {low:g}, {high:g} | {intensity:g} × | "
+                    f"{np.mean([len(one) for one in times]):.0f} | {told(rise, ' %')} |"
+                )
+    return "\n".join(lines) + "\n" if len(lines) > empty else ""
 
 
 def _kind(name: str) -> str:

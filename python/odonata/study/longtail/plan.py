@@ -13,7 +13,9 @@ from odonata.study.longtail.months import DAYS, Moment, simulate_months
 from odonata.study.longtail.probes import (
     APPLICATION_PROBES,
     LARGE,
+    LAST,
     PROBE,
+    SECOND,
     Samples,
     Setting,
     keep_probe,
@@ -118,9 +120,10 @@ class Plan:
         """The setting at all moments."""
         return Setting(duration_ms=self.extent.month_ms, intensity=intensity, attribution=True)
 
-    def pair(self) -> Setting:
-        """The setting of ping-pongs at all moments, among jobs that send what was measured."""
-        return Setting(duration_ms=self.extent.month_ms, pair=True)
+    def pair(self, partner: int = LAST, intensity: float = 1.0) -> Setting:
+        """The setting of ping-pongs at all moments."""
+        duration_ms = self.extent.month_ms
+        return Setting(duration_ms=duration_ms, pair=True, partner=partner, intensity=intensity)
 
     def long(self, scenario: str, routing: str, intensity: float) -> Setting:
         """A setting for distributions."""
@@ -137,9 +140,10 @@ class Plan:
         changes = dict(EXPERIMENTS.get(name, {}))
         return Setting(sizes=(LARGE,), duration_ms=self.extent.experiment_ms).but(**changes)
 
-    def application(self, name: str) -> Setting:
+    def application(self, name: str, intensity: float = 1.0) -> Setting:
         """The setting with an application as the probe."""
-        return Setting(application=name, duration_ms=self.extent.application_ms)
+        duration_ms = self.extent.application_ms
+        return Setting(application=name, duration_ms=duration_ms, intensity=intensity)
 
     def experiment_moments(self, name: str, b: float) -> list[Moment]:
         """The moments of an experiment."""
@@ -178,6 +182,11 @@ class Plan:
             for routing in (usual, "minimal"):
                 add(self.near(HIGH), self.long(away, routing, intensity))
             add(self.moments, self.month(intensity))
+            add(self.moments, self.pair(intensity=intensity))
+            for name in APPLICATION_PROBES:
+                for b in FIGURE_6[name]:
+                    add(self.near(b), self.application(name, intensity))
+        add(self.moments, self.pair(SECOND))
         # The most important first: what is simulated begins with the greatest cost.
         return [
             Point(name, scenario_of(moment, setting), keep_probe, 1.0 + 1e-6 * (len(chosen) - n))

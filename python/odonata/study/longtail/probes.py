@@ -21,6 +21,13 @@ SIZES = (2**2, 2**10, 2**15, 2**20)
 LARGE = 2**20
 #: Not among the paper's figures, which says that the background hardly affects it (5.2).
 PING_PONG = "ping-pong"
+#: With whom the first node exchanges: the last, on another island, or the second, on the same one.
+LAST, SECOND = -1, 1
+#: Standard deviation, over their mean, of 208 means of 1,000 half round trips each, of 1 B and of
+#: 16 MiB, between two nodes in different racks of Piz Daint in a quiet hour (De Sensi et al. 2022,
+#: "Noise in the Clouds"; cloud_noise_data, daint_mc_quiet_hour_diff_rack_default). They do not go
+#: with the share of busy nodes (docs/study-tails-measured.md).
+_SCATTER_SMALL, _SCATTER_LARGE = 0.337, 0.041
 #: Name of the probe's job.
 PROBE = "probe"
 #: Table 1: HACC with 10 million particles on 16 nodes, miniAMR. A node computes 1 TFLOP/s: some
@@ -50,8 +57,9 @@ class Setting:
         attribution: Whether it is recorded for whom the probe waits.
         alone: Whether the other jobs do nothing.
         packet: Of what size packets are.
-        pair: Whether the probe's first and last node alone send a message to and fro, instead of
-            the collectives of all.
+        pair: Whether the probe's first node and one other alone send a message to and fro, instead
+            of the collectives of all.
+        partner: Which of the probe's nodes the other one is.
     """
 
     scenario: str = machine.DIFFERENT_ISLANDS
@@ -69,6 +77,7 @@ class Setting:
     alone: bool = False
     packet: str = "16 KiB"
     pair: bool = False
+    partner: int = LAST
 
     def but(self, **changes: Any) -> Setting:
         """The same with some changes."""
@@ -108,7 +117,7 @@ def scenario_of(moment: Moment, setting: Setting) -> Scenario:
         algorithm = {"algorithm": setting.routing, "per": "message"}
     nodes = machine.probe_nodes(setting.scenario)
     if setting.pair:
-        nodes = [nodes[0], nodes[-1]]
+        nodes = [nodes[0], nodes[setting.partner]]
     content = {
         "network": machine.network(algorithm, setting.global_links),
         "simulation": {"duration": f"{setting.duration_ms} ms", "packet": setting.packet},
@@ -124,6 +133,15 @@ def scenario_of(moment: Moment, setting: Setting) -> Scenario:
         ],
     }
     return Scenario.from_dict(content)
+
+
+def scatter_of(size: int) -> float:
+    """Scatter of a mean of 1,000 ping-pongs on a real machine: of short messages, and of others.
+
+    Args:
+        size: Bytes.
+    """
+    return _SCATTER_SMALL if size <= 2**10 else _SCATTER_LARGE
 
 
 def calls(setting: Setting) -> list[tuple[str, int]]:

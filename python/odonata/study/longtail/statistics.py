@@ -16,6 +16,8 @@ from odonata.tails import dip_test, find_modes
 
 #: Resamples of a bootstrap.
 _RESAMPLES = 500
+#: Draws of a share.
+_DRAWS = 1000
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,29 @@ def least_r(count: int) -> float:
     """Smallest |r| of so many points that differs from 0 at 5 %: t = r √((n − 2) / (1 − r²))."""
     t = student_t95(count - 2)
     return float(t / np.sqrt(t * t + count - 2))
+
+
+def share_not_seen(
+    x: NDArray[np.float64], y: NDArray[np.float64], scatter: float, points: int, seed: int = 0
+) -> float:
+    """How often a correlation is not significant at 5 % among a few of the pairs.
+
+    Args:
+        x: One series.
+        y: The other, all positive.
+        scatter: Standard deviation, over its mean, of what else makes a value of `y` larger or
+            smaller: normal, and independent of `x`.
+        points: Pairs of each draw, without replacement.
+        seed: Equal seeds, equal shares.
+    """
+    random = np.random.default_rng(seed)
+    least = least_r(points)
+    seen = 0
+    for _ in range(_DRAWS):
+        chosen = random.permutation(x.size)[:points]
+        scattered = y[chosen] * (1 + scatter * random.standard_normal(chosen.size))
+        seen += abs(pearson(x[chosen], scattered)) >= least
+    return 1 - seen / _DRAWS
 
 
 def bootstrap(figure: Callable[[NDArray[np.int64]], float], count: int, seed: int = 0) -> OfMoments:
