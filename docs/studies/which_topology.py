@@ -2,7 +2,7 @@
 
     .venv/bin/python docs/studies/which_topology.py [--as-is] [--quick]
 
-Simulates what is missing of which_topology.csv (about three quarters of an hour of processor time in all), draws
+Simulates what is missing of which_topology.csv (some 20 minutes of processor time in all), draws
 docs/figures/which-topology.png and writes the tables of the page. ``--quick`` simulates the smaller
 size with one seed, prints, and writes nothing.
 """
