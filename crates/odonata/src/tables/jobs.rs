@@ -1,0 +1,382 @@
+//! Tables of jobs: times, distributions, and the estimates of steady states.
+
+use odonata_run::{Histogram, JobOutcome};
+
+use super::{Filling, id};
+use crate::finished::{Run, mean_index};
+use crate::statistics::Interval;
+use crate::steady::JobStatistics;
+
+pub(super) fn jobs(run: &Run) -> Filling {
+    let seconds = run.measured_ps() as f64 * 1e-12;
+    let rate = |bytes: u64| {
+        if seconds > 0.0 {
+            bytes as f64 / seconds
+        } else {
+            0.0
+        }
+    };
+    let each = || run.outcome.jobs.iter();
+    let planned = || run.jobs.iter();
+    let mut table = Filling::new(
+        "jobs",
+        "One row per job, in the order of the scenario. Latencies and bandwidths count \
+             what was created after warm-up; quantiles are exact to 0.4 %, minimum, maximum \
+             and mean are exact.",
+    );
+    table.i32("job", "row number, from 0", 0..run.jobs.len() as i32);
+    table.text(
+        "name",
+        "name in the scenario",
+        planned().map(|job| job.plan.name.clone()),
+    );
+    table.i32(
+        "nodes",
+        "nodes that it occupies",
+        planned().map(|job| job.nodes.len() as i32),
+    );
+    table.i32(
+        "ranks",
+        "ranks",
+        planned().map(|job| job.plan.node_of_rank.len() as i32),
+    );
+    table.i64(
+        "start_ps",
+        "simulated time at which it starts",
+        each().map(|job| job.start.0),
+    );
+    table.i64_or_none(
+        "end_ps",
+        "simulated time at which its last rank finished, or the last byte of traffic \
+             with a number of messages arrived; none for traffic without end and for jobs \
+             that the end of the run cut off",
+        each().map(|job| job.end.map(|end| end.0)),
+    );
+    table.i64(
+        "messages_created",
+        "messages handed to a network interface",
+        each().map(|job| job.messages_created),
+    );
+    table.i64(
+        "messages_delivered",
+        "messages that arrived whole",
+        each().map(|job| job.messages_delivered),
+    );
+    table.i64(
+        "bytes_created",
+        "bytes of the created messages",
+        each().map(|job| job.bytes_created),
+    );
+    table.i64(
+        "bytes_delivered",
+        "bytes that arrived",
+        each().map(|job| job.bytes_delivered),
+    );
+    table.f64(
+        "offered_bytes_per_s",
+        "bytes created after warm-up per second of measured time, over all its nodes",
+        each().map(|job| rate(job.bytes_created_measured)),
+    );
+    table.f64(
+        "accepted_bytes_per_s",
+        "bytes delivered after warm-up per second of measured time, over all its nodes",
+        each().map(|job| rate(job.bytes_delivered_measured)),
+    );
+    latencies(
+        &mut table,
+        run,
+        (
+            "message_latency",
+            "time from a message's creation to the arrival of its last byte",
+        ),
+        |job| &job.message_latency_ps,
+    );
+    latencies(
+        &mut table,
+        run,
+        (
+            "packet_latency",
+            "time from the creation of a packet's message to the arrival of the packet's \
+             tail",
+        ),
+        |job| &job.packet_latency_ps,
+    );
+    table
+        .f64(
+            "mean_routers_visited",
+            "routers that a packet passed, source and destination router included; mean",
+            each().map(|job| mean_index(&job.routers_visited)),
+        )
+        .or_none();
+    table.f64(
+        "compute_ps",
+        "time that its ranks computed, summed over ranks",
+        each().map(|job| job.compute_ps as f64),
+    );
+    table.f64(
+        "wait_ps",
+        "time that its ranks waited for messages, summed over ranks",
+        each().map(|job| job.wait_ps as f64),
+    );
+    table.i64(
+        "unreceived_messages",
+        "messages that came, or asked to come, and that no rank received",
+        each().map(|job| job.unreceived_messages),
+    );
+    table
+}
+
+fn latencies(
+    table: &mut Filling,
+    run: &Run,
+    (quantity, text): (&str, &str),
+    of: impl Fn(&JobOutcome) -> &Histogram,
+) {
+    type Figure = fn(&Histogram) -> Option<u64>;
+    let figures: [(&str, &str, Figure); 6] = [
+        ("min", "smallest", |h| h.min()),
+        ("p25", "lower quartile of the", |h| h.quantile(0.25)),
+        ("median", "median", |h| h.quantile(0.5)),
+        ("p75", "upper quartile of the", |h| h.quantile(0.75)),
+        ("p99", "99th percentile of the", |h| h.quantile(0.99)),
+        ("max", "largest", |h| h.max()),
+    ];
+    for (name, words, figure) in figures {
+        let values = run.outcome.jobs.iter().map(|job| figure(of(job)));
+        let name = format!("{quantity}_{name}_ps");
+        table.i64_or_none(&name, &format!("{words} {text}"), values);
+    }
+    let means = run.outcome.jobs.iter();
+    let means = means.map(|job| of(job).mean().unwrap_or(f64::NAN));
+    let name = format!("{quantity}_mean_ps");
+    table.f64(&name, &format!("mean {text}"), means).or_none();
+}
+
+/// What the `statistics` table says of a quantity of a job.
+struct Row<'r> {
+    job: &'r JobStatistics,
+    quantity: u8,
+    /// The interval, and what its unit is in that of the table.
+    interval: Option<&'r Interval>,
+    unit: f64,
+}
+
+pub(super) fn statistics(run: &Run) -> Filling {
+    let rows: Vec<Row<'_>> = run
+        .statistics
+        .iter()
+        .flat_map(|job| {
+            let row = |quantity, interval, unit| Row {
+                job,
+                quantity,
+                interval,
+                unit,
+            };
+            [
+                row(0, job.latency_ps.as_ref(), 1.0),
+                row(1, job.accepted.as_ref(), 1e12),
+            ]
+        })
+        .collect();
+    let each = || rows.iter();
+    let number = |row: &Row<'_>, of: fn(&Interval) -> f64| row.interval.map_or(f64::NAN, of);
+    let mut table = Filling::new(
+        "statistics",
+        "How sure the means of open-loop traffic are: one row per job with traffic and \
+             quantity. A 95 % confidence interval by batch means over what arrived after \
+             warm-up (see [statistics](statistics.md)).",
+    );
+    table.i32(
+        "job",
+        "job, as its row in `jobs`",
+        each().map(|row| row.job.job as i32),
+    );
+    table
+        .i8(
+            "quantity",
+            "`message_latency` (mean in ps) or `accepted` (bytes delivered per second)",
+            each().map(|row| row.quantity),
+        )
+        .names(&["message_latency", "accepted"]);
+    table
+        .f64(
+            "mean",
+            "mean, in the quantity's unit",
+            each().map(|row| number(row, |i| i.mean) * row.unit),
+        )
+        .or_none();
+    table
+        .f64(
+            "ci95",
+            "half the width of the interval; none for the rate of a job that has ended",
+            each().map(|row| number(row, |i| i.half_width) * row.unit),
+        )
+        .or_none();
+    table.i32(
+        "batches",
+        "batches that it was computed from",
+        each().map(|row| row.interval.map_or(0, |i| i.batches as i32)),
+    );
+    table.i64(
+        "batch_ps",
+        "simulated time of a batch",
+        each().map(|row| row.interval.map_or(0, |i| i.batch as u64 * row.job.slice.0)),
+    );
+    table
+        .f64(
+            "autocorrelation",
+            "correlation of successive batches",
+            each().map(|row| number(row, |i| i.correlation)),
+        )
+        .or_none();
+    table.i8(
+        "uncorrelated",
+        "1 if the batches pass as uncorrelated; 0 if the interval may be too narrow",
+        each().map(|row| u8::from(row.interval.is_some_and(|i| i.uncorrelated))),
+    );
+    table.i64(
+        "from_ps",
+        "simulated time from which messages count",
+        each().map(|row| row.job.from.0),
+    );
+    table.i64_or_none(
+        "warmup_end_ps",
+        "where the job's warm-up ends by MSER-5 over the whole run; none if the run \
+             shows no steady state",
+        each().map(|row| row.job.warmup_end.map(|end| end.0)),
+    );
+    table
+}
+
+pub(super) fn histograms(run: &Run) -> Filling {
+    let mut rows = Vec::new();
+    for (job, outcome) in run.outcome.jobs.iter().enumerate() {
+        let quantities = [&outcome.message_latency_ps, &outcome.packet_latency_ps];
+        for (quantity, histogram) in (0u8..).zip(quantities) {
+            for (low, high, count) in histogram.buckets() {
+                rows.push((job as i32, quantity, low, high, count));
+            }
+        }
+    }
+    let mut table = Filling::new(
+        "histograms",
+        "Latency distributions: one row per job, quantity and bucket that is not empty. \
+             A bucket is at most 1/128 as wide as its values.",
+    );
+    table.i32(
+        "job",
+        "job, as its row in `jobs`",
+        rows.iter().map(|row| row.0),
+    );
+    table
+        .i8(
+            "quantity",
+            "`message_latency` or `packet_latency`, as in `jobs`",
+            rows.iter().map(|row| row.1),
+        )
+        .names(&["message_latency", "packet_latency"]);
+    table.i64(
+        "low_ps",
+        "smallest value of the bucket",
+        rows.iter().map(|row| row.2),
+    );
+    table.i64(
+        "high_ps",
+        "largest value of the bucket",
+        rows.iter().map(|row| row.3),
+    );
+    table.i64(
+        "count",
+        "messages or packets in it",
+        rows.iter().map(|row| row.4),
+    );
+    table
+}
+
+pub(super) fn routers_visited(run: &Run) -> Filling {
+    let mut rows = Vec::new();
+    for (job, outcome) in run.outcome.jobs.iter().enumerate() {
+        for (routers, &packets) in outcome.routers_visited.iter().enumerate() {
+            if packets > 0 {
+                rows.push((job as i32, routers as i32, packets));
+            }
+        }
+    }
+    let mut table = Filling::new(
+        "routers_visited",
+        "How far packets travelled: one row per job and number of routers.",
+    );
+    table.i32(
+        "job",
+        "job, as its row in `jobs`",
+        rows.iter().map(|row| row.0),
+    );
+    table.i32(
+        "routers",
+        "routers passed, source and destination router included",
+        rows.iter().map(|row| row.1),
+    );
+    table.i64(
+        "packets",
+        "packets that passed so many",
+        rows.iter().map(|row| row.2),
+    );
+    table
+}
+
+pub(super) fn iterations(run: &Run) -> Filling {
+    let mut rows = Vec::new();
+    for (job, outcome) in run.outcome.jobs.iter().enumerate() {
+        for (iteration, end) in outcome.iteration_end.iter().enumerate() {
+            rows.push((job as i32, iteration as i32, end.0));
+        }
+    }
+    let mut table = Filling::new(
+        "iterations",
+        "Progress of closed-loop jobs: one row per job and iteration.",
+    );
+    table.i32(
+        "job",
+        "job, as its row in `jobs`",
+        rows.iter().map(|row| row.0),
+    );
+    table.i32("iteration", "from 0", rows.iter().map(|row| row.1));
+    table.i64(
+        "end_ps",
+        "simulated time at which its slowest rank ended it",
+        rows.iter().map(|row| row.2),
+    );
+    table
+}
+
+pub(super) fn placement(run: &Run) -> Filling {
+    let topology = &run.topology;
+    let mut rows = Vec::new();
+    for (job, planned) in run.jobs.iter().enumerate() {
+        for (rank, &node) in planned.plan.node_of_rank.iter().enumerate() {
+            let router = topology.router_of_node(node);
+            let group = topology.group_of_router[router.index()];
+            rows.push([
+                job as i32,
+                rank as i32,
+                id(node.0),
+                id(router.0),
+                id(group.0),
+            ]);
+        }
+    }
+    let mut table = Filling::new(
+        "placement",
+        "Where each rank sat: one row per job and rank.",
+    );
+    table.i32(
+        "job",
+        "job, as its row in `jobs`",
+        rows.iter().map(|row| row[0]),
+    );
+    table.i32("rank", "rank within the job", rows.iter().map(|row| row[1]));
+    table.i32("node", "its node", rows.iter().map(|row| row[2]));
+    table.i32("router", "the node's router", rows.iter().map(|row| row[3]));
+    table.i32("group", "the router's group", rows.iter().map(|row| row[4]));
+    table
+}

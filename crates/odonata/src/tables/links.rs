@@ -1,0 +1,261 @@
+//! Tables of what links and routers carried, and when.
+
+use odonata_declare::Named;
+use odonata_network::{LinkKind, Peer, Topology};
+use odonata_run::LinkOutcome;
+use odonata_units::{NodeId, PortId, RouterId};
+
+use super::{Filling, id, kind_code};
+use crate::finished::Run;
+
+/// Both ends of one direction of a link.
+struct Direction<'a> {
+    port: PortId,
+    from_router: i32,
+    from_node: i32,
+    to_router: i32,
+    to_node: i32,
+    from_group: i32,
+    to_group: i32,
+    outcome: &'a LinkOutcome,
+}
+
+/// One row per direction: what router ports send, in port order, then what
+/// nodes send.
+fn directions<'a>(topology: &'a Topology, run: &'a Run) -> Vec<Direction<'a>> {
+    let router_of_port = topology.router_of_every_port();
+    let group = |router: RouterId| id(topology.group_of_router[router.index()].0);
+    let mut rows = Vec::with_capacity(topology.ports() + topology.nodes());
+    for (index, peer) in topology.peer.iter().enumerate() {
+        let from = router_of_port[index];
+        let (to_router, to_node, to_group) = match *peer {
+            Peer::Unconnected => continue,
+            Peer::Node(node) => (-1, id(node.0), group(from)),
+            Peer::Port(port) => {
+                let to = router_of_port[port.index()];
+                (id(to.0), -1, group(to))
+            }
+        };
+        rows.push(Direction {
+            port: PortId::from_index(index),
+            from_router: id(from.0),
+            from_node: -1,
+            to_router,
+            to_node,
+            from_group: group(from),
+            to_group,
+            outcome: &run.outcome.ports[index],
+        });
+    }
+    for (node, &port) in topology.port_of_node.iter().enumerate() {
+        let to = router_of_port[port.index()];
+        rows.push(Direction {
+            port,
+            from_router: -1,
+            from_node: id(NodeId::from_index(node).0),
+            to_router: id(to.0),
+            to_node: -1,
+            from_group: group(to),
+            to_group: group(to),
+            outcome: &run.outcome.injection[node],
+        });
+    }
+    rows
+}
+
+pub(super) fn links(run: &Run) -> Filling {
+    let topology = &run.topology;
+    let rows = directions(topology, run);
+    let each = || rows.iter();
+    let class = |row: &Direction<'_>| topology.link_class(row.port);
+    let measured = run.measured_ps() as f64;
+    let mut table = Filling::new(
+        "links",
+        "One row per direction of every link: first what each router port sends, in \
+             port order, then what each node sends into its router. Counted from warm-up \
+             on.",
+    );
+    table.i64("link", "row number, from 0", 0..rows.len() as u64);
+    table
+        .i8(
+            "kind",
+            "`terminal`, `local` or `global`",
+            each().map(|row| kind_code(class(row).kind)),
+        )
+        .names(LinkKind::NAMES);
+    table
+        .i8(
+            "class",
+            "link class of the scenario",
+            each().map(|row| topology.class_of_port[row.port.index()].0),
+        )
+        .meta("link_classes");
+    table
+        .i32(
+            "from_router",
+            "sending router; none if a node sends",
+            each().map(|row| row.from_router),
+        )
+        .or_none();
+    table
+        .i32(
+            "from_node",
+            "sending node; none if a router sends",
+            each().map(|row| row.from_node),
+        )
+        .or_none();
+    table
+        .i32(
+            "to_router",
+            "receiving router; none if a node receives",
+            each().map(|row| row.to_router),
+        )
+        .or_none();
+    table
+        .i32(
+            "to_node",
+            "receiving node; none if a router receives",
+            each().map(|row| row.to_node),
+        )
+        .or_none();
+    table.i32(
+        "from_group",
+        "group of the sender",
+        each().map(|row| row.from_group),
+    );
+    table.i32(
+        "to_group",
+        "group of the receiver",
+        each().map(|row| row.to_group),
+    );
+    table
+        .i32(
+            "port",
+            "port of the sending router; none for a node",
+            each().map(|row| match row.from_router {
+                -1 => -1,
+                router => id(row.port.0 - topology.first_port[router as usize]),
+            }),
+        )
+        .or_none();
+    table.i64(
+        "bandwidth_bytes_per_s",
+        "bandwidth",
+        each().map(|row| class(row).bandwidth.bytes_per_second()),
+    );
+    table.i64(
+        "latency_ps",
+        "latency of the wire",
+        each().map(|row| class(row).latency.0),
+    );
+    table.i64(
+        "bytes",
+        "bytes sent in the measured time; of packets that its borders cut, the part \
+             within",
+        each().map(|row| row.outcome.bytes),
+    );
+    table.i64(
+        "packets",
+        "packets begun in the measured time",
+        each().map(|row| row.outcome.packets),
+    );
+    table.i64(
+        "busy_ps",
+        "time during which it was sending, of the measured time",
+        each().map(|row| row.outcome.busy_ps),
+    );
+    table.i64(
+        "stall_ps",
+        "time during which it was free and packets waited for it, but the buffer at its \
+             other end had no room for any of them",
+        each().map(|row| row.outcome.stall_ps),
+    );
+    table.f64(
+        "utilisation",
+        "`busy_ps` as a fraction of the measured time; never above 1",
+        each().map(|row| {
+            if measured > 0.0 {
+                row.outcome.busy_ps as f64 / measured
+            } else {
+                0.0
+            }
+        }),
+    );
+    table
+}
+
+pub(super) fn routers(run: &Run) -> Filling {
+    let topology = &run.topology;
+    // Row and column exist in two-dimensional groups only.
+    let place = |router: usize| topology.position_in_group.get(router);
+    let each = || 0..topology.routers();
+    let mut table = Filling::new("routers", "One row per router.");
+    table.i32(
+        "router",
+        "row number, from 0",
+        each().map(|router| id(router as u32)),
+    );
+    table.i32(
+        "group",
+        "group that it belongs to",
+        topology.group_of_router.iter().map(|group| id(group.0)),
+    );
+    table
+        .i32(
+            "row",
+            "its row, in two-dimensional groups",
+            each().map(|router| place(router).map_or(-1, |place| i32::from(place.0))),
+        )
+        .or_none();
+    table
+        .i32(
+            "column",
+            "its column, in two-dimensional groups",
+            each().map(|router| place(router).map_or(-1, |place| i32::from(place.1))),
+        )
+        .or_none();
+    table
+}
+
+pub(super) fn timeline(run: &Run) -> Filling {
+    let timeline = &run.outcome.timeline;
+    let jobs = run.jobs.len();
+    let rows = timeline.activity.len();
+    let each = || timeline.activity.iter();
+    let mut table = Filling::new(
+        "timeline",
+        "One row per slice of time and job, over the whole run (warm-up included).",
+    );
+    table.i64(
+        "time_ps",
+        "start of the slice",
+        (0..rows).map(|row| (row / jobs.max(1)) as u64 * timeline.bin.0),
+    );
+    table.i32(
+        "job",
+        "job, as its row in `jobs`",
+        (0..rows).map(|row| (row % jobs.max(1)) as i32),
+    );
+    table.i64(
+        "injected_bytes",
+        "bytes that its nodes sent into the network",
+        each().map(|a| a.injected_bytes),
+    );
+    table.i64(
+        "delivered_bytes",
+        "bytes that its nodes received",
+        each().map(|a| a.delivered_bytes),
+    );
+    table.i64(
+        "messages",
+        "messages that arrived whole",
+        each().map(|a| a.messages),
+    );
+    table.i64(
+        "message_latency_sum_ps",
+        "sum of these messages' latencies, from creation to the arrival of the last \
+             byte",
+        each().map(|a| a.latency_ps),
+    );
+    table
+}

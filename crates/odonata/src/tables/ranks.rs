@@ -1,0 +1,239 @@
+//! Tables of ranks and of their messages.
+
+use odonata_declare::Named;
+use odonata_load::CollectiveKind;
+use odonata_run::{RankActivity, RankTimes};
+
+use super::{Filling, id};
+use crate::finished::Run;
+
+/// How the ranks of closed-loop jobs spent their time.
+pub(super) fn ranks(run: &Run) -> Filling {
+    let jobs = run.outcome.jobs.iter().enumerate();
+    let rows: Vec<(usize, usize, &RankTimes)> = jobs
+        .flat_map(|(job, outcome)| {
+            let ranks = outcome.ranks.iter().enumerate();
+            ranks.map(move |(rank, times)| (job, rank, times))
+        })
+        .collect();
+    let each = || rows.iter();
+    let mut table = Filling::new(
+        "ranks",
+        "How the ranks of closed-loop jobs spent their time, from the job's start until \
+             the rank finished: one row per job and rank. The columns up to `collective_ps` \
+             add up to `total_ps`.",
+    );
+    table.i32(
+        "job",
+        "job, as its row in `jobs`",
+        each().map(|row| row.0 as i32),
+    );
+    table.i32(
+        "rank",
+        "rank within the job",
+        each().map(|row| row.1 as i32),
+    );
+    let outside =
+        |activity: RankActivity| each().map(move |row| row.2.outside_ps[activity as usize]);
+    table.i64(
+        "compute_ps",
+        "time computing, outside of collectives",
+        outside(RankActivity::Compute),
+    );
+    table.i64(
+        "send_overhead_ps",
+        "time busy with handing over messages",
+        outside(RankActivity::Send),
+    );
+    table.i64(
+        "receive_overhead_ps",
+        "time busy with taking in messages",
+        outside(RankActivity::Receive),
+    );
+    table.i64(
+        "send_wait_ps",
+        "time with nothing to do until its own messages had been sent",
+        outside(RankActivity::WaitToSend),
+    );
+    table.i64(
+        "receive_wait_ps",
+        "time with nothing to do until others' messages came",
+        outside(RankActivity::WaitToReceive),
+    );
+    table.i64(
+        "collective_ps",
+        "time in blocking collectives, whatever it did there",
+        each().map(|row| row.2.collective_ps.iter().sum()),
+    );
+    let collective = each().map(|row| row.2.collective_ps[RankActivity::Compute as usize]);
+    table.i64(
+        "collective_compute_ps",
+        "part of it: time combining data",
+        collective,
+    );
+    table.i64("total_ps", "all of it", each().map(|row| row.2.total()));
+    table
+}
+
+/// What ranks did when, if recorded.
+pub(super) fn rank_activity(run: &Run) -> Filling {
+    let each = || run.outcome.rank_intervals.iter();
+    let mut table = Filling::new(
+        "rank_activity",
+        "What every rank did when: one row per job, rank and interval, in this order \
+             (`[record] rank_activity = true` in the scenario; none by default).",
+    );
+    table.i32(
+        "job",
+        "job, as its row in `jobs`",
+        each().map(|i| id(i.job)),
+    );
+    table.i32("rank", "rank within the job", each().map(|i| id(i.rank.0)));
+    table.i64(
+        "begin_ps",
+        "simulated time at which it began",
+        each().map(|i| i.begin.0),
+    );
+    table.i64("end_ps", "and ended", each().map(|i| i.end.0));
+    table
+        .i8(
+            "activity",
+            "`compute`; `send`, `receive`: busy with handing over or taking in messages; \
+             `wait-to-send`, `wait-to-receive`: nothing to do until messages have been sent \
+             or have come",
+            each().map(|i| i.activity as u8),
+        )
+        .names(&RankActivity::ALL.map(RankActivity::name));
+    table
+        .i8(
+            "collective",
+            "the blocking collective that it was in",
+            each().map(|i| i.collective.map_or(u8::MAX, |kind| kind as u8)),
+        )
+        .or_none()
+        .names(CollectiveKind::NAMES);
+    table
+        .i32(
+            "cause_rank",
+            "of a wait: the sender of the message that ended it",
+            each().map(|i| i.cause.map_or(-1, |(rank, _)| id(rank.0))),
+        )
+        .or_none();
+    table.i64_or_none(
+        "cause_ps",
+        "simulated time at which that rank wanted to send it",
+        each().map(|i| i.cause.map(|(_, time)| time.0)),
+    );
+    table
+}
+
+/// Sizes of the messages of closed-loop jobs.
+pub(super) fn message_sizes(run: &Run) -> Filling {
+    let mut rows = Vec::new();
+    for (job, outcome) in run.outcome.jobs.iter().enumerate() {
+        for (low, high, count) in outcome.message_bytes.buckets() {
+            rows.push((job as i32, low, high, count));
+        }
+    }
+    let mut table = Filling::new(
+        "message_sizes",
+        "Sizes of the messages of closed-loop jobs: one row per job and bucket that is \
+             not empty. A bucket is at most 1/128 as wide as its values.",
+    );
+    table.i32(
+        "job",
+        "job, as its row in `jobs`",
+        rows.iter().map(|row| row.0),
+    );
+    table.i64(
+        "low_bytes",
+        "smallest size in the bucket",
+        rows.iter().map(|row| row.1),
+    );
+    table.i64(
+        "high_bytes",
+        "largest size in the bucket",
+        rows.iter().map(|row| row.2),
+    );
+    table.i64("count", "messages", rows.iter().map(|row| row.3));
+    table
+}
+
+/// Who sent how much to whom, if recorded.
+pub(super) fn communication(run: &Run) -> Filling {
+    let each = || run.outcome.traffic.iter();
+    let mut table = Filling::new(
+        "communication",
+        "Who sent how much to whom: one row per job and two ranks of which one sent to \
+             the other, in the order of sender and receiver (`[record] communication = \
+             true` in the scenario; none by default).",
+    );
+    table.i32(
+        "job",
+        "job, as its row in `jobs`",
+        each().map(|pair| id(pair.job)),
+    );
+    table.i32(
+        "source_rank",
+        "sending rank",
+        each().map(|pair| id(pair.source.0)),
+    );
+    table.i32(
+        "destination_rank",
+        "receiving rank",
+        each().map(|pair| id(pair.destination.0)),
+    );
+    table.i64(
+        "messages",
+        "messages",
+        each().map(|pair| pair.traffic.messages),
+    );
+    table.i64(
+        "bytes",
+        "their bytes",
+        each().map(|pair| pair.traffic.bytes),
+    );
+    table
+}
+
+pub(super) fn messages(run: &Run) -> Filling {
+    let each = || run.outcome.messages.iter();
+    let mut table = Filling::new(
+        "messages",
+        "One row per recorded message (`[record] messages` in the scenario; none by \
+             default), in order of delivery.",
+    );
+    table.i32(
+        "job",
+        "job, as its row in `jobs`",
+        each().map(|m| id(m.job)),
+    );
+    table.i32(
+        "source_rank",
+        "sending rank",
+        each().map(|m| id(m.source_rank)),
+    );
+    table.i32(
+        "destination_rank",
+        "receiving rank",
+        each().map(|m| id(m.destination_rank)),
+    );
+    table.i32("source_node", "its node", each().map(|m| id(m.source.0)));
+    table.i32(
+        "destination_node",
+        "its node",
+        each().map(|m| id(m.destination.0)),
+    );
+    table.i64("bytes", "size", each().map(|m| m.bytes.0));
+    table.i64(
+        "created_ps",
+        "simulated time at which the sender handed it over",
+        each().map(|m| m.created.0),
+    );
+    table.i64(
+        "delivered_ps",
+        "simulated time at which its last byte arrived",
+        each().map(|m| m.delivered.0),
+    );
+    table
+}
