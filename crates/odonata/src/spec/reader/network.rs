@@ -1,0 +1,193 @@
+//! The network of a scenario file: its family, routing, links.
+
+use serde_json::Value;
+
+use super::user::User;
+use super::words::{below, describe, nearest, quoted};
+use super::{Object, Reader, SHARED, families};
+use crate::spec::family::{FamilyDeclaration, Links, Tests};
+use crate::spec::{Link, UsualLink};
+
+impl Reader<'_> {
+    pub(super) fn network(&mut self, given: &Object) -> Object {
+        let families = families();
+        let names: Vec<&str> = families.iter().map(|family| family.name).collect();
+        let named = given.get("family");
+        let family = named.and_then(|named| {
+            let name = named.as_str()?;
+            families.iter().find(|family| family.name == name)
+        });
+        let Some(family) = family else {
+            let found = named.map_or_else(|| "nothing".into(), describe);
+            let hint = (named.and_then(Value::as_str)).and_then(|name| nearest(name, &names));
+            let hint = hint.map_or_else(String::new, |near| format!(" (did you mean \"{near}\"?)"));
+            let listed = quoted(&names);
+            self.refuse("network.family", found, format!("{listed}{hint}"));
+            return Object::new();
+        };
+        let mut form = Object::new();
+        for (key, name) in [("router", "Router"), ("nic", "Nic")] {
+            let path = below("network", key);
+            let inner = self.declared_table(&path, name, given.get(key), &[]);
+            form.insert(key.into(), Value::Object(inner));
+        }
+        let before = self.found.len();
+        let mut topology = self.table("network", &family.table, given, &SHARED);
+        topology.insert("family".into(), family.name.into());
+        form.insert("topology".into(), Value::Object(topology));
+        let is_right = self.found.len() == before;
+        let values = User::new(&family.table, given);
+        let routing = self.routing(family, given, &values);
+        form.insert("routing".into(), Value::Object(routing));
+        let links = self.links(family, given.get("links"), &values, is_right);
+        form.insert("links".into(), Value::Object(links));
+        if family.name == "codes" {
+            self.configured(given, &mut form);
+        }
+        form
+    }
+
+    fn routing(&mut self, family: &FamilyDeclaration, given: &Object, values: &User<'_>) -> Object {
+        let usual = family.routing.iter().find(|(tests, _)| values.hold(tests));
+        let usual = usual.map_or_else(Value::default, |usual| {
+            serde_json::to_value(usual.1).unwrap_or_default()
+        });
+        let table = |name: Value| Object::from_iter([("algorithm".to_owned(), name)]);
+        let routing = match given.get("routing") {
+            None => table(usual),
+            Some(name @ Value::String(_)) => {
+                let (before, whole) = (self.found.len(), table(name.clone()));
+                let form = self.declared_table(
+                    "network.routing",
+                    "Routing",
+                    Some(&Value::Object(whole)),
+                    &[],
+                );
+                for error in &mut self.found[before..] {
+                    error.path = "network.routing".into();
+                }
+                return form;
+            }
+            Some(Value::Object(routing)) => routing.clone(),
+            Some(other) => {
+                self.refuse("network.routing", describe(other), "a name or a table");
+                return Object::new();
+            }
+        };
+        self.declared_table(
+            "network.routing",
+            "Routing",
+            Some(&Value::Object(routing)),
+            &[],
+        )
+    }
+
+    fn links(
+        &mut self,
+        family: &FamilyDeclaration,
+        given: Option<&Value>,
+        values: &User<'_>,
+        is_right: bool,
+    ) -> Object {
+        let nothing = Object::new();
+        let given = match given {
+            None => &nothing,
+            Some(Value::Object(links)) => links,
+            Some(other) => {
+                self.refuse("network.links", describe(other), "a table");
+                return nothing;
+            }
+        };
+        let mut form = Object::new();
+        match family.links {
+            Links::OfFile { kinds, .. } => {
+                for (name, link) in given {
+                    let usual = UsualLink::Electrical.link();
+                    let link = self.link(name, Some(link), &usual, kinds);
+                    form.insert(name.clone(), link);
+                }
+            }
+            Links::Classes {
+                classes,
+                given_only,
+                ..
+            } => {
+                let terminal = ("terminal", UsualLink::Terminal, false, true);
+                let has =
+                    |only: &[Tests]| only.is_empty() || only.iter().any(|tests| values.hold(tests));
+                let others = classes
+                    .iter()
+                    .map(|class| (class.name, class.usual, class.later, has(class.only)));
+                let all: Vec<_> = std::iter::once(terminal).chain(others).collect();
+                let there: Vec<&str> = all
+                    .iter()
+                    .filter(|class| class.3)
+                    .map(|class| class.0)
+                    .collect();
+                let known: Vec<&str> = all.iter().map(|class| class.0).collect();
+                self.unknown("network.links", given, &known);
+                let given_only = given_only.is_some_and(|tests| values.hold(tests));
+                for (name, usual, later, is_there) in all {
+                    let one = given.get(name);
+                    if one.is_some() && !is_there && is_right {
+                        let path = below("network.links", name);
+                        let found = format!("`{name}`, which this network has not");
+                        self.refuse(&path, found, there.join(", "));
+                    }
+                    if is_there && (one.is_some() || !(later || given_only)) {
+                        let link = self.link(name, one, &usual.link(), false);
+                        form.insert(name.into(), link);
+                    }
+                }
+            }
+        }
+        form
+    }
+
+    fn link(&mut self, name: &str, given: Option<&Value>, usual: &Link, kinds: bool) -> Value {
+        let mut declaration = Link::declaration();
+        declaration.keys.retain(|key| kinds || key.key != "kind");
+        for key in &mut declaration.keys {
+            key.needed = false;
+            match key.key.as_str() {
+                "bandwidth" => key.default = usual.bandwidth_bytes_per_s.into(),
+                "latency" => key.default = usual.latency_ps.into(),
+                _ => {}
+            }
+        }
+        let path = below("network.links", name);
+        let nothing = Object::new();
+        let given = match given {
+            None => &nothing,
+            Some(Value::Object(link)) => link,
+            Some(other) => {
+                self.refuse(&path, describe(other), "a table");
+                return Value::Null;
+            }
+        };
+        let mut form = self.table(&path, &declaration, given, &[]);
+        form.entry("kind").or_insert(Value::Null);
+        Value::Object(form)
+    }
+
+    /// What the configuration of a network of CODES says besides what is wired.
+    fn configured(&mut self, given: &Object, form: &mut Object) {
+        let file = given.get("file").and_then(Value::as_str);
+        // What cannot be read is said where the network is built.
+        let Some(Ok(facts)) = file.map(|file| crate::codes_facts(&self.directory.join(file)))
+        else {
+            return;
+        };
+        if given.get("routing").is_none() && facts["routing"].is_string() {
+            let named = ("algorithm".to_owned(), facts["routing"].clone());
+            let whole = Value::Object(Object::from_iter([named]));
+            let routing = self.declared_table("network.routing", "Routing", Some(&whole), &[]);
+            form.insert("routing".into(), Value::Object(routing));
+        }
+        let told = given.get("router").and_then(|router| router.get("delay"));
+        let router = form.get_mut("router").and_then(Value::as_object_mut);
+        if let (None, Some(router), true) = (told, router, facts["router_delay_ps"].is_u64()) {
+            router.insert("delay_ps".into(), facts["router_delay_ps"].clone());
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What the user of a table has given, and what holds for it.
+
+use serde_json::Value;
+
+use super::Object;
+use crate::spec::table::{TableDeclaration, Test};
+
+/// The values of a table as its user has them, defaults included.
+pub(super) struct User<'a> {
+    declaration: &'a TableDeclaration,
+    given: &'a Object,
+}
+
+impl<'a> User<'a> {
+    pub(super) fn new(declaration: &'a TableDeclaration, given: &'a Object) -> Self {
+        Self { declaration, given }
+    }
+
+    pub(super) fn of(&self, name: &str) -> Value {
+        if let Some(value) = self.given.get(name) {
+            return value.clone();
+        }
+        let Some(key) = self.declaration.key(name) else {
+            return Value::Null;
+        };
+        let word = key
+            .words
+            .iter()
+            .find(|(_, meaning)| *meaning == key.default);
+        match word {
+            Some((word, _)) if key.word_key.is_none() => (*word).into(),
+            _ if key.optional || key.needed => Value::Null,
+            _ => key.default.clone(),
+        }
+    }
+
+    /// Whether all tests hold that ask nothing of two keys.
+    pub(super) fn hold(&self, tests: &[(&str, Test)]) -> bool {
+        self.hold_in(tests, &Object::new())
+    }
+
+    /// Whether all tests hold; `form` is the engine's form of the table.
+    pub(super) fn hold_in(&self, tests: &[(&str, Test)], form: &Object) -> bool {
+        tests.iter().all(|(name, test)| {
+            let value = self.of(name);
+            match test {
+                Test::Is(word) => value.as_str().map(str::trim) == Some(*word),
+                Test::IsNot(word) => value.as_str().map(str::trim) != Some(*word),
+                Test::Given => !value.is_null(),
+                Test::Absent => value.is_null(),
+                Test::Longer(entries) => value.as_array().is_some_and(|list| list.len() > *entries),
+                Test::Reaches(other) => {
+                    let number = |name: &str| {
+                        let key = self.declaration.key(name)?;
+                        let is_word = key.words.iter().any(|word| self.of(name) == word.0);
+                        form.get(key.engine_key)?.as_f64().filter(|_| !is_word)
+                    };
+                    number(name)
+                        .zip(number(other))
+                        .is_some_and(|(one, other)| one >= other)
+                }
+            }
+        })
+    }
+}

@@ -1,0 +1,412 @@
+//! Tables and values of a scenario file, by what is declared of them.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::user::User;
+use super::words::{below, describe, nearest, quoted};
+use super::{MOST_NUMBERS, Object, Reader, declared, lists};
+use crate::spec::quantity::Quantity;
+use crate::spec::table::{KeyDeclaration, Kind, TableDeclaration};
+
+impl Reader<'_> {
+    /// A table of a name, be it given or not.
+    pub(super) fn declared_table(
+        &mut self,
+        path: &str,
+        name: &str,
+        given: Option<&Value>,
+        others: &[&str],
+    ) -> Object {
+        let nothing = Object::new();
+        let given = match given {
+            None => &nothing,
+            Some(Value::Object(table)) => table,
+            Some(other) => {
+                self.refuse(path, describe(other), "a table");
+                return nothing;
+            }
+        };
+        // A test asks that every table that a key names is declared.
+        match declared(name) {
+            Some(declaration) => self.table(path, declaration, given, others),
+            None => nothing,
+        }
+    }
+
+    /// The engine's form of a table.
+    pub(super) fn table(
+        &mut self,
+        path: &str,
+        declaration: &TableDeclaration,
+        given: &Object,
+        others: &[&str],
+    ) -> Object {
+        let before = self.found.len();
+        let mut form = Object::new();
+        for within in &declaration.always {
+            form.insert((*within).into(), Value::Object(Object::new()));
+        }
+        for key in &declaration.keys {
+            let (path, value) = (below(path, &key.key), given.get(&key.key));
+            let Some(within) = key.within else {
+                self.key(&path, key, value, &mut form);
+                continue;
+            };
+            let mut part = Object::new();
+            self.key(&path, key, value, &mut part);
+            if !part.is_empty() {
+                let inner = form.entry(within).or_insert_with(|| Object::new().into());
+                inner.as_object_mut().into_iter().for_each(|inner| {
+                    inner.extend(std::mem::take(&mut part));
+                });
+            }
+        }
+        let keys = declaration.keys.iter().map(|key| key.key.as_str());
+        let known: Vec<&str> = others.iter().copied().chain(keys).collect();
+        self.unknown(path, given, &known);
+        if self.found.len() > before {
+            return form;
+        }
+        let values = User::new(declaration, given);
+        for rule in &declaration.rules {
+            if values.hold_in(rule.when, &form) {
+                let found = describe(&values.of(rule.key));
+                let mut allowed = rule.allowed.to_owned();
+                for (key, value) in given {
+                    let text = value
+                        .as_str()
+                        .map_or_else(|| describe(value), str::to_owned);
+                    allowed = allowed.replace(&format!("{{{key}}}"), &text);
+                }
+                self.refuse(&below(path, rule.key), found, allowed);
+                break;
+            }
+        }
+        form
+    }
+
+    /// Puts the engine's form of a key into that of its table.
+    pub(super) fn key(
+        &mut self,
+        path: &str,
+        key: &KeyDeclaration,
+        given: Option<&Value>,
+        form: &mut Object,
+    ) {
+        let Some(given) = given else {
+            if key.needed {
+                self.missing(path);
+                return;
+            }
+            if !key.later {
+                form.insert(key.engine_key.into(), key.default.clone());
+                if let Some(word_key) = key.word_key {
+                    form.insert(word_key.into(), false.into());
+                }
+                if let Some(share_key) = key.share_key {
+                    form.insert(share_key.into(), Value::Null);
+                }
+            }
+            return;
+        };
+        let word = given.as_str().map(str::trim);
+        let meaning = key.words.iter().find(|(known, _)| Some(*known) == word);
+        if let Some(word_key) = key.word_key {
+            form.insert(word_key.into(), meaning.is_some().into());
+        }
+        if let Some((_, value)) = meaning {
+            form.insert(key.engine_key.into(), value.clone());
+            return;
+        }
+        if let (Some(share_key), Some(share)) = (key.share_key, given.as_f64()) {
+            if !(0.0..=1.0).contains(&share) {
+                self.refuse(path, describe(given), "a size or a number from 0 to 1");
+            }
+            form.insert(share_key.into(), share.into());
+            form.insert(key.engine_key.into(), Value::Null);
+            return;
+        }
+        if let Some(share_key) = key.share_key {
+            form.insert(share_key.into(), Value::Null);
+        }
+        let value = self.value(path, &key.kind, key, given);
+        if let Some(value) = value.filter(|value| !(key.later && *value == key.default)) {
+            form.insert(key.engine_key.into(), value);
+        }
+    }
+
+    /// The engine's form of a value; nothing if it is wrong.
+    pub(super) fn value(
+        &mut self,
+        path: &str,
+        kind: &Kind,
+        key: &KeyDeclaration,
+        given: &Value,
+    ) -> Option<Value> {
+        let word = |allowed: &str| match key.called {
+            Some(called) if !key.words.is_empty() => {
+                let words: Vec<&str> = key.words.iter().map(|word| word.0).collect();
+                format!("{} or {called}", quoted(&words))
+            }
+            _ => allowed.to_owned(),
+        };
+        match kind {
+            Kind::Quantity(name) => self.quantity(path, Quantity::of(name), name, key, given),
+            Kind::Name(list) => self.name(path, list, given),
+            Kind::Flag => match given {
+                Value::Bool(_) => Some(given.clone()),
+                _ => self.wrong(path, given, "true or false"),
+            },
+            Kind::Text => match given {
+                Value::String(_) => Some(given.clone()),
+                _ => self.wrong(path, given, "a text in quotes"),
+            },
+            Kind::File(_) => match given {
+                Value::String(name) => Some(self.file(name)),
+                _ => self.wrong(path, given, "a text in quotes"),
+            },
+            Kind::Integer => match given.as_i64() {
+                Some(number) => self.within(path, key, given, number as f64),
+                None => self.wrong(path, given, &word("a whole number")),
+            },
+            Kind::Number => match given.as_f64() {
+                Some(number) => self
+                    .within(path, key, given, number)?
+                    .as_f64()
+                    .map(Value::from),
+                None => self.wrong(path, given, &word("a number")),
+            },
+            Kind::List(inner) => match given {
+                Value::Array(values) => self.list(path, inner, key, values),
+                _ => self.wrong(path, given, &word("a list")),
+            },
+            Kind::Numbers => self.numbers(path, given),
+            Kind::Table(name) => self.inner_table(path, name, key, given),
+            Kind::Pair(name) => {
+                let form = self.declared_table(path, name, Some(given), &[]);
+                let keys = &declared(name)?.keys;
+                let values = keys.iter().map(|key| form.get(key.engine_key).cloned());
+                values.collect::<Option<Vec<_>>>().map(Value::Array)
+            }
+        }
+    }
+
+    /// A table, or the value of the key of it that may stand for all of it.
+    fn inner_table(
+        &mut self,
+        path: &str,
+        name: &str,
+        key: &KeyDeclaration,
+        given: &Value,
+    ) -> Option<Value> {
+        let before = self.found.len();
+        let form = match key.short {
+            Some(short) if given.is_string() => {
+                let whole = Object::from_iter([(short.to_owned(), given.clone())]);
+                let form = self.declared_table(path, name, Some(&Value::Object(whole)), &[]);
+                for error in &mut self.found[before..] {
+                    path.clone_into(&mut error.path);
+                }
+                form
+            }
+            Some(_) if !given.is_object() => {
+                let called = key.called.unwrap_or("a name");
+                return self.wrong(path, given, &format!("{called} or a table"));
+            }
+            _ => self.declared_table(path, name, Some(given), &[]),
+        };
+        (self.found.len() == before).then_some(Value::Object(form))
+    }
+
+    pub(super) fn wrong(&mut self, path: &str, given: &Value, allowed: &str) -> Option<Value> {
+        self.refuse(path, describe(given), allowed);
+        None
+    }
+
+    /// The name of a file, from where the scenario lies.
+    pub(super) fn file(&self, name: &str) -> Value {
+        let path: PathBuf = self.directory.join(name);
+        path.to_string_lossy().into_owned().into()
+    }
+
+    pub(super) fn quantity(
+        &mut self,
+        path: &str,
+        quantity: &Quantity,
+        name: &str,
+        key: &KeyDeclaration,
+        given: &Value,
+    ) -> Option<Value> {
+        let Value::String(text) = given else {
+            let unit = if given.is_number() {
+                " without a unit"
+            } else {
+                ""
+            };
+            self.refuse(
+                path,
+                format!("{}{unit}", describe(given)),
+                quantity.allowed(),
+            );
+            return None;
+        };
+        let value = match quantity.parse(text) {
+            Ok(value) => value,
+            Err(refused) => {
+                self.refuse(path, refused.found, refused.allowed);
+                return None;
+            }
+        };
+        let (least, most) = (
+            key.least.as_ref().and_then(Value::as_u64),
+            key.most.as_ref().and_then(Value::as_u64),
+        );
+        if least.is_some_and(|least| value < least) || most.is_some_and(|most| value > most) {
+            self.refuse(path, format!("\"{text}\""), quantity.between(least, most));
+            return None;
+        }
+        // The engine has shares as parts of one.
+        if name == "share" {
+            return Some((value as f64 / 1e6).into());
+        }
+        Some(value.into())
+    }
+
+    pub(super) fn name(&mut self, path: &str, list: &str, given: &Value) -> Option<Value> {
+        let entries = lists().iter().find(|one| one.name == list)?;
+        let names: Vec<&str> = entries.entries.iter().map(|entry| entry.name).collect();
+        let text = given.as_str();
+        if text.is_some_and(|text| names.contains(&text)) {
+            return Some(given.clone());
+        }
+        let hint = text.and_then(|text| nearest(text, &names));
+        let hint = hint.map_or_else(String::new, |near| format!(" (did you mean \"{near}\"?)"));
+        self.refuse(path, describe(given), format!("{}{hint}", quoted(&names)));
+        None
+    }
+
+    pub(super) fn within(
+        &mut self,
+        path: &str,
+        key: &KeyDeclaration,
+        given: &Value,
+        number: f64,
+    ) -> Option<Value> {
+        let end = |value: &Option<Value>| value.as_ref().and_then(Value::as_f64);
+        let shown = |value: &Option<Value>| value.as_ref().map_or_else(String::new, describe);
+        let allowed = if end(&key.least).is_some_and(|least| number < least) {
+            format!("at least {}", shown(&key.least))
+        } else if end(&key.more_than).is_some_and(|least| number <= least) {
+            format!("more than {}", shown(&key.more_than))
+        } else if end(&key.most).is_some_and(|most| number > most) {
+            format!("at most {}", shown(&key.most))
+        } else if key.least.is_none() && key.kind == Kind::Integer && number < 0.0 {
+            "at least 0".to_owned()
+        } else {
+            return Some(given.clone());
+        };
+        self.refuse(path, describe(given), allowed);
+        None
+    }
+
+    pub(super) fn list(
+        &mut self,
+        path: &str,
+        inner: &Kind,
+        key: &KeyDeclaration,
+        values: &[Value],
+    ) -> Option<Value> {
+        let found = format!("a list of {}", values.len());
+        if let Some(fewest) = key.fewest_entries.filter(|fewest| values.len() < *fewest) {
+            self.refuse(path, found, format!("at least {fewest} entries"));
+            return None;
+        }
+        if let Some(most) = key.most_entries.filter(|most| values.len() > *most) {
+            self.refuse(path, found, format!("at most {most} entries"));
+            return None;
+        }
+        let entries: Vec<Option<Value>> = (values.iter().enumerate())
+            .map(|(place, value)| self.value(&format!("{path}[{place}]"), inner, key, value))
+            .collect();
+        let entries = entries.into_iter().collect::<Option<Vec<_>>>()?;
+        if let Kind::Pair(name) = inner {
+            self.points(path, name, values, &entries)?;
+        }
+        Some(Value::Array(entries))
+    }
+
+    /// Refuses points of which the first values do not grow or the second ones fall.
+    pub(super) fn points(
+        &mut self,
+        path: &str,
+        name: &str,
+        given: &[Value],
+        points: &[Value],
+    ) -> Option<()> {
+        let mut before = [0, 0];
+        for (place, point) in points.iter().enumerate() {
+            for (which, key) in declared(name)?.keys.iter().enumerate() {
+                let value = point[which].as_u64()?;
+                let (fits, word) = match which {
+                    0 => (value > before[0], "more than"),
+                    _ => (value >= before[1], "at least"),
+                };
+                if !fits {
+                    let Kind::Quantity(quantity) = key.kind else {
+                        return None;
+                    };
+                    let least = Quantity::of(quantity).text(before[which]);
+                    let allowed = format!("{word} {least}, the one before");
+                    let found = describe(&given[place][&key.key]);
+                    self.refuse(&format!("{path}[{place}].{}", key.key), found, allowed);
+                    return None;
+                }
+                before[which] = value;
+            }
+        }
+        Some(())
+    }
+
+    /// Numbers of groups or routers: a list, or a text such as `0, 3-8`.
+    pub(super) fn numbers(&mut self, path: &str, given: &Value) -> Option<Value> {
+        let found = match given {
+            Value::Array(values) if !values.is_empty() => {
+                let all_right = values.iter().all(|value| {
+                    value
+                        .as_u64()
+                        .is_some_and(|number| number <= u64::from(u32::MAX))
+                });
+                all_right.then(|| given.clone())
+            }
+            Value::String(text) => ranges(text).map(|numbers| numbers.into_iter().collect()),
+            _ => None,
+        };
+        if found.is_none() {
+            let allowed = "a list of numbers or a text such as \"3-8\" or \"0, 2, 5-7\"";
+            self.refuse(path, describe(given), allowed);
+        }
+        found
+    }
+}
+
+/// The numbers of a text such as `0, 3-8`.
+fn ranges(text: &str) -> Option<Vec<u64>> {
+    let mut numbers = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let number = |word: &str| {
+            word.trim()
+                .parse::<u64>()
+                .ok()
+                .filter(|n| *n < MOST_NUMBERS)
+        };
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return None;
+        }
+        numbers.extend(first..=last);
+    }
+    Some(numbers)
+}
