@@ -248,6 +248,15 @@ def is_list(value: Any) -> bool:
     return isinstance(value, list)
 
 
+def has_key(key: str) -> Callable[[Any], bool]:
+    """Whether a value is a table that has `key`."""
+
+    def has(value: Any) -> bool:
+        return key in value if isinstance(value, dict) else hasattr(value, key)
+
+    return has
+
+
 def is_table(value: Any) -> bool:
     """Whether a value is a table or an object made from one."""
     return isinstance(value, (dict, Table))

@@ -75,7 +75,7 @@ def check_trace(
         InternalError: If the engine has a defect.
     """
     from odonata import _engine
-    from odonata.load import Trace
+    from odonata.motif import Trace
 
     values: dict[str, Any] = {"file": os.fspath(file), "start": start, "end": end}
     kind = Trace(**values).engine_form()["kind"]

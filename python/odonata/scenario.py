@@ -7,7 +7,8 @@ A file::
 The same in code::
 
     from odonata import Scenario
-    from odonata.load import Halo3d, Job
+    from odonata.load import Job
+    from odonata.motif import Halo3d
     from odonata.network import Dragonfly
 
     scenario = Scenario(
@@ -42,11 +43,12 @@ from odonata.batch.table import ScheduleTable, SharedNetwork
 from odonata.declared import Mpi, Record, Simulation
 from odonata.errors import Problem, ScenarioError
 from odonata.files import named_files
-from odonata.load import Job, Motif, Phase, Phases, RepeatPhase
+from odonata.load import Job
 from odonata.machines.machine import Machine
 from odonata.model import (
     Table,
 )
+from odonata.motif import Motif, Phase, Phases, RepeatPhase
 from odonata.network import Network
 from odonata.problem import key_path, problem, problems
 from odonata.toml_source import covers, parse_toml, read_text, with_lines

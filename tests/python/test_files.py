@@ -16,7 +16,7 @@ from odonata import _engine
 from odonata.checkpoint import Checkpoint
 from odonata.errors import CheckpointError, ScenarioError, SimulationError
 from odonata.files import difference, fingerprint_of, marker, missing_files, named_files, words
-from odonata.load import PhaseFile
+from odonata.motif import PhaseFile
 from odonata.scenario import Scenario
 from odonata.simulate import run
 from odonata.study.execution import Point, Store, run_points

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from odonata import _engine, names
-from odonata.load import Motif
+from odonata.motif import Motif
 from odonata.network import Network
 from odonata.traffic import AnyTraffic
 
@@ -20,7 +20,7 @@ LISTS: dict[str, list[str]] = {
 
 #: Modules that name a part of a list, or what is called alike, and why.
 PARTS = {
-    "load.py": "the patterns of an exchange in which every rank sends one message",
+    "motif.py": "the patterns of an exchange in which every rank sends one message",
     "traffic.py": "the patterns that need no parameter, and those to a group",
     "mapping.py": "node, router, group: where traffic stays, and what a detour goes by way of",
 }

@@ -10,7 +10,8 @@ import pytest
 
 import odonata
 from odonata import Rate, Scenario, ScenarioError, Size
-from odonata.load import Halo3d, Job, Matrix
+from odonata.load import Job
+from odonata.motif import Halo3d, Matrix
 from odonata.network import Crossbar, Dragonfly, DragonflyLinks, Link, Routing
 from odonata.scenario import Simulation, set_key, tomllib
 from odonata.schema import scenario_schema

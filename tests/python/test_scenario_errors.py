@@ -8,7 +8,8 @@ import pytest
 
 from odonata import Scenario, ScenarioError
 from odonata.errors import ExitCode, Problem
-from odonata.load import Halo3d, Job
+from odonata.load import Job
+from odonata.motif import Halo3d
 from odonata.network import Dragonfly
 
 GOOD = """
