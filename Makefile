@@ -109,6 +109,10 @@ lint: $(VENV)/.lint-prerequisites ## formatting, clippy, rustdoc, ruff, mypy
 	@if cargo deny --version >/dev/null 2>&1; then cargo deny --locked check licenses bans sources; \
 	else echo "cargo-deny is not installed: licences of crates are not checked (deny.toml)"; fi
 
+.PHONY: versions
+versions: $(VENV)/.lint-prerequisites $(VENV)/.checked-engine ## the oldest Rust, the oldest and newest Python, where installed
+	@$(BIN)/python tools/versions.py
+
 .PHONY: format
 format: $(VENV)/.lint-prerequisites ## rewrite sources in the project's format
 	cargo fmt --all

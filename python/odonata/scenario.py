@@ -20,6 +20,7 @@ The same in code::
 from __future__ import annotations
 
 import copy
+import datetime
 import json
 import os
 import re
@@ -446,11 +447,13 @@ def _blame_changes(error: ScenarioError, changed: Sequence[str]) -> ScenarioErro
 
 
 def typed_value(text: str) -> Any:
-    """A value typed as in TOML; what is none is a text."""
+    """A value typed as in TOML; what is none is a text, and so are times of the day."""
     text = text.strip()
     if "\n" not in text:
         try:
-            return copy.copy(tomllib.loads(f"value = {text}")["value"])
+            value = copy.copy(tomllib.loads(f"value = {text}")["value"])
+            # TOML 1.1, which some readers know, has 10:30 as a time. No key has times.
+            return text if isinstance(value, datetime.time) else value
         except (ValueError, RecursionError):
             # No TOML, or numbers and nesting that no key allows: a text, of which the key speaks.
             pass

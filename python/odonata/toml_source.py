@@ -47,7 +47,8 @@ def parse_toml(text: str, file: str = "") -> dict[str, Any]:
         ScenarioError: If it is no TOML; tells line and column.
     """
     try:
-        return tomllib.loads(text)
+        tables: dict[str, Any] = tomllib.loads(text)
+        return tables
     except tomllib.TOMLDecodeError as error:
         raise ScenarioError([_syntax_problem(str(error), text)], file) from None
     except RecursionError:

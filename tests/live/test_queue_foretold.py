@@ -71,6 +71,7 @@ def predict_and_wait(
     known.write_text("".join(f"{job},{sleep}\n" for job, sleep in sleeps.items()))
     policies = ("--policy", "slurm", "--policy", "grap", "--policy", "contiguous")
     found = predict(cluster, known, *policies)
+    undrawn = predict(cluster, known, "--policy", "slurm", "--draws", "1")
     machine = directory / "machine.toml"
     machine.write_text(MACHINE)
     flows = ("--network", "flow", "--machine", str(machine), "--mpi-share", "50%")
@@ -79,10 +80,12 @@ def predict_and_wait(
     # The moment from which its starts count: when the command had its answers.
     asked = found["slurm"]["now_s"]
     starts = {str(job): int(record["StartTime"]) for job, record in cluster.jobs().items()}
-    errors, waits, late = [], [], []
+    errors, waits, late, within = [], [], [], []
     for job in found["slurm"]["jobs"]:
         assert job["start_s"] is not None
         actual = max(0.0, starts[job["job"]] - asked)
+        # To the second in which Slurm tells a start.
+        within.append(job["early_s"] - 1 <= actual <= job["late_s"] + 1)
         errors.append(abs(job["start_s"] - actual))
         late.append(actual - job["start_s"])
         waits.append(actual)
@@ -95,8 +98,19 @@ def predict_and_wait(
         "mean_wait_s": statistics.fmean(waits),
         "mean_lateness_s": statistics.fmean(late),
         "mean_error_share": statistics.fmean(errors) / statistics.fmean(waits),
+        "undrawn_error_share": error_share(undrawn["slurm"], starts),
+        "within_share": statistics.fmean(within),
         "makespan_share": max(errors) / max(waits),
     }
+
+
+def error_share(predicted: dict[str, Any], starts: dict[str, int]) -> float:
+    """Mean distance of starts from those predicted, over the mean wait from the prediction on."""
+    actual = {
+        job["job"]: max(0.0, starts[job["job"]] - predicted["now_s"]) for job in predicted["jobs"]
+    }
+    off = [abs(job["start_s"] - actual[job["job"]]) for job in predicted["jobs"]]
+    return statistics.fmean(off) / statistics.fmean(actual.values())
 
 
 def start_cluster(start: Callable[..., EmulatedSlurm]) -> EmulatedSlurm:

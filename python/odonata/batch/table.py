@@ -126,7 +126,7 @@ Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 class Reading(Table):
     """How the log is read, where it does not say itself."""
 
-    format: Literal[(*names.LOG_FORMAT, "parquet")] | None = None  # type: ignore[valid-type]
+    format: Literal[names.LogFormat, "parquet"] | None = None
     """Format of the log. Default: found out."""
     strict: bool = False
     """End at the log's first fault, with its line, instead of counting it."""

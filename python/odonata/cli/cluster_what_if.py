@@ -116,6 +116,16 @@ SLURM = "slurm"
     metavar="N",
     help="Of what is drawn for jobs.",
 )
+@click.option(
+    "--draws",
+    type=click.IntRange(1, 10_001),
+    default=21,
+    show_default=True,
+    metavar="N",
+    help="Under plain Slurm without a network: how often to draw the tenths of a second that Slurm "
+    "does not tell and that may decide who overtakes whom. A start is the median, and --jobs shows "
+    "between what eight in ten lie; with 1 nothing is drawn.",
+)
 @click.option("--jobs", "list_jobs", is_flag=True, help="Every job's start under each policy.")
 @click.option(
     "--replay",
@@ -150,6 +160,7 @@ def what_if(
     injection: str,
     switch_delay: str,
     network_seed: int,
+    draws: int,
     list_jobs: bool,
     replay: Path | None,
     configuration: tuple[Path, ...],
@@ -186,7 +197,8 @@ def what_if(
         raise click.UsageError("--machine, --mpi-share and --mix need --network flow")
     known = {} if run_times is None else read_run_times(read_text(run_times), str(run_times))
     now_s, found = _predict(
-        policies, horizon, RunTimes(known, share), topology, level, configuration, timeout, links
+        *(policies, horizon, RunTimes(known, share), topology, level, configuration, timeout),
+        *(links, draws),
     )
     if as_json:
         print_json(
@@ -233,6 +245,7 @@ def _predict(
     configuration: tuple[Path, ...],
     timeout: float,
     links: SharedLinks | None,
+    draws: int,
 ) -> tuple[float, dict[str, list[Predicted]]]:
     """The moment from which starts count, Unix seconds, and jobs by policy."""
     import re
@@ -270,7 +283,7 @@ def _predict(
                 texts.append(("topology", slurm.ask(("scontrol", "show", "topology"), timeout)))
             backfilled = read_last_backfill(diagnosis)
             found[policy] = under_slurm(
-                *(snapshot, listing, texts, run_times, horizon, backfilled, links, level)
+                *(snapshot, listing, texts, run_times, horizon, backfilled, links, level, draws)
             )
         else:
             rules = Rules(policy=policy, level=level)
@@ -313,13 +326,23 @@ def _list(found: dict[str, list[Predicted]]) -> None:
     table = new_table()
     for heading in ("job", "nodes", *found):
         table.add_column(heading, justify="left" if heading == "job" else "right")
-    starts = {policy: {job.job: job.start_s for job in jobs} for policy, jobs in found.items()}
+    by_id = {policy: {job.job: job for job in jobs} for policy, jobs in found.items()}
     first = next(iter(found.values()), [])
     for job in first:
-        cells = (_time(starts[policy].get(job.job)) for policy in found)
+        cells = (_start(by_id[policy].get(job.job)) for policy in found)
         table.add_row(escape(job.job), str(job.nodes), *cells)
     terminal().print("starts from now:")
     terminal().print(table)
+
+
+def _start(job: Predicted | None) -> str:
+    """When it starts, and between what eight in ten draws lie where these differ."""
+    if job is None or job.start_s is None:
+        return _time(None)
+    text = _time(job.start_s)
+    if job.early_s is None or (job.late_s is not None and job.late_s - job.early_s < 1):
+        return text
+    return f"{text} ({_time(job.early_s)} to {_time(job.late_s)})"
 
 
 def _time(seconds: Any) -> str:

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from random import Random
 from statistics import fmean, median
 from typing import Any
 
@@ -33,6 +35,9 @@ from odonata.errors import ClusterError
 TAU_S = 10.0
 #: Slurm tells the second in which a job starts, so that its nodes may be taken a little longer.
 _ROUNDING_MS = 1500
+#: How much longer than their commands jobs keep their nodes, drawn for each: what was measured of
+#: Slurm 22.05 (docs/cluster-placement.md).
+_LONGER_MS = (100, 300)
 #: How long a job is believed to run, from its time limit, by default.
 WHOLE_LIMIT = 1.0
 
@@ -49,6 +54,9 @@ class Predicted:
         run_s: How long it is believed to run.
         groups: Groups that it sits in; 0 where that is not known.
         stretch: How many times as long it runs as on a network that is never full.
+        early_s: With draws, in one of ten it starts before this, seconds from now; `None` with
+            `start_s`, or without draws.
+        late_s: In one of ten it starts after this; `None`: not within the time that was simulated.
     """
 
     job: str
@@ -58,6 +66,8 @@ class Predicted:
     run_s: float
     groups: int = 0
     stretch: float = 1.0
+    early_s: float | None = None
+    late_s: float | None = None
 
     @property
     def wait_s(self) -> float | None:
@@ -326,8 +336,14 @@ def under_slurm(
     backfilled_s: int | None = None,
     links: SharedLinks | None = None,
     level: str = "island",
+    draws: int = 1,
 ) -> list[Predicted]:
     """The jobs that wait now under plain Slurm.
+
+    Which of two jobs overtakes the other may hang on tenths of a second that Slurm does not tell:
+    when in its second a job began or backfill looked, and how long nodes are kept after a job's
+    end. With `draws` they are drawn as often, and a start is the median of what follows; of an
+    odd number of draws one that did follow. Draws are the same for equal queues.
 
     Starts are those that Slurm would say, which are whole seconds: half a second too early on
     average. With a network the schedule is made again with the run times that its own places give,
@@ -344,6 +360,8 @@ def under_slurm(
         backfilled_s: The second in which backfill began its last pass, where known.
         links: The network that jobs share; by default they do nothing to each other.
         level: What a group is: ``island`` or ``leaf``.
+        draws: How often to draw; one: nothing is drawn, the middle of what is not told is taken.
+            With a network nothing is drawn.
 
     Raises:
         ClusterError: If the listing is none, jobs share nodes on a network, or its machine has no
@@ -354,9 +372,15 @@ def under_slurm(
     wiring = Wiring(snapshot.topology, level)
     if not snapshot.waiting():
         return []
+    drawn: list[_Slurms] = []
     if links is None:
         schedule = _slurms(snapshot, listing, configuration, run_times, backfilled_s)
         stretches: Mapping[str, float] = {}
+        if draws > 1:
+            drawn = [
+                _slurms(snapshot, listing, configuration, run_times, backfilled_s, Random(draw))
+                for draw in range(draws)
+            ]
     else:
         schedule, stretches = _settled(
             snapshot, listing, configuration, run_times, backfilled_s, links, wiring
@@ -364,15 +388,27 @@ def under_slurm(
     predicted = []
     for id_, job in snapshot.waiting():
         begins, nodes = schedule.get(id_, (None, ()))
-        if begins is not None:
-            begins = max(0.0, begins - snapshot.now_s)
-        if begins is not None and begins > horizon_s:
-            begins, nodes = None, ()
+
+        def from_now(at: float | None) -> float | None:
+            later = None if at is None else max(0.0, at - snapshot.now_s)
+            return None if later is None or later > horizon_s else later
+
+        begins = from_now(begins)
+        spread: tuple[float | None, float | None] = (None, None)
+        if drawn:
+            # Who does not start is the last of them.
+            starts = [from_now(one.get(id_, (None, ()))[0]) for one in drawn]
+            starts.sort(key=lambda at: math.inf if at is None else at)
+            begins = starts[(draws - 1) // 2]
+            spread = (starts[(draws - 1) // 10], starts[draws - 1 - (draws - 1) // 10])
+        if begins is None:
+            nodes, spread = (), (None, None)
         waited = max(0.0, snapshot.now_s - job.submit_s)
         stretch = stretches.get(id_, 1.0)
         run = run_times.of(id_, snapshot.limit_s(job)) * stretch
         groups = len({wiring.group_of_node[node] for node in nodes if node in wiring.group_of_node})
-        predicted.append(Predicted(id_, job.count, waited, begins, run, groups, stretch))
+        found = Predicted(id_, job.count, waited, begins, run, groups, stretch, *spread)
+        predicted.append(found)
     return predicted
 
 
@@ -386,6 +422,7 @@ def _slurms(
     configuration: Sequence[tuple[str, str]],
     run_times: RunTimes,
     backfilled_s: int | None,
+    draw: Random | None = None,
 ) -> _Slurms:
     from odonata.batch.slurm import Onset, schedule_as_slurm
 
@@ -393,7 +430,17 @@ def _slurms(
         log = Path(directory) / "jobs.json"
         jobs, running_ms, run_ms = _as_ended(snapshot, listing, snapshot.waiting(), run_times)
         log.write_text(json.dumps({"jobs": jobs}))
-        onset = Onset(int(1000 * snapshot.now_s), backfilled_s, running_ms, run_ms)
+        now_ms, shift_ms = int(1000 * snapshot.now_s), 0
+        if draw is not None:
+            # Backfill looks at a whole second: all else is moved against it.
+            shift_ms = draw.randint(-500, 499)
+            now_ms += shift_ms
+            running_ms = {
+                id_: min(now_ms, began + shift_ms + draw.randint(-500, 499))
+                for id_, began in running_ms.items()
+            }
+            run_ms = {id_: run + draw.randint(*_LONGER_MS) for id_, run in run_ms.items()}
+        onset = Onset(now_ms, backfilled_s, running_ms, run_ms)
         files = []
         for name, text in configuration:
             files.append(Path(directory) / name.replace("/", "_"))
@@ -401,7 +448,13 @@ def _slurms(
         schedule = schedule_as_slurm(log, files, recorded_priorities=True, onset=onset)
         table = schedule.jobs.select(["id", "start_s", "node_list"]).to_pydict()
     rows = zip(table["id"], table["start_s"], table["node_list"], strict=True)
-    return {id_: (at, tuple((nodes or "").split(",")) if nodes else ()) for id_, at, nodes in rows}
+    return {
+        id_: (
+            None if at is None else at - shift_ms / 1000,
+            tuple((nodes or "").split(",")) if nodes else (),
+        )
+        for id_, at, nodes in rows
+    }
 
 
 def _settled(
