@@ -129,6 +129,8 @@ site: $(or $(wildcard $(VENV)/.checked-engine),$(VENV)/.engine) $(VENV)/.site-de
 	@test -x $(BIN)/zensical || { echo "make site needs Python 3.11 or newer"; exit 1; }
 	@$(BIN)/python tools/site/pages.py target/site-pages
 	@$(BIN)/zensical build --strict --clean --config-file mkdocs.yml
+	@RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --profile quick --locked --quiet
+	@rm -rf target/site/rust && cp -R target/doc target/site/rust
 	@echo "Ready: target/site/index.html"
 
 .PHONY: figures
