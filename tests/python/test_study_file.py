@@ -22,6 +22,7 @@ from odonata.errors import OutputError
 from odonata.files import fingerprint_of
 from odonata.schema import study_schema
 from odonata.study.dataset import DATASET_FILE, dataset_schema, read_dataset
+from odonata.study.drawing import draw_figure
 from odonata.study.expression import Condition, ConditionError
 from odonata.study.file import StudyFile
 from odonata.study.findings import judge
@@ -465,6 +466,20 @@ def test_known_figures_are_those_of_a_summary() -> None:
     assert set(RUN_FIGURES) <= set(summary["run"])
     assert set(JOB_FIGURES) <= set(summary["jobs"][0])
     assert set(LINK_CLASS_FIGURES) <= set(summary["link_classes"][0])
+
+
+def test_ticks_of_logarithmic_axes_are_plain_numbers(file: Path, tmp_path: Path) -> None:
+    """Texts are not read as mathematics, since names of jobs are theirs; 10^2 would be one."""
+    data = parse_toml(file.read_text(encoding="utf-8"), str(file))
+    figure = {**data["figure"][0], "kind": "line", "log_x": True, "log_y": True}
+    study = StudyFile.from_dict({**data, "figure": [figure]})
+    table = run_sweep(Sweep(study), tmp_path / "out", executor=Instant())
+    canvas = draw_figure(study, table, study.figure[0])
+    canvas.draw_without_rendering()
+    for axes in canvas.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            for label in (*axis.get_majorticklabels(), *axis.get_minorticklabels()):
+                assert re.fullmatch(r"[\d.e+–-]*", label.get_text()), label.get_text()
 
 
 def _inline() -> dict[str, object]:

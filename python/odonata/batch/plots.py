@@ -20,6 +20,7 @@ from odonata.plots.style import (
     check_format,
     job_colour,
     new_figure,
+    plain_powers,
     save,
     say_empty,
     style,
@@ -291,6 +292,7 @@ def _draw_distribution(axes: Axes, schedules: Sequence[Schedule]) -> None:
             axes.step(hours, share, where="post", color=job_colour(index), label=one.name)
     axes.set_xscale("log")
     axes.set_xlim(30 / 3600, longest / 3600)
+    plain_powers(axes.xaxis)
     axes.set_ylim(0, 100)
     axes.set_title("Jobs that wait no longer than …")
     axes.set_xlabel("hours (at the left end: 30 s or less)")

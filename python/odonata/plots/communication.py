@@ -9,7 +9,7 @@ import numpy.typing as npt
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure, SubFigure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from odonata import display
 from odonata.columns import numbers
@@ -146,6 +146,7 @@ def draw_message_sizes(figure: Figure | SubFigure, result: Result) -> None:
     for axes in (messages, volume):
         axes.grid(axis="x", visible=False)
     messages.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    messages.yaxis.set_minor_formatter(NullFormatter())
     volume.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / scale:g}"))
     volume.set_xlim(low, high + 1)
     step = -(-(high - low + 1) // 12)

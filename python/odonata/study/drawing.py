@@ -15,7 +15,15 @@ from matplotlib.lines import Line2D
 
 from odonata.errors import Problem, ScenarioError
 from odonata.output import picture, warn
-from odonata.plots.style import JOB_COLOURS, MUTED, new_figure, save, say_empty, style
+from odonata.plots.style import (
+    JOB_COLOURS,
+    MUTED,
+    new_figure,
+    plain_powers,
+    save,
+    say_empty,
+    style,
+)
 from odonata.study.cells import Cell, Estimated, all_cells, cells, grouped
 from odonata.study.expression import Condition, ConditionError
 from odonata.study.file import Figure, StudyFile
@@ -186,6 +194,7 @@ class _Drawing:
             for axes in [grid[0][0]] if share else grid.flat:
                 if figure.log_y:
                     axes.set_yscale("log")
+                    plain_powers(axes.yaxis)
                 elif figure.y_from_zero:
                     axes.set_ylim(bottom=0)
             for panels in grid:
@@ -287,6 +296,7 @@ class _Drawing:
             axes.grid(visible=False, axis="x")
         if figure.log_x and figure.kind == "line" and _numeric(places):
             axes.set_xscale("log")
+            plain_powers(axes.xaxis)
 
     def _places(self, here: Sequence[Cell]) -> dict[Any, float]:
         """Where each value of x is drawn: at itself if all are numbers on a line."""
