@@ -1,8 +1,8 @@
 """Regenerates the generated pages and figures of ``docs/`` and modules of the package.
 
 Among the pages is the man page, in ``packaging/odonata.data``. The modules are ``names.py``,
-``declared.py``, ``network.py``, ``result_tables.py`` and ``cli/schedule_options.py`` of
-``python/odonata``.
+``declared.py``, ``network.py``, ``application.py``, ``motif.py``, ``traffic.py``, ``load.py``,
+``result_tables.py`` and ``cli/schedule_options.py`` of ``python/odonata``.
 
 ``make docs`` runs all of it. ``python docs/generate.py --pages`` leaves the figures, which are
 simulated, as they are; ``--check`` writes nothing and fails if a page is out of date.
@@ -15,15 +15,30 @@ from pathlib import Path
 
 from generators.names_module import names_module
 from generators.results_module import results_module
-from generators.tables_module import network_module, tables_module
+from generators.tables_module import (
+    application_module,
+    load_module,
+    motif_module,
+    network_module,
+    tables_module,
+    traffic_module,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 
-NAMES = ROOT / "python" / "odonata" / "names.py"
-DECLARED = ROOT / "python" / "odonata" / "declared.py"
-NETWORK = ROOT / "python" / "odonata" / "network.py"
-RESULTS = ROOT / "python" / "odonata" / "result_tables.py"
-OPTIONS = ROOT / "python" / "odonata" / "cli" / "schedule_options.py"
+PACKAGE = ROOT / "python" / "odonata"
+#: Modules that the package reads when it is imported.
+MODULES = {
+    PACKAGE / "names.py": names_module,
+    PACKAGE / "declared.py": tables_module,
+    PACKAGE / "network.py": network_module,
+    PACKAGE / "application.py": application_module,
+    PACKAGE / "motif.py": motif_module,
+    PACKAGE / "traffic.py": traffic_module,
+    PACKAGE / "load.py": load_module,
+    PACKAGE / "result_tables.py": results_module,
+}
+OPTIONS = PACKAGE / "cli" / "schedule_options.py"
 #: In what a wheel installs outside the package: share/man/man1 below the environment.
 MAN_PAGE = ROOT / "packaging" / "odonata.data" / "data" / "share" / "man" / "man1" / "odonata.1"
 
@@ -42,10 +57,7 @@ def pages() -> dict[Path, str]:
 
     docs = ROOT / "docs"
     return {
-        NAMES: names_module(),
-        DECLARED: tables_module(),
-        NETWORK: network_module(),
-        RESULTS: results_module(),
+        **{path: module() for path, module in MODULES.items()},
         OPTIONS: options_module(),
         docs / "scenario.md": scenario_page(ROOT),
         docs / "results.md": results_page(),
@@ -73,10 +85,8 @@ def main(options: list[str]) -> int:
         for path in stale:
             print(f"{path.relative_to(ROOT)} is out of date; run: make docs", file=sys.stderr)
         return 1 if stale else 0
-    NAMES.write_text(names_module(), encoding="utf-8")
-    DECLARED.write_text(tables_module(), encoding="utf-8")
-    NETWORK.write_text(network_module(), encoding="utf-8")
-    RESULTS.write_text(results_module(), encoding="utf-8")
+    for path, module in MODULES.items():
+        path.write_text(module(), encoding="utf-8")
     # The page of the command line shows what this module says: of another one it is another page.
     from generators.options_module import options_module
 

@@ -197,9 +197,6 @@ class JobsOnNetwork:
 def cluster_policies() -> list[tuple[str, str]]:
     """Policies of ``ClusterPlacement``: name and text of each."""
 
-def application_defaults() -> str:
-    """Parameters of every application by default, by its name, as JSON."""
-
 def registry() -> list[dict[str, Any]]:
     """All that is called by a name: lists with their entries, of name, text and options."""
 
@@ -209,11 +206,26 @@ def tables() -> list[dict[str, Any]]:
 def families() -> list[dict[str, Any]]:
     """Families of networks: name, table, routing and links of each."""
 
-def machine_form(text: str, directory: str) -> str:
-    """The machine of a scenario file in the engine's form; ``ValueError`` with all mistakes."""
+def kinds() -> list[dict[str, Any]]:
+    """Tables of which a key says the kind: name, key, kinds and plug-in of each."""
+
+def forms() -> list[dict[str, Any]]:
+    """Values that have one of several forms: name, text and forms of each."""
+
+def kind_form(name: str, text: str, directory: str) -> str:
+    """The engine's form of a motif or traffic in JSON; ``ValueError`` with all mistakes."""
+
+def scenario_form(text: str, directory: str) -> str:
+    """A scenario file in the engine's form; ``ValueError`` with all mistakes."""
+
+def jobs_mistake(jobs: list[tuple[str, bool]], has_duration: bool) -> tuple[str, str, str] | None:
+    """What is wrong with jobs together, by name and whether each ends by itself.
+
+    Path of the key, what was found, what is allowed; none if nothing is wrong.
+    """
 
 def engine_form(text: str, directory: str) -> str:
-    """The engine's form of a scenario in JSON without jobs; ``ValueError`` with all mistakes."""
+    """The engine's form of a scenario in JSON; ``ValueError`` with all mistakes."""
 
 def result_tables() -> list[dict[str, Any]]:
     """Tables of a result that the engine fills: name, text and columns of each."""

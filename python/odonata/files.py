@@ -137,7 +137,7 @@ def _named(value: Any, place: tuple[str | int, ...], directory: Path) -> Iterato
 
 
 def _named_by_phases(file: NamedFile) -> Iterator[NamedFile]:
-    from odonata.motif import read_phases
+    from odonata.phases import read_phases
 
     phases = read_phases(file.path)
     yield from _named(phases, (*file.place, ":", "phases"), file.path.parent)

@@ -24,8 +24,6 @@ from odonata.plug_ins import Kind, is_known, known, ours
 from odonata.problem import problem, problems
 from odonata.units import (
     Duration,
-    FlopRate,
-    GlobalLoad,
     Quantity,
     Rate,
     Share,
@@ -110,14 +108,8 @@ PositiveDuration = Annotated[Duration, between(Duration(1))]
 PositiveSize = Annotated[Size, between(Size(1))]
 #: The rate of a link or source.
 Bandwidth = Annotated[Rate, between(Rate("1 kB/s"), Rate("1000 TB/s"))]
-#: How fast something computes.
-Computing = Annotated[FlopRate, between(FlopRate(1))]
-#: Precision of a mean.
-Precision = Annotated[Share, between(Share("0.01 %"), Share("50 %"))]
 #: A part that is not nothing.
 PositiveShare = Annotated[Share, between(Share(1))]
-#: A theoretical global link load that is not nothing.
-PositiveGlobalLoad = Annotated[GlobalLoad, between(GlobalLoad(1))]
 
 
 #: Name of a file, relative to the scenario.
@@ -226,6 +218,16 @@ def is_text(value: Any) -> bool:
 def is_number(value: Any) -> bool:
     """Whether a value is an integer or a float."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def is_plain_number(value: Any) -> bool:
+    """Whether a value is a number without a unit."""
+    return is_number(value) and not isinstance(value, Quantity)
+
+
+def has_text(part: str, quantity: type[Quantity]) -> Callable[[Any], bool]:
+    """Whether a value is a text with a part in it, in capitals or not, or the quantity read."""
+    return lambda value: isinstance(value, quantity) or (is_text(value) and part in value.lower())
 
 
 def is_size(value: Any) -> bool:

@@ -323,6 +323,11 @@ MAPPING_OBJECTIVE: abc.Mapping[str, str] = {
     "link-load": "The load of the busiest links.",
 }
 
+Refine = Literal["swap"]
+REFINE: abc.Mapping[str, str] = {
+    "swap": "Ranks swap places in pairs.",
+}
+
 Motif = Literal[
     "all-to-all",
     "bisection",
@@ -373,6 +378,12 @@ APPLICATION: abc.Mapping[str, str] = {
     "hacc": "Cosmological particles: Fourier transforms and exchanges with 26 neighbours.",
     "gtc": "Particles in a torus: shifts round it, all-reduces within its domains.",
     "training": "A training step of a language model: data, tensor and pipeline parallelism.",
+}
+
+TrainingSchedule = Literal["gpipe", "1f1b"]
+TRAINING_SCHEDULE: abc.Mapping[str, str] = {
+    "gpipe": "All forward, then all backward in the opposite order (Huang et al.: *GPipe*, NeurIPS 2019).",
+    "1f1b": "As few forward as fill the pipeline, then one forward and one backward in turn (Narayanan et al. 2021, PipeDream-Flush, 1F1B).",
 }
 
 BisectionOrder = Literal["rotating", "ascending"]

@@ -2,13 +2,13 @@
 
 It follows from the types of the fields: a quantity's key gets the unit (``delay`` becomes
 ``delay_ps``), a file's name becomes a path, a table its own form. What a field does otherwise is
-said beside its type, by :data:`LATER` and :class:`InEngine`. Stored points of studies are known by
-this form, which never changes.
+said beside its type, by :class:`InEngine`. Of `[schedule]` alone: what Rust declares has its form
+from there (``_engine.engine_form``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,73 +25,10 @@ class InEngine:
     """How a key stands in the engine's form, where that does not follow from its type.
 
     Attributes:
-        key: Its name there. Default: as it is, with the unit.
         value: What becomes of a value that is given. Default: what its type says.
-        absent: What stands there where nothing is given.
-        within: The table there that it is part of; left out where it would be empty.
-        keys: Several keys in place of this one, from its value.
     """
 
-    key: str | None = None
     value: Callable[[Any], Any] | None = None
-    absent: Any = None
-    within: str | None = None
-    keys: Callable[[Any], dict[str, Any]] | None = None
-
-
-def words(meanings: Mapping[str, Any]) -> Callable[[Any], Any]:
-    """What becomes of a value in place of which there may be words.
-
-    Args:
-        meanings: What each word is in the engine's form.
-    """
-    return lambda given: meanings[given] if isinstance(given, str) else given
-
-
-def or_word(
-    key: str, word_key: str, meanings: Mapping[str, Any]
-) -> Callable[[Any], dict[str, Any]]:
-    """The keys of a quantity in place of which there may be a word.
-
-    Args:
-        key: Has the quantity.
-        word_key: Says whether it was a word.
-        meanings: What each word is in the engine's form.
-    """
-
-    def keys(given: Any) -> dict[str, Any]:
-        if isinstance(given, str):
-            return {key: meanings[given.strip()], word_key: True}
-        return {key: given.engine_value(), word_key: False}
-
-    return keys
-
-
-def or_share(key: str, share_key: str) -> Callable[[Any], dict[str, Any]]:
-    """The keys of a value that is a quantity or a share.
-
-    Args:
-        key: Has the quantity.
-        share_key: Has the share.
-    """
-
-    def keys(given: Any) -> dict[str, Any]:
-        return {
-            key: given.engine_value() if isinstance(given, Quantity) else None,
-            share_key: given if isinstance(given, float) else None,
-        }
-
-    return keys
-
-
-@dataclass(frozen=True)
-class _Later:
-    """See :data:`LATER`."""
-
-
-#: Marks a key that came when scenarios were already known by their form: it is left out where it is
-#: as by default, so that those stay what they were.
-LATER = _Later()
 
 
 @dataclass(frozen=True)
@@ -115,8 +52,6 @@ class _Plan:
     name: str
     key: str
     engine: InEngine
-    is_later: bool
-    default: Any
     is_file: bool
 
 
@@ -129,16 +64,14 @@ def _plan(name: str, field: FieldInfo) -> _Plan:
     found = [*field.metadata, *_parts(field.annotation)]
     engine = next((part for part in found if isinstance(part, InEngine)), InEngine())
     suffixes = {part.suffix for part in found if _is_quantity(part)}
-    key = engine.key or field.alias or name
-    if engine.key is None and engine.keys is None and len(suffixes) == 1:
+    key = field.alias or name
+    if len(suffixes) == 1:
         suffix = suffixes.pop()
         key = key if not suffix or key.endswith(suffix) else key + suffix
     return _Plan(
         name,
         key,
         engine,
-        any(isinstance(part, _Later) for part in found),
-        field.get_default(call_default_factory=True),
         any(isinstance(part, NamesFile) for part in found),
     )
 
@@ -155,30 +88,22 @@ def _parts(annotation: Any) -> Iterator[Any]:
         yield from _parts(part)
 
 
-def normal_form(
-    table: BaseModel, directory: Path, *, without: Collection[str] = ()
-) -> dict[str, Any]:
+def normal_form(table: BaseModel, directory: Path) -> dict[str, Any]:
     """The engine's form of a table.
 
     Args:
         table: Checked already.
         directory: What names of files are relative to.
-        without: Fields that are not in it.
     """
     form: dict[str, Any] = {}
     for plan in _plans(type(table)):
         value = getattr(table, plan.name)
-        if plan.name in without or (plan.is_later and value == plan.default):
-            continue
-        place = form.setdefault(plan.engine.within, {}) if plan.engine.within else form
-        if plan.engine.keys is not None:
-            place.update(plan.engine.keys(value))
-        elif value is None:
-            place[plan.key] = plan.engine.absent
-        elif plan.engine.value is not None:
-            place[plan.key] = plan.engine.value(value)
+        if value is not None and plan.engine.value is not None:
+            form[plan.key] = plan.engine.value(value)
+        elif value is not None and plan.is_file:
+            form[plan.key] = str(directory / value)
         else:
-            place[plan.key] = str(directory / value) if plan.is_file else _value(value, directory)
+            form[plan.key] = _value(value, directory)
     return form
 
 

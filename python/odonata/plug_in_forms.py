@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from odonata.model import PlugInTable
-from odonata.plug_ins import Kind, find
+from odonata.plug_ins import Kind, find, is_known
 
 #: Key by which the engine's form of a scenario says that a plug-in gives something.
 MARK = "plug-in"
@@ -29,11 +28,46 @@ def reference(kind: Kind, name: str, parameters: Mapping[str, Any]) -> dict[str,
     }
 
 
-def named(value: Any) -> Any:
-    """The name that a key has, be it alone or in a table with parameters."""
-    return value.plug_in if isinstance(value, PlugInTable) else value
+#: Kind of the plug-ins in the place of each kind of tables, and the key that names them.
+_OF_KINDS: dict[str, tuple[Kind, str]] = {
+    "Motif": ("application", "kind"),
+    "Traffic": ("pattern", "pattern"),
+}
 
 
-def named_with_parameters(value: Any) -> tuple[str, Mapping[str, Any]]:
-    """The name of a plug-in that a key has, and its parameters."""
-    return (value.plug_in, value.parameters) if isinstance(value, PlugInTable) else (value, {})
+def with_plug_in(kinds: str, data: dict[str, Any]) -> dict[str, Any]:
+    """The keys of a motif or traffic with what stands for its plug-in, if it has one.
+
+    Args:
+        kinds: ``Motif`` or ``Traffic``.
+        data: As a TOML reader has it.
+
+    Raises:
+        PlugInError: If the plug-in cannot be imported.
+    """
+    kind, key = _OF_KINDS[kinds]
+    name = data.get(key)
+    if not isinstance(name, str) or not is_known(kind, name):
+        return data
+    rest = {k: v for k, v in data.items() if k not in (key, "parameters")}
+    return {key: reference(kind, name, data.get("parameters", {})), **rest}
+
+
+def with_plug_ins(job: Mapping[str, Any]) -> dict[str, Any]:
+    """A job, as a TOML reader has it, with what stands for its plug-ins.
+
+    Raises:
+        PlugInError: If one cannot be imported.
+    """
+    found = dict(job)
+    places: tuple[Kind, Kind] = ("placement", "mapping")
+    for kind in places:
+        value = found.get(kind)
+        name = value.get("plug_in") if isinstance(value, Mapping) else value
+        if isinstance(name, str) and is_known(kind, name):
+            parameters = value.get("parameters", {}) if isinstance(value, Mapping) else {}
+            found[kind] = reference(kind, name, parameters)
+    for key, kinds in (("motif", "Motif"), ("traffic", "Traffic")):
+        if key in found:
+            found[key] = with_plug_in(kinds, found[key])
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -26,8 +26,10 @@ def problem(key: str, found: str, allowed: str) -> PydanticCustomError:
 
 
 #: What is asked of the value of a key: ``(key, "is", text)``, ``(key, "is-not", text)``,
-#: ``(key, "given")``, ``(key, "absent")``, ``(key, "longer", entries)``, or
-#: ``(key, "reaches", other key)``: whether it is no less than that of another.
+#: ``(key, "not-in", texts)``, ``(key, "given")``, ``(key, "set")``: whether somebody has said it,
+#: and be it the default, ``(key, "absent")``, ``(key, "positive")``, ``(key, "no-list")``,
+#: ``(key, "longer", entries)``, or ``(key, "reaches", other key)``: whether it is no less than that
+#: of another. A key with dots is one of a table inside the table.
 Test = tuple[str, str] | tuple[str, str, Any]
 
 
@@ -37,29 +39,39 @@ def holds(table: BaseModel, *tests: Test) -> bool:
 
 
 def _holds(table: BaseModel, key: str, asked: str, value: Any = None) -> bool:
-    found = getattr(table, key)
+    found: Any = table
+    for part in key.split("."):
+        found = getattr(found, part, None)
     if asked in ("is", "is-not"):
         return bool((found == value) == (asked == "is"))
     if asked in ("given", "absent"):
         return (found is not None) == (asked == "given")
-    if asked == "longer":
-        return isinstance(found, list) and len(found) > value
-    other = getattr(table, value)
-    return isinstance(found, int) and isinstance(other, int) and found >= other
+    if asked == "reaches":
+        other = getattr(table, value)
+        return isinstance(found, int) and isinstance(other, int) and found >= other
+    answers: dict[str, Callable[[], bool]] = {
+        "set": lambda: key in table.model_fields_set,
+        "not-in": lambda: found not in value,
+        "positive": lambda: bool(found),
+        "no-list": lambda: not isinstance(found, list),
+        "longer": lambda: isinstance(found, list) and len(found) > value,
+    }
+    return answers[asked]()
 
 
-def refuse(table: BaseModel, key: str, allowed: str, *tests: Test) -> None:
+def refuse(table: BaseModel, key: str, allowed: str, *tests: Test, found: str = "") -> None:
     """Refuses the value of `key` where all the tests hold.
 
     Args:
         table: Has the keys.
-        key: The key to change.
+        key: The key to change; empty: the table.
         allowed: What is allowed instead; ``{other}`` is the value of another key.
         tests: When values do not go together.
+        found: What was found, where that is not the value of the key.
     """
     if holds(table, *tests):
         told = re.sub(r"\{(\w+)\}", lambda other: str(getattr(table, other[1])), allowed)
-        raise problem(key, describe(getattr(table, key)), told)
+        raise problem(key, found or describe(getattr(table, key)), told)
 
 
 def grow(table: BaseModel, key: str) -> None:
@@ -81,15 +93,6 @@ def grow(table: BaseModel, key: str) -> None:
                 place = f"{key}[{position}].{name}"
                 raise problem(place, f'"{value}"', f"{word} {bound}, the one before")
         before = values
-
-
-def requires(table: BaseModel, key: str, *, when: bool, why: str) -> None:
-    """Checks that `key` is given exactly when another key has a certain value."""
-    given = getattr(table, key) is not None
-    if when and not given:
-        raise problem(key, "nothing", f"a value, as {why}")
-    if given and not when:
-        raise problem(key, describe(getattr(table, key)), f"only with {why}")
 
 
 def problems(error: ValidationError, table: type[BaseModel]) -> list[Problem]:

@@ -7,7 +7,8 @@ A file::
 The same in code::
 
     from odonata import Scenario
-    from odonata.load import Job
+    from odonata.kind_base import with_kinds
+from odonata.load import Job
     from odonata.motif import Halo3d
     from odonata.network import Dragonfly
 
@@ -44,13 +45,15 @@ from odonata.batch.table import ScheduleTable, SharedNetwork
 from odonata.declared import Mpi, Record, Simulation
 from odonata.errors import Problem, ScenarioError
 from odonata.files import named_files
+from odonata.kind_base import with_kinds
 from odonata.load import Job
 from odonata.machines.machine import Machine
 from odonata.model import (
     Table,
 )
-from odonata.motif import Motif, Phase, Phases, RepeatPhase
 from odonata.network import Network
+from odonata.phases import check_phases
+from odonata.plug_in_forms import with_plug_ins
 from odonata.problem import key_path, problem, problems
 from odonata.toml_source import covers, parse_toml, read_text, with_lines
 from odonata.toml_text import toml_text
@@ -127,18 +130,21 @@ class Scenario(Table):
     def _consistent(self) -> Scenario:
         if self.schedule is not None:
             self._check_schedule(self.schedule)
-        busy = [job for job in self.job if not job.idle]
-        ends = any(job.motif or (job.traffic and job.traffic.messages) for job in busy)
-        if self.job and self.simulation.duration is None and not ends:
-            allowed = "a duration, as traffic without a number of `messages` has no end"
-            raise problem("simulation.duration", "nothing", allowed)
-        names: dict[str, int] = {}
-        for position, name in enumerate(self.job_names()):
-            first = names.setdefault(name, position)
-            if first != position:
-                allowed = f"a name that differs from that of job[{first}]"
-                raise problem(f"job[{position}].name", f'"{name}"', allowed)
+        if self.job:
+            self._check_jobs()
         return self
+
+    def _check_jobs(self) -> None:
+        from odonata import _engine
+
+        ends = [
+            not job.idle and bool(job.motif or (job.traffic and job.traffic.messages))
+            for job in self.job
+        ]
+        jobs = list(zip(self.job_names(), ends, strict=True))
+        mistake = _engine.jobs_mistake(jobs, self.simulation.duration is not None)
+        if mistake is not None:
+            raise problem(*mistake)
 
     def _check_schedule(self, schedule: ScheduleTable) -> None:
         if self.job:
@@ -259,7 +265,7 @@ class Scenario(Table):
             data["schedule"]["network"] = {"level": self.schedule.network.level, **network}
         for job, table in zip(self.job, data.get("job", []), strict=True):
             if job.motif is not None:
-                table["motif"] = _with_kinds(job.motif, table["motif"])
+                table["motif"] = with_kinds(job.motif, table["motif"])
             if job.traffic is not None:
                 table["traffic"] = {"pattern": job.traffic.pattern, **table["traffic"]}
         return data
@@ -334,10 +340,11 @@ class Scenario(Table):
 
         directory = self._directory.resolve()
         data = self.to_dict()
-        for key in ("job", "machine", "schedule"):
+        for key in ("machine", "schedule"):
             data.pop(key, None)
+        check_phases(self.job, directory)
+        data["job"] = [with_plug_ins(job) for job in data.get("job", [])]
         form: dict[str, Any] = json.loads(_engine.engine_form(json.dumps(data), str(directory)))
-        form["jobs"] = [job.engine_form(directory, n) for n, job in enumerate(self.job)]
         return form
 
     def schedule_form(self) -> dict[str, Any]:
@@ -458,12 +465,3 @@ def typed_value(text: str) -> Any:
             # No TOML, or numbers and nesting that no key allows: a text, of which the key speaks.
             pass
     return text
-
-
-def _with_kinds(phase: Motif | Phase, data: dict[str, Any]) -> dict[str, Any]:
-    """The form of a motif or phase with its kind first, also of those in it."""
-    if isinstance(phase, (Phases, RepeatPhase)) and phase.phases is not None:
-        inner = zip(phase.phases, data["phases"], strict=True)
-        data = {**data, "phases": [_with_kinds(part, table) for part, table in inner]}
-    kind = getattr(phase, "kind", None)
-    return data if kind is None else {"kind": kind, **data}

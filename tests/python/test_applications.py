@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import copy
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import odonata
-from odonata import _engine
-from odonata.application import SKELETONS, Skeleton
+from odonata.application import SKELETONS
 from odonata.errors import ScenarioError
 from odonata.scenario import Scenario
 
@@ -65,23 +63,6 @@ def test_a_skeleton_runs_and_ends_its_iterations(kind: str) -> None:
     # Each of two iterations computes for 10 us, somewhere; the end cannot be sooner.
     assert row["end_ps"] >= 20_000_000
     assert result.table("iterations").num_rows == 2
-
-
-def _defaults(skeleton: type[Skeleton]) -> dict[str, Any]:
-    form: dict[str, Any] = skeleton().engine_form()["kind"]
-    return form
-
-
-@pytest.mark.parametrize("skeleton", SKELETONS, ids=lambda s: s.__name__)
-def test_defaults_are_those_of_the_engine(skeleton: type[Skeleton]) -> None:
-    engine = json.loads(_engine.application_defaults())
-    form = _defaults(skeleton)
-    application = form["application"]
-    name = application.pop("name")
-    given = {key: value for key, value in engine[name]["application"].items() if value is not None}
-    del given["name"]
-    assert application == given
-    assert form["pace"] == engine[name]["pace"]
 
 
 def test_phases_are_the_sum_of_their_parts() -> None:

@@ -14,6 +14,8 @@ use thiserror::Error;
 pub use odonata_declare_derive::Named;
 pub use serde;
 
+pub mod table;
+
 /// One of several things with names.
 pub trait Named {
     /// The names in scenarios.

@@ -13,11 +13,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let file = file.ok_or("which scenario file?")?;
     let directory = Path::new(&file).parent().unwrap_or(Path::new(""));
     let mut scenario = Scenario::machine_from_toml(&std::fs::read_to_string(&file)?, directory)?;
-    let all_to_all = MotifKind::AllToAll {
+    let all_to_all = MotifKind::AllToAll(odonata::spec::AllToAll {
         message_bytes: 1_000,
         window: 1,
         sends: Sends::default(),
-    };
+    });
     let load = Load::Motif(Motif {
         kind: all_to_all,
         iterations: 1,

@@ -1,14 +1,15 @@
-//! Simulates a normalised scenario and prints what its jobs felt:
-//! `cargo run --release -p odonata --example simulate -- SCENARIO.json`.
+//! Simulates a scenario file, or a normalised scenario in JSON, and prints what its jobs felt:
+//! `cargo run --release -p odonata --example simulate -- examples/demo.toml`.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::process::ExitCode;
 
 use odonata::{Progress, Scenario, run};
 
 fn main() -> ExitCode {
     let Some(file) = std::env::args().nth(1) else {
-        eprintln!("usage: simulate SCENARIO.json");
+        eprintln!("usage: simulate SCENARIO.toml|SCENARIO.json");
         return ExitCode::from(2);
     };
     match simulate(&file) {
@@ -21,7 +22,13 @@ fn main() -> ExitCode {
 }
 
 fn simulate(file: &str) -> Result<(), Box<dyn std::error::Error>> {
-    let scenario = Scenario::from_json(&std::fs::read_to_string(file)?)?;
+    let text = std::fs::read_to_string(file)?;
+    let scenario = if file.ends_with(".json") {
+        Scenario::from_json(&text)?
+    } else {
+        let directory = Path::new(file).parent().unwrap_or(Path::new(""));
+        Scenario::from_file_text(&text, directory)?
+    };
     let run = run(&scenario, &mut |_: &Progress| ControlFlow::Continue(()))?;
     println!("{}, ended at {}", run.topology.title, run.outcome.end);
     for (job, planned) in run.outcome.jobs.iter().zip(&run.jobs) {

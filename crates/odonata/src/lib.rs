@@ -5,7 +5,7 @@
 //! algorithm, placed jobs and their loads, and [`run`] simulates them.
 //!
 //! ```
-//! use odonata::spec::{Dragonfly, Family, Job, Load, Motif, MotifKind, Network, Sends};
+//! use odonata::spec::{AllToAll, Dragonfly, Family, Job, Load, Motif, MotifKind, Network, Sends};
 //! use odonata::{Progress, Scenario, run};
 //! use std::ops::ControlFlow;
 //!
@@ -13,7 +13,7 @@
 //! let network = Network::new(Family::Dragonfly(Dragonfly::new(2, 4, 2, 9)));
 //! let mut scenario = Scenario::new(network);
 //! let motif = Motif {
-//!     kind: MotifKind::AllToAll { message_bytes: 1_000, window: 1, sends: Sends::default() },
+//!     kind: MotifKind::AllToAll(AllToAll { message_bytes: 1_000, window: 1, sends: Sends::default() }),
 //!     iterations: 1,
 //!     compute_ps: 0,
 //! };
@@ -71,7 +71,6 @@ pub use inspect::{EXPORT_FORMATS, Proof, describe, export, subnet, verify, wirin
 pub use jobs::placed::{PlacedJobs, place_jobs};
 pub use jobs::{PlannedJob, plan_jobs};
 pub use listing::{list_program, listing_to_json};
-pub use load::application_defaults;
 pub use mapping::KnownRoutes;
 pub use mapping::costs::{MappingCost, MappingCosts, mapping_costs};
 pub use odonata_declare::{Entry, Listed, Named, UnknownName, entries};

@@ -1,11 +1,9 @@
 //! From a job's motif or traffic to what its ranks do.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use odonata_declare::Named;
-use odonata_load::application::{Application, ComputeRate, Setting};
+use odonata_load::application::Setting;
 use odonata_load::collective::Algorithms;
 use odonata_load::matrix::{
     CommunicationMatrix, MatrixError, ReadOptions, read_matrix, read_rates,
@@ -29,23 +27,6 @@ use crate::collectives;
 use crate::error::SpecError;
 use crate::router_pairs::JobRouters;
 use crate::spec::{self, Load, Motif, MotifKind, Offered, TraceBorder, Traffic};
-
-/// Parameters of every application by default, by its name: a
-/// [`MotifKind::Application`] each.
-pub fn application_defaults() -> BTreeMap<&'static str, MotifKind> {
-    let applications = Application::NAMES.iter().filter_map(|name| {
-        let application = Application::by_name(name)?;
-        let compute_rate = Some(ComputeRate::FlopPerS(application.flop_per_s()));
-        Some((
-            *name,
-            MotifKind::Application {
-                application,
-                compute_rate,
-            },
-        ))
-    });
-    applications.collect()
-}
 
 /// What a load may depend on.
 pub(crate) struct JobContext<'a> {
@@ -115,12 +96,12 @@ pub(crate) fn read_recording(
     path: &str,
 ) -> Result<Option<Recording>, SpecError> {
     match &motif.kind {
-        MotifKind::Matrix {
+        MotifKind::Matrix(spec::Matrix {
             file,
             scale,
             total_bytes,
             ..
-        } => {
+        }) => {
             let options = ReadOptions {
                 ranks,
                 total_bytes: total_bytes.map(Bytes),
@@ -129,14 +110,14 @@ pub(crate) fn read_recording(
                 read_matrix(file, options).map_err(|error| matrix_error(&error, file, path))?;
             Ok(Some(Recording::Matrix(matrix, scale.unwrap_or(1.0))))
         }
-        MotifKind::Trace {
+        MotifKind::Trace(spec::Trace {
             file,
             compute_scale,
             gap_ps,
             repeat_rank,
             start,
             end,
-        } => {
+        }) => {
             let options = replay::Options {
                 compute: match gap_ps {
                     Some(gap) => Compute::Fixed(Picoseconds(*gap)),
@@ -158,11 +139,11 @@ pub(crate) fn read_recording(
 pub(crate) fn region(start: Option<TraceBorder>, end: Option<TraceBorder>) -> replay::Region {
     let border = |border| match border {
         TraceBorder::TimePs(time) => replay::Border::Time(Picoseconds(time)),
-        TraceBorder::Region { name, iteration } => replay::Border::Function {
+        TraceBorder::Region(spec::RegionBorder { name, iteration }) => replay::Border::Function {
             name,
             number: iteration,
         },
-        TraceBorder::Marker { name, iteration } => replay::Border::Marker {
+        TraceBorder::Marker(spec::MarkerBorder { name, iteration }) => replay::Border::Marker {
             name,
             number: iteration,
         },
@@ -207,7 +188,7 @@ fn build_program(
     if let Some(script) = context.additions.program(context) {
         return Ok(Arc::new(script?));
     }
-    if let MotifKind::Trace { .. } = motif.kind {
+    if let MotifKind::Trace(spec::Trace { .. }) = motif.kind {
         return match recording {
             Some(Recording::Trace(trace)) => Ok(trace),
             // `read_recording` has read one for every motif of this kind.
@@ -235,32 +216,32 @@ pub(crate) fn build_script(
     };
     let fail = |error: LoadError| load_error(&error, path);
     let script: Arc<dyn Script> = match &motif.kind {
-        MotifKind::AllToAll {
+        MotifKind::AllToAll(spec::AllToAll {
             message_bytes,
             window,
             sends,
-        } => {
-            let (message, outstanding) = (Bytes(*message_bytes), outstanding(*window, *sends));
+        }) => {
+            let (message, outstanding) = (Bytes(*message_bytes), outstanding(*window, sends));
             Arc::new(AllToAll::new(ranks, message, outstanding, repeat).map_err(fail)?)
         }
-        MotifKind::Bisection {
+        MotifKind::Bisection(spec::Bisection {
             message_bytes,
             window,
             sends,
             order,
-        } => {
-            let (message, outstanding) = (Bytes(*message_bytes), outstanding(*window, *sends));
+        }) => {
+            let (message, outstanding) = (Bytes(*message_bytes), outstanding(*window, sends));
             let bisection = Bisection::new(ranks, message, *order, outstanding, repeat);
             Arc::new(bisection.map_err(fail)?)
         }
-        MotifKind::Halo {
+        MotifKind::Halo(spec::Halo {
             message_bytes,
             dimensions,
             grid,
             periodic,
             order,
             blocking,
-        } => {
+        }) => {
             let grid = match grid {
                 Some(extents) => grid_of(extents, *periodic, ranks),
                 None => Grid::near_cubic(ranks, *dimensions, *periodic),
@@ -269,32 +250,32 @@ pub(crate) fn build_script(
             let faces = vec![Bytes(*message_bytes); grid.dimensions()];
             Arc::new(Halo::with_faces(grid, &faces, *order, *blocking, repeat).map_err(fail)?)
         }
-        MotifKind::Exchange {
+        MotifKind::Exchange(spec::Exchange {
             message_bytes,
             pattern,
-        } => {
+        }) => {
             let pattern = build_pattern(pattern, context).map_err(fail)?;
             let job = JobId::from_index(context.position);
             let message = Bytes(*message_bytes);
             let exchange = Exchange::new(&pattern, ranks, message, context.seed, job, repeat);
             Arc::new(exchange.map_err(fail)?)
         }
-        MotifKind::Broadcast {
+        MotifKind::Broadcast(spec::Broadcast {
             message_bytes,
             root,
             tree,
-        } => {
+        }) => {
             let message = Bytes(*message_bytes);
             let broadcast = Broadcast::new(ranks, RankId(*root), *tree, message, repeat);
             Arc::new(broadcast.map_err(fail)?)
         }
-        MotifKind::Collective {
+        MotifKind::Collective(spec::Collective {
             operation,
             message_bytes,
             root,
             algorithm,
             repeats,
-        } => {
+        }) => {
             let (message, algorithm) = (Bytes(*message_bytes), algorithm.as_deref());
             let algorithms = &context.algorithms;
             let call = collectives::call(*operation, message, *root, algorithm, algorithms, ranks);
@@ -305,13 +286,13 @@ pub(crate) fn build_script(
             };
             Arc::new(Collective::new(ranks, call, repeat).map_err(fail)?)
         }
-        MotifKind::Matrix {
+        MotifKind::Matrix(spec::Matrix {
             message_bytes,
             recorded,
             order,
             sends,
             ..
-        } => {
+        }) => {
             let Some(Recording::Matrix(matrix, scale)) = recording else {
                 // As with traces.
                 return Err(SpecError::new(format!("{path}.file"), "no matrix was read"));
@@ -328,7 +309,7 @@ pub(crate) fn build_script(
             };
             Arc::new(MatrixReplay::new(&matrix, scale, size, order, repeat).map_err(fail)?)
         }
-        MotifKind::Trace { .. } => {
+        MotifKind::Trace(spec::Trace { .. }) => {
             return Err(SpecError::value(
                 format!("{path}.kind"),
                 "\"trace\"",
@@ -357,7 +338,7 @@ pub(crate) fn build_script(
     Ok(script)
 }
 
-fn outstanding(window: u32, sends: spec::Sends) -> Outstanding {
+fn outstanding(window: u32, sends: &spec::Sends) -> Outstanding {
     Outstanding {
         window,
         blocking: sends.blocking,
@@ -386,18 +367,18 @@ fn build_phases(
             spec::Phase::ComputePs(time) => Phase::Compute(Picoseconds(*time)),
             spec::Phase::Motif(motif) => {
                 let matrix = match motif.kind {
-                    MotifKind::Matrix { .. } => {
+                    MotifKind::Matrix(spec::Matrix { .. }) => {
                         read_recording(motif, Some(context.ranks), &context.algorithms, &path)?
                     }
                     _ => None,
                 };
                 Phase::Script(build_script(motif, matrix, context, &path)?)
             }
-            spec::Phase::Repeat { times: 0, .. } => {
+            spec::Phase::Repeat(spec::RepeatPhase { times: 0, .. }) => {
                 let allowed = "1 or more";
                 return Err(SpecError::value(format!("{path}.repeat"), 0, allowed));
             }
-            spec::Phase::Repeat { times, phases } => {
+            spec::Phase::Repeat(spec::RepeatPhase { times, phases }) => {
                 let path = format!("{path}.phases");
                 Phase::Repeat(*times, build_phases(phases, context, &path)?)
             }
@@ -416,7 +397,9 @@ fn build_traffic(traffic: &Traffic, context: &JobContext<'_>) -> Result<OpenLoop
     let fail = |error: LoadError| load_error(&error, &context.path("traffic"));
     let pattern = match (context.additions.rates(context), &traffic.pattern) {
         (Some(rates), _) => Pattern::Matrix(Arc::new(rates?)),
-        (None, spec::Pattern::Matrix { file, between }) => rates(file, *between, context)?,
+        (None, spec::Pattern::Matrix(spec::MatrixTraffic { file, between })) => {
+            rates(file, *between, context)?
+        }
         (None, pattern) => build_pattern(pattern, context).map_err(fail)?,
     };
     let at_once = f64::from(pattern.most_at_once().max(1));
@@ -615,17 +598,17 @@ fn build_pattern(pattern: &spec::Pattern, context: &JobContext<'_>) -> Result<Pa
             Pattern::Permutation(Arc::new(permutation))
         }
         spec::Pattern::Tornado => Pattern::Tornado,
-        spec::Pattern::Shift { offset } => Pattern::Shift { offset: *offset },
+        spec::Pattern::Shift(spec::Shift { offset }) => Pattern::Shift { offset: *offset },
         spec::Pattern::Transpose => Pattern::transpose(ranks)?,
         spec::Pattern::Bisection => Pattern::Bisection,
         spec::Pattern::BisectionPairs => Pattern::BisectionPairs,
         spec::Pattern::Neighbour => Pattern::Neighbour,
-        spec::Pattern::Stencil {
+        spec::Pattern::Stencil(spec::Stencil {
             grid,
             dimensions,
             periodic,
             to,
-        } => {
+        }) => {
             let grid = match grid {
                 Some(extents) => grid_of(extents, *periodic, ranks)?,
                 None => Grid::near_cubic(ranks, dimensions.unwrap_or(3), *periodic)?,
@@ -635,23 +618,27 @@ fn build_pattern(pattern: &spec::Pattern, context: &JobContext<'_>) -> Result<Pa
                 to => Pattern::Partners(Arc::new(Partners::neighbours(&grid, *to)?)),
             }
         }
-        spec::Pattern::GroupPeers { to } => {
+        spec::Pattern::GroupPeers(spec::GroupPeers { to }) => {
             let partners = Partners::counterparts(&context.blocks(), *to)?;
             Pattern::Partners(Arc::new(partners))
         }
-        spec::Pattern::Broadcast { root } => {
+        spec::Pattern::Broadcast(spec::BroadcastTraffic { root }) => {
             Pattern::Partners(Arc::new(Partners::all_of_one(ranks, RankId(*root))?))
         }
         spec::Pattern::WithinGroup => Pattern::WithinBlock {
             blocks: context.blocks(),
         },
-        spec::Pattern::Adversarial { k } => Pattern::adversarial(context.blocks(), *k)?,
-        spec::Pattern::GroupShift { k } => Pattern::block_shift(context.blocks(), *k)?,
+        spec::Pattern::Adversarial(spec::GroupShift { k }) => {
+            Pattern::adversarial(context.blocks(), *k)?
+        }
+        spec::Pattern::GroupShift(spec::GroupShift { k }) => {
+            Pattern::block_shift(context.blocks(), *k)?
+        }
         spec::Pattern::GroupTornado => Pattern::block_tornado(context.blocks())?,
-        spec::Pattern::HotSpot {
+        spec::Pattern::HotSpot(spec::HotSpot {
             hot_ranks,
             fraction,
-        } => {
+        }) => {
             let hot: Vec<RankId> = hot_ranks.iter().copied().map(RankId).collect();
             Pattern::hot_spot(&hot, *fraction)?
         }
@@ -660,7 +647,7 @@ fn build_pattern(pattern: &spec::Pattern, context: &JobContext<'_>) -> Result<Pa
         }
         spec::Pattern::TwoHop => Pattern::Permutation(Arc::new(context.routers()?.two_hops_on()?)),
         // Read from its file by `rates`.
-        spec::Pattern::Matrix { .. } => return Err(LoadError::NoRates),
+        spec::Pattern::Matrix(spec::MatrixTraffic { .. }) => return Err(LoadError::NoRates),
     };
     pattern.check(ranks)?;
     Ok(pattern)

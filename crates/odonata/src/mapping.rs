@@ -116,16 +116,16 @@ fn refuse_group_patterns(load: &Load, path: &dyn Fn(&str) -> String) -> Result<(
 fn is_between_groups(pattern: &Pattern) -> bool {
     matches!(
         pattern,
-        Pattern::Adversarial { .. }
-            | Pattern::GroupShift { .. }
+        Pattern::Adversarial(crate::spec::GroupShift { .. })
+            | Pattern::GroupShift(crate::spec::GroupShift { .. })
             | Pattern::GroupTornado
             | Pattern::WithinGroup
             | Pattern::LongestMatching
             | Pattern::TwoHop
-            | Pattern::Matrix {
+            | Pattern::Matrix(crate::spec::MatrixTraffic {
                 between: Between::Nodes | Between::Routers | Between::Groups,
                 ..
-            }
+            })
     )
 }
 
@@ -134,11 +134,11 @@ fn motif_is_between_groups(motif: &Motif) -> bool {
         phases.iter().any(|phase| match phase {
             Phase::Motif(motif) => motif_is_between_groups(motif),
             Phase::ComputePs(_) => false,
-            Phase::Repeat { phases, .. } => any(phases),
+            Phase::Repeat(crate::spec::RepeatPhase { phases, .. }) => any(phases),
         })
     }
     match &motif.kind {
-        MotifKind::Exchange { pattern, .. } => is_between_groups(pattern),
+        MotifKind::Exchange(crate::spec::Exchange { pattern, .. }) => is_between_groups(pattern),
         MotifKind::Phases { phases } => any(phases),
         _ => false,
     }

@@ -5,7 +5,7 @@ use std::any::type_name;
 
 use odonata_declare::{Entry, Named, entries};
 use odonata_load::CollectiveKind;
-use odonata_load::application::Application;
+use odonata_load::application::{Application, Schedule};
 use odonata_load::collective::{self, Family as Library};
 use odonata_scheduler::log::{Format as LogFormat, Kind as LogKind, Unit};
 use odonata_traces::Format as TraceFormat;
@@ -22,7 +22,7 @@ pub struct List {
     pub name: String,
     /// The type that has them.
     #[serde(skip)]
-    type_name: &'static str,
+    pub(crate) type_name: &'static str,
     /// What each is.
     pub entries: Vec<Entry>,
     /// The one that it is if nothing is said.
@@ -80,8 +80,10 @@ pub fn registry() -> Vec<List> {
         mappings(),
         list::<spec::MappingStart>("mapping_start"),
         list::<spec::MappingObjective>("mapping_objective"),
+        list::<spec::Refinement>("refine"),
         list::<spec::MotifKind>("motif"),
         list::<Application>("application"),
+        list::<Schedule>("training_schedule"),
         list::<spec::BisectionOrder>("bisection_order"),
         list::<spec::HaloOrder>("halo_order"),
         list::<spec::MatrixOrder>("matrix_order"),
@@ -112,13 +114,6 @@ pub fn registry() -> Vec<List> {
         list.entries.retain(|entry| !entry.by_value);
     }
     lists
-}
-
-/// Name of the list that a type's things are in; empty if they are in none.
-pub(crate) fn list_of<T: Named>() -> String {
-    let mut lists = registry().into_iter();
-    let found = lists.find(|list| list.type_name == type_name::<T>());
-    found.map_or_else(String::new, |list| list.name)
 }
 
 /// Those that need nothing but a name, and those that are fitted to the network.

@@ -194,24 +194,14 @@ fn check(scenario: &Scenario) -> Result<(), SpecError> {
     }
     crate::flow::check(scenario)?;
     check_steady(scenario)?;
-    match simulation.duration_ps {
-        None => {
-            let ends = |job: &spec::Job| match &job.load {
-                _ if job.idle => false,
-                spec::Load::Motif(_) => true,
-                spec::Load::Traffic(traffic) => traffic.messages.is_some(),
-            };
-            if !scenario.jobs.iter().any(ends) {
-                let allowed = "a duration, as traffic without a number of `messages` has no end";
-                return Err(SpecError::value("simulation.duration", "nothing", allowed));
-            }
-        }
-        Some(duration) if simulation.warmup_ps >= duration => {
-            let found = Picoseconds(simulation.warmup_ps);
-            let allowed = format!("less than the duration, {}", Picoseconds(duration));
-            return Err(SpecError::value("simulation.warmup", found, allowed));
-        }
-        Some(_) => {}
+    let jobs: Vec<spec::JobEnd<'_>> = scenario.jobs.iter().map(spec::JobEnd::of).collect();
+    spec::check_jobs(&jobs, simulation.duration_ps.is_some())?;
+    if let Some(duration) = simulation.duration_ps
+        && simulation.warmup_ps >= duration
+    {
+        let found = Picoseconds(simulation.warmup_ps);
+        let allowed = format!("less than the duration, {}", Picoseconds(duration));
+        return Err(SpecError::value("simulation.warmup", found, allowed));
     }
     Ok(())
 }

@@ -28,11 +28,11 @@ pub fn motif(kind: MotifKind) -> Load {
 
 /// An all-to-all of 1 kB messages.
 pub fn all_to_all() -> Load {
-    motif(MotifKind::AllToAll {
+    motif(MotifKind::AllToAll(crate::spec::AllToAll {
         message_bytes: 1_000,
         window: 1,
         sends: Sends::default(),
-    })
+    }))
 }
 
 /// Poisson traffic of 64-byte messages.

@@ -27,11 +27,11 @@ fn motif(kind: MotifKind, iterations: u32) -> Load {
 
 fn all_to_all(message_bytes: u64) -> Load {
     motif(
-        MotifKind::AllToAll {
+        MotifKind::AllToAll(odonata::spec::AllToAll {
             message_bytes,
             window: 1,
             sends: Sends::default(),
-        },
+        }),
         1,
     )
 }
@@ -176,10 +176,10 @@ fn the_only_link_between_two_groups_is_the_bottleneck() {
     // GiB/s: eight messages, so eight times as long as the link needs for one, and
     // a latency of less than 2 µs. Packets lose a little to each other.
     let scenario = scenario(motif(
-        MotifKind::Exchange {
+        MotifKind::Exchange(odonata::spec::Exchange {
             message_bytes: 1 << 20,
-            pattern: Pattern::GroupShift { k: 1 },
-        },
+            pattern: Pattern::GroupShift(odonata::spec::GroupShift { k: 1 }),
+        }),
         1,
     ));
     let alone = 8.0 * f64::from(1 << 20) / (4.69 * f64::from(1 << 30)) * 1e12;
@@ -255,11 +255,11 @@ fn a_job_that_does_not_end_in_simulated_time_is_an_error_of_both_engines() {
     let hour = 3_600 * 1_000_000_000_000;
     for engine in [Engine::Packet, Engine::Flow] {
         let mut scenario = scenario(Load::Motif(Motif {
-            kind: MotifKind::AllToAll {
+            kind: MotifKind::AllToAll(odonata::spec::AllToAll {
                 message_bytes: 1024,
                 window: 1,
                 sends: Sends::default(),
-            },
+            }),
             iterations: 6_000,
             compute_ps: hour,
         }));

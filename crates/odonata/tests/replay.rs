@@ -83,14 +83,14 @@ fn torus(folder: &Folder, rows: u32, columns: u32) -> Scenario {
 }
 
 fn trace(file: &Path, scale: f64) -> MotifKind {
-    MotifKind::Trace {
+    MotifKind::Trace(odonata::spec::Trace {
         file: file.to_owned(),
         compute_scale: Some(scale),
         gap_ps: None,
         repeat_rank: None,
         start: None,
         end: None,
-    }
+    })
 }
 
 fn with_trace(mut scenario: Scenario, kind: MotifKind, ranks: Option<u32>) -> Scenario {
@@ -251,14 +251,14 @@ fn one_rank_stands_for_all() {
     let Some(file) = data("dumpi-rank0/MultiGrid.bin") else {
         return;
     };
-    let kind = MotifKind::Trace {
+    let kind = MotifKind::Trace(odonata::spec::Trace {
         file,
         compute_scale: Some(0.0),
         gap_ps: None,
         repeat_rank: Some(RepeatRank::Xor),
         start: None,
         end: None,
-    };
+    });
     let outcome = |ranks| simulate(&with_trace(crossbar(128), kind.clone(), ranks));
     let run = outcome(Some(128)).unwrap();
     let job = &run.outcome.jobs[0];

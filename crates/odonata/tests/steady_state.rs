@@ -109,7 +109,7 @@ fn an_overloaded_network_is_never_precise() {
     let Load::Traffic(traffic) = &mut scenario.jobs[0].load else {
         unreachable!("it has traffic");
     };
-    traffic.pattern = Pattern::Adversarial { k: 1 };
+    traffic.pattern = Pattern::Adversarial(odonata::spec::GroupShift { k: 1 });
     scenario.simulation.detect_warmup = true;
     scenario.simulation.precision = Some(0.05);
     let run = simulate(&scenario);
@@ -136,11 +136,11 @@ fn what_has_no_steady_state_is_refused() {
     };
     let motif = || {
         Load::Motif(Motif {
-            kind: MotifKind::AllToAll {
+            kind: MotifKind::AllToAll(odonata::spec::AllToAll {
                 message_bytes: 1,
                 window: 1,
                 sends: Sends::default(),
-            },
+            }),
             iterations: 1,
             compute_ps: 0,
         })

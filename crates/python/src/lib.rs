@@ -100,16 +100,59 @@ mod _engine {
         to_python(py, &families)
     }
 
-    /// The machine of a scenario file in the engine's form, as JSON: all but `jobs`.
+    /// The tables of which a key says the kind: a list of dicts, `name`, `key`, `kinds`, each
+    /// with `names`, `key_text`, `implied` and `table` as in [`tables`], and `plug_in`.
     #[pyfunction]
-    fn machine_form(text: &str, directory: PathBuf) -> PyResult<String> {
-        let machine = Scenario::machine_from_toml(text, &directory)
+    fn kinds(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        let kinds = serde_json::to_value(odonata::spec::kinds())
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
-        Ok(machine.to_json())
+        to_python(py, &kinds)
     }
 
-    /// The engine's form, as JSON, of the machine of a scenario as people write it, which is
-    /// JSON.
+    /// The values that have one of several forms: a list of dicts, `name`, `text`, and
+    /// `forms` with `called`, `fits` and `value`, a key as in [`tables`].
+    #[pyfunction]
+    fn forms(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        let forms = serde_json::to_value(odonata::spec::forms())
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        to_python(py, &forms)
+    }
+
+    /// The engine's form, as JSON, of a table of which a key says the kind, as people write
+    /// it, which is JSON.
+    #[pyfunction]
+    fn kind_form(name: &str, text: &str, directory: PathBuf) -> PyResult<String> {
+        let refused = |error: String| PyValueError::new_err(error);
+        let table = serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;
+        let form = odonata::spec::kind_form(name, &table, &directory)
+            .map_err(|error| refused(error.to_string()))?;
+        serde_json::to_string(&form).map_err(|error| refused(error.to_string()))
+    }
+
+    /// A scenario file in the engine's form, as JSON.
+    #[pyfunction]
+    fn scenario_form(text: &str, directory: PathBuf) -> PyResult<String> {
+        let scenario = Scenario::from_file_text(text, &directory)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(scenario.to_json())
+    }
+
+    /// What is wrong with a scenario's jobs together: the path of a key, what was found and
+    /// what is allowed. Of each job its name, and whether it comes to an end by itself.
+    #[pyfunction]
+    fn jobs_mistake(
+        jobs: Vec<(String, bool)>,
+        has_duration: bool,
+    ) -> Option<(String, Option<String>, Option<String>)> {
+        let jobs: Vec<_> = (jobs.iter())
+            .map(|(name, ends)| odonata::spec::JobEnd { name, ends: *ends })
+            .collect();
+        let mistake = odonata::spec::check_jobs(&jobs, has_duration).err()?;
+        Some((mistake.path, mistake.found, mistake.allowed))
+    }
+
+    /// The engine's form, as JSON, of a scenario as people write it, which is JSON; `machine`
+    /// and `schedule` are not looked into.
     #[pyfunction]
     fn engine_form(text: &str, directory: PathBuf) -> PyResult<String> {
         let refused = |error: String| PyValueError::new_err(error);
@@ -123,14 +166,6 @@ mod _engine {
     #[pyfunction]
     fn key_lines(text: &str) -> PyResult<BTreeMap<String, usize>> {
         odonata::spec::key_lines(text).map_err(|error| PyValueError::new_err(error.to_string()))
-    }
-
-    /// Parameters of every application by default, by its name, as JSON: what a
-    /// scenario's motif has as its kind.
-    #[pyfunction]
-    fn application_defaults() -> PyResult<String> {
-        let defaults = odonata::application_defaults();
-        serde_json::to_string(&defaults).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
     /// Names of the hosts of a list as Slurm writes it, such as `n[0-3,7]`, in its order.

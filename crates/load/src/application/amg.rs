@@ -1,7 +1,5 @@
 //! AMG: an algebraic multigrid solver.
 
-use serde::{Deserialize, Serialize};
-
 use super::parameters::Parameters;
 use super::stencil::{Stencil, diagonality};
 use super::{Setting, Skeleton};
@@ -9,54 +7,49 @@ use crate::error::LoadError;
 use crate::grid::{Grid, Offset};
 use crate::phases::Phase;
 
-/// An iteration of conjugate gradients with one V-cycle of algebraic multigrid as
-/// its preconditioner, in the manner of AMG2013 and hypre's BoomerAMG, with the
-/// exchanges that Gahvari et al. count (*Modeling the Performance of an Algebraic
-/// Multigrid Cycle on HPC Platforms*, ICS 2011): on every level but the coarsest
-/// `sweeps` of relaxation, a residual and a restriction on the way down, an
-/// interpolation and `sweeps` of relaxation on the way up, each a product of a
-/// sparse matrix and a vector that first fetches the vector's elements from the
-/// neighbours. The coarsest system is gathered by all ranks and solved by each.
-/// An iteration has one more such product and three inner products (all-reduces of
-/// one number).
-///
-/// Each level has half the points of the one above along every dimension, 1 at
-/// least. Coarser operators reach further: the finest couples each point with the
-/// 6 next to it, all others with those up to `reach` points away along any
-/// dimension. So a rank has 6 neighbours on the finest level, 26 on the next ones,
-/// and more (124 for a reach of 2) where it has fewer points than the reach.
-///
-/// Default: 25 points along each dimension (the size per rank of AMG2013's example
-/// run), levels down to a point per rank, a reach of 2. Operations: 2 per coefficient of
-/// the matrix. Not modelled: the set-up; coarsening that adapts to the matrix;
-/// ranks that drop out on coarse levels.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Amg {
-    /// Points of each rank along each dimension, on the finest level.
-    pub points: [u32; 3],
-    /// Levels, the coarsest included; down to one point per rank if not given.
-    pub levels: Option<u32>,
-    /// Relaxations of a level on each way.
-    pub sweeps: u32,
-    /// How far all operators but the finest reach, in points.
-    pub reach: u32,
-    /// Size of a number.
-    pub element_bytes: u32,
-    /// Ranks along each dimension; as nearly cubic as can be if not given.
-    pub grid: Option<Vec<u32>>,
-}
-
-impl Default for Amg {
-    fn default() -> Self {
-        Self {
-            points: [25; 3],
-            levels: None,
-            sweeps: 1,
-            reach: 2,
-            element_bytes: 8,
-            grid: None,
-        }
+odonata_declare::table! {
+    /// Conjugate gradients with a V-cycle of algebraic multigrid.
+    ///
+    /// Exchanges on every level, with more neighbours on coarser ones (Gahvari et al. 2011).
+    ///
+    /// # Model
+    ///
+    /// An iteration of conjugate gradients with one V-cycle of algebraic multigrid as
+    /// its preconditioner, in the manner of AMG2013 and hypre's BoomerAMG, with the
+    /// exchanges that Gahvari et al. count (*Modeling the Performance of an Algebraic
+    /// Multigrid Cycle on HPC Platforms*, ICS 2011): on every level but the coarsest
+    /// `sweeps` of relaxation, a residual and a restriction on the way down, an
+    /// interpolation and `sweeps` of relaxation on the way up, each a product of a
+    /// sparse matrix and a vector that first fetches the vector's elements from the
+    /// neighbours. The coarsest system is gathered by all ranks and solved by each.
+    /// An iteration has one more such product and three inner products (all-reduces of
+    /// one number).
+    ///
+    /// Each level has half the points of the one above along every dimension, 1 at
+    /// least. Coarser operators reach further: the finest couples each point with the
+    /// 6 next to it, all others with those up to `reach` points away along any
+    /// dimension. So a rank has 6 neighbours on the finest level, 26 on the next ones,
+    /// and more (124 for a reach of 2) where it has fewer points than the reach.
+    ///
+    /// Default: 25 points along each dimension (the size per rank of AMG2013's example
+    /// run), levels down to a point per rank, a reach of 2. Operations: 2 per coefficient of
+    /// the matrix. Not modelled: the set-up; coarsening that adapts to the matrix;
+    /// ranks that drop out on coarse levels.
+    pub struct Amg {
+        /// Points of each rank along each dimension, on the finest level.
+        points: [u32; 3] = [25; 3] => Notes::COUNT,
+        /// Levels, the coarsest included. Default: down to one point per rank.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        levels: Option<u32> = None => Notes::COUNT,
+        /// Relaxations of a level on each way.
+        sweeps: u32 = 1 => Notes::COUNT,
+        /// How far all operators but the finest reach, in points.
+        reach: u32 = 2 => Notes::COUNT,
+        /// Size of a number.
+        element_bytes: u32 = 8 => Notes::POSITIVE,
+        /// Ranks along each dimension. Default: as nearly cubic as can be.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        grid: Option<Vec<u32>> = None => Notes { fewest_entries: Some(3), most_entries: Some(3), ..Notes::COUNT },
     }
 }
 

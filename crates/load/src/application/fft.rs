@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use odonata_units::Bytes;
-use serde::{Deserialize, Serialize};
 
 use super::computing::Computing;
 use super::parameters::Parameters;
@@ -12,40 +11,36 @@ use crate::error::LoadError;
 use crate::grid::Grid;
 use crate::phases::{Calls, Division, Phase};
 
-/// A 3-D fast Fourier transform of complex numbers and its inverse on a 2-D grid
-/// of ranks (Pekurovsky: *P3DFFT: A Framework for Parallel Computations of
-/// Fourier Transforms in Three Dimensions*, SIAM J. Sci. Comput. 34, 2012; the
-/// FFT3D motif of SST's Ember).
-///
-/// Each rank has pencils along x. It transforms them, exchanges with the ranks of
-/// its row so that it has pencils along y, transforms those, exchanges with its
-/// column so that it has pencils along z, and transforms those; the inverse goes
-/// the same way back. Every exchange is an all-to-all of the row or column; where
-/// points do not divide by ranks, blocks differ and it is an `MPI_Alltoallv`.
-///
-/// 5 n log₂ n floating-point operations for n points (the convention of FFTW's
-/// benchmark). Default: 100³ points, as Ember.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Fft {
-    /// Points of the whole grid along each dimension.
-    pub points: [u32; 3],
-    /// Size of a complex number.
-    pub element_bytes: u32,
-    /// Whether the inverse follows.
-    pub inverse: bool,
-    /// Ranks of a row and of a column; as nearly square as can be if not given.
-    pub grid: Option<Vec<u32>>,
-}
-
-impl Default for Fft {
-    fn default() -> Self {
-        Self {
-            points: [100; 3],
-            element_bytes: 16,
-            inverse: true,
-            grid: None,
-        }
+odonata_declare::table! {
+    /// A 3-D Fourier transform and its inverse by pencils.
+    ///
+    /// All-to-alls in the rows and columns of a 2-D grid of ranks (Pekurovsky 2012: P3DFFT).
+    ///
+    /// # Model
+    ///
+    /// A 3-D fast Fourier transform of complex numbers and its inverse on a 2-D grid
+    /// of ranks (Pekurovsky: *P3DFFT: A Framework for Parallel Computations of
+    /// Fourier Transforms in Three Dimensions*, SIAM J. Sci. Comput. 34, 2012; the
+    /// FFT3D motif of SST's Ember).
+    ///
+    /// Each rank has pencils along x. It transforms them, exchanges with the ranks of
+    /// its row so that it has pencils along y, transforms those, exchanges with its
+    /// column so that it has pencils along z, and transforms those; the inverse goes
+    /// the same way back. Every exchange is an all-to-all of the row or column; where
+    /// points do not divide by ranks, blocks differ and it is an `MPI_Alltoallv`.
+    ///
+    /// 5 n log₂ n floating-point operations for n points (the convention of FFTW's
+    /// benchmark). Default: 100³ points, as Ember.
+    pub struct Fft {
+        /// Points of the whole grid along each dimension.
+        points: [u32; 3] = [100; 3] => Notes::COUNT,
+        /// Size of a complex number.
+        element_bytes: u32 = 16 => Notes::POSITIVE,
+        /// Whether the inverse follows.
+        inverse: bool = true,
+        /// Ranks of a row and of a column. Default: as nearly square as can be.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        grid: Option<Vec<u32>> = None => Notes { fewest_entries: Some(2), most_entries: Some(2), ..Notes::COUNT },
     }
 }
 

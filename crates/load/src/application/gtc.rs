@@ -1,7 +1,5 @@
 //! GTC: gyrokinetic particles in a torus.
 
-use serde::{Deserialize, Serialize};
-
 use super::parameters::Parameters;
 use super::stencil::Stencil;
 use super::{Setting, Skeleton};
@@ -9,61 +7,52 @@ use crate::error::LoadError;
 use crate::grid::{Grid, Offset};
 use crate::phases::{Division, Phase};
 
-/// A time step of the gyrokinetic toroidal code GTC (Ethier, Tang, Lin:
-/// *Gyrokinetic particle-in-cell simulations of plasma microturbulence on advanced
-/// computing platforms*, J. Phys. Conf. Ser. 16, 2005). The torus is cut into
-/// `toroidal` domains, and the ranks of a domain share its particles; they are
-/// numbered consecutively, as GTC does it.
-///
-/// 1. Ranks deposit the charge of their particles; the ranks of a domain add the
-///    charges on its poloidal plane by an all-reduce, and each passes the plane
-///    between two domains to the next one.
-/// 2. All ranks of a domain solve for the potential and pass it to both
-///    neighbours, `smoothings` times, then the field.
-/// 3. Ranks move their particles, agree how many leave their domains (an
-///    all-reduce of one number), and pass those to both neighbours.
-///
-/// Defaults: 32,449 points per plane and 100 particles per point, size A of GTC-P
-/// (Wang et al.: *Kinetic turbulence simulations at extreme scale on
-/// leadership-class systems*, SC 2013); 12 numbers per particle (position and
-/// weights, now and half a step before), as GTC's arrays have. A tenth of the
-/// particles leaves in a step, and a particle takes 1,000 operations: both are
-/// ours. Not modelled: further rounds for particles that cross several domains;
-/// diagnostics.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Gtc {
-    /// Domains round the torus, a divisor of the ranks. The largest up to 64 if
-    /// not given.
-    pub toroidal: Option<u32>,
-    /// Grid points of a poloidal plane.
-    pub plane_points: u32,
-    /// Particles per grid point.
-    pub particles_per_point: f64,
-    /// Size of a number.
-    pub element_bytes: u32,
-    /// Numbers of a particle.
-    pub particle_numbers: u32,
-    /// Part of the particles that leaves its domain in a step, half of it each way.
-    pub leaving: f64,
-    /// Exchanges of the potential.
-    pub smoothings: u32,
-    /// Floating-point operations per particle and step.
-    pub flop_per_particle: f64,
-}
-
-impl Default for Gtc {
-    fn default() -> Self {
-        Self {
-            toroidal: None,
-            plane_points: 32_449,
-            particles_per_point: 100.0,
-            element_bytes: 8,
-            particle_numbers: 12,
-            leaving: 0.1,
-            smoothings: 2,
-            flop_per_particle: 1_000.0,
-        }
+odonata_declare::table! {
+    /// Particles in a torus: shifts round it, all-reduces within its domains.
+    ///
+    /// The time step of GTC (Ethier, Tang, Lin 2005), in size A of GTC-P.
+    ///
+    /// # Model
+    ///
+    /// A time step of the gyrokinetic toroidal code GTC (Ethier, Tang, Lin:
+    /// *Gyrokinetic particle-in-cell simulations of plasma microturbulence on advanced
+    /// computing platforms*, J. Phys. Conf. Ser. 16, 2005). The torus is cut into
+    /// `toroidal` domains, and the ranks of a domain share its particles; they are
+    /// numbered consecutively, as GTC does it.
+    ///
+    /// 1. Ranks deposit the charge of their particles; the ranks of a domain add the
+    ///    charges on its poloidal plane by an all-reduce, and each passes the plane
+    ///    between two domains to the next one.
+    /// 2. All ranks of a domain solve for the potential and pass it to both
+    ///    neighbours, `smoothings` times, then the field.
+    /// 3. Ranks move their particles, agree how many leave their domains (an
+    ///    all-reduce of one number), and pass those to both neighbours.
+    ///
+    /// Defaults: 32,449 points per plane and 100 particles per point, size A of GTC-P
+    /// (Wang et al.: *Kinetic turbulence simulations at extreme scale on
+    /// leadership-class systems*, SC 2013); 12 numbers per particle (position and
+    /// weights, now and half a step before), as GTC's arrays have. A tenth of the
+    /// particles leaves in a step, and a particle takes 1,000 operations: both are
+    /// ours. Not modelled: further rounds for particles that cross several domains;
+    /// diagnostics.
+    pub struct Gtc {
+        /// Domains round the torus, a divisor of the ranks. Default: the largest up to 64.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        toroidal: Option<u32> = None => Notes::COUNT,
+        /// Grid points of a poloidal plane.
+        plane_points: u32 = 32_449 => Notes::COUNT,
+        /// Particles per grid point.
+        particles_per_point: f64 = 100.0 => Notes::AMOUNT,
+        /// Size of a number.
+        element_bytes: u32 = 8 => Notes::POSITIVE,
+        /// Numbers of a particle.
+        particle_numbers: u32 = 12 => Notes::COUNT,
+        /// Part of the particles that leaves its domain in a step, half of it each way.
+        leaving: f64 = 0.1 => Notes::FRACTION,
+        /// Exchanges of the potential.
+        smoothings: u32 = 2 => Notes::COUNT,
+        /// Operations per particle and step.
+        flop_per_particle: f64 = 1_000.0 => Notes::AMOUNT,
     }
 }
 

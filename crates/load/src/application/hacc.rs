@@ -1,7 +1,5 @@
 //! HACC: cosmological N-body simulation.
 
-use serde::{Deserialize, Serialize};
-
 use super::fft::Transform;
 use super::parameters::Parameters;
 use super::stencil::{Stencil, surface};
@@ -10,54 +8,47 @@ use crate::error::LoadError;
 use crate::grid::Grid;
 use crate::phases::Phase;
 
-/// A long time step of HACC (Habib et al.: *HACC: Simulating sky surveys on
-/// state-of-the-art supercomputing architectures*, New Astronomy 42, 2016) on a
-/// periodic 3-D grid of ranks.
-///
-/// Long-range force: ranks swap the densities at the faces, edges and corners of
-/// their boxes with all 26 neighbours, then the Poisson equation is solved by one
-/// forward and three inverse Fourier transforms (one per component of the force)
-/// by pencils on a 2-D grid of all ranks, and the forces are swapped in the same
-/// way. Short-range force: `subcycles` steps without communication, on particles
-/// that each rank has copies of up to `overload` cells beyond its box; these are
-/// refreshed once, again with all 26 neighbours. An all-reduce of one number
-/// stands for the statistics of a step.
-///
-/// Defaults: a particle has 38 bytes (7 single-precision numbers, a 64-bit
-/// identity, a 16-bit mask) and cells as many as particles, as in HACC; the box of
-/// 64³ cells, an overload of 4 cells and 3,000 operations per particle and
-/// subcycle are ours. Not modelled: the redistribution between boxes and pencils;
-/// particles that move to other ranks for good; imbalance as structures form.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Hacc {
-    /// Cells of each rank along each dimension.
-    pub cells: [u32; 3],
-    /// Particles per cell.
-    pub particles_per_cell: f64,
-    /// Size of a particle.
-    pub particle_bytes: u32,
-    /// Depth of the zone around a box of which a rank has copies, in cells.
-    pub overload: u32,
-    /// Short-range steps.
-    pub subcycles: u32,
-    /// Floating-point operations per particle and subcycle.
-    pub flop_per_particle: f64,
-    /// Ranks along each dimension; as nearly cubic as can be if not given.
-    pub grid: Option<Vec<u32>>,
-}
-
-impl Default for Hacc {
-    fn default() -> Self {
-        Self {
-            cells: [64; 3],
-            particles_per_cell: 1.0,
-            particle_bytes: 38,
-            overload: 4,
-            subcycles: 5,
-            flop_per_particle: 3_000.0,
-            grid: None,
-        }
+odonata_declare::table! {
+    /// Cosmological particles: Fourier transforms and exchanges with 26 neighbours.
+    ///
+    /// Long-range forces by pencils, short-range ones with copies (Habib et al. 2016).
+    ///
+    /// # Model
+    ///
+    /// A long time step of HACC (Habib et al.: *HACC: Simulating sky surveys on
+    /// state-of-the-art supercomputing architectures*, New Astronomy 42, 2016) on a
+    /// periodic 3-D grid of ranks.
+    ///
+    /// Long-range force: ranks swap the densities at the faces, edges and corners of
+    /// their boxes with all 26 neighbours, then the Poisson equation is solved by one
+    /// forward and three inverse Fourier transforms (one per component of the force)
+    /// by pencils on a 2-D grid of all ranks, and the forces are swapped in the same
+    /// way. Short-range force: `subcycles` steps without communication, on particles
+    /// that each rank has copies of up to `overload` cells beyond its box; these are
+    /// refreshed once, again with all 26 neighbours. An all-reduce of one number
+    /// stands for the statistics of a step.
+    ///
+    /// Defaults: a particle has 38 bytes (7 single-precision numbers, a 64-bit
+    /// identity, a 16-bit mask) and cells as many as particles, as in HACC; the box of
+    /// 64³ cells, an overload of 4 cells and 3,000 operations per particle and
+    /// subcycle are ours. Not modelled: the redistribution between boxes and pencils;
+    /// particles that move to other ranks for good; imbalance as structures form.
+    pub struct Hacc {
+        /// Cells of each rank along each dimension.
+        cells: [u32; 3] = [64; 3] => Notes::COUNT,
+        /// Particles per cell.
+        particles_per_cell: f64 = 1.0 => Notes::AMOUNT,
+        /// Size of a particle.
+        particle_bytes: u32 = 38 => Notes::POSITIVE,
+        /// Depth of the zone around a box of which a rank has copies, in cells.
+        overload: u32 = 4 => Notes::COUNT,
+        /// Short-range steps in a time step.
+        subcycles: u32 = 5 => Notes::COUNT,
+        /// Operations per particle and short-range step.
+        flop_per_particle: f64 = 3_000.0 => Notes::AMOUNT,
+        /// Ranks along each dimension. Default: as nearly cubic as can be.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        grid: Option<Vec<u32>> = None => Notes { fewest_entries: Some(3), most_entries: Some(3), ..Notes::COUNT },
     }
 }
 

@@ -1,51 +1,42 @@
 //! Halo3D-26: a 27-point stencil on a 3-D grid.
 
-use serde::{Deserialize, Serialize};
-
 use super::parameters::Parameters;
 use super::stencil::{Stencil, surface};
 use super::{Setting, Skeleton};
 use crate::error::LoadError;
 use crate::phases::Phase;
 
-/// Halo exchange with all 26 neighbours in a 3-D process grid: faces, edges and
-/// corners of a box of cells, of different sizes.
-///
-/// Parameters and sizes are those of the Halo3D26 motif of SST's Ember
-/// (sst-elements, `emberhalo3d26`); so are the defaults, but for `reduce`, which
-/// Ember reads and does not use. An iteration computes, then exchanges with all
-/// neighbours at once, then sums one number over all ranks if that is asked for.
-/// Not modelled: copies into message buffers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Halo3d26 {
-    /// Cells of each rank along each dimension.
-    pub cells: [u32; 3],
-    /// Numbers per cell.
-    pub variables: u32,
-    /// Size of a number.
-    pub element_bytes: u32,
-    /// Floating-point operations per number and iteration.
-    pub flop_per_variable: f64,
-    /// Whether each iteration ends with an all-reduce of one number.
-    pub reduce: bool,
-    /// Ranks along each dimension; as nearly cubic as can be if not given.
-    pub grid: Option<Vec<u32>>,
-    /// Whether the grid wraps around.
-    pub periodic: bool,
-}
-
-impl Default for Halo3d26 {
-    fn default() -> Self {
-        Self {
-            cells: [100; 3],
-            variables: 1,
-            element_bytes: 8,
-            flop_per_variable: 26.0,
-            reduce: false,
-            grid: None,
-            periodic: false,
-        }
+odonata_declare::table! {
+    /// Halo exchange with faces, edges and corners: all 26 neighbours in 3-D.
+    ///
+    /// Defaults of the Halo3D26 motif of SST's Ember.
+    ///
+    /// # Model
+    ///
+    /// Halo exchange with all 26 neighbours in a 3-D process grid: faces, edges and
+    /// corners of a box of cells, of different sizes.
+    ///
+    /// Parameters and sizes are those of the Halo3D26 motif of SST's Ember
+    /// (sst-elements, `emberhalo3d26`); so are the defaults, but for `reduce`, which
+    /// Ember reads and does not use. An iteration computes, then exchanges with all
+    /// neighbours at once, then sums one number over all ranks if that is asked for.
+    /// Not modelled: copies into message buffers.
+    pub struct Halo3d26 {
+        /// Cells of each rank along each dimension.
+        cells: [u32; 3] = [100; 3] => Notes::COUNT,
+        /// Numbers per cell.
+        variables: u32 = 1 => Notes::COUNT,
+        /// Size of a number.
+        element_bytes: u32 = 8 => Notes::POSITIVE,
+        /// Operations per number and iteration.
+        flop_per_variable: f64 = 26.0 => Notes::AMOUNT,
+        /// Whether each iteration ends with an all-reduce of one number.
+        reduce: bool = false,
+        /// Ranks along each dimension. Default: as nearly cubic as can be.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        grid: Option<Vec<u32>> = None => Notes { fewest_entries: Some(3), most_entries: Some(3), ..Notes::COUNT },
+        /// Whether the grid wraps around.
+        periodic: bool = false,
     }
 }
 

@@ -1,7 +1,5 @@
 //! LULESH: shock hydrodynamics on a structured mesh treated as unstructured.
 
-use serde::{Deserialize, Serialize};
-
 use super::parameters::Parameters;
 use super::stencil::{Stencil, diagonality, surface};
 use super::{Setting, Skeleton};
@@ -9,48 +7,42 @@ use crate::error::LoadError;
 use crate::grid::Offset;
 use crate::phases::Phase;
 
-/// The time step of LULESH 2.0 (Karlin, Keasler, Neely: *LULESH 2.0 Updates and
-/// Changes*, LLNL-TR-641973, 2013; exchanges as in its `lulesh-comm.cc`) on a
-/// cube of ranks, each with a cube of `size`³ elements:
-///
-/// 1. the least time step of all ranks, an all-reduce of one number;
-/// 2. forces: 3 numbers per node of each face, edge and corner, with all 26
-///    neighbours;
-/// 3. positions and velocities: 6 numbers per node, to those 13 neighbours only
-///    that lie before the rank in the order of ranks;
-/// 4. gradients of the artificial viscosity: 3 numbers per element of each face,
-///    with the 6 neighbours across faces.
-///
-/// Between them ranks compute, for which `flop_per_element` is divided as
-/// `shares` says. Default size: LULESH's own (30). LULESH publishes no count of
-/// operations; 4,000 per element and step is ours, of the order that profiles of
-/// it show. Not modelled: imbalance between regions; copies into buffers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Lulesh {
-    /// Elements of each rank along each dimension.
-    pub size: u32,
-    /// Size of a number.
-    pub element_bytes: u32,
-    /// Floating-point operations per mesh element and time step.
-    pub flop_per_element: f64,
-    /// Parts of the computing before the exchanges of forces, positions and
-    /// gradients, and after them.
-    pub shares: [f64; 4],
-    /// Ranks along each dimension; LULESH itself wants a cube. As nearly cubic as
-    /// can be if not given.
-    pub grid: Option<Vec<u32>>,
-}
-
-impl Default for Lulesh {
-    fn default() -> Self {
-        Self {
-            size: 30,
-            element_bytes: 8,
-            flop_per_element: 4_000.0,
-            shares: [0.5, 0.05, 0.15, 0.3],
-            grid: None,
-        }
+odonata_declare::table! {
+    /// Shock hydrodynamics: an all-reduce and exchanges with 26, 13 and 6 neighbours.
+    ///
+    /// The time step of LULESH 2.0 (Karlin et al. 2013).
+    ///
+    /// # Model
+    ///
+    /// The time step of LULESH 2.0 (Karlin, Keasler, Neely: *LULESH 2.0 Updates and
+    /// Changes*, LLNL-TR-641973, 2013; exchanges as in its `lulesh-comm.cc`) on a
+    /// cube of ranks, each with a cube of `size`³ elements:
+    ///
+    /// 1. the least time step of all ranks, an all-reduce of one number;
+    /// 2. forces: 3 numbers per node of each face, edge and corner, with all 26
+    ///    neighbours;
+    /// 3. positions and velocities: 6 numbers per node, to those 13 neighbours only
+    ///    that lie before the rank in the order of ranks;
+    /// 4. gradients of the artificial viscosity: 3 numbers per element of each face,
+    ///    with the 6 neighbours across faces.
+    ///
+    /// Between them ranks compute, for which `flop_per_element` is divided as
+    /// `shares` says. Default size: LULESH's own (30). LULESH publishes no count of
+    /// operations; 4,000 per element and step is ours, of the order that profiles of
+    /// it show. Not modelled: imbalance between regions; copies into buffers.
+    pub struct Lulesh {
+        /// Mesh elements of each rank along each dimension.
+        size: u32 = 30 => Notes::COUNT,
+        /// Size of a number.
+        element_bytes: u32 = 8 => Notes::POSITIVE,
+        /// Operations per mesh element and time step.
+        flop_per_element: f64 = 4_000.0 => Notes::AMOUNT,
+        /// Parts of the computing before the exchanges of forces, positions and gradients, and after
+        /// them.
+        shares: [f64; 4] = [0.5, 0.05, 0.15, 0.3] => Notes::AMOUNT,
+        /// Ranks along each dimension. Default: as nearly cubic as can be.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        grid: Option<Vec<u32>> = None => Notes { fewest_entries: Some(3), most_entries: Some(3), ..Notes::COUNT },
     }
 }
 

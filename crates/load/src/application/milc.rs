@@ -1,7 +1,5 @@
 //! MILC: lattice quantum chromodynamics with staggered quarks.
 
-use serde::{Deserialize, Serialize};
-
 use super::parameters::Parameters;
 use super::stencil::{Stencil, diagonality, surface};
 use super::{Setting, Skeleton};
@@ -9,50 +7,44 @@ use crate::error::LoadError;
 use crate::grid::Offset;
 use crate::phases::Phase;
 
-/// An iteration of the multi-mass conjugate-gradient solver of MILC's `su3_rmd`
-/// (Bauer, Gottlieb, Hoefler: *Performance Modeling and Comparative Analysis of
-/// the MILC Lattice QCD Application su3_rmd*, CCGrid 2012; as the LQCD motif of
-/// SST's Ember does it) on a 4-D grid of ranks.
-///
-/// For the even and then for the odd sites a rank fetches what the improved
-/// Dslash operator needs from its neighbours in all 8 directions: the planes next
-/// to it and, in a second message, those that the third neighbours of the Naik
-/// term lie in beyond them. Then it computes. The vectors and two inner products
-/// follow, each an all-reduce of one number.
-///
-/// 1,146 floating-point operations per site for the operator, 59 and 15 per mass
-/// for the vectors: 1205 + 15 masses in all, as MILC counts. Default: 8⁴ sites
-/// per rank (Ember's documented default), numbers of 8 bytes. Not modelled:
-/// overlap of the gathers of one sign with computing with the other; the force
-/// and gauge parts of a trajectory.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Milc {
-    /// Sites of each rank along x, y, z and t.
-    pub sites: [u32; 4],
-    /// Size of a real number; a quark vector has 6.
-    pub element_bytes: u32,
-    /// Planes in a Naik message: 2, as the nearest one has been sent by then, or
-    /// 3 if it is sent again; 0 for the plain operator.
-    pub naik_planes: u32,
-    /// Masses that are solved for at once.
-    pub masses: u32,
-    /// Ranks along each dimension; as nearly equal as can be if not given.
-    pub grid: Option<Vec<u32>>,
-    /// Whether the lattice wraps around.
-    pub periodic: bool,
-}
-
-impl Default for Milc {
-    fn default() -> Self {
-        Self {
-            sites: [8; 4],
-            element_bytes: 8,
-            naik_planes: 2,
-            masses: 11,
-            grid: None,
-            periodic: true,
-        }
+odonata_declare::table! {
+    /// Lattice quantum chromodynamics: gathers in 4-D, with third neighbours.
+    ///
+    /// Conjugate gradients with small all-reduces (Bauer et al. 2012).
+    ///
+    /// # Model
+    ///
+    /// An iteration of the multi-mass conjugate-gradient solver of MILC's `su3_rmd`
+    /// (Bauer, Gottlieb, Hoefler: *Performance Modeling and Comparative Analysis of
+    /// the MILC Lattice QCD Application su3_rmd*, CCGrid 2012; as the LQCD motif of
+    /// SST's Ember does it) on a 4-D grid of ranks.
+    ///
+    /// For the even and then for the odd sites a rank fetches what the improved
+    /// Dslash operator needs from its neighbours in all 8 directions: the planes next
+    /// to it and, in a second message, those that the third neighbours of the Naik
+    /// term lie in beyond them. Then it computes. The vectors and two inner products
+    /// follow, each an all-reduce of one number.
+    ///
+    /// 1,146 floating-point operations per site for the operator, 59 and 15 per mass
+    /// for the vectors: 1205 + 15 masses in all, as MILC counts. Default: 8⁴ sites
+    /// per rank (Ember's documented default), numbers of 8 bytes. Not modelled:
+    /// overlap of the gathers of one sign with computing with the other; the force
+    /// and gauge parts of a trajectory.
+    pub struct Milc {
+        /// Sites of each rank along x, y, z and t.
+        sites: [u32; 4] = [8; 4] => Notes::COUNT,
+        /// Size of a real number; a quark vector has 6.
+        element_bytes: u32 = 8 => Notes::POSITIVE,
+        /// Planes in the message for third neighbours: 3 if the nearest one is sent again, 0 for the
+        /// plain operator.
+        naik_planes: u32 = 2 => Notes { least: Some(0.0), most: Some(3.0), ..Notes::NONE },
+        /// Masses that are solved for at once.
+        masses: u32 = 11 => Notes::COUNT,
+        /// Ranks along each dimension. Default: as nearly equal as can be.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        grid: Option<Vec<u32>> = None => Notes { fewest_entries: Some(4), most_entries: Some(4), ..Notes::COUNT },
+        /// Whether the lattice wraps around.
+        periodic: bool = true,
     }
 }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use odonata_units::{Bytes, Picoseconds, RankId};
-use serde::{Deserialize, Serialize};
 
 use super::parameters::Parameters;
 use super::{Setting, Skeleton};
@@ -16,71 +15,62 @@ use crate::phases::Phase;
 use crate::program::Totals;
 use crate::script::{Operation, Script};
 
-/// Time steps of miniAMR (Vaughan, Barrett: *Enabling Tractable Exploration of the
-/// Performance of Adaptive Mesh Refinement*, IEEE Cluster 2015) on a 3-D grid of
-/// ranks, each with one block of the unrefined mesh.
-///
-/// A sphere moves along the diagonal of the mesh, a rank's width in each
-/// refinement, and what is near its surface is refined: a rank whose block's centre
-/// is d block widths from the surface divides its block `levels` − ⌊d⌋ times (8
-/// blocks for each, never less than none), so that neighbours differ by one level
-/// at most, as in miniAMR. Two ranks exchange the ghost cells of all block faces
-/// between them in one message: at levels a and b, as many as 4^min(a, b) faces of
-/// a block have, as the finer side sends averages of four cells and the coarser
-/// side quarters of faces.
-///
-/// An iteration is a time step of `stages` stages. A stage swaps ghosts along x,
-/// then y, then z, and computes; every `checksum_every` stages the variables are
-/// summed over all ranks. Every `refine_every` steps the mesh is refined first:
-/// the ranks agree on the numbers of blocks per level (an all-reduce), tell their
-/// neighbours the levels of the faces between them, and those that were refined
-/// pass a part of their new blocks on, to all neighbours alike.
-///
-/// Defaults are miniAMR's own (blocks of 10³ cells, 40 variables, 20 stages, refined
-/// every 5 steps, checksum every 5 stages), but for 2 levels, where miniAMR has 5
-/// in a mesh that is not refined as a whole; the sphere's radius of a quarter of the
-/// mesh and the tenth of new blocks that moves are ours, as miniAMR has no object by
-/// default. Not modelled: load balancing beyond that; ranks with several blocks of the
-/// unrefined mesh.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct MiniAmr {
-    /// Cells of a block along each dimension.
-    pub cells: [u32; 3],
-    /// Numbers per cell.
-    pub variables: u32,
-    /// Size of a number.
-    pub element_bytes: u32,
-    /// How often a block can be divided.
-    pub levels: u32,
-    /// Stages of a time step.
-    pub stages: u32,
-    /// Stages between two checksums; 0 for none.
-    pub checksum_every: u32,
-    /// Time steps between two refinements; 0 for a mesh that stays as it is.
-    pub refine_every: u32,
-    /// Part of a rank's new blocks that moves to its neighbours.
-    pub moving: f64,
-    /// Floating-point operations per number and stage.
-    pub flop_per_variable: f64,
-    /// Ranks along each dimension; as nearly cubic as can be if not given.
-    pub grid: Option<Vec<u32>>,
-}
-
-impl Default for MiniAmr {
-    fn default() -> Self {
-        Self {
-            cells: [10; 3],
-            variables: 40,
-            element_bytes: 8,
-            levels: 2,
-            stages: 20,
-            checksum_every: 5,
-            refine_every: 5,
-            moving: 0.1,
-            flop_per_variable: 7.0,
-            grid: None,
-        }
+odonata_declare::table! {
+    /// A stencil on a mesh that is refined around a moving sphere.
+    ///
+    /// Messages grow with the level of refinement (Vaughan, Barrett 2015). `compute` is the time of a
+    /// rank that is refined as far as can be.
+    ///
+    /// # Model
+    ///
+    /// Time steps of miniAMR (Vaughan, Barrett: *Enabling Tractable Exploration of the
+    /// Performance of Adaptive Mesh Refinement*, IEEE Cluster 2015) on a 3-D grid of
+    /// ranks, each with one block of the unrefined mesh.
+    ///
+    /// A sphere moves along the diagonal of the mesh, a rank's width in each
+    /// refinement, and what is near its surface is refined: a rank whose block's centre
+    /// is d block widths from the surface divides its block `levels` − ⌊d⌋ times (8
+    /// blocks for each, never less than none), so that neighbours differ by one level
+    /// at most, as in miniAMR. Two ranks exchange the ghost cells of all block faces
+    /// between them in one message: at levels a and b, as many as 4^min(a, b) faces of
+    /// a block have, as the finer side sends averages of four cells and the coarser
+    /// side quarters of faces.
+    ///
+    /// An iteration is a time step of `stages` stages. A stage swaps ghosts along x,
+    /// then y, then z, and computes; every `checksum_every` stages the variables are
+    /// summed over all ranks. Every `refine_every` steps the mesh is refined first:
+    /// the ranks agree on the numbers of blocks per level (an all-reduce), tell their
+    /// neighbours the levels of the faces between them, and those that were refined
+    /// pass a part of their new blocks on, to all neighbours alike.
+    ///
+    /// Defaults are miniAMR's own (blocks of 10³ cells, 40 variables, 20 stages, refined
+    /// every 5 steps, checksum every 5 stages), but for 2 levels, where miniAMR has 5
+    /// in a mesh that is not refined as a whole; the sphere's radius of a quarter of the
+    /// mesh and the tenth of new blocks that moves are ours, as miniAMR has no object by
+    /// default. Not modelled: load balancing beyond that; ranks with several blocks of the
+    /// unrefined mesh.
+    pub struct MiniAmr {
+        /// Cells of a block along each dimension.
+        cells: [u32; 3] = [10; 3] => Notes::COUNT,
+        /// Numbers per cell.
+        variables: u32 = 40 => Notes::COUNT,
+        /// Size of a number.
+        element_bytes: u32 = 8 => Notes::POSITIVE,
+        /// How often a block can be divided.
+        levels: u32 = 2 => Notes { least: Some(0.0), most: Some(6.0), ..Notes::NONE },
+        /// Stages of a time step.
+        stages: u32 = 20 => Notes::COUNT,
+        /// Stages between two checksums; 0 for none.
+        checksum_every: u32 = 5 => Notes::INDEX,
+        /// Time steps between two refinements; 0 for a mesh that stays as it is.
+        refine_every: u32 = 5 => Notes::INDEX,
+        /// Part of a rank's new blocks that moves to its neighbours.
+        moving: f64 = 0.1 => Notes::FRACTION,
+        /// Operations per number and stage.
+        flop_per_variable: f64 = 7.0 => Notes::AMOUNT,
+        /// Ranks along each dimension. Default: as nearly cubic as can be.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        grid: Option<Vec<u32>> = None => Notes { fewest_entries: Some(3), most_entries: Some(3), ..Notes::COUNT },
     }
 }
 

@@ -11,6 +11,7 @@
 use std::sync::Arc;
 
 use odonata_declare::Named;
+use odonata_declare::table::TableDeclaration;
 use odonata_units::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -156,6 +157,12 @@ macro_rules! applications {
                 match self {
                     $(Self::$skeleton(_) => $skeleton::FLOP_PER_S,)*
                 }
+            }
+
+            /// What users are told of the parameters of each, by its name, and its
+            /// floating-point operations per second of a rank by default.
+            pub fn declarations() -> Vec<(&'static str, f64, TableDeclaration)> {
+                vec![$(($name, $skeleton::FLOP_PER_S, $skeleton::declaration())),*]
             }
 
             /// The application of this name with all parameters as by default.

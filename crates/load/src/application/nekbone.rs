@@ -1,50 +1,43 @@
 //! Nekbone: conjugate gradients with spectral elements.
 
-use serde::{Deserialize, Serialize};
-
 use super::parameters::Parameters;
 use super::stencil::{Stencil, surface};
 use super::{Setting, Skeleton};
 use crate::error::LoadError;
 use crate::phases::Phase;
 
-/// An iteration of Nekbone's conjugate-gradient solver (Fischer, Heisey:
-/// *NEKBONE: Thermal Hydraulics mini-application*, Argonne 2013), on a 3-D grid of
-/// ranks each of which has a box of spectral elements: the residual's inner
-/// product, the operator on every element, the gather–scatter that sums the
-/// points that neighbours share (faces, edges and corners, pairwise with all 26
-/// neighbours), and two more inner products; each of the three is an all-reduce
-/// of one number.
-///
-/// Operations per element with n points per dimension: 12 n⁴ + 19 n³ for the
-/// operator and 15 n³ for the vectors, as Nekbone's `cg.f` counts them. Default:
-/// order 9 (n = 10), 8×8×8 elements, within the range of its example input. Not
-/// modelled: the preconditioner; the crystal-router and all-reduce forms that the
-/// gather–scatter library may choose instead.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Nekbone {
-    /// Spectral elements of each rank along each dimension.
-    pub elements: [u32; 3],
-    /// Polynomial order; elements have one point more per dimension.
-    pub order: u32,
-    /// Size of a number.
-    pub element_bytes: u32,
-    /// Ranks along each dimension; as nearly cubic as can be if not given.
-    pub grid: Option<Vec<u32>>,
-    /// Whether the grid wraps around.
-    pub periodic: bool,
-}
-
-impl Default for Nekbone {
-    fn default() -> Self {
-        Self {
-            elements: [8; 3],
-            order: 9,
-            element_bytes: 8,
-            grid: None,
-            periodic: false,
-        }
+odonata_declare::table! {
+    /// Conjugate gradients with spectral elements: gather-scatter and all-reduces.
+    ///
+    /// Exchanges with 26 neighbours, three sums in each iteration (Fischer, Heisey 2013).
+    ///
+    /// # Model
+    ///
+    /// An iteration of Nekbone's conjugate-gradient solver (Fischer, Heisey:
+    /// *NEKBONE: Thermal Hydraulics mini-application*, Argonne 2013), on a 3-D grid of
+    /// ranks each of which has a box of spectral elements: the residual's inner
+    /// product, the operator on every element, the gather–scatter that sums the
+    /// points that neighbours share (faces, edges and corners, pairwise with all 26
+    /// neighbours), and two more inner products; each of the three is an all-reduce
+    /// of one number.
+    ///
+    /// Operations per element with n points per dimension: 12 n⁴ + 19 n³ for the
+    /// operator and 15 n³ for the vectors, as Nekbone's `cg.f` counts them. Default:
+    /// order 9 (n = 10), 8×8×8 elements, within the range of its example input. Not
+    /// modelled: the preconditioner; the crystal-router and all-reduce forms that the
+    /// gather–scatter library may choose instead.
+    pub struct Nekbone {
+        /// Spectral elements of each rank along each dimension.
+        elements: [u32; 3] = [8; 3] => Notes::COUNT,
+        /// Polynomial order; elements have one point more per dimension.
+        order: u32 = 9 => Notes::COUNT,
+        /// Size of a number.
+        element_bytes: u32 = 8 => Notes::POSITIVE,
+        /// Ranks along each dimension. Default: as nearly cubic as can be.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        grid: Option<Vec<u32>> = None => Notes { fewest_entries: Some(3), most_entries: Some(3), ..Notes::COUNT },
+        /// Whether the grid wraps around.
+        periodic: bool = false,
     }
 }
 

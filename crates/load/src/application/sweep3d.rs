@@ -1,7 +1,6 @@
 //! Sweep3D: wavefronts of discrete-ordinates particle transport.
 
 use odonata_units::{Bytes, Picoseconds, RankId};
-use serde::{Deserialize, Serialize};
 
 use super::parameters::Parameters;
 use super::{Setting, Skeleton};
@@ -12,51 +11,45 @@ use crate::phases::Phase;
 use crate::program::{Action, Totals};
 use crate::script::{Operation, SCRIPT_CONTEXT, Script};
 
-/// The Koch–Baker–Alcouffe wavefronts of Sweep3D (Koch, Baker, Alcouffe 1992;
-/// Hoisie, Lubeck, Wasserman: *Performance and Scalability Analysis of
-/// Teraflop-Scale Parallel Architectures Using Multidimensional Wavefront
-/// Applications*, Int. J. High Perf. Comp. Appl. 14, 2000) on a 2-D grid of ranks,
-/// each with a column of nx × ny × nz cells, as the Sweep3D motif of SST's Ember.
-///
-/// An iteration sweeps over the grid from each of its four corners in turn, twice,
-/// for the two directions along z: eight octants. In each, a rank works on `kba`
-/// planes of its column at a time: it receives (blocking) what flows in from its x
-/// and from its y neighbour towards the corner, computes, and sends to the two on
-/// the other sides. So the ranks of a diagonal work at once, and an octant alone
-/// takes px + py − 2 + nz/kba such steps. The next octant starts wherever the one
-/// before has passed.
-///
-/// Parameters, defaults, octants and sizes are Ember's, but that the faces across
-/// x have ny × kba cells and those across y nx × kba, where Ember has them the other
-/// way round. The last block is smaller if `kba` does not divide nz. Not modelled:
-/// blocks of angles; the convergence test.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Sweep3d {
-    /// Cells of each rank along each dimension.
-    pub cells: [u32; 3],
-    /// Planes that are worked on at a time.
-    pub kba: u32,
-    /// Angles: numbers per cell and octant.
-    pub angles: u32,
-    /// Size of a number.
-    pub element_bytes: u32,
-    /// Floating-point operations per cell, angle and octant.
-    pub flop_per_angle: f64,
-    /// Ranks along x and y; as nearly square as can be if not given.
-    pub grid: Option<Vec<u32>>,
-}
-
-impl Default for Sweep3d {
-    fn default() -> Self {
-        Self {
-            cells: [50; 3],
-            kba: 1,
-            angles: 8,
-            element_bytes: 8,
-            flop_per_angle: 275.0,
-            grid: None,
-        }
+odonata_declare::table! {
+    /// Wavefronts of particle transport, from each corner of a 2-D grid of ranks.
+    ///
+    /// Eight octants (Koch, Baker, Alcouffe 1992); defaults of the Sweep3D motif of SST's Ember.
+    ///
+    /// # Model
+    ///
+    /// The Koch–Baker–Alcouffe wavefronts of Sweep3D (Koch, Baker, Alcouffe 1992;
+    /// Hoisie, Lubeck, Wasserman: *Performance and Scalability Analysis of
+    /// Teraflop-Scale Parallel Architectures Using Multidimensional Wavefront
+    /// Applications*, Int. J. High Perf. Comp. Appl. 14, 2000) on a 2-D grid of ranks,
+    /// each with a column of nx × ny × nz cells, as the Sweep3D motif of SST's Ember.
+    ///
+    /// An iteration sweeps over the grid from each of its four corners in turn, twice,
+    /// for the two directions along z: eight octants. In each, a rank works on `kba`
+    /// planes of its column at a time: it receives (blocking) what flows in from its x
+    /// and from its y neighbour towards the corner, computes, and sends to the two on
+    /// the other sides. So the ranks of a diagonal work at once, and an octant alone
+    /// takes px + py − 2 + nz/kba such steps. The next octant starts wherever the one
+    /// before has passed.
+    ///
+    /// Parameters, defaults, octants and sizes are Ember's, but that the faces across
+    /// x have ny × kba cells and those across y nx × kba, where Ember has them the other
+    /// way round. The last block is smaller if `kba` does not divide nz. Not modelled:
+    /// blocks of angles; the convergence test.
+    pub struct Sweep3d {
+        /// Cells of each rank along each dimension.
+        cells: [u32; 3] = [50; 3] => Notes::COUNT,
+        /// Planes of cells that are worked on at a time.
+        kba: u32 = 1 => Notes::COUNT,
+        /// Numbers per cell and octant.
+        angles: u32 = 8 => Notes::COUNT,
+        /// Size of a number.
+        element_bytes: u32 = 8 => Notes::POSITIVE,
+        /// Operations per cell, angle and octant.
+        flop_per_angle: f64 = 275.0 => Notes::AMOUNT,
+        /// Ranks along x and y. Default: as nearly square as can be.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        grid: Option<Vec<u32>> = None => Notes { fewest_entries: Some(2), most_entries: Some(2), ..Notes::COUNT },
     }
 }
 

@@ -17,100 +17,88 @@ use crate::program::{Action, Totals};
 use crate::script::{Handle, Need, Operation, SCRIPT_CONTEXT, Script};
 
 /// In which order a stage of the pipeline works on the micro-batches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, odonata_declare::Named)]
 pub enum Schedule {
     /// All forward, then all backward in the opposite order (Huang et al.: *GPipe*,
     /// NeurIPS 2019).
     #[serde(rename = "gpipe")]
     Gpipe,
     /// As few forward as fill the pipeline, then one forward and one backward in
-    /// turn (Narayanan et al. 2021, PipeDream-Flush; "1F1B").
+    /// turn (Narayanan et al. 2021, PipeDream-Flush, 1F1B).
     #[serde(rename = "1f1b")]
     OneForwardOneBackward,
 }
 
-/// A training step of a transformer model (Shoeybi et al.: *Megatron-LM*,
-/// arXiv:1909.08053; Narayanan et al.: *Efficient Large-Scale Language Model
-/// Training on GPU Clusters Using Megatron-LM*, SC 2021). A rank is a GPU.
-///
-/// The ranks are a grid of `tensor` × data × `pipeline`, tensor-parallel ranks
-/// numbered consecutively and stages of the pipeline furthest apart, as in
-/// Megatron-LM; what `tensor` and `pipeline` leave of the ranks is data-parallel.
-/// So `tensor = pipeline = 1` is plain data parallelism.
-///
-/// - **Pipeline**: a stage has `layers` / `pipeline` layers. For each of the
-///   `micro_batches` it receives activations from the stage before, computes, and
-///   sends its own to the one behind; gradients go the other way. Sizes:
-///   `micro_batch` × `sequence` × `hidden` numbers. `schedule` says in which order.
-/// - **Tensor**: two all-reduces of as many numbers among the tensor-parallel ranks
-///   in each layer on the way forward, after attention and after the perceptron,
-///   and two on the way back.
-/// - **Data**: in the last micro-batch's way back the gradients of layers are
-///   all-reduced among data-parallel ranks, without blocking, as soon as
-///   `bucket_bytes` of them are complete (Li et al.: *PyTorch Distributed*, VLDB
-///   2020); with `overlap = false` in one blocking all-reduce at the end. Then
-///   first and last stage add up the gradients of the embedding that they share.
-///
-/// Parameters: 12 h² + 13 h per layer of hidden size h, divided by `tensor`; the
-/// embedding of `vocabulary` words in the first and last stage. Operations for a
-/// micro-batch of b sequences of s: 24 b s h² + 4 b s² h per layer forward, of which
-/// 8 b s h² + 4 b s² h are the attention's; 2 b s h V for the logits; twice as many
-/// backward (SC 2021, appendix).
-///
-/// Defaults: the model of 1.7 billion parameters of SC 2021, table 1 (24 layers,
-/// hidden 2304, sequence 2048, vocabulary 51,200, 137 teraFLOP/s per GPU), numbers
-/// of 2 bytes, buckets of 25 MiB (PyTorch's), a micro-batch of 4 sequences. Not
-/// modelled: the optimiser's own time and sharding of its state; recomputation of
-/// activations; interleaved stages; progress of non-blocking collectives while a
-/// rank computes (they advance between the parts of layers).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Training {
-    /// Layers of the model, a multiple of `pipeline`.
-    pub layers: u32,
-    /// Hidden size.
-    pub hidden: u32,
-    /// Words of a sequence.
-    pub sequence: u32,
-    /// Words of the vocabulary; 0 for a model without embedding and logits.
-    pub vocabulary: u32,
-    /// Sequences of a micro-batch.
-    pub micro_batch: u32,
-    /// Micro-batches of each data-parallel rank in a step.
-    pub micro_batches: u32,
-    /// Size of an activation.
-    pub element_bytes: u32,
-    /// Size of a gradient.
-    pub gradient_bytes: u32,
-    /// Tensor-parallel ranks.
-    pub tensor: u32,
-    /// Stages of the pipeline.
-    pub pipeline: u32,
-    /// Order of the micro-batches.
-    pub schedule: Schedule,
-    /// Gradients that are reduced together.
-    pub bucket_bytes: u64,
-    /// Whether they are reduced while other gradients are computed.
-    pub overlap: bool,
-}
-
-impl Default for Training {
-    fn default() -> Self {
-        Self {
-            layers: 24,
-            hidden: 2_304,
-            sequence: 2_048,
-            vocabulary: 51_200,
-            micro_batch: 4,
-            micro_batches: 4,
-            element_bytes: 2,
-            gradient_bytes: 2,
-            tensor: 1,
-            pipeline: 1,
-            schedule: Schedule::OneForwardOneBackward,
-            bucket_bytes: 25 << 20,
-            overlap: true,
-        }
+odonata_declare::table! {
+    /// A training step of a language model: data, tensor and pipeline parallelism.
+    ///
+    /// A rank is a GPU; `tensor` × `pipeline` of them hold a model, the rest of the ranks is
+    /// data-parallel (Narayanan et al. 2021). `compute` is the time of the last stage of the pipeline.
+    ///
+    /// # Model
+    ///
+    /// A training step of a transformer model (Shoeybi et al.: *Megatron-LM*,
+    /// arXiv:1909.08053; Narayanan et al.: *Efficient Large-Scale Language Model
+    /// Training on GPU Clusters Using Megatron-LM*, SC 2021). A rank is a GPU.
+    ///
+    /// The ranks are a grid of `tensor` × data × `pipeline`, tensor-parallel ranks
+    /// numbered consecutively and stages of the pipeline furthest apart, as in
+    /// Megatron-LM; what `tensor` and `pipeline` leave of the ranks is data-parallel.
+    /// So `tensor = pipeline = 1` is plain data parallelism.
+    ///
+    /// - **Pipeline**: a stage has `layers` / `pipeline` layers. For each of the
+    ///   `micro_batches` it receives activations from the stage before, computes, and
+    ///   sends its own to the one behind; gradients go the other way. Sizes:
+    ///   `micro_batch` × `sequence` × `hidden` numbers. `schedule` says in which order.
+    /// - **Tensor**: two all-reduces of as many numbers among the tensor-parallel ranks
+    ///   in each layer on the way forward, after attention and after the perceptron,
+    ///   and two on the way back.
+    /// - **Data**: in the last micro-batch's way back the gradients of layers are
+    ///   all-reduced among data-parallel ranks, without blocking, as soon as
+    ///   `bucket_bytes` of them are complete (Li et al.: *PyTorch Distributed*, VLDB
+    ///   2020); with `overlap = false` in one blocking all-reduce at the end. Then
+    ///   first and last stage add up the gradients of the embedding that they share.
+    ///
+    /// Parameters: 12 h² + 13 h per layer of hidden size h, divided by `tensor`; the
+    /// embedding of `vocabulary` words in the first and last stage. Operations for a
+    /// micro-batch of b sequences of s: 24 b s h² + 4 b s² h per layer forward, of which
+    /// 8 b s h² + 4 b s² h are the attention's; 2 b s h V for the logits; twice as many
+    /// backward (SC 2021, appendix).
+    ///
+    /// Defaults: the model of 1.7 billion parameters of SC 2021, table 1 (24 layers,
+    /// hidden 2304, sequence 2048, vocabulary 51,200, 137 teraFLOP/s per GPU), numbers
+    /// of 2 bytes, buckets of 25 MiB (PyTorch's), a micro-batch of 4 sequences. Not
+    /// modelled: the optimiser's own time and sharding of its state; recomputation of
+    /// activations; interleaved stages; progress of non-blocking collectives while a
+    /// rank computes (they advance between the parts of layers).
+    pub struct Training {
+        /// Layers of the model, a multiple of `pipeline`.
+        layers: u32 = 24 => Notes::COUNT,
+        /// Hidden size.
+        hidden: u32 = 2_304 => Notes::COUNT,
+        /// Words of a sequence.
+        sequence: u32 = 2_048 => Notes::COUNT,
+        /// Words of the vocabulary; 0 for a model without embedding and logits.
+        vocabulary: u32 = 51_200 => Notes::INDEX,
+        /// Sequences of a micro-batch.
+        micro_batch: u32 = 4 => Notes::COUNT,
+        /// Micro-batches of each data-parallel rank in a step.
+        micro_batches: u32 = 4 => Notes::COUNT,
+        /// Size of an activation.
+        element_bytes: u32 = 2 => Notes::POSITIVE,
+        /// Size of a gradient.
+        gradient_bytes: u32 = 2 => Notes::POSITIVE,
+        /// Tensor-parallel ranks.
+        tensor: u32 = 1 => Notes::COUNT,
+        /// Stages of the pipeline.
+        pipeline: u32 = 1 => Notes::COUNT,
+        /// Order of the micro-batches: one forward and one backward in turn as soon as the pipeline is
+        /// full, or all forward first.
+        schedule: Schedule = Schedule::OneForwardOneBackward,
+        /// Gradients that are reduced together.
+        bucket_bytes: u64 = 25 << 20 => Notes::POSITIVE,
+        /// Whether gradients are reduced while others are computed.
+        overlap: bool = true,
     }
 }
 

@@ -133,7 +133,10 @@ fn rate_and_interval_are_of_a_rank() {
 fn adversarial_blocks_are_the_groups_of_the_ranks() {
     // Groups of 8 nodes; the job has nodes of groups 1, 4 and 6.
     let nodes: Vec<u32> = (8..12).chain(32..40).chain(50..52).collect();
-    let load = traffic(Pattern::Adversarial { k: 1 }, Offered::Load(0.1));
+    let load = traffic(
+        Pattern::Adversarial(crate::spec::GroupShift { k: 1 }),
+        Offered::Load(0.1),
+    );
     let job = Job {
         placement: Placement::Explicit { nodes },
         nodes: None,
@@ -258,11 +261,23 @@ fn the_theoretical_global_link_load_gives_interval_or_message() {
     assert_eq!((source.message, gap(&source)), (Bytes(7_650), 2e6));
     // Equation 4 counts one message of an interval, however many ranks get one.
     let to = spec::Turn::All;
-    let source = of(Some(3_825), None, tgll, Pattern::GroupPeers { to }).unwrap();
+    let source = of(
+        Some(3_825),
+        None,
+        tgll,
+        Pattern::GroupPeers(crate::spec::GroupPeers { to }),
+    )
+    .unwrap();
     assert!((gap(&source) - 1e6).abs() < 1e-6, "{source:?}");
     // A rate is all that a rank offers: here to the 15 others.
     let rate = Offered::RateBytesPerS(15_000_000_000);
-    let source = of(Some(1_000), None, rate, Pattern::Broadcast { root: 3 }).unwrap();
+    let source = of(
+        Some(1_000),
+        None,
+        rate,
+        Pattern::Broadcast(crate::spec::BroadcastTraffic { root: 3 }),
+    )
+    .unwrap();
     assert!((gap(&source) - 1e6).abs() < 1e-6, "{source:?}");
     for (message, interval, offered, path) in [
         (Some(1), Some(1_000), tgll, "job[0].traffic.interval"),
@@ -278,10 +293,19 @@ fn the_theoretical_global_link_load_gives_interval_or_message() {
         let error = of(message, interval, offered, uniform()).unwrap_err();
         assert_eq!(error.path, path, "{error}");
     }
-    let error = of(Some(1), None, tgll, Pattern::Broadcast { root: 16 }).unwrap_err();
+    let error = of(
+        Some(1),
+        None,
+        tgll,
+        Pattern::Broadcast(crate::spec::BroadcastTraffic { root: 16 }),
+    )
+    .unwrap_err();
     assert_eq!(error.path, "job[0].traffic.root", "{error}");
     // The nodes of one group have no counterparts.
-    let peers = traffic(Pattern::GroupPeers { to }, Offered::Load(0.1));
+    let peers = traffic(
+        Pattern::GroupPeers(crate::spec::GroupPeers { to }),
+        Offered::Load(0.1),
+    );
     let error = error_of([Job::new("job", 8, peers)]);
     assert_eq!(error.path, "job[0].traffic.pattern", "{error}");
 }
@@ -303,75 +327,78 @@ fn a_network_of_one_group_has_no_global_link_load() {
 fn flaws_of_loads_name_their_key() {
     let job = |load| Job::new("job", 8, load);
     let halo = |grid: Option<Vec<u32>>| {
-        motif(MotifKind::Halo {
+        motif(MotifKind::Halo(crate::spec::Halo {
             message_bytes: 100,
             dimensions: 3,
             grid,
             periodic: true,
             order: HaloOrder::Together,
             blocking: false,
-        })
+        }))
     };
     let offered = Offered::Load(0.5);
     for (load, path) in [
         (halo(Some(vec![2, 3, 2])), "job[0].motif.grid"),
         (halo(Some(vec![])), "job[0].motif.grid"),
         (
-            motif(MotifKind::AllToAll {
+            motif(MotifKind::AllToAll(crate::spec::AllToAll {
                 message_bytes: 0,
                 window: 1,
                 sends: Sends::default(),
-            }),
+            })),
             "job[0].motif.message",
         ),
         (
-            motif(MotifKind::Bisection {
+            motif(MotifKind::Bisection(crate::spec::Bisection {
                 message_bytes: 1,
                 window: 0,
                 sends: Sends::default(),
                 order: BisectionOrder::Rotating,
-            }),
+            })),
             "job[0].motif.window",
         ),
         (
-            motif(MotifKind::Broadcast {
+            motif(MotifKind::Broadcast(crate::spec::Broadcast {
                 message_bytes: 1,
                 root: 8,
                 tree: crate::spec::Tree::Linear,
-            }),
+            })),
             "job[0].motif.root",
         ),
         (
-            motif(MotifKind::Exchange {
+            motif(MotifKind::Exchange(crate::spec::Exchange {
                 message_bytes: 1,
                 pattern: Pattern::Bisection,
-            }),
+            })),
             "job[0].motif",
         ),
         (
-            traffic(Pattern::Shift { offset: 8 }, offered),
+            traffic(Pattern::Shift(crate::spec::Shift { offset: 8 }), offered),
             "job[0].traffic.offset",
         ),
         (
-            traffic(Pattern::GroupShift { k: 1 }, offered),
+            traffic(
+                Pattern::GroupShift(crate::spec::GroupShift { k: 1 }),
+                offered,
+            ),
             "job[0].traffic.k",
         ),
         (
             traffic(
-                Pattern::HotSpot {
+                Pattern::HotSpot(crate::spec::HotSpot {
                     hot_ranks: vec![1],
                     fraction: 1.5,
-                },
+                }),
                 offered,
             ),
             "job[0].traffic.fraction",
         ),
         (
             traffic(
-                Pattern::HotSpot {
+                Pattern::HotSpot(crate::spec::HotSpot {
                     hot_ranks: vec![8],
                     fraction: 0.5,
-                },
+                }),
                 offered,
             ),
             "job[0].traffic.hot_ranks",

@@ -6,14 +6,14 @@ use crate::spec::{self, Job, Mapping, Offered, Placement, Scenario};
 use crate::testing::{all_to_all, motif, traffic, with_jobs};
 
 fn halo(grid: &[u32]) -> Load {
-    motif(MotifKind::Halo {
+    motif(MotifKind::Halo(crate::spec::Halo {
         message_bytes: 1_000,
         dimensions: 3,
         grid: Some(grid.to_vec()),
         periodic: true,
         order: spec::HaloOrder::Together,
         blocking: false,
-    })
+    }))
 }
 
 fn fitted(start: MappingStart, refine: Option<MappingObjective>) -> Mapping {
@@ -127,12 +127,12 @@ fn seeds_decide_and_nothing_else() {
 #[test]
 fn traffic_is_drawn() {
     let load = traffic(
-        Pattern::Stencil {
+        Pattern::Stencil(crate::spec::Stencil {
             grid: Some(vec![6, 12]),
             dimensions: None,
             periodic: true,
             to: spec::Turn::Random,
-        },
+        }),
         Offered::Load(0.1),
     );
     let job = |mapping| Job {
@@ -154,7 +154,10 @@ fn what_cannot_be_fitted_says_what_to_do() {
         mapping,
         ..Job::new("job", 72, load)
     };
-    let adversarial = traffic(Pattern::Adversarial { k: 1 }, Offered::Load(0.1));
+    let adversarial = traffic(
+        Pattern::Adversarial(crate::spec::GroupShift { k: 1 }),
+        Offered::Load(0.1),
+    );
     let mapping = fitted(MappingStart::GraphBisection, None);
     let error = mapping_costs(&with_jobs([job(adversarial, mapping)]), None).unwrap_err();
     assert_eq!(error.path, "job[0].mapping");

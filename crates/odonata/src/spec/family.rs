@@ -175,7 +175,7 @@ macro_rules! families {
                     .iter()
                     .zip(<Self as odonata_declare::Named>::TEXTS);
                 let shared = tables.clone().map(|(_, table, ..)| table);
-                (names.zip(tables))
+                let mut all: Vec<FamilyDeclaration> = (names.zip(tables))
                     .map(|((name, text), (class, of, table, routing, links))| FamilyDeclaration {
                         name,
                         table: TableDeclaration {
@@ -191,7 +191,9 @@ macro_rules! families {
                         routing,
                         links,
                     })
-                    .collect()
+                    .collect();
+                $crate::spec::table::name_lists(all.iter_mut().map(|family| &mut family.table));
+                all
             }
 
             /// The algorithm that a network has which says nothing else of itself.

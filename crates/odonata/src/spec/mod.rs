@@ -3,11 +3,16 @@
 //! absolute, and every key that has a default may be left out. Unknown keys are
 //! errors.
 
+mod consistent;
 pub(crate) mod family;
+mod forms;
 mod job;
+mod kinds;
+mod motif;
 mod mpi;
 mod network;
 mod optical;
+mod pattern;
 mod quantity;
 mod reader;
 mod router;
@@ -21,12 +26,20 @@ use serde::{Deserialize, Serialize};
 use crate::error::SpecError;
 
 pub use crate::topology::families::*;
+pub use consistent::{JobEnd, check_jobs};
 pub(crate) use family::NetworkFamily;
 pub use family::{DeclaredLink, FamilyDeclaration, Links, Tests, UsualLink};
+pub use forms::{Fits, Form, Forms, forms};
 pub use job::{
-    Between, BisectionOrder, GrapModeName, HaloOrder, Job, Load, Mapping, MappingObjective,
-    MappingStart, MatrixOrder, Motif, MotifKind, Offered, Pattern, Phase, Placement, ProcessName,
-    Receives, RepeatRank, ReplayOptions, Sends, TraceBorder, Traffic, Tree, Turn,
+    GrapModeName, Job, Load, Mapping, MappingObjective, MappingStart, MappingTable, Placement,
+    PlacementTable, RankMapPlacement, Refinement,
+};
+pub use kinds::{KindDeclaration, Kinds, PlugInDeclaration, kinds};
+pub use motif::{
+    AllToAll, Bisection, BisectionOrder, Broadcast, Collective, ComputePhase, Exchange, Halo,
+    HaloOrder, Iterations, MarkerBorder, Matrix, MatrixOrder, Motif, MotifKind, Phase, PhaseFile,
+    Receives, RegionBorder, RepeatPhase, RepeatRank, ReplayOptions, Sends, TimeBorder, Trace,
+    TraceBorder, Tree,
 };
 pub use mpi::{Collectives, Completion, HostTime, Mpi, NamedAlgorithms, WithinNode};
 pub use network::{
@@ -34,7 +47,11 @@ pub use network::{
     LinkKind, MinimalLinks, Network, Paths, Routing, SpineArrangement, Strategy, Via, Weights,
 };
 pub use optical::{OpticalLayer, UplinkCircuits, UplinkSteering};
-pub use reader::engine_form;
+pub use pattern::{
+    Between, BroadcastTraffic, GroupPeers, GroupShift, HotSpot, MatrixTraffic, Offered,
+    OfferedKeys, Pattern, ProcessName, Shift, Stencil, Traffic, TrafficLoad, Turn,
+};
+pub use reader::{engine_form, kind_form};
 pub use router::{
     Arbitration, CreditUse, InjectionOrder, Nic, OccupancyCount, Room, Router, SwitchingName,
 };
@@ -199,7 +216,10 @@ mod tests {
                 ..Job::new(
                     "b",
                     2,
-                    traffic(Pattern::Adversarial { k: -1 }, Offered::IntervalPs(5)),
+                    traffic(
+                        Pattern::Adversarial(GroupShift { k: -1 }),
+                        Offered::IntervalPs(5),
+                    ),
                 )
             },
         ]);

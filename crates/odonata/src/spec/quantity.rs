@@ -92,6 +92,36 @@ const SHARE: Quantity = Quantity {
     rounds: false,
 };
 
+const FLOP_RATE: Quantity = Quantity {
+    kind: "a computing rate",
+    base_unit: "FLOP/s",
+    units: &[
+        ("FLOP/s", 1, 1),
+        ("kFLOP/s", 1_000, 1),
+        ("MFLOP/s", 1_000_000, 1),
+        ("GFLOP/s", 1_000_000_000, 1),
+        ("TFLOP/s", 1_000_000_000_000, 1),
+        ("PFLOP/s", 1_000_000_000_000_000, 1),
+    ],
+    example: "10 GFLOP/s",
+    largest: LARGEST,
+    rounds: true,
+};
+
+/// A theoretical global link load (Kang et al. 2019, equation 4).
+const GLOBAL_LOAD: Quantity = Quantity {
+    kind: "a theoretical global link load",
+    base_unit: "ppm TGLL",
+    units: &[
+        ("% TGLL", 10_000, 1),
+        ("TGLL", 1_000_000, 1),
+        ("ppm TGLL", 1, 1),
+    ],
+    example: "90 % TGLL",
+    largest: LARGEST,
+    rounds: false,
+};
+
 /// What was found, and what is allowed instead.
 pub(super) struct Refused {
     pub found: String,
@@ -137,6 +167,8 @@ impl Quantity {
             "duration" => &DURATION,
             "size" => &SIZE,
             "rate" => &RATE,
+            "floprate" => &FLOP_RATE,
+            "globalload" => &GLOBAL_LOAD,
             _ => &SHARE,
         }
     }
@@ -164,7 +196,11 @@ impl Quantity {
         if unit.is_empty() {
             return refused(format!("{quoted} without a unit"), self.allowed());
         }
-        let Some((_, numerator, denominator)) = self.units.iter().find(|known| known.0 == unit)
+        // Units of two words may be written as one.
+        let plain = |text: &str| text.replace(' ', "");
+        let is_unit =
+            |known: &str| known == unit || (known.contains(' ') && plain(known) == plain(unit));
+        let Some((_, numerator, denominator)) = self.units.iter().find(|known| is_unit(known.0))
         else {
             return refused(format!("unit \"{unit}\" in {quoted}"), self.allowed());
         };

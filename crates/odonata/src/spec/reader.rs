@@ -1,6 +1,7 @@
 //! Scenario files as people write them: quantities with units, words, defaults, all
 //! mistakes at once. What they may say is what the tables declare.
 
+mod jobs;
 mod network;
 mod user;
 mod values;
@@ -15,7 +16,7 @@ use serde_json::{Map, Value};
 use super::family::FamilyDeclaration;
 use super::source::key_lines;
 use super::table::{TableDeclaration, tables};
-use super::{Family, Scenario, default_seed, toml_value};
+use super::{Family, JobEnd, Scenario, check_jobs, default_seed, toml_value};
 use crate::error::{Mistakes, SpecError};
 use crate::registry::{List, registry};
 use words::{below, describe, nearest};
@@ -29,7 +30,7 @@ const TABLES: [(&str, &str); 3] = [
     ("record", "Record"),
 ];
 /// What a scenario file has besides, of which a machine has none.
-const OTHERS: [&str; 3] = ["machine", "job", "schedule"];
+const OTHERS: [&str; 2] = ["machine", "schedule"];
 /// Keys that every network has.
 const SHARED: [&str; 5] = ["family", "router", "nic", "routing", "links"];
 /// No number of a router or group in a text is larger, so that no range takes all memory.
@@ -46,21 +47,69 @@ impl Scenario {
     /// Everything that is wrong with it, each with its line, its key, what was found and what
     /// is allowed.
     pub fn machine_from_toml(text: &str, directory: &Path) -> Result<Self, Mistakes> {
-        let document = toml_value(text)?;
-        let lines = key_lines(text)?;
-        let form = form(&document, lines.clone(), directory)?;
-        let read = Self::from_value(form);
+        let mut document = toml_value(text)?;
+        if let Some(document) = document.as_object_mut() {
+            document.shift_remove("job");
+        }
+        Self::from_document(&document, key_lines(text)?, directory)
+    }
+
+    /// Reads a scenario file as people write it, jobs included; `[machine]`, which predictions
+    /// need, and `[schedule]` are not looked into.
+    ///
+    /// Names of files in it are relative to `directory`.
+    ///
+    /// # Errors
+    /// As of [`Self::machine_from_toml`].
+    pub fn from_file_text(text: &str, directory: &Path) -> Result<Self, Mistakes> {
+        Self::from_document(&toml_value(text)?, key_lines(text)?, directory)
+    }
+
+    fn from_document(
+        document: &Value,
+        lines: BTreeMap<String, usize>,
+        directory: &Path,
+    ) -> Result<Self, Mistakes> {
+        let form = form(document, lines.clone(), directory)?;
+        let read = Self::from_value(form).and_then(|scenario| {
+            let jobs: Vec<JobEnd<'_>> = scenario.jobs.iter().map(JobEnd::of).collect();
+            if !jobs.is_empty() {
+                check_jobs(&jobs, scenario.simulation.duration_ps.is_some())?;
+            }
+            Ok(scenario)
+        });
         Ok(read.map_err(|error| placed(&lines, error))?)
     }
 }
 
-/// The engine's form of a scenario as people write it, of which a TOML or JSON reader made a
+/// The engine's form of a scenario as people write it, jobs included, of which a TOML or JSON reader made a
 /// value: quantities are integers with the unit in their key, paths begin with `directory`.
 ///
 /// # Errors
 /// As of [`Scenario::machine_from_toml`].
 pub fn engine_form(scenario: &Value, directory: &Path) -> Result<Value, Mistakes> {
     form(scenario, BTreeMap::new(), directory)
+}
+
+/// The engine's form of a table of which a key says the kind, `Motif` or `Traffic`.
+///
+/// # Errors
+/// As of [`Scenario::machine_from_toml`], and if there are no such tables.
+pub fn kind_form(name: &str, table: &Value, directory: &Path) -> Result<Value, Mistakes> {
+    let mut reader = Reader {
+        directory,
+        lines: BTreeMap::new(),
+        found: Vec::new(),
+        depth: 0,
+    };
+    match reader.of_a_kind("", name, table) {
+        Some(form) => Ok(form),
+        None if reader.found.is_empty() => {
+            let allowed = "\"Motif\" or \"Traffic\"";
+            Err(SpecError::value("", format!("\"{name}\""), allowed).into())
+        }
+        None => Err(Mistakes(reader.found)),
+    }
 }
 
 fn form(
@@ -72,6 +121,7 @@ fn form(
         directory,
         lines,
         found: Vec::new(),
+        depth: 0,
     };
     let form = reader.scenario(scenario.as_object().unwrap_or(&Object::new()));
     if reader.found.is_empty() {
@@ -116,6 +166,8 @@ struct Reader<'a> {
     directory: &'a Path,
     lines: BTreeMap<String, usize>,
     found: Vec<SpecError>,
+    /// How many files of phases it is inside of.
+    depth: usize,
 }
 
 impl Reader<'_> {
@@ -133,6 +185,7 @@ impl Reader<'_> {
         form.insert("seed".into(), default_seed().into());
         let mut known = vec!["title", "seed", "network"];
         known.extend(TABLES.iter().map(|table| table.0));
+        known.push("job");
         known.extend(OTHERS);
         self.unknown("", given, &known);
         match given.get("title") {
@@ -159,6 +212,8 @@ impl Reader<'_> {
             Some(other) => self.refuse("network", describe(other), "a table"),
             None => self.missing("network"),
         }
+        let jobs = self.jobs(given.get("job"));
+        form.insert("jobs".into(), jobs.into());
         form
     }
 

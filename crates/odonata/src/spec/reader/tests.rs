@@ -1,7 +1,12 @@
 //! Tests of reading scenario files.
 
+use odonata_load::application::{Application, ComputeRate};
+
 use super::*;
-use crate::spec::{AlgorithmName, Link, Weights};
+use crate::spec::{
+    AlgorithmName, Link, Load, Mapping, MappingObjective, MappingStart, Motif, MotifKind, Offered,
+    Pattern, Phase, Placement, RepeatPhase, Shift, Weights,
+};
 
 const GOOD: &str = r#"
 title = "Small"
@@ -174,4 +179,149 @@ fn values_that_do_not_go_together_are_refused() {
     );
     assert!(read("x = ").unwrap_err().to_string().contains("line 1"));
     assert_eq!(read("title = 1").unwrap_err().0.len(), 2);
+}
+
+const JOBS: &str = r#"
+[network]
+family = "dragonfly"
+p = 2
+a = 4
+h = 2
+
+[[job]]
+nodes = 8
+placement = { policy = "even", groups = "0-2" }
+mapping = { policy = "greedy", refine = "swap" }
+motif = { kind = "sweep3d", cells = [8, 8, 8], iterations = 2 }
+
+[[job]]
+name = "noise"
+placement = [1, 0]
+start = "2 us"
+traffic = { pattern = "shift", offset = 1, load = "25 %", interval = "1 us", messages = 3 }
+"#;
+
+#[test]
+fn jobs_are_what_the_engine_takes() {
+    let scenario = Scenario::from_file_text(JOBS, Path::new("/there")).unwrap();
+    let [work, noise] = scenario.jobs.as_slice() else {
+        panic!("{:?}", scenario.jobs);
+    };
+    assert_eq!(
+        (work.name.as_str(), work.placement.clone()),
+        ("job1", Placement::Even)
+    );
+    assert_eq!(work.groups, Some(vec![0, 1, 2]));
+    let fitted = Mapping::Fitted {
+        start: MappingStart::Greedy,
+        refine: Some(MappingObjective::HopBytes),
+        matrix: None,
+    };
+    assert_eq!(work.mapping, fitted);
+    let Load::Motif(motif) = &work.load else {
+        panic!("{:?}", work.load);
+    };
+    assert_eq!((motif.iterations, motif.compute_ps), (2, 0));
+    let MotifKind::Application {
+        application,
+        compute_rate,
+    } = &motif.kind
+    else {
+        panic!("{:?}", motif.kind);
+    };
+    let Application::Sweep3d(sweep) = application else {
+        panic!("{application:?}");
+    };
+    assert_eq!((sweep.cells, sweep.angles), ([8; 3], 8));
+    // As Ember has it by default: 1 GFLOP/s.
+    assert_eq!(*compute_rate, Some(ComputeRate::FlopPerS(1e9)));
+    assert_eq!(noise.placement, Placement::Explicit { nodes: vec![1, 0] });
+    assert_eq!(noise.start_ps, 2_000_000);
+    let Load::Traffic(traffic) = &noise.load else {
+        panic!("{:?}", noise.load);
+    };
+    assert_eq!(traffic.pattern, Pattern::Shift(Shift { offset: 1 }));
+    assert_eq!(
+        (traffic.message_bytes, traffic.interval_ps),
+        (None, Some(1_000_000))
+    );
+    assert_eq!(
+        (traffic.offered, traffic.messages),
+        (Offered::Load(0.25), Some(3))
+    );
+}
+
+#[test]
+fn phases_of_a_file_are_read_with_it() {
+    let directory = std::env::temp_dir().join(format!("odonata-phases-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let write = |text: &str| std::fs::write(directory.join("app.toml"), text).unwrap();
+    let text = JOBS.replace(
+        r#"kind = "sweep3d", cells = [8, 8, 8], iterations = 2"#,
+        r#"kind = "phases", file = "app.toml""#,
+    );
+    let read = || Scenario::from_file_text(&text, &directory);
+    write(
+        "phases = [{ compute = \"3 us\" }, { repeat = 2, phases = [{ kind = \"halo2d\", message = \"1 kB\" }] }]",
+    );
+    let scenario = read().unwrap();
+    let Load::Motif(Motif {
+        kind: MotifKind::Phases { phases },
+        ..
+    }) = &scenario.jobs[0].load
+    else {
+        panic!("{:?}", scenario.jobs);
+    };
+    assert_eq!(phases[0], Phase::ComputePs(3_000_000));
+    assert!(
+        matches!(&phases[1], Phase::Repeat(RepeatPhase { times: 2, phases }) if phases.len() == 1)
+    );
+    write("phases = [{ compute = 3 }]");
+    let mistakes = read().unwrap_err().0;
+    assert_eq!(mistakes.len(), 1);
+    assert_eq!(mistakes[0].path, "job[0].motif.file");
+    assert!(
+        mistakes[0]
+            .message
+            .contains("line 1: phases[0].compute: found 3 without a unit"),
+        "{mistakes:?}"
+    );
+    // A file that names itself is no endless loop.
+    write("phases = [{ kind = \"phases\", file = \"app.toml\" }]");
+    let mistakes = read().unwrap_err().0;
+    assert!(
+        mistakes[0].message.contains("16 times at most"),
+        "{mistakes:?}"
+    );
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn all_mistakes_of_jobs_are_said_at_once() {
+    let text = JOBS
+        .replace("nodes = 8", "nodes = 0")
+        .replace("offset = 1", "offset = 0, ofset = 1")
+        .replace("\"even\"", "\"evn\"");
+    let mistakes = Scenario::from_file_text(&text, Path::new("/there"))
+        .unwrap_err()
+        .0;
+    let found: Vec<_> = mistakes
+        .iter()
+        .map(|one| (one.line, one.path.as_str()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (Some(9), "job[0].nodes"),
+            (Some(10), "job[0].placement.policy"),
+            (Some(18), "job[1].traffic.offset"),
+            (Some(18), "job[1].traffic.ofset"),
+        ]
+    );
+    let twice = JOBS.replace("nodes = 8", "nodes = 8\nname = \"noise\"");
+    let mistakes = Scenario::from_file_text(&twice, Path::new("/there"))
+        .unwrap_err()
+        .0;
+    assert_eq!(mistakes[0].path, "job[1].name");
+    assert_eq!(mistakes[0].line, Some(16));
 }

@@ -16,7 +16,14 @@ impl<'a> User<'a> {
         Self { declaration, given }
     }
 
+    /// The value of a key, or with dots of one of a table inside this one.
     pub(super) fn of(&self, name: &str) -> Value {
+        if let Some((outer, inner)) = name.split_once('.') {
+            return self
+                .given
+                .get(outer)
+                .map_or(Value::Null, |outer| outer[inner].clone());
+        }
         if let Some(value) = self.given.get(name) {
             return value.clone();
         }
@@ -46,8 +53,16 @@ impl<'a> User<'a> {
             match test {
                 Test::Is(word) => value.as_str().map(str::trim) == Some(*word),
                 Test::IsNot(word) => value.as_str().map(str::trim) != Some(*word),
+                Test::NotIn(words) => !value.as_str().is_some_and(|word| words.contains(&word)),
                 Test::Given => !value.is_null(),
+                Test::Set => self.given.contains_key(*name),
                 Test::Absent => value.is_null(),
+                Test::NoList => !value.is_array(),
+                Test::Positive => {
+                    let key = self.declaration.key(name);
+                    let number = key.and_then(|key| form.get(key.engine_key)?.as_f64());
+                    number.is_some_and(|number| number > 0.0)
+                }
                 Test::Longer(entries) => value.as_array().is_some_and(|list| list.len() > *entries),
                 Test::Reaches(other) => {
                     let number = |name: &str| {

@@ -48,19 +48,16 @@ impl Reader<'_> {
         for within in &declaration.always {
             form.insert((*within).into(), Value::Object(Object::new()));
         }
+        let replaced: Vec<&str> = (declaration.keys.iter())
+            .filter(|key| given.contains_key(&key.key))
+            .filter_map(|key| key.instead_of)
+            .collect();
         for key in &declaration.keys {
             let (path, value) = (below(path, &key.key), given.get(&key.key));
-            let Some(within) = key.within else {
-                self.key(&path, key, value, &mut form);
-                continue;
-            };
             let mut part = Object::new();
             self.key(&path, key, value, &mut part);
-            if !part.is_empty() {
-                let inner = form.entry(within).or_insert_with(|| Object::new().into());
-                inner.as_object_mut().into_iter().for_each(|inner| {
-                    inner.extend(std::mem::take(&mut part));
-                });
+            if !part.is_empty() && !replaced.contains(&key.key.as_str()) {
+                put(&mut form, &key.within, part);
             }
         }
         let keys = declaration.keys.iter().map(|key| key.key.as_str());
@@ -71,16 +68,21 @@ impl Reader<'_> {
         }
         let values = User::new(declaration, given);
         for rule in &declaration.rules {
-            if values.hold_in(rule.when, &form) {
-                let found = describe(&values.of(rule.key));
-                let mut allowed = rule.allowed.to_owned();
+            if values.hold_in(&rule.when, &form) {
+                let value = || describe(&values.of(rule.key));
+                let found = rule.found.clone().unwrap_or_else(value);
+                let mut allowed = rule.allowed.clone();
                 for (key, value) in given {
                     let text = value
                         .as_str()
                         .map_or_else(|| describe(value), str::to_owned);
                     allowed = allowed.replace(&format!("{{{key}}}"), &text);
                 }
-                self.refuse(&below(path, rule.key), found, allowed);
+                let place = match rule.key {
+                    "" => path.to_owned(),
+                    key => below(path, key),
+                };
+                self.refuse(&place, found, allowed);
                 break;
             }
         }
@@ -160,14 +162,14 @@ impl Reader<'_> {
                 _ => self.wrong(path, given, "true or false"),
             },
             Kind::Text => match given {
-                Value::String(_) => Some(given.clone()),
+                Value::String(text) => self.text(path, key, text),
                 _ => self.wrong(path, given, "a text in quotes"),
             },
             Kind::File(_) => match given {
                 Value::String(name) => Some(self.file(name)),
                 _ => self.wrong(path, given, "a text in quotes"),
             },
-            Kind::Integer => match given.as_i64() {
+            Kind::Integer | Kind::Signed => match given.as_i64() {
                 Some(number) => self.within(path, key, given, number as f64),
                 None => self.wrong(path, given, &word("a whole number")),
             },
@@ -184,6 +186,8 @@ impl Reader<'_> {
             },
             Kind::Numbers => self.numbers(path, given),
             Kind::Table(name) => self.inner_table(path, name, key, given),
+            Kind::Kinds(name) => self.of_a_kind(path, name, given),
+            Kind::Forms(name) => self.of_a_form(path, name, given),
             Kind::Pair(name) => {
                 let form = self.declared_table(path, name, Some(given), &[]);
                 let keys = &declared(name)?.keys;
@@ -220,6 +224,18 @@ impl Reader<'_> {
         (self.found.len() == before).then_some(Value::Object(form))
     }
 
+    fn text(&mut self, path: &str, key: &KeyDeclaration, text: &str) -> Option<Value> {
+        let letters = text.chars().count();
+        let limit = match (key.fewest_entries, key.most_entries) {
+            _ if key.kind != Kind::Text => return Some(text.into()),
+            (Some(fewest), _) if letters < fewest => format!("at least {fewest}"),
+            (_, Some(most)) if letters > most => format!("at most {most}"),
+            _ => return Some(text.into()),
+        };
+        self.refuse(path, describe(&text.into()), format!("{limit} characters"));
+        None
+    }
+
     pub(super) fn wrong(&mut self, path: &str, given: &Value, allowed: &str) -> Option<Value> {
         self.refuse(path, describe(given), allowed);
         None
@@ -227,7 +243,8 @@ impl Reader<'_> {
 
     /// The name of a file, from where the scenario lies.
     pub(super) fn file(&self, name: &str) -> Value {
-        let path: PathBuf = self.directory.join(name);
+        // As Python has paths: without `.` in their middle.
+        let path: PathBuf = self.directory.join(name).components().collect();
         path.to_string_lossy().into_owned().into()
     }
 
@@ -268,14 +285,19 @@ impl Reader<'_> {
             return None;
         }
         // The engine has shares as parts of one.
-        if name == "share" {
+        if ["share", "globalload"].contains(&name) {
             return Some((value as f64 / 1e6).into());
+        }
+        if name == "floprate" {
+            return Some((value as f64).into());
         }
         Some(value.into())
     }
 
     pub(super) fn name(&mut self, path: &str, list: &str, given: &Value) -> Option<Value> {
-        let entries = lists().iter().find(|one| one.name == list)?;
+        let entries = lists()
+            .iter()
+            .find(|one| one.name == list || one.type_name == list)?;
         let names: Vec<&str> = entries.entries.iter().map(|entry| entry.name).collect();
         let text = given.as_str();
         if text.is_some_and(|text| names.contains(&text)) {
@@ -388,6 +410,18 @@ impl Reader<'_> {
             self.refuse(path, describe(given), allowed);
         }
         found
+    }
+}
+
+/// Puts keys into a table inside others of the engine's form.
+fn put(form: &mut Object, within: &[&str], part: Object) {
+    let Some((outer, rest)) = within.split_first() else {
+        form.extend(part);
+        return;
+    };
+    let inner = form.entry(*outer).or_insert_with(|| Object::new().into());
+    if let Some(inner) = inner.as_object_mut() {
+        put(inner, rest, part);
     }
 }
 

@@ -21,7 +21,11 @@ fn scenario(optical: spec::OpticalLayer, jobs: Vec<Job>) -> Scenario {
 fn shifted() -> Job {
     let traffic = Traffic {
         messages: Some(40),
-        ..Traffic::new(Pattern::Shift { offset: 8 }, 4_096, Offered::Load(0.9))
+        ..Traffic::new(
+            Pattern::Shift(crate::spec::Shift { offset: 8 }),
+            4_096,
+            Offered::Load(0.9),
+        )
     };
     Job::new("shift", 16, Load::Traffic(traffic))
 }

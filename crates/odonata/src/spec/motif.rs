@@ -1,0 +1,367 @@
+//! Motifs: what the ranks of a job do, waiting for what they receive.
+
+use std::path::PathBuf;
+
+use odonata_declare::Named;
+use odonata_load::CollectiveKind;
+use odonata_load::application::{Application, ComputeRate};
+pub use odonata_load::motif::{BisectionOrder, HaloOrder, Receives, Tree};
+pub use odonata_load::replay::Partners as RepeatRank;
+use serde::{Deserialize, Serialize};
+
+use super::is_default;
+use super::pattern::Pattern;
+use super::table::table;
+
+table! {
+    /// What every motif has.
+    pub struct Iterations {
+        /// How often each rank runs through the motif.
+        iterations: u32 = 1 => Notes::COUNT,
+        /// Time that each rank computes at the start of every iteration.
+        compute_ps: u64 = 0,
+    }
+}
+
+/// A closed-loop motif.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Motif {
+    /// Who exchanges what with whom.
+    pub kind: MotifKind,
+    /// See [`Iterations::iterations`].
+    #[serde(default = "one")]
+    pub iterations: u32,
+    /// See [`Iterations::compute_ps`].
+    #[serde(default)]
+    pub compute_ps: u64,
+}
+
+fn one() -> u32 {
+    1
+}
+
+table! {
+    /// How the messages of a rank follow each other.
+    pub struct Sends {
+        /// Whether each send is complete before the rank does anything else (`MPI_Send`), as in
+        /// SST's Ember. Makes no difference with a window of 1.
+        #[serde(skip_serializing_if = "is_default")]
+        blocking: bool = false,
+        /// When a rank posts its receives: all of a window, or of a matrix, before it sends
+        /// anything, or those of each step, or from each partner of a matrix, just before the
+        /// sends of it. Makes no difference with a window of 1; with a matrix `in-turn` goes only
+        /// with ascending order, as in another one all ranks may wait for each other.
+        #[serde(skip_serializing_if = "is_default")]
+        receives: Receives = Receives::default(),
+    }
+}
+
+table! {
+    /// Every rank sends a message to every other rank; in step s rank r sends to r + s.
+    ///
+    /// With a window of 1 as the Alltoall motif of SST's Ember; other orders and algorithms:
+    /// `collective`.
+    pub struct AllToAll {
+        /// Size of each message.
+        message_bytes: u64 = 0 => Notes::NEEDED_SIZE,
+        /// Steps that a rank has outstanding at once: 1 waits for each partner before the next.
+        window: u32 = 1 => Notes::COUNT,
+        /// How the messages of those follow each other.
+        #[serde(skip_serializing_if = "is_default")]
+        sends: Sends = Sends::default() => Notes::FLAT,
+    }
+}
+
+table! {
+    /// Every rank exchanges a message with every rank of the other half of the job.
+    ///
+    /// SST's Ember has no such motif; its Unstructured motif with the graph of a bisection takes
+    /// `order = "ascending"`, `blocking = true`, `receives = "in-turn"` and a window of all partners
+    /// ([motifs](applications.md#motifs-and-their-sources)).
+    pub struct Bisection {
+        /// Size of each message.
+        message_bytes: u64 = 0 => Notes::NEEDED_SIZE,
+        /// Steps that a rank has outstanding at once: 1 waits for each partner before the next.
+        window: u32 = 1 => Notes::COUNT,
+        /// How the messages of those follow each other.
+        #[serde(skip_serializing_if = "is_default")]
+        sends: Sends = Sends::default() => Notes::FLAT,
+        /// In which order a rank takes the ranks of the other half: another one for each in every
+        /// step, or the lowest first for all.
+        #[serde(skip_serializing_if = "is_default")]
+        order: BisectionOrder = BisectionOrder::default(),
+    }
+}
+
+table! {
+    /// Every rank of a grid exchanges messages with its neighbours across the faces.
+    pub struct Halo {
+        /// Size of each message.
+        message_bytes: u64 = 0 => Notes::NEEDED_SIZE,
+        /// Dimensions of the grid, 1 to 4.
+        dimensions: usize = 0 => Notes { needed: true, ..Notes::HIDDEN },
+        /// Whether the grid wraps around.
+        periodic: bool = true,
+        /// Whether a rank exchanges all faces at once, or those of one dimension before the next.
+        #[serde(skip_serializing_if = "is_default")]
+        order: HaloOrder = HaloOrder::default(),
+        /// Whether each send is complete before the rank does anything else (`MPI_Send`); receives
+        /// are posted before.
+        #[serde(skip_serializing_if = "is_default")]
+        blocking: bool = false,
+        /// Ranks along each dimension, their product the number of ranks. Default: as nearly equal
+        /// as the number of ranks allows.
+        grid: Option<Vec<u32>> = None => Notes::COUNT,
+    }
+}
+
+table! {
+    /// In every iteration each rank sends one message to its partner under a pattern.
+    pub struct Exchange {
+        /// Size of each message.
+        message_bytes: u64 = 0 => Notes::NEEDED_SIZE,
+        /// The pattern.
+        pattern: Pattern = Pattern::UniformRandom => Notes { needed: true, ..Notes::HIDDEN },
+    }
+}
+
+table! {
+    /// One rank's message reaches all others over a tree.
+    pub struct Broadcast {
+        /// Size of each message.
+        message_bytes: u64 = 0 => Notes::NEEDED_SIZE,
+        /// Rank that has the message.
+        root: u32 = 0 => Notes::INDEX,
+        /// Who passes it on: a binomial tree, or the root sends to all others itself.
+        tree: Tree = Tree::default(),
+    }
+}
+
+table! {
+    /// All ranks take part in a collective of MPI, carried out by messages.
+    pub struct Collective {
+        /// Which: `barrier`, `broadcast`, …
+        operation: CollectiveKind = CollectiveKind::Barrier => Notes::NEEDED,
+        /// Size, of all but barriers. Broadcasts, reductions and scans: of the whole vector. Gathers
+        /// and all-gathers: what each rank has. Scatters and reduce-scatters: what each rank gets.
+        /// All-to-alls: what each rank has for each.
+        message_bytes: u64 = 0 => Notes { unsaid: true, ..Notes::POSITIVE },
+        /// Rank that sends or gets, of broadcasts, reductions, gathers and scatters. Default: 0.
+        root: u32 = 0 => Notes { unsaid: true, ..Notes::INDEX },
+        /// Name of an algorithm of the operation, as in `mpi.collectives`. Default: as that says.
+        algorithm: Option<String> = None => Notes { words: &[("auto", Word::Nothing)], ..Notes::NONE },
+        /// How often what repeats in it is done, for predictions of what would take long; nothing:
+        /// to the end.
+        repeats: Option<u32> = None => Notes::HIDDEN,
+    }
+    refuse "message" when [("operation", Test::Is("barrier")), ("message", Test::Given)] =>
+        "nothing, as a barrier has no data";
+    refuse "message" when [("operation", Test::IsNot("barrier")), ("message", Test::Absent)] =>
+        "a size, as all collectives but barriers have";
+}
+
+table! {
+    /// Replays a communication matrix: bytes from rank to rank, as measured in an application.
+    pub struct Matrix {
+        /// The matrix (CSV or edge list), relative to the scenario.
+        file: PathBuf = PathBuf::new() => Notes::NEEDED,
+        /// Largest message; larger entries are cut. Default: one message per entry.
+        message_bytes: Option<u64> = None => Notes::POSITIVE,
+        /// Cut each entry into as many messages as the matrix counts, instead.
+        recorded: bool = false,
+        /// Factor for every entry. Default: 1.
+        scale: Option<f64> = None => Notes { more_than: Some(0.0), ..Notes::NONE },
+        /// Scales the matrix so that its entries sum to this, instead of `scale`.
+        total_bytes: Option<u64> = None => Notes { key: Some("total_bytes"), ..Notes::POSITIVE },
+        /// In which order a rank takes the others: from the one after itself on and round, or the
+        /// lowest first for all, as the Unstructured motif of SST's Ember.
+        #[serde(skip_serializing_if = "is_default")]
+        order: MatrixOrder = MatrixOrder::default(),
+        /// How its messages follow each other.
+        #[serde(skip_serializing_if = "is_default")]
+        sends: Sends = Sends::default() => Notes::FLAT,
+    }
+    refuse "receives" when [("receives", Test::Is("in-turn")), ("order", Test::IsNot("ascending"))] =>
+        "\"ahead\", or `order = \"ascending\"` with it";
+    refuse "total_bytes" when [("scale", Test::Given), ("total_bytes", Test::Given)] =>
+        "either `scale` or `total_bytes`";
+}
+
+/// In which order the ranks of a matrix take the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
+pub enum MatrixOrder {
+    /// From the one after itself on, and round.
+    #[default]
+    AfterOwn,
+    /// The lowest first.
+    Ascending,
+}
+
+table! {
+    /// Replays what a real application did.
+    ///
+    /// A trace of MPI (DUMPI, OTF2, liballprof), a schedule (GOAL), the flows of an htsim connection
+    /// matrix, or packets.
+    pub struct Trace {
+        /// The trace, relative to the scenario: description of a DUMPI job (.meta), anchor file of an
+        /// OTF2 archive (.otf2), GOAL schedule (text or binary), liballprof trace of rank 0 (.txt) beside
+        /// those of the others, connection matrix (.cm), packet trace; with `repeat_rank` the DUMPI trace
+        /// of one rank (.bin).
+        file: PathBuf = PathBuf::new() => Notes { parts: "trace", ..Notes::NEEDED },
+        /// Factor for every time between two calls: 0 replays the communication alone. Default: 1.
+        compute_scale: Option<f64> = None => Notes::AMOUNT,
+        /// Replaces every time between two calls, instead of `compute_scale`.
+        gap_ps: Option<u64> = None,
+        /// Lets the trace of one rank stand for all. A rank's peers are then as far from it as the
+        /// recorded ones from the recorded rank (`offset`, around the ring of ranks), or differ from it in
+        /// the same bits (`xor`, for a power of two of ranks).
+        repeat_rank: Option<RepeatRank> = None,
+        /// Where the part of a trace of MPI starts that is replayed: `{ time = "10 ms" }`,
+        /// `{ region = "solve" }`, `{ region = "timestep", iteration = 11 }` or `{ marker = "warm" }`.
+        /// Default: the trace's start.
+        start: Option<TraceBorder> = None,
+        /// Where it ends, as for `start`. Default: the trace's end.
+        end: Option<TraceBorder> = None,
+    }
+    refuse "gap" when [("compute_scale", Test::Given), ("gap", Test::Given)] =>
+        "either `compute_scale` or `gap`";
+}
+
+table! {
+    /// A moment of a trace.
+    pub struct TimeBorder {
+        /// Time since the trace's start: calls that begin from then on (`start`), or before (`end`).
+        time_ps: u64 = 0 => Notes::NEEDED,
+    }
+}
+
+table! {
+    /// Where a rank enters a function (`start`) or leaves it (`end`).
+    pub struct RegionBorder {
+        /// The function: a region of the program that the trace knows, or a function of MPI such as
+        /// `MPI_Allreduce`.
+        name: String = String::new() => Notes { key: Some("region"), fewest_entries: Some(1), ..Notes::NEEDED },
+        /// Which time that each rank is in it. Default: the first as `start`, the last as `end`.
+        iteration: Option<u64> = None => Notes::POSITIVE,
+    }
+}
+
+table! {
+    /// A marker of an OTF2 archive.
+    pub struct MarkerBorder {
+        /// Its text or kind.
+        name: String = String::new() => Notes { key: Some("marker"), fewest_entries: Some(1), ..Notes::NEEDED },
+        /// Which marker of that name. Default: the first as `start`, the last as `end`.
+        iteration: Option<u64> = None => Notes::POSITIVE,
+    }
+}
+
+/// Where a region of interest of a trace starts or ends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum TraceBorder {
+    /// So long after the trace's start.
+    TimePs(u64),
+    /// Where a rank enters or leaves a function; `iteration`: which time, from 1.
+    Region(RegionBorder),
+    /// At a marker; `iteration`: which of that name, from 1.
+    Marker(MarkerBorder),
+}
+
+/// How a trace is checked before it is replayed; as in [`Trace`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReplayOptions {
+    /// Number of ranks that the trace must have, or for which one rank's is repeated;
+    /// `None`: as it says.
+    #[serde(default)]
+    pub ranks: Option<u32>,
+    /// Lets one rank's trace stand for all.
+    #[serde(default)]
+    pub repeat_rank: Option<RepeatRank>,
+    /// Where the part that is replayed starts; `None`: at the trace's start.
+    #[serde(default)]
+    pub start: Option<TraceBorder>,
+    /// Where it ends; `None`: at the trace's end.
+    #[serde(default)]
+    pub end: Option<TraceBorder>,
+}
+
+/// Who exchanges what with whom in an iteration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Named)]
+#[serde(tag = "name", rename_all = "kebab-case")]
+pub enum MotifKind {
+    /// Every rank sends to every other.
+    AllToAll(AllToAll),
+    /// Every rank exchanges with every rank of the other half.
+    Bisection(Bisection),
+    /// Neighbours in a grid of ranks exchange across their faces.
+    Halo(Halo),
+    /// Each rank sends to its partner under a pattern.
+    Exchange(Exchange),
+    /// One rank's message reaches all others.
+    Broadcast(Broadcast),
+    /// A collective of all ranks.
+    Collective(Collective),
+    /// Replays a communication matrix.
+    Matrix(Matrix),
+    /// Replays a trace.
+    Trace(Trace),
+    /// The skeleton of an application.
+    ///
+    /// [`Motif::compute_ps`] has to be 0.
+    Application {
+        /// Which, with its parameters.
+        application: Application,
+        /// How fast its ranks compute; `None`: its own default.
+        #[serde(default, rename = "pace")]
+        compute_rate: Option<ComputeRate>,
+    },
+    /// Motifs one after another.
+    ///
+    /// [`Motif::compute_ps`] has to be 0.
+    Phases {
+        /// What each iteration runs through.
+        phases: Vec<Phase>,
+    },
+}
+
+table! {
+    /// A phase in which every rank computes.
+    pub struct ComputePhase {
+        /// How long.
+        compute_ps: u64 = 0 => Notes { needed: true, ..Notes::POSITIVE },
+    }
+}
+
+table! {
+    /// Phases several times over.
+    pub struct RepeatPhase {
+        /// How often.
+        times: u32 = 1 => Notes { key: Some("repeat"), ..Notes::NEEDED_COUNT },
+        /// Motifs, computing and repeats, one after another.
+        phases: Vec<Phase> = Vec::new() => Notes { fewest_entries: Some(1), ..Notes::NEEDED },
+    }
+}
+
+table! {
+    /// A file of phases.
+    pub struct PhaseFile {
+        /// Motifs, computing and repeats, one after another.
+        phases: Vec<Phase> = Vec::new() => Notes { fewest_entries: Some(1), ..Notes::NEEDED },
+    }
+}
+
+/// A part of an application of several.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Phase {
+    /// All iterations of a motif.
+    Motif(Motif),
+    /// Every rank computes so long.
+    ComputePs(u64),
+    /// Phases several times over.
+    Repeat(RepeatPhase),
+}

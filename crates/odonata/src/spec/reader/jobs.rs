@@ -1,0 +1,274 @@
+//! The jobs of a scenario file: tables of several kinds, and values of several forms.
+
+use std::sync::OnceLock;
+
+use serde_json::{Map, Value, json};
+
+use super::words::{below, describe, nearest, quoted};
+use super::{Object, Reader};
+use crate::spec::forms::{Forms, PLUG_IN, forms};
+use crate::spec::kinds::{Kinds, kinds};
+use crate::spec::{key_lines, toml_value};
+
+/// Files of phases may name each other up to this depth.
+const DEEPEST: usize = 16;
+
+/// The tables of several kinds, declared once for all reading.
+fn kinds_of(name: &str) -> Option<&'static Kinds> {
+    static KINDS: OnceLock<Vec<Kinds>> = OnceLock::new();
+    KINDS
+        .get_or_init(kinds)
+        .iter()
+        .find(|kinds| kinds.name == name)
+}
+
+/// The values of several forms likewise.
+fn forms_of(name: &str) -> Option<&'static Forms> {
+    static FORMS: OnceLock<Vec<Forms>> = OnceLock::new();
+    FORMS
+        .get_or_init(forms)
+        .iter()
+        .find(|forms| forms.name == name)
+}
+
+impl Reader<'_> {
+    /// The engine's form of the jobs.
+    pub(super) fn jobs(&mut self, given: Option<&Value>) -> Vec<Value> {
+        let jobs = match given {
+            None => return Vec::new(),
+            Some(Value::Array(jobs)) => jobs,
+            Some(other) => {
+                self.refuse("job", describe(other), "tables [[job]]");
+                return Vec::new();
+            }
+        };
+        let read = |(place, job)| {
+            let path = format!("job[{place}]");
+            let mut form = self.declared_table(&path, "Job", Some(job), &[]);
+            if form.get("name").and_then(Value::as_str) == Some("") {
+                form.insert("name".into(), format!("job{}", place + 1).into());
+            }
+            // Where a job may be is said with its placement.
+            let placement = form.get_mut("placement").and_then(Value::as_object_mut);
+            let groups = placement.and_then(|placement| placement.remove("groups"));
+            form.insert("groups".into(), groups.unwrap_or_default());
+            Value::Object(form)
+        };
+        jobs.iter().enumerate().map(read).collect()
+    }
+
+    /// The engine's form of a table of which a key says the kind.
+    pub(super) fn of_a_kind(&mut self, path: &str, name: &str, given: &Value) -> Option<Value> {
+        let kinds = kinds_of(name)?;
+        let names: Vec<&str> = kinds
+            .kinds
+            .iter()
+            .flat_map(|kind| kind.names.clone())
+            .collect();
+        let Value::Object(table) = given else {
+            let allowed = format!("a table with `{}` = {}", kinds.key, quoted(&names));
+            return self.wrong(path, given, &allowed);
+        };
+        let before = self.found.len();
+        let chosen = table.get(kinds.key).unwrap_or(&Value::Null);
+        let kind = chosen.as_str().and_then(|name| {
+            let mut all = kinds.kinds.iter();
+            Some((name, all.find(|kind| kind.names.contains(&name))?))
+        });
+        let mut form = if let Some((chosen, kind)) = kind {
+            let mut form = self.table(path, &kind.table, table, &[kinds.key]);
+            merge(&mut form, &kind.form, chosen);
+            form
+        } else if chosen.get(PLUG_IN).is_some() {
+            let mut form = self.table(path, &kinds.plug_in.table, table, &[kinds.key]);
+            form.insert(kinds.key.into(), chosen.clone());
+            if name == "Motif" {
+                form.extend([
+                    ("iterations".to_owned(), json!(1)),
+                    ("compute_ps".to_owned(), json!(0)),
+                ]);
+            }
+            form
+        } else {
+            let hint = chosen.as_str().and_then(|name| nearest(name, &names));
+            let hint = hint.map_or_else(String::new, |near| format!(" (did you mean \"{near}\"?)"));
+            let allowed = format!("{}{hint}", quoted(&names));
+            return self.wrong(&below(path, kinds.key), chosen, &allowed);
+        };
+        match name {
+            "Traffic" => offer(&mut form),
+            _ => self.phases_of_file(path, &mut form),
+        }
+        (self.found.len() == before).then_some(Value::Object(form))
+    }
+
+    /// The engine's form of a value that has one of several forms.
+    pub(super) fn of_a_form(&mut self, path: &str, name: &str, given: &Value) -> Option<Value> {
+        let forms = forms_of(name)?;
+        let Some(form) = forms.forms.iter().find(|form| form.is_of(given)) else {
+            let called = forms.forms.iter().map(|form| form.called);
+            let called: Vec<&str> = called.collect();
+            return self.wrong(path, given, &called.join(" or "));
+        };
+        if given.get(PLUG_IN).is_some() {
+            return Some(given.clone());
+        }
+        let value = self.value(path, &form.value.kind, &form.value, given)?;
+        let value = match form.under {
+            Some(key) => Value::Object(Object::from_iter([(key.to_owned(), value)])),
+            None => value,
+        };
+        Some(match name {
+            "Placement" => placed(value),
+            "Mapping" => mapped(value),
+            _ => hyphened(value),
+        })
+    }
+
+    /// Puts the phases of a file in the place of its name.
+    fn phases_of_file(&mut self, path: &str, form: &mut Object) {
+        let kind = form.get_mut("kind").and_then(Value::as_object_mut);
+        let Some(kind) = kind else { return };
+        let Some(Value::String(file)) = kind.remove("phases_file") else {
+            return;
+        };
+        let place = below(path, "file");
+        if self.depth == DEEPEST {
+            let allowed = format!("files of phases that name each other {DEEPEST} times at most");
+            self.refuse(&place, format!("\"{file}\""), allowed);
+            return;
+        }
+        let text = match std::fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) => {
+                self.refuse(&place, format!("{file}: {error}"), "a file of phases");
+                return;
+            }
+        };
+        let read = toml_value(&text).and_then(|document| Ok((document, key_lines(&text)?)));
+        let (document, lines) = match read {
+            Ok(read) => read,
+            Err(error) => {
+                self.refuse(&place, format!("{file}: {error}"), "a file of phases");
+                return;
+            }
+        };
+        let mut inner = Reader {
+            directory: std::path::Path::new(&file)
+                .parent()
+                .unwrap_or(self.directory),
+            lines,
+            found: Vec::new(),
+            depth: self.depth + 1,
+        };
+        let phases = inner.declared_table("", "PhaseFile", Some(&document), &[]);
+        for error in inner.found {
+            let message = format!("{file}: {error}");
+            let (found, allowed) = (error.found, error.allowed);
+            let mut error = crate::error::SpecError::new(&place, message);
+            (error.found, error.allowed) = (found, allowed);
+            self.add(error);
+        }
+        kind.extend(phases);
+    }
+}
+
+/// Adds what the engine's form of a kind has besides its keys.
+fn merge(form: &mut Object, more: &Value, name: &str) {
+    for (key, value) in more.as_object().into_iter().flatten() {
+        match (form.get_mut(key), value) {
+            (Some(Value::Object(inner)), Value::Object(_)) => merge(inner, value, name),
+            (_, Value::Object(_)) => {
+                let mut inner = Object::new();
+                merge(&mut inner, value, name);
+                form.insert(key.clone(), inner.into());
+            }
+            (_, Value::String(text)) if text == "NAME" => {
+                form.insert(key.clone(), name.into());
+            }
+            (_, value) => {
+                form.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+/// Puts what is said of traffic's load where the engine has it: an interval with a load or
+/// rate says how large messages are.
+fn offer(traffic: &mut Map<String, Value>) {
+    let mut offered = match traffic.remove("offered") {
+        Some(Value::Object(offered)) => offered,
+        _ => Map::new(),
+    };
+    let mut interval = Value::Null;
+    if offered.len() > 1 {
+        interval = offered.remove("interval_ps").unwrap_or_default();
+    }
+    // A global link load is told apart by its unit.
+    if let Some(Value::Object(load)) = offered.remove("load") {
+        offered.extend(load);
+    }
+    traffic.insert("offered".into(), Value::Object(offered));
+    traffic.insert("interval_ps".into(), interval);
+}
+
+/// The variants of enums in the engine's form have hyphens.
+fn hyphened(value: Value) -> Value {
+    match value {
+        Value::Object(table) if table.len() == 1 => {
+            let renamed = table.into_iter().map(|(key, value)| match key.as_str() {
+                "time_ps" | "compute_ps" => (key.replace('_', "-"), value),
+                _ => (key, value),
+            });
+            Value::Object(renamed.collect())
+        }
+        other => other,
+    }
+}
+
+/// The engine's form of a placement, with the groups that it is within.
+fn placed(value: Value) -> Value {
+    let Value::Object(mut table) = value else {
+        return value;
+    };
+    if table.contains_key("nodes") {
+        table.insert("policy".into(), "explicit".into());
+    } else if table.contains_key("file") {
+        table.insert("policy".into(), "rank-map".into());
+    } else if table.contains_key("mode") {
+        if table["policy"] != "grap" {
+            table.retain(|key, _| ["policy", "groups"].contains(&key.as_str()));
+        } else if table["mode"].is_null() {
+            table.insert("mode".into(), "adaptive".into());
+        }
+    }
+    Value::Object(table)
+}
+
+/// The engine's form of a mapping.
+fn mapped(value: Value) -> Value {
+    let get = |key: &str| value.get(key).cloned().unwrap_or_default();
+    if value.get("node_of_rank").is_some() {
+        return json!({"policy": "explicit", "node_of_rank": get("node_of_rank")});
+    }
+    if !get("file").is_null() {
+        return json!({"policy": "file", "file": get("file")});
+    }
+    let (policy, refine) = (get("policy"), get("refine"));
+    let is_plain = ["linear", "random", "random-halves"]
+        .map(Value::from)
+        .contains(&policy);
+    if is_plain && refine.is_null() {
+        return json!({"policy": policy});
+    }
+    let objective = match get("objective") {
+        Value::Null => "hop-bytes".into(),
+        objective => objective,
+    };
+    let refine = if refine.is_null() {
+        Value::Null
+    } else {
+        objective
+    };
+    json!({"policy": "fitted", "start": policy, "refine": refine, "matrix": get("matrix")})
+}
