@@ -2,7 +2,7 @@
 
 use crate::demand::Demand;
 use crate::matching::assignment;
-use crate::strategy::Class;
+use crate::table::Class;
 
 /// Rounds of scaling rows and columns in turn; each brings the sums closer to 1.
 const SCALINGS: usize = 200;

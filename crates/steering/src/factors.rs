@@ -4,7 +4,7 @@
 //! of a bipartite graph, whose edges take as many colours as its largest degree
 //! (Kőnig). A colour is a class.
 
-use crate::strategy::Class;
+use crate::table::Class;
 
 /// At most `most` classes of the circuits in `counts` (groups × groups, symmetric).
 /// All circuits are in a class if none has more than `2·most` at a place.

@@ -18,12 +18,15 @@
 mod birkhoff;
 mod change;
 mod demand;
+mod error;
 mod factors;
 mod matching;
 mod min_cost;
 mod min_max;
+mod principles;
 mod state;
 mod strategy;
+mod table;
 #[cfg(test)]
 mod tests;
 mod uniform;
@@ -32,8 +35,10 @@ mod uplinks;
 
 pub use change::{Change, SwitchTiming};
 pub use demand::Demand;
-pub use state::{Steering, Violation, check_connected, check_untouched};
-pub use strategy::{SteeringError, Strategy, circuits_for};
+pub use error::SteeringError;
+pub use principles::{Violation, check_connected, check_untouched};
+pub use state::Steering;
+pub use strategy::{Strategy, circuits_for};
 pub use uplinks::{
     PodTraffic, UplinkError, UplinkSteering, UplinkSwitch, steer_uplinks, steer_uplinks_by,
 };

@@ -4,7 +4,7 @@ use pathfinding::kuhn_munkres::kuhn_munkres;
 use pathfinding::matrix::Matrix;
 
 use crate::demand::Demand;
-use crate::strategy::Class;
+use crate::table::Class;
 
 /// Weights are scaled to this, so that sums of them are far from any limit.
 const SCALE: f64 = (1u64 << 40) as f64;

@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use crate::strategy::Table;
+use crate::table::Table;
 
 /// Sets the links of these numbers.
 pub(crate) fn set(table: &mut Table<'_>, links: Range<u32>) {
