@@ -445,3 +445,11 @@ pub(crate) struct Defined {
     /// The ranks of each, in order; `None`: of the calling rank only.
     pub members: Vec<Option<Box<[u32]>>>,
 }
+
+/// An error of the job as a whole: names the file of rank 0.
+pub(super) fn job_error(source: &dyn Source, reason: String) -> TraceError {
+    match source.calls(0, false) {
+        Ok(calls) => TraceError::new(calls.file(), Position::Whole, format!("(the job) {reason}")),
+        Err(error) => error,
+    }
+}

@@ -24,6 +24,7 @@ mod liballprof;
 mod memberships;
 mod mpi;
 mod operations;
+mod options;
 mod otf2;
 mod region;
 mod requests;
@@ -41,6 +42,7 @@ use odonata_units::{Picoseconds, RankId};
 pub use clock::Compute;
 pub use dumpi::Partners;
 pub use facts::TraceFacts;
+pub use options::Options;
 pub use region::{Border, Region};
 
 use self::dumpi::DumpiSource;
@@ -48,27 +50,10 @@ use self::liballprof::LiballprofSource;
 use self::mpi::MpiTrace;
 use self::otf2::Otf2Source;
 use self::schedule::{Flows, GoalFile, Packets, Scheduled};
-use crate::collective::Algorithms;
 use crate::program::{Program, ProgramError, RankProgram, Totals};
 
 /// Longest that a rank may compute in all, about 53 days.
 const LONGEST: Picoseconds = Picoseconds(1 << 62);
-
-/// How a trace is replayed.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// What becomes of the time between calls.
-    pub compute: Compute,
-    /// How collectives are carried out.
-    pub algorithms: Algorithms,
-    /// One rank's DUMPI trace stands for all.
-    pub repeat_rank: Option<Partners>,
-    /// Number of ranks: with `repeat_rank` that of the job; otherwise the trace must
-    /// have as many.
-    pub ranks: Option<u32>,
-    /// The part of a trace of MPI that is replayed.
-    pub region: Region,
-}
 
 /// A trace that can be replayed.
 pub struct Trace {

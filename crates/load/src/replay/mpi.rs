@@ -3,11 +3,11 @@
 use odonata_traces::TraceError;
 use odonata_units::RankId;
 
-use super::Options;
 use super::call::Source;
 use super::facts::TraceFacts;
 use super::memberships::Communicators;
 use super::operations::Replay;
+use super::options::Options;
 use super::region::Cut;
 use super::requests::Effects;
 use super::survey::{Surveyed, survey, survey_region};

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use odonata_traces::TraceError;
 use odonata_units::{Bytes, Picoseconds, RankId};
 
-use super::Options;
 use super::call::{Direction, Message, Slot};
 use super::clock::{Compute, Gaps};
 use super::collective::call_of;
 use super::memberships::Communicators;
+use super::options::Options;
 use super::requests::{Effect, Effects};
 use crate::communicator::{Communicator, Member};
 use crate::program::{Action, ProgramError};

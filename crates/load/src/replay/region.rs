@@ -15,11 +15,10 @@ use std::ops::Range;
 use odonata_traces::TraceError;
 use odonata_units::Picoseconds;
 
-use super::call::{Message, Place, Record, Slot, Source};
+use super::call::{Message, Place, Record, Slot, Source, job_error};
 use super::communicators::Which;
 use super::memberships::Communicators;
 use super::requests::{Effect, Effects};
-use super::survey::job_error;
 use crate::communicator::Member;
 
 /// Names that an error tells at most.

@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use odonata_traces::{Position, TraceError};
+use odonata_traces::TraceError;
 use odonata_units::{Bytes, Picoseconds};
 
 use super::balance::{Balance, hash, mix};
-use super::call::{Message, Shape, Slot, Source};
+use super::call::{Message, Shape, Slot, Source, job_error};
 use super::communicators::{Collector, Which};
 use super::facts::TraceFacts;
 use super::memberships::Communicators;
@@ -220,14 +220,6 @@ impl Counted {
             }
         }
         Ok(())
-    }
-}
-
-/// An error of the job as a whole: names the file of rank 0.
-pub(super) fn job_error(source: &dyn Source, reason: String) -> TraceError {
-    match source.calls(0, false) {
-        Ok(calls) => TraceError::new(calls.file(), Position::Whole, format!("(the job) {reason}")),
-        Err(error) => error,
     }
 }
 

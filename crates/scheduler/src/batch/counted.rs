@@ -9,8 +9,9 @@ use super::machine::Machine;
 use super::options::Policy;
 use super::queue::{Bits, Place, Queue, SizeIndex, stored};
 use super::schedule::Started;
-use super::simulate::{Simulation, Start, Task};
+use super::simulate::{Simulation, Start};
 use super::skyline::Skyline;
+use super::task::Task;
 use super::timeline::Moment;
 use crate::Seconds;
 

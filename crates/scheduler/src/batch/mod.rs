@@ -15,6 +15,7 @@ mod queue;
 mod schedule;
 mod simulate;
 mod skyline;
+mod task;
 mod timeline;
 
 pub use cluster::{ClusterAllocation, ClusterMachine, ClusterRefusal, Rule, Wants};

@@ -1,7 +1,7 @@
 //! The waiting jobs in their order.
 
 use super::order::Order;
-use super::simulate::Task;
+use super::task::Task;
 use crate::Seconds;
 
 /// A set of numbers below a fixed bound, with the least of them from anywhere on at

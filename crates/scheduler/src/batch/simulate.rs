@@ -13,6 +13,7 @@ use super::options::{Arrival, Estimate, Larger, OptionError, Options, Passes, Po
 use super::order::{Candidate, Multifactor, Order, Usage, priority};
 use super::queue::Queue;
 use super::schedule::{Fate, Groups, Row, Schedule, Started};
+use super::task::Task;
 use super::timeline::Timeline;
 use crate::Seconds;
 use crate::log::{JobLog, Label};
@@ -37,21 +38,6 @@ pub enum SimulationError {
         /// Jobs of the log.
         of: u64,
     },
-}
-
-/// A job as the simulation sees it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Task {
-    pub(super) arrival: Seconds,
-    /// How long it runs if it is let.
-    pub(super) work: Seconds,
-    /// When it is killed, after its start.
-    pub(super) limit: Option<Seconds>,
-    /// Believed run time while it waits, and while it runs; at least 1 s.
-    pub(super) waiting: Seconds,
-    pub(super) running: Seconds,
-    pub(super) nodes: u32,
-    pub(super) user: Label,
 }
 
 /// Progress is told at least this often, as far as passes are short.

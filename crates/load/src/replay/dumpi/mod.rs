@@ -4,6 +4,7 @@
 //! sst-dumpi, `dumpi/common/constants.h` and `dumpiio.c`.
 
 mod arguments;
+mod partners;
 mod parts;
 mod repeated;
 
@@ -17,7 +18,7 @@ use odonata_traces::dumpi::{
 };
 use odonata_units::RankId;
 
-pub use repeated::Partners;
+pub use partners::Partners;
 
 use self::arguments::Arguments;
 use self::repeated::{Repeated, check_lockstep};

@@ -15,7 +15,7 @@ pub(super) use goal::GoalFile;
 pub(super) use packets::Packets;
 
 use self::rank::ScheduledRank;
-use super::Compute;
+use super::clock::Compute;
 use super::facts::TraceFacts;
 use crate::program::{MOST_PROCESSORS, ProgramError, RankProgram, Totals};
 

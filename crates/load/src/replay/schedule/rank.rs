@@ -11,7 +11,7 @@ use super::{Graph, calculation, check_processor, receives};
 use crate::program::{
     Action, Context, Idle, ProcessorId, ProgramError, RankProgram, RequestId, Step, Waiting,
 };
-use crate::replay::Compute;
+use crate::replay::clock::Compute;
 
 /// Where messages of schedules match.
 const CONTEXT: Context = Context::ordered(0);

@@ -1,0 +1,22 @@
+//! What is asked of a replay.
+
+use super::clock::Compute;
+use super::dumpi::Partners;
+use super::region::Region;
+use crate::collective::Algorithms;
+
+/// How a trace is replayed.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What becomes of the time between calls.
+    pub compute: Compute,
+    /// How collectives are carried out.
+    pub algorithms: Algorithms,
+    /// One rank's DUMPI trace stands for all.
+    pub repeat_rank: Option<Partners>,
+    /// Number of ranks: with `repeat_rank` that of the job; otherwise the trace must
+    /// have as many.
+    pub ranks: Option<u32>,
+    /// The part of a trace of MPI that is replayed.
+    pub region: Region,
+}
