@@ -1,10 +1,10 @@
 """Circuits that follow a changing mix of jobs: behind docs/steering-in-time.md.
 
-    .venv/bin/python docs/studies/steering_in_time.py [--quick]    # some minutes
+    .venv/bin/python docs/studies/steering_in_time.py [--quick]    # a quarter of an hour
 
 Needs the log of Theta in ../shared/data (1,000 jobs of 2022). Simulates what is missing of
-steering_in_time.csv and writes the tables of the page; ``--quick`` simulates one window of the log,
-prints, and writes nothing.
+steering_in_time.csv and steering_in_seconds.csv and writes the tables of the page; ``--quick``
+simulates one window of the log, prints, and writes nothing.
 
 Every window of the log is a scenario: jobs from a job on, in the order of their starts, as many as
 have room side by side on 128 nodes, their sizes divided by 32, hours turned into tens of
@@ -29,6 +29,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 LOG = ROOT.parent / "shared" / "data" / "theta-jobs" / "theta_1000.swf"
 TABLE = HERE / "steering_in_time.csv"
+IN_SECONDS = HERE / "steering_in_seconds.csv"
 PAGE = ROOT / "docs" / "steering-in-time.md"
 
 NODES, POD = 128, 16
@@ -41,6 +42,14 @@ WINDOWS = tuple(range(0, 1000, 50))
 #: Eight pods of four leaves with four nodes; a quarter of the links to the top.
 TREE: dict[str, Any] = {"family": "fat-tree", "down": [4, 4, 8], "up": [4, 1]}
 COLUMNS = ["window", "placement", "network", "slowest_us", "mean_us", "changes"]
+
+#: What makes jobs of microseconds jobs of seconds: 20 µs become the 204 ms of a testbed whose
+#: electronic switches poll their ports (Michelogiannakis et al. 2019, section 5).
+LONGER = 10_200
+#: How many times as many iterations a job has, besides.
+LENGTHS = (1, 4, 16)
+LONG_WINDOWS = WINDOWS[:5]
+LONG_COLUMNS = ["window", "network", "length", "vanilla_s", "mean_ratio", "exposed", "changes"]
 
 
 def jobs_of(window: int, large: bool) -> list[tuple[int, float, int]]:
@@ -132,6 +141,118 @@ def measured(window: int, placement: str, network: str) -> tuple[float, float, i
     return float(per_iteration.max()), float(per_iteration.mean()), changes
 
 
+def seconds_networks() -> dict[str, dict[str, Any]]:
+    """Routing and circuits by name, of jobs of seconds."""
+    found: dict[str, dict[str, Any]] = {"vanilla": {"routing": "up-down"}}
+    for time in (0, 204):
+        optical = {
+            "switch_ports": 8,
+            "circuits": "running-jobs",
+            "period": "10 ms",
+            "reconfiguration": f"{time} ms",
+        }
+        found[f"running jobs, {time} ms"] = {"routing": "up-down", "optical": optical}
+    for period in (1, 4, 16):
+        optical = {
+            "switch_ports": 8,
+            "circuits": "traffic",
+            "period": f"{period} s",
+            "reconfiguration": "204 ms",
+        }
+        found[f"traffic every {period} s, 204 ms"] = {"routing": "up-down", "optical": optical}
+    return found
+
+
+def in_seconds(window: int, network: str, length: int) -> tuple[np.ndarray, float, int]:
+    """Run times of a window's jobs on scattered nodes, in s, and numbers of changes.
+
+    The first number is that between a job's start and its end, as a mean over jobs; the second that
+    of the whole run.
+    """
+    jobs = [
+        {
+            "nodes": size,
+            "start": f"{round(start * 1000 * LONGER * length)} ns",
+            "placement": "random-node",
+            "motif": {
+                "kind": "halo3d",
+                "message": f"{16 * LONGER} KiB",
+                "iterations": iterations * length,
+            },
+        }
+        for size, start, iterations in jobs_of(window, large=False)
+    ]
+    scenario = Scenario.from_dict(
+        {
+            "seed": window + 1,
+            "network": {**TREE, **seconds_networks()[network]},
+            "simulation": {"packet": f"{LONGER} KiB"},
+            "job": jobs,
+        }
+    )
+    result = run(scenario)
+    table = result.to_pandas("jobs")
+    changes = [change["decided_ps"] for change in result.meta["reconfigurations"] or []]
+    within = [
+        sum(start < change < end for change in changes)
+        for start, end in zip(table.start_ps, table.end_ps, strict=True)
+    ]
+    times = (table.end_ps - table.start_ps).to_numpy() / 1e12
+    return times, float(np.mean(within)), len(changes)
+
+
+def seconds_table(table: pd.DataFrame) -> str:
+    """Mean times against the vanilla tree's by the length of jobs."""
+    rows = []
+    for name in list(seconds_networks())[1:]:
+        for length in LENGTHS:
+            here = table[(table.network == name) & (table.length == length)]
+            if here.empty:
+                continue
+            expected = "–"
+            if name == "running jobs, 204 ms":
+                free = table[(table.network == "running jobs, 0 ms") & (table.length == length)]
+                free = free.set_index("window").mean_ratio
+                dark = 0.204 * here.exposed / here.vanilla_s
+                expected = f"{(free + dark.set_axis(here.window)).mean():.2f}"
+            rows.append(
+                [
+                    name,
+                    f"{here.vanilla_s.mean():.3g}",
+                    shown(here.mean_ratio),
+                    expected,
+                    f"{here.exposed.mean():.1f}",
+                    f"{here.changes.mean():.1f}",
+                ]
+            )
+    header = ["network", "s alone", "time", "expected", "changes a job sees", "changes"]
+    return markdown(header, rows, labels=1)
+
+
+def measure_seconds(quick: bool) -> pd.DataFrame:
+    """Simulates what is missing of the jobs of seconds."""
+    table = pd.DataFrame(columns=LONG_COLUMNS)
+    if IN_SECONDS.exists() and not quick:
+        table = pd.read_csv(IN_SECONDS)
+    known = set(table[LONG_COLUMNS[:3]].itertuples(index=False, name=None))
+    vanilla, *others = seconds_networks()
+    for length in LENGTHS[:1] if quick else LENGTHS:
+        for window in LONG_WINDOWS[:1] if quick else LONG_WINDOWS:
+            missing = [name for name in others if (window, name, length) not in known]
+            if not missing:
+                continue
+            alone, _, _ = in_seconds(window, vanilla, length)
+            for name in missing:
+                times, exposed, changes = in_seconds(window, name, length)
+                ratio = float((times / alone).mean())
+                row = (window, name, length, float(alone.mean()), ratio, exposed, changes)
+                print(*row, flush=True)
+                table = pd.concat([table, pd.DataFrame([row], columns=LONG_COLUMNS)])
+                if not quick:
+                    table.to_csv(IN_SECONDS, index=False, lineterminator="\n")
+    return table
+
+
 def tables(table: pd.DataFrame) -> dict[str, str]:
     """Times against the vanilla tree's in the same window, by placement."""
     out = {}
@@ -193,8 +314,10 @@ def main(options: list[str]) -> None:
                 table = pd.concat([table, pd.DataFrame([row], columns=COLUMNS)])
                 if not quick:
                     table.to_csv(TABLE, index=False, lineterminator="\n")
+    long_jobs = measure_seconds(quick)
     if not quick:
-        text = with_tables(PAGE.read_text(encoding="utf-8"), tables(table))
+        marked = {**tables(table), "jobs of seconds": seconds_table(long_jobs)}
+        text = with_tables(PAGE.read_text(encoding="utf-8"), marked)
         PAGE.write_text(text, encoding="utf-8")
 
 

@@ -21,8 +21,10 @@ use super::routed::Tables;
 use super::shared::Shared;
 use crate::circuits::{CircuitControl, NewCircuits, RunSoFar};
 
-/// How often circuits that drain are looked at: about a microsecond.
+/// How often circuits that drain are looked at: about every microsecond, and where they drain for
+/// long every 64th part of that time, so that long drains cost no more looks than short ones.
 const LOOK: u64 = 1 << 20;
+const LOOKS: u64 = 64;
 
 /// What a run with circuits that change has to remember of them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -265,7 +267,7 @@ impl<'c> Circuits<'c> {
             .map(|(sender, _)| sender.0)
             .collect();
         silent.sort_unstable();
-        let look = next_look(shared, at);
+        let look = next_look(shared, at, at);
         self.state.change = Some(Change {
             receivers,
             time: time.0,
@@ -311,7 +313,8 @@ impl<'c> Circuits<'c> {
             let (local, _) = partition.place_of(port);
             partition.ports[local].downstream == 0
         });
-        change.look = next_look(shared, at);
+        let since = self.state.log.last().map_or(at, |entry| entry.decided.0);
+        change.look = next_look(shared, since.min(at), at);
         if empty {
             let window = 1 << shared.window_shift();
             change.drained = true;
@@ -420,9 +423,11 @@ fn ports(numbers: &[u32]) -> Vec<PortId> {
     numbers.iter().copied().map(PortId).collect()
 }
 
-fn next_look(shared: &Shared<'_>, at: u64) -> u64 {
+/// When circuits that have drained since `since` are looked at after `at`.
+fn next_look(shared: &Shared<'_>, since: u64, at: u64) -> u64 {
     let window = 1u64 << shared.window_shift();
-    (at + LOOK).next_multiple_of(window)
+    let pause = LOOK.max((at - since) / LOOKS);
+    (at + pause).next_multiple_of(window)
 }
 
 fn set_tables<'a, P: Probe>(partitions: &mut [Box<Partition<'a, P>>], tables: Tables<'a, P>) {
