@@ -15,8 +15,6 @@ import networkx as nx
 import pytest
 
 CRATES = Path(__file__).resolve().parents[2] / "crates"
-#: Files in the largest circle of crates that have one, which only gets smaller.
-KNOWN = {"odonata": 28, "sim": 10}
 
 Module = tuple[str, ...]
 
@@ -79,9 +77,7 @@ def test_no_circle_is_larger_than_a_pair(crate: str) -> None:
     circles = nx.strongly_connected_components(imports(CRATES / crate / "src"))
     largest = max(circles, key=len, default=set())
     names = sorted("/".join(module) for module in largest)
-    assert len(largest) <= KNOWN.get(crate, 2), names
-    if crate in KNOWN:
-        assert len(largest) == KNOWN[crate], "smaller now: say so in KNOWN"
+    assert len(largest) <= 2, names
 
 
 def test_paths_of_a_tree_of_use() -> None:

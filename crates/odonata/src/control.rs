@@ -12,8 +12,9 @@ use crate::error::SpecError;
 use crate::routing::build_routing;
 use crate::spec::{Family, Scenario};
 use crate::topology::build_topology;
-use crate::topology::reconfigurable::{structure, with_circuits};
-use crate::topology::switches::optical_layer;
+use crate::topology::circuits::with_circuits;
+use crate::topology::families::reconfigurable::structure;
+use crate::topology::uplinks::optical_layer;
 
 /// A port of an optical switch: the group (in a fat tree, the pod) and the router that a fibre
 /// leads to, and the port there, counted from the router's first.

@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use odonata_network::Topology;
 use odonata_network::routing::{
     AnyRouting, Forwarded, ForwardingTables, RoutingError, read_channels, read_tables,
 };
-use odonata_network::topology::read_ibnetdiscover;
-use odonata_network::{Subnet, Topology};
 
 use crate::error::SpecError;
 use crate::named_file::{in_file, read_file};
 use crate::spec::{Family, Routing, Scenario};
+use crate::subnet::read_subnet;
 
 const TABLES: [&str; 3] = ["forwarding-tables.csv", "opensm-lfts.dump", "opensm.fdbs"];
 const SUBNETS: [&str; 2] = ["ibnetdiscover.txt", "opensm-subnet.lst"];
@@ -121,10 +121,4 @@ pub(crate) fn build(scenario: &Scenario, topology: &Topology) -> Result<AnyRouti
             }
             error => crate::routing::routing_error(&error),
         })
-}
-
-/// Reads what is cabled in a subnet.
-pub(crate) fn read_subnet(file: &Path, key: &str) -> Result<Subnet, SpecError> {
-    let text = read_file(file, key)?;
-    read_ibnetdiscover(&text).map_err(|error| in_file(file, key, &error))
 }

@@ -12,9 +12,9 @@ use odonata_network::{Peer, Routing, Topology};
 use serde_json::{Value, json};
 
 use crate::error::{Error, SpecError};
-use crate::forwarding::read_subnet;
 use crate::routing::build_routing;
 use crate::spec::Scenario;
+use crate::subnet::read_subnet;
 use crate::tables::{Table, kind_code};
 use crate::topology::build_topology;
 

@@ -55,6 +55,7 @@ mod run;
 pub mod spec;
 pub mod statistics;
 mod steady;
+mod subnet;
 mod tables;
 #[cfg(test)]
 mod testing;
@@ -87,10 +88,13 @@ pub use registry::{List, registry};
 pub use routing::build_routing;
 pub use run::run;
 pub use spec::Scenario;
+pub use spec::declarations::{families, kinds, tables};
+pub use spec::reader::{engine_form, kind_form};
 pub use steady::JobStatistics;
 pub use tables::{Column, ColumnDeclaration, ResultDeclaration, Table, result_tables};
+pub use topology::build_topology;
+pub use topology::classes::default_buffer;
 pub use topology::switches::{OpticalParts, optical_parts};
-pub use topology::{build_topology, default_buffer};
 pub use traces::{
     codes_facts, codes_jobs, parts_of_codes, parts_of_trace, replay_facts, trace_summary,
     tracer_config, write_otf2,

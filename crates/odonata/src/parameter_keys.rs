@@ -52,7 +52,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::*;
-    use crate::spec::tables;
+    use crate::spec::declarations::tables;
 
     #[test]
     fn keys_are_those_of_the_tables() {

@@ -10,7 +10,7 @@ use odonata_network::{LinkKind, Peer, Topology};
 
 use crate::error::SpecError;
 use crate::spec::{self, Decisions, Family, Scenario};
-use crate::topology::default_buffer;
+use crate::topology::classes::default_buffer;
 
 /// Threshold of FPAR where a scenario gives none: half of what channel 0 may hold at the
 /// other end of a link waits here, when all of that is full. Packets on their way out

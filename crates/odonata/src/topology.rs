@@ -1,73 +1,16 @@
 //! From the scenario's `[network]` to a [`Topology`].
 
-pub(crate) mod codes;
-mod crossbar;
-mod dragonfly;
-mod dragonfly_plus;
-mod fat_tree;
-mod files;
-mod graphs;
-mod infiniband;
-mod lattice;
-pub(crate) mod reconfigurable;
+pub(crate) mod circuits;
+pub(crate) mod classes;
+pub(crate) mod families;
 pub(crate) mod switches;
+pub(crate) mod uplinks;
 
-use odonata_network::routing::{AlgorithmName, Paths};
-use odonata_network::topology::TopologyError;
 use odonata_network::{LinkClass, LinkKind, Topology};
-use odonata_units::{Bandwidth, Bytes, Picoseconds};
 
-use self::families::*;
+use self::classes::Classes;
 use crate::error::SpecError;
-use crate::spec::family::families;
-use crate::spec::{self, FamilyDeclaration, Link, NetworkFamily, Scenario, TableDeclaration};
-
-/// The families of networks, and the tables that they have in scenarios.
-pub mod families {
-    pub use super::Family;
-    pub use super::codes::{CodesModel, CodesNetwork};
-    pub use super::crossbar::Crossbar;
-    pub use super::dragonfly::Dragonfly;
-    pub use super::dragonfly_plus::DragonflyPlus;
-    pub use super::fat_tree::FatTree;
-    pub use super::files::{CrayXcFile, FileNetwork};
-    pub use super::graphs::{Jellyfish, SlimFly};
-    pub use super::infiniband::SubnetFile;
-    pub use super::lattice::{HyperX, Torus};
-    pub use super::reconfigurable::{CircuitSource, ReconfigurableDragonfly};
-}
-
-families! {
-    /// Groups of routers, connected to each other directly.
-    Dragonfly(Dragonfly) as "Dragonfly",
-    /// Groups of leaf and spine routers, connected to each other directly.
-    #[serde(rename = "dragonfly+")]
-    DragonflyPlus(DragonflyPlus) as "DragonflyPlus",
-    /// Groups of routers whose global links lead to optical switches.
-    ReconfigurableDragonfly(ReconfigurableDragonfly) as "ReconfigurableDragonfly",
-    /// Levels of switches, wider or narrower towards the top.
-    FatTree(FatTree) as "FatTree",
-    /// A lattice whose routers are linked to the next ones along each dimension.
-    Torus(Torus) as "Torus",
-    /// A lattice whose rows are all-to-all.
-    Hyperx(HyperX) as "HyperX",
-    /// A graph of diameter 2.
-    SlimFly(SlimFly) as "SlimFly",
-    /// A random regular graph.
-    Jellyfish(Jellyfish) as "Jellyfish",
-    /// All nodes on one router.
-    Crossbar(Crossbar) as "Crossbar",
-    /// A real Cray XC, from its link list.
-    CrayXcFile(CrayXcFile) as "CrayXcFile",
-    /// A network from the lists of links of the CODES simulator.
-    Codes(CodesNetwork) as "Codes",
-    /// An InfiniBand subnet, from the output of `ibnetdiscover` or a list of OpenSM.
-    Ibnetdiscover(SubnetFile) as "Ibnetdiscover",
-    /// A network from a list of links.
-    EdgeList(FileNetwork) as "EdgeList",
-    /// A network from a GraphML file.
-    Graphml(FileNetwork) as "Graphml",
-}
+use crate::spec::{CircuitSource, Family, Scenario};
 
 /// Builds the network of a scenario.
 ///
@@ -75,38 +18,15 @@ families! {
 /// If its parameters do not close, a file cannot be read or is wrong, or a link
 /// class is unknown or makes no sense. The error's path names the key.
 pub fn build_topology(scenario: &Scenario) -> Result<Topology, SpecError> {
-    scenario.network.topology.build(&Classes { scenario })
-}
-
-/// What a router's input buffer holds by default, per virtual channel: what its
-/// link carries during one round trip of credits, plus four packets,
-///
-/// `⌈bandwidth · (2 · latency + router delay + credit delay)⌉ + 4 · packet`.
-///
-/// A single virtual channel then keeps the link busy: the buffer space of a
-/// packet is taken when it starts to be sent, its head needs one latency to
-/// arrive and the router delay to be passed on, and its credit one latency plus
-/// the credit delay to return; of the four packets one is being sent, one
-/// received, and two wait for the switch, so that contention for an output does
-/// not starve the link at once.
-pub fn default_buffer(
-    bandwidth_bytes_per_s: u64,
-    latency_ps: u64,
-    router: &spec::Router,
-    packet_bytes: u64,
-) -> u64 {
-    let round_trip = 2 * u128::from(latency_ps)
-        + u128::from(router.delay_ps)
-        + u128::from(router.credit_delay_ps);
-    let carried = (u128::from(bandwidth_bytes_per_s) * round_trip).div_ceil(1_000_000_000_000);
-    u64::try_from(carried)
-        .unwrap_or(u64::MAX)
-        .saturating_add(packet_bytes.saturating_mul(4))
-}
-
-/// The link classes of a scenario.
-pub(crate) struct Classes<'a> {
-    scenario: &'a Scenario,
+    match &scenario.network.topology {
+        Family::ReconfigurableDragonfly(dragonfly) if dragonfly.circuits == CircuitSource::Jobs => {
+            circuits::joined_by_jobs(dragonfly, scenario)
+        }
+        family => {
+            let built = family.build(&classes_of(scenario))?;
+            uplinks::joined(built, scenario)
+        }
+    }
 }
 
 /// The class of a name, as the scenario gives it or by default; any name will do.
@@ -115,131 +35,28 @@ pub(crate) fn link_class(
     name: &str,
     kind: LinkKind,
 ) -> Result<LinkClass, SpecError> {
-    Classes { scenario }.class(name, kind)
+    classes_of(scenario).class(name, kind)
 }
 
-impl Classes<'_> {
-    /// Refuses classes that the family does not have.
-    fn check_names(&self, known: &[&str]) -> Result<(), SpecError> {
-        let unknown = self.scenario.network.links.keys();
-        match unknown
-            .into_iter()
-            .find(|name| !known.contains(&name.as_str()))
-        {
-            Some(name) => Err(SpecError::new(
-                format!("network.links.{name}"),
-                format!(
-                    "this network has no such link class; allowed: {}",
-                    known.join(", ")
-                ),
-            )),
-            None => Ok(()),
-        }
+/// What the network of a scenario is built from beside the table of its family.
+fn classes_of(scenario: &Scenario) -> Classes<'_> {
+    Classes {
+        family: scenario.network.topology.name(),
+        links: &scenario.network.links,
+        router: &scenario.network.router,
+        packet_bytes: scenario.simulation.packet_bytes,
     }
-
-    /// Whether a class is given.
-    fn has(&self, name: &str) -> bool {
-        self.scenario.network.links.contains_key(name)
-    }
-
-    /// The class of a name, as given or by default.
-    fn class(&self, name: &str, kind: LinkKind) -> Result<LinkClass, SpecError> {
-        self.class_or(name, kind, &Link::default_for(name))
-    }
-
-    /// The class of a name, as given or else `default`.
-    fn class_or(&self, name: &str, kind: LinkKind, default: &Link) -> Result<LinkClass, SpecError> {
-        let link = self.scenario.network.links.get(name);
-        self.given(name, link.unwrap_or(default), kind)
-    }
-
-    fn given(&self, name: &str, link: &Link, kind: LinkKind) -> Result<LinkClass, SpecError> {
-        let path = |key| format!("network.links.{name}.{key}");
-        let bandwidth = Bandwidth::new(link.bandwidth_bytes_per_s)
-            .map_err(|error| SpecError::new(path("bandwidth"), error.to_string()))?;
-        if link.latency_ps == 0 {
-            return Err(SpecError::value(path("latency"), "0", "at least 1 ps"));
-        }
-        let scenario = self.scenario;
-        let packet = scenario.simulation.packet_bytes;
-        let buffer = link.buffer_bytes.unwrap_or_else(|| {
-            default_buffer(
-                link.bandwidth_bytes_per_s,
-                link.latency_ps,
-                &scenario.network.router,
-                packet,
-            )
-        });
-        if buffer < packet {
-            let allowed = format!(
-                "at least one packet, {packet} B (or a smaller simulation.packet); a buffer that \
-                 cannot hold a packet never passes one on"
-            );
-            return Err(SpecError::value(
-                path("buffer"),
-                format!("{buffer} B"),
-                allowed,
-            ));
-        }
-        Ok(LinkClass {
-            name: name.to_owned(),
-            kind,
-            bandwidth,
-            latency: Picoseconds(link.latency_ps),
-            buffer: Bytes(buffer),
-        })
-    }
-
-    /// The classes that the scenario gives, for wiring files.
-    fn all_given(&self) -> Result<Vec<LinkClass>, SpecError> {
-        let links = self.scenario.network.links.iter();
-        links
-            .map(|(name, link)| {
-                let kind = match (link.kind, name.as_str()) {
-                    (Some(LinkKind::Terminal), _) | (None, "terminal") => LinkKind::Terminal,
-                    (Some(LinkKind::Global), _) | (None, "global" | "blue") => LinkKind::Global,
-                    _ => LinkKind::Local,
-                };
-                self.given(name, link, kind)
-            })
-            .collect()
-    }
-
-    /// The classes of links of which a wiring file says nothing.
-    fn defaults(&self) -> Result<Vec<LinkClass>, SpecError> {
-        [LinkKind::Terminal, LinkKind::Local, LinkKind::Global]
-            .into_iter()
-            .map(|kind| self.given(kind.name(), &Link::default_for(kind.name()), kind))
-            .collect()
-    }
-}
-
-/// The key that a flaw of the wiring comes from; `size` is the family's key for
-/// the size of a router.
-fn topology_error(error: TopologyError, size: &str) -> SpecError {
-    let path = match &error {
-        TopologyError::ZeroLatency { name } => format!("network.links.{name}.latency"),
-        TopologyError::ZeroBuffer { name } => format!("network.links.{name}.buffer"),
-        TopologyError::ClassName { name } => format!("network.links.{name}"),
-        TopologyError::NoRouters
-        | TopologyError::NoNodes
-        | TopologyError::TooManyPorts { .. }
-        | TopologyError::TooMany { .. }
-            if !size.is_empty() =>
-        {
-            format!("network.{size}")
-        }
-        _ => "network".to_owned(),
-    };
-    SpecError::new(path, error.to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
 
+    use super::classes::default_buffer;
     use super::*;
-    use crate::spec::{CrayXcFile, Crossbar, Dragonfly, Family, FileNetwork, Network, Router};
+    use crate::spec::{
+        self, CrayXcFile, Crossbar, Dragonfly, Family, FileNetwork, Link, Network, Router,
+    };
     use crate::testing::dragonfly;
     use proptest::prelude::*;
 

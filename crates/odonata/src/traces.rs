@@ -31,7 +31,7 @@ pub fn parts_of_trace(path: &Path) -> Vec<PathBuf> {
 /// it cannot be read.
 #[must_use]
 pub fn parts_of_codes(path: &Path) -> Vec<PathBuf> {
-    crate::topology::codes::files(path)
+    crate::topology::families::codes::files(path)
 }
 
 /// What a configuration of CODES says besides the network: `model`, `routing` (its algorithm by
@@ -40,7 +40,7 @@ pub fn parts_of_codes(path: &Path) -> Vec<PathBuf> {
 /// # Errors
 /// If it cannot be read, or has keys that its model does not.
 pub fn codes_facts(path: &Path) -> Result<Value, Error> {
-    let facts = crate::topology::codes::facts(path).map_err(|error| refused(&error))?;
+    let facts = crate::topology::families::codes::facts(path).map_err(|error| refused(&error))?;
     Ok(json!({
         "model": facts.model,
         "routing": facts.routing,

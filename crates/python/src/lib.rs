@@ -74,7 +74,7 @@ mod _engine {
     /// `keys` and `rules`.
     #[pyfunction]
     fn tables(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-        let tables = serde_json::to_value(odonata::spec::tables())
+        let tables = serde_json::to_value(odonata::tables())
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         to_python(py, &tables)
     }
@@ -95,7 +95,7 @@ mod _engine {
     /// `routing` and `links`.
     #[pyfunction]
     fn families(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-        let families = serde_json::to_value(odonata::spec::Family::declarations())
+        let families = serde_json::to_value(odonata::families())
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         to_python(py, &families)
     }
@@ -104,7 +104,7 @@ mod _engine {
     /// with `names`, `key_text`, `implied` and `table` as in [`tables`], and `plug_in`.
     #[pyfunction]
     fn kinds(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-        let kinds = serde_json::to_value(odonata::spec::kinds())
+        let kinds = serde_json::to_value(odonata::kinds())
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         to_python(py, &kinds)
     }
@@ -124,7 +124,7 @@ mod _engine {
     fn kind_form(name: &str, text: &str, directory: PathBuf) -> PyResult<String> {
         let refused = |error: String| PyValueError::new_err(error);
         let table = serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;
-        let form = odonata::spec::kind_form(name, &table, &directory)
+        let form = odonata::kind_form(name, &table, &directory)
             .map_err(|error| refused(error.to_string()))?;
         serde_json::to_string(&form).map_err(|error| refused(error.to_string()))
     }
@@ -157,7 +157,7 @@ mod _engine {
     fn engine_form(text: &str, directory: PathBuf) -> PyResult<String> {
         let refused = |error: String| PyValueError::new_err(error);
         let scenario = serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;
-        let form = odonata::spec::engine_form(&scenario, &directory)
+        let form = odonata::engine_form(&scenario, &directory)
             .map_err(|error| refused(error.to_string()))?;
         serde_json::to_string(&form).map_err(|error| refused(error.to_string()))
     }

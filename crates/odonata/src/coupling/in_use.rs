@@ -13,7 +13,7 @@ use super::machine::{SharedMachine, checked_injection};
 use super::spec::{LevelSpec, NetworkSpec, ShareSpec, wrong};
 use crate::error::{Error, SpecError, refused};
 use crate::spec::{CircuitSource, Family};
-use crate::topology::reconfigurable;
+use crate::topology::families::reconfigurable;
 
 /// Jobs on named nodes of a machine whose links they share as flows, and how fast they go
 /// on beside each other: what [`NetworkSpec`] does in a simulated schedule, for whoever has

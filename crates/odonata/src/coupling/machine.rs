@@ -19,7 +19,8 @@ use crate::error::{Error, refused};
 use crate::jobs::policy;
 use crate::routing::{Usual, routing_spec};
 use crate::spec::{CircuitSource, Family, Placement, Scenario};
-use crate::topology::{build_topology, reconfigurable};
+use crate::topology::build_topology;
+use crate::topology::families::reconfigurable;
 
 /// How the groups of a machine are joined, where that can change.
 pub(super) struct Reconfigurable {

@@ -33,7 +33,7 @@ use super::traffic::Traffic;
 use crate::error::Error;
 use crate::run::engine_config;
 use crate::spec::{CircuitSource, Scenario};
-use crate::topology::reconfigurable::with_circuits;
+use crate::topology::circuits::with_circuits;
 
 /// Arrivals are random: parts this close to all count as all.
 const NOISE: f64 = 0.02;

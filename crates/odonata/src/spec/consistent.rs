@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Job, Load};
+use super::job::{Job, Load};
 use crate::error::SpecError;
 
 /// What of a job other tables depend on.

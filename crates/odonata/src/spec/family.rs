@@ -4,10 +4,10 @@ use odonata_network::Topology;
 use odonata_network::routing::{AlgorithmName, Paths};
 use serde::Serialize;
 
+use super::link::UsualLink;
 use super::table::{TableDeclaration, Test};
-use super::{Link, LinkKind};
 use crate::error::SpecError;
-use crate::topology::Classes;
+use crate::topology::classes::Classes;
 
 /// Tests of keys that all hold.
 pub type Tests = &'static [(&'static str, Test)];
@@ -111,44 +111,6 @@ impl DeclaredLink {
     }
 }
 
-/// What a link is like where nothing is said of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum UsualLink {
-    /// An electrical link of a Cray XC.
-    #[serde(rename = "Link")]
-    Electrical,
-    /// A link between a node and its router.
-    #[serde(rename = "TerminalLink")]
-    Terminal,
-    /// An optical link of a Cray XC.
-    #[serde(rename = "GlobalLink")]
-    Global,
-    /// A link above the leaves of a fat tree.
-    #[serde(rename = "FatTreeLink")]
-    FatTree,
-    /// A link above another level of a fat tree.
-    #[serde(rename = "FatTreeUpperLink")]
-    FatTreeUpper,
-}
-
-impl UsualLink {
-    /// The link.
-    pub fn link(self) -> Link {
-        let (bandwidth_bytes_per_s, latency_ps) = match self {
-            Self::Electrical => (5_637_144_576, 30_000),
-            Self::Terminal | Self::FatTree => (17_179_869_184, 30_000),
-            Self::Global => (5_035_849_155, 300_000),
-            Self::FatTreeUpper => (17_179_869_184, 300_000),
-        };
-        Link {
-            bandwidth_bytes_per_s,
-            latency_ps,
-            buffer_bytes: None,
-            kind: None::<LinkKind>,
-        }
-    }
-}
-
 /// Declares the families of networks: which there are, what each is, and its table.
 macro_rules! families {
     ($($(#[$attribute:meta])+ $family:ident($table:ty) as $class:literal,)+) => {
@@ -175,7 +137,7 @@ macro_rules! families {
                     .iter()
                     .zip(<Self as odonata_declare::Named>::TEXTS);
                 let shared = tables.clone().map(|(_, table, ..)| table);
-                let mut all: Vec<FamilyDeclaration> = (names.zip(tables))
+                (names.zip(tables))
                     .map(|((name, text), (class, of, table, routing, links))| FamilyDeclaration {
                         name,
                         table: TableDeclaration {
@@ -191,9 +153,7 @@ macro_rules! families {
                         routing,
                         links,
                     })
-                    .collect();
-                $crate::spec::table::name_lists(all.iter_mut().map(|family| &mut family.table));
-                all
+                    .collect()
             }
 
             /// The algorithm that a network has which says nothing else of itself.

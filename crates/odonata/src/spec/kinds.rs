@@ -17,7 +17,7 @@ use super::pattern::{
     BroadcastTraffic, GroupPeers, GroupShift, HotSpot, MatrixTraffic, Offered, OfferedKeys,
     Pattern, Shift, Stencil, Traffic,
 };
-use super::table::{KeyDeclaration, Kind, Rule, TableDeclaration, Test, name_lists};
+use super::table::{KeyDeclaration, Kind, Rule, TableDeclaration, Test};
 
 /// Tables of which one key says the kind: `motif`, `traffic`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -59,8 +59,8 @@ pub struct PlugInDeclaration {
 }
 
 /// All tables of which a key says the kind.
-pub fn kinds() -> Vec<Kinds> {
-    let mut kinds = vec![
+pub(super) fn kinds() -> Vec<Kinds> {
+    vec![
         Kinds {
             name: "Motif",
             key: "kind",
@@ -89,12 +89,7 @@ pub fn kinds() -> Vec<Kinds> {
                 },
             },
         },
-    ];
-    for kinds in &mut kinds {
-        name_lists(kinds.kinds.iter_mut().map(|kind| &mut kind.table));
-        name_lists([&mut kinds.plug_in.table]);
-    }
-    kinds
+    ]
 }
 
 /// The tables that are parts of jobs, and jobs, in the order in which they name each other.

@@ -4,37 +4,38 @@
 //! errors.
 
 mod consistent;
+pub(crate) mod declarations;
 pub(crate) mod family;
 mod forms;
 mod job;
 mod kinds;
+pub(crate) mod link;
 mod motif;
 mod mpi;
-mod network;
-mod optical;
+pub(crate) mod network;
+pub(crate) mod optical;
 mod pattern;
 mod quantity;
-mod reader;
-mod router;
+pub(crate) mod reader;
+pub(crate) mod router;
 mod simulation;
 mod source;
 pub(crate) mod table;
 
-use odonata_declare::Named;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SpecError;
 
 pub use crate::topology::families::*;
 pub use consistent::{JobEnd, check_jobs};
-pub(crate) use family::NetworkFamily;
-pub use family::{DeclaredLink, FamilyDeclaration, Links, Tests, UsualLink};
+pub use family::{DeclaredLink, FamilyDeclaration, Links, Tests};
 pub use forms::{Fits, Form, Forms, forms};
 pub use job::{
     GrapModeName, Job, Load, Mapping, MappingObjective, MappingStart, MappingTable, Placement,
     PlacementTable, RankMapPlacement, Refinement,
 };
-pub use kinds::{KindDeclaration, Kinds, PlugInDeclaration, kinds};
+pub use kinds::{KindDeclaration, Kinds, PlugInDeclaration};
+pub use link::{Link, LinkKind, UsualLink};
 pub use motif::{
     AllToAll, Bisection, BisectionOrder, Broadcast, Collective, ComputePhase, Exchange, Halo,
     HaloOrder, Iterations, MarkerBorder, Matrix, MatrixOrder, Motif, MotifKind, Phase, PhaseFile,
@@ -43,27 +44,20 @@ pub use motif::{
 };
 pub use mpi::{Collectives, Completion, HostTime, Mpi, NamedAlgorithms, WithinNode};
 pub use network::{
-    AlgorithmName, ArrangementName, Choice, Decisions, FparRules, GroupWiringName, HopsWord, Link,
-    LinkKind, MinimalLinks, Network, Paths, Routing, SpineArrangement, Strategy, Via, Weights,
+    AlgorithmName, ArrangementName, Choice, Decisions, FparRules, GroupWiringName, HopsWord,
+    MinimalLinks, Network, Paths, Routing, SpineArrangement, Strategy, Via, Weights,
 };
 pub use optical::{OpticalLayer, UplinkCircuits, UplinkSteering};
 pub use pattern::{
     Between, BroadcastTraffic, GroupPeers, GroupShift, HotSpot, MatrixTraffic, Offered,
     OfferedKeys, Pattern, ProcessName, Shift, Stencil, Traffic, TrafficLoad, Turn,
 };
-pub use reader::{engine_form, kind_form};
 pub use router::{
     Arbitration, CreditUse, InjectionOrder, Nic, OccupancyCount, Room, Router, SwitchingName,
 };
-pub use simulation::{Arrivals, Record, Simulation};
+pub use simulation::{Arrivals, Engine, Record, Simulation};
 pub use source::key_lines;
-pub use table::{KeyDeclaration, Kind, Rule, TableDeclaration, Test, tables};
-
-/// Whether a value is as by default. Keys that came when scenarios were already known by
-/// this form are left out of it where they are, so that those are still recognised.
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
+pub use table::{KeyDeclaration, Kind, Rule, TableDeclaration, Test};
 
 /// What is simulated: a network, the jobs on it, and what to record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -93,16 +87,6 @@ pub struct Scenario {
 
 fn default_seed() -> u64 {
     1
-}
-
-/// What simulates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Named)]
-#[serde(rename_all = "kebab-case")]
-pub enum Engine {
-    /// Packets, buffers, credits.
-    Packet,
-    /// Flows that share links max-min fairly.
-    Flow,
 }
 
 impl Scenario {

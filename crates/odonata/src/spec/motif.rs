@@ -9,9 +9,8 @@ pub use odonata_load::motif::{BisectionOrder, HaloOrder, Receives, Tree};
 pub use odonata_load::replay::Partners as RepeatRank;
 use serde::{Deserialize, Serialize};
 
-use super::is_default;
 use super::pattern::Pattern;
-use super::table::table;
+use super::table::{is_default, table};
 
 table! {
     /// What every motif has.

@@ -7,8 +7,7 @@ use odonata_load::collective::{self, Family};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::is_default;
-use super::table::{Declared, KeyDeclaration, Kind, table};
+use super::table::{Declared, KeyDeclaration, Kind, is_default, table};
 
 table! {
     /// What messages of a size cost the rank that sends and the rank that receives, each.

@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 pub use odonata_network::routing::{AlgorithmName, Choice, FparRules, MinimalLinks, Paths, Via};
-pub use odonata_network::topology::{ArrangementName, GroupWiringName, LinkKind, SpineArrangement};
+pub use odonata_network::topology::{ArrangementName, GroupWiringName, SpineArrangement};
 pub use odonata_run::Decisions;
 pub use odonata_steering::Strategy;
 use serde::{Deserialize, Serialize};
 
-use super::family::UsualLink;
-use super::is_default;
-use super::table::table;
-use super::{Nic, Router};
+use super::link::Link;
+use super::router::{Nic, Router};
+use super::table::{Declared, Kind, is_default, table};
 use crate::topology::families::Family;
 
 /// A network: topology, links, routers, network interfaces, routing.
@@ -49,36 +48,6 @@ impl Network {
             router: Router::default(),
             nic: Nic::default(),
         }
-    }
-}
-
-table! {
-    /// What all links of one class have in common; both directions have the full bandwidth.
-    pub struct Link {
-        /// Rate of each direction.
-        bandwidth_bytes_per_s: u64 = 0 => Notes { needed: true, ..Notes::BANDWIDTH },
-        /// Propagation delay of each direction.
-        latency_ps: u64 = 0 => Notes { needed: true, least: Some(1.0), ..Notes::DELAY },
-        /// Input buffer at the receiving router, per virtual channel. Default: what the link
-        /// carries during one round trip (twice its latency, the router delay and the credit
-        /// delay), plus four packets.
-        buffer_bytes: Option<u64> = None => Notes::POSITIVE,
-        /// Role of the class. Default: that of its name, or `local`.
-        kind: Option<LinkKind> = None,
-    }
-}
-
-impl Link {
-    /// The link class of a name that a scenario leaves out. Bandwidths are those
-    /// of a Cray XC40 as the CODES project models it: 16 GiB/s into the network,
-    /// 5.25 GiB/s per electrical and 4.69 GiB/s per optical link.
-    pub fn default_for(class: &str) -> Self {
-        let usual = match class {
-            "terminal" => UsualLink::Terminal,
-            "global" | "blue" => UsualLink::Global,
-            _ => UsualLink::Electrical,
-        };
-        usual.link()
     }
 }
 
@@ -183,6 +152,12 @@ pub enum Weights {
 impl Default for Weights {
     fn default() -> Self {
         Self::Hops(HopsWord::Hops)
+    }
+}
+
+impl Declared for Weights {
+    fn kind() -> Kind {
+        Kind::List(Box::new(Kind::Integer))
     }
 }
 

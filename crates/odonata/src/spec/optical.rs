@@ -6,8 +6,7 @@ use odonata_declare::Named;
 pub use odonata_steering::UplinkSteering;
 use serde::{Deserialize, Serialize};
 
-use super::is_default;
-use super::table::table;
+use super::table::{is_default, table};
 
 table! {
     /// Optical switches between the leaves of a fat tree and the switches above them.

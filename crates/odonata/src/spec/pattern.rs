@@ -6,8 +6,7 @@ use odonata_declare::Named;
 pub use odonata_load::{ProcessName, Turn};
 use serde::{Deserialize, Serialize};
 
-use super::is_default;
-use super::table::table;
+use super::table::{is_default, table};
 
 table! {
     /// What all open-loop traffic has.

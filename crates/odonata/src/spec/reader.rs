@@ -13,10 +13,11 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value};
 
+use super::declarations::{self, tables};
 use super::family::FamilyDeclaration;
 use super::source::key_lines;
-use super::table::{TableDeclaration, tables};
-use super::{Family, JobEnd, Scenario, check_jobs, default_seed, toml_value};
+use super::table::TableDeclaration;
+use super::{JobEnd, Scenario, check_jobs, default_seed, toml_value};
 use crate::error::{Mistakes, SpecError};
 use crate::registry::{List, registry};
 use words::{below, describe, nearest};
@@ -151,7 +152,7 @@ fn declared(name: &str) -> Option<&'static TableDeclaration> {
 /// The families of networks likewise.
 fn families() -> &'static [FamilyDeclaration] {
     static FAMILIES: OnceLock<Vec<FamilyDeclaration>> = OnceLock::new();
-    FAMILIES.get_or_init(Family::declarations)
+    FAMILIES.get_or_init(declarations::families)
 }
 
 /// The lists of names likewise.

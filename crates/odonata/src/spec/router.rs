@@ -1,7 +1,6 @@
 //! Routers and the network interfaces of nodes.
 
-use super::is_default;
-use super::table::table;
+use super::table::{is_default, table};
 pub use odonata_run::{
     Arbitration, CreditUse, InjectionOrder, OccupancyCount, Room, SwitchingName,
 };

@@ -1,7 +1,19 @@
 //! How long to simulate, and what to record.
 
-use super::Engine;
+use odonata_declare::Named;
+use serde::{Deserialize, Serialize};
+
 use super::table::table;
+
+/// What simulates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
+pub enum Engine {
+    /// Packets, buffers, credits.
+    Packet,
+    /// Flows that share links max-min fairly.
+    Flow,
+}
 
 table! {
     /// How long and how finely to simulate.

@@ -1,11 +1,9 @@
 //! The optical switches of a scenario's network, as parts to be bought.
 
-use odonata_network::Topology;
-use odonata_network::topology::OpticalLayer;
-
-use super::{Classes, fat_tree, reconfigurable};
+use super::families::reconfigurable;
+use super::uplinks::{self, ChangingCircuits, optical_layer};
 use crate::error::SpecError;
-use crate::spec::{self, Family, Scenario};
+use crate::spec::{Family, Scenario};
 
 /// Optical switches of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,26 +18,15 @@ pub struct OpticalParts {
     pub one_way: bool,
 }
 
-/// The optical layer of a fat tree and the tree without circuits; `None` if it has none.
-///
-/// # Errors
-/// If its numbers do not fit together, or the switches do not fit the tree.
-pub(crate) fn optical_layer(
-    tree: &spec::FatTree,
-    scenario: &Scenario,
-) -> Result<Option<(OpticalLayer, Topology)>, SpecError> {
-    fat_tree::optical_layer(tree, &Classes { scenario })
-}
-
 /// What sets the circuits of a scenario's network anew during a run, if they change.
 ///
 /// # Errors
 /// If the network cannot be built, or what jobs send cannot be found.
 pub(crate) fn changing_circuits(
     scenario: &Scenario,
-) -> Result<Option<fat_tree::ChangingCircuits<'_>>, SpecError> {
+) -> Result<Option<ChangingCircuits<'_>>, SpecError> {
     match &scenario.network.topology {
-        Family::FatTree(tree) => fat_tree::changing_circuits(tree, scenario, &Classes { scenario }),
+        Family::FatTree(tree) => uplinks::changing_circuits(tree, scenario),
         _ => Ok(None),
     }
 }

@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use super::calendar::{Event, Kind};
 use super::packets::NIL;
-use super::partition::{NEVER, Partition};
+use super::partition::Partition;
+use super::port::NEVER;
 use super::probe::Probe;
 use super::routed::Tables;
 use super::shared::Shared;

@@ -6,24 +6,17 @@
 
 use odonata_run::encoding::or_absent;
 use odonata_run::memory::filled;
-use odonata_run::{Arbitration, Crossbar, OccupancyCount};
+use odonata_run::{Crossbar, OccupancyCount};
 use odonata_units::Bandwidth;
 
 use serde::{Deserialize, Serialize};
 
-use super::calendar::{Event, Kind};
 use super::packets::{NIL, Packet};
-use super::partition::{PORTS, Partition};
-use super::probe::Probe;
+use super::port::PORTS;
 use super::shared::{Rate, Shared};
 
 /// Who asks for memory: a bit for each pair of ports of a router, and channel.
 const REQUESTS: &str = "requests at the crossbars of routers with so many ports";
-
-/// Payloads of wake-up events: the link of a port is free (0), a node's
-/// interface (1), an input (2) or output (3) of the crossbar.
-pub(super) const WAKE_INPUT: u32 = 2;
-pub(super) const WAKE_OUTPUT: u32 = 3;
 
 /// A port of the crossbar, on both its sides.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -61,20 +54,20 @@ impl Side {
 /// State of all crossbars of a partition.
 pub(super) struct BoundedCrossbar {
     /// Shape: router ports.
-    pub(super) sides: Vec<Side>,
+    pub sides: Vec<Side>,
     /// First and last packet of each input FIFO. Shape: router ports × channels.
-    fifos: Vec<(u32, u32)>,
+    pub fifos: Vec<(u32, u32)>,
     /// Size of an output buffer, and free bytes of each. Shape: router ports × channels.
     output_buffer: u64,
-    pub(super) room: Vec<u32>,
+    pub room: Vec<u32>,
     /// Per output one bit per FIFO of its router that requests it.
     /// Shape: router ports × words.
     requests: Vec<u64>,
-    words: usize,
+    pub words: usize,
     /// Rate of a crossbar port. Shape: routers.
-    rate: Vec<Rate>,
+    pub rate: Vec<Rate>,
     /// Whether packets in FIFOs count as occupancy of the output that they request.
-    counts_requests: bool,
+    pub counts_requests: bool,
 }
 
 impl BoundedCrossbar {
@@ -139,14 +132,20 @@ impl BoundedCrossbar {
 
     /// Whether a packet may pass to `output`: its buffer has room and, where the
     /// crossbar takes the `credits` of that channel, they suffice.
-    fn has_room(&self, vcs: usize, output: usize, packet: &Packet, credits: Option<u32>) -> bool {
+    pub fn has_room(
+        &self,
+        vcs: usize,
+        output: usize,
+        packet: &Packet,
+        credits: Option<u32>,
+    ) -> bool {
         self.room[output * vcs + usize::from(packet.out_vc)] >= packet.size
             && credits.is_none_or(|credits| credits >= packet.size)
     }
 
     /// Puts a queue of packets, which have been routed, into the FIFO with
     /// index `channel` of a crossbar that has just been built.
-    pub(super) fn restore_fifo(
+    pub fn restore_fifo(
         &mut self,
         packets: &[Packet],
         first_port: usize,
@@ -162,7 +161,7 @@ impl BoundedCrossbar {
         self.request(output, channel - first_port * vcs, true);
     }
 
-    fn request(&mut self, output: usize, fifo: usize, on: bool) {
+    pub fn request(&mut self, output: usize, fifo: usize, on: bool) {
         let word = &mut self.requests[output * self.words + fifo / 64];
         if on {
             *word |= 1 << (fifo % 64);
@@ -171,14 +170,14 @@ impl BoundedCrossbar {
         }
     }
 
-    fn has_requests(&self, output: usize) -> bool {
+    pub fn has_requests(&self, output: usize) -> bool {
         self.requests[output * self.words..(output + 1) * self.words]
             .iter()
             .any(|&word| word != 0)
     }
 
     /// The first request of `output` at or after `from`.
-    fn next_request(&self, output: usize, from: usize) -> Option<usize> {
+    pub fn next_request(&self, output: usize, from: usize) -> Option<usize> {
         let words = &self.requests[output * self.words..(output + 1) * self.words];
         let mut index = from / 64;
         let mut word = *words.get(index)? & (u64::MAX << (from % 64));
@@ -187,281 +186,5 @@ impl BoundedCrossbar {
             word = *words.get(index)?;
         }
         Some(index * 64 + word.trailing_zeros() as usize)
-    }
-}
-
-impl<P: Probe> Partition<'_, P> {
-    /// A routed packet joins the FIFO of the input on which it arrived.
-    pub(super) fn enter_fifo(&mut self, first_port: usize, input: usize, slot: u32) {
-        let vcs = self.shared.vcs;
-        let packet = &mut self.packets.hot[slot as usize];
-        packet.next = NIL;
-        let vc = usize::from(packet.route.vc);
-        let output = first_port + usize::from(packet.out_port);
-        let crossbar = self.crossbar.as_mut().expect("the crossbar is bounded");
-        if crossbar.counts_requests {
-            self.ports[output].queued += packet.size;
-        }
-        let fifo = &mut crossbar.fifos[input * vcs + vc];
-        if fifo.0 == NIL {
-            *fifo = (slot, slot);
-            crossbar.request(output, (input - first_port) * vcs + vc, true);
-            self.touch_crossbar(output);
-        } else {
-            self.packets.hot[fifo.1 as usize].next = slot;
-            fifo.1 = slot;
-        }
-    }
-
-    /// The link of `output` has sent its packet: its bytes leave the buffer.
-    pub(super) fn release_output(&mut self, output: usize) {
-        let vcs = self.shared.vcs;
-        let crossbar = self.crossbar.as_mut().expect("the crossbar is bounded");
-        let side = &mut crossbar.sides[output];
-        crossbar.room[output * vcs + usize::from(side.sending_vc)] += side.sending;
-        side.sending = 0;
-    }
-
-    /// The link of `output` begins to send `size` bytes from its buffer.
-    pub(super) fn occupy_output(
-        &mut self,
-        router: u32,
-        first_port: usize,
-        output: usize,
-        size: u32,
-        vc: u8,
-    ) {
-        let crossbar = self.crossbar.as_mut().expect("the crossbar is bounded");
-        let side = &mut crossbar.sides[output];
-        side.sending = size;
-        side.sending_vc = vc;
-        if crossbar.has_requests(output) {
-            self.wake_link(router, first_port, output);
-        }
-    }
-
-    /// An input of the crossbar is free: what waits there may be granted.
-    pub(super) fn wake_input(&mut self, first_port: usize, input: usize) {
-        let vcs = self.shared.vcs;
-        self.crossbar
-            .as_mut()
-            .expect("the crossbar is bounded")
-            .sides[input]
-            .input_wake = false;
-        for vc in 0..vcs {
-            let slot = self
-                .crossbar
-                .as_ref()
-                .expect("the crossbar is bounded")
-                .fifos[input * vcs + vc]
-                .0;
-            if slot != NIL {
-                let output = first_port + usize::from(self.packets.hot[slot as usize].out_port);
-                self.touch_crossbar(output);
-            }
-        }
-    }
-
-    /// An output of the crossbar is free.
-    pub(super) fn wake_output(&mut self, output: usize) {
-        self.crossbar
-            .as_mut()
-            .expect("the crossbar is bounded")
-            .sides[output]
-            .output_wake = false;
-        self.touch_crossbar(output);
-    }
-
-    /// Grants as many requests of `output` as can be granted now: at most one,
-    /// since the output is busy then.
-    pub(super) fn try_grant(&mut self, router: u32, first_port: usize, output: usize, now: u64) {
-        let shared = self.shared;
-        let vcs = shared.vcs;
-        if self.ports[output].free_at <= now {
-            self.release_output(output);
-        }
-        let takes_credits = self.takes_credits(output);
-        let channels =
-            &self.channels[output << self.channel_shift..(output + 1) << self.channel_shift];
-        let credits = |vc: u8| takes_credits.then(|| channels[usize::from(vc)].credits);
-        let crossbar = self.crossbar.as_mut().expect("the crossbar is bounded");
-        if !crossbar.has_requests(output) {
-            return;
-        }
-        if crossbar.sides[output].output_free > now {
-            let side = &mut crossbar.sides[output];
-            if !side.output_wake {
-                side.output_wake = true;
-                let time = side.output_free;
-                let event = Event::new(
-                    time,
-                    router,
-                    Kind::Wake,
-                    (output - first_port) as u32,
-                    WAKE_OUTPUT,
-                );
-                self.schedule(event);
-            }
-            return;
-        }
-        let limit = crossbar.words * 64;
-        let after = crossbar.sides[output].granted as usize + 1;
-        let mut from = after;
-        let mut wrapped = false;
-        let mut lacks_room = false;
-        // Channels on which nothing may be granted, one bit each.
-        let mut barred = 0u16;
-        let mut chosen: Option<((u64, u32, u32), usize)> = None;
-        let short = crossbar.sides[output].short as usize;
-        if short != NIL as usize {
-            let input = first_port + short / vcs;
-            let packet = &self.packets.hot[crossbar.fifos[input * vcs + short % vcs].0 as usize];
-            lacks_room = !crossbar.has_room(vcs, output, packet, credits(packet.out_vc));
-            if !lacks_room && crossbar.sides[input].input_free <= now {
-                crossbar.sides[output].short = NIL;
-                self.grant(router, first_port, output, short, now);
-                return;
-            }
-            barred = 1 << packet.out_vc;
-        }
-        loop {
-            let Some(fifo) = crossbar
-                .next_request(output, from)
-                .filter(|&fifo| !wrapped || fifo < after)
-            else {
-                if wrapped {
-                    break;
-                }
-                wrapped = true;
-                from = 0;
-                continue;
-            };
-            from = fifo + 1;
-            let input = first_port + fifo / vcs;
-            let packet = &self.packets.hot[crossbar.fifos[input * vcs + fifo % vcs].0 as usize];
-            if crossbar.sides[input].input_free > now {
-                // The input's own wake-up, pending since it became busy, tries again.
-                continue;
-            }
-            if barred & (1 << packet.out_vc) != 0 {
-                continue;
-            }
-            if !crossbar.has_room(vcs, output, packet, credits(packet.out_vc)) {
-                lacks_room = true;
-                // A packet of a node gives way to all others, also where it lacks room.
-                let class = &self.classes[packet.upstream_class as usize];
-                if shared.config.router.arbitration == Arbitration::TransitFirst && class.terminal {
-                    continue;
-                }
-                barred |= 1 << packet.out_vc;
-                if crossbar.sides[output].short == NIL {
-                    crossbar.sides[output].short = fifo as u32;
-                }
-                continue;
-            }
-            // The least goes first, and of equals the next in turn.
-            let (order, least) = match shared.config.router.arbitration {
-                Arbitration::RoundRobin | Arbitration::LowestChannel => ((0, 0, 0), true),
-                Arbitration::OldestFirst => {
-                    ((packet.created, packet.sequence, packet.source), false)
-                }
-                Arbitration::TransitFirst => {
-                    let class = &self.classes[packet.upstream_class as usize];
-                    ((u64::from(class.terminal), 0, 0), !class.terminal)
-                }
-            };
-            if chosen.is_none_or(|(first, _)| order < first) {
-                chosen = Some((order, fifo));
-            }
-            if least || from >= limit && wrapped {
-                break;
-            }
-        }
-        let Some((_, fifo)) = chosen else {
-            if lacks_room && self.ports[output].free_at > now {
-                self.wake_link(router, first_port, output);
-            }
-            return;
-        };
-        self.grant(router, first_port, output, fifo, now);
-    }
-
-    /// Whether packets take the credits of this output's link at the crossbar. A
-    /// node takes everything, so that the links to nodes need none.
-    fn takes_credits(&self, output: usize) -> bool {
-        let class = self.ports[output].class;
-        self.credits_at_crossbar && !self.classes[class as usize].terminal
-    }
-
-    fn grant(&mut self, router: u32, first_port: usize, output: usize, fifo: usize, now: u64) {
-        let shared = self.shared;
-        let vcs = shared.vcs;
-        let input = first_port + fifo / vcs;
-        let takes_credits = self.takes_credits(output);
-        let crossbar = self.crossbar.as_mut().expect("the crossbar is bounded");
-        let queue = &mut crossbar.fifos[input * vcs + fifo % vcs];
-        let slot = queue.0;
-        let packet = &mut self.packets.hot[slot as usize];
-        queue.0 = packet.next;
-        let following = queue.0;
-        let rate = crossbar.rate[router as usize];
-        let size = packet.size;
-        let mut end = now + rate.duration(size, shared.packet).max(1);
-        if let Some(flit) = shared.flit {
-            end = end.max(packet.tail + shared.delay + rate.first_flit_duration(size, flit));
-        }
-        // The link will not end before the crossbar, nor before the tail's last
-        // flit has arrived and gone out at the link's own rate; it adds delay and
-        // flit to the tail, which have passed here already.
-        let class = &shared.classes[self.ports[output].class as usize];
-        let flit = shared
-            .flit
-            .map_or(0, |flit| class.rate.first_flit_duration(size, flit));
-        packet.tail = packet.tail.max(end.saturating_sub(shared.delay + flit));
-        packet.next = NIL;
-        if crossbar.counts_requests {
-            // It counts again as it enters the output's buffer.
-            self.ports[output].queued -= packet.size;
-        }
-        crossbar.room[output * vcs + usize::from(packet.out_vc)] -= packet.size;
-        if takes_credits {
-            let channel = (output << self.channel_shift) + usize::from(packet.out_vc);
-            self.channels[channel].credits -= packet.size;
-            if let Some(promised) = self.promised.get_mut(channel) {
-                *promised -= packet.size;
-            }
-        }
-        crossbar.request(output, fifo, false);
-        crossbar.sides[output].granted = fifo as u32;
-        crossbar.sides[output].output_free = end;
-        crossbar.sides[input].input_free = end;
-        if following != NIL {
-            let next_output =
-                first_port + usize::from(self.packets.hot[following as usize].out_port);
-            crossbar.request(next_output, fifo, true);
-        }
-        // Always: packets may join the other FIFOs of this input meanwhile.
-        crossbar.sides[input].input_wake = true;
-        let more = crossbar.has_requests(output) && !crossbar.sides[output].output_wake;
-        crossbar.sides[output].output_wake |= more;
-        self.schedule(Event::new(
-            end,
-            router,
-            Kind::Wake,
-            (input - first_port) as u32,
-            WAKE_INPUT,
-        ));
-        if more {
-            self.schedule(Event::new(
-                end,
-                router,
-                Kind::Wake,
-                (output - first_port) as u32,
-                WAKE_OUTPUT,
-            ));
-        }
-        self.release_input(slot, end);
-        self.enter_output_queue(output, slot);
-        self.try_send(router, first_port, output, now);
     }
 }

@@ -28,7 +28,8 @@ use odonata_run::{JobLoad, Observer, Progress, Wish};
 use odonata_units::Picoseconds;
 
 use super::calendar::GroupedEvents;
-use super::partition::{Mail, NEVER, Partition};
+use super::partition::{Mail, Partition};
+use super::port::NEVER;
 use super::probe::Probe;
 use super::shared::Shared;
 

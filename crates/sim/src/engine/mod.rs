@@ -10,12 +10,14 @@ mod circuits;
 mod crossbar;
 mod deadlock;
 mod driver;
-mod endpoint;
 mod handover;
+mod interface;
 mod measure;
 mod message_routes;
 mod packets;
 mod partition;
+mod payload;
+mod port;
 mod probe;
 mod queues;
 mod ranks;
@@ -517,7 +519,7 @@ fn finish<P: Probe>(
         for index in 0..partition.ports.len() {
             let unsent = partition.unsent(index, end);
             let port = &mut partition.ports[index];
-            if port.stalled_since != partition::NEVER {
+            if port.stalled_since != port::NEVER {
                 port.end_stall(end, partition.warmup);
             }
             let class = &shared.classes[port.class as usize];

@@ -9,7 +9,7 @@ use odonata_run::memory::{beyond, make_room, prefetch, reserve};
 use odonata_units::RouterId;
 use serde::{Deserialize, Serialize};
 
-use super::endpoint::SUBJECT_BITS;
+use super::payload::SUBJECT_BITS;
 use super::table::Table;
 
 /// Most packets of a partition: the events of nodes name their slots.

@@ -1,87 +1,36 @@
 //! A partition: consecutive routers with their nodes, simulated by one thread.
 
+mod crossbar;
+mod endpoint;
 mod forward;
+mod handover;
+mod message_routes;
 mod view;
 mod window;
 
 use odonata_mpi::{Failure, Matched, Rank};
 use odonata_network::Peer;
-use odonata_run::encoding::or_absent;
 use odonata_run::memory::{filled, prefetch, vec_in_huge_pages};
 use odonata_run::{
     Arbitration, CreditUse, Crossbar, Decisions, JobLoad, KeyMap, LinkAttribution, MessageRecord,
     Sender, TimelineCollector,
 };
 use odonata_units::{NodeId, PortId, RankId, RouterId};
-use serde::{Deserialize, Serialize};
 
 use super::calendar::{Calendar, Event, Kind, PackedEvent};
 use super::crossbar::BoundedCrossbar;
-use super::endpoint::{Interface, OpenSource, OutMessage, RECORDED};
 use super::handover::Handover;
+use super::interface::{Interface, OpenSource, OutMessage};
 use super::measure::JobCollector;
 use super::message_routes::MessageRoutes;
 use super::packets::{Contents, NIL, PACKETS, Packet, Packets};
+use super::payload::timer_payload;
+use super::port::{NEVER, PORTS, Port, VirtualChannel};
 use super::probe::{ACCOUNTS, LinkState, Probe};
 use super::queues::{Queues, WAITING};
 use super::routed::{Routed, Tables};
 use super::shared::{Class, Shared};
 use super::table::Table;
-
-/// "Not stalled", "no wake-up pending".
-pub(super) const NEVER: u64 = u64::MAX;
-
-/// The sending side of a link: of a router port, or of a node's interface.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-#[repr(C, align(64))]
-pub(super) struct Port {
-    /// When the link has sent the tail of its last packet.
-    pub free_at: u64,
-    /// Since when packets wait although the link is free; or [`NEVER`].
-    #[serde(with = "or_absent")]
-    pub stalled_since: u64,
-    /// Bytes sent since warm-up: of a packet that was being sent when it ended, the rest.
-    pub bytes: u64,
-    /// Time stalled since warm-up.
-    pub stall: u64,
-    /// Packets begun since warm-up.
-    pub packets: u32,
-    /// Bytes that wait for this port; with a bounded crossbar those in its output
-    /// buffer, and on request those in the FIFOs that request it.
-    pub queued: u32,
-    /// Bytes sent and not yet credited.
-    pub downstream: u32,
-    /// Port at the other end, relative to its router; of a terminal port, the node.
-    #[serde(skip)]
-    pub peer_port: u32,
-    /// Router at the other end; of a terminal port, the interface's number in
-    /// this partition.
-    #[serde(skip)]
-    pub peer_router: u32,
-    /// Virtual channels in which packets wait, one bit each.
-    pub waiting: u16,
-    /// Link class.
-    #[serde(skip)]
-    pub class: u8,
-    /// Virtual channel that was served last.
-    pub served: u8,
-    /// Whether a wake-up at `free_at` is pending.
-    pub wake: bool,
-    /// Bytes of the last packet.
-    pub sending: u32,
-}
-
-const _: () = assert!(size_of::<Port>() == 64);
-
-/// One virtual channel of a port.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct VirtualChannel {
-    /// Free bytes in the buffer at the other end.
-    pub credits: u32,
-    /// Packets that wait, first to last, linked by `Packet::next`.
-    pub head: u32,
-    pub tail: u32,
-}
 
 /// Events for the routers of another partition, which count in that partition.
 #[derive(Debug, Default)]
@@ -244,13 +193,8 @@ pub(super) struct Partition<'a, P: Probe> {
     touched_crossbar: Vec<u32>,
 }
 
-/// Marks a wake-up of a port as feedback for its router, see [`Routing::learn`].
-pub(super) const FEEDBACK: u32 = 1 << 29;
-/// Largest feedback.
-const MAX_FEEDBACK: u32 = FEEDBACK - 1;
-
 /// Who asks for memory.
-pub(super) const PORTS: &str = "ports and virtual channels of the network";
+const RECORDED: &str = "recorded messages";
 
 /// What a second-level cache holds beside the packets that pass.
 const CACHE_BYTES: usize = 1 << 20;
@@ -476,7 +420,7 @@ impl<'a, P: Probe> Partition<'a, P> {
                             at.router - self.base_router,
                             Kind::Node,
                             at.terminal,
-                            super::endpoint::timer_payload(local),
+                            timer_payload(local),
                         );
                         self.calendar.push(event);
                     }
@@ -635,65 +579,5 @@ impl<'a, P: Probe> Partition<'a, P> {
     /// Bytes of memory per router port, virtual channels included.
     pub fn bytes_per_port(&self) -> usize {
         size_of::<Port>() + (size_of::<VirtualChannel>() << self.channel_shift)
-    }
-}
-
-impl Port {
-    /// Takes over a saved state; what is wired stays.
-    pub fn restore(&mut self, saved: Self) {
-        *self = Self {
-            peer_port: self.peer_port,
-            peer_router: self.peer_router,
-            class: self.class,
-            ..saved
-        };
-    }
-
-    fn new(class: u8, peer_port: u32, peer_router: u32) -> Self {
-        Self {
-            free_at: 0,
-            stalled_since: NEVER,
-            bytes: 0,
-            stall: 0,
-            packets: 0,
-            queued: 0,
-            downstream: 0,
-            peer_port,
-            peer_router,
-            waiting: 0,
-            class,
-            served: 0,
-            wake: false,
-            sending: 0,
-        }
-    }
-
-    /// A packet starts whose tail leaves at `end`. Returns how much of it is sent after
-    /// the warm-up.
-    #[inline(always)]
-    pub fn start(&mut self, class: &Class, size: u32, now: u64, end: u64, warmup: u64) -> u64 {
-        self.free_at = end;
-        self.sending = size;
-        let measured = if now >= warmup {
-            self.packets += 1;
-            u64::from(size)
-        } else if end > warmup {
-            class.unsent(size, end, warmup)
-        } else {
-            0
-        };
-        self.bytes += measured;
-        measured
-    }
-
-    /// Bytes of the last packet that the link has not sent at `now`.
-    pub fn unsent(&self, classes: &[Class], now: u64) -> u64 {
-        classes[usize::from(self.class)].unsent(self.sending, self.free_at, now)
-    }
-
-    /// Accounts a stall that ends now.
-    pub fn end_stall(&mut self, now: u64, warmup: u64) {
-        self.stall += now.saturating_sub(self.stalled_since.max(warmup));
-        self.stalled_since = NEVER;
     }
 }

@@ -11,7 +11,7 @@ use odonata_run::{Arrival, JobAtLink, JobWait, Parameter, SimError};
 use odonata_units::{Picoseconds, RouterId};
 use serde::{Deserialize, Serialize};
 
-use super::partition::NEVER;
+use super::port::NEVER;
 use super::shared::{CREDIT_SIZE_BITS, Shared};
 
 /// The link of a port as its probe sees it.

@@ -9,9 +9,10 @@ use odonata_run::{JobPlan, Measurement};
 use odonata_units::{Bytes, RankId};
 
 use super::calendar::{Event, Kind};
-use super::endpoint::{Draft, timer_payload};
+use super::interface::Draft;
 use super::packets::{Contents, NIL};
 use super::partition::Partition;
+use super::payload::timer_payload;
 use super::probe::Probe;
 
 impl<'a, P: Probe> Transport<'a> for Partition<'a, P> {

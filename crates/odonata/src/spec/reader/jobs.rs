@@ -6,8 +6,9 @@ use serde_json::{Map, Value, json};
 
 use super::words::{below, describe, nearest, quoted};
 use super::{Object, Reader};
+use crate::spec::declarations::kinds;
 use crate::spec::forms::{Forms, PLUG_IN, forms};
-use crate::spec::kinds::{Kinds, kinds};
+use crate::spec::kinds::Kinds;
 use crate::spec::{key_lines, toml_value};
 
 /// Files of phases may name each other up to this depth.

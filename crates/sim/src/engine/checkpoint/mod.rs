@@ -28,11 +28,12 @@ use serde::{Deserialize, Serialize};
 use super::calendar::Kind;
 use super::circuits::CircuitState;
 use super::crossbar::Side;
-use super::endpoint::{Interface, OutMessage};
+use super::interface::{Interface, OutMessage};
 use super::measure::JobCollector;
 use super::message_routes::Decision;
 use super::packets::{Contents, Packet};
-use super::partition::{Partition, Port};
+use super::partition::Partition;
+use super::port::Port;
 use super::probe::{LinkWatch, Probe};
 
 pub(super) use contradiction::without_contradiction;

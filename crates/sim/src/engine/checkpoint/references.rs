@@ -18,7 +18,7 @@ use odonata_run::{Activity, Arrival, JobLoad, MessageRecord, Timeline};
 
 use super::Whole;
 use crate::engine::measure::JobCollector;
-use crate::engine::partition::NEVER;
+use crate::engine::port::NEVER;
 use crate::engine::shared::Shared;
 
 pub(super) use router::{AtNode, AtRouter};

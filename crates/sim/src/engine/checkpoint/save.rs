@@ -13,11 +13,11 @@ use super::{
 };
 use crate::engine::calendar::{Event, Kind};
 use crate::engine::circuits::CircuitState;
-use crate::engine::endpoint::{Subject, node_subject};
 use crate::engine::measure::JobCollector;
 use crate::engine::message_routes::{Decision, Visit};
 use crate::engine::packets::NIL;
 use crate::engine::partition::Partition;
+use crate::engine::payload::{Subject, node_subject};
 use crate::engine::probe::Probe;
 use crate::engine::shared::Shared;
 

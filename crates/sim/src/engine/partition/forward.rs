@@ -8,10 +8,12 @@ use odonata_run::Arbitration;
 use odonata_run::memory::prefetch_to_write;
 use odonata_units::RouterId;
 
+use super::Partition;
 use super::view::{Rooms, View, no_such_output};
-use super::{FEEDBACK, NEVER, Partition};
 use crate::engine::calendar::{Event, Kind, PackedEvent};
 use crate::engine::packets::{NIL, Packet, UNROUTED};
+use crate::engine::payload::FEEDBACK;
+use crate::engine::port::NEVER;
 use crate::engine::probe::{Departure, Probe};
 use crate::engine::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT};
 

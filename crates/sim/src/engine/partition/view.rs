@@ -7,10 +7,12 @@ use odonata_network::routing::Hop;
 use odonata_units::random::StreamKey;
 use odonata_units::{NodeId, PortId, RouterId};
 
+use super::Snapshot;
 use super::forward::credit_size;
-use super::{MAX_FEEDBACK, Port, Snapshot, VirtualChannel};
 use crate::engine::calendar::PackedEvent;
 use crate::engine::packets::Packet;
+use crate::engine::payload::MAX_FEEDBACK;
+use crate::engine::port::{Port, VirtualChannel};
 use crate::engine::probe::Probe;
 use crate::engine::shared::CREDIT_VC_SHIFT;
 

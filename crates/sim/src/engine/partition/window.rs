@@ -6,11 +6,12 @@ use std::marker::PhantomData;
 use odonata_network::Routing;
 use odonata_run::memory::prefetch;
 
+use super::Partition;
 use super::forward::credit_size;
 use super::view::{Rooms, View};
-use super::{FEEDBACK, MAX_FEEDBACK, NEVER, Partition};
 use crate::engine::calendar::{Event, GroupedEvents, Kind, PackedEvent};
-use crate::engine::crossbar::{WAKE_INPUT, WAKE_OUTPUT};
+use crate::engine::payload::{FEEDBACK, MAX_FEEDBACK, WAKE_INPUT, WAKE_OUTPUT};
+use crate::engine::port::NEVER;
 use crate::engine::probe::Probe;
 use crate::engine::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT};
 

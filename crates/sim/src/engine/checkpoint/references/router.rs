@@ -11,11 +11,12 @@ use super::super::{
 use super::rank::OfRank;
 use super::{Checked, MOST, amounts, ensure, ranks_of, time_or_never, times};
 use crate::engine::calendar::{Kind, MAX_PAYLOAD};
-use crate::engine::crossbar::{Side, WAKE_INPUT, WAKE_OUTPUT};
-use crate::engine::endpoint::{Interface, NodeEvent, OutMessage, WAKE_INTERFACE};
+use crate::engine::crossbar::Side;
+use crate::engine::interface::{Interface, OutMessage};
 use crate::engine::message_routes::Decision;
 use crate::engine::packets::{Contents, NIL, Packet, UNROUTED};
-use crate::engine::partition::{FEEDBACK, Port};
+use crate::engine::payload::{FEEDBACK, NodeEvent, WAKE_INPUT, WAKE_INTERFACE, WAKE_OUTPUT};
+use crate::engine::port::Port;
 use crate::engine::probe::{Channel, LinkWatch};
 use crate::engine::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT, Shared};
 

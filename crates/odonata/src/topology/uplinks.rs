@@ -10,19 +10,81 @@ use odonata_network::topology::{FatTreeShape, OpticalLayer, OpticalLayerError, U
 use odonata_steering::{PodTraffic, UplinkError, UplinkSteering, UplinkSwitch, steer_uplinks_by};
 use odonata_units::{GroupId, NodeId, Picoseconds};
 
+use super::classes_of;
+use super::families::fat_tree::{fat_tree_error, specification};
 use crate::error::SpecError;
 use crate::jobs::{PlannedJob, plan_jobs};
 use crate::mapping::sent;
 use crate::named_file::read_file;
-use crate::spec::{self, Scenario, UplinkCircuits};
+use crate::spec::{self, Family, FatTree, Scenario, UplinkCircuits};
 
 pub(crate) use changing::ChangingCircuits;
+
+/// The optical switches of a fat tree, if it has any, and the tree without circuits.
+///
+/// # Errors
+/// If its numbers do not fit together, or the switches do not fit the tree.
+pub(crate) fn optical_layer(
+    tree: &FatTree,
+    scenario: &Scenario,
+) -> Result<Option<(OpticalLayer, Topology)>, SpecError> {
+    let laid_out = laid_out(tree, scenario)?;
+    Ok(laid_out.map(|(layer, _, built)| (layer, built)))
+}
+
+/// The same, and the numbers of the tree.
+fn laid_out(
+    tree: &FatTree,
+    scenario: &Scenario,
+) -> Result<Option<(OpticalLayer, FatTreeShape, Topology)>, SpecError> {
+    let Some(optical) = &tree.optical else {
+        return Ok(None);
+    };
+    let spec = specification(tree, &classes_of(scenario))?;
+    let built = spec.build();
+    let built = built.map_err(|error| fat_tree_error(error, tree))?;
+    let layer = layer(optical, &spec.shape, &built)?;
+    Ok(Some((layer, spec.shape, built)))
+}
+
+/// What sets the circuits of a fat tree anew during a run, if they change.
+///
+/// # Errors
+/// As of [`optical_layer`], or if what jobs send cannot be found.
+pub(super) fn changing_circuits<'s>(
+    tree: &'s FatTree,
+    scenario: &'s Scenario,
+) -> Result<Option<ChangingCircuits<'s>>, SpecError> {
+    let changing = (tree.optical.as_ref()).filter(|layer| layer.circuits.change());
+    let Some(options) = changing else {
+        return Ok(None);
+    };
+    let Some((layer, shape, built)) = laid_out(tree, scenario)? else {
+        return Ok(None);
+    };
+    ChangingCircuits::new(scenario, options, layer, shape, built).map(Some)
+}
+
+/// A network with the circuits of its optical switches above the leaves, if it has any.
+///
+/// # Errors
+/// As of [`steered`].
+pub(super) fn joined(built: Topology, scenario: &Scenario) -> Result<Topology, SpecError> {
+    let Family::FatTree(tree) = &scenario.network.topology else {
+        return Ok(built);
+    };
+    let Some(layer) = &tree.optical else {
+        return Ok(built);
+    };
+    let shape = specification(tree, &classes_of(scenario))?.shape;
+    steered(layer, &shape, built, scenario)
+}
 
 /// The optical switches of `tree`.
 ///
 /// # Errors
 /// If they do not fit it.
-pub(super) fn layer(
+fn layer(
     layer: &spec::OpticalLayer,
     shape: &FatTreeShape,
     tree: &Topology,
@@ -36,7 +98,7 @@ pub(super) fn layer(
 /// # Errors
 /// If the switches do not fit the tree, the jobs cannot be placed, what they send cannot be
 /// found, or the list of circuits makes no sense; the path names the key.
-pub(super) fn steered(
+fn steered(
     layer: &spec::OpticalLayer,
     shape: &FatTreeShape,
     tree: Topology,

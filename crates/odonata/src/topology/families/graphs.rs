@@ -5,10 +5,11 @@ use odonata_network::topology::slim_fly::balanced_nodes;
 use odonata_network::topology::{JellyfishError, JellyfishSpec, SlimFlyError, SlimFlySpec};
 use odonata_network::{LinkKind, Topology};
 
-use super::{Classes, topology_error};
 use crate::error::SpecError;
+use crate::spec::family::{DeclaredLink, Links, NetworkFamily, Tests};
+use crate::spec::link::UsualLink;
 use crate::spec::table::table;
-use crate::spec::{self, DeclaredLink, Links, NetworkFamily, Tests, UsualLink};
+use crate::topology::classes::{Classes, topology_error};
 
 table! {
     /// A Slim Fly: a graph of diameter 2 of nearly as many routers as possible.
@@ -81,10 +82,7 @@ impl NetworkFamily for Jellyfish {
 /// # Errors
 /// If its number is none that it can have or a link class is unknown or makes no sense; the
 /// path names the key.
-pub(super) fn slim_fly(
-    slim_fly: &spec::SlimFly,
-    classes: &Classes<'_>,
-) -> Result<Topology, SpecError> {
+pub(super) fn slim_fly(slim_fly: &SlimFly, classes: &Classes<'_>) -> Result<Topology, SpecError> {
     classes.check_names(&["terminal", "local", "global"])?;
     // Numbers beyond any router's ports are refused below.
     let balanced = || balanced_nodes(slim_fly.q.min(1 << 20));
@@ -107,7 +105,7 @@ pub(super) fn slim_fly(
 /// If its numbers do not fit together or a link class is unknown or makes no sense; the
 /// path names the key.
 pub(super) fn jellyfish(
-    jellyfish: &spec::Jellyfish,
+    jellyfish: &Jellyfish,
     classes: &Classes<'_>,
 ) -> Result<Topology, SpecError> {
     classes.check_names(&["terminal", "local"])?;

@@ -1,17 +1,15 @@
 //! From the scenario's fat tree to a [`Topology`].
 
-mod optical;
-
 use odonata_network::routing::{AlgorithmName, Paths};
-use odonata_network::topology::{FatTreeError, FatTreeShape, FatTreeSpec, OpticalLayer};
+use odonata_network::topology::{FatTreeError, FatTreeShape, FatTreeSpec};
 use odonata_network::{LinkKind, Topology};
 
-use super::{Classes, topology_error};
 use crate::error::SpecError;
+use crate::spec::family::{DeclaredLink, Links, NetworkFamily, Tests};
+use crate::spec::link::UsualLink;
+use crate::spec::optical::OpticalLayer;
 use crate::spec::table::table;
-use crate::spec::{self, DeclaredLink, Links, NetworkFamily, Scenario, Tests, UsualLink};
-
-pub(crate) use optical::ChangingCircuits;
+use crate::topology::classes::{Classes, topology_error};
 
 table! {
     /// A fat tree: a folded Clos, a k-ary n-tree or any extended generalised fat tree.
@@ -42,7 +40,7 @@ table! {
         taper: Option<Vec<u32>> = None => Notes::COUNT,
         /// Optical switches above the leaves, with 3 or 4 levels. Default: none.
         #[serde(skip_serializing_if = "Option::is_none")]
-        optical: Option<spec::OpticalLayer> = None,
+        optical: Option<OpticalLayer> = None,
     }
     refuse "down" when [("radix", Test::Given), ("down", Test::Given)] =>
         "nothing, as `radix` is given, or no `radix`";
@@ -86,71 +84,20 @@ impl NetworkFamily for FatTree {
     };
 
     fn build(&self, classes: &Classes<'_>) -> Result<Topology, SpecError> {
-        build(self, classes.scenario, classes)
+        let built = specification(self, classes)?.build();
+        built.map_err(|error| fat_tree_error(error, self))
     }
 }
 
-/// Builds a fat tree.
+/// Levels, links and nodes of a tree.
 ///
 /// # Errors
 /// If its numbers do not fit together or a link class is unknown or makes no sense; the
 /// path names the key.
-pub(super) fn build(
-    tree: &spec::FatTree,
-    scenario: &Scenario,
+pub(crate) fn specification(
+    tree: &FatTree,
     classes: &Classes<'_>,
-) -> Result<Topology, SpecError> {
-    let spec = specification(tree, classes)?;
-    let built = spec.build();
-    let built = built.map_err(|error| fat_tree_error(error, tree))?;
-    match &tree.optical {
-        None => Ok(built),
-        Some(layer) => optical::steered(layer, &spec.shape, built, scenario),
-    }
-}
-
-/// The optical switches of a fat tree, if it has any, and the tree without circuits.
-///
-/// # Errors
-/// As [`build`], or if the switches do not fit the tree.
-pub(super) fn optical_layer(
-    tree: &spec::FatTree,
-    classes: &Classes<'_>,
-) -> Result<Option<(OpticalLayer, Topology)>, SpecError> {
-    let Some(layer) = &tree.optical else {
-        return Ok(None);
-    };
-    let spec = specification(tree, classes)?;
-    let built = spec.build();
-    let built = built.map_err(|error| fat_tree_error(error, tree))?;
-    let layer = optical::layer(layer, &spec.shape, &built)?;
-    Ok(Some((layer, built)))
-}
-
-/// What sets the circuits of a fat tree anew during a run, if they change.
-///
-/// # Errors
-/// As [`optical_layer`], or if what jobs send cannot be found.
-pub(super) fn changing_circuits<'s>(
-    tree: &'s spec::FatTree,
-    scenario: &'s Scenario,
-    classes: &Classes<'_>,
-) -> Result<Option<ChangingCircuits<'s>>, SpecError> {
-    let changing = tree
-        .optical
-        .as_ref()
-        .filter(|layer| layer.circuits.change());
-    let Some(options) = changing else {
-        return Ok(None);
-    };
-    let Some((layer, built)) = optical_layer(tree, classes)? else {
-        return Ok(None);
-    };
-    let shape = specification(tree, classes)?.shape;
-    ChangingCircuits::new(scenario, options, layer, shape, built).map(Some)
-}
-
-fn specification(tree: &spec::FatTree, classes: &Classes<'_>) -> Result<FatTreeSpec, SpecError> {
+) -> Result<FatTreeSpec, SpecError> {
     let shape = shape(tree).map_err(|error| fat_tree_error(error, tree))?;
     let levels = shape.levels();
     let names: Vec<String> = (1..levels).map(|level| format!("level{level}")).collect();
@@ -173,7 +120,7 @@ fn specification(tree: &spec::FatTree, classes: &Classes<'_>) -> Result<FatTreeS
     })
 }
 
-fn shape(tree: &spec::FatTree) -> Result<FatTreeShape, FatTreeError> {
+fn shape(tree: &FatTree) -> Result<FatTreeShape, FatTreeError> {
     let shape = match (tree.radix, &tree.down) {
         (Some(radix), _) => {
             let levels = tree.levels.map(|levels| levels as usize);
@@ -197,7 +144,8 @@ fn shape(tree: &spec::FatTree) -> Result<FatTreeShape, FatTreeError> {
     }
 }
 
-fn fat_tree_error(error: FatTreeError, tree: &spec::FatTree) -> SpecError {
+/// The key that is to blame.
+pub(crate) fn fat_tree_error(error: FatTreeError, tree: &FatTree) -> SpecError {
     let numbers = if tree.radix.is_some() {
         "levels"
     } else {
@@ -216,9 +164,8 @@ fn fat_tree_error(error: FatTreeError, tree: &spec::FatTree) -> SpecError {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::build_topology;
-    use crate::spec::{Family, FatTree, Link, Network};
+    use crate::spec::{Family, FatTree, Link, Network, Scenario};
 
     fn scenario(tree: FatTree) -> Scenario {
         Scenario::new(Network::new(Family::FatTree(tree)))

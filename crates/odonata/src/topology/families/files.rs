@@ -9,11 +9,12 @@ use odonata_network::topology::{
 };
 use odonata_network::{LinkClass, LinkKind, Topology};
 
-use super::Classes;
 use crate::error::SpecError;
 use crate::named_file::{in_file, read_file};
+use crate::spec::family::{DeclaredLink, Links, NetworkFamily, Tests};
+use crate::spec::link::UsualLink;
 use crate::spec::table::table;
-use crate::spec::{self, DeclaredLink, Family, Links, NetworkFamily, Tests, UsualLink};
+use crate::topology::classes::Classes;
 
 table! {
     /// A real Cray XC, from the link list that its maintenance software prints.
@@ -96,8 +97,8 @@ impl NetworkFamily for FileNetwork {
         let text = read_file(&self.file, "network.file")?;
         let (given, defaults) = (classes.all_given()?, classes.defaults()?);
         let supplies = self.supplies(&given, &defaults);
-        let read = match &classes.scenario.network.topology {
-            Family::Graphml(_) => graphml::import_with(&text, &supplies),
+        let read = match classes.family {
+            "graphml" => graphml::import_with(&text, &supplies),
             _ => edge_list::import_with(&text, &supplies),
         };
         read.map(|topology| titled(topology, &self.file))
@@ -105,7 +106,7 @@ impl NetworkFamily for FileNetwork {
     }
 }
 
-impl spec::FileNetwork {
+impl FileNetwork {
     /// What its file may leave to the scenario.
     fn supplies<'a>(&self, classes: &'a [LinkClass], defaults: &'a [LinkClass]) -> Supplies<'a> {
         Supplies {

@@ -4,10 +4,10 @@ use odonata_network::routing::{AlgorithmName, Paths};
 use odonata_network::topology::CrossbarSpec;
 use odonata_network::{LinkKind, Topology};
 
-use super::{Classes, topology_error};
 use crate::error::SpecError;
+use crate::spec::family::{Links, NetworkFamily, Tests};
 use crate::spec::table::table;
-use crate::spec::{Links, NetworkFamily, Tests};
+use crate::topology::classes::{Classes, topology_error};
 
 table! {
     /// All nodes on one router: an ideal network to compare real ones with.

@@ -4,7 +4,9 @@ mod generated;
 
 use std::path::{Path, PathBuf};
 
+use generated::Model;
 use odonata_declare::Named;
+use odonata_network::routing::AlgorithmName;
 use odonata_network::topology::{CodesError, CodesGroup, CodesLink, CodesList, CodesSpec};
 use odonata_network::{LinkClass, LinkKind, Topology};
 use odonata_traces::TraceError;
@@ -12,14 +14,12 @@ use odonata_traces::codes::{IntraLayout, LinkReader, Parameters};
 use odonata_units::Bandwidth;
 use serde::{Deserialize, Serialize};
 
-use super::Classes;
 use super::files::{BLACK, GREEN};
 use crate::error::SpecError;
-use crate::spec::table::table;
-use crate::spec::{
-    AlgorithmName, DeclaredLink, Link, Links, NetworkFamily, Test, Tests, UsualLink,
-};
-use generated::Model;
+use crate::spec::family::{DeclaredLink, Links, NetworkFamily, Tests};
+use crate::spec::link::{Link, UsualLink};
+use crate::spec::table::{Test, table};
+use crate::topology::classes::{Classes, topology_error};
 
 /// Names of the lists in a configuration.
 const INTRA: &str = "intra-group-connections";
@@ -208,7 +208,7 @@ pub(super) fn build(network: &CodesNetwork, classes: &Classes<'_>) -> Result<Top
             None => ("network", None),
         };
         match (&error, file) {
-            (CodesError::Topology(inner), _) => super::topology_error(inner.clone(), ""),
+            (CodesError::Topology(inner), _) => topology_error(inner.clone(), ""),
             (_, Some(file)) => SpecError::new(key, format!("{}: {error}", file.display())),
             (_, None) => SpecError::new(key, error.to_string()),
         }

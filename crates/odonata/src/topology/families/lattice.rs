@@ -4,10 +4,11 @@ use odonata_network::routing::{AlgorithmName, Paths};
 use odonata_network::topology::{HyperXSpec, LatticeError, TorusSpec};
 use odonata_network::{LinkClass, LinkKind, Topology};
 
-use super::{Classes, topology_error};
 use crate::error::SpecError;
+use crate::spec::family::{DeclaredLink, Links, NetworkFamily, Tests};
+use crate::spec::link::{Link, UsualLink};
 use crate::spec::table::table;
-use crate::spec::{self, DeclaredLink, Link, Links, NetworkFamily, Tests, UsualLink};
+use crate::topology::classes::{Classes, topology_error};
 
 /// Link classes of both.
 const LINKS: Links = Links::Classes {
@@ -111,7 +112,7 @@ impl NetworkFamily for HyperX {
 /// # Errors
 /// If its numbers do not fit together or a link class is unknown or makes no sense; the
 /// path names the key.
-pub(super) fn torus(torus: &spec::Torus, classes: &Classes<'_>) -> Result<Topology, SpecError> {
+pub(super) fn torus(torus: &Torus, classes: &Classes<'_>) -> Result<Topology, SpecError> {
     let links = dimensions(&torus.size, classes)?;
     let spec = TorusSpec {
         size: torus.size.clone(),
@@ -127,7 +128,7 @@ pub(super) fn torus(torus: &spec::Torus, classes: &Classes<'_>) -> Result<Topolo
 ///
 /// # Errors
 /// As of [`torus`].
-pub(super) fn hyperx(hyperx: &spec::HyperX, classes: &Classes<'_>) -> Result<Topology, SpecError> {
+pub(super) fn hyperx(hyperx: &HyperX, classes: &Classes<'_>) -> Result<Topology, SpecError> {
     let links = dimensions(&hyperx.size, classes)?;
     let spec = HyperXSpec {
         size: hyperx.size.clone(),
@@ -148,7 +149,7 @@ fn dimensions(size: &[u32], classes: &Classes<'_>) -> Result<Vec<LinkClass>, Spe
         .chain(names.iter().map(String::as_str))
         .collect();
     classes.check_names(&known)?;
-    let links = &classes.scenario.network.links;
+    let links = classes.links;
     let usual = (links.get("local").cloned()).unwrap_or_else(|| Link::default_for("local"));
     let of_dimension = |name: &String| classes.class_or(name, LinkKind::Local, &usual);
     names.iter().map(of_dimension).collect()

@@ -6,12 +6,13 @@ use odonata_network::routing::AlgorithmName;
 use odonata_network::topology::infiniband::Rate;
 use odonata_network::{LinkClass, LinkKind, Topology};
 
-use super::Classes;
 use crate::error::SpecError;
-use crate::forwarding::read_subnet;
 use crate::named_file::in_file;
+use crate::spec::family::{Links, NetworkFamily, Tests};
+use crate::spec::link::Link;
 use crate::spec::table::table;
-use crate::spec::{Link, Links, NetworkFamily, Tests};
+use crate::subnet::read_subnet;
+use crate::topology::classes::Classes;
 
 table! {
     /// An InfiniBand subnet, as it has been discovered: switches are routers, host ports nodes.

@@ -6,10 +6,11 @@ use odonata_network::topology::{
 };
 use odonata_network::{LinkKind, Topology};
 
-use super::{Classes, topology_error};
 use crate::error::SpecError;
+use crate::spec::family::{DeclaredLink, Links, NetworkFamily, Tests};
+use crate::spec::link::UsualLink;
 use crate::spec::table::table;
-use crate::spec::{self, DeclaredLink, Links, NetworkFamily, Tests, UsualLink};
+use crate::topology::classes::{Classes, topology_error};
 
 table! {
     /// A dragonfly+, or megafly: groups of leaf and spine routers (Shpiner et al. 2017).
@@ -62,11 +63,11 @@ impl NetworkFamily for DragonflyPlus {
 /// If its numbers do not close or a link class is unknown or makes no sense; the
 /// path names the key.
 pub(super) fn build(
-    dragonfly: &spec::DragonflyPlus,
+    dragonfly: &DragonflyPlus,
     classes: &Classes<'_>,
 ) -> Result<Topology, SpecError> {
     classes.check_names(&["terminal", "local", "global"])?;
-    let spec::DragonflyPlus {
+    let DragonflyPlus {
         leaves,
         spines,
         p,
@@ -87,8 +88,8 @@ pub(super) fn build(
         h,
         g,
         arrangement: match dragonfly.arrangement {
-            spec::SpineArrangement::Balanced => SpineArrangement::Balanced,
-            spec::SpineArrangement::Unbalanced => SpineArrangement::Unbalanced,
+            SpineArrangement::Balanced => SpineArrangement::Balanced,
+            SpineArrangement::Unbalanced => SpineArrangement::Unbalanced,
         },
         links: DragonflyPlusLinks {
             terminal: classes.class("terminal", LinkKind::Terminal)?,

@@ -4,18 +4,17 @@ use std::path::PathBuf;
 
 use odonata_network::routing::AlgorithmName;
 use odonata_network::topology::{
-    Arrangement, DragonflyError, DragonflyLinks, DragonflySpec, GroupWiring, arrangement,
+    Arrangement, ArrangementName, DragonflyError, DragonflyLinks, DragonflySpec, GroupWiring,
+    GroupWiringName, arrangement,
 };
 use odonata_network::{LinkKind, Topology};
 
-use super::{Classes, topology_error};
 use crate::error::SpecError;
 use crate::named_file::{in_file, read_file};
-use crate::spec::table::table;
-use crate::spec::{
-    self, ArrangementName, DeclaredLink, GroupWiringName, Links, NetworkFamily, Test, Tests,
-    UsualLink,
-};
+use crate::spec::family::{DeclaredLink, Links, NetworkFamily, Tests};
+use crate::spec::link::UsualLink;
+use crate::spec::table::{Test, table};
+use crate::topology::classes::{Classes, topology_error};
 
 /// When groups are all-to-all.
 const ALL_TO_ALL: &[Tests] = &[&[("group", Test::Is("all-to-all"))]];
@@ -113,8 +112,8 @@ impl NetworkFamily for Dragonfly {
     }
 }
 
-fn build(dragonfly: &spec::Dragonfly, classes: &Classes<'_>) -> Result<Topology, SpecError> {
-    let spec::Dragonfly { p, a, h, .. } = *dragonfly;
+fn build(dragonfly: &Dragonfly, classes: &Classes<'_>) -> Result<Topology, SpecError> {
+    let Dragonfly { p, a, h, .. } = *dragonfly;
     let closing = u64::from(a) * u64::from(h) + 1;
     let g = match dragonfly.g {
         Some(g) => g,
@@ -124,7 +123,7 @@ fn build(dragonfly: &spec::Dragonfly, classes: &Classes<'_>) -> Result<Topology,
     let terminal = classes.class("terminal", LinkKind::Terminal)?;
     let global = classes.class("global", LinkKind::Global)?;
     let (group, local, column) = match dragonfly.group {
-        spec::GroupWiringName::AllToAll => {
+        GroupWiringName::AllToAll => {
             classes.check_names(&["terminal", "local", "global"])?;
             (
                 GroupWiring::AllToAll,
@@ -132,7 +131,7 @@ fn build(dragonfly: &spec::Dragonfly, classes: &Classes<'_>) -> Result<Topology,
                 None,
             )
         }
-        spec::GroupWiringName::Grid => {
+        GroupWiringName::Grid => {
             classes.check_names(&["terminal", "green", "black", "global"])?;
             let given = |value: Option<u32>, key: &str| {
                 let path = format!("network.{key}");
@@ -153,17 +152,17 @@ fn build(dragonfly: &spec::Dragonfly, classes: &Classes<'_>) -> Result<Topology,
     };
     let file = dragonfly.arrangement_file.as_deref();
     let arrangement = match (dragonfly.arrangement, file) {
-        (spec::ArrangementName::Absolute, _) => Arrangement::Absolute,
-        (spec::ArrangementName::Relative, _) => Arrangement::Relative,
-        (spec::ArrangementName::Circulant, _) => Arrangement::Circulant,
-        (spec::ArrangementName::Custom, None) => {
+        (ArrangementName::Absolute, _) => Arrangement::Absolute,
+        (ArrangementName::Relative, _) => Arrangement::Relative,
+        (ArrangementName::Circulant, _) => Arrangement::Circulant,
+        (ArrangementName::Custom, None) => {
             return Err(SpecError::value(
                 "network.arrangement_file",
                 "nothing",
                 "a file, as arrangement = \"custom\"",
             ));
         }
-        (spec::ArrangementName::Custom, Some(file)) => {
+        (ArrangementName::Custom, Some(file)) => {
             let text = read_file(file, "network.arrangement_file")?;
             let links = arrangement::parse_global_links(&text)
                 .map_err(|error| in_file(file, "network.arrangement_file", &error))?;

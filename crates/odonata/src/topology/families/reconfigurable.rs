@@ -8,23 +8,20 @@ use std::path::{Path, PathBuf};
 use odonata_declare::Named;
 use odonata_network::routing::AlgorithmName;
 use odonata_network::topology::{
-    CircuitError, Circuits, DragonflyError, DragonflyLinks, GroupWiring, OpticalSwitches,
-    ReconfigurableError, ReconfigurableSpec,
+    CircuitError, Circuits, DragonflyError, DragonflyLinks, GroupWiring, GroupWiringName,
+    OpticalSwitches, ReconfigurableError, ReconfigurableSpec,
 };
 use odonata_network::{LinkKind, Topology};
-use odonata_steering::{Demand, Steering, Strategy, Violation, circuits_for};
-use odonata_units::{GroupId, JobId};
+use odonata_steering::{Strategy, circuits_for};
+use odonata_units::GroupId;
 use serde::{Deserialize, Serialize};
 
-use super::{Classes, topology_error};
 use crate::error::SpecError;
-use crate::jobs::{PlannedJob, plan_jobs};
-use crate::mapping::sent;
 use crate::named_file::{in_file, read_file};
-use crate::spec::table::table;
-use crate::spec::{
-    self, DeclaredLink, GroupWiringName, Links, NetworkFamily, Scenario, Test, Tests, UsualLink,
-};
+use crate::spec::family::{DeclaredLink, Links, NetworkFamily, Tests};
+use crate::spec::link::UsualLink;
+use crate::spec::table::{Test, table};
+use crate::topology::classes::{Classes, topology_error};
 
 /// When a link list says what groups are like inside: grids.
 const WIRED: Tests = &[("wiring_file", Test::Given)];
@@ -197,64 +194,38 @@ impl NetworkFamily for ReconfigurableDragonfly {
     };
 
     fn build(&self, classes: &Classes<'_>) -> Result<Topology, SpecError> {
-        build(self, classes.scenario, classes)
-    }
-}
-
-pub(super) fn build(
-    dragonfly: &spec::ReconfigurableDragonfly,
-    scenario: &Scenario,
-    classes: &Classes<'_>,
-) -> Result<Topology, SpecError> {
-    let structure = structure(dragonfly)?;
-    let switches = structure.switches;
-    let links = links(&structure, classes)?;
-    let wire = |circuits| {
-        let spec = ReconfigurableSpec {
-            p: dragonfly.p,
-            held: structure.ports_of_router.clone(),
-            group: structure.group,
-            circuits,
-            links: links.clone(),
+        let structure = structure(self)?;
+        let links = links(&structure, classes)?;
+        let switches = structure.switches;
+        let circuits = match (self.circuits, self.circuits_file.as_deref()) {
+            (CircuitSource::File, None) => {
+                return Err(SpecError::value(
+                    "network.circuits_file",
+                    "nothing",
+                    "a file, as circuits = \"file\"",
+                ));
+            }
+            (CircuitSource::File, Some(file)) => listed(switches, file)?,
+            // Those of jobs are set when it is known where the jobs are.
+            (CircuitSource::Uniform | CircuitSource::Jobs, _) => uniform(switches)?,
         };
-        spec.build().map_err(wiring_error)
-    };
-    let file = dragonfly.circuits_file.as_deref();
-    match (dragonfly.circuits, file) {
-        (CircuitSource::File, None) => Err(SpecError::value(
-            "network.circuits_file",
-            "nothing",
-            "a file, as circuits = \"file\"",
-        )),
-        (CircuitSource::File, Some(file)) => wire(listed(switches, file)?),
-        (CircuitSource::Uniform, _) => wire(uniform(switches)?),
-        (CircuitSource::Jobs, _) if scenario.jobs.is_empty() => wire(Circuits::dark(switches)),
-        (CircuitSource::Jobs, _) => {
-            // Placement does not look at global links; where a mapping is fitted to the
-            // network, it is to one that joins all groups alike.
-            let before = wire(uniform(switches)?)?;
-            let jobs = plan_jobs(scenario, &before)?;
-            wire(for_jobs(dragonfly, switches, scenario, &before, &jobs)?)
-        }
+        wired(self, structure, links, circuits)
     }
 }
 
-/// The network of a scenario with these circuits, whatever it says of circuits.
+/// The network of a structure with these circuits.
 ///
 /// # Errors
 /// If it is no sound reconfigurable dragonfly.
-pub(crate) fn with_circuits(
-    scenario: &Scenario,
+pub(crate) fn wired(
+    dragonfly: &ReconfigurableDragonfly,
+    structure: Structure,
+    links: DragonflyLinks,
     circuits: Circuits,
 ) -> Result<Topology, SpecError> {
-    let spec::Family::ReconfigurableDragonfly(dragonfly) = &scenario.network.topology else {
-        let allowed = "reconfigurable-dragonfly, where there are circuits";
-        return Err(SpecError::value("network.family", "another", allowed));
-    };
-    let structure = structure(dragonfly)?;
     let spec = ReconfigurableSpec {
         p: dragonfly.p,
-        links: links(&structure, &Classes { scenario })?,
+        links,
         held: structure.ports_of_router,
         group: structure.group,
         circuits,
@@ -275,7 +246,7 @@ pub(crate) struct Structure {
 ///
 /// # Errors
 /// If its parameters make none.
-pub(crate) fn structure(dragonfly: &spec::ReconfigurableDragonfly) -> Result<Structure, SpecError> {
+pub(crate) fn structure(dragonfly: &ReconfigurableDragonfly) -> Result<Structure, SpecError> {
     if let Some(file) = &dragonfly.wiring_file {
         let listed = cray_groups::read(file, dragonfly.p, dragonfly.g)?;
         return Ok(Structure {
@@ -284,7 +255,7 @@ pub(crate) fn structure(dragonfly: &spec::ReconfigurableDragonfly) -> Result<Str
             group: listed.group,
         });
     }
-    let spec::ReconfigurableDragonfly { a, h, g, .. } = *dragonfly;
+    let ReconfigurableDragonfly { a, h, g, .. } = *dragonfly;
     for (key, value) in [("a", a), ("h", h), ("g", g)] {
         if value == 0 {
             return Err(SpecError::value(format!("network.{key}"), 0, "at least 1"));
@@ -298,8 +269,8 @@ pub(crate) fn structure(dragonfly: &spec::ReconfigurableDragonfly) -> Result<Str
         switches: switches(dragonfly, g, &ports_of_router)?,
         ports_of_router,
         group: match dragonfly.group {
-            spec::GroupWiringName::AllToAll => GroupWiring::AllToAll,
-            spec::GroupWiringName::Grid => {
+            GroupWiringName::AllToAll => GroupWiring::AllToAll,
+            GroupWiringName::Grid => {
                 let given = |value: Option<u32>, key: &str| {
                     let path = format!("network.{key}");
                     let allowed = "a value, as group = \"cray-xc\"";
@@ -317,7 +288,7 @@ pub(crate) fn structure(dragonfly: &spec::ReconfigurableDragonfly) -> Result<Str
 }
 
 fn switches(
-    dragonfly: &spec::ReconfigurableDragonfly,
+    dragonfly: &ReconfigurableDragonfly,
     groups: u32,
     ports_of_router: &[u32],
 ) -> Result<OpticalSwitches, SpecError> {
@@ -332,7 +303,11 @@ fn switches(
     })
 }
 
-fn links(structure: &Structure, classes: &Classes<'_>) -> Result<DragonflyLinks, SpecError> {
+/// The classes of its links.
+pub(crate) fn links(
+    structure: &Structure,
+    classes: &Classes<'_>,
+) -> Result<DragonflyLinks, SpecError> {
     let (local, column) = match structure.group {
         GroupWiring::AllToAll => {
             classes.check_names(&["terminal", "local", "global"])?;
@@ -367,82 +342,6 @@ fn listed(switches: OpticalSwitches, file: &Path) -> Result<Circuits, SpecError>
     Circuits::parse(switches, &text).map_err(|error| in_file(file, key, &error))
 }
 
-/// Circuits between the groups of every job that spans several.
-fn for_jobs(
-    dragonfly: &spec::ReconfigurableDragonfly,
-    switches: OpticalSwitches,
-    scenario: &Scenario,
-    topology: &Topology,
-    jobs: &[PlannedJob],
-) -> Result<Circuits, SpecError> {
-    let strategy = dragonfly.steering;
-    let mut steering = Steering::new(switches);
-    for (position, job) in jobs.iter().enumerate() {
-        if job.spans.is_empty() {
-            continue;
-        }
-        let path = |key: &str| format!("job[{position}].{key}");
-        let demand = match strategy {
-            Strategy::Uniform => None,
-            _ => Some(demand(job, topology, &path)?),
-        };
-        let id = JobId::from_index(position);
-        steering
-            .allocate(id, &job.spans, strategy, demand.as_ref())
-            .map_err(|violation| refused(&violation, scenario, position))?;
-    }
-    Ok(steering.circuits().clone())
-}
-
-/// What the groups of a job send to each other.
-fn demand(
-    job: &PlannedJob,
-    topology: &Topology,
-    path: &dyn Fn(&str) -> String,
-) -> Result<Demand, SpecError> {
-    let ranks = job.plan.node_of_rank.len() as u32;
-    let matrix = sent(&job.plan.load, ranks, path).map_err(|_| {
-        SpecError::new(
-            "network.steering",
-            format!(
-                "who sends how much to whom cannot be found from what job {} does, so that \
-                 circuits cannot match it; use \"uniform\"",
-                job.plan.name
-            ),
-        )
-    })?;
-    let matrix = matrix.matrix;
-    let place = |rank: usize| {
-        let group = topology.group_of_node(job.plan.node_of_rank[rank]);
-        job.spans.partition_point(|&known| known < group)
-    };
-    let places: Vec<usize> = (0..ranks as usize).map(place).collect();
-    let entries = matrix.entries().map(|(from, entry)| {
-        let (from, to) = (places[from.index()], places[entry.to.index()]);
-        (from, to, entry.bytes)
-    });
-    Ok(Demand::new(job.spans.len(), entries))
-}
-
-/// Why a job gets no circuits, in terms of the scenario.
-fn refused(violation: &Violation, scenario: &Scenario, position: usize) -> SpecError {
-    let path = format!("job[{position}].placement");
-    match violation {
-        Violation::Owned { group, owner } => {
-            let owner = &scenario.jobs[owner.index()].name;
-            SpecError::new(
-                path,
-                format!(
-                    "the job needs the global links of group {group}, which belong to job {owner}, \
-                     as circuits = \"jobs\"; place jobs of several groups by \"grap\" or \
-                     \"isolated\", or use circuits = \"uniform\""
-                ),
-            )
-        }
-        violation => SpecError::new(path, violation.to_string()),
-    }
-}
-
 fn wiring_error(error: ReconfigurableError) -> SpecError {
     match error {
         ReconfigurableError::Dragonfly(DragonflyError::Zero { name }) => {
@@ -455,196 +354,5 @@ fn wiring_error(error: ReconfigurableError) -> SpecError {
             topology_error(inner, "")
         }
         error => SpecError::new("network", error.to_string()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::build_topology;
-    use crate::run;
-    use crate::spec::{Family, Job, Load, Network, Offered, Pattern, Placement, Traffic};
-    use crate::testing::all_to_all;
-    use crate::verify;
-    use std::ops::ControlFlow;
-
-    /// Six groups of four routers with two nodes and two global links each.
-    fn machine() -> spec::ReconfigurableDragonfly {
-        spec::ReconfigurableDragonfly {
-            circuits: CircuitSource::Jobs,
-            ..spec::ReconfigurableDragonfly::new(2, 4, 2, 6)
-        }
-    }
-
-    fn scenario(network: spec::ReconfigurableDragonfly, jobs: Vec<Job>) -> Scenario {
-        let mut scenario = Scenario::new(Network::new(Family::ReconfigurableDragonfly(network)));
-        scenario.jobs = jobs;
-        scenario
-    }
-
-    fn grap(name: &str, nodes: u32) -> Job {
-        Job {
-            placement: Placement::Grap {
-                mode: spec::GrapModeName::Adaptive,
-                group_count: None,
-                nodes_per_group: None,
-            },
-            ..Job::new(name, nodes, all_to_all())
-        }
-    }
-
-    /// Traffic inside groups, from all nodes that are left.
-    fn noise(nodes: u32) -> Job {
-        let traffic = Traffic {
-            messages: Some(3),
-            ..Traffic::new(Pattern::WithinGroup, 64, Offered::Load(0.2))
-        };
-        Job::new("noise", nodes, Load::Traffic(traffic))
-    }
-
-    fn simulated(scenario: &Scenario) -> crate::Run {
-        run(scenario, &mut |_: &crate::Progress| {
-            ControlFlow::Continue(())
-        })
-        .unwrap()
-    }
-
-    #[test]
-    fn jobs_get_circuits_between_their_own_groups() {
-        // 14 and 20 of 8 nodes a group: groups 0 and 1, groups 2 to 4.
-        let jobs = vec![grap("one", 14), grap("two", 20), noise(14)];
-        let scenario = scenario(machine(), jobs);
-        let run = simulated(&scenario);
-        let spans: Vec<Vec<u32>> = (run.jobs.iter())
-            .map(|job| job.spans.iter().map(|group| group.0).collect())
-            .collect();
-        assert_eq!(spans, [vec![0, 1], vec![2, 3, 4], vec![]]);
-        let links = run.topology.describe();
-        // All 8 links of a group between two; of three groups one sits out on every switch.
-        assert_eq!(links.classes[2].links, 8 + 8);
-        assert_eq!(run.outcome.jobs[0].bytes_delivered, 14 * 13 * 1_000);
-        assert_eq!(run.outcome.jobs[1].bytes_delivered, 20 * 19 * 1_000);
-        // Nobody is sent through another's groups: 2 channels, no intermediate groups.
-        assert_eq!(run.virtual_channels, 2);
-        let proof = verify(&scenario, &Default::default(), &mut |_, _| {
-            ControlFlow::Continue(())
-        });
-        assert!(proof.unwrap().verdict.is_deadlock_free());
-    }
-
-    #[test]
-    fn every_strategy_serves_what_is_sent() {
-        for steering in [
-            Strategy::MinMax,
-            Strategy::Matching,
-            Strategy::MinCostFlow,
-            Strategy::Birkhoff,
-        ] {
-            let network = spec::ReconfigurableDragonfly {
-                steering,
-                ..machine()
-            };
-            let run = simulated(&scenario(network, vec![grap("one", 20)]));
-            assert_eq!(run.outcome.jobs[0].bytes_delivered, 20 * 19 * 1_000);
-        }
-    }
-
-    #[test]
-    fn uniform_circuits_are_a_dragonfly() {
-        let network = spec::ReconfigurableDragonfly {
-            circuits: CircuitSource::Uniform,
-            ..machine()
-        };
-        let scenario = scenario(network, vec![Job::new("all", 48, all_to_all())]);
-        let topology = build_topology(&scenario).unwrap().describe();
-        // 8 links over 5 peers.
-        assert_eq!(topology.group_pair_links_min, Some(1));
-        assert_eq!(topology.group_pair_links_max, Some(2));
-        simulated(&scenario);
-    }
-
-    #[test]
-    fn flaws_name_their_key() {
-        let error = |network, jobs| build_topology(&scenario(network, jobs)).unwrap_err();
-        let contiguous = |name: &str| Job::new(name, 12, all_to_all());
-        for (found, path, words) in [
-            (
-                error(machine(), vec![contiguous("left"), contiguous("right")]),
-                "job[1].placement",
-                "belong to job left",
-            ),
-            (
-                error(machine(), vec![grap("one", 40), grap("two", 16)]),
-                "job[1].placement",
-                "1 groups are without one",
-            ),
-            (
-                error(
-                    spec::ReconfigurableDragonfly {
-                        links_per_switch: 3,
-                        ..machine()
-                    },
-                    vec![],
-                ),
-                "network.links_per_switch",
-                "use a divisor of 8",
-            ),
-            (
-                error(
-                    spec::ReconfigurableDragonfly {
-                        switch_ports: Some(5),
-                        ..machine()
-                    },
-                    vec![],
-                ),
-                "network.switch_ports",
-                "need 6 ports",
-            ),
-            (
-                error(spec::ReconfigurableDragonfly { p: 0, ..machine() }, vec![]),
-                "network.p",
-                "at least 1",
-            ),
-            (
-                error(
-                    spec::ReconfigurableDragonfly {
-                        circuits: CircuitSource::File,
-                        ..machine()
-                    },
-                    vec![],
-                ),
-                "network.circuits_file",
-                "a file",
-            ),
-        ] {
-            assert_eq!(found.path, path, "{found}");
-            assert!(found.message.contains(words), "{found}");
-        }
-    }
-
-    #[test]
-    fn a_job_that_listed_circuits_do_not_join_is_refused() {
-        let file = std::env::temp_dir().join(format!("odonata-{}-circuits", std::process::id()));
-        std::fs::write(&file, "# one circuit\n0 0 1 0\n").unwrap();
-        let network = spec::ReconfigurableDragonfly {
-            circuits: CircuitSource::File,
-            circuits_file: Some(file.clone()),
-            ..machine()
-        };
-        let observe = &mut |_: &crate::Progress| ControlFlow::Continue(());
-        simulated(&scenario(
-            network.clone(),
-            vec![Job::new("joined", 16, all_to_all())],
-        ));
-        let error = run(
-            &scenario(network, vec![Job::new("apart", 17, all_to_all())]),
-            observe,
-        );
-        let error = error.map(|_| ()).unwrap_err().to_string();
-        assert!(
-            error.contains("group 0") && error.contains("group 2"),
-            "{error}"
-        );
-        std::fs::remove_file(file).unwrap();
     }
 }

@@ -12,10 +12,11 @@ use odonata_network::{LinkClass, LinkKind, Topology};
 use odonata_traces::TraceError;
 use odonata_traces::codes::Parameters;
 
-use super::super::Classes;
 use super::{Facts, Unit, bandwidth, in_conf, link};
 use crate::error::SpecError;
-use crate::spec::{AlgorithmName, Link};
+use crate::spec::link::Link;
+use crate::topology::classes::Classes;
+use odonata_network::routing::AlgorithmName;
 
 /// A model that wires a network from numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,200 +1,21 @@
 //! Nodes: their network interfaces and open-loop sources.
 
-use std::ops::Range;
-
+use odonata_load::Context;
 use odonata_mpi::MessageKind;
 use odonata_network::PacketRoute;
-use odonata_run::encoding::or_absent;
 use odonata_run::memory::{make_room, make_room_in};
 use odonata_run::{InjectionOrder, JobLoad, MessageRecord, MessageRecords};
-use odonata_units::{Picoseconds, RankId, RouterId};
+use odonata_units::{Bytes, NodeId, Picoseconds, RankId, RouterId};
 
-use odonata_load::Context;
-use serde::{Deserialize, Serialize};
-
-use super::calendar::{Event, Kind};
-use super::packets::{Contents, NIL, Packet, UNROUTED};
-use super::partition::{Incomplete, NEVER, Partition};
-use super::probe::{Departure, Probe};
-use super::queues::Queue;
-use odonata_units::{Bytes, NodeId};
-
-/// Who asks for memory.
-pub(super) const RECORDED: &str = "recorded messages";
-
-/// A message that its node has not sent completely.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct OutMessage {
-    pub bytes_left: u64,
-    pub created: u64,
-    /// Index of the sending rank in the partition; `NIL` of an open-loop source.
-    #[serde(skip)]
-    pub local_rank: u32,
-    /// See [`Draft::request`].
-    #[serde(with = "or_absent")]
-    pub request: u32,
-    pub contents: Contents,
-}
-
-/// A message to be created.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Draft {
-    pub job: u32,
-    /// Sender; and its index in the partition, `NIL` of an open-loop source.
-    pub rank: u32,
-    pub local_rank: u32,
-    pub to: RankId,
-    pub bytes: Bytes,
-    pub context: Context,
-    pub tag: u32,
-    pub sequence: u32,
-    /// When the sender wanted to send it.
-    pub created: u64,
-    pub kind: MessageKind,
-    pub handle: u32,
-    /// Request of the sender that is complete when the tail has left the node;
-    /// or [`NIL`].
-    pub request: u32,
-}
-
-/// The network interface of a node. Its link to the router is the port of the
-/// same number after all router ports.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[repr(align(64))]
-pub(super) struct Interface {
-    #[serde(skip)]
-    pub node: u32,
-    /// Its router (global number) and the port there, relative to the router.
-    #[serde(skip)]
-    pub router: u32,
-    #[serde(skip)]
-    pub terminal: u32,
-    /// Class of its link.
-    #[serde(skip)]
-    pub class: u8,
-    /// Whether a message of an open-loop source is in `outgoing`.
-    pub open_active: bool,
-    /// Messages to send.
-    #[serde(skip)]
-    pub outgoing: Queue,
-    /// Its open-loop sources in [`Partition::sources`].
-    #[serde(skip)]
-    pub sources: Range<u32>,
-    /// Packets and messages sent so far.
-    pub packets: u32,
-    pub messages: u32,
-    /// When the next packet may start: once the last one has left and, after the last of a
-    /// message, the gap has passed.
-    pub ready_at: u64,
-    /// When the last message within the node is through.
-    pub loopback_free: u64,
-    /// Earliest pending wake-up.
-    #[serde(with = "or_absent")]
-    pub wake_at: u64,
-}
-
-impl Interface {
-    pub fn new(node: u32, router: u32, terminal: u32, class: u8) -> Self {
-        Self {
-            node,
-            router,
-            terminal,
-            class,
-            open_active: false,
-            outgoing: Queue::default(),
-            sources: 0..0,
-            packets: 0,
-            messages: 0,
-            ready_at: 0,
-            loopback_free: 0,
-            wake_at: NEVER,
-        }
-    }
-
-    /// Takes over a saved state; what is wired and who sits here stays, and no
-    /// message waits.
-    pub fn restore(&mut self, saved: Self) {
-        *self = Self {
-            node: self.node,
-            router: self.router,
-            terminal: self.terminal,
-            class: self.class,
-            outgoing: Queue::default(),
-            sources: self.sources.clone(),
-            ..saved
-        };
-    }
-}
-
-const _: () = assert!(size_of::<Interface>() == 64);
-
-/// An open-loop source: a rank that sends at its own pace. Messages that wait
-/// for their node are not stored: when they were created can be computed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct OpenSource {
-    pub interface: u32,
-    pub job: u32,
-    pub rank: u32,
-    /// Number of the next message and when it is created.
-    pub next_message: u32,
-    pub next_time: u64,
-}
-
-/// Bits of a node's event that say which packet or rank it is about.
-pub(super) const SUBJECT_BITS: u32 = 27;
-const DELIVERED: u32 = 0 << SUBJECT_BITS;
-const DELIVERED_LOCALLY: u32 = 1 << SUBJECT_BITS;
-const SENT: u32 = 2 << SUBJECT_BITS;
-const TIMER: u32 = 3 << SUBJECT_BITS;
-
-/// What the payload of a node's event is about, beside a code that says what happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Subject {
-    /// Slot of a packet.
-    Packet(u32),
-    /// Index of a rank in the partition.
-    Rank(u32),
-}
-
-/// Code and subject of the payload of a [`Kind::Node`] event; the payload is
-/// their sum.
-pub(super) fn node_subject(payload: u32) -> (u32, Subject) {
-    let subject = payload & ((1 << SUBJECT_BITS) - 1);
-    match payload - subject {
-        code @ (DELIVERED | DELIVERED_LOCALLY) => (code, Subject::Packet(subject)),
-        code => (code, Subject::Rank(subject)),
-    }
-}
-
-/// What such a code says happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NodeEvent {
-    Delivered,
-    DeliveredLocally,
-    Sent,
-    Timer,
-}
-
-impl NodeEvent {
-    /// `None` if a code says nothing.
-    pub fn of(code: u32) -> Option<Self> {
-        match code {
-            DELIVERED => Some(Self::Delivered),
-            DELIVERED_LOCALLY => Some(Self::DeliveredLocally),
-            SENT => Some(Self::Sent),
-            TIMER => Some(Self::Timer),
-            _ => None,
-        }
-    }
-}
-
-/// Payload of the event that an interface is to be looked at.
-pub(super) const WAKE_INTERFACE: u32 = 1;
-
-/// Payload of the event that a rank starts, or a processor of it is done.
-pub(super) fn timer_payload(local_rank: u32) -> u32 {
-    TIMER | local_rank
-}
+use super::{Incomplete, Partition, RECORDED};
+use crate::engine::calendar::{Event, Kind};
+use crate::engine::interface::{Draft, OutMessage};
+use crate::engine::packets::{Contents, NIL, Packet, UNROUTED};
+use crate::engine::payload::{
+    DELIVERED, DELIVERED_LOCALLY, SENT, SUBJECT_BITS, TIMER, WAKE_INTERFACE,
+};
+use crate::engine::port::NEVER;
+use crate::engine::probe::{Departure, Probe};
 
 impl<P: Probe> Partition<'_, P> {
     /// Makes sure that the interface is looked at, at `time` or before.
@@ -223,7 +44,7 @@ impl<P: Probe> Partition<'_, P> {
 
     /// Makes sure that the interface is looked at when its next open-loop
     /// message is created, and not before `earliest`.
-    pub(super) fn arm_interface(&mut self, index: usize, earliest: u64) {
+    pub fn arm_interface(&mut self, index: usize, earliest: u64) {
         if let Some(source) = self.next_source(index) {
             let time = self.sources[source].next_time.max(earliest);
             if time < self.shared.stop {
@@ -232,7 +53,7 @@ impl<P: Probe> Partition<'_, P> {
         }
     }
 
-    pub(super) fn wake_interface(&mut self, index: u32, now: u64) {
+    pub fn wake_interface(&mut self, index: u32, now: u64) {
         let interface = &mut self.interfaces[index as usize];
         if interface.wake_at == now {
             interface.wake_at = NEVER;
@@ -242,7 +63,7 @@ impl<P: Probe> Partition<'_, P> {
 
     /// Lets the interface send its next packet, if its link is free and the
     /// router has room.
-    pub(super) fn try_inject(&mut self, index: usize, now: u64) {
+    pub fn try_inject(&mut self, index: usize, now: u64) {
         let port = self.router_ports + index;
         let ready_at = self.interfaces[index].ready_at;
         if ready_at > now {
@@ -478,7 +299,7 @@ impl<P: Probe> Partition<'_, P> {
     }
 
     /// Counts a message of a job that begins now, or began at `created`.
-    pub(super) fn count_created(&mut self, job: u32, bytes: Bytes, created: u64) {
+    pub fn count_created(&mut self, job: u32, bytes: Bytes, created: u64) {
         let collector = &mut self.jobs[job as usize];
         collector.messages_created += 1;
         collector.bytes_created += bytes.0;
@@ -491,7 +312,7 @@ impl<P: Probe> Partition<'_, P> {
     /// sent; delivers it otherwise, when its receiver is on the same node.
     /// Returns whether it goes through the network.
     #[inline(always)]
-    pub(super) fn create(&mut self, index: usize, draft: Draft, now: u64) -> bool {
+    pub fn create(&mut self, index: usize, draft: Draft, now: u64) -> bool {
         let shared = self.shared;
         let Draft {
             job,
@@ -571,7 +392,7 @@ impl<P: Probe> Partition<'_, P> {
 
     /// The last router has started to send a packet to its node, where the
     /// tail arrives at `time`.
-    pub(super) fn deliver(&mut self, router: u32, terminal: u32, slot: u32, time: u64) {
+    pub fn deliver(&mut self, router: u32, terminal: u32, slot: u32, time: u64) {
         let shared = self.shared;
         let packet = self.packets.hot[slot as usize];
         let size = u64::from(packet.size);
@@ -683,7 +504,7 @@ impl<P: Probe> Partition<'_, P> {
         }
     }
 
-    pub(super) fn node_event(&mut self, interface: u32, payload: u32, now: u64) {
+    pub fn node_event(&mut self, interface: u32, payload: u32, now: u64) {
         let subject = payload & ((1 << SUBJECT_BITS) - 1);
         match payload & !((1 << SUBJECT_BITS) - 1) {
             TIMER => self.rank_timer(subject, now),
@@ -710,7 +531,7 @@ impl<P: Probe> Partition<'_, P> {
     }
 
     /// Bytes of requests and grants that are under way.
-    pub(super) fn pending_control_bytes(&self) -> u64 {
+    pub fn pending_control_bytes(&self) -> u64 {
         let waiting: u64 = self
             .interfaces
             .iter()
@@ -724,7 +545,7 @@ impl<P: Probe> Partition<'_, P> {
     /// Closes the books at the `end` of the run: messages that waited at
     /// open-loop sources count as created. Returns the bytes that no packet
     /// carries yet.
-    pub(super) fn settle(&mut self, end: u64) -> u64 {
+    pub fn settle(&mut self, end: u64) -> u64 {
         let shared = self.shared;
         let mut backlog: u64 = self
             .interfaces
