@@ -17,6 +17,7 @@
 //!   λ₂·r/4 at least (Fiedler, Czech. Math. J. 1973; Donath and Hoffman, IBM J.
 //!   Res. Dev. 1973). Where all routers have equally many nodes.
 
+use nalgebra::DMatrix;
 use odonata_partition::Balance;
 use odonata_units::{GroupId, PortId, RouterId};
 
@@ -160,56 +161,17 @@ fn spectral_bound(topology: &Topology) -> u64 {
     if !uniform || !routers.is_multiple_of(2) || routers > SPECTRAL_ROUTERS {
         return 0;
     }
-    let mut laplacian = vec![0f64; routers * routers];
+    let mut laplacian = DMatrix::zeros(routers, routers);
     for router in 0..routers {
-        laplacian[router * routers + router] = graph.degree(router) as f64;
+        laplacian[(router, router)] = graph.degree(router) as f64;
         for (other, weight) in graph.edges(router) {
-            laplacian[router * routers + other] = -(weight as f64);
+            laplacian[(router, other)] = -(weight as f64);
         }
     }
-    let mut eigenvalues = eigenvalues(laplacian, routers);
-    eigenvalues.sort_by(f64::total_cmp);
+    let mut eigenvalues = laplacian.symmetric_eigenvalues();
+    eigenvalues.as_mut_slice().sort_by(f64::total_cmp);
     let second = eigenvalues.get(1).copied().unwrap_or(0.0).max(0.0);
     (second * routers as f64 / 4.0 * (1.0 - 1e-9)) as u64
-}
-
-/// Eigenvalues of a symmetric matrix, by Jacobi's rotations: row after row until
-/// what is off the diagonal is nothing beside the rest. Shape: n × n.
-fn eigenvalues(mut matrix: Vec<f64>, n: usize) -> Vec<f64> {
-    let norm: f64 = matrix.iter().map(|x| x * x).sum();
-    for _ in 0..64 {
-        let off: f64 = (0..n)
-            .flat_map(|row| (0..row).map(move |column| row * n + column))
-            .map(|place| matrix[place] * matrix[place])
-            .sum();
-        if off <= norm * 1e-26 {
-            break;
-        }
-        for p in 0..n {
-            for q in p + 1..n {
-                let apq = matrix[p * n + q];
-                if apq == 0.0 {
-                    continue;
-                }
-                let (app, aqq) = (matrix[p * n + p], matrix[q * n + q]);
-                let theta = (aqq - app) / (2.0 * apq);
-                let t = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());
-                let c = 1.0 / (t * t + 1.0).sqrt();
-                let s = t * c;
-                for k in 0..n {
-                    let (akp, akq) = (matrix[k * n + p], matrix[k * n + q]);
-                    matrix[k * n + p] = c * akp - s * akq;
-                    matrix[k * n + q] = s * akp + c * akq;
-                }
-                for k in 0..n {
-                    let (apk, aqk) = (matrix[p * n + k], matrix[q * n + k]);
-                    matrix[p * n + k] = c * apk - s * aqk;
-                    matrix[q * n + k] = s * apk + c * aqk;
-                }
-            }
-        }
-    }
-    (0..n).map(|i| matrix[i * n + i]).collect()
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub use config::{
     HostCosts, HostTimes, InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords, NicModel,
     OccupancyCount, Protocol, Room, RouterModel, Switching, SwitchingName,
 };
-pub use entity_map::{EntityMap, KeyHasher, KeyMap};
+pub use entity_map::{EntityMap, KeyMap};
 pub use error::{SimError, StuckPacket};
 pub use histogram::Histogram;
 pub use limits::check_times;

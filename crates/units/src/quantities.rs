@@ -1,8 +1,8 @@
 //! Time, data and bandwidth.
 
 use std::fmt;
-use std::iter::Sum;
-use std::ops::{Add, AddAssign, Sub, SubAssign};
+
+use derive_more::{Add, AddAssign, Sub, SubAssign, Sum};
 
 macro_rules! quantity {
     ($(#[$doc:meta])* $name:ident) => {
@@ -17,6 +17,11 @@ macro_rules! quantity {
             PartialOrd,
             Ord,
             Hash,
+            Add,
+            AddAssign,
+            Sub,
+            SubAssign,
+            Sum,
             serde::Serialize,
             serde::Deserialize,
         )]
@@ -26,37 +31,6 @@ macro_rules! quantity {
         impl $name {
             /// Nothing.
             pub const ZERO: Self = Self(0);
-        }
-        impl Add for $name {
-            type Output = Self;
-            #[inline(always)]
-            fn add(self, other: Self) -> Self {
-                Self(self.0 + other.0)
-            }
-        }
-        impl AddAssign for $name {
-            #[inline(always)]
-            fn add_assign(&mut self, other: Self) {
-                self.0 += other.0;
-            }
-        }
-        impl Sub for $name {
-            type Output = Self;
-            #[inline(always)]
-            fn sub(self, other: Self) -> Self {
-                Self(self.0 - other.0)
-            }
-        }
-        impl SubAssign for $name {
-            #[inline(always)]
-            fn sub_assign(&mut self, other: Self) {
-                self.0 -= other.0;
-            }
-        }
-        impl Sum for $name {
-            fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
-                items.fold(Self(0), Add::add)
-            }
         }
     };
 }

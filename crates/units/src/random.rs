@@ -5,6 +5,10 @@
 //! The generator is *Squares* (Widynski, "Squares: A Fast Counter-Based RNG",
 //! arXiv:2004.06278): four or five rounds of middle-square with a Weyl sequence.
 
+use std::convert::Infallible;
+
+use rand_core::TryRng;
+
 /// What a stream is used for; different purposes of one entity never correlate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
@@ -121,6 +125,26 @@ impl Stream {
             let other = self.below(last as u32 + 1) as usize;
             items.swap(last, other);
         }
+    }
+}
+
+impl TryRng for Stream {
+    type Error = Infallible;
+
+    /// The next draw: 32 uniform bits.
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        self.try_next_u64().map(|bits| (bits >> 32) as u32)
+    }
+
+    /// The next draw: 64 uniform bits.
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        let counter = self.counter;
+        self.counter += 1;
+        Ok(self.key.bits64(self.entity, counter))
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        rand_core::utils::fill_bytes_via_next_word(bytes, || self.try_next_u64())
     }
 }
 

@@ -1,9 +1,7 @@
 //! Walks all routes to a batch of destinations, hop by hop.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
 use odonata_units::{PortId, RouterId};
+use rustc_hash::FxHashMap;
 
 use super::dependency::Dependencies;
 use super::{Channel, VerifyError, relative};
@@ -35,7 +33,7 @@ struct Arrival {
 /// States after the same number of hops, with the packets in them.
 #[derive(Default)]
 struct Level {
-    states: HashMap<State, Vec<Arrival>, BuildHasherDefault<WordHasher>>,
+    states: FxHashMap<State, Vec<Arrival>>,
     /// Arrivals of all states.
     arrivals: usize,
 }
@@ -117,31 +115,6 @@ pub(super) struct Limits<'a> {
 
 /// Hops to consider between two calls of [`Limits::go_on`].
 const HOPS_BETWEEN_ASKING: u64 = 1 << 20;
-
-/// Multiply-and-rotate over the few words of a [`State`].
-#[derive(Default)]
-struct WordHasher(u64);
-
-impl Hasher for WordHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u32(u32::from(byte));
-        }
-    }
-
-    fn write_u8(&mut self, value: u8) {
-        self.write_u32(u32::from(value));
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        let mixed = (self.0 ^ u64::from(value)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        self.0 = mixed.rotate_left(29);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0 ^ (self.0 >> 32)
-    }
-}
 
 /// Most arrivals of one level: it then takes about 1 GB.
 const MOST_ARRIVALS: usize = 1 << 25;

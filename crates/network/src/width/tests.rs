@@ -1,6 +1,6 @@
 use super::*;
 use crate::topology::testing::{any_topology, dragonfly_links};
-use crate::topology::{Arrangement, DragonflySpec, GroupWiring, LinkKind};
+use crate::topology::{Arrangement, DragonflySpec, GroupWiring, LinkKind, TorusSpec};
 use odonata_units::Bandwidth;
 use proptest::prelude::*;
 
@@ -149,25 +149,22 @@ fn bounds_enclose_what_is_not_proven() {
 }
 
 #[test]
-fn eigenvalues_of_a_ring() {
-    // Laplacian of a ring of n: 2 − 2 cos(2πk/n).
+fn the_spectral_bound_of_a_ring_is_closed() {
+    // The second eigenvalue of a ring of n links of bandwidth b is b (2 − 2 cos(2π/n)).
     let n = 12;
-    let mut ring = vec![0.0; n * n];
-    for i in 0..n {
-        ring[i * n + i] = 2.0;
-        for j in [(i + 1) % n, (i + n - 1) % n] {
-            ring[i * n + j] = -1.0;
-        }
-    }
-    let mut found = eigenvalues(ring, n);
-    found.sort_by(f64::total_cmp);
-    let mut expected: Vec<f64> = (0..n)
-        .map(|k| 2.0 - 2.0 * (std::f64::consts::TAU * k as f64 / n as f64).cos())
-        .collect();
-    expected.sort_by(f64::total_cmp);
-    for (found, expected) in found.iter().zip(&expected) {
-        assert!((found - expected).abs() < 1e-10, "{found} {expected}");
-    }
+    let links = dragonfly_links();
+    let ring = TorusSpec {
+        size: vec![n],
+        wrap: vec![true],
+        p: 1,
+        terminal: links.terminal,
+        links: vec![links.local.clone()],
+    };
+    let bandwidth = links.local.bandwidth.bytes_per_second() as f64;
+    let second = bandwidth * (2.0 - 2.0 * (std::f64::consts::TAU / f64::from(n)).cos());
+    let expected = second * f64::from(n) / 4.0;
+    let found = spectral_bound(&ring.build().unwrap()) as f64;
+    assert!((found / expected - 1.0).abs() < 1e-6, "{found} {expected}");
 }
 
 proptest! {

@@ -5,6 +5,8 @@
 
 use odonata_declare::Named;
 use odonata_units::random::{Purpose, Stream, StreamKey};
+use rand_distr::{Distribution, Gamma};
+use statrs::function::gamma::gamma_lr;
 use thiserror::Error;
 
 use super::job::{Job, JobLog, Status};
@@ -254,7 +256,7 @@ impl Arrivals {
         let (shape, scale) = model.daily;
         let mut weights = [0.0; SLOTS];
         for slot in DAY_BEGINS..DAY_BEGINS + SLOTS {
-            let upto = |at: f64| regularized_gamma(shape, at / scale);
+            let upto = |at: f64| gamma_lr(shape, (at / scale).max(0.0));
             let at = slot as f64;
             weights[(slot - 1) % SLOTS] = upto(at + 0.5) - upto(at - 0.5);
         }
@@ -287,55 +289,11 @@ impl Arrivals {
     }
 }
 
-/// A draw from the normal distribution (Box and Muller).
-fn normal(draws: &mut Stream) -> f64 {
-    let radius = (-2.0 * draws.unit().ln()).sqrt();
-    radius * (std::f64::consts::TAU * draws.unit()).cos()
-}
-
-/// A draw from a gamma distribution of `shape` ≥ 1 (Marsaglia and Tsang 2000).
+/// A draw from a gamma distribution.
 fn gamma(shape: f64, scale: f64, draws: &mut Stream) -> f64 {
-    let d = shape - 1.0 / 3.0;
-    let c = 1.0 / (9.0 * d).sqrt();
-    loop {
-        let x = normal(draws);
-        let v = (1.0 + c * x).powi(3);
-        if v > 0.0 && draws.unit().ln() < 0.5 * x * x + d - d * v + d * v.ln() {
-            return d * v * scale;
-        }
-    }
-}
-
-/// ln Γ(x) for x > 0: Stirling's series after shifting x above 10.
-fn ln_gamma(mut x: f64) -> f64 {
-    let mut shift = 0.0;
-    while x < 10.0 {
-        shift -= x.ln();
-        x += 1.0;
-    }
-    let inverse = 1.0 / x;
-    let series = inverse / 12.0 - inverse.powi(3) / 360.0 + inverse.powi(5) / 1260.0;
-    shift + (x - 0.5) * x.ln() - x + 0.5 * std::f64::consts::TAU.ln() + series
-}
-
-/// The share of a gamma distribution of this shape and scale 1 that lies below x:
-/// the power series of the lower incomplete gamma function.
-fn regularized_gamma(shape: f64, x: f64) -> f64 {
-    if x <= 0.0 {
-        return 0.0;
-    }
-    let mut term = 1.0 / shape;
-    let mut sum = term;
-    for k in 1..10_000 {
-        term *= x / (shape + f64::from(k));
-        sum += term;
-        if term < sum * 1e-15 {
-            break;
-        }
-    }
-    (sum.ln() + shape * x.ln() - x - ln_gamma(shape))
-        .exp()
-        .min(1.0)
+    let distribution =
+        Gamma::new(shape, scale).expect("the model's shapes and scales are positive");
+    distribution.sample(draws)
 }
 
 #[cfg(test)]
@@ -350,17 +308,6 @@ mod tests {
             arrivals: 1.0,
             request: None,
             seed: 1,
-        }
-    }
-
-    #[test]
-    fn the_gamma_function_has_its_known_values() {
-        // Γ(5) = 24, Γ(1/2) = √π; P(1, x) = 1 − e⁻ˣ; P(2, x) = 1 − (1 + x) e⁻ˣ.
-        assert!((ln_gamma(5.0) - 24f64.ln()).abs() < 1e-9);
-        assert!((ln_gamma(0.5) - std::f64::consts::PI.sqrt().ln()).abs() < 1e-9);
-        for x in [0.1, 1.0, 3.0, 12.0] {
-            assert!((regularized_gamma(1.0, x) - (1.0 - (-x).exp())).abs() < 1e-9);
-            assert!((regularized_gamma(2.0, x) - (1.0 - (1.0 + x) * (-x).exp())).abs() < 1e-9);
         }
     }
 
