@@ -8,8 +8,10 @@ mod message_routes;
 mod view;
 mod window;
 
+use std::ops::Range;
+
 use odonata_mpi::{Failure, Matched, Rank};
-use odonata_network::Peer;
+use odonata_network::{Peer, Topology};
 use odonata_run::memory::{filled, prefetch, vec_in_huge_pages};
 use odonata_run::{
     Arbitration, CreditUse, Crossbar, Decisions, JobLoad, KeyMap, LinkAttribution, MessageRecord,
@@ -199,6 +201,61 @@ const RECORDED: &str = "recorded messages";
 /// What a second-level cache holds beside the packets that pass.
 const CACHE_BYTES: usize = 1 << 20;
 
+/// Ports of these routers, then one per interface of their nodes; and the interfaces.
+fn wired(topology: &Topology, routers: Range<u32>) -> (Vec<Port>, Vec<Interface>) {
+    let (first, last) = (routers.start as usize, routers.end as usize);
+    let peers =
+        &topology.peer[topology.first_port[first] as usize..topology.first_port[last] as usize];
+    let is_node = |peer: &&Peer| matches!(peer, Peer::Node(_));
+    let nodes = peers.iter().filter(is_node).count();
+    let mut ports = vec_in_huge_pages(peers.len() + nodes, PORTS);
+    let mut interfaces = vec_in_huge_pages(nodes, PORTS);
+    for router in routers {
+        for port in topology.ports_of(RouterId(router)) {
+            let class = topology.class_of_port[port].0;
+            let (peer_port, peer_router) = match topology.peer[port] {
+                Peer::Node(node) => {
+                    let terminal = port as u32 - topology.first_port[router as usize];
+                    interfaces.push(Interface::new(node.0, router, terminal, class));
+                    (node.0, interfaces.len() as u32 - 1)
+                }
+                Peer::Port(peer) => {
+                    let router = topology.router_of_port(peer);
+                    (peer.0 - topology.first_port[router.index()], router.0)
+                }
+                Peer::Unconnected => (NIL, NIL),
+            };
+            ports.push(Port::new(class, peer_port, peer_router));
+        }
+    }
+    let behind = |at: &Interface| Port::new(at.class, at.terminal, at.router);
+    ports.extend(interfaces.iter().map(behind));
+    (ports, interfaces)
+}
+
+/// The virtual channels of ports, `1 << shift` each, with all credits and nothing that waits.
+fn empty_channels(
+    shared: &Shared<'_>,
+    ports: &[Port],
+    router_ports: usize,
+    shift: u32,
+) -> Vec<VirtualChannel> {
+    let mut channels = vec_in_huge_pages(ports.len() << shift, PORTS);
+    for (index, port) in ports.iter().enumerate() {
+        let class = &shared.classes[port.class as usize];
+        let channel = VirtualChannel {
+            credits: match index < router_ports {
+                true => shared.credits(class),
+                false => class.buffer,
+            },
+            head: NIL,
+            tail: NIL,
+        };
+        channels.extend(std::iter::repeat_n(channel, 1 << shift));
+    }
+    channels
+}
+
 impl<'a, P: Probe> Partition<'a, P> {
     pub fn new(
         shared: &'a Shared<'a>,
@@ -212,63 +269,9 @@ impl<'a, P: Probe> Partition<'a, P> {
         let base_port = topology.first_port[base_router as usize];
         let end_port = topology.first_port[end_router as usize];
         let router_ports = (end_port - base_port) as usize;
-        let nodes = topology.peer[base_port as usize..end_port as usize]
-            .iter()
-            .filter(|peer| matches!(peer, Peer::Node(_)))
-            .count();
-        let mut ports = vec_in_huge_pages(router_ports + nodes, PORTS);
-        let mut interfaces = vec_in_huge_pages(nodes, PORTS);
-        for router in base_router..end_router {
-            for port in topology.ports_of(RouterId(router)) {
-                let class = topology.class_of_port[port].0;
-                let (peer_port, peer_router) = match topology.peer[port] {
-                    Peer::Node(node) => {
-                        interfaces.push(Interface::new(
-                            node.0,
-                            router,
-                            port as u32 - topology.first_port[router as usize],
-                            class,
-                        ));
-                        (node.0, interfaces.len() as u32 - 1)
-                    }
-                    Peer::Port(peer) => {
-                        let router = topology.router_of_port(peer);
-                        (peer.0 - topology.first_port[router.index()], router.0)
-                    }
-                    Peer::Unconnected => (NIL, NIL),
-                };
-                ports.push(Port::new(class, peer_port, peer_router));
-            }
-        }
-        for interface in &interfaces {
-            ports.push(Port::new(
-                interface.class,
-                interface.terminal,
-                interface.router,
-            ));
-        }
+        let (ports, interfaces) = wired(topology, base_router..end_router);
         let channel_shift = shared.vcs.next_power_of_two().ilog2();
-        let mut channels = vec_in_huge_pages(ports.len() << channel_shift, PORTS);
-        channels.extend(
-            ports
-                .iter()
-                .enumerate()
-                .flat_map(|(index, port): (usize, &Port)| {
-                    let class = &shared.classes[port.class as usize];
-                    let credits = match index < router_ports {
-                        true => shared.credits(class),
-                        false => class.buffer,
-                    };
-                    std::iter::repeat_n(
-                        VirtualChannel {
-                            credits,
-                            head: NIL,
-                            tail: NIL,
-                        },
-                        1 << channel_shift,
-                    )
-                }),
-        );
+        let channels = empty_channels(shared, &ports, router_ports, channel_shift);
         let routers = (end_router - base_router) as usize;
         let ports_in_all = ports.len();
         let mut classes = Box::new([shared.classes[0]; 256]);

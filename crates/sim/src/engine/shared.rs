@@ -3,10 +3,10 @@
 use odonata_network::{LinkKind, Peer, Topology};
 use odonata_run::{
     Crossbar, EngineConfig, JobLoad, JobPlan, Measurement, OccupancyCount, Parameter, Room,
-    SimError, Switching, check_times,
+    RouterModel, SimError, Switching, check_times,
 };
 use odonata_units::random::{Purpose, StreamKey};
-use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
+use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds, PortId};
 
 use super::calendar::{MAX_PAYLOAD, MAX_RADIX, MAX_ROUTERS, MAX_WINDOW_SHIFT};
 use super::packets::Packet;
@@ -82,6 +82,23 @@ enum Attachment {
     Regular(RegularAttachment),
     /// Router and port of each node.
     Table(Vec<(u32, u16)>),
+}
+
+impl Attachment {
+    fn of(topology: &Topology) -> Self {
+        let at = |&port: &PortId| {
+            let router = topology.router_of_port(port);
+            (
+                router.0,
+                (port.0 - topology.first_port[router.index()]) as u16,
+            )
+        };
+        let table: Vec<(u32, u16)> = topology.port_of_node.iter().map(at).collect();
+        match RegularAttachment::find(&table) {
+            Some(rule) => Self::Regular(rule),
+            None => Self::Table(table),
+        }
+    }
 }
 
 /// `nodes` nodes per router, in order; the first is on port `first_port`.
@@ -167,6 +184,230 @@ fn parameter(parameter: Parameter, found: impl ToString, allowed: impl Into<Stri
     }
 }
 
+/// Bytes of a packet, and of a flit under cut-through.
+fn sizes(config: &EngineConfig) -> Result<(u64, Option<u64>), SimError> {
+    let packet = config.packet.0;
+    if packet == 0 || packet >= 1 << CREDIT_SIZE_BITS {
+        return Err(parameter(
+            Parameter::Packet,
+            config.packet,
+            "1 B to 32 MiB - 1 B",
+        ));
+    }
+    let flit = match config.router.switching {
+        Switching::CutThrough { flit } if flit.0 == 0 => {
+            return Err(parameter(Parameter::Flit, flit, "at least 1 B"));
+        }
+        // No packet is longer, so a longer flit makes no difference.
+        Switching::CutThrough { flit } => Some(flit.0.min(packet)),
+        Switching::StoreAndForward => None,
+    };
+    Ok((packet, flit))
+}
+
+fn check_router(router: &RouterModel, packet: u64) -> Result<(), SimError> {
+    if let Crossbar::Bounded {
+        speedup,
+        output_buffer,
+    } = router.crossbar
+    {
+        if !(speedup.is_finite() && speedup >= 1.0) {
+            return Err(parameter(
+                Parameter::Crossbar,
+                speedup,
+                "a speed-up of at least 1, or \"ideal\"",
+            ));
+        }
+        if output_buffer.0 < packet || output_buffer.0 > u64::from(u32::MAX) {
+            return Err(parameter(
+                Parameter::OutputBuffer,
+                output_buffer,
+                "at least one packet, below 4 GiB",
+            ));
+        }
+    }
+    if router.room == Room::Packets && !router.hands_over() {
+        return Err(parameter(
+            Parameter::Room,
+            "\"packets\"",
+            "\"bytes\" but with an ideal crossbar and credit use \"crossbar\"",
+        ));
+    }
+    let node_room = router.node_room.map_or(packet, |room| room.0);
+    if node_room < packet || node_room > u64::from(u32::MAX) {
+        return Err(parameter(
+            Parameter::OutputBuffer,
+            Bytes(node_room),
+            "at least one packet, below 4 GiB",
+        ));
+    }
+    if router.occupancy == OccupancyCount::Requests && router.crossbar == Crossbar::Ideal {
+        return Err(parameter(
+            Parameter::Occupancy,
+            "\"requests\"",
+            "\"buffered\" with an ideal crossbar, where all that waits counts",
+        ));
+    }
+    Ok(())
+}
+
+/// Timing of each link class.
+fn link_classes(
+    topology: &Topology,
+    config: &EngineConfig,
+    flit: Option<u64>,
+) -> Result<Vec<Class>, SimError> {
+    let packet = config.packet.0;
+    let mut classes = Vec::with_capacity(topology.link_classes.len());
+    for class in &topology.link_classes {
+        if class.latency > Picoseconds::LONGEST_DELAY {
+            let found = format!("{} for {} links", class.latency, class.name);
+            return Err(parameter(Parameter::LinkLatency, found, "at most 1 h"));
+        }
+        if class.latency.0 == 0 {
+            let found = format!("0 ps for {} links", class.name);
+            return Err(parameter(Parameter::LinkLatency, found, "at least 1 ps"));
+        }
+        if class.buffer.0 < packet {
+            return Err(SimError::BufferTooSmall {
+                class: class.name.clone(),
+                buffer: class.buffer,
+                packet: config.packet,
+            });
+        }
+        classes.push(Class {
+            rate: Rate::new(class.bandwidth, packet, flit),
+            latency: class.latency.0,
+            buffer: u32::try_from(class.buffer.0)
+                .map_err(|_| parameter(Parameter::LinkBuffer, class.buffer, "below 4 GiB"))?,
+            terminal: class.kind == LinkKind::Terminal,
+            margin: 0,
+        });
+    }
+    Ok(classes)
+}
+
+/// Shortest latency between two routers, of which there are no more, with no more ports, than
+/// events can name.
+fn lookahead(topology: &Topology, classes: &[Class]) -> Result<u64, SimError> {
+    if topology.routers() > MAX_ROUTERS {
+        return Err(parameter(
+            Parameter::Network,
+            format!("{} routers", topology.routers()),
+            format!("at most {MAX_ROUTERS}"),
+        ));
+    }
+    let mut lookahead = u64::MAX;
+    for router in 0..topology.routers() {
+        let ports = topology.first_port[router] as usize..topology.first_port[router + 1] as usize;
+        if ports.len() > MAX_RADIX {
+            return Err(parameter(
+                Parameter::Network,
+                format!("a router with {} ports", ports.len()),
+                format!("at most {MAX_RADIX}"),
+            ));
+        }
+        for port in ports {
+            if let Peer::Port(_) = topology.peer[port] {
+                lookahead = lookahead.min(classes[topology.class_of_port[port].index()].latency);
+            }
+        }
+    }
+    Ok(lookahead)
+}
+
+fn check_measurement(
+    measurement: &Measurement,
+    stop: u64,
+    jobs: &[JobPlan],
+) -> Result<(), SimError> {
+    if measurement.duration.is_none()
+        && jobs
+            .iter()
+            .all(|job| matches!(&job.load, JobLoad::Open(source) if source.times().is_none()))
+    {
+        return Err(parameter(
+            Parameter::Duration,
+            "none, and no job that ends by itself",
+            "give a duration such as \"100 us\", or a job with a motif or a number of messages",
+        ));
+    }
+    if measurement.warmup.0 >= stop {
+        return Err(parameter(
+            Parameter::Warmup,
+            measurement.warmup,
+            "shorter than the duration",
+        ));
+    }
+    if measurement.timeline_bin.is_some_and(|bin| bin.0 == 0) {
+        return Err(parameter(Parameter::TimelineBin, "0 ps", "at least 1 ps"));
+    }
+    if jobs.len() > usize::from(u16::MAX) {
+        return Err(parameter(
+            Parameter::Jobs,
+            format!("{} jobs", jobs.len()),
+            "at most 65,535",
+        ));
+    }
+    Ok(())
+}
+
+/// Number of each job's first rank among all ranks, and the node of it if the job's ranks sit on
+/// consecutive nodes.
+fn ranks(
+    topology: &Topology,
+    jobs: &[JobPlan],
+    packet: Bytes,
+) -> Result<(Vec<u32>, Vec<Option<u32>>), SimError> {
+    let mut first_rank = vec![0u32];
+    let mut first_node = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        let ranks = match &job.load {
+            JobLoad::Open(source) => source.ranks,
+            JobLoad::Closed(program) => program.ranks(),
+        };
+        if ranks as usize != job.node_of_rank.len() {
+            return Err(parameter(
+                Parameter::Jobs,
+                format!("{} ranks on {} places", ranks, job.node_of_rank.len()),
+                "one place per rank",
+            ));
+        }
+        let control = job.protocol.control;
+        if job.protocol.eager_limit.is_some() && (control.0 == 0 || control.0 > packet.0) {
+            return Err(parameter(
+                Parameter::ControlMessage,
+                control,
+                format!("1 B to one packet ({})", packet),
+            ));
+        }
+        if let Some(node) = job
+            .node_of_rank
+            .iter()
+            .find(|node| node.index() >= topology.nodes())
+        {
+            return Err(parameter(
+                Parameter::Placement,
+                format!("node {node}"),
+                format!("0 to {}", topology.nodes() - 1),
+            ));
+        }
+        let next = u64::from(first_rank[first_rank.len() - 1]) + u64::from(ranks);
+        if next > u64::from(MAX_PAYLOAD >> 3) {
+            return Err(parameter(
+                Parameter::Jobs,
+                format!("{next} ranks in all"),
+                format!("at most {}", MAX_PAYLOAD >> 3),
+            ));
+        }
+        first_rank.push(next as u32);
+        let first = job.node_of_rank.first().map(|node| node.0);
+        let consecutive = job.node_of_rank.windows(2).all(|w| w[1].0 == w[0].0 + 1);
+        first_node.push(first.filter(|_| consecutive));
+    }
+    Ok((first_rank, first_node))
+}
+
 impl<'a> Shared<'a> {
     /// Checks everything that the engine relies on.
     pub fn new(
@@ -180,204 +421,16 @@ impl<'a> Shared<'a> {
             let allowed = format!("the engine has 1 to {MAX_VCS} virtual channels per link");
             return Err(parameter(Parameter::VirtualChannels, vcs, allowed));
         }
-        let packet = config.packet.0;
-        if packet == 0 || packet >= 1 << CREDIT_SIZE_BITS {
-            return Err(parameter(
-                Parameter::Packet,
-                config.packet,
-                "1 B to 32 MiB - 1 B",
-            ));
-        }
-        let flit = match config.router.switching {
-            Switching::CutThrough { flit } if flit.0 == 0 => {
-                return Err(parameter(Parameter::Flit, flit, "at least 1 B"));
-            }
-            // No packet is longer, so a longer flit makes no difference.
-            Switching::CutThrough { flit } => Some(flit.0.min(packet)),
-            Switching::StoreAndForward => None,
-        };
-        if let Crossbar::Bounded {
-            speedup,
-            output_buffer,
-        } = config.router.crossbar
-        {
-            if !(speedup.is_finite() && speedup >= 1.0) {
-                return Err(parameter(
-                    Parameter::Crossbar,
-                    speedup,
-                    "a speed-up of at least 1, or \"ideal\"",
-                ));
-            }
-            if output_buffer.0 < packet || output_buffer.0 > u64::from(u32::MAX) {
-                return Err(parameter(
-                    Parameter::OutputBuffer,
-                    output_buffer,
-                    "at least one packet, below 4 GiB",
-                ));
-            }
-        }
-        let hands_over = config.router.hands_over();
-        if config.router.room == Room::Packets && !hands_over {
-            return Err(parameter(
-                Parameter::Room,
-                "\"packets\"",
-                "\"bytes\" but with an ideal crossbar and credit use \"crossbar\"",
-            ));
-        }
-        let node_room = config.router.node_room.map_or(packet, |room| room.0);
-        if node_room < packet || node_room > u64::from(u32::MAX) {
-            return Err(parameter(
-                Parameter::OutputBuffer,
-                Bytes(node_room),
-                "at least one packet, below 4 GiB",
-            ));
-        }
-        if config.router.occupancy == OccupancyCount::Requests
-            && config.router.crossbar == Crossbar::Ideal
-        {
-            return Err(parameter(
-                Parameter::Occupancy,
-                "\"requests\"",
-                "\"buffered\" with an ideal crossbar, where all that waits counts",
-            ));
-        }
-        if topology.routers() > MAX_ROUTERS {
-            return Err(parameter(
-                Parameter::Network,
-                format!("{} routers", topology.routers()),
-                format!("at most {MAX_ROUTERS}"),
-            ));
-        }
+        let (packet, flit) = sizes(config)?;
+        check_router(&config.router, packet)?;
         check_times(&config.router, &config.nic, jobs, measurement)?;
-        let mut classes = Vec::with_capacity(topology.link_classes.len());
-        for class in &topology.link_classes {
-            if class.latency > Picoseconds::LONGEST_DELAY {
-                let found = format!("{} for {} links", class.latency, class.name);
-                return Err(parameter(Parameter::LinkLatency, found, "at most 1 h"));
-            }
-            if class.latency.0 == 0 {
-                let found = format!("0 ps for {} links", class.name);
-                return Err(parameter(Parameter::LinkLatency, found, "at least 1 ps"));
-            }
-            if class.buffer.0 < packet {
-                return Err(SimError::BufferTooSmall {
-                    class: class.name.clone(),
-                    buffer: class.buffer,
-                    packet: config.packet,
-                });
-            }
-            classes.push(Class {
-                rate: Rate::new(class.bandwidth, packet, flit),
-                latency: class.latency.0,
-                buffer: u32::try_from(class.buffer.0)
-                    .map_err(|_| parameter(Parameter::LinkBuffer, class.buffer, "below 4 GiB"))?,
-                terminal: class.kind == LinkKind::Terminal,
-                margin: 0,
-            });
-        }
-        let mut attachment = Vec::with_capacity(topology.nodes());
-        for node in 0..topology.nodes() {
-            let port = topology.port_of_node[node];
-            let router = topology.router_of_port(port);
-            attachment.push((
-                router.0,
-                (port.0 - topology.first_port[router.index()]) as u16,
-            ));
-        }
-        let mut lookahead = u64::MAX;
-        for router in 0..topology.routers() {
-            let ports =
-                topology.first_port[router] as usize..topology.first_port[router + 1] as usize;
-            if ports.len() > MAX_RADIX {
-                return Err(parameter(
-                    Parameter::Network,
-                    format!("a router with {} ports", ports.len()),
-                    format!("at most {MAX_RADIX}"),
-                ));
-            }
-            for port in ports {
-                if let Peer::Port(_) = topology.peer[port] {
-                    lookahead =
-                        lookahead.min(classes[topology.class_of_port[port].index()].latency);
-                }
-            }
-        }
+        let classes = link_classes(topology, config, flit)?;
+        let lookahead = lookahead(topology, &classes)?;
+        let attachment = Attachment::of(topology);
         let ends_with_jobs = measurement.duration.is_none();
         let stop = measurement.duration.unwrap_or(Picoseconds::LARGEST).0;
-        if ends_with_jobs
-            && jobs
-                .iter()
-                .all(|job| matches!(&job.load, JobLoad::Open(source) if source.times().is_none()))
-        {
-            return Err(parameter(
-                Parameter::Duration,
-                "none, and no job that ends by itself",
-                "give a duration such as \"100 us\", or a job with a motif or a number of messages",
-            ));
-        }
-        if measurement.warmup.0 >= stop {
-            return Err(parameter(
-                Parameter::Warmup,
-                measurement.warmup,
-                "shorter than the duration",
-            ));
-        }
-        if measurement.timeline_bin.is_some_and(|bin| bin.0 == 0) {
-            return Err(parameter(Parameter::TimelineBin, "0 ps", "at least 1 ps"));
-        }
-        if jobs.len() > usize::from(u16::MAX) {
-            return Err(parameter(
-                Parameter::Jobs,
-                format!("{} jobs", jobs.len()),
-                "at most 65,535",
-            ));
-        }
-        let mut first_rank = vec![0u32];
-        let mut first_node = Vec::with_capacity(jobs.len());
-        for job in jobs {
-            let ranks = match &job.load {
-                JobLoad::Open(source) => source.ranks,
-                JobLoad::Closed(program) => program.ranks(),
-            };
-            if ranks as usize != job.node_of_rank.len() {
-                return Err(parameter(
-                    Parameter::Jobs,
-                    format!("{} ranks on {} places", ranks, job.node_of_rank.len()),
-                    "one place per rank",
-                ));
-            }
-            let control = job.protocol.control;
-            if job.protocol.eager_limit.is_some() && (control.0 == 0 || control.0 > packet) {
-                return Err(parameter(
-                    Parameter::ControlMessage,
-                    control,
-                    format!("1 B to one packet ({})", config.packet),
-                ));
-            }
-            if let Some(node) = job
-                .node_of_rank
-                .iter()
-                .find(|node| node.index() >= topology.nodes())
-            {
-                return Err(parameter(
-                    Parameter::Placement,
-                    format!("node {node}"),
-                    format!("0 to {}", topology.nodes() - 1),
-                ));
-            }
-            let next = u64::from(first_rank[first_rank.len() - 1]) + u64::from(ranks);
-            if next > u64::from(MAX_PAYLOAD >> 3) {
-                return Err(parameter(
-                    Parameter::Jobs,
-                    format!("{next} ranks in all"),
-                    format!("at most {}", MAX_PAYLOAD >> 3),
-                ));
-            }
-            first_rank.push(next as u32);
-            let first = job.node_of_rank.first().map(|node| node.0);
-            let consecutive = job.node_of_rank.windows(2).all(|w| w[1].0 == w[0].0 + 1);
-            first_node.push(first.filter(|_| consecutive));
-        }
+        check_measurement(measurement, stop, jobs)?;
+        let (first_rank, first_node) = ranks(topology, jobs, config.packet)?;
         let mut shared = Self {
             topology,
             config,
@@ -393,11 +446,8 @@ impl<'a> Shared<'a> {
                 Room::Bytes => 0,
                 Room::Packets => packet as u32,
             },
-            hands_over,
-            attachment: match RegularAttachment::find(&attachment) {
-                Some(rule) => Attachment::Regular(rule),
-                None => Attachment::Table(attachment),
-            },
+            hands_over: config.router.hands_over(),
+            attachment,
             first_rank,
             first_node,
             routing_key: StreamKey::new(config.seed, Purpose::Routing),
