@@ -108,6 +108,209 @@ pub(super) struct Candidate {
     pub option: usize,
 }
 
+/// When Slurm's threads look next at what.
+struct Due {
+    parameters: Rc<Parameters>,
+    /// When the first job came; and how far into a second the controller's main thread looks.
+    first: i64,
+    within: i64,
+    clock: i64,
+    /// A quick pass that submissions and ends asked for.
+    quick: Option<i64>,
+    last_pass: i64,
+    /// The next pass over all jobs, and changes as of the last one.
+    full: i64,
+    idle_full: Option<u64>,
+    /// The next pass of backfill, and when its thread looks for news; what had happened as of the last one, which waits for news;
+    /// and the one that pauses, with the end of its pause.
+    backfill: i64,
+    poll: i64,
+    backfilled_at: Option<(u64, u64)>,
+    cycle: Option<(i64, Cycle)>,
+    /// The next look at priorities, and from one to the next.
+    calc: Option<(i64, i64)>,
+}
+
+impl Due {
+    fn new(of: &Simulation<'_>, first: i64) -> Self {
+        let parameters = Rc::clone(&of.parameters);
+        let calc = match &of.cluster.priority {
+            Priority::Multifactor(weights) if weights.calc_period_s > 0 => {
+                let period = weights.calc_period_s.saturating_mul(1000);
+                Some((first + period, period))
+            }
+            _ => None,
+        };
+        let backfill = of.backfilled.map_or(whole_second(first) + POLL, |last| {
+            let due = last * 1000 + POLL / 2 + parameters.bf_interval;
+            due + (first - due + POLL - 1).max(0).div_euclid(POLL) * POLL
+        });
+        let mut due = Self {
+            first,
+            // The controller's main thread looks once a second for what to do, in the middle of
+            // it; the backfill thread has the seconds between. Where backfill's last second is
+            // known, its middle is the best guess of when, and the main thread has the seconds
+            // between.
+            within: if of.backfilled.is_some() { 0 } else { POLL / 2 },
+            clock: first,
+            quick: None,
+            last_pass: i64::MIN / 2,
+            full: 0,
+            idle_full: None,
+            backfill,
+            poll: backfill,
+            backfilled_at: None,
+            cycle: None,
+            calc,
+            parameters,
+        };
+        due.full = due.tick(first + due.parameters.sched_interval);
+        due
+    }
+
+    /// When the main thread looks next, from `at` on.
+    fn tick(&self, at: i64) -> i64 {
+        let origin = whole_second(self.first) + self.within;
+        origin - (origin - at).div_euclid(POLL) * POLL
+    }
+
+    /// Asks for a quick pass.
+    fn ask(&mut self, now: i64) {
+        let at = (now + 1).max(self.last_pass + self.parameters.batch_sched_delay);
+        let at = self.tick(at);
+        self.quick.get_or_insert(at);
+    }
+
+    /// When the next thing happens; `None` if nothing will.
+    fn next(&mut self, of: &Simulation<'_>) -> Option<i64> {
+        let parameters = &self.parameters;
+        let next_end = of.ends.keys().next().map(|key| key.0);
+        let next_arrival = of.arrivals.get(of.arrived);
+        let next_arrival = next_arrival.map(|&task| of.tasks[task as usize].arrival);
+        let waiting = !of.queue.is_empty();
+        let stuck = next_end.is_none()
+            && next_arrival.is_none()
+            && self.cycle.is_none()
+            && self.quick.is_none()
+            && (self.idle_full == Some(of.changes) || parameters.sched_interval < 0)
+            && (!parameters.backfill
+                || (self.backfilled_at).is_some_and(|(changes, _)| changes == of.changes));
+        if stuck {
+            return None;
+        }
+        if parameters.sched_interval > 0 && self.full < self.clock {
+            // Passes over an empty queue.
+            let passes = (self.clock - self.full - 1) / parameters.sched_interval + 1;
+            self.full += passes * parameters.sched_interval;
+            self.last_pass = self.last_pass.max(self.full - parameters.sched_interval);
+        }
+        // A pass that is due waits for news, and looks for them in steps.
+        let steps = (self.clock - self.backfill).max(0).div_euclid(POLL);
+        let late = i64::from(self.clock > self.backfill + steps * POLL);
+        self.poll = self.backfill + (steps + late) * POLL;
+        let news =
+            parameters.backfill && self.cycle.is_none() && self.backfilled_at != Some(of.news());
+        let next = [
+            next_end,
+            next_arrival,
+            self.quick,
+            (parameters.sched_interval > 0 && waiting).then_some(self.full),
+            self.cycle.as_ref().map(|(at, _)| *at),
+            news.then_some(self.poll),
+            self.calc.map(|(at, _)| at).filter(|_| waiting),
+        ];
+        let now = next.into_iter().flatten().min()?;
+        self.clock = now.max(self.clock);
+        Some(self.clock)
+    }
+
+    fn recompute_priorities(&mut self, of: &mut Simulation<'_>, now: i64) {
+        if let Some((at, period)) = self.calc
+            && at <= now
+        {
+            of.compute_priorities(now);
+            self.calc = Some((now + period, period));
+        }
+    }
+
+    /// Ends the jobs whose time has come, and says how many.
+    fn take_ends(&mut self, of: &mut Simulation<'_>, now: i64) -> u64 {
+        let mut ended = 0;
+        while let Some((&(at, number), &task)) = of.ends.first_key_value()
+            && at <= now
+        {
+            of.ends.remove(&(at, number));
+            of.end(task, now);
+            ended += 1;
+            // Nodes that have run an epilogue say so, and Slurm looks at the queue at once;
+            // otherwise the end waits for the main thread.
+            if self.parameters.epilog && !self.parameters.defer {
+                of.main_pass(now, Some(self.parameters.default_queue_depth));
+            } else {
+                self.ask(now);
+            }
+        }
+        ended
+    }
+
+    fn take_arrivals(&mut self, of: &mut Simulation<'_>, now: i64) {
+        while let Some(&task) = of.arrivals.get(of.arrived)
+            && of.tasks[task as usize].arrival <= now
+        {
+            of.arrived += 1;
+            of.arrive(task, now);
+            if of.queue.contains(&task) {
+                self.ask(now);
+            }
+        }
+    }
+
+    /// Passes of the main scheduler that are due.
+    fn main_thread(&mut self, of: &mut Simulation<'_>, now: i64) {
+        let interval = self.parameters.sched_interval;
+        let all = interval > 0 && self.full == now;
+        if interval > 0 && self.full <= now {
+            self.full += ((now - self.full) / interval + 1) * interval;
+        }
+        if all {
+            of.main_pass(now, None);
+            self.idle_full = Some(of.changes);
+        } else if self.quick.is_some_and(|at| at <= now) {
+            of.main_pass(now, Some(self.parameters.default_queue_depth));
+        } else {
+            return;
+        }
+        self.quick = None;
+        self.last_pass = now;
+    }
+
+    /// A pass of backfill that is due, or the rest of one that paused.
+    fn backfill_thread(&mut self, of: &mut Simulation<'_>, now: i64) {
+        let mut running = match self.cycle.take() {
+            Some((at, paused)) if at <= now => paused,
+            Some(paused) => {
+                self.cycle = Some(paused);
+                return;
+            }
+            None => {
+                let due = self.parameters.backfill
+                    && self.poll <= now
+                    && self.backfilled_at != Some(of.news());
+                if !due {
+                    return;
+                }
+                self.backfilled_at = Some(of.news());
+                of.passes += 1;
+                Cycle::new(of, now)
+            }
+        };
+        match running.go_on(of, now) {
+            Some(at) => self.cycle = Some((at, running)),
+            None => self.backfill = now + self.parameters.bf_interval,
+        }
+    }
+}
+
 impl<'a> Simulation<'a> {
     fn new(log: &JobLog, cluster: &'a Cluster, onset: Option<&Onset>) -> Result<Self, String> {
         let mut all = Tasks::new(log, cluster)?;
@@ -158,155 +361,17 @@ impl<'a> Simulation<'a> {
         progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<Schedule, SimulationError> {
         let of = self.rows.len() as u64;
-        let parameters = Rc::clone(&self.parameters);
-        let first = self
-            .arrivals
-            .first()
-            .map(|&task| self.tasks[task as usize].arrival);
-        let first = first.unwrap_or(0);
+        let first = self.arrivals.first();
+        let first = first.map_or(0, |&task| self.tasks[task as usize].arrival);
         self.shares_at = first;
-        let calc_period = match &self.cluster.priority {
-            Priority::Multifactor(weights) if weights.calc_period_s > 0 => {
-                Some(weights.calc_period_s.saturating_mul(1000))
-            }
-            _ => None,
-        };
-        // The controller's main thread looks once a second for what to do, in the middle of
-        // it; the backfill thread has the seconds between. Where backfill's last second is known,
-        // its middle is the best guess of when, and the main thread has the seconds between.
-        let within = if self.backfilled.is_some() {
-            0
-        } else {
-            POLL / 2
-        };
-        let tick = |at: i64| {
-            let origin = whole_second(first) + within;
-            origin - (origin - at).div_euclid(POLL) * POLL
-        };
-        // A quick pass that submissions and ends asked for; the next pass over all jobs, the
-        // next of backfill, the next pause's end in it, the next look at priorities.
-        let mut quick: Option<i64> = None;
-        let mut last_pass = i64::MIN / 2;
-        let next_tick =
-            |now: i64, last: i64| tick((now + 1).max(last + parameters.batch_sched_delay));
-        let mut full = tick(first + parameters.sched_interval);
-        let mut backfill = self.backfilled.map_or(whole_second(first) + POLL, |last| {
-            let due = last * 1000 + POLL / 2 + parameters.bf_interval;
-            due + (first - due + POLL - 1).max(0).div_euclid(POLL) * POLL
-        });
-        let mut clock = first;
-        // What had happened as of the last pass of backfill, which waits for news.
-        let mut backfilled_at: Option<(u64, u64)> = None;
-        let mut cycle: Option<(i64, Cycle)> = None;
-        let mut calc = calc_period.map(|period| first + period);
+        let mut due = Due::new(&self, first);
         let (mut ended, mut told) = (0u64, 0);
-        // Changes as of the last full pass that started nothing.
-        let mut idle_full = None;
-        loop {
-            let next_end = self.ends.keys().next().map(|key| key.0);
-            let next_arrival = self.arrivals.get(self.arrived);
-            let next_arrival = next_arrival.map(|&task| self.tasks[task as usize].arrival);
-            let waiting = !self.queue.is_empty();
-            let stuck = next_end.is_none()
-                && next_arrival.is_none()
-                && cycle.is_none()
-                && quick.is_none()
-                && (idle_full == Some(self.changes) || parameters.sched_interval < 0)
-                && (!parameters.backfill
-                    || backfilled_at.is_some_and(|(changes, _)| changes == self.changes));
-            if stuck {
-                break;
-            }
-            if parameters.sched_interval > 0 && full < clock {
-                // Passes over an empty queue.
-                let passes = (clock - full - 1) / parameters.sched_interval + 1;
-                full += passes * parameters.sched_interval;
-                last_pass = last_pass.max(full - parameters.sched_interval);
-            }
-            let periodic = |at: i64, on: bool| (on && waiting).then_some(at);
-            // A pass that is due waits for news, and looks for them in steps.
-            let steps = (clock - backfill).max(0).div_euclid(POLL);
-            let poll = backfill + (steps + i64::from(clock > backfill + steps * POLL)) * POLL;
-            let next = [
-                next_end,
-                next_arrival,
-                quick,
-                periodic(full, parameters.sched_interval > 0),
-                cycle.as_ref().map(|(at, _)| *at),
-                (parameters.backfill && cycle.is_none() && backfilled_at != Some(self.news()))
-                    .then_some(poll),
-                calc.filter(|_| waiting),
-            ];
-            let Some(now) = next.into_iter().flatten().min() else {
-                break;
-            };
-            let now = now.max(clock);
-            clock = now;
-            if let (Some(at), Some(period)) = (calc, calc_period)
-                && at <= now
-            {
-                self.compute_priorities(now);
-                calc = Some(now + period);
-            }
-            while let Some((&(at, number), &task)) = self.ends.first_key_value()
-                && at <= now
-            {
-                self.ends.remove(&(at, number));
-                self.end(task, now);
-                ended += 1;
-                // Nodes that have run an epilogue say so, and Slurm looks at the queue at once;
-                // otherwise the end waits for the main thread.
-                if parameters.epilog && !parameters.defer {
-                    self.main_pass(now, Some(parameters.default_queue_depth));
-                } else {
-                    quick.get_or_insert(next_tick(now, last_pass));
-                }
-            }
-            while let Some(&task) = self.arrivals.get(self.arrived)
-                && self.tasks[task as usize].arrival <= now
-            {
-                self.arrived += 1;
-                self.arrive(task, now);
-                if self.queue.contains(&task) {
-                    quick.get_or_insert(next_tick(now, last_pass));
-                }
-            }
-            let interval = parameters.sched_interval;
-            let all = interval > 0 && full == now;
-            if interval > 0 && full <= now {
-                full += ((now - full) / interval + 1) * interval;
-            }
-            if all {
-                self.main_pass(now, None);
-                idle_full = Some(self.changes);
-                quick = None;
-                last_pass = now;
-            } else if quick.is_some_and(|at| at <= now) {
-                self.main_pass(now, Some(parameters.default_queue_depth));
-                quick = None;
-                last_pass = now;
-            }
-            let resumed = match cycle.take() {
-                Some((at, paused)) if at <= now => Some(paused),
-                paused => {
-                    cycle = paused;
-                    let due =
-                        parameters.backfill && poll <= now && backfilled_at != Some(self.news());
-                    (due && cycle.is_none()).then(|| {
-                        backfilled_at = Some(self.news());
-                        self.passes += 1;
-                        Cycle::new(&self, now)
-                    })
-                }
-            };
-            if let Some(mut running) = resumed {
-                match running.go_on(&mut self, now) {
-                    Some(at) => cycle = Some((at, running)),
-                    None => {
-                        backfill = now + parameters.bf_interval;
-                    }
-                }
-            }
+        while let Some(now) = due.next(&self) {
+            due.recompute_priorities(&mut self, now);
+            ended += due.take_ends(&mut self, now);
+            due.take_arrivals(&mut self, now);
+            due.main_thread(&mut self, now);
+            due.backfill_thread(&mut self, now);
             if ended >= told {
                 told = ended + (of / 500).max(1);
                 if progress(ended, of).is_break() {
