@@ -314,9 +314,9 @@ def smoke(wheel: Path, python: str, expected: str, notebook: bool) -> None:
             if not (directory / file).is_file():
                 raise ReleaseError(f"Python at {python}: there is no {file}")
 
-        told = odonata("--version").strip()
-        if told != f"odonata {expected}":
-            raise ReleaseError(f"odonata --version prints {told}; expected: odonata {expected}")
+        answer = odonata("--version").strip()
+        if answer != f"odonata {expected}":
+            raise ReleaseError(f"odonata --version prints {answer}; expected: odonata {expected}")
         for example in ("demo", "wiring", "trace", "job-log"):
             odonata("example", example)
         odonata("run", "demo.toml", "--out", "result")

@@ -64,9 +64,9 @@ def linked_crates(target: str, directory: Path = ROOT) -> list[Crate]:
         stdout=subprocess.PIPE,
         check=True,
     )
-    told = json.loads(asked.stdout)
-    packages = {one["id"]: one for one in told["packages"]}
-    nodes = {one["id"]: one for one in told["resolve"]["nodes"]}
+    answer = json.loads(asked.stdout)
+    packages = {one["id"]: one for one in answer["packages"]}
+    nodes = {one["id"]: one for one in answer["resolve"]["nodes"]}
     (engine,) = (id_ for id_, one in packages.items() if one["name"] == "odonata-python")
     reached, open_ = {engine}, [engine]
     while open_:

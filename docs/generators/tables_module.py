@@ -470,10 +470,10 @@ def _family(family: dict[str, Any]) -> str:
     if classes is not None:
         only = {one["name"]: one["only"] for one in classes["classes"] if one["only"]}
         if only:
-            told = ", ".join(
+            answer = ", ".join(
                 f"{_text(link)}: ({', '.join(map(_tests, tests))},)" for link, tests in only.items()
             )
-            lines += [f"    links_only: ClassVar[dict[str, tuple[Tests, ...]]] = {{{told}}}", ""]
+            lines += [f"    links_only: ClassVar[dict[str, tuple[Tests, ...]]] = {{{answer}}}", ""]
         if classes["given_only"] is not None:
             tests = _tests(classes["given_only"])
             lines += [f"    links_given_only: ClassVar[Tests | None] = {tests}", ""]
@@ -609,7 +609,7 @@ def _or_short(key: Key, kind: str) -> str:
 def _or_word(key: Key, kind: str) -> str:
     """A union of words and values."""
     given = [_text(word) for word, _ in key["words"]]
-    called, told = _text(key["called"]), repr(", ".join(given))
+    called, answer = _text(key["called"]), repr(", ".join(given))
     is_quantity = isinstance(key["kind"], dict) and "quantity" in key["kind"]
     is_a_list = isinstance(key["kind"], dict) and "list" in key["kind"]
     word, value = "is_text", "is_list" if is_a_list else "is_number"
@@ -617,8 +617,8 @@ def _or_word(key: Key, kind: str) -> str:
         # A quantity is a text as well.
         word, value = f"is_word({', '.join(given)})", "is_value"
     return (
-        f"Annotated[Annotated[Literal[{', '.join(given)}], Tag(tag({told}))] | Annotated[{kind}, "
-        f"Tag(tag({called}))], by_form({{{told}: {word}, {called}: {value}}})]"
+        f"Annotated[Annotated[Literal[{', '.join(given)}], Tag(tag({answer}))] | Annotated[{kind}, "
+        f"Tag(tag({called}))], by_form({{{answer}: {word}, {called}: {value}}})]"
     )
 
 
@@ -682,10 +682,10 @@ def _rules(table: dict[str, Any]) -> list[str]:
     ]
     for rule in table["rules"]:
         tests = ", ".join(_test(test) for test in rule["when"])
-        told = f"{_text(rule['key'])}, {_text(rule['allowed'])}, {tests}"
+        answer = f"{_text(rule['key'])}, {_text(rule['allowed'])}, {tests}"
         if rule["found"] is not None:
-            told += f", found={_text(rule['found'])}"
-        lines.append(f"        refuse(self, {told})")
+            answer += f", found={_text(rule['found'])}"
+        lines.append(f"        refuse(self, {answer})")
     return [*lines, "        return self"]
 
 

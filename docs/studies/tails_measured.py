@@ -133,7 +133,7 @@ def table(campaigns: list[Campaign], rows: list[dict[str, object]]) -> None:
             continue
         for kind in QUANTITIES:
             share = one.counts.share_at(one.times_s[kind])
-            told = []
+            answer = []
             for what, values in (
                 ("mean", [float(block.mean()) for block in one.blocks[kind]]),
                 ("p99", [float(np.quantile(block, 0.99)) for block in one.blocks[kind]]),
@@ -143,13 +143,13 @@ def table(campaigns: list[Campaign], rows: list[dict[str, object]]) -> None:
                     {"table": "correlation", "data": one.name, "quantity": f"{kind} {what}"}
                     | c.to_dict()
                 )
-                told.append(
+                answer.append(
                     f"{what}: r {c.pearson:+.2f} ({c.pearson_low:+.2f} to {c.pearson_high:+.2f}) "
                     f"ρ {c.spearman:+.2f} ({c.spearman_low:+.2f} to {c.spearman_high:+.2f})"
                 )
             print(
                 f"{one.name} {kind} n {len(share)} share {share.min():.3f} to {share.max():.3f} | "
-                + " | ".join(told)
+                + " | ".join(answer)
             )
 
 
@@ -208,8 +208,8 @@ def families(campaigns: list[Campaign], rows: list[dict[str, object]]) -> None:
                     {"table": "families", "data": one.name, "quantity": kind, "count": place}
                     | {"family": fit.family, "ks": fit.ks}
                 )
-            told = ", ".join(f"{fit.family} ({fit.ks:.3f})" for fit in best)
-            print(f"{one.name} {kind} | {told}")
+            answer = ", ".join(f"{fit.family} ({fit.ks:.3f})" for fit in best)
+            print(f"{one.name} {kind} | {answer}")
 
 
 def collectives(data: Path, rows: list[dict[str, object]]) -> None:
@@ -243,10 +243,10 @@ def collectives(data: Path, rows: list[dict[str, object]]) -> None:
     for name, values in sets:
         tail = measure_tail(values)
         rows.append({"table": "collectives", "data": name, "quantity": "µs", **tail.to_dict()})
-        told = "" if tail.hill is None else f"{tail.hill:.2f}"
+        answer = "" if tail.hill is None else f"{tail.hill:.2f}"
         print(
             f"{name} | {tail.count} | {tail.median:.4g} | {tail.p99_over_p50:.2f} | "
-            f"{100 * tail.above_twice_median:.2f} % | {told}"
+            f"{100 * tail.above_twice_median:.2f} % | {answer}"
         )
 
 

@@ -94,8 +94,8 @@ def verify(
         ScenarioError: If the scenario is wrong.
         KeyboardInterrupt: If it was interrupted.
     """
-    with following(progress, ProofBar, "Proving") as told:
-        found = ask_engine(_engine.verify, _read(scenario), told, seconds=seconds)
+    with following(progress, ProofBar, "Proving") as reporting:
+        found = ask_engine(_engine.verify, _read(scenario), reporting, seconds=seconds)
     return Verification(**{key: found[key] for key in Verification.__dataclass_fields__})
 
 
@@ -142,12 +142,12 @@ def saturation(
         "notice": notice,
     }
     title = "Looking for saturation"
-    with following(progress, lambda console: StudyBar(console, title), title) as told:
+    with following(progress, lambda console: StudyBar(console, title), title) as reporting:
         if out is None:
             with tempfile.TemporaryDirectory() as directory:
-                return find_saturation(what, Path(directory), progress=told, **options)
+                return find_saturation(what, Path(directory), progress=reporting, **options)
         with Claim(Path(out), goes_on=STORE_FILE) as claim:
-            found = find_saturation(what, claim.directory, progress=told, **options)
+            found = find_saturation(what, claim.directory, progress=reporting, **options)
             write(found, what, claim, notice)
     return found
 

@@ -105,9 +105,9 @@ def _write_element(
     attributes: Iterable[tuple[str, str]] = element.attrib.items()
     kind = element.tag.removeprefix(_GRAPHML)
     if kind == "node":
-        told = {keys[key][1]: value for key, value in values.items()}
+        answer = {keys[key][1]: value for key, value in values.items()}
         # What Gephi writes beside the point.
-        attributes = [*attributes, ("label", f"{told['kind']} {told['number']}")]
+        attributes = [*attributes, ("label", f"{answer['kind']} {answer['number']}")]
     begin = " ".join(f"{name}={quoteattr(value)}" for name, value in attributes)
     written = "".join(
         f"<attvalue for={quoteattr(key)} value={quoteattr(value)}/>"

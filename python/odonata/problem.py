@@ -70,8 +70,8 @@ def refuse(table: BaseModel, key: str, allowed: str, *tests: Test, found: str = 
         found: What was found, where that is not the value of the key.
     """
     if holds(table, *tests):
-        told = re.sub(r"\{(\w+)\}", lambda other: str(getattr(table, other[1])), allowed)
-        raise problem(key, found or describe(getattr(table, key)), told)
+        answer = re.sub(r"\{(\w+)\}", lambda other: str(getattr(table, other[1])), allowed)
+        raise problem(key, found or describe(getattr(table, key)), answer)
 
 
 def grow(table: BaseModel, key: str) -> None:

@@ -359,25 +359,25 @@ class NotebookBar:
         said = f"{html.escape(self._title)}: {100 * share:.0f} %"
         return HTML(f'<progress max="1" value="{share:.4f}"></progress> {said}')
 
-    def __call__(self, *told: Any) -> None:
+    def __call__(self, *answer: Any) -> None:
         """Takes over a report."""
-        self._handle.update(self._html(share_of(*told)))
+        self._handle.update(self._html(share_of(*answer)))
 
     def ended(self) -> None:
         """Shows that all is done: the last report may have come before."""
         self._handle.update(self._html(1.0))
 
 
-def share_of(*told: Any) -> float:
+def share_of(*answer: Any) -> float:
     """The share that is done, of what a bar is told."""
-    first = told[0]
+    first = answer[0]
     if isinstance(first, Progress):
         return first.fraction
-    if len(told) == 1:
+    if len(answer) == 1:
         return float(first.share)
     if isinstance(first, float):
         return first
-    return first / told[1] if told[1] else 0.0
+    return first / answer[1] if answer[1] else 0.0
 
 
 @contextmanager

@@ -235,26 +235,26 @@ def print_interference(console: Console, found: Interference, directory: Path) -
     """
     from odonata.study.interference import figures
 
-    told = figures(found)
+    answer = figures(found)
     console.print()
     if found.scenario.title:
         console.print(f"[bold]{escape(found.scenario.title)}[/]")
     columns = ["alone", "with all", "mean", "median", "p99", "run time"]
     shown = _compact_table("Message latency", columns)
-    for job in told["jobs"]:
+    for job in answer["jobs"]:
         slowdown = job["slowdown"]
         times = [display.duration(job[key]["mean"]) for key in ("alone_ps", "together_ps")]
         ratios = [_times(slowdown[key]) for key in ("mean", "p50", "p99", "run_time")]
         shown.add_row(escape(job["job"]), *times, *ratios)
     console.print(shown)
-    if told["matrix"] and len(found.names) > 2:
+    if answer["matrix"] and len(found.names) > 2:
         caused = found.caused()
         shown = _compact_table("Slowdown of the mean by", [escape(name) for name in found.names])
         for number, name in enumerate(found.names):
             if any(not math.isnan(value) for value in caused[number]):
                 shown.add_row(escape(name), *(_times(value) for value in caused[number]))
         console.print(shown)
-    for job in told["jobs"]:
+    for job in answer["jobs"]:
         if not job["waited_for"]:
             continue
         shares = [f"{escape(by)} {display.percent(p)}" for by, p in job["waited_for"].items()]

@@ -207,7 +207,7 @@ class Result:
         from odonata.html.parts import facts, table
 
         run = self.summary_dict["run"]
-        told = [
+        answer = [
             ("network", str(run["network"])),
             ("routing", str(run["routing"])),
             ("seed", str(run["seed"])),
@@ -231,7 +231,7 @@ class Result:
         ]
         head = ["job", "nodes", "run time", "latency: median", "p99", "delivered per node"]
         return (
-            facts(told)
+            facts(answer)
             + table(head, jobs, "Jobs")
             + table(["links", "number", "busy: mean", "max", "blocked: mean"], links, "Links")
         )

@@ -92,10 +92,10 @@ def run(
             return run(scenario, threads=threads, progress=bar, checkpoint=checkpoint)
     report = None
     if progress:
-        told = progress
+        reporting = progress
 
         def report(now: Mapping[str, Any]) -> None:
-            told(Progress(**now))
+            reporting(Progress(**now))
 
     if checkpoint is None:
         raw = ask_engine(_engine.run, scenario, report, threads=threads)

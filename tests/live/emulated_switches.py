@@ -210,7 +210,7 @@ class EmulatedSwitches:
         deadline = time.monotonic() + 60
         while True:
             try:
-                told = self.run(*asked)
+                answer = self.run(*asked)
                 break
             except EmulationError as error:
                 # A busy switch hangs up on who has just been let in: nothing was asked yet.
@@ -218,7 +218,7 @@ class EmulatedSwitches:
                     raise
                 time.sleep(0.1)
         found = {}
-        for line in told.splitlines():
+        for line in answer.splitlines():
             if "cookie=" not in line:
                 continue
             words = line.replace(",", " ").split()

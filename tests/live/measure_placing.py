@@ -398,8 +398,8 @@ def _watch(
     watchdog = [str(SHIPPED / "release-held-jobs.sh"), str(daemon.heartbeat), str(WATCHDOG_S)]
 
     def held() -> set[int]:
-        told = cluster.run("squeue", "--noheader", "--states=PENDING", "--format=%A %Q")
-        return {int(line.split()[0]) for line in told.splitlines() if line.split()[1] == "0"}
+        answer = cluster.run("squeue", "--noheader", "--states=PENDING", "--format=%A %Q")
+        return {int(line.split()[0]) for line in answer.splitlines() if line.split()[1] == "0"}
 
     while not over.wait(WATCHDOG_PERIOD_S):
         with contextlib.suppress(OSError, RuntimeError):

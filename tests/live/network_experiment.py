@@ -49,15 +49,15 @@ def probe(cluster: EmulatedSlurm, store: Path, *options: str) -> list[dict[str, 
     command = ["cluster", "probe", str(store), "--json", "--launcher", "srun --mpi=pmi2"]
     command += ["--work", str(cluster.directory), "--interval", "0 s", *options]
     try:
-        told = odonata(cluster, *command)
+        answer = odonata(cluster, *command)
     except AssertionError as failed:
         # MPICH's own start over TCP has been seen to find a node unreachable, once in nine runs;
         # and Slurm to hold a job's step back until the budget was over, once, among background
         # traffic, which its daemons' messages share the trunks with.
         if "MPIDI_UCX" not in str(failed) and "Cancelled pending job step" not in str(failed):
             raise
-        told = odonata(cluster, *command)
-    runs: list[dict[str, Any]] = json.loads(told)["runs"]
+        answer = odonata(cluster, *command)
+    runs: list[dict[str, Any]] = json.loads(answer)["runs"]
     return runs
 
 

@@ -104,12 +104,12 @@ def test_b_is_blind_to_place_and_what_leaves_groups_is_not(
     assert max(sample["b"] for sample in history) >= 0.75
     assert all(sample["error"] is None for sample in history)
     # Six jobs between islands are few; what is expected of the next is in what they took.
-    told = odonata(
+    answer = odonata(
         cluster,
         *("cluster", "advise", str(store), "--watch", str(samples), "--json"),
         *("--topology", str(tmp_path / "topology.conf"), "--size", "32 KiB"),
     )
-    (advice,) = json.loads(told)["advice"]
+    (advice,) = json.loads(answer)["advice"]
     assert (advice["placement"], advice["ranks"], advice["wait_h"]) == ("different-islands", 4, 0)
     assert min(median.values()) / 3 < advice["now"]["expected_us"] < 3 * max(median.values())
 

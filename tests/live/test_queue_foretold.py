@@ -40,15 +40,15 @@ g = {GROUPS}
 
 def predict(cluster: EmulatedSlurm, known: Path, *options: str) -> dict[str, Any]:
     """What is said of the queue as it is now."""
-    told = subprocess.run(
+    answer = subprocess.run(
         [*CLI, "cluster", "what-if", "--json", "--run-times", str(known), *options],
         env=cluster.environment,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert told.returncode == 0, told.stderr
-    found: dict[str, Any] = json.loads(told.stdout)
+    assert answer.returncode == 0, answer.stderr
+    found: dict[str, Any] = json.loads(answer.stdout)
     return found
 
 

@@ -57,9 +57,9 @@ def test_slurmrestd_says_what_commands_say(slurm: Callable[..., EmulatedSlurm]) 
         finally:
             process.kill()
     assert rest.version == "0.0.38"
-    told = model.read_node_list(cluster.run(*model.NODES_COMMAND))
+    answer = model.read_node_list(cluster.run(*model.NODES_COMMAND))
     assert {name: node.works for name, node in machine.nodes.items()} == {
-        name: node.works for name, node in told.items()
+        name: node.works for name, node in answer.items()
     }
     partitions = model.read_partitions(cluster.run(*model.PARTITIONS_COMMAND))
     assert machine.partitions["main"].nodes == partitions["main"].nodes

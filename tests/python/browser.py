@@ -50,15 +50,15 @@ class Page:
                 return result
             self._event(answer.get("method", ""), answer.get("params", {}))
 
-    def _event(self, method: str, told: dict[str, Any]) -> None:
+    def _event(self, method: str, reported: dict[str, Any]) -> None:
         if method == "Runtime.exceptionThrown":
-            self.problems.append(json.dumps(told["exceptionDetails"]))
-        elif method == "Runtime.consoleAPICalled" and told["type"] in ("error", "warning"):
-            self.problems.append(json.dumps(told["args"]))
-        elif method == "Log.entryAdded" and told["entry"]["level"] in ("error", "warning"):
-            self.problems.append(told["entry"]["text"])
+            self.problems.append(json.dumps(reported["exceptionDetails"]))
+        elif method == "Runtime.consoleAPICalled" and reported["type"] in ("error", "warning"):
+            self.problems.append(json.dumps(reported["args"]))
+        elif method == "Log.entryAdded" and reported["entry"]["level"] in ("error", "warning"):
+            self.problems.append(reported["entry"]["text"])
         elif method == "Network.requestWillBeSent":
-            self.requests.append(told["request"]["url"])
+            self.requests.append(reported["request"]["url"])
 
     async def run(self, script: str) -> Any:
         """The value of an expression in the page."""
@@ -105,13 +105,13 @@ async def opened(file: Path, profile: Path, *, dark: bool = False) -> AsyncItera
     command += [f"--user-data-dir={profile}", "--remote-debugging-port=0", "about:blank"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        told = profile / "DevToolsActivePort"
+        reported = profile / "DevToolsActivePort"
         end = time.monotonic() + DEADLINE_S
-        while not (told.exists() and len(told.read_text().splitlines()) >= 2):
+        while not (reported.exists() and len(reported.read_text().splitlines()) >= 2):
             assert process.poll() is None, "the browser has ended"
             assert time.monotonic() < end, "the browser does not answer"
             await asyncio.sleep(0.05)
-        port, _ = told.read_text().splitlines()[:2]
+        port, _ = reported.read_text().splitlines()[:2]
         from tornado.httpclient import AsyncHTTPClient
 
         listed = await AsyncHTTPClient().fetch(f"http://127.0.0.1:{port}/json/list")

@@ -453,9 +453,9 @@ def test_progress_says_how_many_jobs_have_ended(tmp_path: Path) -> None:
     from odonata.progress import JobsBar
 
     drawn = odonata.generate_job_log(nodes=64, jobs=3000, request_factor=2)
-    told: list[tuple[int, int]] = []
-    odonata.schedule(drawn, progress=lambda done, of: told.append((done, of)))
-    assert told and told == sorted(told) and {of for _, of in told} == {3000}
+    answer: list[tuple[int, int]] = []
+    odonata.schedule(drawn, progress=lambda done, of: answer.append((done, of)))
+    assert answer and answer == sorted(answer) and {of for _, of in answer} == {3000}
     shown = io.StringIO()
     with JobsBar(Console(file=shown, force_terminal=True, width=100), "Scheduling easy") as bar:
         bar(750, 3000)

@@ -277,8 +277,8 @@ def test_a_proof_that_is_out_of_time_has_its_own_code(
         "verdict": f"not proven in time: no cycle in {seconds} s",
     }
     assert invoke("verify", scenario, "--time", "2.5") == ExitCode.UNPROVEN
-    told = capsys.readouterr().out
-    assert "no cycle in 2.5 s" in told and "Free of deadlock" not in told
+    answer = capsys.readouterr().out
+    assert "no cycle in 2.5 s" in answer and "Free of deadlock" not in answer
     assert invoke("verify", scenario, "--time", "2.5", "--json") == ExitCode.UNPROVEN
     assert json.loads(capsys.readouterr().out)["proven"] is False
 

@@ -180,24 +180,24 @@ def test_the_command(tmp_path: Path) -> None:
     (tmp_path / "nodes").write_text("n[0-7]\n")
     options = [str(store), "--watch", str(watched), "--sinfo", str(tmp_path / "nodes")]
     options += ["--squeue", str(tmp_path / "queue")]
-    told = subprocess.run(
+    answer = subprocess.run(
         [*CLI, "cluster", "advise", *options, "--json"], capture_output=True, text=True, check=True
     )
-    content = json.loads(told.stdout)
+    content = json.loads(answer.stdout)
     assert content["busy"]["b"] == 7 / 8
     (row,) = content["advice"]
     assert row["now"]["expected_us"] == pytest.approx(330, rel=0.3)
-    told = subprocess.run(
+    answer = subprocess.run(
         [*CLI, "cluster", "advise", *options], capture_output=True, text=True, check=True
     )
-    assert "bcast of 4 B, any, 2 ranks" in told.stdout
-    told = subprocess.run(
+    assert "bcast of 4 B, any, 2 ranks" in answer.stdout
+    answer = subprocess.run(
         [*CLI, "cluster", "advise", *options, "--evaluate"],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert "b above a threshold" in told.stdout
+    assert "b above a threshold" in answer.stdout
     wrong = subprocess.run(
         [*CLI, "cluster", "advise", *options, "--collective", "reduce"],
         capture_output=True,

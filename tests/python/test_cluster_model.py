@@ -361,10 +361,10 @@ def test_command_shows_and_draws(tmp_path: Path) -> None:
     assert "1 of 3 groups are spanned by no job" in run.stdout
     picture = (tmp_path / "groups.svg").read_text()
     assert picture.count("<path") > 12
-    told = subprocess.run(
+    answer = subprocess.run(
         (*CLI, "cluster", "show", *files, "--json"), cwd=tmp_path, capture_output=True, check=True
     )
-    content = json.loads(told.stdout)
+    content = json.loads(answer.stdout)
     assert content["groups"][2] == {
         "name": "g2",
         "nodes": 4,

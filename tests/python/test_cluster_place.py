@@ -213,8 +213,8 @@ def test_arguments_that_are_slurms(given_: list[str]) -> None:
 )
 def test_options_in_scripts_count(line: str, why: str | None) -> None:
     script = f"#!/bin/sh\n# a job\n{line}\nsleep 1\n"
-    arguments, told = held(["-N1", "job.sh"], {"job.sh": script}.get)
-    assert (told is None) == (why is None) and (why or "") in (told or "")
+    arguments, answer = held(["-N1", "job.sh"], {"job.sh": script}.get)
+    assert (answer is None) == (why is None) and (why or "") in (answer or "")
     if "comment" in line:
         assert arguments == ["-N1", "--hold", f"{MARK} a b", "job.sh"]
     # With --wrap there is no script.

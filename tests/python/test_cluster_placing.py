@@ -530,17 +530,17 @@ def test_commands_beside_each_other(slurm: FakeSlurm, tmp_path: Path) -> None:
     names = (f"SwitchName=g{i} Nodes=n[{4 * i}-{4 * i + 3}]" for i in range(4))
     (tmp_path / "topology").write_text("\n".join(names))
     topology = ("--topology", "topology")
-    told = odonata("place", "none", *topology, "--dry-run")
-    assert told == "job 1 would get n0,n1,n2,n4,n5,n6, with groups g0, g1 for itself\n"
+    reported = odonata("place", "none", *topology, "--dry-run")
+    assert reported == "job 1 would get n0,n1,n2,n4,n5,n6, with groups g0, g1 for itself\n"
     assert slurm.asked() == [] and not (tmp_path / "none").exists()
     rest = ("--allow-root", "--cycles", "1", "--heartbeat", "beat", "--metrics", "metrics")
     odonata("place", "journal", *topology, *rest)
     assert set(pinned(slurm.asked())) == {"1"}
     assert is_alive(tmp_path / "beat", 60)
     assert "odonata_place_decided_total 1\n" in (tmp_path / "metrics").read_text()
-    told = odonata("decisions", "journal")
-    assert "job 1  decided" in told and "groups of its own: g0,g1" in told
-    assert "job 2 waits since" in told and "without another large job" in told
+    reported = odonata("decisions", "journal")
+    assert "job 1  decided" in reported and "groups of its own: g0,g1" in reported
+    assert "job 2 waits since" in reported and "without another large job" in reported
     content = json.loads(odonata("decisions", "journal", "--json", "--job", "2"))
     assert content["decisions"] == [] and content["waiting"][0]["promised_ms"] > 0
     written = odonata("slurm-files", "files", "--partition", "main").splitlines()

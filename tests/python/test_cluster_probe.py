@@ -327,23 +327,23 @@ def test_barrier_starts_and_the_command_line(slurm: Path, tmp_path: Path) -> Non
     runs = json.loads(done.stdout)["runs"]
     assert [run["placement"] for run in runs] == ["same-group"] * 2
     assert all(run["counts"] for run in runs)
-    told = subprocess.run(
+    answer = subprocess.run(
         [*CLI, "cluster", "probes", str(store), "--csv"], capture_output=True, text=True, check=True
     )
-    header, *rows = told.stdout.splitlines()
+    header, *rows = answer.stdout.splitlines()
     assert header.startswith("time_s,job,placement,counts,b,b1,b_shared,b_between_islands")
     assert len(rows) == 2
-    told = subprocess.run(
+    answer = subprocess.run(
         [*CLI, "cluster", "probes", str(store), "--times"],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert len(told.stdout.splitlines()) == 1 + 2 * 20
-    told = subprocess.run(
+    assert len(answer.stdout.splitlines()) == 1 + 2 * 20
+    answer = subprocess.run(
         [*CLI, "cluster", "probes", str(store)], capture_output=True, text=True, check=True
     )
-    assert "allreduce" in told.stdout
+    assert "allreduce" in answer.stdout
     plan = subprocess.run(
         [
             *(*CLI, "cluster", "probe", str(store), "--nodes", "4", "--dry-run"),
@@ -483,8 +483,8 @@ def test_a_slurm_that_is_away_meanwhile_is_waited_for(slurm: Path, tmp_path: Pat
 def test_a_clock_that_was_set_is_said(slurm: Path, tmp_path: Path) -> None:
     lines: list[str] = []
     launcher = tmp_path / "launcher"
-    told = 's/"clock_set_s": [^}]*/"clock_set_s": -7.0/'
-    launcher.write_text(f"#!/bin/sh\nsrun \"$@\" && sed -i '{told}' environment.json\n")
+    answer = 's/"clock_set_s": [^}]*/"clock_set_s": -7.0/'
+    launcher.write_text(f"#!/bin/sh\nsrun \"$@\" && sed -i '{answer}' environment.json\n")
     launcher.chmod(0o755)
     run = prober(tmp_path, lines).run(quick(launcher=str(launcher), iterations=5))
     assert run.counts, run.why_not

@@ -352,9 +352,9 @@ def test_jobs_by_how_much_they_communicate(tmp_path: Path) -> None:
     jobs = read_queue("1|RUNNING|n[0-3]\n2|RUNNING|n4\n3|RUNNING|n[5-6]")
     assert weighted(jobs, 8, {}) == utilisation(jobs, 8).b_shared
     # By hand: four nodes by half, two by three; the job of one node does not communicate.
-    told = {"1": 0.5, "2": 9.0, "3": 3.0}
-    assert weighted(jobs, 8, told) == (4 * 0.5 + 2 * 3) / 8
-    between = spanning(jobs, wiring.leaf_of_node, 8, communication=told)
+    answer = {"1": 0.5, "2": 9.0, "3": 3.0}
+    assert weighted(jobs, 8, answer) == (4 * 0.5 + 2 * 3) / 8
+    between = spanning(jobs, wiring.leaf_of_node, 8, communication=answer)
     assert between == pytest.approx((4 * 2 / 3 * 0.5 + 2 * 3) / 8)
     (tmp_path / "topology.conf").write_text(GROUPS)
     (tmp_path / "queue").write_text("1|RUNNING|n[0-3]\n2|RUNNING|n4\n3|RUNNING|n[5-6]\n")

@@ -262,16 +262,16 @@ def test_the_commands(slurm: Path, tmp_path: Path) -> None:
     assert process.wait(timeout=60) == 0
     assert "samples kept" in process.stderr.read()
     process.stderr.close()
-    told = subprocess.run(
+    reported = subprocess.run(
         [*CLI, "cluster", "history", path, "--json"], capture_output=True, check=True
     )
-    assert json.loads(told.stdout)["samples"][0]["b1"] == 0.5
-    told = subprocess.run(
+    assert json.loads(reported.stdout)["samples"][0]["b1"] == 0.5
+    reported = subprocess.run(
         [*CLI, "cluster", "history", path, "--csv"], capture_output=True, check=True
     )
-    assert told.stdout.startswith(b"time_s,asked_s,b1,b,")
-    told = subprocess.run([*CLI, "cluster", "history", path], capture_output=True, check=True)
-    assert b"latest: b = 0.417" in told.stdout
+    assert reported.stdout.startswith(b"time_s,asked_s,b1,b,")
+    reported = subprocess.run([*CLI, "cluster", "history", path], capture_output=True, check=True)
+    assert b"latest: b = 0.417" in reported.stdout
     wrong = subprocess.run(
         [*CLI, "cluster", "watch", path, "--period", "5"], capture_output=True, text=True
     )

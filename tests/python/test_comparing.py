@@ -199,10 +199,10 @@ def test_on_the_command_line(
     assert set(table["result"].to_pylist()) == {"a", "b"}
     # The next one takes the next name; one that was asked for is never overwritten.
     assert run("compare", "a", "b", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["directory"] == "results/compare-2"
-    assert told["settings"] == {"network.routing": ["minimal", "par"]}
-    assert len(told["figures"]) == table.num_rows
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["directory"] == "results/compare-2"
+    assert answer["settings"] == {"network.routing": ["minimal", "par"]}
+    assert len(answer["figures"]) == table.num_rows
     assert run("compare", "a", "b", "--out", "results/compare-1") == 4
     assert run("compare", "a") == 2
     assert "at least two" in capsys.readouterr().err

@@ -279,18 +279,18 @@ ASIDE = {"machine.hosts_file": _hosts, "machine.background.jobs": _jobs_beside}
 def test_a_file_may_move_but_not_change(case: str, tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     scenario, file = CASES[case](tmp_path / "here")
-    before, told = fingerprint_of(scenario), words(scenario)
+    before, answer = fingerprint_of(scenario), words(scenario)
     assert not missing_files(scenario)
     shutil.copytree(tmp_path / "here", tmp_path / "there")
     moved = Scenario.from_dict(scenario.to_dict(), directory=tmp_path / "there")
     assert fingerprint_of(moved) == before
-    assert difference(told, words(moved)) is None
+    assert difference(answer, words(moved)) is None
     # Of the same length, and at once: neither size nor a coarse time stamp tells it.
     content = bytearray(file.read_bytes())
     content[-2] ^= 1
     file.write_bytes(content)
     assert fingerprint_of(scenario) != before
-    found = difference(told, words(scenario))
+    found = difference(answer, words(scenario))
     assert found is not None
     assert "the file" in found
     file.unlink()
@@ -388,9 +388,9 @@ def test_a_study_simulates_again_what_a_changed_file_decides(matrix: Path) -> No
     )
     (matrix.parent / "study.toml").write_text("")
     out = matrix.parent / "out"
-    told: list[str] = []
-    run_sweep(Sweep(study), out, notice=told.append)
-    assert not told
+    answer: list[str] = []
+    run_sweep(Sweep(study), out, notice=answer.append)
+    assert not answer
     assert estimate(Sweep(study).points, out).done == 2
     matrix.write_text(CHANGED_CSV)
     sweep = Sweep(study)
@@ -398,11 +398,11 @@ def test_a_study_simulates_again_what_a_changed_file_decides(matrix: Path) -> No
     assert cost.done == 0
     assert "2 that were simulated before" in cost.outdated[0]
     assert "m.csv (job[0].mapping.matrix) changed since" in cost.outdated[0]
-    run_sweep(sweep, out, notice=told.append)
-    assert told[: len(cost.outdated)] == list(cost.outdated)
+    run_sweep(sweep, out, notice=answer.append)
+    assert answer[: len(cost.outdated)] == list(cost.outdated)
     # What was shown before differs, and is kept.
-    assert len(told) == len(cost.outdated) + 1
-    assert "earlier-1" in told[-1]
+    assert len(answer) == len(cost.outdated) + 1
+    assert "earlier-1" in answer[-1]
     # What was simulated with the old file is still known.
     matrix.write_text(CSV)
     assert estimate(Sweep(study).points, out).done == 2
@@ -429,10 +429,10 @@ def test_interference_and_saturation_simulate_again(matrix: Path) -> None:
     scenario = _two_jobs(matrix.parent)
     first = interference(scenario, out=matrix.parent / "i", notice=pytest.fail)
     matrix.write_text(CHANGED_CSV)
-    told: list[str] = []
-    second = interference(scenario, out=matrix.parent / "i", notice=told.append)
+    answer: list[str] = []
+    second = interference(scenario, out=matrix.parent / "i", notice=answer.append)
     assert first.slowdowns != second.slowdowns
-    assert "m.csv (job[0].motif.file) changed since" in told[0]
+    assert "m.csv (job[0].motif.file) changed since" in answer[0]
 
     data = scenario.to_dict()
     data["simulation"] = {"duration": "5 us", "packet": "512 B"}
@@ -446,9 +446,9 @@ def test_interference_and_saturation_simulate_again(matrix: Path) -> None:
     loaded = Scenario.from_dict(data, directory=matrix.parent)
     find_saturation(loaded, matrix.parent / "s", tolerance=0.5, notice=pytest.fail)
     matrix.write_text(CSV)
-    told.clear()
-    find_saturation(loaded, matrix.parent / "s", tolerance=0.5, notice=told.append)
-    assert "m.csv (job[0].mapping.matrix) changed since" in told[0]
+    answer.clear()
+    find_saturation(loaded, matrix.parent / "s", tolerance=0.5, notice=answer.append)
+    assert "m.csv (job[0].mapping.matrix) changed since" in answer[0]
 
 
 def test_records_of_another_build_are_not_taken(

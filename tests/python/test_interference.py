@@ -148,8 +148,8 @@ def test_results_are_written_and_not_simulated_twice(
         for field in pq.read_schema(out / name):
             unit = b"ps" if field.name.endswith("_ps") else None
             assert (field.metadata or {}).get(b"unit") == unit, (name, field.name)
-    told = json.loads((out / "interference.json").read_text())
-    assert told["jobs"][0]["slowdown"]["mean"] == found.slowdown("left")
+    answer = json.loads((out / "interference.json").read_text())
+    assert answer["jobs"][0]["slowdown"]["mean"] == found.slowdown("left")
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("simulated again")
@@ -169,10 +169,10 @@ def test_the_command_tells_programs_and_people(
     with pytest.raises(SystemExit) as ended:
         main([*arguments, "--json"])
     assert ended.value.code == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [job["job"] for job in told["jobs"]] == ["left", "right", "third"]
-    assert len(told["matrix"]) == 6
-    assert told["jobs"][0]["links"][0]["by_name"] == "right"
+    answer = json.loads(capsys.readouterr().out)
+    assert [job["job"] for job in answer["jobs"]] == ["left", "right", "third"]
+    assert len(answer["matrix"]) == 6
+    assert answer["jobs"][0]["links"][0]["by_name"] == "right"
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     text = capsys.readouterr().out

@@ -487,8 +487,8 @@ def test_netgauge_is_read(tmp_path):
 def test_the_command_writes_a_table(tmp_path):
     folder = pico(tmp_path / "data", {"0/16_ring_ompi_int32.csv": "highest\n5\n"})
     out = tmp_path / "table.csv"
-    told = json.loads(odonata("measurements", folder, "--out", out, "--json").stdout)
-    assert told["measurements"][0]["bytes"] == 64
+    answer = json.loads(odonata("measurements", folder, "--out", out, "--json").stdout)
+    assert answer["measurements"][0]["bytes"] == 64
     assert out.read_text().splitlines()[0].startswith('"source","test","collective"')
     assert "simulated" in odonata("measurements", folder).stdout
     odonata("measurements", folder, "--out", tmp_path / "table.parquet")

@@ -245,9 +245,9 @@ def test_a_picture_that_fails_is_a_warning(tmp_path: Path, monkeypatch: pytest.M
         raise ValueError("no such glyph")
 
     monkeypatch.setattr("odonata.plots.draw_timeline", broken)
-    told: list[str] = []
-    Result.from_engine(engine_result()).save(tmp_path / "out", plots=True, notice=told.append)
-    assert told == ["the picture timeline.png could not be drawn: ValueError: no such glyph"]
+    answer: list[str] = []
+    Result.from_engine(engine_result()).save(tmp_path / "out", plots=True, notice=answer.append)
+    assert answer == ["the picture timeline.png could not be drawn: ValueError: no such glyph"]
     assert (tmp_path / "out" / "latency.png").exists()
     assert not (tmp_path / "out" / "timeline.png").exists()
     assert Result.load(tmp_path / "out").jobs.num_rows
@@ -378,14 +378,14 @@ def test_show_reads_every_kind_of_directory(folder: Path) -> None:
         if out == "replications":
             compared = done(folder, "compare", "run", out, "--out", "compared")
             assert done(folder, "show", "compared") == compared
-            told = json.loads(done(folder, "show", "compared", "--json"))
-            assert list(told["results"].values()) == ["run", out]
-            assert told["figures"]
+            answer = json.loads(done(folder, "show", "compared", "--json"))
+            assert list(answer["results"].values()) == ["run", out]
+            assert answer["figures"]
         shown = done(folder, "show", out)
         assert words in before
         assert words in shown
-        told = json.loads(done(folder, "show", out, "--json"))
-        assert told["directory"] == out
+        answer = json.loads(done(folder, "show", out, "--json"))
+        assert answer["directory"] == out
     (folder / "points.jsonl").write_text("{}\n{}\n")
     unfinished = odonata(folder, "show", ".")
     assert unfinished.returncode == ExitCode.OUTPUT

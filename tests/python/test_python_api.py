@@ -101,12 +101,12 @@ def test_saturation_is_found(tmp_path: Path) -> None:
     scenario = Scenario.from_toml(text).with_set(
         {"simulation.duration": "20 us", "simulation.warmup": "5 us"}
     )
-    told: list[tuple[float, int]] = []
+    answer: list[tuple[float, int]] = []
     found = odonata.saturation(
-        scenario, tolerance=0.2, jobs=1, progress=lambda share, done: told.append((share, done))
+        scenario, tolerance=0.2, jobs=1, progress=lambda share, done: answer.append((share, done))
     )
     assert found.points[0].load == 0.1
-    assert told
+    assert answer
 
 
 def test_results_show_themselves(result: odonata.Result) -> None:
@@ -121,8 +121,8 @@ def test_results_show_themselves(result: odonata.Result) -> None:
 def test_progress_is_shown_where_it_is_asked_for(
     scenario: Scenario, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told: list[Progress] = []
-    odonata.run(scenario, progress=told.append)
+    answer: list[Progress] = []
+    odonata.run(scenario, progress=answer.append)
     odonata.run(scenario, progress=True)  # no terminal: nothing is drawn
     assert capsys.readouterr().err.strip() == ""
     with following(False, lambda console: None, "x") as nothing:

@@ -356,9 +356,9 @@ def test_the_command(recorded: Result, tmp_path: Path, capsys: pytest.CaptureFix
     assert timeline.exists()
     with pytest.raises(SystemExit):
         main(["ranks", str(directory), "--json"])
-    told = json.loads(capsys.readouterr().out)
-    assert [job["job"] for job in told["jobs"]] == ["pair", "stencil"]
-    assert told["critical_paths"][0]["total_ps"] == recorded.jobs["end_ps"][0].as_py()
+    answer = json.loads(capsys.readouterr().out)
+    assert [job["job"] for job in answer["jobs"]] == ["pair", "stencil"]
+    assert answer["critical_paths"][0]["total_ps"] == recorded.jobs["end_ps"][0].as_py()
 
 
 def test_the_command_without_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -198,9 +198,9 @@ def test_schedules_are_read_as_they_were_written(tmp_path: Path) -> None:
     log = odonata.generate_job_log(nodes=64, jobs=80, seed=1)
     made = [odonata.schedule(log, policy=policy) for policy in ("fcfs", "easy")]
     save_schedules(made, tmp_path / "schedules")
-    found, told = load_schedules(tmp_path / "schedules")
+    found, answer = load_schedules(tmp_path / "schedules")
     assert [one.name for one in found] == ["fcfs", "easy"]
-    assert told["machine_nodes"] == 64
+    assert answer["machine_nodes"] == 64
     for one, other in zip(found, made, strict=True):
         assert one.jobs["start_s"].to_pylist() == other.jobs["start_s"].to_pylist()
         assert one.occupancy.to_pylist() == other.occupancy.to_pylist()
@@ -269,9 +269,9 @@ def test_what_cannot_be_reported_is_said(
 
 def test_the_command_says_where_the_report_is(runs: list[Path], tmp_path: Path) -> None:
     done = call("report", runs[0], "--json", directory=tmp_path)
-    told = json.loads(done.stdout)
-    assert (tmp_path / told["file"]).stat().st_size == told["bytes"]
-    assert told["file"] == "results/report-1.html"
+    answer = json.loads(done.stdout)
+    assert (tmp_path / answer["file"]).stat().st_size == answer["bytes"]
+    assert answer["file"] == "results/report-1.html"
 
 
 # --- In a browser -------------------------------------------------------------------------
@@ -303,9 +303,9 @@ async def links_are_chosen_by_keyboard_and_by_cell(page: Page) -> None:
     await page.run("document.querySelector('.drill tbody button').focus()")
     await page.press("Enter", 13, "\r")
     await page.until("document.querySelector('.drill .one').textContent.includes('bandwidth')")
-    told = await page.run("document.querySelector('.drill .one').textContent")
-    assert "of links.parquet" in told
-    assert "Sent by" in told
+    answer = await page.run("document.querySelector('.drill .one').textContent")
+    assert "of links.parquet" in answer
+    assert "Sent by" in answer
     # What has the focus shows it.
     await page.press("Tab", 9)
     assert await page.run("getComputedStyle(document.activeElement).outlineWidth") == "3px"

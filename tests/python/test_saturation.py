@@ -142,9 +142,9 @@ def test_points_without_a_latency_have_no_value_anywhere(
     assert "nan" not in said
     assert "no message that was created after the warm-up arrived" in " ".join(said.split())
     print_json({"curve": [vars(one) for one in found.points], "load": math.inf})
-    told = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
-    assert told["load"] is None
-    assert [one["latency_ps"] for one in told["curve"]] == [1.0, None, None]
+    answer = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert answer["load"] is None
+    assert [one["latency_ps"] for one in answer["curve"]] == [1.0, None, None]
 
 
 @pytest.mark.parametrize(

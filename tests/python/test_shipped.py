@@ -39,11 +39,11 @@ def test_every_file_belongs_to_an_example() -> None:
 def test_examples_are_copied_whole(name: str, tmp_path: Path) -> None:
     done = call("example", name, "--out", tmp_path / "new", "--json", directory=tmp_path)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
+    answer = json.loads(done.stdout)
     assert _files(tmp_path / "new") == set(EXAMPLES[name].files)
     # Nothing is missing that it names.
-    if told["file"].endswith(".toml"):
-        assert Scenario.from_file(told["file"]).title
+    if answer["file"].endswith(".toml"):
+        assert Scenario.from_file(answer["file"]).title
     again = call("example", name, "--out", tmp_path / "new", directory=tmp_path)
     assert again.returncode != 0
     assert "exists already" in again.stderr
@@ -51,8 +51,8 @@ def test_examples_are_copied_whole(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["wiring", "trace", "otf2", "dumpi", "job-log"])
 def test_what_an_example_says_to_do_works(name: str, tmp_path: Path) -> None:
-    told = json.loads(call("example", name, "--json", directory=tmp_path).stdout)
-    program, *arguments = told["command"].split()
+    answer = json.loads(call("example", name, "--json", directory=tmp_path).stdout)
+    program, *arguments = answer["command"].split()
     assert program == "odonata"
     done = call(*arguments, directory=tmp_path)
     assert done.returncode == 0, done.stderr

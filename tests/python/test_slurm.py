@@ -88,8 +88,8 @@ def test_command(files: tuple[Path, Path], tmp_path: Path) -> None:
     options = ["--out", str(out), "--json"]
     done = CliRunner().invoke(odonata, ["slurm", str(jobs), "--conf", str(conf), *options])
     assert done.exit_code == 0, done.output
-    told = json.loads(done.stdout)
-    assert told["recorded"]["jobs"] == 5
+    answer = json.loads(done.stdout)
+    assert answer["recorded"]["jobs"] == 5
     assert (out / "jobs.parquet").exists()
 
 

@@ -120,5 +120,5 @@ def test_what_does_not_answer_is_said(socket: Path, tmp_path: Path) -> None:
         Slurmrestd(socket)
     with pytest.raises(ClusterError, match="Is it up"):
         Slurmrestd(tmp_path / "none")
-    told = call("cluster", "show", "--slurmrestd", socket, directory=tmp_path)
-    assert told.returncode != 0 and "--topology" in told.stderr
+    answer = call("cluster", "show", "--slurmrestd", socket, directory=tmp_path)
+    assert answer.returncode != 0 and "--topology" in answer.stderr

@@ -87,8 +87,8 @@ def test_letters_that_the_output_lacks(folder: Path, environment: dict[str, str]
     assert (found.returncode, found.stderr) == (ExitCode.OK, "")
     if environment != {"PYTHONIOENCODING": "latin-1"}:
         assert "us <= alpha" in found.stdout
-    told = shell(folder, "$O show out --json", **environment)
-    assert json.loads(told.stdout)["jobs"][0]["name"] == "ränge"
+    report = shell(folder, "$O show out --json", **environment)
+    assert json.loads(report.stdout)["jobs"][0]["name"] == "ränge"
     wrong = shell(folder, "$O run s.toml --set job.0.nodes=µ", **environment)
     assert wrong.returncode == ExitCode.USAGE
     assert "Traceback" not in wrong.stderr

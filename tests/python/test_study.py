@@ -41,14 +41,14 @@ def nodes_of(result: Result) -> Record:
 def test_points_run_once_and_keep_their_order(tmp_path: Path) -> None:
     SIMULATED.clear()
     points = [Point(f"{n} nodes", scenario(n), nodes_of, cost=n) for n in (2, 5, 3)]
-    told: list[tuple[float, int]] = []
+    answer: list[tuple[float, int]] = []
     file = tmp_path / "points.jsonl"
     store = Store(file)
-    found = run_points(points, jobs=2, store=store, progress=lambda *now: told.append(now))
+    found = run_points(points, jobs=2, store=store, progress=lambda *now: answer.append(now))
     store.close()
     assert list(found) == ["2 nodes", "5 nodes", "3 nodes"]
     assert [record["nodes"] for record in found.values()] == [2, 5, 3]
-    assert told[-1] == (pytest.approx(1.0), 3)
+    assert answer[-1] == (pytest.approx(1.0), 3)
     assert sorted(SIMULATED) == [2, 3, 5]
     # A kill in the middle of a line loses that point, and only that.
     lines = file.read_bytes().splitlines(keepends=True)

@@ -217,8 +217,8 @@ def test_no_conditions(text: str) -> None:
 def test_bad_files(file: Path, old: str, new: str, path: str, message: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         Sweep(StudyFile.from_file(changed(file, old, new)), quick="[quick]" in new)
-    told = str(caught.value)
-    assert told.startswith(f"{file}: ") and f": {path}: " in told
+    answer = str(caught.value)
+    assert answer.startswith(f"{file}: ") and f": {path}: " in answer
     assert message in str(caught.value)
 
 
@@ -378,10 +378,10 @@ def test_only_what_is_missing_is_simulated(file: Path, tmp_path: Path) -> None:
     # Another measure is another record.
     changed(file, 'reduce = "maximum"\nunit', 'reduce = "minimum"\nunit')
     third = Instant()
-    told: list[str] = []
-    run_sweep(Sweep(StudyFile.from_file(file)), out, executor=third, notice=told.append)
-    assert "12 that were simulated before" in told[0]
-    assert "something else is measured" in told[0]
+    answer: list[str] = []
+    run_sweep(Sweep(StudyFile.from_file(file)), out, executor=third, notice=answer.append)
+    assert "12 that were simulated before" in answer[0]
+    assert "something else is measured" in answer[0]
     assert len(third.ran) == 12
 
 

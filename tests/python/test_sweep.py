@@ -137,10 +137,10 @@ def test_the_command_goes_on_and_leaves_a_study(scenario: Path, tmp_path: Path) 
     command = ("sweep", "small.toml", "--set", "network.routing=minimal,valiant", "--jobs", "1")
     done = call(*command, "--json", directory=tmp_path)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["directory"] == "results/small-sweep"
-    assert [point["routing"] for point in told["points"]] == ["minimal", "valiant"]
-    directory = tmp_path / told["directory"]
+    answer = json.loads(done.stdout)
+    assert answer["directory"] == "results/small-sweep"
+    assert [point["routing"] for point in answer["points"]] == ["minimal", "valiant"]
+    directory = tmp_path / answer["directory"]
     kept = (directory / "points.jsonl").read_bytes()
     dataset = (directory / "dataset.parquet").read_bytes()
 

@@ -308,8 +308,8 @@ def test_groups_of_which_nothing_can_be_told_say_why(tmp_path: Path) -> None:
     assert found[1]["why_not"] == "found 1 samples; allowed: at least 2"
     assert "b: found 1 samples" in call(*ask, directory=tmp_path).stdout
     # What is asked of all, and can be told of none, is said for each.
-    told = call(*ask, "--against", "b", directory=tmp_path).stdout
-    assert "a: the first series is constant" in told
+    answer = call(*ask, "--against", "b", directory=tmp_path).stdout
+    assert "a: the first series is constant" in answer
     (tmp_path / "n.txt").write_text("1\n2\n3\n")
     for options, says in [
         (["t.csv", "--column", "time", "--column", "b"], "several --column need --by"),

@@ -274,8 +274,8 @@ def test_plain_slurm_goes_on_from_the_nodes_that_are_taken() -> None:
     # Which comes bf_interval, 30 s, after the last.
     texts = [("slurm.conf", CONF)]
     for ago in (5, 12, 29):
-        told = "Main schedule\nBackfilling stats\n\tLast cycle when: Tue Nov 14 ({})\n"
-        last = read_last_backfill(told.format(NOW - ago))
+        answer = "Main schedule\nBackfilling stats\n\tLast cycle when: Tue Nov 14 ({})\n"
+        last = read_last_backfill(answer.format(NOW - ago))
         assert starts(under_slurm(look, told_by_slurm, texts, RUNS, 3600, last))["3"] == 30 - ago
     with pytest.raises(ClusterError, match="no JSON"):
         under_slurm(look, "x", [("slurm.conf", CONF)], RUNS, 3600)
@@ -292,16 +292,16 @@ def test_recorded_queues_are_foretold(name: str, share: float) -> None:
     lets another job overtake, and two of 27 jobs start 40 s off.
     """
     asked = json.loads(lzma.decompress((EMULATED / f"{name}.asked.xz").read_bytes()))
-    told = json.dumps(asked["squeue"])
+    answer = json.dumps(asked["squeue"])
     names = [f"n{i}" for i in range(32)]
     machine = model.Machine(
         {node: model.Node(node, "IDLE") for node in names},
         {"main": model.Partition("main", tuple(names), exclusive=True)},
     )
     conf = [(file, (EMULATED / file).read_text()) for file in ("tree.conf", "topology.conf")]
-    look = Snapshot(asked["asked_s"], machine, read_jobs(told)[0], read_topology(conf[1][1]))
+    look = Snapshot(asked["asked_s"], machine, read_jobs(answer)[0], read_topology(conf[1][1]))
     last = read_last_backfill(asked["sdiag"])
-    found = under_slurm(look, told, conf, RunTimes(asked["run_s"]), 3600, last)
+    found = under_slurm(look, answer, conf, RunTimes(asked["run_s"]), 3600, last)
     passes = lzma.decompress((EMULATED / f"{name}.passes.xz").read_bytes()).decode().splitlines()
     began = {
         words[2]: int(words[0]) / 1000 - look.now_s
@@ -315,8 +315,8 @@ def test_recorded_queues_are_foretold(name: str, share: float) -> None:
 
     # Drawn, most jobs begin between the ends of what is said of them: eight in ten would, were
     # nothing else unknown. A second more to either side, as starts are told in whole ones.
-    drawn = under_slurm(look, told, conf, RunTimes(asked["run_s"]), 3600, last, draws=21)
-    assert drawn == under_slurm(look, told, conf, RunTimes(asked["run_s"]), 3600, last, draws=21)
+    drawn = under_slurm(look, answer, conf, RunTimes(asked["run_s"]), 3600, last, draws=21)
+    assert drawn == under_slurm(look, answer, conf, RunTimes(asked["run_s"]), 3600, last, draws=21)
     within = [
         one.early_s is not None
         and one.late_s is not None
@@ -334,9 +334,9 @@ def test_a_log_is_replayed_against_itself(tmp_path: Path) -> None:
     of docs/scheduling.md."""
     log, conf = EMULATED / "seed2.json.xz", EMULATED / "slurm.conf"
     command = ("cluster", "what-if", "--replay", log, "--conf", conf)
-    told = call(*command, "--json", directory=tmp_path)
-    assert told.returncode == 0, told.stderr
-    error = json.loads(told.stdout)["error"]
+    answer = call(*command, "--json", directory=tmp_path)
+    assert answer.returncode == 0, answer.stderr
+    error = json.loads(answer.stdout)["error"]
     assert error["jobs"] == 200
     assert error["mean_wait_s"] == pytest.approx(17.295)
     assert error["mean_simulated_wait_s"] == pytest.approx(17.295, rel=0.1)
@@ -349,9 +349,14 @@ def test_a_log_is_replayed_against_itself(tmp_path: Path) -> None:
 
 def test_figures() -> None:
     some = [Predicted("1", 2, 10, 0, 100, 1), Predicted("2", 2, 0, 30, 10, 3)]
-    told = summary([*some, Predicted("3", 9, 0, None, 1)])
-    assert (told["jobs"], told["start"], told["mean_wait_s"], told["mean_groups"]) == (3, 2, 20, 2)
-    assert told["mean_slowdown"] == pytest.approx((1.1 + 4) / 2)
+    answer = summary([*some, Predicted("3", 9, 0, None, 1)])
+    assert (answer["jobs"], answer["start"], answer["mean_wait_s"], answer["mean_groups"]) == (
+        3,
+        2,
+        20,
+        2,
+    )
+    assert answer["mean_slowdown"] == pytest.approx((1.1 + 4) / 2)
     error = replay_error([10.0, 20.0], [10.5, 30.0], [0.0, 0.0])
     assert (error["jobs"], error["mean_error_s"], error["share_within_10_percent"]) == (
         2,

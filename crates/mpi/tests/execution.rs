@@ -217,11 +217,11 @@ fn a_long_message_is_asked_for_and_both_ranks_say_what_they_did_when() {
     assert_eq!(wire.finished, [goes, comes + RECEIVE]);
     let mut spent = |rank: usize| -> Vec<_> {
         let intervals = wire.ranks[rank].take_intervals().into_iter();
-        let told = intervals.map(|i| {
+        let reported = intervals.map(|i| {
             let cause = i.cause.map(|(rank, time)| (rank.0, time.0));
             (i.begin.0, i.end.0, i.activity, cause)
         });
-        told.collect()
+        reported.collect()
     };
     // What ends a wait is named with when its sender wanted to send it.
     let sender = [

@@ -29,7 +29,7 @@ pub fn computing_apart<T: Send + 'static>(
 ) -> PyResult<T> {
     remember_panics();
     PANIC.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let (tell, told) = mpsc::sync_channel(1);
+    let (tell, reported) = mpsc::sync_channel(1);
     thread::Builder::new()
         .name("odonata".to_owned())
         .stack_size(STACK_BYTES)
@@ -37,11 +37,11 @@ pub fn computing_apart<T: Send + 'static>(
             // Nobody listens any more after Ctrl-C.
             let _ = tell.send(panic::catch_unwind(AssertUnwindSafe(work)));
         })?;
-    let told = Mutex::new(told);
+    let reported = Mutex::new(reported);
     let result = loop {
         let found = py.detach(|| {
-            let told = told.lock().unwrap_or_else(PoisonError::into_inner);
-            told.recv_timeout(LOOK)
+            let reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
+            reported.recv_timeout(LOOK)
         });
         py.check_signals()?;
         match found {
@@ -159,7 +159,7 @@ impl<'a> Callback<'a> {
         let Some(function) = function else {
             return;
         };
-        let told = Python::attach(|py| {
+        let reported = Python::attach(|py| {
             let what = PyDict::new(py);
             match event {
                 Event::Resumed { at } => {
@@ -180,7 +180,7 @@ impl<'a> Callback<'a> {
             }
             function.bind(py).call1((what,)).map(drop)
         });
-        if let Err(raised) = told {
+        if let Err(raised) = reported {
             self.failed = true;
             // What was raised first is raised.
             self.raised.get_or_insert(raised);

@@ -221,8 +221,10 @@ def schedule(
     default = policy if order_name == "fcfs" else f"{policy}/{order_name}"
     from odonata.progress import JobsBar, following
 
-    with following(progress, lambda console: JobsBar(console, "Scheduling"), "Scheduling") as told:
-        raw = ask(log.engine.schedule, json.dumps(spec), told)
+    with following(
+        progress, lambda console: JobsBar(console, "Scheduling"), "Scheduling"
+    ) as report:
+        raw = ask(log.engine.schedule, json.dumps(spec), report)
     if isinstance(order, str) and is_known("order", order):
         spec["order"] = {"kind": order, "source": find("order", order).source}
     return Schedule(name or default, spec["nodes"], spec, raw)
@@ -370,11 +372,11 @@ def load_outcomes(directory: Path) -> list[Outcome]:
         OutputError: If it cannot be read.
     """
     with reading(directory):
-        summaries, costs, told = (
+        summaries, costs, report = (
             json.loads((directory / name).read_text(encoding="utf-8"))
             for name in ("summary.json", "timing.json", "result.json")
         )
-        unit = told.get("unit", "nodes")
+        unit = report.get("unit", "nodes")
         return [Outcome(name, summaries[name], costs[name], unit) for name in summaries]
 
 
@@ -392,7 +394,7 @@ def load_schedules(directory: str | os.PathLike[str]) -> tuple[list[Schedule], d
     """
     directory = Path(directory)
     with reading(directory):
-        summaries, costs, told = (
+        summaries, costs, report = (
             json.loads((directory / name).read_text(encoding="utf-8"))
             for name in ("summary.json", "timing.json", "result.json")
         )
@@ -401,11 +403,11 @@ def load_schedules(directory: str | os.PathLike[str]) -> tuple[list[Schedule], d
             for name in ("jobs", "occupancy")
         }
         found = []
-        for name, options in told["schedules"].items():
+        for name, options in report["schedules"].items():
             one = Schedule.__new__(Schedule)
             one.name, one.options = name, dict(options)
-            one.machine_nodes = told["machine_nodes"]
-            one.unit = told.get("unit", "nodes")
+            one.machine_nodes = report["machine_nodes"]
+            one.unit = report.get("unit", "nodes")
             one.summary, one.cost = summaries[name], costs[name]
             one.jobs, one.occupancy = (
                 table.filter(pc.equal(table["schedule"].cast(pa.string()), name)).drop_columns(
@@ -414,7 +416,7 @@ def load_schedules(directory: str | os.PathLike[str]) -> tuple[list[Schedule], d
                 for table in (tables["jobs"], tables["occupancy"])
             )
             found.append(one)
-        return found, told
+        return found, report
 
 
 def _write(schedules: Sequence[Schedule], partial: Path, source: Mapping[str, Any] | None) -> None:

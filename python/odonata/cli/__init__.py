@@ -22,10 +22,10 @@ def main(arguments: list[str] | None = None) -> None:
         signal.signal(signal.SIGINT, _stop)
     from odonata.cli.commands import run
 
-    told: list[int] = []
+    answer: list[int] = []
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        told.append(number)
+        answer.append(number)
         raise KeyboardInterrupt
 
     def begin() -> None:
@@ -33,7 +33,7 @@ def main(arguments: list[str] | None = None) -> None:
             signal.signal(signal.SIGINT, interrupt)
 
     try:
-        run(arguments, begin, told)
+        run(arguments, begin, answer)
     finally:
         if ours:
             signal.signal(signal.SIGINT, signal.default_int_handler)

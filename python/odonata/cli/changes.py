@@ -85,7 +85,7 @@ def _is_it(schema: Mapping[str, Any], data: Any) -> bool:
     if not isinstance(data, Mapping):
         return True
     for chooser in _CHOOSERS:
-        told = schema.get("properties", {}).get(chooser)
-        if told is not None and chooser in data:
-            return data[chooser] in told.get("enum", [told.get("const")])
+        answer = schema.get("properties", {}).get(chooser)
+        if answer is not None and chooser in data:
+            return data[chooser] in answer.get("enum", [answer.get("const")])
     return True

@@ -155,8 +155,8 @@ def _topology(file: Path | None, timeout: float, needed: bool) -> Topology | Non
     if file is not None:
         return nodes.read_topology(read_text(file), str(file))
     try:
-        told = slurm.ask(places.TOPOLOGY_COMMAND, timeout)
-        return nodes.read_topology(told, "scontrol show topology")
+        answer = slurm.ask(places.TOPOLOGY_COMMAND, timeout)
+        return nodes.read_topology(answer, "scontrol show topology")
     except ClusterError:
         if needed:
             raise
@@ -175,8 +175,8 @@ def _busy_now(
 
     text = slurm.ask(queue.COMMAND, timeout) if squeue is None else read_text(squeue)
     jobs = queue.read_queue(text, "squeue" if squeue is None else str(squeue))
-    told = slurm.ask(nodes.COMMAND, timeout) if sinfo is None else read_text(sinfo)
-    total = len(nodes.read_nodes(told, "sinfo" if sinfo is None else str(sinfo)))
+    answer = slurm.ask(nodes.COMMAND, timeout) if sinfo is None else read_text(sinfo)
+    total = len(nodes.read_nodes(answer, "sinfo" if sinfo is None else str(sinfo)))
     own = queue.hosts(hosts, "--hosts") if hosts else ()
     if topology is not None and (
         unknown := [name for name in own if name not in topology.leaf_of_node]
@@ -201,12 +201,12 @@ def _show(
     history: History,
 ) -> None:
     out = terminal()
-    told = ", ".join(
+    answer = ", ".join(
         f"{name} = {busy[name]:.3f}"
         for name in ("b", "b_between_groups", "exposure")
         if name in busy
     )
-    out.print(f"now: {told}")
+    out.print(f"now: {answer}")
     if history.times and history.times[0] < jobs[0].time_s - 86_400:
         values = history.values["b"]
         below = float((values <= busy["b"]).mean())
@@ -254,8 +254,8 @@ def _show_evaluation(judged: Evaluation) -> None:
     ]
     for name, score in rows:
         parts = (score.precision, score.recall)
-        told = ("none" if part is None else f"{part:.2f}" for part in parts)
-        table.add_row(name, f"{score.brier:.4f}", *told)
+        answer = ("none" if part is None else f"{part:.2f}" for part in parts)
+        table.add_row(name, f"{score.brier:.4f}", *answer)
     out.print(table)
     out.print(
         f"better than the threshold by {judged.advantage:+.4f} "

@@ -327,8 +327,8 @@ def _measure(
             if turn + 1 < repeat:
                 time.sleep(max(0.0, begin + every - time.monotonic()))
     except KeyboardInterrupt as error:
-        told = f"stopped; {len(runs)} runs are kept in {kept.path}"
-        raise type(error)(told) from None
+        answer = f"stopped; {len(runs)} runs are kept in {kept.path}"
+        raise type(error)(answer) from None
     if failure is not None and not runs:
         raise ClusterError("nothing was measured: the reasons are above")
     return runs
@@ -450,11 +450,11 @@ def _show_runs(runs: list[ProbeRun]) -> None:
     for run in runs:
         at = time.strftime("%Y-%m-%d %H:%M", time.localtime(run.time_s))
         between = run.utilisation("b_between_groups")
-        told = "" if math.isnan(between) else f" (between groups {between:.3f})"
+        answer = "" if math.isnan(between) else f" (between groups {between:.3f})"
         kept = "" if run.counts else "; does not count"
         out.print(
             f"{at}  {run.placement}, {len(run.nodes)} nodes, job {run.job}: "
-            f"b = {run.utilisation():.3f}{told}{kept}"
+            f"b = {run.utilisation():.3f}{answer}{kept}"
         )
         table = new_table()
         table.add_column("collective")

@@ -87,8 +87,8 @@ def show(
         machine = survey.ask_machine(timeout)
         queue, _ = survey.ask_jobs(timeout)
     else:
-        told = read_text(nodes_file)
-        machine = model.Machine(model.read_node_list(told, str(nodes_file)))
+        answer = read_text(nodes_file)
+        machine = model.Machine(model.read_node_list(answer, str(nodes_file)))
         queue, _ = jobs.read_jobs(read_text(squeue), str(squeue))
     if topology is None:
         wiring = survey.ask_topology(timeout)

@@ -171,8 +171,8 @@ def utilisation(
         if not exclude and squeue is None and (own := os.environ.get("SLURM_JOB_ID")):
             exclude = (own,)
     if nodes is None:
-        told = slurm.ask(cluster_nodes.COMMAND, timeout) if sinfo is None else read_text(sinfo)
-        nodes = len(cluster_nodes.read_nodes(told, "sinfo" if sinfo is None else str(sinfo)))
+        answer = slurm.ask(cluster_nodes.COMMAND, timeout) if sinfo is None else read_text(sinfo)
+        nodes = len(cluster_nodes.read_nodes(answer, "sinfo" if sinfo is None else str(sinfo)))
     looks = (_Look(jobs, nodes, at_least, exclude, weights) for jobs in queues)
     if every is not None:
         _write_all(moments, looks, wiring, as_json)
@@ -272,11 +272,11 @@ class _Look:
         """By how much jobs communicate, all of it or what leaves the groups."""
         from odonata.cluster.utilisation import spanning, weighted
 
-        told, without = self.communication, self.exclude
+        answer, without = self.communication, self.exclude
         if group_of_node is None:
             least = self.at_least
-            return weighted(self.jobs, self.nodes, told, at_least=least, exclude=without)
-        return spanning(self.jobs, group_of_node, self.nodes, exclude=without, communication=told)
+            return weighted(self.jobs, self.nodes, answer, at_least=least, exclude=without)
+        return spanning(self.jobs, group_of_node, self.nodes, exclude=without, communication=answer)
 
     def exposed(self, group_of_node: dict[str, str], hosts: str) -> Utilisation:
         """Of the groups that a job's nodes are in."""

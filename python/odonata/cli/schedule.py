@@ -163,8 +163,8 @@ def _scenario(
         scenario = Scenario.from_dict(data, file=name)
         return scenario.with_set(changes) if changes else scenario
     except ScenarioError as error:
-        told = with_lines(error, text, but=[option.key for option, _ in given])
-        found = [_of_option(one, given, is_log=not name) for one in told.problems]
+        answer = with_lines(error, text, but=[option.key for option, _ in given])
+        found = [_of_option(one, given, is_log=not name) for one in answer.problems]
         raise ScenarioError(found, name) from None
 
 

@@ -136,9 +136,9 @@ def tails(
         _draw(out, found, samples.name, quantity, against, over)
     if not by:
         if as_json:
-            print_json(found[0].told.to_dict())
+            print_json(found[0].described.to_dict())
         else:
-            _show(found[0].told)
+            _show(found[0].described)
     elif as_json:
         print_json({"groups": [group.to_dict() for group in found]})
     else:
@@ -185,11 +185,11 @@ class _Group:
 
     by: dict[str, str]
     column: str | None
-    told: _Described
+    described: _Described
 
     def to_dict(self) -> dict[str, Any]:
         """For programs."""
-        return {"by": self.by, "column": self.column, **self.told.to_dict()}
+        return {"by": self.by, "column": self.column, **self.described.to_dict()}
 
 
 @dataclass(frozen=True)
@@ -243,12 +243,12 @@ def _of_table(
             own, x, t = (None if a is None else a[group.rows] for a in (values, xs, when))
             assert own is not None
             try:
-                told = asked.describe(own, x, t)
+                described = asked.describe(own, x, t)
             except SampleError as error:
                 if not by:
                     raise
-                told = _Described(own, x, t, why_not=str(error))
-            found.append(_Group(group.by, name, told))
+                described = _Described(own, x, t, why_not=str(error))
+            found.append(_Group(group.by, name, described))
     return found
 
 
@@ -276,17 +276,24 @@ def _draw(
 
     with style():
         if not found[0].by:
-            told = found[0].told
-            assert told.tail is not None
-            series = None if told.over is None else (told.over, told.changes, str(over))
+            described = found[0].described
+            assert described.tail is not None
+            series = (
+                None if described.over is None else (described.over, described.changes, str(over))
+            )
             figure = new_figure(12.6, 4.2 if series is None else 7.6)
-            pictures.draw_tail(figure, told.values, told.tail, told.fits, title, quantity, series)
+            pictures.draw_tail(
+                figure, described.values, described.tail, described.fits, title, quantity, series
+            )
         elif against is not None:
             figure = pictures.draw_correlations(
                 [
-                    pictures.Scatter(group.by, told.against, told.values, told.correlation)
+                    pictures.Scatter(
+                        group.by, described.against, described.values, described.correlation
+                    )
                     for group in found
-                    if (told := group.told).against is not None and group.column == found[0].column
+                    if (described := group.described).against is not None
+                    and group.column == found[0].column
                 ],
                 title,
                 against,
@@ -295,9 +302,9 @@ def _draw(
         else:
             figure = pictures.draw_groups(
                 [
-                    pictures.Curve(group.by, group.told.values, group.told.fits)
+                    pictures.Curve(group.by, group.described.values, group.described.fits)
                     for group in found
-                    if group.told.tail is not None and group.column == found[0].column
+                    if group.described.tail is not None and group.column == found[0].column
                 ],
                 title,
                 quantity,
@@ -306,8 +313,8 @@ def _draw(
         save(figure, partial)
 
 
-def _show(told: _Described) -> None:
-    tail, modes, correlation = told.tail, told.modes, told.correlation
+def _show(described: _Described) -> None:
+    tail, modes, correlation = described.tail, described.modes, described.correlation
     assert tail is not None and modes is not None
     out = terminal()
     out.print(
@@ -337,10 +344,10 @@ def _show(told: _Described) -> None:
             f"{correlation.spearman_high:.3f}, p = {correlation.spearman_p:.2g}), of "
             f"{correlation.count} pairs"
         )
-    if told.over is not None:
-        _show_changes(out, told.changes)
-    if told.fits:
-        _show_fits(out, told.fits)
+    if described.over is not None:
+        _show_changes(out, described.changes)
+    if described.fits:
+        _show_fits(out, described.fits)
 
 
 def _show_changes(out: Console, changes: Sequence[Change]) -> None:
@@ -378,7 +385,7 @@ def _show_groups(found: Sequence[_Group], by: Sequence[str], against: str | None
     """A row for each group and column."""
     out = terminal()
     several = len({group.column for group in found}) > 1
-    fitted = any(group.told.fits for group in found)
+    fitted = any(group.described.fits for group in found)
     table = new_table()
     for name in (*by, *(["column"] if several else [])):
         table.add_column(escape(name))
@@ -390,27 +397,27 @@ def _show_groups(found: Sequence[_Group], by: Sequence[str], against: str | None
     if fitted:
         table.add_column("best family")
     for group in found:
-        told = group.told
+        described = group.described
         names = [*group.by.values(), *([str(group.column)] if several else [])]
-        cells = [str(len(told.values))]
+        cells = [str(len(described.values))]
         if against is not None:
-            cells += _correlation_cells(told.correlation)
-        elif told.tail is not None and told.modes is not None:
-            tail = told.tail
-            modes = len(told.modes.modes) if told.modes.p < 0.05 else 1
+            cells += _correlation_cells(described.correlation)
+        elif described.tail is not None and described.modes is not None:
+            tail = described.tail
+            modes = len(described.modes.modes) if described.modes.p < 0.05 else 1
             cells += [f"{tail.median:.4g}", f"{tail.mean:.4g}", f"{tail.p99_over_p50:.3g}"]
             cells += [f"{100 * tail.above_twice_median:.2g} %", str(modes)]
-        if (best := next((one for one in told.fits if not one.failure), None)) is not None:
+        if (best := next((one for one in described.fits if not one.failure), None)) is not None:
             cells.append(best.family)
         table.add_row(*(escape(cell) for cell in (*names, *cells)))
     out.print(table)
     for group in found:
         name = escape(", ".join([*group.by.values(), *([str(group.column)] if several else [])]))
-        if group.told.why_not:
-            out.print(f"{name}: {escape(group.told.why_not)}")
-        elif group.told.changes:
+        if group.described.why_not:
+            out.print(f"{name}: {escape(group.described.why_not)}")
+        elif group.described.changes:
             out.print(f"{name}:")
-            _show_changes(out, group.told.changes)
+            _show_changes(out, group.described.changes)
     if against is not None and len(found) > 1:
         out.print(
             f"{len(found)} correlations: one in twenty differs from 0 at p < 0.05 by chance alone"

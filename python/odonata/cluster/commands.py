@@ -98,10 +98,10 @@ class Session:
                 running.append(self._start(commands[part::count]))
             deadline = time.monotonic() + self.timeout_s
             refused: list[str] = []
-            for process, told in running:
+            for process, answer in running:
                 process.wait(max(0.0, deadline - time.monotonic()))
-                told.seek(0)
-                lines = told.read().decode(errors="replace").splitlines()
+                answer.seek(0)
+                lines = answer.read().decode(errors="replace").splitlines()
                 refused += [line for line in lines if _REFUSED.search(line)]
             return refused
         except subprocess.TimeoutExpired:
@@ -112,15 +112,15 @@ class Session:
         except OSError as error:
             raise ClusterError(f"scontrol: cannot be run: {error.strerror}") from error
         finally:
-            for process, told in running:
+            for process, answer in running:
                 if process.poll() is None:
                     process.kill()
                     process.wait()
-                told.close()
+                answer.close()
 
     def _start(self, commands: Sequence[str]) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
         # Files of memory: no pipe can fill up, and a full disk is of no matter.
-        asked, told = _memory("asked"), _memory("told")
+        asked, answer = _memory("asked"), _memory("told")
         try:
             with asked:
                 asked.write("\n".join([*commands, ""]).encode())
@@ -128,15 +128,15 @@ class Session:
                 process = subprocess.Popen(
                     ["scontrol"],
                     stdin=asked,
-                    stdout=told,
+                    stdout=answer,
                     stderr=subprocess.STDOUT,
                     pass_fds=self.keep,
                     preexec_fn=_die_with(os.getpid()),
                 )
         except BaseException:
-            told.close()
+            answer.close()
             raise
-        return process, told
+        return process, answer
 
 
 def _memory(name: str) -> IO[bytes]:

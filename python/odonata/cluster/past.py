@@ -220,11 +220,11 @@ def read_past(
         return Past.of_log(read_job_log(path, **(how or {})))
     from odonata.batch.schedules import load_schedules
 
-    found, told = load_schedules(path)
+    found, answer = load_schedules(path)
     by_name = {one.name: one for one in found}
     if schedule is None and len(by_name) == 1:
         (schedule,) = by_name
     if schedule not in by_name:
         asked = "which schedule?" if schedule is None else f"no schedule {schedule!r};"
         raise ClusterError(f"{path}: {asked} there are: {', '.join(by_name)}")
-    return Past.of_schedule(by_name[schedule], told.get("log", {}).get("epoch"))
+    return Past.of_schedule(by_name[schedule], answer.get("log", {}).get("epoch"))

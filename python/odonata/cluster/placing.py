@@ -206,8 +206,8 @@ class Placer:
         if damaged:
             self.say(f"{damaged} records of squeue made no sense and are left out")
         # Nodes are asked for after jobs: who begins in between is seen by its nodes.
-        told = slurm.ask(model.STATES_COMMAND, self.timeout_s)
-        machine = self._with_states(model.read_states(told))
+        answer = slurm.ask(model.STATES_COMMAND, self.timeout_s)
+        machine = self._with_states(model.read_states(answer))
         now_ms = int(1000 * self.clock())
         jobs = {job.id: job for job in queue}
         for id_, job in self._missing(jobs).items():
@@ -236,14 +236,14 @@ class Placer:
             self.journal.keep_waits(waits, now_ms)
             self._waits, self._waits_kept = waits, time.monotonic()
 
-    def _with_states(self, told: Mapping[str, tuple[str, frozenset[str]]]) -> model.Machine:
+    def _with_states(self, answer: Mapping[str, tuple[str, frozenset[str]]]) -> model.Machine:
         if self._machine is None or time.monotonic() - self._machine_asked > _MACHINE_EVERY_S:
             self._machine = survey.ask_machine(self.timeout_s)
             self._machine_asked = time.monotonic()
         nodes = {}
         for name, node in self._machine.nodes.items():
             # A node that sinfo does not tell of (no partition has it) is not known to work.
-            state, flags = told.get(name, ("UNKNOWN", frozenset()))
+            state, flags = answer.get(name, ("UNKNOWN", frozenset()))
             nodes[name] = model.Node(
                 *(name, state, flags, node.partitions, node.features, node.cpus, node.memory_mb),
                 node.reason,
@@ -264,12 +264,14 @@ class Placer:
         for begin in range(0, len(lost), 500):
             part = lost[begin : begin + 500]
             try:
-                told = slurm.ask(command(part, ended=True), self.timeout_s, environment=ENVIRONMENT)
+                answer = slurm.ask(
+                    command(part, ended=True), self.timeout_s, environment=ENVIRONMENT
+                )
             except ClusterError as error:
                 if "Invalid job id" not in str(error):
                     raise
-                told = ""
-            for job in read_jobs(told)[0]:
+                answer = ""
+            for job in read_jobs(answer)[0]:
                 if not has_ended(job.state):
                     found[job.id] = job
         return found
@@ -527,12 +529,14 @@ class Placer:
             if other in (job.id, str(job.number)) or job.id.startswith((f"{other}_", f"{other}+")):
                 return job.state
         try:
-            told = slurm.ask(command((other,), ended=True), self.timeout_s, environment=ENVIRONMENT)
+            answer = slurm.ask(
+                command((other,), ended=True), self.timeout_s, environment=ENVIRONMENT
+            )
         except ClusterError as error:
             if "Invalid job id" in str(error):
                 return None
             raise
-        found = [job.state for job in read_jobs(told)[0]]
+        found = [job.state for job in read_jobs(answer)[0]]
         if len(set(found)) > 1:
             return next((state for state in found if not has_ended(state)), "FAILED")
         return found[0] if found else None

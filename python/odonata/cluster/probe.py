@@ -280,9 +280,9 @@ class Prober:
 
     def _topology(self) -> cluster_nodes.Topology:
         if self.topology is None:
-            told = slurm.ask(places.TOPOLOGY_COMMAND, self.timeout_s)
+            answer = slurm.ask(places.TOPOLOGY_COMMAND, self.timeout_s)
             try:
-                self.topology = cluster_nodes.read_topology(told, "scontrol show topology")
+                self.topology = cluster_nodes.read_topology(answer, "scontrol show topology")
             except ClusterError as error:
                 raise ClusterError(
                     f"{error}. This Slurm does not say which nodes are attached to which switch: "
@@ -321,10 +321,10 @@ class Prober:
         nodes = self.choose(probe, wait_s=wait_s)
         directory = self._prepare(probe)
         submitted = time.time()
-        told = slurm.ask(probe.sbatch(directory, nodes), self.timeout_s)
-        job = told.strip().split(";")[0]
+        answer = slurm.ask(probe.sbatch(directory, nodes), self.timeout_s)
+        job = answer.strip().split(";")[0]
         if not job.isdigit():
-            raise ClusterError(f"sbatch: found {told.strip()[:100]!r}; allowed: a job's number")
+            raise ClusterError(f"sbatch: found {answer.strip()[:100]!r}; allowed: a job's number")
         over = False
         try:
             self._wait(probe, job, directory)
@@ -400,7 +400,7 @@ class Prober:
     def _state(self, job: str) -> tuple[str, str]:
         """State of a job and why it waits; empty if Slurm does not know it any more."""
         try:
-            told = slurm.ask(
+            answer = slurm.ask(
                 ("squeue", "--noheader", f"--jobs={job}", "--format=%T|%r"), self.timeout_s
             )
         except ClusterError as error:
@@ -411,7 +411,7 @@ class Prober:
             self._silent = True
             return "UNKNOWN", ""
         self._silent = False
-        state, _, reason = told.strip().partition("|")
+        state, _, reason = answer.strip().partition("|")
         return state, reason
 
     def _gone(self, job: str, state: str, directory: Path) -> None:
@@ -582,12 +582,12 @@ def _unlike(directory: Path, probe: Probe) -> str:
     for host, _, *versions in rows:
         kinds.setdefault(tuple(versions), []).append(host)
     if len(kinds) > 1:
-        told = "; ".join(
+        answer = "; ".join(
             f"{', '.join(hosts[:8])}{' …' if len(hosts) > 8 else ''}: Python {versions[0]}, "
             f"mpi4py {versions[1]}, NumPy {versions[2]}, {versions[3]}"
             for versions, hosts in kinds.items()
         )
-        return f"the nodes differ in their versions, which cannot run together: {told}"
+        return f"the nodes differ in their versions, which cannot run together: {answer}"
     said = _end_of(directory / "check.err") or "no output"
     return f"{len(rows)} of {probe.ranks} nodes could be looked at before MPI is started: {said}"
 

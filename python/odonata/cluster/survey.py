@@ -27,8 +27,8 @@ def ask_jobs(timeout_s: float = slurm.TIMEOUT_S) -> tuple[list[cluster_jobs.Job]
     Raises:
         ClusterError: If Slurm does not answer.
     """
-    told = slurm.ask(cluster_jobs.command(), timeout_s, environment=cluster_jobs.ENVIRONMENT)
-    return cluster_jobs.read_jobs(told)
+    answer = slurm.ask(cluster_jobs.command(), timeout_s, environment=cluster_jobs.ENVIRONMENT)
+    return cluster_jobs.read_jobs(answer)
 
 
 def ask_topology(timeout_s: float = slurm.TIMEOUT_S) -> Topology:

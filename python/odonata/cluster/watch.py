@@ -202,8 +202,8 @@ class Watch:
             jobs: list[queue.QueuedJob] | None = None
             try:
                 if nodes is None or asked - nodes_asked >= _NODES_EVERY_S:
-                    told = slurm.ask(cluster_nodes.COMMAND, self.timeout_s)
-                    nodes, nodes_asked = len(cluster_nodes.read_nodes(told)), asked
+                    answer = slurm.ask(cluster_nodes.COMMAND, self.timeout_s)
+                    nodes, nodes_asked = len(cluster_nodes.read_nodes(answer)), asked
                 jobs = queue.read_queue(slurm.ask(queue.COMMAND, self.timeout_s))
                 sample.update(self._figures(jobs, nodes))
                 if failures:

@@ -590,15 +590,15 @@ def replay_error(
     if not errors:
         return {"jobs": 0, "median_error_s": None, "mean_error_s": None, "mean_wait_s": None}
     waits = [start - submit for start, submit in zip(recorded_s, submit_s, strict=True)]
-    told = [start - submit for start, submit in zip(simulated_s, submit_s, strict=True)]
-    close = sum(abs(a - b) <= max(0.1 * a, 1.0) for a, b in zip(waits, told, strict=True))
+    answer = [start - submit for start, submit in zip(simulated_s, submit_s, strict=True)]
+    close = sum(abs(a - b) <= max(0.1 * a, 1.0) for a, b in zip(waits, answer, strict=True))
     return {
         "jobs": len(errors),
         "median_error_s": median(errors),
         "mean_error_s": fmean(errors),
         "p95_error_s": errors[min(len(errors) - 1, int(0.95 * len(errors)))],
         "mean_wait_s": fmean(waits),
-        "mean_simulated_wait_s": fmean(told),
+        "mean_simulated_wait_s": fmean(answer),
         "share_within_10_percent": close / len(errors),
     }
 

@@ -105,8 +105,8 @@ class Network:
 
     @cached_property
     def _router_of_node(self) -> list[int]:
-        told = _engine.topology(self.scenario.normalised_json())
-        return [int(router) for router in told["node_router"]]
+        answer = _engine.topology(self.scenario.normalised_json())
+        return [int(router) for router in answer["node_router"]]
 
     @cached_property
     def _group_of_router(self) -> dict[int, int]:

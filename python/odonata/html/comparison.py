@@ -69,12 +69,12 @@ def _summary(
 ) -> Part:
     differ = [row for row in rows if row["differs"]]
     unsure = [row for row in rows if row["change"] is not None and row["differs"] is None]
-    told = [
+    answer = [
         ("compared with the first", ", ".join(labels)),
         ("figures that differ, with 95 % confidence", str(len(differ))),
         ("figures without an interval", str(len(unsure))),
     ]
-    parts: list[Any] = [facts(told)]
+    parts: list[Any] = [facts(answer)]
     if unsure:
         parts.append(
             paragraph(

@@ -81,7 +81,7 @@ def section(directory: Path, *, brief: bool = False) -> Section:
 def _summary(result: Result) -> Part:
     found = result.summary_dict
     run = found["run"]
-    told = [
+    answer = [
         ("network", f"{run['network']}"),
         ("routing", str(run["routing"])),
         ("size", f"{run['nodes']:,} nodes, {run['routers']:,} routers, {run['groups']:,} groups"),
@@ -90,7 +90,7 @@ def _summary(result: Result) -> Part:
         ("packet-hops", display.count(run["packet_hops"])),
     ]
     full = saturated_jobs(found)
-    content = [facts(told)]
+    content = [facts(answer)]
     if full:
         names = ", ".join(full)
         content.append(
@@ -407,10 +407,10 @@ def _jobs(result: Result) -> Part:
     rows = []
     for number, job in enumerate(jobs[:60]):
         until = end if job["end_ps"] is None else float(job["end_ps"])
-        told = f"{job['nodes']:,} nodes, {display.duration(until - job['start_ps'])}"
+        answer = f"{job['nodes']:,} nodes, {display.duration(until - job['start_ps'])}"
         if job["end_ps"] is None:
-            told += ", until the run's end"
-        rows.append((job["name"], job["start_ps"] / factor, until / factor, number, told))
+            answer += ", until the run's end"
+        rows.append((job["name"], job["start_ps"] / factor, until / factor, number, answer))
     chart = charts.bars("When jobs ran", rows, f"simulated time ({unit})", hover="@text")
     texts = [
         [
@@ -628,7 +628,7 @@ def _routers_and_nodes(chart: Any, result: Result, wiring: Wiring, layout: Any) 
 
 def _reproducible(result: Result, directory: Path) -> Part:
     file = directory / SCENARIO_FILE
-    told = [
+    answer = [
         ("version of Odonata", str(result.meta["version"])),
         ("seed", str(result.meta["seed"])),
         ("virtual channels", str(result.meta.get("virtual_channels", display.NO_VALUE))),
@@ -636,7 +636,7 @@ def _reproducible(result: Result, directory: Path) -> Part:
         ("threads", str(result.timing.get("threads", display.NO_VALUE))),
     ]
     content = [
-        facts(told),
+        facts(answer),
         paragraph(
             "Equal scenarios, seeds and versions give equal results, bit by bit, on any number of "
             "threads and any machine. Save the scenario below as scenario.toml, then: "

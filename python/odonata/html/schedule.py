@@ -33,20 +33,20 @@ def section(directory: Path, *, brief: bool = False) -> Section:
     Raises:
         OutputError: If it holds no schedule.
     """
-    schedules, told = load_schedules(directory)
+    schedules, answer = load_schedules(directory)
     parts = [
-        _summary(schedules, told),
+        _summary(schedules, answer),
         _waits(schedules),
         _timeline(schedules),
         _gantt(schedules, MOST_BOXES // (2 if brief else 1)),
-        _reproducible(told),
+        _reproducible(answer),
     ]
-    log = str(told.get("log", {}).get("file", "")).rsplit("/", 1)[-1]
+    log = str(answer.get("log", {}).get("file", "")).rsplit("/", 1)[-1]
     title = f"Schedules of {log}" if log else "Schedules"
     return Section("schedule", f"{title} ({directory.name})" if brief else title, parts)
 
 
-def _summary(schedules: Sequence[Schedule], told: Mapping[str, Any]) -> Part:
+def _summary(schedules: Sequence[Schedule], answer: Mapping[str, Any]) -> Part:
     names = [one.name for one in schedules]
     summaries = [_flat(one.summary) for one in schedules]
     keys = [
@@ -211,12 +211,14 @@ def _waited(schedule: Schedule, job: Any) -> Any:
     return np.maximum(numbers(schedule.jobs, "wait_s")[job], 0)
 
 
-def _reproducible(told: Mapping[str, Any]) -> Part:
+def _reproducible(answer: Mapping[str, Any]) -> Part:
     return Part(
         "Options, and how to repeat it",
         [
-            facts([("version of Odonata", str(told["version"]))]),
+            facts([("version of Odonata", str(answer["version"]))]),
             paragraph("The log and the options of every schedule, as in result.json:"),
-            source(json.dumps({"log": told.get("log"), "schedules": told["schedules"]}, indent=2)),
+            source(
+                json.dumps({"log": answer.get("log"), "schedules": answer["schedules"]}, indent=2)
+            ),
         ],
     )

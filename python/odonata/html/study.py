@@ -51,12 +51,12 @@ def section(directory: Path, *, brief: bool = False) -> Section:
 
 def _summary(study: StudyFile, points: pa.Table) -> Part:
     axes = [axis.column for axis in study.axis]
-    told = [
+    answer = [
         ("points", f"{points.num_rows:,}"),
         *((axis, ", ".join(_texts(points, axis))) for axis in axes),
         ("seeds", str(len(set(points["seed"].to_pylist())))),
     ]
-    content: list[Any] = [facts(told)]
+    content: list[Any] = [facts(answer)]
     verdicts = judge(study, points)
     if verdicts:
         rows = [[v.finding.claim, v.published, v.ours, v.text] for v in verdicts]

@@ -213,12 +213,12 @@ def interference(
         def simulate(points: Sequence[Point]) -> None:
             share = len(points) / total
 
-            def told(part: float, finished: int) -> None:
+            def report(part: float, finished: int) -> None:
                 if say is not None:
                     say(len(done) / total + part * share, len(done) + finished)
 
             found = run_points(
-                points, jobs=jobs or os.cpu_count(), store=store, progress=told, notice=notice
+                points, jobs=jobs or os.cpu_count(), store=store, progress=report, notice=notice
             )
             done.update(found)
 
@@ -505,8 +505,8 @@ def load(directory: Path) -> Interference:
             name: pq.read_table(directory / f"{name}.parquet", partitioning=None)
             for name in ("slowdowns", "matrix", "latencies", "waits")
         }
-        told = json.loads((directory / RESULT_FILE).read_text(encoding="utf-8"))["target"]
+        report = json.loads((directory / RESULT_FILE).read_text(encoding="utf-8"))["target"]
     scenario = Scenario.from_file(directory / SCENARIO_FILE)
     names = scenario.job_names()
-    target = names.index(told) if told in names else None
+    target = names.index(report) if report in names else None
     return Interference(scenario, names, target, **tables)

@@ -128,16 +128,18 @@ def sweep(
     study = sweep_study(
         scenario, changes, networks=networks, measure=measure, repetitions=repetitions
     )
-    with following(progress, lambda console: SweepBar(console, study.title), "Sweeping") as told:
+    with following(progress, lambda console: SweepBar(console, study.title), "Sweeping") as report:
         if out is not None:
-            table = run_swept(study, Path(out), jobs=jobs, progress=told, seen=seen, notice=notice)
+            table = run_swept(
+                study, Path(out), jobs=jobs, progress=report, seen=seen, notice=notice
+            )
             return Swept(study, table, Path(out))
         with tempfile.TemporaryDirectory() as directory:
             table = run_sweep(
                 Sweep(study),
                 Path(directory) / "sweep",
                 executor=LocalExecutor(jobs),
-                progress=told,
+                progress=report,
                 seen=seen,
                 notice=notice,
             )

@@ -105,14 +105,14 @@ def simulate_task(task: Task, report: Callable[[float], object] | None = None) -
     register_functions(task.plug_ins)
     scenario = Scenario.from_dict(task.scenario, directory=Path(task.directory))
 
-    def told(now: Progress) -> None:
+    def reporting(now: Progress) -> None:
         if report is not None:
             report(now.fraction)
 
     measures = [Measure.model_validate(measure) for measure in task.measures]
     if scenario.schedule is not None:
         return _scheduled(task, scenario, measures, report)
-    result = simulate(scenario, threads=1, progress=told)
+    result = simulate(scenario, threads=1, progress=reporting)
     try:
         values = measure_all(measures, result)
     except KeyError as error:
@@ -138,12 +138,12 @@ def _scheduled(
     from odonata.batch.from_scenario import ScheduleRun
     from odonata.study.measures import measure_all
 
-    def told(done: int, jobs: int) -> None:
+    def reporting(done: int, jobs: int) -> None:
         if report is not None:
             report(done / max(jobs, 1))
 
     run = ScheduleRun(scenario)
-    made = run.run(run.names[0], told)
+    made = run.run(run.names[0], reporting)
     cpu_s = float(made.cost["cpu_seconds"])
     fingerprint = fingerprint_of(scenario)
     values = measure_all(measures, made)

@@ -360,13 +360,13 @@ pub fn verify_with<R: Routing>(
     };
     let count = destinations.len() as u64;
     let (done, stopped) = (Cell::new(0), Cell::new(None));
-    let (way, mut told) = (Cell::new(Way::default()), 0);
+    let (way, mut reported) = (Cell::new(Way::default()), 0);
     let mut go_on = |hops: Option<u64>| {
         let under_way = hops.map_or(0, |hops| way.get().done(hops));
-        told = told.max(done.get()).max(under_way);
+        reported = reported.max(done.get()).max(under_way);
         if options.time.is_some_and(|time| begun.elapsed() > time) {
             stopped.set(Some(Unproven::Time));
-        } else if progress(told, count).is_break() {
+        } else if progress(reported, count).is_break() {
             stopped.set(Some(Unproven::Stopped));
         }
         stopped.get().is_none()

@@ -337,14 +337,14 @@ fn progress_moves_while_many_groups_are_walked_to_together() {
     impl RoutingTask for Telling<'_> {
         type Output = Vec<u64>;
         fn run<R: Routing>(self, routing: &R) -> Self::Output {
-            let mut told = Vec::new();
+            let mut reported = Vec::new();
             let options = Options::default();
             let ended = verify_with(self.0, routing, &options, |done, _| {
-                told.push(done);
+                reported.push(done);
                 ControlFlow::Continue(())
             });
             assert!(matches!(ended, Ok(Verdict::DeadlockFree { .. })));
-            told
+            reported
         }
     }
     let topology = dragonfly(1, 8, 4, 33);
@@ -354,11 +354,11 @@ fn progress_moves_while_many_groups_are_walked_to_together() {
     };
     let spec = RoutingSpec::new(Algorithm::Par(options));
     let routing = AnyRouting::new(&topology, &spec).unwrap();
-    let told = routing.dispatch(Telling(&topology));
-    assert!(told.is_sorted(), "{told:?}");
-    assert_eq!(told.last(), Some(&264));
-    let within = told.iter().filter(|&&done| done % 8 != 0 && done < 263);
-    assert!(within.count() >= 2, "{told:?}");
+    let reported = routing.dispatch(Telling(&topology));
+    assert!(reported.is_sorted(), "{reported:?}");
+    assert_eq!(reported.last(), Some(&264));
+    let within = reported.iter().filter(|&&done| done % 8 != 0 && done < 263);
+    assert!(within.count() >= 2, "{reported:?}");
 }
 
 /// 100 hops for each of 8 destinations, then a batch of 16: what took 250 hops of it stands for
@@ -384,17 +384,17 @@ fn progress_is_told_and_a_walk_that_is_stopped_tells_what_it_found() {
     impl RoutingTask for Stopping<'_> {
         type Output = (Vec<(u64, u64)>, Verdict);
         fn run<R: Routing>(self, routing: &R) -> Self::Output {
-            let mut told = Vec::new();
+            let mut reported = Vec::new();
             let options = Options::default();
             let ended = verify_with(self.0, routing, &options, |done, of| {
-                told.push((done, of));
+                reported.push((done, of));
                 if done < self.1 {
                     ControlFlow::Continue(())
                 } else {
                     ControlFlow::Break(())
                 }
             });
-            (told, ended.unwrap())
+            (reported, ended.unwrap())
         }
     }
     let topology = dragonfly(1, 8, 4, 33);
@@ -408,8 +408,8 @@ fn progress_is_told_and_a_walk_that_is_stopped_tells_what_it_found() {
             .dispatch(Stopping(&topology, done))
     };
     // Group by group, of 8 routers each.
-    let (told, found) = stopped(None, 16);
-    assert_eq!(told, [(8, 264), (16, 264)]);
+    let (reported, found) = stopped(None, 16);
+    assert_eq!(reported, [(8, 264), (16, 264)]);
     let Verdict::NotProven {
         because: Unproven::Stopped,
         destinations: 16,
@@ -423,8 +423,8 @@ fn progress_is_told_and_a_walk_that_is_stopped_tells_what_it_found() {
     assert!(dependencies > 0);
     assert!(found.to_string().starts_with("stopped"), "{found}");
     // A cycle is one however little has been walked.
-    let (told, found) = stopped(Some(1), 256);
-    assert_eq!(told.last(), Some(&(256, 264)));
+    let (reported, found) = stopped(Some(1), 256);
+    assert_eq!(reported.last(), Some(&(256, 264)));
     assert!(matches!(found, Verdict::Cycle(_)), "{found}");
 }
 

@@ -349,12 +349,12 @@ impl Fallible for PacketNetwork {
         Ok(())
     }
     fn report(&self) -> Value {
-        let mut told = json!({
+        let mut reported = json!({
             "windows": {"simulated": self.engine.windows, "reused": self.engine.reused},
         });
         if let Some((circuits, _)) = &self.circuits {
-            told["circuits"] = circuits.report();
+            reported["circuits"] = circuits.report();
         }
-        told
+        reported
     }
 }

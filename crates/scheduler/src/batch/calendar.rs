@@ -230,11 +230,11 @@ mod tests {
                 prop_assert_eq!(&all, &map.range((from, 0)..).map(|(_, &promise)| promise).collect::<Vec<_>>());
                 let mut bounds = [0; CLASSES];
                 bounds[class] = length_of(seconds) + 1;
-                let mut told = Vec::new();
-                calendar.below(from, &bounds, &mut |promise| told.push(promise.task));
+                let mut reported = Vec::new();
+                calendar.below(from, &bounds, &mut |promise| reported.push(promise.task));
                 for promise in all {
                     if class_of(promise.nodes) == class && promise.waiting <= seconds {
-                        prop_assert!(told.contains(&promise.task));
+                        prop_assert!(reported.contains(&promise.task));
                     }
                 }
             }

@@ -272,7 +272,7 @@ impl<'a, M: Machine> Simulation<'a, M> {
         // Windows that are over before anything comes are no events.
         self.edges_over = self.edges.partition_point(|&edge| edge <= first);
         let mut due: Option<Seconds> = None;
-        let mut told = 0;
+        let mut answer = 0;
         let mut ended = 0u64;
         let mut reported = Instant::now();
         loop {
@@ -340,9 +340,9 @@ impl<'a, M: Machine> Simulation<'a, M> {
             self.pass(now);
             self.adapt(now)?;
             // Passes may take long where a network is asked how fast jobs run.
-            let due = self.passes.is_multiple_of(256) && ended >= told;
+            let due = self.passes.is_multiple_of(256) && ended >= answer;
             if due || (self.passes.is_multiple_of(8) && reported.elapsed() > SILENCE) {
-                told = ended + of / 500;
+                answer = ended + of / 500;
                 reported = Instant::now();
                 if progress(ended, of).is_break() {
                     return Err(SimulationError::Interrupted { done: ended, of });

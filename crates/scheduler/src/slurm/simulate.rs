@@ -365,15 +365,15 @@ impl<'a> Simulation<'a> {
         let first = first.map_or(0, |&task| self.tasks[task as usize].arrival);
         self.shares_at = first;
         let mut due = Due::new(&self, first);
-        let (mut ended, mut told) = (0u64, 0);
+        let (mut ended, mut reported) = (0u64, 0);
         while let Some(now) = due.next(&self) {
             due.recompute_priorities(&mut self, now);
             ended += due.take_ends(&mut self, now);
             due.take_arrivals(&mut self, now);
             due.main_thread(&mut self, now);
             due.backfill_thread(&mut self, now);
-            if ended >= told {
-                told = ended + (of / 500).max(1);
+            if ended >= reported {
+                reported = ended + (of / 500).max(1);
                 if progress(ended, of).is_break() {
                     return Err(SimulationError::Interrupted { done: ended, of });
                 }

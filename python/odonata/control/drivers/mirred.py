@@ -121,9 +121,9 @@ class Mirred:
 
     def _qdiscs(self, switch: Switch) -> set[str]:
         """Interfaces on whose ingress filters can be."""
-        told = self._tc(switch, ["-json", "qdisc", "show"])
+        answer = self._tc(switch, ["-json", "qdisc", "show"])
         try:
-            rows = json.loads(told or "[]")
+            rows = json.loads(answer or "[]")
             return {row["dev"] for row in rows if row.get("kind") == "ingress"}
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise DeviceError(f"switch {switch.name}: tc said what is not understood") from error

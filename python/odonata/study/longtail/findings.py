@@ -91,7 +91,7 @@ def verdict_of(ours: OfMoments, at_least: float = -math.inf, at_most: float = ma
     return FAILS if ours.high < at_least or ours.low > at_most else UNDECIDED
 
 
-def told(ours: Estimated, unit: str = "", digits: int = 2) -> str:
+def report(ours: Estimated, unit: str = "", digits: int = 2) -> str:
     """A figure with its interval, in words."""
     if math.isnan(ours.value):
         return "–"
@@ -168,7 +168,7 @@ def _figure_3(found: Found) -> Iterator[Finding]:
         high: float = math.inf,
     ) -> Finding:
         verdict = verdict_of(ours, low, high)
-        return Finding(claim, source, published, told(ours, unit, 3), verdict, ours.moments)
+        return Finding(claim, source, published, report(ours, unit, 3), verdict, ours.moments)
 
     yield finding(
         "Bcast in one group takes 0.2 ms on average",
@@ -299,7 +299,7 @@ def _figure_3(found: Found) -> Iterator[Finding]:
             f"{title_of(name)} on different islands takes up to {longest_ms} ms",
             "Fig. 3",
             f"{longest_ms} ms",
-            told(ours, " ms"),
+            report(ours, " ms"),
             verdict_of(ours, longest_ms - 0.5, longest_ms + 0.5),
             ours.moments,
         )
@@ -338,7 +338,7 @@ def _alltoall_away(found: Found, moments: Sequence[Moment], away: Setting) -> It
             f"Different islands: Alltoall is the {what}",
             "Fig. 3c, section 6",
             "to the next: > 1 ×",
-            told(ours, " ×"),
+            report(ours, " ×"),
             verdict_of(ours, 1 + 1e-9),
             ours.moments,
         )
@@ -347,7 +347,7 @@ def _alltoall_away(found: Found, moments: Sequence[Moment], away: Setting) -> It
         "Alltoall on different islands: the peak is 2",
         "Fig. 3c",
         "2 per ms",
-        told(ours, " per ms"),
+        report(ours, " per ms"),
         verdict_of(ours, 1.5, 2.5),
         ours.moments,
     )
@@ -386,7 +386,7 @@ def _as_local_at_low_b(found: Found) -> Iterator[Finding]:
             f"Bcast at low b: {claim}",
             source,
             "0.0 ms more",
-            f"{told(ours, ' ms', 3)} more",
+            f"{report(ours, ' ms', 3)} more",
             verdict_of(ours, -0.05, 0.05),
             ours.moments,
         )
@@ -436,7 +436,7 @@ def _point_to_point(found: Found) -> Iterator[Finding]:
             f"Ping-pong on different islands, {size_of(size)}: not significantly affected by b",
             "section 5.2",
             f"r from {-unseen:.2f} to {unseen:.2f}",
-            f"r = {told(ours)}",
+            f"r = {report(ours)}",
             verdict_of(ours, -unseen, unseen),
             ours.moments,
         )
@@ -468,7 +468,7 @@ def _correlations(
             f"{title_of(name)}, 1 MiB: the time rises with b{where}",
             "Fig. 4",
             "r > 0",
-            f"r = {told(ours)}",
+            f"r = {report(ours)}",
             verdict_of(ours, 1e-9),
             ours.moments,
         )
@@ -479,7 +479,7 @@ def _correlations(
                 f"{title_of(name)}: {sign} grows from 4 B to 1 MiB{where}",
                 "Fig. 4",
                 "> 0",
-                told(ours),
+                report(ours),
                 verdict_of(ours, 1e-9),
                 ours.moments,
             )
@@ -489,7 +489,7 @@ def _correlations(
                 f"Reduce has the highest {sign} at {size_of(size)}{where}",
                 "Fig. 4",
                 "ahead by > 0",
-                told(ours),
+                report(ours),
                 verdict_of(ours, 1e-9),
                 ours.moments,
             )
@@ -510,7 +510,7 @@ def _correlations(
         f"Spearman's ρ is usually above Pearson's r{where}",
         "Fig. 4",
         "in more than half of 12",
-        f"in {told(ours)} of them",
+        f"in {report(ours)} of them",
         verdict_of(ours, 0.5 + 1e-9),
         ours.moments,
     )
@@ -536,7 +536,7 @@ def _figure_5(found: Found) -> Iterator[Finding]:
             f"{title_of(name)}: mean at b = 0.7 over that at b = 0.2",
             "Fig. 5",
             published,
-            told(ours, " ×"),
+            report(ours, " ×"),
             verdict_of(ours, at_least, at_most),
             ours.moments,
         )
@@ -547,7 +547,7 @@ def _figure_5(found: Found) -> Iterator[Finding]:
             f"{title_of(name)}: slower on average at high b",
             "Fig. 5",
             "> 1 ×",
-            told(ours, " ×", 3),
+            report(ours, " ×", 3),
             verdict_of(ours, 1 + 1e-9),
             ours.moments,
         )
@@ -563,7 +563,7 @@ def _figure_5(found: Found) -> Iterator[Finding]:
                 f"{title_of(name)}: {what} at high b ({unit})",
                 "Fig. 5",
                 "> 1 ×",
-                told(ours, " ×"),
+                report(ours, " ×"),
                 verdict_of(ours, 1 + 1e-9),
                 ours.moments,
             )
@@ -572,7 +572,7 @@ def _figure_5(found: Found) -> Iterator[Finding]:
         "Bcast at high b takes up to 8 ms",
         "Fig. 5",
         "8 ms",
-        told(ours, " ms"),
+        report(ours, " ms"),
         verdict_of(ours, 7.5, 8.5),
         ours.moments,
     )
@@ -584,7 +584,7 @@ def _figure_5(found: Found) -> Iterator[Finding]:
         "Alltoall: the median is shifted, too, at high b",
         "Fig. 5",
         "> 1 ×",
-        told(ours, " ×", 3),
+        report(ours, " ×", 3),
         verdict_of(ours, 1 + 1e-9),
         ours.moments,
     )
@@ -603,7 +603,7 @@ def _figure_5(found: Found) -> Iterator[Finding]:
             f"High b: Alltoall {what}",
             "section 5.3",
             "to the next: > 1 ×",
-            told(ours, " ×"),
+            report(ours, " ×"),
             verdict_of(ours, 1 + 1e-9),
             ours.moments,
         )
@@ -656,7 +656,7 @@ def _slow_calls(found: Found, other: str) -> Finding:
         "there are fewer",
         "section 5.3",
         "fewer",
-        f"{told(ours, '', 1)} per cent points more",
+        f"{report(ours, '', 1)} per cent points more",
         verdict_of(ours, at_most=-1e-9),
         ours.moments,
     )
@@ -693,7 +693,7 @@ def _figure_6(found: Found) -> Iterator[Finding]:
             f"{name} is slower by {published:g} % at b = {high:g} than at {low:g}",
             "Fig. 6",
             f"+{published:g} %",
-            told(ours, " %"),
+            report(ours, " %"),
             verdict_of(ours, published - half, published + half),
             ours.moments,
         )

@@ -192,9 +192,9 @@ fn another_wiring_is_told_by_its_first_difference() {
     let ring = lattice(&[4], true, false);
     let subnet = read_ibnetdiscover(&ibsim(&ring)).unwrap();
     assert_eq!(subnet.check_wiring(&ring), Ok(()));
-    let told = |topology: &Topology| subnet.check_wiring(topology).unwrap_err();
-    assert!(told(&lattice(&[5], true, false)).contains("has 4 switches, but the network has 5"));
-    let line = told(&lattice(&[4], false, false));
+    let reported = |topology: &Topology| subnet.check_wiring(topology).unwrap_err();
+    assert!(reported(&lattice(&[5], true, false)).contains("has 4 switches, but the network has 5"));
+    let line = reported(&lattice(&[4], false, false));
     assert!(
         line.contains("has 4 cables between switches, but the network has 3"),
         "{line}"
@@ -209,11 +209,11 @@ fn another_wiring_is_told_by_its_first_difference() {
     (crossed.peer[a], crossed.peer[b]) = (peer_b, peer_a);
     crossed.peer[far_a.index()] = Peer::Port(PortId(b as u32));
     crossed.peer[far_b.index()] = Peer::Port(PortId(a as u32));
-    let told = told(&crossed);
+    let reported = reported(&crossed);
     assert!(
-        told.contains("of switch S-0 leads to port")
-            && told.contains("of router 0 of the network leads to"),
-        "{told}"
+        reported.contains("of switch S-0 leads to port")
+            && reported.contains("of router 0 of the network leads to"),
+        "{reported}"
     );
 }
 
