@@ -30,7 +30,7 @@ A scenario says what is wired, how packets are routed, and which jobs send what.
   jobs are not done after 50 days ends with an error that names one of them.
 - Paths are relative to the scenario file.
 - A wrong key, unit or value is an error that names the file, the line, the key, what was found and
-  what is allowed; all mistakes of a file are told at once.
+  what is allowed; all mistakes of a file are reported at once.
 - Any key can be changed for one run: `odonata run FILE --set network.routing=valiant --set
   job.0.motif.message="1 MB"`. Jobs count from 0.
 - `odonata schema` prints the JSON Schema from which this page is made; editors that are given it

@@ -134,7 +134,7 @@ class ClusterPlacement:
 
         Args:
             now: The time.
-            out: Nodes that cannot be given away, whoever is on them.
+            out: Nodes that cannot be given away, including used ones.
             holders: Jobs that hold nodes: expected end, nodes.
             queue: Waiting jobs in order: nodes, believed run time, which of the sets of nodes they
                 may have, what seeds policies that draw.
@@ -445,7 +445,7 @@ def verify(
         limit: Most hops to consider.
         sample: Walk the routes to so many random destinations only; then it is no proof.
         seed: Of that choice.
-        seconds: Longest time; what is known by then is told, ``proven`` is then False. An
+        seconds: Longest time; what is known by then is reported, ``proven`` is then False. An
             interruption (``KeyboardInterrupt``) says it in its message.
 
     Returns:

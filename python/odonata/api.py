@@ -88,7 +88,8 @@ def verify(
     Args:
         scenario: A scenario or the name of its file.
         seconds: Longest time to take. Default: as long as it takes.
-        progress: Whether to show how far it is, or what is told destinations done and all.
+        progress: Whether to show how far it is, or a function that is called with destinations done
+            and all.
 
     Raises:
         ScenarioError: If the scenario is wrong.
@@ -122,9 +123,9 @@ def saturation(
         jobs: Simulations at a time. Default: one per processor.
         out: Directory for curve and picture; a search that was there before goes on. Default:
             nothing is kept.
-        progress: Whether to show how far it is, or what is told the share and the simulations
-            done.
-        notice: Is told what a person should know. Default: a warning.
+        progress: Whether to show how far it is, or a function that is called with the share and the
+            simulations done.
+        notice: Called with what a person should know. Default: a warning.
 
     Raises:
         ScenarioError: If the scenario has no load to change, or cannot be run.
@@ -185,7 +186,7 @@ def replay(
         start: Where to start, e.g. ``{"region": "timestep", "iteration": 11}``.
         end: Where to end.
         threads: Threads that simulate; results do not depend on it.
-        progress: Whether to show how far it is, or what is told.
+        progress: Whether to show how far it is, or a function that is called with it.
 
     Raises:
         TraceError: If a trace is damaged or of no known format.

@@ -218,7 +218,7 @@ def _digest(file: Path) -> str:
             while part := opened.read(1 << 20):
                 digest.update(part)
     except OSError:
-        # Whoever opens it will say why.
+        # The call that opens it reports why.
         return f"absent {file.name}"
     found = digest.hexdigest()
     if begun - max(stat.st_mtime_ns, stat.st_ctime_ns) > _RESOLUTION_NS:
@@ -247,7 +247,7 @@ def words(scenario: Scenario) -> dict[str, Any]:
 
 
 def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
-    """How two scenarios differ, of which :func:`words` told; ``None`` if nothing is seen."""
+    """How two scenarios differ, of which :func:`words` reports; ``None`` if nothing is seen."""
     return _difference(before, now, "")
 
 

@@ -100,7 +100,7 @@ def picture(path: Path, notice: Callable[[str], object]) -> Iterator[None]:
 
     Args:
         path: Of the picture.
-        notice: Is told why there is none.
+        notice: Called with the reason if there is none.
     """
     try:
         yield
@@ -348,7 +348,7 @@ class Claim:
                 if file.stat().st_ino == os.fstat(lock).st_ino:
                     self._lock = lock
                     return
-            # Whoever had it removed it between the two calls.
+            # Its owner removed it between the two calls.
             os.close(lock)
 
     def _remove_leftovers(self) -> None:
@@ -385,7 +385,7 @@ class Claim:
             grown: Whether the new files (second argument: their directory) hold all that those
                 there (first argument) do, so that nothing is lost. Default: whether the data are
                 the same.
-            notice: Is told where earlier files were moved to. Default: a warning.
+            notice: Called with the place that earlier files were moved to. Default: a warning.
         """
         with writing(self.directory), self._partial() as partial:
             yield partial

@@ -1,4 +1,4 @@
-"""What plug-ins get and what they give back, and how the engine is told."""
+"""What plug-ins get and what they give back, and how they reach the engine."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class JobCall:
-    """What a function is told of the job that it is called for.
+    """What a function is given of the job that it is called for.
 
     Attributes:
         name: Of the job.

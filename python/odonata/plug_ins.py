@@ -241,9 +241,9 @@ def registered_functions() -> tuple[tuple[Kind, str, str, str], ...]:
 
 
 def register_functions(listed: tuple[tuple[Kind, str, str, str], ...]) -> None:
-    """Registers what :func:`registered_functions` of another process told.
+    """Registers what :func:`registered_functions` of another process reported.
 
-    A module that is not here is passed over: whoever names its function is told.
+    A module that is not here is passed over: a call that names its function gets an error.
     """
     for kind, name, module, qualified in listed:
         try:

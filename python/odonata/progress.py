@@ -369,7 +369,7 @@ class NotebookBar:
 
 
 def share_of(*answer: Any) -> float:
-    """The share that is done, of what a bar is told."""
+    """The share that is done, of what a bar is called with."""
     first = answer[0]
     if isinstance(first, Progress):
         return first.fraction
@@ -386,7 +386,7 @@ def following(
     bar: Callable[[Console], Any],
     title: str,
 ) -> Iterator[Callable[..., object] | None]:
-    """What is told how far something is, within the block.
+    """A function to call with how far something is, within the block.
 
     Args:
         progress: A function of the caller; ``True`` for a bar in the terminal or notebook; or

@@ -250,7 +250,7 @@ class Result:
         Args:
             directory: Must not exist yet, or be empty.
             plots: Whether to draw the pictures too.
-            notice: Is told which picture could not be drawn, and why. Default: a warning.
+            notice: Called with the picture that could not be drawn, and why. Default: a warning.
 
         Returns:
             The directory.

@@ -1,5 +1,5 @@
 //! Tables of a scenario, declared once: the struct that a room works with, its defaults, and
-//! what users are told of every key.
+//! what documentation says of every key.
 
 use std::any::type_name;
 
@@ -596,7 +596,7 @@ macro_rules! table {
                 }
             }
 
-            /// What users are told of it.
+            /// What documentation says of it.
             pub fn declaration() -> $crate::table::TableDeclaration {
                 #[allow(unused_imports)]
                 use $crate::table::{Rule, TableDeclaration, Test, is_later, keys, lines};

@@ -11,7 +11,7 @@ struct Known {
     weight: f64,
 }
 
-/// Levels of all flows by progressive filling: raise all together; whoever
+/// Levels of all flows by progressive filling: raise all together; a flow that
 /// crosses a link that is full stays; quadratic, from the definition.
 fn filling(capacities: &[f64], flows: &[Known]) -> Vec<f64> {
     let mut level = vec![None; flows.len()];

@@ -111,7 +111,7 @@ pub fn offered_communication(source: &OpenLoop, ranks: u32, seed: u64) -> Commun
                 (count, (DRAWN / count.max(1)).max(1))
             }
             pattern if pattern.is_fixed() => (1, DRAWN),
-            // Whoever sends more often is drawn as often, each draw for more.
+            // A rank that sends more often is drawn as often, each draw for more.
             Pattern::Matrix(rates) => {
                 let weight = f64::from(DRAWN) * rates.relative(rank);
                 (DRAWN, (weight.round() as u32).max(1))

@@ -127,7 +127,7 @@ pub enum LoadError {
         /// The other.
         second: u32,
     },
-    /// A shift that maps every block onto itself or cannot be told from one that does.
+    /// A shift that maps every block onto itself or cannot be distinguished from one that does.
     #[error(
         "{load} with a shift of {shift} over {blocks} blocks keeps traffic inside its block; \
          allowed are at least 2 blocks and shifts that are no multiple of their number"

@@ -140,7 +140,7 @@ const TAGS: u32 = 1 << 16;
 const COMMUNICATORS: u32 = 64;
 
 /// Phases as one script. An iteration runs through all of them; the iterations
-/// of their scripts are not told apart.
+/// of their scripts are not distinguished.
 ///
 /// Nothing synchronises the ranks between phases but the messages that they
 /// send: a rank may be in one phase and its neighbour still in the one before.

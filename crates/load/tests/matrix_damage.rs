@@ -81,7 +81,7 @@ fn damaged_matrices_are_refused_by_name_or_consistent() {
                 }
             },
         );
-        // A changed digit is another number; that cannot be told.
+        // A changed digit is another number; that cannot be detected.
         assert!(refused > all / 5 && refused < all, "{refused} of {all}");
     }
 }

@@ -176,7 +176,7 @@ pub struct Proof {
 }
 
 /// Proves that no packets of a scenario's network can wait for each other in a
-/// circle, or shows how they could. `progress` is told how many of how many
+/// circle, or shows how they could. `progress` is called with how many of how many
 /// destinations are done.
 ///
 /// # Errors

@@ -279,7 +279,7 @@ fn plan_job(
     };
 
     let node_of_rank = mapping.nodes().to_vec();
-    // Made all the same, so that what is wrong with it is told.
+    // Made all the same, so that what is wrong with it is reported.
     let load = match (build(&node_of_rank, recording)?, job.idle) {
         (load, false) => load,
         (_, true) => JobLoad::Closed(Arc::new(Idleness::new(ranks))),

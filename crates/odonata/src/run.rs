@@ -24,7 +24,7 @@ use crate::steady::{JobStatistics, SteadyState};
 use crate::topology::build_topology;
 use crate::topology::switches::changing_circuits;
 
-/// Simulates a scenario. `observer` is told how the run goes, and may pause or
+/// Simulates a scenario. `observer` receives the progress of the run and may pause or
 /// end it.
 ///
 /// # Errors

@@ -101,7 +101,7 @@ fn id(value: u32) -> i32 {
     value as i32
 }
 
-/// A column of a result, for whoever reads or describes results.
+/// A column of a result, for those who read or describe results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ColumnDeclaration {
     /// Ends in the unit where there is one.

@@ -177,7 +177,7 @@ pub const OTF2_COLUMNS: usize = 7;
 ///   `regions` (name, role, programming model), `comms` (name, locations).
 /// - `counts`: number of events of each location.
 /// - `events`: their columns, row by row, `OTF2_COLUMNS` of each, location by location.
-/// - `written`: is told before each location how many there are already, of how many; the archive
+/// - `written`: is called before each location with how many there are already, of how many; the archive
 ///   is left as it is, without its anchor file, when it says so.
 ///
 /// # Errors

@@ -87,7 +87,7 @@ fn what_they_say_comes_with_the_key() {
     );
     let error = refused("rounds = 3", "rounds = 0");
     assert_eq!(error.path, "job[0].motif");
-    // A name that nobody has is told with ours.
+    // An unknown name is reported with the known ones.
     let error = refused("\"half-way\"", "\"half-weigh\"");
     assert!(error.message.contains("`tornado`"), "{error}");
     let error = refused(

@@ -121,7 +121,7 @@ fn internal_error(payload: &(dyn Any + Send)) -> PyErr {
     ))
 }
 
-/// A Python function that is told how far the work is. Also where Ctrl-C is
+/// A Python function that is called with how far the work is. Also where Ctrl-C is
 /// noticed, with or without such a function.
 pub struct Callback<'a> {
     function: Option<&'a Py<PyAny>>,

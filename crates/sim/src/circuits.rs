@@ -19,7 +19,7 @@ use odonata_units::{NodeId, Picoseconds, PortId};
 
 /// Decides to which ports circuits lead, as a run goes on.
 ///
-/// What it decides may depend on what it is told and nothing else, so that it does not depend on
+/// What it decides may depend on what it is given and nothing else, so that it does not depend on
 /// the number of threads.
 pub trait CircuitControl {
     /// The ports that send into circuits, in an order of its own, which stays.
@@ -28,7 +28,7 @@ pub trait CircuitControl {
     /// When it wants to decide next; later than it last decided.
     fn next(&self) -> Option<Picoseconds>;
 
-    /// Whether it is to be told what nodes send to each other.
+    /// Whether it needs what nodes send to each other.
     fn counts_traffic(&self) -> bool {
         false
     }

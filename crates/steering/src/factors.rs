@@ -93,7 +93,7 @@ fn directed(places: usize, counts: &[u32]) -> Vec<(usize, usize)> {
                 if at == start {
                     break;
                 }
-                // Even degrees: whoever is entered can be left.
+                // Even degrees: a vertex that is entered can be left.
                 match left[at].iter().position(|&count| count > 0) {
                     Some(further) => next = further,
                     None => break,

@@ -1,5 +1,5 @@
 //! GOAL schedules: real examples come back byte for byte, text and binary hold the
-//! same graphs, and damaged files are told from good ones.
+//! same graphs, and damaged files are distinguished from good ones.
 
 #[path = "shared/damage.rs"]
 mod damage;

@@ -85,7 +85,7 @@ class Dragonfly:
         return self.adversarial_valiant() + self.adversarial_minimal()
 
     def adversarial_ugal_local(self, candidates: int = 1) -> float:
-        """UGAL-L via a group: what cannot be told apart must fit on the direct link.
+        """UGAL-L via a group: what cannot be distinguished must fit on the direct link.
 
         At the a - 1 routers of a group that do not own the direct link, a non-minimal candidate
         leads through one of the owner's other h - 1 global links with probability

@@ -25,7 +25,7 @@ FENG2023_MIX = (
     "65537..:minimal-balance",
 )
 
-#: Traffics of jobs that share links, of whom nothing is known: those of Feng et al. 2023's
+#: Traffics of jobs that share links, where nothing is known of them: those of Feng et al. 2023's
 #: figure 4 in equal parts.
 COMMON_MIX = ("uniform=1,stencil=1,ring=1",)
 

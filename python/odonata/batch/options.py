@@ -1,4 +1,4 @@
-"""What a schedule can be told, checked and in the engine's form."""
+"""What a schedule takes, checked and in the engine's form."""
 
 from __future__ import annotations
 

@@ -58,8 +58,8 @@ class SchedulePlots:
 
         Args:
             path: Where to write the picture.
-            from_s: From this time of the log on; by default the busiest part that can be told
-                apart, or everything if that can.
+            from_s: From this time of the log on; by default the busiest part that can be
+                distinguished apart, or everything if that can.
             until_s: Up to this time.
         """
         chosen = self._schedules[0]

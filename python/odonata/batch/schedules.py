@@ -323,7 +323,7 @@ def save_schedules(
         scenario: That made them; is saved so that it runs again from there.
         plots: Whether to draw the pictures too.
         claim: Of the directory, if it is claimed already.
-        notice: Is told which picture could not be drawn, and why. Default: a warning.
+        notice: Called with the picture that could not be drawn, and why. Default: a warning.
 
     Returns:
         The directory.

@@ -1,6 +1,6 @@
 """The `[schedule]` table of a scenario: a job log, and how its jobs are started.
 
-The one declaration of what a schedule can be told: files are checked by it, and the options of
+The one declaration of what a schedule takes: files are checked by it, and the options of
 ``odonata schedule`` are generated from it (``docs/generate.py`` writes
 ``odonata/cli/schedule_options.py``). :mod:`odonata.batch.from_scenario` runs it.
 """

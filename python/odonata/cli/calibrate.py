@@ -191,7 +191,7 @@ def _show(calibration: Calibration) -> None:
             one.name,
             f"{one.value:.4g} {one.unit}",
             f"{one.low:.4g} to {one.high:.4g}",
-            "" if one.identified else "not told by the measurements",
+            "" if one.identified else "not determined by the measurements",
         )
     out.print(table)
     out.print(

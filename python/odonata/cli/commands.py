@@ -68,7 +68,7 @@ def run(arguments: list[str] | None, begin: Callable[[], None], interrupts: Sequ
 
     Args:
         arguments: Instead of the process's own.
-        begin: Is called as soon as an interruption is told to people.
+        begin: Is called as soon as an interruption is reported.
         interrupts: Ctrl-C that came since.
     """
     asked = os.environ.get(COMPLETION)
@@ -90,7 +90,7 @@ def run(arguments: list[str] | None, begin: Callable[[], None], interrupts: Sequ
     except click.exceptions.Exit as error:  # --help, --version
         code = error.exit_code
     except BrokenPipeError:
-        # Whoever read our output has seen enough; there is nobody left to tell.
+        # The reader of our output has closed it; there is nobody left to write for.
         code = ExitCode.OK
     except SystemExit:
         raise

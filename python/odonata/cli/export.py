@@ -41,7 +41,9 @@ def export(directories: tuple[Path, ...], format_: str, out: Path | None, as_jso
 
     named = {directory.resolve().name: directory for directory in directories}
     if len(named) < len(directories):
-        raise click.UsageError("two of the directories have the same name, by which they are told")
+        raise click.UsageError(
+            "two of the directories have the same name, by which they are distinguished"
+        )
     directory = out or unused_file(format_, "")
     write_tables({name: Result.load(path) for name, path in named.items()}, directory)
     if as_json:

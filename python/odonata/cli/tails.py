@@ -147,7 +147,7 @@ def tails(
 
 @dataclass(frozen=True)
 class _Described:
-    """What is told of samples.
+    """What is reported of samples.
 
     Attributes:
         why_not: Why nothing is; empty if something is.
@@ -231,7 +231,7 @@ def _of_table(
     over: str | None,
     asked: _Asked,
 ) -> list[_Group]:
-    """Every column in every group; a group of which nothing can be told says why."""
+    """Every column in every group; a group of which nothing can be said says why."""
     from odonata.tails.groups import divide
 
     xs, when = (None if name is None else table.numbers(name) for name in (against, over))

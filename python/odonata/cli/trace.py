@@ -43,10 +43,10 @@ def trace() -> None:
 def show(files: tuple[Path, ...], records: int, as_json: bool) -> None:
     """Print what trace files hold: ranks, and records and bytes sent by kind.
 
-    Reads every FILE to its end, so that a damaged one is told from a good one: a DUMPI trace of
-    a rank (.bin) or the description of a job (.meta), a GOAL schedule as text or in binary, the
-    anchor file of an OTF2 archive (.otf2), the liballprof trace of rank 0 (.txt), an htsim
-    connection matrix (.cm), a packet trace.
+    Reads every FILE to its end, so that a damaged one is distinguished from a good one: a DUMPI
+    trace of a rank (.bin) or the description of a job (.meta), a GOAL schedule as text or in
+    binary, the anchor file of an OTF2 archive (.otf2), the liballprof trace of rank 0 (.txt), an
+    htsim connection matrix (.cm), a packet trace.
     """
     summaries = [_summary(file, records) for file in files]
     if as_json:

@@ -57,7 +57,7 @@ class Job:
         held: Whether its priority is 0, so that Slurm does not start it.
         partitions: Where it may run; one of them once it runs.
         count: Nodes that it asks for, or has.
-        most: Most nodes that it would take; `None`: not told.
+        most: Most nodes that it would take; `None`: not given.
         nodes: Names of nodes that it has.
         limit_s: Its time limit; `None`: none.
         start_s: When it began; `None` while it waits.

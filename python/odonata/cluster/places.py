@@ -47,7 +47,7 @@ def choose_nodes(
 
     *same-group*: all on one leaf switch. *same-island*: in one island, spread as evenly as possible
     over its groups, at least two. *different-islands*: as many in each island as in the next, over
-    all islands or as many as told, and inside each spread over its groups.
+    all islands or as many as asked, and inside each spread over its groups.
 
     Args:
         placement: One of :data:`PLACEMENTS` but `any`.

@@ -311,7 +311,8 @@ class Placer:
         for id_, decision in list(self._open.items()):
             job = jobs.get(id_)
             if job is None and self._is_in_array(id_, jobs):
-                # Its task was never told apart from the others: what we asked never reached Slurm.
+                # Its task was never distinguished from the others: what we asked never reached
+                # Slurm.
                 changes.setdefault((states.WITHDRAWN, "not carried out"), []).append(decision)
                 del self._open[id_]
             elif job is None or has_ended(job.state):

@@ -171,7 +171,7 @@ class ProbeRun:
     series: tuple[Series, ...] = field(default=())
 
     def utilisation(self, name: str = "b") -> float:
-        """Mean of a utilisation before and after; NaN if Slurm told neither."""
+        """Mean of a utilisation before and after; NaN if Slurm gave neither."""
         found = [part[name] for part in (self.before, self.after) if name in part]
         return sum(found) / len(found) if found else math.nan
 

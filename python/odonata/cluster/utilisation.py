@@ -19,7 +19,7 @@ from odonata.errors import ClusterError
 class Utilisation:
     """Background network utilisation, and the counts that it is made of.
 
-    A job communicates if it runs on as many nodes as `utilisation` was told, two by default.
+    A job communicates if it runs on as many nodes as `utilisation` was given, two by default.
 
     Attributes:
         b1: Equation 1, N_c / N_t.

@@ -233,7 +233,7 @@ class _Twin:
     def _sharing(self) -> set[str]:
         """Running jobs of several groups that have one of them with another such job.
 
-        Whoever placed them did not give them groups of their own.
+        Their placement did not give them groups of their own.
         """
         large: dict[str, list[str]] = {}
         of = self.wiring.group_of_node
@@ -250,7 +250,7 @@ class _Twin:
         now, horizon = 0, int(1000 * horizon_s)
         # Only a network makes it matter what becomes of jobs once they have all begun.
         while (queue or (self.work.network and self.running)) and now <= horizon:
-            # Ends of an array's tasks are not told apart from their array's.
+            # Ends of an array's tasks are not distinguished from their array's.
             there = {*self.running, *(id_ for id_, _ in queue)}
             ready = [(id_, job) for id_, job in queue if not self._depends(job, there)]
             for id_, job, nodes in self._starts(ready, now):
@@ -360,7 +360,7 @@ def under_slurm(
         backfilled_s: The second in which backfill began its last pass, where known.
         links: The network that jobs share; by default they do nothing to each other.
         level: What a group is: ``island`` or ``leaf``.
-        draws: How often to draw; one: nothing is drawn, the middle of what is not told is taken.
+        draws: How often to draw; one: nothing is drawn, the middle of what is not known is taken.
             With a network nothing is drawn.
 
     Raises:

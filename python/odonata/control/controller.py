@@ -387,7 +387,7 @@ class Controller:
                     f"{self.plant.file}; put it back"
                 )
             driver, switch = self._driver(name), self.plant.switches[name]
-            # What it refused before has been told already.
+            # What it refused before has been reported already.
             with contextlib.suppress(DeviceError):
                 driver.barrier(switch)
             try:

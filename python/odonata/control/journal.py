@@ -43,7 +43,7 @@ class Transaction:
 class Journal(StoreFile):
     """Circuits, who owns which ports, and every change, begun and ended.
 
-    A change is written before a switch is told of it and ended after all of them were read: what
+    A change is written before a switch gets it and ended after all of them were read: what
     has no end is what a crash left, see :meth:`open_transactions`.
     """
 

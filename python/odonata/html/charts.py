@@ -312,7 +312,7 @@ def bars(
 
     Args:
         title: What it shows.
-        rows: Name, begin, end, place among the colours, and what a reader is told of it.
+        rows: Name, begin, end, place among the colours, and what a reader reads of it.
         x: Label of time, with its unit.
         hover: What is shown under the pointer.
     """

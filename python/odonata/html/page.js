@@ -160,14 +160,14 @@
     }
     function detail(i) {
       const facts = element("dl", undefined, "facts");
-      const told = [
+      const rows = [
         ["link", `${name(i)} (${links.classes[links.kind[i]]}), row ${links.link[i]} of links.parquet`],
         ["bandwidth", withUnit(links.bandwidth[i], "B/s")],
         ["sent in the measured time", withUnit(links.bytes[i], "B")],
         ["busy", percent(links.busy[i])],
         ["free, but the buffer beyond was full", percent(links.blocked[i])],
       ];
-      for (const [key, value] of told) {
+      for (const [key, value] of rows) {
         const pair = element("div");
         pair.append(element("dt", key), element("dd", value));
         facts.append(pair);

@@ -434,7 +434,7 @@ def calibrate(
             rank a node is then taken to be likely beforehand.
         engine: What simulates; default: the scenario's.
         jobs: Processes.
-        progress: Is told how far it is.
+        progress: Called with how far it is.
 
     Raises:
         MachineError: If there are too few measurements, or on hosts that the machine has not.

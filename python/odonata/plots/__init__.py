@@ -122,7 +122,7 @@ class Plots:
 
         Args:
             directory: Where to.
-            notice: Is told which picture could not be drawn, and why. Default: a warning.
+            notice: Called with the picture that could not be drawn, and why. Default: a warning.
 
         Returns:
             The files, the overview first.

@@ -40,7 +40,7 @@ def draw_all(found: Interference, directory: Path, notice: Callable[[str], objec
     Args:
         found: What to draw.
         directory: Where to.
-        notice: Is told which picture could not be drawn, and why. Default: a warning.
+        notice: Called with the picture that could not be drawn, and why. Default: a warning.
     """
     boxes = min(found.latencies.num_rows, MOST_BOXES)
     jobs = len(found.names)

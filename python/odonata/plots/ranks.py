@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 TITLE = "Time of the ranks"
 MOST_JOBS = 4
-#: Ranks are joined until there are at most so many bars: more cannot be told apart.
+#: Ranks are joined until there are at most so many bars: more cannot be distinguished.
 MOST_BARS = 400
 
 #: Columns of ``ranks`` from bottom to top, and what they are called.

@@ -92,10 +92,10 @@ class Dimension:
 def dimensions(graph: RouterGraph, ends: Ints) -> list[Dimension] | None:
     """The factors of a network that is a product of simpler ones, the largest first.
 
-    A ring or a line by itself is a product of one factor. Links are told apart by their dimension
-    outwards from one router, by the squares that they lie in (Imrich and Klavžar, *Product Graphs*,
-    2000, chapter 4); whether the result is a product is then checked in full, so that nothing is
-    taken for one that is none.
+    A ring or a line by itself is a product of one factor. Links are distinguished by their
+    dimension outwards from one router, by the squares that they lie in (Imrich and Klavžar,
+    *Product Graphs*, 2000, chapter 4); whether the result is a product is then checked in full, so
+    that nothing is taken for one that is none.
 
     Args:
         graph: The network, connected.

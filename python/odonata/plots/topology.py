@@ -273,7 +273,7 @@ def _shows_nodes(layout: Layout, scale: float) -> bool:
 
 
 def _plain_colours(wiring: Wiring, layout: Layout) -> list[str]:
-    """The colours of routers where nothing is told of their nodes."""
+    """The colours of routers where nothing is known of their nodes."""
     spine = _above(wiring, layout)
     if spine is None:
         return [ROUTER] * len(wiring.group_of_router)
@@ -329,7 +329,7 @@ def _legend(wiring: Wiring, layout: Layout, job_names: list[str] | None) -> list
 
 
 def _remarks(wiring: Wiring, layout: Layout, shows_nodes: bool) -> list[Line2D]:
-    """What the picture leaves out or draws in a way that has to be told, as lines of the legend."""
+    """What the picture leaves out or draws in a way that has to be said, as lines of the legend."""
     remarks = []
     if layout.wraps:
         remarks.append("links that end beside a router wrap around")

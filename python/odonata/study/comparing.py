@@ -172,7 +172,7 @@ class Comparison:
         Args:
             directory: Must not exist yet, or be empty.
             claim: Of the directory, if it is claimed already.
-            notice: Is told if the picture could not be drawn, and why. Default: a warning.
+            notice: Called with the reason if the picture could not be drawn. Default: a warning.
 
         Raises:
             OutputError: If it holds something already or cannot be written.

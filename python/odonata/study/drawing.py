@@ -49,7 +49,7 @@ def draw(
         study: The study.
         table: Its dataset; may lack points.
         directory: For the pictures.
-        notice: Is told which picture could not be drawn, and why. Default: a warning.
+        notice: Called with the picture that could not be drawn, and why. Default: a warning.
 
     Returns:
         Their files, without those that could not be drawn.
@@ -84,7 +84,7 @@ class _Drawing:
         only = self._condition("only", figure.only, [*self._axes, "seed"])
         there = all_cells(table, self._axes, figure.y, only)
         self._cells = [cell for cell in there if cell.values]
-        #: Simulated, and nothing could be measured: told from what is not simulated yet.
+        #: Simulated, and nothing could be measured: distinguished from what is not simulated yet.
         self._voids = [cell for cell in there if not cell.values]
         self._job = self._job_of(figure.y)
         #: By combination of the axes: the five figures of its box.

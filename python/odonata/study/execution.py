@@ -252,9 +252,10 @@ def run_points(
         points: Of different names.
         jobs: Simulations at a time. Default: processors.
         store: Remembers what is done; points that it holds are not simulated.
-        progress: Is told, about five times a second, the share of the work that is done and how
+        progress: Called about five times a second with the share of the work that is done and how
             many points are.
-        notice: Is told why points are simulated again that the store holds in another form.
+        notice: Called with the reason why points are simulated again that the store holds in
+            another form.
 
     Returns:
         Records by the points' names, whatever the order in which they were done.

@@ -29,7 +29,7 @@ from odonata.tables import with_units
 
 #: The outcome in its directory.
 RESULT_FILE = "interference.json"
-#: Quantiles of which slowdowns are told, beside smallest, largest and mean.
+#: Quantiles of slowdowns that are reported, beside smallest, largest and mean.
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 _FIGURES = ("min", "p25", "median", "p75", "p99", "max", "mean")
@@ -185,9 +185,10 @@ def interference(
         jobs: Simulations at a time, each with one thread. Default: one per processor.
         out: Directory for tables and pictures; if it holds those of an earlier call for the same
             scenario, what is done is not simulated again. Default: nothing is written.
-        progress: Is told the share of the simulations that is done and how many are. ``True``
+        progress: Called with the share of the simulations that is done and how many are. ``True``
             shows a bar in the terminal or notebook.
-        notice: Is told why what is there already is simulated again. Default: a warning.
+        notice: Called with the reason if what is there already is simulated again. Default: a
+            warning.
 
     Raises:
         ScenarioError: If the scenario has fewer than two jobs that do something, no job of the
@@ -479,7 +480,7 @@ def write(found: Interference, claim: Claim, notice: Callable[[str], object] = w
     Args:
         found: What was found.
         claim: Of the directory.
-        notice: Is told what became of earlier files and of pictures. Default: a warning.
+        notice: Called with what became of earlier files and of pictures. Default: a warning.
     """
     from odonata.plots.interference import draw_all
 

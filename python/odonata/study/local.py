@@ -16,7 +16,7 @@ from odonata.errors import InternalError
 from odonata.processes import a_program_of_its_own
 from odonata.study.task import Outcome, Task, TaskError, failure, simulate_task
 
-#: How often the study is told that time has passed, at least.
+#: How often the study learns that time has passed, at least.
 TICK_S = 0.2
 
 

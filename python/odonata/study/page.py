@@ -41,7 +41,7 @@ def write_page(
         quick: Whether they are those of ``--quick``.
         points: Values of the axes at every point, without which a range or a choice is judged by
             what is there.
-        notice: Is told which picture could not be drawn, and why. Default: a warning.
+        notice: Called with the picture that could not be drawn, and why. Default: a warning.
 
     Returns:
         What the data say of the findings.

@@ -133,11 +133,11 @@ def run_sweep(
             have not changed are not simulated again.
         points: Those to simulate. Default: all.
         executor: Where. Default: on all processors of this machine.
-        progress: Is told about five times a second.
-        seen: Is told every point that is done, those of earlier runs first, with the values of its
-            measures by column.
-        notice: Is told why points are simulated again that are there in another form, and where
-            files are that showed something else. Default: a warning.
+        progress: Called about five times a second.
+        seen: Called with every point that is done, those of earlier runs first, with the values of
+            its measures by column.
+        notice: Called with the reason why points are simulated again that are there in another
+            form, and where files are that showed something else. Default: a warning.
         claim: Of the directory, if it is claimed already.
 
     Returns:

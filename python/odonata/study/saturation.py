@@ -151,7 +151,8 @@ def find_saturation(
         tolerance: Width of the last bracket, as a share of the load.
         jobs: Simulations at a time.
         progress: As of ``run_points``, for each round.
-        notice: Is told why what is there already is simulated again. Default: a warning.
+        notice: Called with the reason if what is there already is simulated again. Default: a
+            warning.
 
     Raises:
         ScenarioError: If the scenario has no load to change, or cannot be run.
@@ -228,7 +229,7 @@ def write(
         found: What was found.
         scenario: Of it.
         claim: Of the directory.
-        notice: Is told what became of earlier files and of pictures. Default: a warning.
+        notice: Called with what became of earlier files and of pictures. Default: a warning.
     """
     table = with_units(pa.Table.from_pylist(curve(found), schema=_SCHEMA), {"accepted_ci95": "B/s"})
     with claim.bringing_up_to_date(notice=notice) as partial:

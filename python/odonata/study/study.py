@@ -53,7 +53,8 @@ def run_study(
         quick: Whether a coarse version is enough.
         jobs: Simulations at a time. Default: processors.
         progress: As of ``run_points``.
-        notice: Is told why what is there already is simulated again. Default: a warning.
+        notice: Called with the reason if what is there already is simulated again. Default: a
+            warning.
 
     Returns:
         What the terminal says about the outcome, line by line.

@@ -115,10 +115,10 @@ def sweep(
         jobs: Simulations at a time. Default: one per processor.
         out: Directory for dataset, pictures and page. If the sweep has been there before, it goes
             on where it was. Default: nothing is kept.
-        progress: Is told how far it is, about five times a second. ``True`` shows a bar in the
+        progress: Called with how far it is, about five times a second. ``True`` shows a bar in the
             terminal or notebook.
-        seen: Is told every point that is done and the values of its measures.
-        notice: Is told what a person should know. Default: a warning.
+        seen: Called with every point that is done and the values of its measures.
+        notice: Called with what a person should know. Default: a warning.
 
     Raises:
         ScenarioError: If a key or value is wrong; says which combination.

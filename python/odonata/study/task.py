@@ -70,7 +70,7 @@ class Executor(Protocol):
 
         Args:
             tasks: Of different keys.
-            report: Is told, now and then, the key of a running task and the share of it that is
+            report: Called now and then with the key of a running task and the share of it that is
                 done; with an empty key, that time has passed.
 
         Yields:
@@ -90,7 +90,7 @@ def simulate_task(task: Task, report: Callable[[float], object] | None = None) -
 
     Args:
         task: What.
-        report: Is told the share that is done about five times a second; what it raises stops
+        report: Called with the share that is done about five times a second; what it raises stops
             the simulation.
 
     Raises:

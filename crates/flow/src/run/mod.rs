@@ -44,7 +44,7 @@ impl std::fmt::Display for FlowError {
 impl std::error::Error for FlowError {}
 
 /// Simulates jobs as flows, until all with an end are done or for the duration.
-/// `observer` is told of progress; it cannot pause the run.
+/// `observer` receives the progress; it cannot pause the run.
 ///
 /// # Errors
 /// If the flow engine lacks the routing or something that the jobs or the

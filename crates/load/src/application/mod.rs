@@ -159,7 +159,7 @@ macro_rules! applications {
                 }
             }
 
-            /// What users are told of the parameters of each, by its name, and its
+            /// What documentation says of the parameters of each, by its name, and its
             /// floating-point operations per second of a rank by default.
             pub fn declarations() -> Vec<(&'static str, f64, TableDeclaration)> {
                 vec![$(($name, $skeleton::FLOP_PER_S, $skeleton::declaration())),*]

@@ -177,7 +177,7 @@ fn mirrored(folded: Folded, index: u32) -> u32 {
     }
 }
 
-/// Partners at the distance of a step, of whom each has a run of as many blocks as there are
+/// Partners at the distance of a step, each of which has a run of as many blocks as there are
 /// places beyond that distance, in the order of mirrored indices.
 struct Near {
     parts: u32,

@@ -160,7 +160,7 @@ const EXPECTED: &str = "a header `src,dst,bytes[,messages]` (directed), `a,b,byt
 /// enough that a mistyped rank does not take a gigabyte, as a row is kept for every one.
 const MOST_RANKS: u32 = 1 << 24;
 
-/// Reads the communication matrix in `path`. The [`Format`] is told from the
+/// Reads the communication matrix in `path`. The [`Format`] is distinguished from the
 /// first line; fields are separated by commas or semicolons if it has any, otherwise
 /// by blanks and tabs; empty lines and lines that start with `#` (the header aside)
 /// are skipped. Fractions of bytes are rounded. The file is read as a stream.

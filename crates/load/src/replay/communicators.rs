@@ -272,7 +272,7 @@ impl Resolver {
             MakingId::MYSELF => Which::Myself,
             MakingId(number) => {
                 let index = self.of[number as usize - 2].get(&rank);
-                // Whoever has a slot is a member; checked when it was made.
+                // A rank with a slot is a member; checked when it was made.
                 index.map_or(Which::Myself, |&index| Which::Index(index))
             }
         }

@@ -1,6 +1,6 @@
 //! OTF2 archives as calls.
 //!
-//! What a call of MPI did is told by events between its entry and its exit. Facts:
+//! What a call of MPI did is recorded by events between its entry and its exit. Facts:
 //! OTF2 3.2, `OTF2_Events`; bytes of collectives: Score-P, which counts what a rank
 //! sends to and receives from all ranks of the communicator, itself included.
 
@@ -148,7 +148,7 @@ impl Otf2Source {
                 continue;
             }
             // Groups of other programming models have members that are no ranks;
-            // whoever uses them learns of it then.
+            // a use of them reports it then.
             let of = definitions
                 .members(group, LocationRef(0))
                 .unwrap_or_default();

@@ -73,7 +73,7 @@ pub(super) enum Kind {
 ///   a spine, channel 1), or down to any leaf (by way of a leaf, channel 0). It
 ///   never starts for a third group.
 /// - *Intermediate leaf.* Up, on channel 1, to a spine with a link to the
-///   destination's group. Whoever sends a packet on minimally takes the port of
+///   destination's group. A router that sends a packet on minimally takes the port of
 ///   least score of those that serve.
 /// - *Inside a group* traffic goes up to the spine with the least score and down.
 ///

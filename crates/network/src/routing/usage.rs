@@ -28,7 +28,7 @@ pub fn minimal_routing(topology: &Topology) -> Result<AnyRouting, RoutingError> 
 
 /// Tells for every pair of `(from, to)` routers which ports a packet leaves on
 /// its way and with what probability: `visit(place of the pair, port, share)`.
-/// Ports towards nodes are not among them. Routes end at routers that have nodes. A port may be told several times for
+/// Ports towards nodes are not among them. Routes end at routers that have nodes. A port may be reported several times for
 /// one pair; its shares add up. A route that does not end is cut off.
 pub fn expected_use(
     topology: &Topology,

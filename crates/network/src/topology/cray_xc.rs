@@ -108,7 +108,7 @@ pub enum CrayXcError {
         found: String,
         /// Name and place before.
         known: String,
-        /// Line that told them.
+        /// Line that gave them.
         first: usize,
     },
     /// A link whose other end is not listed.

@@ -18,7 +18,7 @@
 //! | edge | `source_port`, `target_port` | port at a router's end; default: the lowest that nothing else mentions |
 //!
 //! If no node is attached, or no class of a kind is declared, they come from
-//! whoever reads the file: a graph without any data can be read.
+//! those who read the file: a graph without any data can be read.
 //!
 //! Other keys are ignored. Nested graphs, hyperedges and directed edges are
 //! errors. Parallel edges are parallel links.

@@ -196,7 +196,7 @@ pub struct Options {
     pub limit: u64,
     /// Walk to some destinations only. The result is then no proof.
     pub sample: Option<Sample>,
-    /// Longest time; what has been found by then is told. `None`: any.
+    /// Longest time; what has been found by then is reported. `None`: any.
     pub time: Option<Duration>,
 }
 
@@ -335,9 +335,9 @@ impl Way {
     }
 }
 
-/// [`verify`] with options; `progress` is told a few times a second how many of how
+/// [`verify`] with options; `progress` is called a few times a second with how many of how
 /// many destinations are done, and may stop the walk. Many are done together: while they are, it
-/// is told how many those would be that the hops made so far were enough for, as the first group's
+/// is called with how many those would be that the hops made so far were enough for, as the first group's
 /// took.
 ///
 /// # Errors
@@ -375,7 +375,7 @@ pub fn verify_with<R: Routing>(
     let mut walked = 0;
     let mut looked_for_cycle = false;
     let mut rest = targets.as_slice();
-    // One group first: what is broken is soon found, and how long it takes told.
+    // One group first: what is broken is soon found, and how long it takes known.
     let mut size = 1;
     while !rest.is_empty() {
         let (batch, others) = rest.split_at(size.min(rest.len()));

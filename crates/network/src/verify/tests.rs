@@ -330,7 +330,7 @@ fn what_is_too_large_is_refused_and_a_sample_is_no_proof() {
 }
 
 /// All groups but the first are walked to together, which takes tens of times as long as between
-/// two questions whether to go on. What is told grows meanwhile, up to the last of them.
+/// two questions whether to go on. What is reported grows meanwhile, up to the last of them.
 #[test]
 fn progress_moves_while_many_groups_are_walked_to_together() {
     struct Telling<'a>(&'a Topology);

@@ -109,7 +109,7 @@ pub(super) enum Ended {
 pub(super) struct Limits<'a> {
     /// Most hops to consider, those of earlier batches included.
     pub hops: u64,
-    /// Asked a few times a second whether to go on; within a walk it is told [`Walk::hops`].
+    /// Asked a few times a second whether to go on; within a walk it is called with [`Walk::hops`].
     pub go_on: &'a mut dyn FnMut(Option<u64>) -> bool,
 }
 

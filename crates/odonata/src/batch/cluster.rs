@@ -94,7 +94,7 @@ pub struct Withholding {
 pub struct ClusterState {
     /// Now.
     pub now: i64,
-    /// Nodes that cannot be given away, whoever is on them.
+    /// Nodes that cannot be given away, including used ones.
     pub out: Vec<u32>,
     /// Jobs that hold nodes.
     pub holders: Vec<Holder>,

@@ -157,9 +157,9 @@ pub fn schedule_jobs(
     columns::add_modes(&mut reported.tables[0], &modes);
     columns::add_communication(&mut reported.tables[0], &planned);
     if let Value::Object(meta) = &mut reported.meta {
-        let told = planned.network.report();
-        if let (Some(summary), Value::Object(told)) = (meta.get_mut("summary"), told) {
-            summary["network"] = Value::Object(told);
+        let report = planned.network.report();
+        if let (Some(summary), Value::Object(report)) = (meta.get_mut("summary"), report) {
+            summary["network"] = Value::Object(report);
         }
         let cost = json!({"cpu_seconds": cpu_seconds, "passes": schedule.passes});
         meta.insert("cost".to_owned(), cost);

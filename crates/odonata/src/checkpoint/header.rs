@@ -34,7 +34,7 @@ pub struct Checkpoints {
     pub identity: Identity,
 }
 
-/// What is simulated, as far as it decides about the result. Whoever knows which
+/// What is simulated, as far as it decides about the result. A reader that knows which
 /// keys of a scenario name files says so, and puts their contents in place of
 /// their names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -31,7 +31,7 @@ pub fn inspect(file: &Path) -> Result<Header, CheckpointError> {
 }
 
 /// Simulates a scenario and writes checkpoints. An interruption by `observer`
-/// writes a last one first. The file stays when the run ends: whoever has put
+/// writes a last one first. The file stays when the run ends: the caller that has put
 /// the results in a safe place removes it. `tell` hears of every checkpoint,
 /// while nothing is simulated.
 ///

@@ -16,7 +16,7 @@ use crate::spec::{CircuitSource, Family};
 use crate::topology::families::reconfigurable;
 
 /// Jobs on named nodes of a machine whose links they share as flows, and how fast they go
-/// on beside each other: what [`NetworkSpec`] does in a simulated schedule, for whoever has
+/// on beside each other: what [`NetworkSpec`] does in a simulated schedule, for callers that have
 /// a schedule of their own.
 pub struct JobsOnNetwork {
     network: FlowNetwork,
@@ -27,7 +27,7 @@ pub struct JobsOnNetwork {
 
 impl JobsOnNetwork {
     /// A machine without jobs. `sizes` are the nodes of all jobs that may come; what each
-    /// does is drawn by its place there. Whoever starts jobs gives large ones groups of their
+    /// does is drawn by its place there. The caller that starts jobs gives large ones groups of their
     /// own if `owned`: then a machine that sets circuits for jobs does. Otherwise its circuits
     /// join all groups alike.
     ///

@@ -39,7 +39,7 @@ impl NetworkSpec {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LevelSpec {
-    /// Speed-ups by traffic and size, whoever else runs.
+    /// Speed-ups by traffic and size, without regard to other jobs.
     Table {
         /// One for every traffic of the mix.
         speed_ups: Vec<SpeedUpSpec>,

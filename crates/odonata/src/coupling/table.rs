@@ -1,5 +1,5 @@
 //! Speed-ups from a table: what a job's communication gains by the traffic that it
-//! has and its size, whoever else runs (Feng et al. 2023, section 5.1.4).
+//! has and its size, without regard to other jobs (Feng et al. 2023, section 5.1.4).
 
 use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{Allocation, Network};

@@ -1,4 +1,4 @@
-//! What jobs and the rest of a scenario must have in common, whoever reads it.
+//! What jobs and the rest of a scenario must have in common, for all readers.
 
 use std::collections::HashMap;
 
@@ -28,7 +28,7 @@ impl<'a> JobEnd<'a> {
     }
 }
 
-/// Checks that a run of the jobs ends, and that they can be told apart.
+/// Checks that a run of the jobs ends, and that they can be distinguished.
 ///
 /// # Errors
 /// If none ends by itself and there is no duration, or two have one name.

@@ -31,7 +31,7 @@ pub(crate) trait NetworkFamily {
     fn build(&self, classes: &Classes<'_>) -> Result<Topology, SpecError>;
 }
 
-/// A family of networks, for whoever writes, checks or describes scenarios.
+/// A family of networks, for those who write, check or describe scenarios.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FamilyDeclaration {
     /// Its name in scenarios.
@@ -124,7 +124,7 @@ macro_rules! families {
         }
 
         impl Family {
-            /// What users are told of each, in the order in which they are declared.
+            /// What documentation says of each, in the order in which they are declared.
             pub fn declarations() -> Vec<FamilyDeclaration> {
                 let tables = [$((
                     $class,

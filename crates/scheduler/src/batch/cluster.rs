@@ -114,7 +114,7 @@ impl ClusterMachine {
     }
 
     /// What a running job holds: by GRAP its groups, too, if they are several, for then it is
-    /// large, whoever placed it.
+    /// large, by any policy.
     pub fn allocation_of(&self, nodes: &[NodeId]) -> ClusterAllocation {
         let mut groups: Vec<u32> = nodes.iter().map(|node| self.group[node.index()]).collect();
         groups.sort_unstable();

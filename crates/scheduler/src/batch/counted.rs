@@ -1,4 +1,4 @@
-//! Passes on machines whose nodes need not be told apart: the same starts as those of
+//! Passes on machines whose nodes need not be distinguished: the same starts as those of
 //! [`super::passes`], found without laying the machine's future out in every pass.
 
 use std::collections::HashMap;
@@ -35,7 +35,7 @@ pub(super) struct Counted {
 ///
 /// A job that was looked at has the earliest place that there is. It can have a sooner one
 /// only where nodes have become free since: right before its own place, so that it can *slide*
-/// into the gap, or in a gap that is long enough for all of it, into which it can *jump*. Whoever
+/// into the gap, or in a gap that is long enough for all of it, into which it can *jump*. A job that
 /// may be able to is marked as time becomes free, and nobody else is looked at.
 struct Promises {
     /// When each begins.
@@ -183,7 +183,7 @@ impl Counted {
 }
 
 impl<M: Machine> Simulation<'_, M> {
-    /// A pass, if the future can be told by counting; `false` if nothing was done.
+    /// A pass, if the future can be found by counting; `false` if nothing was done.
     pub(super) fn pass_counted(&mut self, now: Seconds) -> bool {
         if !self.no_windows(now) {
             return false;

@@ -99,7 +99,7 @@ pub trait Machine: Clone {
     }
 }
 
-/// A machine whose nodes are all alike and need not be told apart.
+/// A machine whose nodes are all alike and need not be distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pool {
     size: u32,

@@ -40,7 +40,7 @@ pub enum SimulationError {
     },
 }
 
-/// Progress is told at least this often, as far as passes are short.
+/// Progress is reported at least this often, as far as passes are short.
 const SILENCE: Duration = Duration::from_millis(200);
 
 /// The end of a job before it is known.
@@ -71,7 +71,7 @@ struct Running<H> {
 
 /// Simulates a log on a machine.
 ///
-/// `progress` is told the jobs that have ended and all jobs, some hundred times;
+/// `progress` is called with the jobs that have ended and all jobs, some hundred times;
 /// what it returns can end the simulation. Equal inputs give equal schedules.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! How many nodes are free from now on, where nodes need not be told apart.
+//! How many nodes are free from now on, where nodes need not be distinguished.
 
 use super::calendar::{Bounds, CLASSES, LONGEST, class_of, length_of};
 use super::timeline::Moment;
@@ -379,7 +379,7 @@ impl Skyline {
             if at >= before {
                 return None;
             }
-            // Whoever begins before the last gap ends has it in their time.
+            // A job that begins before the last gap ends has it in their time.
             match self.last_without(at, end_of(at).min(own), nodes) {
                 None => return Some(at),
                 Some(next) => at = next,

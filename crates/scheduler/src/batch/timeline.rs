@@ -219,7 +219,7 @@ where
         if self.grows {
             return state.place(ask).map_err(|_| from + 1);
         }
-        // Whoever finds no place in the first step finds none in all of them together.
+        // A job that finds no place in the first step finds none in all of them together.
         if state.place(ask).is_err() {
             return Err(from + 1);
         }

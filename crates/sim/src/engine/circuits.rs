@@ -380,7 +380,7 @@ impl<'c> Circuits<'c> {
         }
     }
 
-    /// Tells the control what nodes have sent since it was told last.
+    /// Tells the control what nodes have sent since the last call.
     fn count<P: Probe>(&mut self, shared: &Shared<'_>, partitions: &[Box<Partition<'_, P>>]) {
         for source in partitions.iter().flat_map(|p| p.sources.iter()) {
             let plan = &shared.jobs[source.job as usize];

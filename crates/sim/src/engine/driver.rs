@@ -118,7 +118,7 @@ impl Drop for BreakOnPanic<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.broken.store(true, Ordering::Release);
-            // Whoever is about to sleep either sees the flag or is woken.
+            // A thread that is about to sleep either sees the flag or is woken.
             drop(self.0.asleep.lock());
             self.0.wake.notify_all();
         }
@@ -254,8 +254,8 @@ pub(super) fn boundary(shared: &Shared<'_>) -> u64 {
 }
 
 /// Runs all partitions until the end, or until `observer` wants something else,
-/// but not beyond `pause`. `reported`: when the observer was last told of progress, so that
-/// it is told however often a run pauses.
+/// but not beyond `pause`. `reported`: when the observer last received progress, so that
+/// it receives it however often a run pauses.
 pub(super) fn drive<P: Probe>(
     shared: &Shared<'_>,
     partitions: &mut [Box<Partition<'_, P>>],

@@ -52,7 +52,7 @@ use shared::Shared;
 
 /// Simulates jobs on a network.
 ///
-/// `observer` is told how the run goes and may pause or end it. The outcome is
+/// `observer` receives the progress of the run and may pause or end it. The outcome is
 /// the same for any number of threads.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Who sends what over a link, who waits there because of whom, and what arrives at
+//! Which job sends what over a link, which waits there because of which other, and what arrives at
 //! routers: exact where the order of packets is known, and consistent everywhere.
 
 use std::collections::BTreeMap;
@@ -116,7 +116,7 @@ fn two_flows_share_a_link() {
 }
 
 /// A link whose buffer at the other end holds one packet: it sends, and is then stalled
-/// until the credit of that packet is back. Whoever waits meanwhile waits for the job
+/// until the credit of that packet is back. A packet that waits meanwhile waits for the job
 /// whose packet holds the buffer.
 #[test]
 fn a_full_buffer_is_blamed_on_its_holder() {

@@ -18,7 +18,7 @@ use crate::support::{
 /// hops).
 ///
 /// Two virtual channels: 0 towards the intermediate router, 1 towards the
-/// destination. Whoever holds channel 1 is delivered next and whoever holds
+/// destination. The packet that holds channel 1 is delivered next, and the one that holds
 /// channel 0 waits for channel 1 at most, so that there is no cycle.
 struct Bounce {
     routers: u32,

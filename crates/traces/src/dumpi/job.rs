@@ -162,7 +162,7 @@ impl DumpiJob {
 
     /// Takes one rank's trace for all `ranks` ranks of a job, where the files of the
     /// others are lost. What a rank does is then not what it did, and its peers are
-    /// those of the traced rank; whoever replays the job must say what that means.
+    /// those of the traced rank; a replay of the job must say what that means.
     ///
     /// # Errors
     /// If the file is damaged, or there are no ranks or too many.

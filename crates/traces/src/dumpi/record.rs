@@ -2,7 +2,7 @@
 
 use super::function::{Field, Function};
 
-/// A moment: seconds and nanoseconds, as the capture's clock told them.
+/// A moment: seconds and nanoseconds, by the capture's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Clock {
     /// Whole seconds. Wall time may count from 1970 or from the start of the

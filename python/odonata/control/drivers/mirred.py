@@ -29,7 +29,7 @@ class Mirred:
 
     Args:
         timeout_s: How long a command may take.
-        lock: Descriptor of the lock, which commands inherit: whoever kills us leaves the lock with
+        lock: Descriptor of the lock, which commands inherit: if we are killed, the lock stays with
             a command that is at work, until it has ended.
     """
 

@@ -75,7 +75,7 @@ class Session:
         return int(self.ask(self.messages.OFPFeaturesRequest(self._datapath)).datapath_id)
 
     def become_master(self) -> None:
-        """Takes the switch over from whoever else has it.
+        """Takes the switch over from any other controller.
 
         Raises:
             DeviceError: If the switch refuses.

@@ -208,7 +208,7 @@ def logistic(
     Args:
         features: Shape: rows × features.
         happened: Of each row.
-        where: Rows to be told of. Shape: rows × features.
+        where: Rows to be reported. Shape: rows × features.
 
     Raises:
         LibraryError: If scikit-learn is not installed.

@@ -114,7 +114,7 @@ fn plain_pairs_are_a_network_with_what_is_supplied() {
     let full = "routers 0 2 group 0\nlink 0 1 local\nlink 1 2 local\nlink 2 0 local\n\
                 nodes 2 0 terminal\nnodes 2 1 terminal\nnodes 2 2 terminal\n";
     assert_eq!(import_with(full, &two_each), Ok(topology.clone()));
-    // Ports and classes can be named, and groups told apart.
+    // Ports and classes can be named, and groups distinguished.
     let grouped = "router 0 group 0\nrouter 1 group 1\n0:0 1:0 global\n";
     let topology = import_with(grouped, &two_each).unwrap();
     assert_eq!(topology.link_classes[1], defaults[2]);

@@ -193,7 +193,9 @@ fn another_wiring_is_told_by_its_first_difference() {
     let subnet = read_ibnetdiscover(&ibsim(&ring)).unwrap();
     assert_eq!(subnet.check_wiring(&ring), Ok(()));
     let reported = |topology: &Topology| subnet.check_wiring(topology).unwrap_err();
-    assert!(reported(&lattice(&[5], true, false)).contains("has 4 switches, but the network has 5"));
+    assert!(
+        reported(&lattice(&[5], true, false)).contains("has 4 switches, but the network has 5")
+    );
     let line = reported(&lattice(&[4], false, false));
     assert!(
         line.contains("has 4 cables between switches, but the network has 3"),

@@ -205,7 +205,7 @@ fn offer(traffic: &mut Map<String, Value>) {
     if offered.len() > 1 {
         interval = offered.remove("interval_ps").unwrap_or_default();
     }
-    // A global link load is told apart by its unit.
+    // A global link load is distinguished by its unit.
     if let Some(Value::Object(load)) = offered.remove("load") {
         offered.extend(load);
     }
