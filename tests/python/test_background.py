@@ -38,7 +38,7 @@ engine = "flow"
 name = "Small"
 hosts = [{ names = "node[01-16]", first_node = 0 }]
 spread = [{ size = "1 KiB", p10 = 0.5, p90 = 2.0 }]
-background = { detour_time = "0 s", busy = "100 %", pace = 100.0 }
+background = { detour_time = "0 s", busy = "100 %", compute_rate = 100.0 }
 """
 KNOWN = {f"node{n:02d}": n - 1 for n in range(1, 17)}
 
@@ -99,6 +99,11 @@ def test_an_application_sends_what_it_was_measured_to():
         per_second = 6 * load["message_bytes"] / (load["offered"]["interval_ps"] / 1e12)
         assert per_second == pytest.approx(6 * 16 * app.rate / 6 * 2.0, rel=1e-6)
         assert 0 <= job["start_ps"] <= load["offered"]["interval_ps"]
+
+
+def test_the_older_name_of_the_compute_rate_is_taken_with_a_warning() -> None:
+    with pytest.warns(FutureWarning, match="compute_rate"):
+        assert Background.model_validate({"pace": 2.5}).compute_rate == 2.5
 
 
 def test_interruptions_are_of_the_longest_rank():

@@ -151,7 +151,7 @@ def beside(
 def traffic(
     number: int,
     nodes: Sequence[int],
-    pace: float,
+    compute_rate: float,
     kinds: np.random.Generator,
     phases: np.random.Generator,
 ) -> dict[str, Any]:
@@ -164,14 +164,14 @@ def traffic(
     Args:
         number: Of the job, for its name.
         nodes: Its own.
-        pace: As `machine.background.pace`.
+        compute_rate: As `machine.background.compute_rate`.
         kinds: Draws the application.
         phases: Draws when it exchanges first.
     """
     application = APPLICATIONS[int(kinds.integers(len(APPLICATIONS)))]
     face = EDGE**2 * application.message
     # Of a cube's ranks that send to six neighbours each, those of a face send one out of it.
-    rate = application.rate * pace * EDGE**2
+    rate = application.rate * compute_rate * EDGE**2
     interval = 6 * face / rate
     return {
         "name": f"{application.name} {number}",

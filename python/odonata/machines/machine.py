@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from typing import Annotated
+import warnings
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
@@ -118,13 +120,22 @@ class Background(Table):
     `squeue -h -t R -o %N` prints it, or an archive of files of a job each, one host in a line."""
     busy: PositiveShare = Share("85 %")
     """Share of the hosts that jobs have, the collective's among them."""
-    pace: Annotated[float, Field(gt=0, le=1e6)] = 1.0
+    compute_rate: Annotated[float, Field(gt=0, le=1e6)] = 1.0
     """How many times faster a node computes, and so sends, than those of 64 ranks on which the
     applications were measured."""
     detour_interval: PositiveDelay = Duration("4 ms")
     """Mean time between two interruptions of a rank by its system. A kernel's clock of 250 Hz."""
     detour_time: Delay = Duration("3.2 us")
     """Mean time that one takes; `0 s`: none does. As on a node of Alps (De Sensi et al. 2023)."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_older_files(cls, keys: Any) -> Any:
+        if isinstance(keys, Mapping) and "pace" in keys and "compute_rate" not in keys:
+            sentence = "machine.background.pace is called compute_rate now; pace will be an error"
+            warnings.warn(sentence, FutureWarning, stacklevel=2)
+            return {"compute_rate" if key == "pace" else key: keys[key] for key in keys}
+        return keys
 
 
 class Machine(Table):

@@ -293,7 +293,7 @@ class Predictor:
                 phase = np.random.default_rng([self.scenario.seed, state, call])
                 kinds = np.random.default_rng([self.scenario.seed, state])
                 beside = [
-                    others.traffic(number, nodes, self.background.pace, kinds, phase)
+                    others.traffic(number, nodes, self.background.compute_rate, kinds, phase)
                     for number, nodes in enumerate(jobs)
                 ]
                 ran.append(self._simulated_ns(case, host, part, beside, seed=call + 1))

@@ -229,14 +229,14 @@ fn skeleton((name, flop_per_s, table): (&'static str, f64, TableDeclaration)) ->
     let mut iterations = Iterations::keys();
     iterations.truncate(1);
     iterations[0].text = "How often each rank runs through the application's main loop.".into();
-    let pace = within(within(vec![compute, flop_rate], "pace").collect(), "kind");
+    let rate = within(within(vec![compute, flop_rate], "pace").collect(), "kind");
     let own = within(within(table.keys, "application").collect(), "kind");
     KindDeclaration {
         names: vec![name],
         key_text: THE_MOTIF.into(),
         implied: true,
         table: TableDeclaration {
-            keys: iterations.into_iter().chain(pace).chain(own).collect(),
+            keys: iterations.into_iter().chain(rate).chain(own).collect(),
             ..table
         },
         form: json!({"kind": {"name": "application", "application": {"name": "NAME"}}}),

@@ -118,7 +118,7 @@ impl Interface {
 
 const _: () = assert!(size_of::<Interface>() == 64);
 
-/// An open-loop source: a rank that sends at its own pace. Messages that wait
+/// An open-loop source: a rank that sends at its own rate. Messages that wait
 /// for their node are not stored: when they were created can be computed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpenSource {
