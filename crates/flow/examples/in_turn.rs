@@ -103,17 +103,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut owner: Vec<u32> = vec![];
     // Messages whose latency is running, by the time at which their bytes set out.
     let mut setting_out = BTreeSet::new();
-    let mut ways: Vec<Vec<(Vec<Use>, f64)>> = vec![vec![]; nodes as usize];
+    let mut paths: Vec<Vec<(Vec<Use>, f64)>> = vec![vec![]; nodes as usize];
     let mut end = Picoseconds::ZERO;
     let mut set_out = |node: u32,
                        to: u32,
                        now: Picoseconds,
                        share: &FairShare,
-                       ways: &mut Vec<_>,
+                       paths: &mut Vec<_>,
                        setting_out: &mut BTreeSet<_>| {
         routes.route(NodeId(node), NodeId(to), bytes, 1 << 12, share);
-        ways.clear();
-        ways.extend(routes.ways().map(|way| (way.path.to_vec(), way.weight)));
+        paths.clear();
+        paths.extend(routes.paths().map(|path| (path.path.to_vec(), path.weight)));
         setting_out.insert((now + routes.latency(), node, routes.latency()));
     };
     for node in 0..nodes {
@@ -122,7 +122,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             orders[node as usize][0],
             end,
             transfers.share(),
-            &mut ways[node as usize],
+            &mut paths[node as usize],
             &mut setting_out,
         );
     }
@@ -145,7 +145,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     to,
                     now,
                     transfers.share(),
-                    &mut ways[node as usize],
+                    &mut paths[node as usize],
                     &mut setting_out,
                 );
             }
@@ -157,7 +157,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             setting_out.pop_first();
             let to = orders[node as usize][sent[node as usize]];
             let id = transfers.begin(now, bytes as f64);
-            for (path, weight) in &ways[node as usize] {
+            for (path, weight) in &paths[node as usize] {
                 // SimGrid's model of TCP: shares are inverse to latencies.
                 let weight = match by_latency {
                     true => weight * 1e6 / latency.0 as f64,

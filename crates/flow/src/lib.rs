@@ -8,7 +8,7 @@ mod run;
 pub mod share;
 pub mod transfers;
 
-pub use routes::{Delays, LinkNumbers, RouteError, Routes, Way};
+pub use routes::{Delays, LinkNumbers, RouteError, Routes, WeightedPath};
 pub use run::{FlowConfig, FlowError, run};
 pub use share::{FairShare, FlowId, LinkId, Use};
 pub use transfers::{TransferId, Transfers};

@@ -122,7 +122,7 @@ enum Choosing {
 
 /// One way of a message's bytes: a flow of the sharing.
 #[derive(Clone, Copy, Debug)]
-pub struct Way<'a> {
+pub struct WeightedPath<'a> {
     /// Links that it crosses.
     pub path: &'a [Use],
     /// Its weight beside the message's other ways; they add up to 1.
@@ -249,7 +249,7 @@ impl<'t> Routes<'t> {
 
     /// Chooses the ways of a message of `bytes` in packets of `packet` bytes
     /// between two nodes that are not the same, beside the flows of `share`. Read
-    /// them by [`ways`](Self::ways).
+    /// them by [`paths`](Self::paths).
     pub fn route(
         &mut self,
         source: NodeId,
@@ -291,13 +291,13 @@ impl<'t> Routes<'t> {
     }
 
     /// The ways of the message last routed.
-    pub fn ways(&self) -> impl Iterator<Item = Way<'_>> {
+    pub fn paths(&self) -> impl Iterator<Item = WeightedPath<'_>> {
         let weight = 1.0 / self.ends.len() as f64;
         let mut begin = 0;
         self.ends.iter().map(move |&end| {
             let path = &self.uses[begin as usize..end as usize];
             begin = end;
-            Way { path, weight }
+            WeightedPath { path, weight }
         })
     }
 

@@ -106,7 +106,7 @@ fn default_threshold(scenario: &Scenario, topology: &Topology) -> u64 {
     match scenario.network.routing.algorithm {
         // A network without groups is refused where the algorithm is built.
         AlgorithmName::Par => GroupedRoutes::new(topology).map_or(buffer, |routes| {
-            let hops = u64::from(routes.hops_to_exit());
+            let hops = u64::from(routes.hops_to_global_link());
             let before_local = local.saturating_mul(2 * hops + 1);
             let before_global = global.saturating_mul(hops + 1);
             before_local.max(before_global).saturating_mul(hops.max(1))

@@ -426,7 +426,7 @@ impl<'a> Driver<'a> {
             );
             let share = self.transfers.share();
             let alone = |step: &crate::share::Use| bytes as f64 / share.capacity(step.link);
-            let longest = self.routes.ways().flat_map(|way| way.path).map(alone);
+            let longest = self.routes.paths().flat_map(|path| path.path).map(alone);
             let longest = longest.fold(0.0, f64::max).ceil() as u64;
             self.schedule(self.now + self.routes.latency().0 + longest, arrive);
             return;
@@ -459,8 +459,8 @@ impl<'a> Driver<'a> {
         );
         let now = Picoseconds(self.now);
         let id = self.transfers.begin(now, message.bytes as f64);
-        for way in self.routes.ways() {
-            self.transfers.add_part(now, id, way.path, way.weight);
+        for path in self.routes.paths() {
+            self.transfers.add_part(now, id, path.path, path.weight);
         }
         if self.owner.len() <= id.index() {
             self.owner.resize(id.index() + 1, 0);

@@ -5,7 +5,7 @@ mod path;
 
 use super::channels::{DETOUR, FINAL, OUTWARD};
 use super::choice::{Choice, MinimalLinks};
-use super::grouped::{Exit, GroupedRoutes, Place};
+use super::grouped::{GlobalLink, GroupedRoutes, Place};
 use super::legs::{Legs, Target};
 use super::nonminimal::Via;
 use super::{Hop, NONE, PacketRoute, RouterView, RoutingError};
@@ -95,7 +95,7 @@ struct Candidate {
     /// Intermediate of a non-minimal route.
     intermediate: u32,
     /// Where it leaves the group, if it does.
-    exit: Option<Exit>,
+    global_link: Option<GlobalLink>,
     /// The waypoint until then.
     waypoint: u32,
     /// First output port.
@@ -155,7 +155,7 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
         if self
             .legs
             .routes
-            .only_exit(here.group, there.group)
+            .only_global_link(here.group, there.group)
             .is_none()
         {
             for _ in 1..self.options.candidates {
@@ -182,9 +182,12 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
         let index = match route.waypoint {
             NONE => 0,
             waypoint => {
-                let exit = routes.exit_at(waypoint);
-                let exits = routes.exits(here.group, there.group);
-                exits.iter().position(|&e| e == exit).unwrap_or(0)
+                let global_link = routes.global_link_at(waypoint);
+                let global_links = routes.global_links(here.group, there.group);
+                global_links
+                    .iter()
+                    .position(|&e| e == global_link)
+                    .unwrap_or(0)
             }
         };
         let minimal = self.minimal_through(view, here, there, index);
@@ -232,13 +235,13 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
     }
 
     fn take(&self, here: Place, chosen: &Candidate, route: &mut PacketRoute) -> Hop {
-        let exit = match chosen.exit {
-            Some(exit) if exit.owner() == here.local => {
+        let global_link = match chosen.global_link {
+            Some(global_link) if global_link.owner() == here.local => {
                 return self.legs.cross(chosen.port, route);
             }
-            Some(exit) => {
+            Some(global_link) => {
                 route.waypoint = chosen.waypoint;
-                exit.owner()
+                global_link.owner()
             }
             None => {
                 let inside = if route.phase == DETOUR {
@@ -251,7 +254,7 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
         };
         Hop {
             port: chosen.port,
-            vc: self.legs.local_vc(here, exit, route.phase),
+            vc: self.legs.local_vc(here, global_link, route.phase),
         }
     }
 
@@ -311,7 +314,7 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
     /// `group`: a spine diverts packets over its own links only.
     fn can_divert(&self, here: Place, group: u32) -> bool {
         let routes = &self.legs.routes;
-        !routes.is_spine(here) || routes.has_exit(here, group)
+        !routes.is_spine(here) || routes.has_global_link(here, group)
     }
 
     /// The first hop of a packet to a router of the same group.

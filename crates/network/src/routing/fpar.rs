@@ -9,7 +9,7 @@ use odonata_units::RouterId;
 
 use super::channels::channel_count;
 use super::choice::Choice;
-use super::grouped::{GroupedRoutes, LocalWays, Place};
+use super::grouped::{GroupedRoutes, LocalLinks, Place};
 use super::legs::{eject, possible_eject};
 use super::{Hop, PacketRoute, RelevantDestination, RouterView, Routing, RoutingError};
 use crate::topology::Topology;
@@ -271,9 +271,9 @@ impl Fpar {
     /// The ports on the way to router number `to` of the same group.
     #[inline]
     fn towards(&self, here: Place, to: u32, mut visit: impl FnMut(u16)) {
-        match self.routes.local_ways(here.group, here.local, to) {
-            LocalWays::Only(port) => visit(port),
-            LocalWays::AnyOf(ways) => ways.iter().for_each(|way| visit(way.port)),
+        match self.routes.local_links(here.group, here.local, to) {
+            LocalLinks::Only(port) => visit(port),
+            LocalLinks::AnyOf(links) => links.iter().for_each(|link| visit(link.port)),
         }
     }
 

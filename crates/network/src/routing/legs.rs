@@ -23,7 +23,7 @@ use odonata_units::RouterId;
 
 use super::channels::{Channels, DETOUR, FINAL, HOMEWARD, OUTWARD};
 use super::choice::{Choice, MinimalLinks, least_loaded};
-use super::grouped::{Exit, GroupedRoutes, LocalWays, Place, Regular};
+use super::grouped::{GlobalLink, GroupedRoutes, LocalLinks, Place, Regular};
 use super::{Hop, NONE, PacketRoute, RelevantDestination, RouterView};
 
 /// Where a leg is going: a group, through one of the global links to it, with
@@ -158,15 +158,15 @@ impl Legs {
         if !DETOURS {
             phase = select_unpredictable(inside, FINAL, HOMEWARD);
         }
-        let exit = match self.routes.only_exit(here.group, there.group) {
-            Some(exit) => exit,
-            None => self.exit_of_several(view, here, route),
+        let global_link = match self.routes.only_global_link(here.group, there.group) {
+            Some(global_link) => global_link,
+            None => self.global_link_of_several(view, here, route),
         };
-        let crossing = !inside & (exit.owner() == here.local);
-        let to = select_unpredictable(inside, there.local, exit.owner());
+        let crossing = !inside & (global_link.owner() == here.local);
+        let to = select_unpredictable(inside, there.local, global_link.owner());
         let local = regular.local_port(here.local, to);
         let hop = Hop {
-            port: select_unpredictable(crossing, exit.port(), local) as u16,
+            port: select_unpredictable(crossing, global_link.port(), local) as u16,
             vc: select_unpredictable(
                 crossing,
                 self.channels.global(phase),
@@ -191,14 +191,17 @@ impl Legs {
             FINAL => route.destination_router,
             DETOUR => route.intermediate,
             phase => {
-                let exit = match self.routes.only_exit(here.group, self.target(route).group) {
-                    Some(exit) => exit,
-                    None => self.exit_of_several(view, here, route),
+                let global_link = match self
+                    .routes
+                    .only_global_link(here.group, self.target(route).group)
+                {
+                    Some(global_link) => global_link,
+                    None => self.global_link_of_several(view, here, route),
                 };
-                return if exit.owner() == here.local {
-                    self.cross(exit.port() as u16, route)
+                return if global_link.owner() == here.local {
+                    self.cross(global_link.port() as u16, route)
                 } else {
-                    self.local_hop(view, here, exit.owner(), phase)
+                    self.local_hop(view, here, global_link.owner(), phase)
                 };
             }
         };
@@ -209,30 +212,31 @@ impl Legs {
     /// The global link of a leg to a group that several lead to: the packet's
     /// waypoint, or where the leg starts a new choice, which becomes it.
     #[inline(never)]
-    fn exit_of_several<V: RouterView>(
+    fn global_link_of_several<V: RouterView>(
         &self,
         view: &mut V,
         here: Place,
         route: &mut PacketRoute,
-    ) -> Exit {
+    ) -> GlobalLink {
         if route.waypoint != NONE {
-            return self.routes.exit_at(route.waypoint);
+            return self.routes.global_link_at(route.waypoint);
         }
         let target = self.target(route);
-        let exits = self.routes.exits(here.group, target.group);
-        let exit = exits[self.choose_among(view, here, target, exits) as usize];
-        route.waypoint = self.waypoint(here.group, exit);
-        exit
+        let global_links = self.routes.global_links(here.group, target.group);
+        let global_link =
+            global_links[self.choose_among(view, here, target, global_links) as usize];
+        route.waypoint = self.waypoint(here.group, global_link);
+        global_link
     }
 
-    /// Global number of the port behind `exit` of `group`.
+    /// Global number of the port behind `global_link` of `group`.
     #[inline(always)]
-    pub(super) fn waypoint(&self, group: u32, exit: Exit) -> u32 {
+    pub(super) fn waypoint(&self, group: u32, global_link: GlobalLink) -> u32 {
         let owner = self.routes.router(Place {
             group,
-            local: exit.owner(),
+            local: global_link.owner(),
         });
-        self.routes.first_port(owner) + exit.port()
+        self.routes.first_port(owner) + global_link.port()
     }
 
     /// The hop over a global link, and the phase of the leg behind it.
@@ -283,18 +287,18 @@ impl Legs {
 
     #[inline(always)]
     pub(super) fn local_port<V: RouterView>(&self, view: &mut V, here: Place, to: u32) -> u16 {
-        match self.routes.local_ways(here.group, here.local, to) {
-            LocalWays::Only(port) => port,
-            LocalWays::AnyOf([way]) => way.port,
-            LocalWays::AnyOf(ways) => {
-                let count = ways.len() as u32;
+        match self.routes.local_links(here.group, here.local, to) {
+            LocalLinks::Only(port) => port,
+            LocalLinks::AnyOf([link]) => link.port,
+            LocalLinks::AnyOf(links) => {
+                let count = links.len() as u32;
                 let index = match self.choice {
                     Choice::Random | Choice::ByDestination => view.random_below(count),
                     Choice::ByLoad => least_loaded(view, count, |view, i| {
-                        view.occupancy_bytes(ways[i as usize].port)
+                        view.occupancy_bytes(links[i as usize].port)
                     }),
                 };
-                ways[index as usize].port
+                links[index as usize].port
             }
         }
     }
@@ -320,9 +324,9 @@ impl Legs {
         here: Place,
         target: Target,
     ) -> usize {
-        match self.routes.exits(here.group, target.group) {
+        match self.routes.global_links(here.group, target.group) {
             [_] => 0,
-            exits => self.choose_among(view, here, target, exits) as usize,
+            global_links => self.choose_among(view, here, target, global_links) as usize,
         }
     }
 
@@ -334,14 +338,15 @@ impl Legs {
         here: Place,
         target: Target,
     ) -> usize {
-        match self.routes.exits(here.group, target.group) {
+        match self.routes.global_links(here.group, target.group) {
             [_] => 0,
-            exits => match self.links_from(here) {
-                MinimalLinks::All => view.random_below(exits.len() as u32) as usize,
+            global_links => match self.links_from(here) {
+                MinimalLinks::All => view.random_below(global_links.len() as u32) as usize,
                 MinimalLinks::Shortest => {
-                    let entries = self.routes.exits(target.group, here.group);
-                    let hops = |&i: &usize| self.hops_through(here, exits[i], entries[i], target);
-                    (0..exits.len()).min_by_key(hops).unwrap_or(0)
+                    let entries = self.routes.global_links(target.group, here.group);
+                    let hops =
+                        |&i: &usize| self.hops_through(here, global_links[i], entries[i], target);
+                    (0..global_links.len()).min_by_key(hops).unwrap_or(0)
                 }
             },
         }
@@ -353,19 +358,19 @@ impl Legs {
         view: &mut V,
         here: Place,
         target: Target,
-        exits: &[Exit],
+        global_links: &[GlobalLink],
     ) -> u32 {
-        let count = exits.len() as u32;
+        let count = global_links.len() as u32;
         match (self.links_from(here), self.choice) {
             (MinimalLinks::All, Choice::Random | Choice::ByDestination) => view.random_below(count),
             (MinimalLinks::All, Choice::ByLoad) => least_loaded(view, count, |view, i| {
-                self.exit_load(view, here, exits[i as usize])
+                self.global_link_load(view, here, global_links[i as usize])
             }),
             (MinimalLinks::Shortest, choice) => {
-                let entries = self.routes.exits(target.group, here.group);
+                let entries = self.routes.global_links(target.group, here.group);
                 let hops = |i: u32| {
-                    let (exit, entry) = (exits[i as usize], entries[i as usize]);
-                    self.hops_through(here, exit, entry, target)
+                    let (global_link, entry) = (global_links[i as usize], entries[i as usize]);
+                    self.hops_through(here, global_link, entry, target)
                 };
                 let fewest = (0..count).map(hops).min().unwrap_or(0);
                 match choice {
@@ -379,7 +384,7 @@ impl Legs {
                     }
                     Choice::ByLoad => least_loaded(view, count, |view, i| {
                         if hops(i) == fewest {
-                            self.exit_load(view, here, exits[i as usize])
+                            self.global_link_load(view, here, global_links[i as usize])
                         } else {
                             u64::MAX
                         }
@@ -389,30 +394,44 @@ impl Legs {
         }
     }
 
-    /// Occupancy of the output port at `here` that leads to `exit`; with
+    /// Occupancy of the output port at `here` that leads to `global_link`; with
     /// parallel ports towards it, the least.
     #[inline]
-    pub(super) fn exit_load<V: RouterView>(&self, view: &mut V, here: Place, exit: Exit) -> u64 {
-        if exit.owner() == here.local {
-            return view.occupancy_bytes(exit.port() as u16);
+    pub(super) fn global_link_load<V: RouterView>(
+        &self,
+        view: &mut V,
+        here: Place,
+        global_link: GlobalLink,
+    ) -> u64 {
+        if global_link.owner() == here.local {
+            return view.occupancy_bytes(global_link.port() as u16);
         }
-        match self.routes.local_ways(here.group, here.local, exit.owner()) {
-            LocalWays::Only(port) => view.occupancy_bytes(port),
-            LocalWays::AnyOf(ways) => ways
+        match self
+            .routes
+            .local_links(here.group, here.local, global_link.owner())
+        {
+            LocalLinks::Only(port) => view.occupancy_bytes(port),
+            LocalLinks::AnyOf(links) => links
                 .iter()
-                .map(|way| view.occupancy_bytes(way.port))
+                .map(|link| view.occupancy_bytes(link.port))
                 .min()
                 .unwrap_or(0),
         }
     }
 
-    /// Router-router hops from `here` over the global link `exit`, whose other
+    /// Router-router hops from `here` over the global link `global_link`, whose other
     /// end is `entry`, to `target`.
     #[inline]
-    pub(super) fn hops_through(&self, here: Place, exit: Exit, entry: Exit, target: Target) -> u32 {
+    pub(super) fn hops_through(
+        &self,
+        here: Place,
+        global_link: GlobalLink,
+        entry: GlobalLink,
+        target: Target,
+    ) -> u32 {
         let before = self
             .routes
-            .local_distance(here.group, here.local, exit.owner());
+            .local_distance(here.group, here.local, global_link.owner());
         let after = target.router.map_or(0, |router| {
             self.routes
                 .local_distance(target.group, entry.owner(), router)
@@ -432,18 +451,21 @@ impl Legs {
             FINAL => self.possible_local(here, route.destination_router, route, out),
             DETOUR => self.possible_local(here, route.intermediate, route, out),
             _ if route.waypoint != NONE => {
-                let exit = self.routes.exit_at(route.waypoint);
-                self.possible_towards(here, exit, route, out);
+                let global_link = self.routes.global_link_at(route.waypoint);
+                self.possible_towards(here, global_link, route, out);
             }
             _ => {
                 let target = self.target(route);
-                let several = self.routes.only_exit(here.group, target.group).is_none();
-                for exit in self.possible_exits(here, target) {
+                let several = self
+                    .routes
+                    .only_global_link(here.group, target.group)
+                    .is_none();
+                for global_link in self.possible_global_links(here, target) {
                     let mut route = *route;
                     if several {
-                        route.waypoint = self.waypoint(here.group, exit);
+                        route.waypoint = self.waypoint(here.group, global_link);
                     }
-                    self.possible_towards(here, exit, &route, out);
+                    self.possible_towards(here, global_link, &route, out);
                 }
             }
         }
@@ -476,37 +498,41 @@ impl Legs {
         }
     }
 
-    /// The exits that a leg from `here` could choose.
-    pub(super) fn possible_exits(&self, here: Place, target: Target) -> impl Iterator<Item = Exit> {
-        let exits = self.routes.exits(here.group, target.group);
-        let entries = self.routes.exits(target.group, here.group);
-        let hops = move |i: usize| self.hops_through(here, exits[i], entries[i], target);
+    /// The global links that a leg from `here` could choose.
+    pub(super) fn possible_global_links(
+        &self,
+        here: Place,
+        target: Target,
+    ) -> impl Iterator<Item = GlobalLink> {
+        let global_links = self.routes.global_links(here.group, target.group);
+        let entries = self.routes.global_links(target.group, here.group);
+        let hops = move |i: usize| self.hops_through(here, global_links[i], entries[i], target);
         let fewest = match self.links_from(here) {
             MinimalLinks::All => None,
-            MinimalLinks::Shortest => (0..exits.len()).map(hops).min(),
+            MinimalLinks::Shortest => (0..global_links.len()).map(hops).min(),
         };
-        (0..exits.len())
+        (0..global_links.len())
             .filter(move |&i| fewest.is_none_or(|fewest| hops(i) == fewest))
-            .map(move |i| exits[i])
+            .map(move |i| global_links[i])
     }
 
-    /// The hops of a leg that leaves the group of `here` through `exit`.
+    /// The hops of a leg that leaves the group of `here` through `global_link`.
     fn possible_towards(
         &self,
         here: Place,
-        exit: Exit,
+        global_link: GlobalLink,
         route: &PacketRoute,
         out: &mut Vec<(Hop, PacketRoute)>,
     ) {
-        if exit.owner() == here.local {
+        if global_link.owner() == here.local {
             let mut route = *route;
-            let hop = self.cross(exit.port() as u16, &mut route);
+            let hop = self.cross(global_link.port() as u16, &mut route);
             route.vc = hop.vc;
             return out.push((hop, route));
         }
         let owner = self.routes.router(Place {
             group: here.group,
-            local: exit.owner(),
+            local: global_link.owner(),
         });
         self.possible_local(here, owner, route, out);
     }
@@ -521,10 +547,13 @@ impl Legs {
         let to = self.routes.place(to).local;
         let vc = self.local_vc(here, to, route.phase);
         let route = PacketRoute { vc, ..*route };
-        match self.routes.local_ways(here.group, here.local, to) {
-            LocalWays::Only(port) => out.push((Hop { port, vc }, route)),
-            LocalWays::AnyOf(ways) => out.extend(ways.iter().map(|way| {
-                let hop = Hop { port: way.port, vc };
+        match self.routes.local_links(here.group, here.local, to) {
+            LocalLinks::Only(port) => out.push((Hop { port, vc }, route)),
+            LocalLinks::AnyOf(links) => out.extend(links.iter().map(|link| {
+                let hop = Hop {
+                    port: link.port,
+                    vc,
+                };
                 (hop, route)
             })),
         }

@@ -17,7 +17,7 @@ pub(super) const MOST_ENTRIES: u64 = MOST_ROUTERS * MOST_ROUTERS;
 
 /// One way on: an output port and where it leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Way {
+pub(super) struct LocalLink {
     /// Output port, relative to the router's first port.
     pub port: u16,
     /// Router at the other end, numbered within the set.
@@ -41,7 +41,7 @@ pub(super) struct NextHops {
     /// Shape: routers × columns, row = where the packet is.
     entries: Vec<Entry>,
     /// Lists of ways; pairs with the same list share it.
-    ways: Vec<Way>,
+    links: Vec<LocalLink>,
     depth: u16,
 }
 
@@ -54,31 +54,31 @@ pub(super) struct NoPath {
 
 /// The links between the routers of a set, by the router that they leave.
 /// `members` lists the set in ascending order.
-pub(super) fn neighbours(topology: &Topology, members: &[u32]) -> Vec<Vec<Way>> {
-    let ways = |&router: &u32| {
+pub(super) fn neighbours(topology: &Topology, members: &[u32]) -> Vec<Vec<LocalLink>> {
+    let links = |&router: &u32| {
         let ports = topology.ports_of(RouterId(router));
-        let way = |port: usize| {
+        let link = |port: usize| {
             let Peer::Port(peer) = topology.peer[port] else {
                 return None;
             };
             let to = members
                 .binary_search(&topology.router_of_port(peer).0)
                 .ok()?;
-            Some(Way {
+            Some(LocalLink {
                 port: (port - ports.start) as u16,
                 to: to as u16,
             })
         };
-        ports.clone().filter_map(way).collect()
+        ports.clone().filter_map(link).collect()
     };
-    members.iter().map(ways).collect()
+    members.iter().map(links).collect()
 }
 
 struct Builder {
     destinations: Vec<u32>,
     entries: Vec<Entry>,
-    ways: Vec<Way>,
-    known: HashMap<Vec<Way>, u32>,
+    links: Vec<LocalLink>,
+    known: HashMap<Vec<LocalLink>, u32>,
 }
 
 impl Builder {
@@ -91,24 +91,24 @@ impl Builder {
         Self {
             entries: vec![nothing; size * destinations.len()],
             destinations,
-            ways: Vec::new(),
+            links: Vec::new(),
             known: HashMap::new(),
         }
     }
 
-    fn set(&mut self, from: usize, column: usize, distance: u16, ways: &[Way]) {
-        let first = match self.known.get(ways) {
+    fn set(&mut self, from: usize, column: usize, distance: u16, links: &[LocalLink]) {
+        let first = match self.known.get(links) {
             Some(&first) => first,
             None => {
-                let first = self.ways.len() as u32;
-                self.ways.extend_from_slice(ways);
-                self.known.insert(ways.to_vec(), first);
+                let first = self.links.len() as u32;
+                self.links.extend_from_slice(links);
+                self.known.insert(links.to_vec(), first);
                 first
             }
         };
         self.entries[from * self.destinations.len() + column] = Entry {
             first,
-            count: ways.len() as u16,
+            count: links.len() as u16,
             distance,
         };
     }
@@ -119,7 +119,7 @@ impl Builder {
             columns: self.destinations.len() as u32,
             destinations: self.destinations,
             entries: self.entries,
-            ways: self.ways,
+            links: self.links,
             depth: 1,
         }
     }
@@ -137,20 +137,20 @@ impl Builder {
 impl NextHops {
     /// All shortest paths. `neighbours[i]` lists the links that leave router
     /// `i`, parallel ones included; links are symmetric.
-    pub(super) fn shortest(neighbours: &[Vec<Way>]) -> Result<Self, NoPath> {
+    pub(super) fn shortest(neighbours: &[Vec<LocalLink>]) -> Result<Self, NoPath> {
         Self::shortest_to((0..neighbours.len() as u32).collect(), neighbours)
     }
 
     /// All shortest paths to some of the routers, which become the columns of the table.
     pub(super) fn shortest_to(
         destinations: Vec<u32>,
-        neighbours: &[Vec<Way>],
+        neighbours: &[Vec<LocalLink>],
     ) -> Result<Self, NoPath> {
         let size = neighbours.len();
         let mut builder = Builder::new(size, destinations);
         let mut distance = vec![u16::MAX; size];
         let mut queue = Vec::with_capacity(size);
-        let mut ways = Vec::new();
+        let mut links = Vec::new();
         for column in 0..builder.destinations.len() {
             let to = builder.destinations[column] as usize;
             distance.fill(u16::MAX);
@@ -160,8 +160,8 @@ impl NextHops {
             let mut next = 0;
             while let Some(&at) = queue.get(next) {
                 next += 1;
-                for way in &neighbours[at] {
-                    let peer = usize::from(way.to);
+                for link in &neighbours[at] {
+                    let peer = usize::from(link.to);
                     if distance[peer] == u16::MAX {
                         distance[peer] = distance[at] + 1;
                         queue.push(peer);
@@ -178,13 +178,13 @@ impl NextHops {
                 if from == to {
                     continue;
                 }
-                ways.clear();
-                ways.extend(
+                links.clear();
+                links.extend(
                     neighbours[from]
                         .iter()
-                        .filter(|way| distance[usize::from(way.to)] + 1 == distance[from]),
+                        .filter(|link| distance[usize::from(link.to)] + 1 == distance[from]),
                 );
-                builder.set(from, column, distance[from], &ways);
+                builder.set(from, column, distance[from], &links);
             }
         }
         Ok(builder.finish())
@@ -203,7 +203,7 @@ impl NextHops {
     /// packet comes there.
     pub(super) fn up_down(
         destinations: Vec<u32>,
-        neighbours: &[Vec<Way>],
+        neighbours: &[Vec<LocalLink>],
         rank: &[u32],
     ) -> Result<Self, NoPath> {
         const NONE: u16 = u16::MAX;
@@ -216,14 +216,14 @@ impl NextHops {
         }
         // Links may lead one way.
         let mut sources: Vec<Vec<u16>> = vec![vec![]; size];
-        for (from, ways) in neighbours.iter().enumerate() {
-            for way in ways {
-                sources[usize::from(way.to)].push(from as u16);
+        for (from, links) in neighbours.iter().enumerate() {
+            for link in links {
+                sources[usize::from(link.to)].push(from as u16);
             }
         }
         let mut builder = Builder::new(size, destinations);
         let (mut down, mut rest) = (vec![NONE; size], vec![NONE; size]);
-        let (mut queue, mut ways) = (Vec::with_capacity(size), Vec::new());
+        let (mut queue, mut links) = (Vec::with_capacity(size), Vec::new());
         for column in 0..builder.destinations.len() {
             let to = builder.destinations[column] as usize;
             down.fill(NONE);
@@ -246,20 +246,20 @@ impl NextHops {
                 if from == to {
                     continue;
                 }
-                let is_up = |way: &&Way| rank[usize::from(way.to)] > rank[from];
-                ways.clear();
+                let is_up = |link: &&LocalLink| rank[usize::from(link.to)] > rank[from];
+                links.clear();
                 if down[from] != NONE {
-                    let shorter = |way: &&Way| {
-                        !is_up(way) && down[usize::from(way.to)].wrapping_add(1) == down[from]
+                    let shorter = |link: &&LocalLink| {
+                        !is_up(link) && down[usize::from(link.to)].wrapping_add(1) == down[from]
                     };
-                    ways.extend(neighbours[from].iter().filter(shorter));
+                    links.extend(neighbours[from].iter().filter(shorter));
                 } else {
                     let ups = || neighbours[from].iter().filter(is_up);
-                    let least = ups().map(|way| rest[usize::from(way.to)]).min();
+                    let least = ups().map(|link| rest[usize::from(link.to)]).min();
                     match least {
                         Some(least) if least != NONE => {
                             rest[from] = least + 1;
-                            ways.extend(ups().filter(|way| rest[usize::from(way.to)] == least));
+                            links.extend(ups().filter(|link| rest[usize::from(link.to)] == least));
                         }
                         _ if !is_destination[from] => continue,
                         _ => {
@@ -270,7 +270,7 @@ impl NextHops {
                         }
                     }
                 }
-                builder.set(from, column, rest[from], &ways);
+                builder.set(from, column, rest[from], &links);
             }
         }
         Ok(builder.acyclic())
@@ -280,7 +280,7 @@ impl NextHops {
     /// first along the row to the right column, then along the column.
     /// `None` where a link or router that this needs is missing.
     pub(super) fn dimension_ordered(
-        neighbours: &[Vec<Way>],
+        neighbours: &[Vec<LocalLink>],
         positions: &[(u16, u16)],
     ) -> Option<Self> {
         let size = neighbours.len();
@@ -290,7 +290,7 @@ impl NextHops {
             return None;
         }
         let mut builder = Builder::new(size, (0..size as u32).collect());
-        let mut ways = Vec::new();
+        let mut links = Vec::new();
         for from in 0..size {
             for to in 0..size {
                 if from == to {
@@ -303,16 +303,16 @@ impl NextHops {
                 } else {
                     (*at.get(&turn)?, 2)
                 };
-                ways.clear();
-                ways.extend(
+                links.clear();
+                links.extend(
                     neighbours[from]
                         .iter()
-                        .filter(|way| usize::from(way.to) == next),
+                        .filter(|link| usize::from(link.to) == next),
                 );
-                if ways.is_empty() {
+                if links.is_empty() {
                     return None;
                 }
-                builder.set(from, to, distance, &ways);
+                builder.set(from, to, distance, &links);
             }
         }
         Some(builder.finish())
@@ -321,9 +321,9 @@ impl NextHops {
     /// The ways on from `from` towards the router of column `to`; empty where they are the
     /// same.
     #[inline]
-    pub(super) fn ways(&self, from: u32, to: u32) -> &[Way] {
+    pub(super) fn links(&self, from: u32, to: u32) -> &[LocalLink] {
         let entry = self.entries[(from * self.columns + to) as usize];
-        &self.ways[entry.first as usize..][..usize::from(entry.count)]
+        &self.links[entry.first as usize..][..usize::from(entry.count)]
     }
 
     /// Hops from `from` to the router of column `to`.
@@ -336,14 +336,14 @@ impl NextHops {
     /// the hops, all on channel 0.
     pub(super) fn into_hops(self) -> (u32, Vec<(u32, u32)>, Vec<Hop>) {
         let entries = self.entries.iter();
-        let hop = |way: &Way| Hop {
-            port: way.port,
+        let hop = |link: &LocalLink| Hop {
+            port: link.port,
             vc: 0,
         };
         (
             self.columns,
             entries.map(|e| (e.first, u32::from(e.count))).collect(),
-            self.ways.iter().map(hop).collect(),
+            self.links.iter().map(hop).collect(),
         )
     }
 
@@ -367,7 +367,7 @@ impl NextHops {
         let mut targets: Vec<Vec<u16>> = vec![Vec::new(); size];
         for (from, targets) in targets.iter_mut().enumerate() {
             for to in 0..columns {
-                targets.extend(self.ways(from as u32, to as u32).iter().map(|w| w.to));
+                targets.extend(self.links(from as u32, to as u32).iter().map(|w| w.to));
             }
             targets.sort_unstable();
             targets.dedup();
@@ -381,10 +381,10 @@ impl NextHops {
         };
         for from in 0..size {
             for to in 0..columns {
-                for way in self.ways(from as u32, to as u32) {
-                    let held = channel(&graph, from, way.to);
-                    for next in self.ways(u32::from(way.to), to as u32) {
-                        let wanted = channel(&graph, usize::from(way.to), next.to);
+                for link in self.links(from as u32, to as u32) {
+                    let held = channel(&graph, from, link.to);
+                    for next in self.links(u32::from(link.to), to as u32) {
+                        let wanted = channel(&graph, usize::from(link.to), next.to);
                         graph.insert(held, wanted);
                     }
                 }
@@ -399,15 +399,16 @@ mod tests {
     use super::*;
 
     /// Router `i` linked to every router in `links(i)`, ports in that order.
-    fn network(size: usize, links: impl Fn(usize) -> Vec<usize>) -> Vec<Vec<Way>> {
+    fn network(size: usize, links: impl Fn(usize) -> Vec<usize>) -> Vec<Vec<LocalLink>> {
         (0..size)
             .map(|i| {
-                let ways = links(i).into_iter().enumerate();
-                ways.map(|(port, to)| Way {
-                    port: port as u16,
-                    to: to as u16,
-                })
-                .collect()
+                let links = links(i).into_iter().enumerate();
+                links
+                    .map(|(port, to)| LocalLink {
+                        port: port as u16,
+                        to: to as u16,
+                    })
+                    .collect()
             })
             .collect()
     }
@@ -415,8 +416,8 @@ mod tests {
     #[test]
     fn a_ring_has_two_ways_to_the_opposite_router_and_needs_its_diameter_in_channels() {
         let table = NextHops::shortest(&network(6, |i| vec![(i + 1) % 6, (i + 5) % 6])).unwrap();
-        assert_eq!(table.ways(0, 3).len(), 2);
-        assert_eq!(table.ways(0, 2), &[Way { port: 0, to: 1 }]);
+        assert_eq!(table.links(0, 3).len(), 2);
+        assert_eq!(table.links(0, 2), &[LocalLink { port: 0, to: 1 }]);
         assert_eq!((table.diameter(), table.depth()), (3, 3));
     }
 
@@ -440,8 +441,8 @@ mod tests {
             (0..6).filter(linked).collect()
         });
         let table = NextHops::dimension_ordered(&links, &positions).unwrap();
-        assert_eq!(table.ways(0, 4)[0].to, 1);
-        assert_eq!(table.ways(1, 4)[0].to, 4);
+        assert_eq!(table.links(0, 4)[0].to, 1);
+        assert_eq!(table.links(1, 4)[0].to, 4);
         assert_eq!((table.diameter(), table.depth()), (2, 1));
         // With shortest paths in both orders, the turns close a cycle.
         assert_eq!(NextHops::shortest(&links).unwrap().depth(), 2);

@@ -5,7 +5,7 @@ mod feedback;
 use odonata_units::RouterId;
 
 use super::channels::channel_count;
-use super::grouped::{GroupedRoutes, LocalWays, Place};
+use super::grouped::{GroupedRoutes, LocalLinks, Place};
 use super::legs::{eject, possible_eject};
 use super::{Hop, NONE, PacketRoute, RelevantDestination, RouterView, Routing, RoutingError};
 use crate::topology::{LinkKind, Peer, Topology};
@@ -97,9 +97,9 @@ pub struct QAdaptive {
     routes: GroupedRoutes,
     options: QAdaptiveOptions,
     /// Ports to other routers, by router in the order of ports.
-    ways: Vec<Way>,
-    /// First entry of every router in `ways`, and one past the last.
-    first_way: Vec<u32>,
+    links: Vec<LocalLink>,
+    /// First entry of every router in `links`, and one past the last.
+    first_link: Vec<u32>,
     /// Place among the nodes of its router. Shape: nodes.
     slot_of_node: Vec<u16>,
     /// Most nodes of a router.
@@ -111,7 +111,7 @@ pub struct QAdaptive {
 
 /// A port that leads to another router.
 #[derive(Clone, Copy, Debug)]
-struct Way {
+struct LocalLink {
     port: u16,
     router: u32,
 }
@@ -133,7 +133,7 @@ impl QAdaptive {
         all_to_all(&routes)?;
         let mut slot_of_node = vec![0; topology.nodes()];
         let mut slots = 1;
-        let (mut ways, mut first_way) = (vec![], vec![0]);
+        let (mut links, mut first_link) = (vec![], vec![0]);
         for router in 0..topology.routers() as u32 {
             let ports = topology.ports_of(RouterId(router));
             let mut nodes = 0;
@@ -143,7 +143,7 @@ impl QAdaptive {
                         slot_of_node[node.index()] = nodes;
                         nodes += 1;
                     }
-                    Peer::Port(peer) => ways.push(Way {
+                    Peer::Port(peer) => links.push(LocalLink {
                         port: (port - ports.start) as u16,
                         router: routes.router_of_port(peer.0),
                     }),
@@ -151,7 +151,7 @@ impl QAdaptive {
                 }
             }
             slots = slots.max(u32::from(nodes));
-            first_way.push(ways.len() as u32);
+            first_link.push(links.len() as u32);
         }
         let rows = u64::from(routes.groups()) * u64::from(slots);
         if rows > MOST_ROWS {
@@ -172,8 +172,8 @@ impl QAdaptive {
             hop_ps: [longest(LinkKind::Local), longest(LinkKind::Global)],
             routes,
             options,
-            ways,
-            first_way,
+            links,
+            first_link,
             slot_of_node,
             slots,
             channels: channel_count("q-adaptive", MOST_HOPS, 1, virtual_channels)?,
@@ -181,15 +181,15 @@ impl QAdaptive {
     }
 
     #[inline]
-    fn ways(&self, router: u32) -> &[Way] {
-        let first = &self.first_way[router as usize..];
-        &self.ways[first[0] as usize..first[1] as usize]
+    fn links(&self, router: u32) -> &[LocalLink] {
+        let first = &self.first_link[router as usize..];
+        &self.links[first[0] as usize..first[1] as usize]
     }
 
     /// The estimates of router `at` for a row, one per way.
     #[inline]
     fn estimates<'m>(&self, at: u32, row: u32, q_table: &'m [f32]) -> &'m [f32] {
-        let columns = self.ways(at).len();
+        let columns = self.links(at).len();
         q_table
             .get(row as usize * columns..(row as usize + 1) * columns)
             .unwrap_or(&[])
@@ -202,18 +202,18 @@ impl QAdaptive {
 
     /// The ways of router `at` that are minimal towards `group`, another than its
     /// own, by their numbers.
-    fn minimal_ways(&self, at: u32, group: u32) -> impl Iterator<Item = usize> {
+    fn minimal_links(&self, at: u32, group: u32) -> impl Iterator<Item = usize> {
         let here = self.routes.place(at);
-        let direct = self.routes.has_exit(here, group);
-        self.ways(at)
+        let direct = self.routes.has_global_link(here, group);
+        self.links(at)
             .iter()
             .enumerate()
-            .filter_map(move |(number, way)| {
-                let there = self.routes.place(way.router);
+            .filter_map(move |(number, link)| {
+                let there = self.routes.place(link.router);
                 let serves = if direct {
                     there.group == group
                 } else {
-                    there.group == here.group && self.routes.has_exit(there, group)
+                    there.group == here.group && self.routes.has_global_link(there, group)
                 };
                 serves.then_some(number)
             })
@@ -221,9 +221,10 @@ impl QAdaptive {
 
     /// Of the minimal ways the one with the least estimate.
     fn minimal_way(&self, at: u32, group: u32, estimates: &[f32]) -> usize {
-        let estimate = |way: usize| estimates.get(way).copied().unwrap_or(0.0);
-        let ways = self.minimal_ways(at, group);
-        ways.min_by(|&a, &b| estimate(a).total_cmp(&estimate(b)))
+        let estimate = |link: usize| estimates.get(link).copied().unwrap_or(0.0);
+        let links = self.minimal_links(at, group);
+        links
+            .min_by(|&a, &b| estimate(a).total_cmp(&estimate(b)))
             .unwrap_or(0)
     }
 
@@ -241,7 +242,7 @@ impl QAdaptive {
         row: u32,
         phase: u8,
     ) -> usize {
-        let count = self.ways(at).len();
+        let count = self.links(at).len();
         let Decision::Free { first_of_group } = self.decision(at, group, phase) else {
             return self.minimal_way(at, group, self.estimates(at, row, view.q_table()));
         };
@@ -250,8 +251,8 @@ impl QAdaptive {
             let other = view.random_below(self.routes.group_size(here.group) - 1);
             let local = other + u32::from(other >= here.local);
             let router = self.routes.router(Place { local, ..here });
-            let leads_there = |way: &Way| way.router == router;
-            self.ways(at).iter().position(leads_there).unwrap_or(0)
+            let leads_there = |link: &LocalLink| link.router == router;
+            self.links(at).iter().position(leads_there).unwrap_or(0)
         });
         let scale = 1 << 24;
         let explores =
@@ -260,10 +261,10 @@ impl QAdaptive {
             return view.random_below(count as u32) as usize;
         }
         let estimates = self.estimates(at, row, view.q_table());
-        let estimate = |way: usize| estimates.get(way).copied().unwrap_or(0.0);
+        let estimate = |link: usize| estimates.get(link).copied().unwrap_or(0.0);
         let minimal = self.minimal_way(at, group, estimates);
         let (other, threshold) = match random_local {
-            Some(way) => (way, self.options.intermediate_threshold),
+            Some(link) => (link, self.options.intermediate_threshold),
             None => {
                 let best = (0..count).min_by(|&a, &b| estimate(a).total_cmp(&estimate(b)));
                 (best.unwrap_or(minimal), self.options.source_threshold)
@@ -283,16 +284,18 @@ impl QAdaptive {
             0 => Decision::Free {
                 first_of_group: false,
             },
-            phase if phase == AWAY | 1 && !self.routes.has_exit(here, group) => Decision::Free {
-                first_of_group: true,
-            },
+            phase if phase == AWAY | 1 && !self.routes.has_global_link(here, group) => {
+                Decision::Free {
+                    first_of_group: true,
+                }
+            }
             _ => Decision::Minimal,
         }
     }
 
-    /// The phase of a packet behind `way` of a router in `group`.
-    fn phase_behind(&self, phase: u8, way: &Way, group: u32) -> u8 {
-        let away = u8::from(self.routes.place(way.router).group != group) * AWAY;
+    /// The phase of a packet behind `link` of a router in `group`.
+    fn phase_behind(&self, phase: u8, link: &LocalLink, group: u32) -> u8 {
+        let away = u8::from(self.routes.place(link.router).group != group) * AWAY;
         (phase + 1) | away
     }
 
@@ -302,9 +305,9 @@ impl QAdaptive {
 
     /// The port to router number `to` of one's own group.
     fn direct(&self, here: Place, to: u32) -> u16 {
-        match self.routes.local_ways(here.group, here.local, to) {
-            LocalWays::Only(port) => port,
-            LocalWays::AnyOf(ways) => ways[0].port,
+        match self.routes.local_links(here.group, here.local, to) {
+            LocalLinks::Only(port) => port,
+            LocalLinks::AnyOf(links) => links[0].port,
         }
     }
 }
@@ -376,11 +379,11 @@ impl Routing for QAdaptive {
         // From the router at the other end to `group`.
         let from = |there: Place, group: u32| match there.group == group {
             true => 0.0,
-            false if self.routes.has_exit(there, group) => global,
+            false if self.routes.has_global_link(there, group) => global,
             false => local + global,
         };
-        let estimate = |way: &Way, group: u32| {
-            let there = self.routes.place(way.router);
+        let estimate = |link: &LocalLink, group: u32| {
+            let there = self.routes.place(link.router);
             let hop = if there.group == here.group {
                 local
             } else {
@@ -391,9 +394,9 @@ impl Routing for QAdaptive {
         let mut q_table = vec![];
         for group in 0..self.routes.groups() {
             let row: Vec<f32> = self
-                .ways(at.0)
+                .links(at.0)
                 .iter()
-                .map(|way| estimate(way, group))
+                .map(|link| estimate(link, group))
                 .collect();
             for _ in 0..self.slots {
                 q_table.extend_from_slice(&row);
@@ -404,11 +407,11 @@ impl Routing for QAdaptive {
 
     fn learn(&self, at: RouterId, q_table: &mut [f32], port: u16, feedback: u32) {
         let Feedback { row, ps } = Feedback::unpack(feedback);
-        let ways = self.ways(at.0);
-        let Ok(column) = ways.binary_search_by_key(&port, |way| way.port) else {
+        let links = self.links(at.0);
+        let Ok(column) = links.binary_search_by_key(&port, |link| link.port) else {
             return;
         };
-        let Some(estimate) = q_table.get_mut(row as usize * ways.len() + column) else {
+        let Some(estimate) = q_table.get_mut(row as usize * links.len() + column) else {
             return;
         };
         let difference = ps as f32 - *estimate;
@@ -462,10 +465,13 @@ impl Routing for QAdaptive {
             return Hop { port, vc };
         }
         let number = self.choose(view, at.0, there.group, row, route.phase);
-        let way = &self.ways(at.0)[number];
-        route.phase = self.phase_behind(route.phase, way, here.group);
+        let link = &self.links(at.0)[number];
+        route.phase = self.phase_behind(route.phase, link, here.group);
         (route.intermediate, route.waypoint) = (slot, now);
-        Hop { port: way.port, vc }
+        Hop {
+            port: link.port,
+            vc,
+        }
     }
 
     /// What a packet carries for learning, the time and the place of its source
@@ -495,19 +501,25 @@ impl Routing for QAdaptive {
             return out.push((Hop { port, vc }, route));
         }
         let mut push = |number: usize| {
-            let way = &self.ways(at.0)[number];
+            let link = &self.links(at.0)[number];
             let route = PacketRoute {
                 intermediate: 0,
                 waypoint: 0,
-                phase: self.phase_behind(route.phase, way, here.group),
+                phase: self.phase_behind(route.phase, link, here.group),
                 vc,
                 ..*route
             };
-            out.push((Hop { port: way.port, vc }, route));
+            out.push((
+                Hop {
+                    port: link.port,
+                    vc,
+                },
+                route,
+            ));
         };
         match self.decision(at.0, there.group, route.phase) {
-            Decision::Free { .. } => (0..self.ways(at.0).len()).for_each(&mut push),
-            Decision::Minimal => self.minimal_ways(at.0, there.group).for_each(&mut push),
+            Decision::Free { .. } => (0..self.links(at.0).len()).for_each(&mut push),
+            Decision::Minimal => self.minimal_links(at.0, there.group).for_each(&mut push),
         }
     }
 

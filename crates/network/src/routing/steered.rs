@@ -91,7 +91,7 @@ impl Steered {
     /// The hops at `at` by which ways to router `to` are shortest, and all links up if there are
     /// others, and those go up.
     #[inline]
-    fn ways(&self, at: RouterId, to: u32) -> (&[Hop], Option<&[Hop]>) {
+    fn links(&self, at: RouterId, to: u32) -> (&[Hop], Option<&[Hop]>) {
         let shortest = self.shortest.listed(at, to);
         let up = self.ways_up(at);
         let others = shortest.len() < up.len()
@@ -118,7 +118,7 @@ impl Routing for Steered {
         if at.0 == route.destination_router {
             return eject(route);
         }
-        let (shortest, up) = self.ways(at, route.destination_router);
+        let (shortest, up) = self.links(at, route.destination_router);
         let Some(up) = up else {
             return self.shortest.choose_of(view, at, shortest, route);
         };
@@ -149,7 +149,7 @@ impl Routing for Steered {
         if at.0 == route.destination_router {
             return out.push(possible_eject(route));
         }
-        let (shortest, up) = self.ways(at, route.destination_router);
+        let (shortest, up) = self.links(at, route.destination_router);
         let route = PacketRoute { vc: 0, ..*route };
         out.extend(up.unwrap_or(shortest).iter().map(|&hop| (hop, route)));
     }

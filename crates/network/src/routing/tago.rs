@@ -4,7 +4,7 @@ use odonata_units::RouterId;
 
 use super::channels::channel_count;
 use super::choice::{Choice, MinimalLinks, least_loaded};
-use super::grouped::{Exit, GroupedRoutes, LocalWays, Place};
+use super::grouped::{GlobalLink, GroupedRoutes, LocalLinks, Place};
 use super::legs::{eject, possible_eject};
 use super::{Hop, NONE, PacketRoute, RelevantDestination, RouterView, Routing, RoutingError};
 use crate::topology::Topology;
@@ -54,11 +54,11 @@ pub struct Tago {
 struct Near {
     /// First entry of each (router, group) in `own`, and one past the last.
     own_first: Vec<u32>,
-    /// An exit and the router, by its number in the other group, that it leads to.
-    own: Vec<(Exit, u32)>,
-    /// The same by the router at the other end: (router, group left) → exits there.
+    /// A global link and the router, by its number in the other group, that it leads to.
+    own: Vec<(GlobalLink, u32)>,
+    /// The same by the router at the other end: (router, group left) → global links there.
     far_first: Vec<u32>,
-    far: Vec<Exit>,
+    far: Vec<GlobalLink>,
 }
 
 impl Tago {
@@ -114,33 +114,33 @@ impl Tago {
     }
 
     fn local_port(&self, here: Place, to: u32) -> u16 {
-        match self.routes.local_ways(here.group, here.local, to) {
-            LocalWays::Only(port) => port,
-            LocalWays::AnyOf(ways) => ways.first().map_or(0, |way| way.port),
+        match self.routes.local_links(here.group, here.local, to) {
+            LocalLinks::Only(port) => port,
+            LocalLinks::AnyOf(links) => links.first().map_or(0, |link| link.port),
         }
     }
 
     /// Exits from the group of `here` that a packet for `there` may take; of those on
     /// a way by other groups, all that lead nearer. Calls `visit` with each.
-    fn each_exit(&self, here: Place, there: Place, mut visit: impl FnMut(Exit)) {
-        let direct = self.routes.exits(here.group, there.group);
+    fn each_global_link(&self, here: Place, there: Place, mut visit: impl FnMut(GlobalLink)) {
+        let direct = self.routes.global_links(here.group, there.group);
         if direct.is_empty() {
             let groups = self.routes.groups();
             let left = |group: u32| self.distance[(group * groups + there.group) as usize];
             let nearer = left(here.group).saturating_sub(1);
             for next in (0..groups).filter(|&next| left(next) == nearer) {
                 self.routes
-                    .exits(here.group, next)
+                    .global_links(here.group, next)
                     .iter()
-                    .for_each(|&exit| visit(exit));
+                    .for_each(|&global_link| visit(global_link));
             }
             return;
         }
         if self.links == MinimalLinks::Shortest {
             let own = self.near.own(&self.routes, here, there.group);
             let mut any = false;
-            for &(exit, _) in own.iter().filter(|(_, far)| *far == there.local) {
-                visit(exit);
+            for &(global_link, _) in own.iter().filter(|(_, far)| *far == there.local) {
+                visit(global_link);
                 any = true;
             }
             if any {
@@ -148,17 +148,17 @@ impl Tago {
             }
             let far = self.near.far(&self.routes, here.group, there);
             if !own.is_empty() || !far.is_empty() {
-                own.iter().for_each(|&(exit, _)| visit(exit));
-                far.iter().for_each(|&exit| visit(exit));
+                own.iter().for_each(|&(global_link, _)| visit(global_link));
+                far.iter().for_each(|&global_link| visit(global_link));
                 return;
             }
         }
-        direct.iter().for_each(|&exit| visit(exit));
+        direct.iter().for_each(|&global_link| visit(global_link));
     }
 
-    /// The exit that a packet at `here` leaves its group by.
-    fn choose<V: RouterView>(&self, view: &mut V, here: Place, there: Place) -> Exit {
-        let direct = self.routes.exits(here.group, there.group);
+    /// The global link that a packet at `here` leaves its group by.
+    fn choose<V: RouterView>(&self, view: &mut V, here: Place, there: Place) -> GlobalLink {
+        let direct = self.routes.global_links(here.group, there.group);
         if self.links == MinimalLinks::All
             && self.choice == Choice::Random
             && let count @ 1.. = direct.len() as u32
@@ -171,7 +171,7 @@ impl Tago {
             return direct[index as usize];
         }
         let mut count = 0;
-        self.each_exit(here, there, |_| count += 1);
+        self.each_global_link(here, there, |_| count += 1);
         assert!(
             count > 0,
             "no circuits lead from group {} to group {}; who places jobs has to see to that",
@@ -180,23 +180,23 @@ impl Tago {
         );
         let nth = |index: u32| {
             let (mut seen, mut found) = (0, None);
-            self.each_exit(here, there, |exit| {
+            self.each_global_link(here, there, |global_link| {
                 if seen == index {
-                    found = Some(exit);
+                    found = Some(global_link);
                 }
                 seen += 1;
             });
-            found.unwrap_or(direct.first().copied().unwrap_or(Exit::new(0, 0)))
+            found.unwrap_or(direct.first().copied().unwrap_or(GlobalLink::new(0, 0)))
         };
         let index = match self.choice {
             _ if count == 1 => 0,
             Choice::Random | Choice::ByDestination => view.random_below(count),
             Choice::ByLoad => least_loaded(view, count, |view, index| {
-                let exit = nth(index);
-                let port = if exit.owner() == here.local {
-                    exit.port() as u16
+                let global_link = nth(index);
+                let port = if global_link.owner() == here.local {
+                    global_link.port() as u16
                 } else {
-                    self.local_port(here, exit.owner())
+                    self.local_port(here, global_link.owner())
                 };
                 view.occupancy_bytes(port)
             }),
@@ -204,11 +204,11 @@ impl Tago {
         nth(index)
     }
 
-    /// The hop towards `exit`, or over it.
-    fn towards(&self, here: Place, exit: Exit, route: &mut PacketRoute) -> Hop {
-        if exit.owner() != here.local {
+    /// The hop towards `global_link`, or over it.
+    fn towards(&self, here: Place, global_link: GlobalLink, route: &mut PacketRoute) -> Hop {
+        if global_link.owner() != here.local {
             return Hop {
-                port: self.local_port(here, exit.owner()),
+                port: self.local_port(here, global_link.owner()),
                 vc: self.local_vc(route.phase),
             };
         }
@@ -216,16 +216,16 @@ impl Tago {
         route.waypoint = NONE;
         route.phase += 1;
         Hop {
-            port: exit.port() as u16,
+            port: global_link.port() as u16,
             vc,
         }
     }
 
-    fn waypoint(&self, group: u32, exit: Exit) -> u32 {
-        let local = exit.owner();
+    fn waypoint(&self, group: u32, global_link: GlobalLink) -> u32 {
+        let local = global_link.owner();
         self.routes
             .first_port(self.routes.router(Place { group, local }))
-            + exit.port()
+            + global_link.port()
     }
 
     /// Hop inside the group to the destination; `via`: by way of this router first.
@@ -286,15 +286,15 @@ impl Routing for Tago {
             }
             return self.inside(here, there, via, route);
         }
-        let exit = match route.waypoint {
+        let global_link = match route.waypoint {
             NONE => {
-                let exit = self.choose(view, here, there);
-                route.waypoint = self.waypoint(here.group, exit);
-                exit
+                let global_link = self.choose(view, here, there);
+                route.waypoint = self.waypoint(here.group, global_link);
+                global_link
             }
-            waypoint => self.routes.exit_at(waypoint),
+            waypoint => self.routes.global_link_at(waypoint),
         };
-        self.towards(here, exit, route)
+        self.towards(here, global_link, route)
     }
 
     fn possible_hops(
@@ -324,15 +324,15 @@ impl Routing for Tago {
             }
             return;
         }
-        let mut leave = |exit: Exit| {
+        let mut leave = |global_link: GlobalLink| {
             let mut route = *route;
-            route.waypoint = self.waypoint(here.group, exit);
-            let hop = self.towards(here, exit, &mut route);
+            route.waypoint = self.waypoint(here.group, global_link);
+            let hop = self.towards(here, global_link, &mut route);
             push(route, hop);
         };
         match route.waypoint {
-            NONE => self.each_exit(here, there, leave),
-            waypoint => leave(self.routes.exit_at(waypoint)),
+            NONE => self.each_global_link(here, there, leave),
+            waypoint => leave(self.routes.global_link_at(waypoint)),
         }
     }
 
@@ -373,9 +373,9 @@ impl Near {
                 if group == place.group {
                     continue;
                 }
-                let exits = routes.exits(place.group, group);
-                let entries = routes.exits(group, place.group);
-                for (&here, &there) in exits.iter().zip(entries) {
+                let global_links = routes.global_links(place.group, group);
+                let entries = routes.global_links(group, place.group);
+                for (&here, &there) in global_links.iter().zip(entries) {
                     if here.owner() == place.local {
                         near.own.push((here, there.owner()));
                         // Seen from the other group, this is the way to here.
@@ -400,12 +400,12 @@ impl Near {
     }
 
     /// Exits of router `here` to `group`, with the router there.
-    fn own(&self, routes: &GroupedRoutes, here: Place, group: u32) -> &[(Exit, u32)] {
+    fn own(&self, routes: &GroupedRoutes, here: Place, group: u32) -> &[(GlobalLink, u32)] {
         &self.own[Self::range(&self.own_first, routes, here, group)]
     }
 
     /// Exits of `group` that lead to router `there`.
-    fn far(&self, routes: &GroupedRoutes, group: u32, there: Place) -> &[Exit] {
+    fn far(&self, routes: &GroupedRoutes, group: u32, there: Place) -> &[GlobalLink] {
         &self.far[Self::range(&self.far_first, routes, there, group)]
     }
 }
@@ -434,7 +434,7 @@ fn group_distances(routes: &GroupedRoutes) -> Vec<u8> {
     let mut distance = vec![u8::MAX; (groups * groups) as usize];
     let neighbours: Vec<Vec<u32>> = (0..groups)
         .map(|from| {
-            let joined = |&to: &u32| to != from && !routes.exits(from, to).is_empty();
+            let joined = |&to: &u32| to != from && !routes.global_links(from, to).is_empty();
             (0..groups).filter(joined).collect()
         })
         .collect();

@@ -8,7 +8,7 @@ use super::Hop;
 use super::channels::channel_count;
 use super::choice::Choice;
 use super::error::RoutingError;
-use super::next_hops::{NextHops, Way, neighbours};
+use super::next_hops::{LocalLink, NextHops, neighbours};
 use super::tabled::{Destinations, Index, Tabled};
 use crate::topology::Topology;
 
@@ -78,12 +78,12 @@ impl Tabled {
             channels,
             ascending: false,
         };
-        let upward = |(router, ways): (usize, &Vec<Way>)| {
-            let up = ways
+        let upward = |(router, links): (usize, &Vec<LocalLink>)| {
+            let up = links
                 .iter()
-                .filter(|way| rank[usize::from(way.to)] > rank[router]);
-            up.map(|way| Hop {
-                port: way.port,
+                .filter(|link| rank[usize::from(link.to)] > rank[router]);
+            up.map(|link| Hop {
+                port: link.port,
                 vc: 0,
             })
             .collect()
@@ -123,7 +123,7 @@ fn ranks(height: &[i64]) -> Vec<u32> {
 }
 
 /// Heights that fall with the distance from the router with most links. Shape: routers.
-fn heights_below_hub(neighbours: &[Vec<Way>]) -> Vec<i64> {
+fn heights_below_hub(neighbours: &[Vec<LocalLink>]) -> Vec<i64> {
     let links = |&router: &u32| (neighbours[router as usize].len(), std::cmp::Reverse(router));
     let hub = (0..neighbours.len() as u32).max_by_key(links).unwrap_or(0);
     let below = distances(neighbours, &[hub]).into_iter();
@@ -131,13 +131,13 @@ fn heights_below_hub(neighbours: &[Vec<Way>]) -> Vec<i64> {
 }
 
 /// The ways against the direction of each.
-fn reversed(neighbours: &[Vec<Way>]) -> Vec<Vec<Way>> {
+fn reversed(neighbours: &[Vec<LocalLink>]) -> Vec<Vec<LocalLink>> {
     let mut against = vec![Vec::new(); neighbours.len()];
-    for (from, ways) in neighbours.iter().enumerate() {
-        for way in ways {
-            against[usize::from(way.to)].push(Way {
+    for (from, links) in neighbours.iter().enumerate() {
+        for link in links {
+            against[usize::from(link.to)].push(LocalLink {
                 to: from as u16,
-                ..*way
+                ..*link
             });
         }
     }
@@ -145,15 +145,15 @@ fn reversed(neighbours: &[Vec<Way>]) -> Vec<Vec<Way>> {
 }
 
 /// Hops from the nearest of `sources` to each router. Shape: routers.
-fn distances(neighbours: &[Vec<Way>], sources: &[u32]) -> Vec<i64> {
+fn distances(neighbours: &[Vec<LocalLink>], sources: &[u32]) -> Vec<i64> {
     let mut distance = vec![i64::MAX; neighbours.len()];
     let mut queue: VecDeque<usize> = sources.iter().map(|&source| source as usize).collect();
     for &source in &queue {
         distance[source] = 0;
     }
     while let Some(at) = queue.pop_front() {
-        for way in &neighbours[at] {
-            let peer = usize::from(way.to);
+        for link in &neighbours[at] {
+            let peer = usize::from(link.to);
             if distance[peer] == i64::MAX {
                 distance[peer] = distance[at] + 1;
                 queue.push_back(peer);
@@ -164,13 +164,13 @@ fn distances(neighbours: &[Vec<Way>], sources: &[u32]) -> Vec<i64> {
 }
 
 /// What [`Choice::ByDestination`] divides by at each router. Shape: routers.
-fn divisors(neighbours: &[Vec<Way>], rank: &[u32]) -> Vec<u32> {
+fn divisors(neighbours: &[Vec<LocalLink>], rank: &[u32]) -> Vec<u32> {
     let mut ascending: Vec<usize> = (0..neighbours.len()).collect();
     ascending.sort_unstable_by_key(|&router| rank[router]);
     let mut divisor = vec![1u32; neighbours.len()];
     for router in ascending {
-        let ways = neighbours[router].iter().map(|way| usize::from(way.to));
-        let mut parents: Vec<usize> = ways.filter(|&peer| rank[peer] > rank[router]).collect();
+        let links = neighbours[router].iter().map(|link| usize::from(link.to));
+        let mut parents: Vec<usize> = links.filter(|&peer| rank[peer] > rank[router]).collect();
         parents.sort_unstable();
         parents.dedup();
         let above = divisor[router].saturating_mul(parents.len() as u32);

@@ -511,7 +511,7 @@ fn the_real_theta_is_crossed_in_dimension_order_on_few_channels() {
     let routes = GroupedRoutes::new(&topology).unwrap();
     for (from, to) in [(0, 1), (3, 8), (7, 2)] {
         // 48 blue tiles per ordered pair of groups.
-        assert_eq!(routes.exits(from, to).len(), 48);
+        assert_eq!(routes.global_links(from, to).len(), 48);
     }
     let routing = AnyRouting::new(&topology, &RoutingSpec::new(Algorithm::Minimal)).unwrap();
     // Dimension order needs one channel per traversal of a group.

@@ -7,8 +7,8 @@ use odonata_steering::{Demand, Steering, Strategy, SwitchTiming};
 use odonata_units::{GroupId, JobId, RouterId};
 use serde_json::{Value, json};
 
-use super::exits::{Exit, Exits};
 use super::footprint::Sent;
+use super::global_links::{GlobalLink, GlobalLinks};
 
 /// What reconfiguring has cost so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,7 +80,7 @@ impl JobCircuits {
         job: u32,
         groups: &[u32],
         sent: Option<&Sent>,
-    ) -> Result<(Exits, f64), String> {
+    ) -> Result<(GlobalLinks, f64), String> {
         let listed: Vec<GroupId> = groups.iter().map(|&group| GroupId(group)).collect();
         let demand = sent.filter(|_| self.strategy != Strategy::Uniform);
         let demand = demand.map(|sent| demand_of(sent, groups));
@@ -95,17 +95,17 @@ impl JobCircuits {
         self.cost.taken_down += change.removed.len() as u64;
         self.cost.delay_s += delay;
         let switches = self.steering.circuits().switches();
-        let mut exits = Exits::none(switches.groups() as usize, groups.to_vec());
+        let mut global_links = GlobalLinks::none(switches.groups() as usize, groups.to_vec());
         for &group in &listed {
             for link in 0..switches.links() {
                 let here = SwitchPort { group, link };
                 if let Some(there) = self.steering.circuits().peer(here) {
                     let ((port, from), (_, to)) = (self.port(here), self.port(there));
-                    exits.add(group.0, there.group.0, Exit { port, from, to });
+                    global_links.add(group.0, there.group.0, GlobalLink { port, from, to });
                 }
             }
         }
-        Ok((exits, delay))
+        Ok((global_links, delay))
     }
 
     /// The circuits that are set.

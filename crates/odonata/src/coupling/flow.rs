@@ -17,9 +17,9 @@ use odonata_scheduler::batch::Allocation;
 use serde_json::{Value, json};
 
 use super::circuits::JobCircuits;
-use super::exits::Exits;
 use super::fallible::Fallible;
 use super::footprint::{Footprints, Loads, Sent};
+use super::global_links::GlobalLinks;
 use super::jobs::Communication;
 use super::machine::{Allotment, SharedMachine, node_rate};
 use super::spec::wrong;
@@ -133,7 +133,7 @@ impl FlowNetwork {
         &mut self,
         average: f64,
         sent: &Sent,
-        exits: Option<&Exits>,
+        global_links: Option<&GlobalLinks>,
     ) -> Result<(Vec<Use>, f64), String> {
         let detours = match self.ways {
             Ways::Minimal => None,
@@ -142,9 +142,14 @@ impl FlowNetwork {
         if let (Ways::Detours, Some(detours)) = (self.ways, &detours) {
             return Ok((uses(detours, average), self.alone(detours.iter().copied())));
         }
-        let minimal = self.footprints.minimal(sent, exits).map_err(|(from, to)| {
-            format!("no circuits lead from group {from} to group {to}; use circuits = \"uniform\"")
-        })?;
+        let minimal = self
+            .footprints
+            .minimal(sent, global_links)
+            .map_err(|(from, to)| {
+                format!(
+                    "no circuits lead from group {from} to group {to}; use circuits = \"uniform\""
+                )
+            })?;
         let Some(detours) = detours else {
             return Ok((uses(&minimal, average), self.alone(minimal.iter().copied())));
         };
@@ -229,18 +234,18 @@ impl FlowNetwork {
             .traffic_on(nodes.len())
             .map(|traffic| self.traffics[traffic]);
         let sent = traffic.map(|traffic| self.footprints.sent(traffic, nodes, group));
-        let (mut exits, mut delay) = (None, 0.0);
+        let (mut global_links, mut delay) = (None, 0.0);
         if let Some(circuits) = self.circuits.as_mut().filter(|_| owns) {
             let groups = self.footprints.groups_of(nodes);
             if groups.len() > 1 {
                 let (links, until) = circuits.set(job, &groups, sent.as_ref())?;
-                (exits, delay) = (Some(links), until);
+                (global_links, delay) = (Some(links), until);
                 debug_assert_eq!(circuits.check(), Ok(()));
             }
         }
         if let Some(sent) = sent {
             let average = communication.share * self.rate;
-            let (uses, own) = self.wants(average, &sent, exits.as_ref())?;
+            let (uses, own) = self.wants(average, &sent, global_links.as_ref())?;
             let user = self.demands.add(uses, own);
             self.users.insert(job, user);
             self.job_of.insert(user, job);

@@ -15,7 +15,7 @@ use odonata_network::Topology;
 use odonata_network::routing::{AnyRouting, expected_use};
 use odonata_units::{GroupId, NodeId, PortId, RouterId};
 
-use super::exits::Exits;
+use super::global_links::GlobalLinks;
 use super::traffic::Traffic;
 
 /// No place.
@@ -92,7 +92,7 @@ pub(super) struct Footprints {
     place: Vec<u32>,
     routers_of: Vec<Vec<u32>>,
     /// Global links that do not change.
-    fixed: Exits,
+    fixed: GlobalLinks,
     /// What one unit between two routers of a group puts on its ports, by group,
     /// source and destination place.
     local: Vec<Vec<Loads>>,
@@ -121,10 +121,10 @@ impl Footprints {
                 to.map(move |&to| (RouterId(from), RouterId(to)))
             };
             let pairs: Vec<_> = routers.iter().flat_map(each).collect();
-            let mut ways: Vec<Loads> = vec![vec![]; pairs.len()];
-            let mut visit = |pair: usize, port: PortId, share| ways[pair].push((port.0, share));
+            let mut paths: Vec<Loads> = vec![vec![]; pairs.len()];
+            let mut visit = |pair: usize, port: PortId, share| paths[pair].push((port.0, share));
             expected_use(topology, minimal, &pairs, &mut visit);
-            ways
+            paths
         });
         let router_of_node = topology.port_of_node.iter();
         Self {
@@ -133,7 +133,7 @@ impl Footprints {
                 .map(|port| router_of_port[port.index()].0)
                 .collect(),
             local: local.collect(),
-            fixed: Exits::of(topology),
+            fixed: GlobalLinks::of(topology),
             here_of: vec![NONE; topology.routers()],
             group_of_router,
             place,
@@ -162,11 +162,11 @@ impl Footprints {
     }
 
     /// The global links that do not change.
-    pub(super) fn fixed(&self) -> &Exits {
+    pub(super) fn fixed(&self) -> &GlobalLinks {
         &self.fixed
     }
 
-    fn way(&self, from: u32, to: u32) -> &Loads {
+    fn path(&self, from: u32, to: u32) -> &Loads {
         let group = self.group_of_router[from as usize] as usize;
         let size = self.routers_of[group].len();
         let (a, b) = (self.place[from as usize], self.place[to as usize]);
@@ -217,7 +217,7 @@ impl Footprints {
                     .iter()
                     .take_while(|&&(_, other)| other == place);
                 for &(b, _) in neighbours.filter(|&&(b, _)| b != a) {
-                    sums.add_all(self.way(a, b), own[&a] * own[&b] / others);
+                    sums.add_all(self.path(a, b), own[&a] * own[&b] / others);
                 }
             }
         } else {
@@ -235,7 +235,7 @@ impl Footprints {
                     let there = self.here_of[b as usize] as usize;
                     let (s, d) = (here[at].1 as usize, here[there].1 as usize);
                     if s == d {
-                        sums.add_all(self.way(a, b), share);
+                        sums.add_all(self.path(a, b), share);
                     } else {
                         out[at * k + d] += share;
                         inn[there * k + s] += share;
@@ -273,36 +273,36 @@ impl Footprints {
         std::mem::replace(&mut self.sums, none)
     }
 
-    /// What links carry with minimal routes: over `exits`, or the fixed links.
+    /// What links carry with minimal routes: over `global_links`, or the fixed links.
     ///
     /// # Errors
     /// Two groups of the job that no links lead between.
     pub(super) fn minimal(
         &mut self,
         sent: &Sent,
-        exits: Option<&Exits>,
+        global_links: Option<&GlobalLinks>,
     ) -> Result<Loads, (GroupId, GroupId)> {
         let mut sums = self.empty_sums();
         sums.add_all(&sent.inside, 1.0);
-        let exits = exits.unwrap_or(&self.fixed);
+        let global_links = global_links.unwrap_or(&self.fixed);
         let k = sent.groups.len();
         for (at, &(router, place)) in sent.here.iter().enumerate() {
             let own = sent.groups[place as usize];
             for (other, &group) in sent.groups.iter().enumerate() {
                 let leaves = sent.out[at * k + other];
                 if leaves > 0.0 {
-                    let links = exits.between(own, group);
+                    let links = global_links.between(own, group);
                     let share = leaves / links.len() as f64;
-                    for exit in links {
-                        sums.add_all(self.way(router, exit.from), share);
+                    for global_link in links {
+                        sums.add_all(self.path(router, global_link.from), share);
                     }
                 }
                 let arrives = sent.inn[at * k + other];
                 if arrives > 0.0 {
-                    let links = exits.between(group, own);
+                    let links = global_links.between(group, own);
                     let share = arrives / links.len() as f64;
                     for entry in links {
-                        sums.add_all(self.way(entry.to, router), share);
+                        sums.add_all(self.path(entry.to, router), share);
                     }
                 }
             }
@@ -312,17 +312,17 @@ impl Footprints {
             let mut distances = None;
             for (from, &here) in sent.groups.iter().enumerate() {
                 let amount = sent.between[from * k + to];
-                let links = exits.between(here, there);
-                for exit in links {
-                    sums.add(exit.port, amount / links.len() as f64);
+                let links = global_links.between(here, there);
+                for global_link in links {
+                    sums.add(global_link.port, amount / links.len() as f64);
                 }
                 if amount > 0.0 && links.is_empty() {
-                    let distances = distances.get_or_insert_with(|| exits.distances(there));
+                    let distances = distances.get_or_insert_with(|| global_links.distances(there));
                     if distances[here as usize].is_none() {
                         broken.get_or_insert((GroupId(here), GroupId(there)));
                         continue;
                     }
-                    self.around(sent, exits, (from, to), distances, &mut sums);
+                    self.around(sent, global_links, (from, to), distances, &mut sums);
                 }
             }
         }
@@ -339,7 +339,7 @@ impl Footprints {
     fn around(
         &self,
         sent: &Sent,
-        exits: &Exits,
+        global_links: &GlobalLinks,
         (from, to): (usize, usize),
         distances: &[Option<u32>],
         sums: &mut Sums,
@@ -355,19 +355,27 @@ impl Footprints {
         while left > 0 {
             left -= 1;
             for (group, routers) in std::mem::take(&mut at) {
-                let nearer = exits.groups().iter();
+                let nearer = global_links.groups().iter();
                 let nearer = nearer.filter(|&&next| distances[next as usize] == Some(left));
                 let links: Vec<_> = nearer
-                    .flat_map(|&next| exits.between(group, next).iter().map(move |e| (next, e)))
+                    .flat_map(|&next| {
+                        global_links
+                            .between(group, next)
+                            .iter()
+                            .map(move |e| (next, e))
+                    })
                     .collect();
                 let share = 1.0 / links.len() as f64;
                 let total: f64 = routers.values().sum();
-                for (next, exit) in links {
+                for (next, global_link) in links {
                     for (&router, &amount) in &routers {
-                        sums.add_all(self.way(router, exit.from), amount * share);
+                        sums.add_all(self.path(router, global_link.from), amount * share);
                     }
-                    sums.add(exit.port, total * share);
-                    *at.entry(next).or_default().entry(exit.to).or_default() += total * share;
+                    sums.add(global_link.port, total * share);
+                    *at.entry(next)
+                        .or_default()
+                        .entry(global_link.to)
+                        .or_default() += total * share;
                 }
             }
         }
@@ -378,7 +386,7 @@ impl Footprints {
         let total: f64 = ends.iter().map(|(_, amount)| amount).sum();
         for (entry, amount) in at.into_values().flatten() {
             for &(router, part) in &ends {
-                sums.add_all(self.way(entry, router), amount * part / total);
+                sums.add_all(self.path(entry, router), amount * part / total);
             }
         }
     }
@@ -408,15 +416,15 @@ impl Footprints {
                 let links = self.fixed.between(own, third);
                 let amount = (leaves - not_by(out)) * by / links.len() as f64;
                 if amount > 0.0 {
-                    for exit in links {
-                        sums.add_all(self.way(router, exit.from), amount);
+                    for global_link in links {
+                        sums.add_all(self.path(router, global_link.from), amount);
                     }
                 }
                 let links = self.fixed.between(third, own);
                 let amount = (arrives - not_by(inn)) * by / links.len() as f64;
                 if amount > 0.0 {
                     for entry in links {
-                        sums.add_all(self.way(entry.to, router), amount);
+                        sums.add_all(self.path(entry.to, router), amount);
                     }
                 }
             }
@@ -439,8 +447,8 @@ impl Footprints {
                     }
                     let share = amount / (ins.len() * outs.len()) as f64;
                     for entry in ins {
-                        for exit in outs {
-                            sums.add_all(self.way(entry.to, exit.from), share);
+                        for global_link in outs {
+                            sums.add_all(self.path(entry.to, global_link.from), share);
                         }
                     }
                 }
@@ -460,8 +468,8 @@ impl Footprints {
         for ((from, to), amount) in legs {
             let links = self.fixed.between(from, to);
             if amount > 0.0 {
-                for exit in links {
-                    sums.add(exit.port, amount / links.len() as f64);
+                for global_link in links {
+                    sums.add(global_link.port, amount / links.len() as f64);
                 }
             }
         }
@@ -483,8 +491,8 @@ impl Footprints {
                     continue;
                 }
                 for entry in ins {
-                    for exit in outs {
-                        sums.add_all(self.way(entry.to, exit.from), 1.0 / pairs as f64);
+                    for global_link in outs {
+                        sums.add_all(self.path(entry.to, global_link.from), 1.0 / pairs as f64);
                     }
                 }
                 self.transit.insert((from, by, to), sums.take());

@@ -2,10 +2,10 @@
 //! faster. Networks behind the scheduler's trait, and what jobs do on them.
 
 mod circuits;
-mod exits;
 mod fallible;
 mod flow;
 mod footprint;
+mod global_links;
 mod in_use;
 mod jobs;
 mod level;

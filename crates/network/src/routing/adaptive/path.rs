@@ -3,7 +3,7 @@
 use odonata_units::PortId;
 
 use super::{Adaptive, Candidate, Weighting};
-use crate::routing::grouped::{Exit, LocalWays, Place};
+use crate::routing::grouped::{GlobalLink, LocalLinks, Place};
 use crate::routing::{NONE, RouterView};
 
 /// A candidate's path as it is put together: its hops and the bytes queued on
@@ -20,7 +20,7 @@ pub(super) struct Path {
 /// How a path starts.
 #[derive(Clone, Copy, Default)]
 struct First {
-    exit: Option<Exit>,
+    global_link: Option<GlobalLink>,
     port: u16,
 }
 
@@ -55,21 +55,21 @@ impl Path {
         index: usize,
     ) {
         let routes = &adaptive.legs.routes;
-        let exits = routes.exits(self.at.group, group);
-        let exit = exits[index];
-        let entry = routes.exits(group, self.at.group)[index];
-        if self.first.is_none() && exits.len() > 1 {
-            self.waypoint = adaptive.legs.waypoint(self.at.group, exit);
+        let global_links = routes.global_links(self.at.group, group);
+        let global_link = global_links[index];
+        let entry = routes.global_links(group, self.at.group)[index];
+        if self.first.is_none() && global_links.len() > 1 {
+            self.waypoint = adaptive.legs.waypoint(self.at.group, global_link);
         }
-        self.approach(adaptive, view, exit.owner(), Some(exit));
+        self.approach(adaptive, view, global_link.owner(), Some(global_link));
         if self.first.is_none() {
             self.first = Some(First {
-                exit: Some(exit),
-                port: exit.port() as u16,
+                global_link: Some(global_link),
+                port: global_link.port() as u16,
             });
-            self.queued = view.occupancy_bytes(exit.port() as u16);
+            self.queued = view.occupancy_bytes(global_link.port() as u16);
         } else if GLOBAL {
-            let port = adaptive.legs.waypoint(self.at.group, exit);
+            let port = adaptive.legs.waypoint(self.at.group, global_link);
             self.queued += view.remote_occupancy_bytes(PortId(port));
         }
         self.hops += 1;
@@ -79,14 +79,14 @@ impl Path {
         };
     }
 
-    /// By local links to router number `to`, on the way to `exit` if that is
+    /// By local links to router number `to`, on the way to `global_link` if that is
     /// where the path leaves the group.
     fn approach<const GLOBAL: bool, V: RouterView>(
         &mut self,
         adaptive: &Adaptive<GLOBAL>,
         view: &mut V,
         to: u32,
-        exit: Option<Exit>,
+        global_link: Option<GlobalLink>,
     ) {
         let (legs, group) = (&adaptive.legs, self.at.group);
         if self.at.local == to {
@@ -96,15 +96,15 @@ impl Path {
         let mut local = self.at.local;
         if self.first.is_none() {
             let port = legs.local_port(view, self.at, to);
-            self.first = Some(First { exit, port });
+            self.first = Some(First { global_link, port });
             self.queued = view.occupancy_bytes(port);
             if GLOBAL {
-                local = match legs.routes.local_ways(group, local, to) {
-                    LocalWays::Only(_) => to,
-                    LocalWays::AnyOf(ways) => ways
+                local = match legs.routes.local_links(group, local, to) {
+                    LocalLinks::Only(_) => to,
+                    LocalLinks::AnyOf(links) => links
                         .iter()
-                        .find(|way| way.port == port)
-                        .map_or(to, |way| u32::from(way.to)),
+                        .find(|link| link.port == port)
+                        .map_or(to, |link| u32::from(link.to)),
                 };
             }
         }
@@ -114,11 +114,11 @@ impl Path {
                 let first = legs.routes.first_port(here);
                 let queued =
                     |port: u16| view.remote_occupancy_bytes(PortId(first + u32::from(port)));
-                let (least, next) = match legs.routes.local_ways(group, local, to) {
-                    LocalWays::Only(port) => (queued(port), to),
-                    LocalWays::AnyOf(ways) => ways
+                let (least, next) = match legs.routes.local_links(group, local, to) {
+                    LocalLinks::Only(port) => (queued(port), to),
+                    LocalLinks::AnyOf(links) => links
                         .iter()
-                        .map(|way| (queued(way.port), u32::from(way.to)))
+                        .map(|link| (queued(link.port), u32::from(link.to)))
                         .min()
                         .unwrap_or((0, to)),
                 };
@@ -144,10 +144,10 @@ impl Path {
             } if minimal => weight,
             Weighting::Fixed { non_minimal, .. } => non_minimal,
         };
-        let First { exit, port } = self.first.unwrap_or_default();
+        let First { global_link, port } = self.first.unwrap_or_default();
         Candidate {
             intermediate,
-            exit,
+            global_link,
             waypoint: self.waypoint,
             port,
             cost: self.queued.saturating_mul(u64::from(weight)),

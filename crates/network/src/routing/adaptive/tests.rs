@@ -158,9 +158,9 @@ fn only_global_information_sees_a_queue_behind_the_first_hop() {
     // cannot see in its own queues.
     let to = 6;
     let routes = GroupedRoutes::new(&topology).unwrap();
-    let exit = routes.exits(0, 3)[0];
-    assert_eq!(exit.owner(), 1);
-    let full = routes.first_port(1) + exit.port();
+    let global_link = routes.global_links(0, 3)[0];
+    assert_eq!(global_link.owner(), 1);
+    let full = routes.first_port(1) + global_link.port();
     let remote = move |port| if port == full { 5000 } else { 0 };
     let packet = (0, true, injected(to));
     let options = AdaptiveOptions::default();
@@ -200,7 +200,13 @@ fn a_progressive_route_is_diverted_at_the_second_router() {
     let hop = routing.next_hop(&mut view, RouterId(0), true, &mut route);
     assert_eq!((hop.vc, route.phase), (0, PROGRESSIVE));
     // At router 1 the global port is full.
-    let full = routing.adaptive.legs.routes.only_exit(0, 3).unwrap().port() as u16;
+    let full = routing
+        .adaptive
+        .legs
+        .routes
+        .only_global_link(0, 3)
+        .unwrap()
+        .port() as u16;
     let own = move |port| if port == full { 1_000_000 } else { 10 };
     let packet = (1, false, route);
     assert_eq!(diverted(&topology, &routing, packet, &own, &|_| 0), 1.0);

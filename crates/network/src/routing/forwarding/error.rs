@@ -11,7 +11,7 @@ pub enum ForwardingError {
     /// No entry where packets come.
     #[error(
         "the table of router {router} has no port for node {node}, though packets for it come \
-         there; give every router on the way one"
+         there; give every router on the link one"
     )]
     Missing {
         /// The router.

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use odonata_units::{GroupId, PortId, RouterId};
 
-use super::{Exit, GroupedRoutes, LIST, Local, Place, Places, Ports, Regular};
+use super::{GlobalLink, GroupedRoutes, LIST, Local, Place, Places, Ports, Regular};
 use crate::routing::RoutingError;
-use crate::routing::next_hops::{MOST_ROUTERS, NextHops, NoPath, Way, neighbours};
+use crate::routing::next_hops::{LocalLink, MOST_ROUTERS, NextHops, NoPath, neighbours};
 use crate::routing::reciprocal::Reciprocal;
 use crate::topology::{Peer, Topology};
 
@@ -24,7 +24,7 @@ impl GroupedRoutes {
     }
 
     /// The same for networks in which not every two groups are joined:
-    /// [`GroupedRoutes::exits`] is empty for those that are not.
+    /// [`GroupedRoutes::global_links`] is empty for those that are not.
     ///
     /// # Errors
     /// If a group is not connected inside itself, or something is too large.
@@ -109,12 +109,12 @@ fn check_sizes(topology: &Topology) -> Result<(), RoutingError> {
         (
             "routers in one group",
             sizes.into_iter().max().unwrap_or(0),
-            Exit::LIMITS.0,
+            GlobalLink::LIMITS.0,
         ),
         (
             "ports on one router",
             most_ports.unwrap_or(0) as u64,
-            Exit::LIMITS.1,
+            GlobalLink::LIMITS.1,
         ),
         ("ports", topology.ports() as u64, 1 << 31),
     ] {
@@ -138,32 +138,32 @@ fn global_links(
     router_of_port: &[u32],
     places: &[Place],
     all_joined: bool,
-) -> Result<(Vec<Exit>, Vec<Exit>), RoutingError> {
+) -> Result<(Vec<GlobalLink>, Vec<GlobalLink>), RoutingError> {
     let groups = topology.groups as usize;
     let end = |port: u32| {
         let router = router_of_port[port as usize];
         let place = places[router as usize];
         let relative = port - topology.first_port[router as usize];
-        (place.group as usize, Exit::new(place.local, relative))
+        (place.group as usize, GlobalLink::new(place.local, relative))
     };
-    let mut links: HashMap<(usize, usize), Vec<Exit>> = HashMap::new();
+    let mut links: HashMap<(usize, usize), Vec<GlobalLink>> = HashMap::new();
     for (port, peer) in topology.peer.iter().enumerate() {
         let Peer::Port(PortId(peer)) = *peer else {
             continue;
         };
-        let ((here, exit), (there, entry)) = (end(port as u32), end(peer));
+        let ((here, global_link), (there, entry)) = (end(port as u32), end(peer));
         if here < there {
-            links.entry((here, there)).or_default().push(exit);
+            links.entry((here, there)).or_default().push(global_link);
             links.entry((there, here)).or_default().push(entry);
         }
     }
     // The pair of a group with itself is never asked for.
-    let mut pairs = vec![Exit(0); groups * groups];
+    let mut pairs = vec![GlobalLink(0); groups * groups];
     let mut lists = Vec::new();
     for from in 0..groups {
         for to in (0..groups).filter(|&to| to != from) {
-            let exits = match links.get(&(from, to)) {
-                Some(exits) => exits.as_slice(),
+            let global_links = match links.get(&(from, to)) {
+                Some(global_links) => global_links.as_slice(),
                 None if !all_joined => &[],
                 None => {
                     return Err(RoutingError::GroupsNotJoined {
@@ -172,13 +172,13 @@ fn global_links(
                     });
                 }
             };
-            pairs[from * groups + to] = match *exits {
+            pairs[from * groups + to] = match *global_links {
                 [only] => only,
                 _ => {
                     let start = lists.len() as u32;
-                    lists.push(Exit(exits.len() as u32));
-                    lists.extend_from_slice(exits);
-                    Exit(LIST | start)
+                    lists.push(GlobalLink(global_links.len() as u32));
+                    lists.extend_from_slice(global_links);
+                    GlobalLink(LIST | start)
                 }
             };
         }
@@ -229,7 +229,7 @@ fn compact_ports(topology: &Topology, router_of_port: Vec<u32>) -> Ports {
 }
 
 fn local_routes(topology: &Topology, members: &[Vec<u32>]) -> Result<(Local, u16), RoutingError> {
-    let groups: Vec<Vec<Vec<Way>>> = members
+    let groups: Vec<Vec<Vec<LocalLink>>> = members
         .iter()
         .map(|members| neighbours(topology, members))
         .collect();
@@ -282,11 +282,14 @@ fn local_routes(topology: &Topology, members: &[Vec<u32>]) -> Result<(Local, u16
 
 /// What makes two groups alike: the links that leave each router, and the
 /// routers' rows and columns where groups are 2-D.
-type Shape<'a> = (&'a [Vec<Way>], Vec<(u16, u16)>);
+type Shape<'a> = (&'a [Vec<LocalLink>], Vec<(u16, u16)>);
 
 /// All-to-all groups go directly, 2-D ones in dimension order, others along
 /// shortest paths.
-fn group_table(neighbours: &[Vec<Way>], positions: &[(u16, u16)]) -> Result<NextHops, NoPath> {
+fn group_table(
+    neighbours: &[Vec<LocalLink>],
+    positions: &[(u16, u16)],
+) -> Result<NextHops, NoPath> {
     if positions.len() == neighbours.len()
         && !all_to_all(neighbours)
         && let Some(table) = NextHops::dimension_ordered(neighbours, positions)
@@ -296,9 +299,9 @@ fn group_table(neighbours: &[Vec<Way>], positions: &[(u16, u16)]) -> Result<Next
     NextHops::shortest(neighbours)
 }
 
-fn all_to_all(neighbours: &[Vec<Way>]) -> bool {
-    neighbours.iter().all(|ways| {
-        let mut reached: Vec<u16> = ways.iter().map(|w| w.to).collect();
+fn all_to_all(neighbours: &[Vec<LocalLink>]) -> bool {
+    neighbours.iter().all(|links| {
+        let mut reached: Vec<u16> = links.iter().map(|w| w.to).collect();
         reached.sort_unstable();
         reached.dedup();
         reached.len() + 1 == neighbours.len()
@@ -306,18 +309,18 @@ fn all_to_all(neighbours: &[Vec<Way>]) -> bool {
 }
 
 /// The base of [`Local::Direct`], if all groups are wired that way.
-fn direct_base(groups: &[Vec<Vec<Way>>]) -> Option<u32> {
+fn direct_base(groups: &[Vec<Vec<LocalLink>>]) -> Option<u32> {
     let size = groups.first()?.len();
     let base = groups
         .iter()
         .flatten()
-        .find_map(|ways| ways.first())
-        .map_or(0, |way| way.port);
-    let direct = |(from, ways): (usize, &Vec<Way>)| {
-        ways.len() + 1 == size
-            && ways.iter().enumerate().all(|(slot, way)| {
-                usize::from(way.to) == slot + usize::from(slot >= from)
-                    && usize::from(way.port) == usize::from(base) + slot
+        .find_map(|links| links.first())
+        .map_or(0, |link| link.port);
+    let direct = |(from, links): (usize, &Vec<LocalLink>)| {
+        links.len() + 1 == size
+            && links.iter().enumerate().all(|(slot, link)| {
+                usize::from(link.to) == slot + usize::from(slot >= from)
+                    && usize::from(link.port) == usize::from(base) + slot
             })
     };
     groups

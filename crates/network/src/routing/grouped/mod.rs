@@ -14,7 +14,7 @@ mod build;
 #[cfg(test)]
 mod tests;
 
-use super::next_hops::{NextHops, Way};
+use super::next_hops::{LocalLink, NextHops};
 use super::reciprocal::Reciprocal;
 
 /// Where a router is: its group, and its number among the group's routers.
@@ -30,9 +30,9 @@ pub struct Place {
 /// to, by its number within the group, and the port there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
-pub struct Exit(u32);
+pub struct GlobalLink(u32);
 
-impl Exit {
+impl GlobalLink {
     const PORT_BITS: u32 = 15;
     /// Largest number of routers in a group and of ports on a router.
     const LIMITS: (u64, u64) = (1 << 16, 1 << Self::PORT_BITS);
@@ -133,11 +133,11 @@ pub struct GroupedRoutes {
     places: Places,
     ports: Ports,
     local: Local,
-    /// Shape: groups × groups. The only [`Exit`] from one group to the other,
+    /// Shape: groups × groups. The only [`GlobalLink`] from one group to the other,
     /// or [`LIST`] plus an index into `lists`.
-    pairs: Vec<Exit>,
-    /// Lists of exits, the length of each before its first item.
-    lists: Vec<Exit>,
+    pairs: Vec<GlobalLink>,
+    /// Lists of global links, the length of each before its first item.
+    lists: Vec<GlobalLink>,
     /// Routers that have nodes.
     endpoints: Vec<u32>,
     /// Router of each node, or empty where every router has as many nodes.
@@ -158,16 +158,16 @@ impl GroupedRoutes {
     /// The only global link from one group to another, or `None` if there are
     /// several. For a group and itself, an arbitrary link.
     #[inline(always)]
-    pub(super) fn only_exit(&self, from: u32, to: u32) -> Option<Exit> {
+    pub(super) fn only_global_link(&self, from: u32, to: u32) -> Option<GlobalLink> {
         let entry = self.pairs[(from * self.groups + to) as usize];
         (entry.0 & LIST == 0).then_some(entry)
     }
 
     /// The global link behind `port`, seen from its group.
     #[inline]
-    pub(super) fn exit_at(&self, port: u32) -> Exit {
+    pub(super) fn global_link_at(&self, port: u32) -> GlobalLink {
         let owner = self.router_of_port(port);
-        Exit::new(self.place(owner).local, port - self.first_port(owner))
+        GlobalLink::new(self.place(owner).local, port - self.first_port(owner))
     }
 
     /// Number of groups.
@@ -259,10 +259,10 @@ impl GroupedRoutes {
 
     /// The global links from one group to another, at least one but in
     /// [sparse](Self::sparse) networks. The same
-    /// links seen from the other side, `exits(to, from)`, are in the same
+    /// links seen from the other side, `global_links(to, from)`, are in the same
     /// order.
     #[inline(always)]
-    pub fn exits(&self, from: u32, to: u32) -> &[Exit] {
+    pub fn global_links(&self, from: u32, to: u32) -> &[GlobalLink] {
         let index = (from * self.groups + to) as usize;
         let entry = self.pairs[index];
         if entry.0 & LIST == 0 {
@@ -272,7 +272,7 @@ impl GroupedRoutes {
         }
     }
 
-    fn list(&self, entry: Exit) -> &[Exit] {
+    fn list(&self, entry: GlobalLink) -> &[GlobalLink] {
         let start = (entry.0 & !LIST) as usize;
         let length = self.lists[start].0 as usize;
         &self.lists[start + 1..start + 1 + length]
@@ -292,11 +292,11 @@ impl GroupedRoutes {
     /// The ports that lead from router number `from` of `group` towards number
     /// `to` of the same group; the two must differ.
     #[inline(always)]
-    pub(super) fn local_ways(&self, group: u32, from: u32, to: u32) -> LocalWays<'_> {
+    pub(super) fn local_links(&self, group: u32, from: u32, to: u32) -> LocalLinks<'_> {
         match &self.local {
-            Local::Direct { base } => LocalWays::Only((base + to - u32::from(to > from)) as u16),
+            Local::Direct { base } => LocalLinks::Only((base + to - u32::from(to > from)) as u16),
             Local::Tables { shape, tables } => {
-                LocalWays::AnyOf(tables[usize::from(shape[group as usize])].ways(from, to))
+                LocalLinks::AnyOf(tables[usize::from(shape[group as usize])].links(from, to))
             }
         }
     }
@@ -309,7 +309,7 @@ impl GroupedRoutes {
 
     /// Most hops by which a packet leaves its group: the greatest distance inside a
     /// group, or one hop up where groups consist of leaves and spines.
-    pub fn hops_to_exit(&self) -> u32 {
+    pub fn hops_to_global_link(&self) -> u32 {
         match &self.local {
             _ if self.leaves.is_some() => 1,
             Local::Direct { .. } => 1,
@@ -341,9 +341,9 @@ impl GroupedRoutes {
     }
 
     /// Whether `here` can be left for another group over a link of its own.
-    pub(super) fn has_exit(&self, here: Place, group: u32) -> bool {
-        let mut exits = self.exits(here.group, group).iter();
-        exits.any(|exit| exit.owner() == here.local)
+    pub(super) fn has_global_link(&self, here: Place, group: u32) -> bool {
+        let mut global_links = self.global_links(here.group, group).iter();
+        global_links.any(|global_link| global_link.owner() == here.local)
     }
 
     /// Routers that have nodes, in order.
@@ -361,9 +361,9 @@ impl GroupedRoutes {
 }
 
 /// Ports that lead from one router of a group towards another.
-pub(super) enum LocalWays<'a> {
+pub(super) enum LocalLinks<'a> {
     /// One port, directly.
     Only(u16),
     /// One or more ports.
-    AnyOf(&'a [Way]),
+    AnyOf(&'a [LocalLink]),
 }

@@ -24,19 +24,19 @@ fn check(topology: &Topology) {
     let mut global_links = 0;
     for from in 0..routes.groups() {
         for to in (0..routes.groups()).filter(|&to| to != from) {
-            let (exits, entries) = (routes.exits(from, to), routes.exits(to, from));
-            assert_eq!(exits.len(), entries.len());
-            let only = routes.only_exit(from, to);
-            assert_eq!(only, (exits.len() == 1).then(|| exits[0]));
-            global_links += exits.len();
-            for (exit, entry) in exits.iter().zip(entries) {
-                let end = |group, exit: &Exit| {
-                    let local = exit.owner();
-                    routes.first_port(routes.router(Place { group, local })) + exit.port()
+            let (there, entries) = (routes.global_links(from, to), routes.global_links(to, from));
+            assert_eq!(there.len(), entries.len());
+            let only = routes.only_global_link(from, to);
+            assert_eq!(only, (there.len() == 1).then(|| there[0]));
+            global_links += there.len();
+            for (global_link, entry) in there.iter().zip(entries) {
+                let end = |group, global_link: &GlobalLink| {
+                    let local = global_link.owner();
+                    routes.first_port(routes.router(Place { group, local })) + global_link.port()
                 };
-                let peer = topology.peer[end(from, exit) as usize];
+                let peer = topology.peer[end(from, global_link) as usize];
                 assert_eq!(peer, Peer::Port(PortId(end(to, entry))));
-                assert_eq!(routes.exit_at(end(from, exit)), *exit);
+                assert_eq!(routes.global_link_at(end(from, global_link)), *global_link);
             }
         }
     }

@@ -7,7 +7,7 @@ const NONE: u32 = u32::MAX;
 
 /// A global link from one group to another: where it leaves and where it arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Exit {
+pub(super) struct GlobalLink {
     /// The port.
     pub port: u32,
     /// Its router.
@@ -17,15 +17,15 @@ pub(super) struct Exit {
 }
 
 /// Global links by the groups that they join.
-pub(super) struct Exits {
+pub(super) struct GlobalLinks {
     /// Groups, ascending, and the place of each group of the machine among them.
     groups: Vec<u32>,
     place: Vec<u32>,
     /// By source and destination place.
-    links: Vec<Vec<Exit>>,
+    links: Vec<Vec<GlobalLink>>,
 }
 
-impl Exits {
+impl GlobalLinks {
     /// No links between `groups`, ascending, of `all` groups.
     pub(super) fn none(all: usize, groups: Vec<u32>) -> Self {
         let mut place = vec![NONE; all];
@@ -43,28 +43,28 @@ impl Exits {
     pub(super) fn of(topology: &Topology) -> Self {
         let router_of_port = topology.router_of_every_port();
         let all = topology.groups as usize;
-        let mut exits = Self::none(all, (0..topology.groups).collect());
+        let mut global_links = Self::none(all, (0..topology.groups).collect());
         for (port, peer) in topology.peer.iter().enumerate() {
             let Peer::Port(peer) = peer else { continue };
             let (from, to) = (router_of_port[port], router_of_port[peer.index()]);
             let group = |router: odonata_units::RouterId| topology.group_of_router[router.index()];
             if group(from) != group(to) {
-                let exit = Exit {
+                let global_link = GlobalLink {
                     port: port as u32,
                     from: from.0,
                     to: to.0,
                 };
-                exits.add(group(from).0, group(to).0, exit);
+                global_links.add(group(from).0, group(to).0, global_link);
             }
         }
-        exits
+        global_links
     }
 
     /// Adds a link between two of the groups.
-    pub(super) fn add(&mut self, from: u32, to: u32, exit: Exit) {
+    pub(super) fn add(&mut self, from: u32, to: u32, global_link: GlobalLink) {
         let (from, to) = (self.place[from as usize], self.place[to as usize]);
         debug_assert!(from != NONE && to != NONE, "groups that are joined");
-        self.links[from as usize * self.groups.len() + to as usize].push(exit);
+        self.links[from as usize * self.groups.len() + to as usize].push(global_link);
     }
 
     /// The groups.
@@ -73,7 +73,7 @@ impl Exits {
     }
 
     /// Links from one group to another.
-    pub(super) fn between(&self, from: u32, to: u32) -> &[Exit] {
+    pub(super) fn between(&self, from: u32, to: u32) -> &[GlobalLink] {
         let (from, to) = (self.place[from as usize], self.place[to as usize]);
         if from == NONE || to == NONE {
             return &[];
