@@ -121,10 +121,9 @@ struct Due {
     /// The next pass over all jobs, and changes as of the last one.
     full: i64,
     idle_full: Option<u64>,
-    /// The next pass of backfill, and when its thread looks for news; what had happened as of the last one, which waits for news;
-    /// and the one that pauses, with the end of its pause.
+    /// When backfill may look again; what had happened as of its last pass, after which another
+    /// one waits for news; and the pass that pauses, with the end of its pause.
     backfill: i64,
-    poll: i64,
     backfilled_at: Option<(u64, u64)>,
     cycle: Option<(i64, Cycle)>,
     /// The next look at priorities, and from one to the next.
@@ -158,7 +157,6 @@ impl Due {
             full: 0,
             idle_full: None,
             backfill,
-            poll: backfill,
             backfilled_at: None,
             cycle: None,
             calc,
@@ -179,6 +177,18 @@ impl Due {
         let at = (now + 1).max(self.last_pass + self.parameters.batch_sched_delay);
         let at = self.tick(at);
         self.quick.get_or_insert(at);
+    }
+
+    /// The next pass of backfill from `at` on. While jobs wait there is one every interval, of
+    /// which those without news change nothing and are left out; over an empty queue the thread
+    /// looks for news in steps.
+    fn poll(&self, at: i64, of: &Simulation<'_>) -> i64 {
+        let step = match of.queue.is_empty() {
+            true => POLL,
+            false => self.parameters.bf_interval.max(POLL),
+        };
+        let late = (at - self.backfill).max(0);
+        self.backfill + (late + step - 1).div_euclid(step) * step
     }
 
     /// When the next thing happens; `None` if nothing will.
@@ -204,10 +214,6 @@ impl Due {
             self.full += passes * parameters.sched_interval;
             self.last_pass = self.last_pass.max(self.full - parameters.sched_interval);
         }
-        // A pass that is due waits for news, and looks for them in steps.
-        let steps = (self.clock - self.backfill).max(0).div_euclid(POLL);
-        let late = i64::from(self.clock > self.backfill + steps * POLL);
-        self.poll = self.backfill + (steps + late) * POLL;
         let news =
             parameters.backfill && self.cycle.is_none() && self.backfilled_at != Some(of.news());
         let next = [
@@ -216,7 +222,7 @@ impl Due {
             self.quick,
             (parameters.sched_interval > 0 && waiting).then_some(self.full),
             self.cycle.as_ref().map(|(at, _)| *at),
-            news.then_some(self.poll),
+            news.then(|| self.poll(self.clock, of)),
             self.calc.map(|(at, _)| at).filter(|_| waiting),
         ];
         let now = next.into_iter().flatten().min()?;
@@ -294,7 +300,7 @@ impl Due {
             }
             None => {
                 let due = self.parameters.backfill
-                    && self.poll <= now
+                    && self.poll(now, of) <= now
                     && self.backfilled_at != Some(of.news());
                 if !due {
                     return;
