@@ -23,6 +23,7 @@ from typing import Any
 import placed_slurm
 from emulated_slurm import EmulatedSlurm
 from network_experiment import CLI
+from odonata.cluster.what_if import read_last_backfill
 from placed_slurm import wait_until_done
 
 GROUPS, SIZE = 4, 8
@@ -67,6 +68,7 @@ def predict_and_wait(
         least_min = math.ceil((longest_s + 15) / 60)
         options = [f"-N{nodes}", f"-t{draw.choice((1, 2, 5)) * least_min}"]
         sleeps[cluster.submit(*options, command=f"sleep {sleep}")] = sleep
+    wait_for_backfill(cluster)
     known = directory / "runs.csv"
     known.write_text("".join(f"{job},{sleep}\n" for job, sleep in sleeps.items()))
     policies = ("--policy", "slurm", "--policy", "grap", "--policy", "contiguous")
@@ -102,6 +104,18 @@ def predict_and_wait(
         "within_share": statistics.fmean(within),
         "makespan_share": max(errors) / max(waits),
     }
+
+
+def wait_for_backfill(cluster: EmulatedSlurm) -> None:
+    """Until Slurm says when backfill looked last, as a cluster in use always does."""
+    for _ in range(60):
+        said = subprocess.run(
+            ["sdiag"], env=cluster.environment, capture_output=True, text=True, check=True
+        )
+        if read_last_backfill(said.stdout) is not None:
+            return
+        time.sleep(0.5)
+    raise AssertionError("backfill has not looked for half a minute")
 
 
 def error_share(predicted: dict[str, Any], starts: dict[str, int]) -> float:

@@ -154,6 +154,7 @@ impl Cycle {
             || parameters.bf_job_part_count_reserve > 0
                 && reserved >= parameters.bf_job_part_count_reserve;
         let resolution = parameters.bf_resolution.max(1);
+        let nodes_in_all = cluster.nodes.len();
         let mut counted = false;
         let mut next = Some(now);
         while let Some(from) = next.take() {
@@ -186,6 +187,13 @@ impl Cycle {
             if start <= now {
                 let how = Started::Backfilled;
                 if simulation.try_start(candidate, &usable, at, how) {
+                    if ask.whole {
+                        // Such nodes, and no others, Slurm keeps out of the rest of the pass
+                        // until the job's limit.
+                        let nodes = simulation.running[&candidate.task].held.nodes(nodes_in_all);
+                        let begin = round_down(now, resolution);
+                        self.reserve(begin, round_down(now + limit, resolution), &nodes);
+                    }
                     self.started += 1;
                     let most = parameters.bf_max_job_start;
                     if most > 0 && self.started >= most {
