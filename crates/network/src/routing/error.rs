@@ -127,8 +127,8 @@ pub enum RoutingError {
     },
     /// Links that lead one way, under an algorithm that takes all for both ways.
     #[error(
-        "{algorithm} routing needs links that lead both links, but circuits of this network lead \
-         one link. Use `up-down` or `steered`"
+        "{algorithm} routing needs links that lead both ways, but circuits of this network lead \
+         one way. Use `up-down` or `steered`"
     )]
     OneWay {
         /// The algorithm.
@@ -136,7 +136,7 @@ pub enum RoutingError {
     },
     /// A link up from the upper end of which a destination cannot be reached by going on.
     #[error(
-        "steered routing takes any link up, but from router {from} no link leads up and then down \
+        "steered routing takes any link up, but from router {from} no way leads up and then down \
          to router {to}. Use `up-down`"
     )]
     NoWayOn {
