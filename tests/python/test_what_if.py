@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -281,52 +281,98 @@ def test_plain_slurm_goes_on_from_the_nodes_that_are_taken() -> None:
         under_slurm(look, "x", [("slurm.conf", CONF)], RUNS, 3600)
 
 
-@pytest.mark.parametrize(("name", "share"), [("tree1", 0.2), ("tree2", 0.1)])
-def test_recorded_queues_are_foretold(name: str, share: float) -> None:
-    """The queue of an emulated Slurm 22.05.8, and when its jobs then began (milliseconds).
+@dataclass(frozen=True)
+class Recorded:
+    """A queue of an emulated Slurm 22.05.8 when it was asked about, and what became of it."""
 
-    Every pass is simulated as Slurm's was (crates/scheduler/src/slurm/recorded.rs); what is left is
-    within the seconds that Slurm tells, and what jobs took longer than they slept. That is 4 % of
-    the mean wait in the second, 15 % in the first: there backfill began at 0.83 of its second,
-    0.2 s after a job's end; at the middle, which is what can be guessed, it does not see that end,
-    lets another job overtake, and two of 27 jobs start 40 s off.
-    """
-    asked = json.loads(lzma.decompress((EMULATED / f"{name}.asked.xz").read_bytes()))
-    answer = json.dumps(asked["squeue"])
+    look: Snapshot
+    listing: str
+    known: RunTimes
+    backfilled_s: int | None
+    #: When jobs began, seconds from the question.
+    began_s: dict[str, float]
+
+    def foretold(self, draws: int = 1) -> list[Predicted]:
+        return under_slurm(
+            self.look, self.listing, self._conf(), self.known, 3600, self.backfilled_s, draws=draws
+        )
+
+    def error_share(self, found: list[Predicted]) -> float:
+        """Mean distance of starts from those foretold, over the mean wait."""
+        off = [abs((one.start_s or math.inf) - self.began_s[one.job]) for one in found]
+        return sum(off) / sum(self.began_s[one.job] for one in found)
+
+    @staticmethod
+    def _conf() -> list[tuple[str, str]]:
+        return [(file, (EMULATED / file).read_text()) for file in ("tree.conf", "topology.conf")]
+
+
+def recorded(name: str) -> Recorded:
+    kind = "asked" if name.startswith("tree") else "json"
+    asked = json.loads(lzma.decompress((EMULATED / f"{name}.{kind}.xz").read_bytes()))
+    answer, now_s = json.dumps(asked["squeue"]), asked["asked_s"]
     names = [f"n{i}" for i in range(32)]
     machine = model.Machine(
         {node: model.Node(node, "IDLE") for node in names},
         {"main": model.Partition("main", tuple(names), exclusive=True)},
     )
-    conf = [(file, (EMULATED / file).read_text()) for file in ("tree.conf", "topology.conf")]
-    look = Snapshot(asked["asked_s"], machine, read_jobs(answer)[0], read_topology(conf[1][1]))
-    last = read_last_backfill(asked["sdiag"])
-    found = under_slurm(look, answer, conf, RunTimes(asked["run_s"]), 3600, last)
-    passes = lzma.decompress((EMULATED / f"{name}.passes.xz").read_bytes()).decode().splitlines()
-    began = {
-        words[2]: int(words[0]) / 1000 - look.now_s
-        for words in map(str.split, passes)
-        if words[1] == "S"
-    }
-    assert len(found) > 20
-    errors = [abs(one.start_s - began[one.job]) for one in found if one.start_s is not None]
-    assert len(errors) == len(found)
-    assert sum(errors) <= share * sum(began[one.job] for one in found)
+    topology = read_topology((EMULATED / "topology.conf").read_text())
+    look = Snapshot(now_s, machine, read_jobs(answer)[0], topology)
+    if kind == "asked":
+        packed = lzma.decompress((EMULATED / f"{name}.passes.xz").read_bytes()).decode()
+        passes = [line.split() for line in packed.splitlines()]
+        began = {words[2]: int(words[0]) / 1000 - now_s for words in passes if words[1] == "S"}
+        last = read_last_backfill(asked["sdiag"])
+    else:
+        # Whole seconds, as Slurm lists them.
+        began = {job: max(0.0, at - now_s) for job, at in asked["began_s"].items()}
+        last = asked["backfilled_s"]
+    return Recorded(look, answer, RunTimes(asked["run_s"]), last, began)
 
-    # Drawn, most jobs begin between the ends of what is said of them: eight in ten would, were
-    # nothing else unknown. A second more to either side, as starts are told in whole ones.
-    drawn = under_slurm(look, answer, conf, RunTimes(asked["run_s"]), 3600, last, draws=21)
-    assert drawn == under_slurm(look, answer, conf, RunTimes(asked["run_s"]), 3600, last, draws=21)
-    within = [
-        one.early_s is not None
-        and one.late_s is not None
-        and one.early_s <= (one.start_s or 0.0) <= one.late_s
-        and one.early_s - 1 <= began[one.job] <= one.late_s + 1
-        for one in drawn
-    ]
+
+#: Queues, and the mean error that their starts may have, over the mean wait. Where backfill's
+#: moment in its second is the middle, as is guessed, they begin as foretold but for the seconds
+#: that Slurm tells. Those above 0.05 are of queues in which it began within 0.3 s of a job's end:
+#: one pass sees it and the other does not, another job overtakes, and starts differ from there.
+RECORDED = {
+    "tree1": 0.2,
+    "tree2": 0.1,
+    "queue3": 0.2,
+    "queue4": 0.01,
+    "queue5": 0.1,
+    "queue6": 0.01,
+}
+
+
+@pytest.mark.parametrize(("name", "share"), RECORDED.items())
+def test_recorded_queues_are_foretold(name: str, share: float) -> None:
+    """Every pass of the first two is simulated as Slurm's was
+    (crates/scheduler/src/slurm/recorded.rs)."""
+    queue = recorded(name)
+    found = queue.foretold()
+    assert len(found) > 20
+    assert queue.error_share(found) <= share
+    assert queue.error_share(queue.foretold(draws=21)) <= share
+
+
+def test_eight_in_ten_jobs_begin_within_what_is_drawn() -> None:
+    """Over all recorded queues: in one of them what happened may be among the two in ten.
+
+    A second more to either side, as starts are told in whole ones.
+    """
+    within = []
+    for name in RECORDED:
+        queue = recorded(name)
+        drawn = queue.foretold(draws=21)
+        assert drawn == queue.foretold(draws=21)
+        within += [
+            one.early_s is not None
+            and one.late_s is not None
+            and one.early_s <= (one.start_s or 0.0) <= one.late_s
+            and one.early_s - 1 <= queue.began_s[one.job] <= one.late_s + 1
+            for one in drawn
+        ]
     assert sum(within) >= 0.8 * len(within)
-    errors = [abs((one.start_s or math.inf) - began[one.job]) for one in drawn]
-    assert sum(errors) <= share * sum(began[one.job] for one in drawn)
 
 
 def test_a_log_is_replayed_against_itself(tmp_path: Path) -> None:
