@@ -456,79 +456,32 @@ def calibrate(
     cases = [
         predictor.case(row.hosts, row.operation, row.name, row.bytes, row.per_node) for row in used
     ]
-    measured = np.log([row.median_ns for row in used])
-    starts = np.log([one.start for one in free])
-    widths = np.array([one.width for one in free])
-    sigma = 0.1  # of a residual: a prediction within 10 % is a good one
-    count = 0
-
     with ProcessPoolExecutor(jobs, initializer=_begin, initargs=(scenario, engine, cases)) as pool:
-
-        def simulate(points: Sequence[np.ndarray]) -> np.ndarray:
-            nonlocal count
-            count += len(points) * len(cases)
-            logarithms = [starts + widths * point for point in points]
-            hosts = [form.host_model(np.exp(point).tolist()) for point in logarithms]
-            times: np.ndarray = np.array(list(pool.map(_times, hosts)))
-            return np.asarray(np.log(times))
-
-        known: dict[bytes, np.ndarray] = {}
-
-        def residuals(at: np.ndarray) -> np.ndarray:
-            key = at.tobytes()
-            if key not in known:
-                known[key] = simulate([at])[0]
-            found = (known[key] - measured) / sigma
-            if progress is not None:
-                off = np.median(np.abs(np.expm1(known[key] - measured)))
-                progress(f"{count} simulations, median error {off:.1%}")
-            return np.concatenate([found, at])
-
-        step = 0.02
-
-        def differences(at: np.ndarray) -> np.ndarray:
-            here = residuals(at)[: len(cases)] * sigma + measured
-            moved = simulate([at + step * unit for unit in np.eye(len(at))])
-            return np.vstack([(moved - here).T / step / sigma, np.eye(len(at))])
-
-        last: list[tuple[np.ndarray, np.ndarray]] = []
-
-        def jacobian(at: np.ndarray) -> np.ndarray:
-            # Differences in every third step; in between Broyden's update by the step just made.
-            if len(last) % 3 == 0:
-                slopes = differences(at)
-            else:
-                before, slopes = last[-1]
-                way = at - before
-                change = residuals(at) - residuals(before)
-                slopes = slopes + np.outer(change - slopes @ way, way) / max(way @ way, 1e-12)
-            last.append((at.copy(), slopes))
-            return slopes
-
+        model = _Residuals(form, used, lambda hosts: list(pool.map(_times, hosts)), progress)
         # The parameters of the fit are in widths from where it starts: all of one order.
         fit = least_squares(
-            residuals,
+            model.residuals,
             np.zeros(len(free)),
-            jac=jacobian,
+            jac=model.jacobian,
             bounds=(-4.0, 4.0),
             loss="soft_l1",
             f_scale=2.0,
             ftol=1e-2,
             max_nfev=14,
         )
-        slopes = differences(fit.x)
-        found = residuals(fit.x)[: len(cases)] * sigma + measured
+        slopes = model.differences(fit.x)
+        found = model.logarithms(fit.x)
     inner = slopes[: len(cases)]
     # What the robust loss counts each residual by.
-    off = (found - measured) / sigma
+    off = (found - model.measured) / SIGMA
     weights = 1 / np.sqrt(1 + (off / 2.0) ** 2)
     information = (inner.T * weights) @ inner + np.eye(len(free))
     covariance = np.linalg.inv(information)
     scale = max(1.0, float(np.sqrt(np.average(off**2, weights=weights))))
-    deviations = np.sqrt(np.diag(covariance)) * scale * widths
+    deviations = np.sqrt(np.diag(covariance)) * scale * model.widths
     leverage = np.einsum("ij,jk,ik->i", inner, covariance, inner) * weights
-    left_out = measured + (found - measured) / np.clip(1 - leverage, 0.05, None)
-    values = np.exp(starts + widths * fit.x)
+    left_out = model.measured + (found - model.measured) / np.clip(1 - leverage, 0.05, None)
+    values = model.values(fit.x)
     return Calibration(
         machine=predictor.name,
         engine=predictor.engine,
@@ -548,8 +501,83 @@ def calibrate(
         used=tuple(used),
         predicted_ns=tuple(np.exp(found).tolist()),
         left_out_ns=tuple(np.exp(left_out).tolist()),
-        evaluations=count,
+        evaluations=model.count,
     )
+
+
+#: Of a residual: a prediction within 10 % is a good one.
+SIGMA = 0.1
+#: Of the differences that stand for derivatives, in widths of a parameter.
+STEP = 0.02
+
+
+class _Residuals:
+    """Logarithms of predicted times beside measured ones, and where parameters are likely.
+
+    Parameters are in widths from where they start.
+
+    Attributes:
+        measured: Logarithms of the measured times. Shape: measurements.
+        widths: Of the parameters, in logarithms. Shape: parameters.
+        count: Simulations so far.
+    """
+
+    def __init__(
+        self,
+        form: Form,
+        used: Sequence[Measurement],
+        times: Callable[[list[HostModel]], list[Any]],
+        progress: Callable[[str], object] | None,
+    ) -> None:
+        self._form, self._times, self._progress = form, times, progress
+        self._starts = np.log([one.start for one in form.free])
+        self.widths = np.array([one.width for one in form.free])
+        self.measured = np.log([row.median_ns for row in used])
+        self.count = 0
+        self._known: dict[bytes, np.ndarray] = {}
+        self._last: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def values(self, at: np.ndarray) -> np.ndarray:
+        """The parameters themselves."""
+        return np.asarray(np.exp(self._starts + self.widths * at))
+
+    def _simulate(self, points: Sequence[np.ndarray]) -> np.ndarray:
+        self.count += len(points) * len(self.measured)
+        hosts = [self._form.host_model(self.values(point).tolist()) for point in points]
+        return np.asarray(np.log(np.array(self._times(hosts))))
+
+    def logarithms(self, at: np.ndarray) -> np.ndarray:
+        """Of the predicted times. Shape: measurements."""
+        key = at.tobytes()
+        if key not in self._known:
+            self._known[key] = self._simulate([at])[0]
+        return self._known[key]
+
+    def residuals(self, at: np.ndarray) -> np.ndarray:
+        """Shape: measurements + parameters."""
+        beside = self.logarithms(at) - self.measured
+        if self._progress is not None:
+            off = np.median(np.abs(np.expm1(beside)))
+            self._progress(f"{self.count} simulations, median error {off:.1%}")
+        return np.concatenate([beside / SIGMA, at])
+
+    def differences(self, at: np.ndarray) -> np.ndarray:
+        """Derivatives of the residuals. Shape: measurements + parameters × parameters."""
+        here = self.logarithms(at)
+        moved = self._simulate([at + STEP * unit for unit in np.eye(len(at))])
+        return np.vstack([(moved - here).T / STEP / SIGMA, np.eye(len(at))])
+
+    def jacobian(self, at: np.ndarray) -> np.ndarray:
+        """Differences in every third step; in between Broyden's update by the step just made."""
+        if len(self._last) % 3 == 0:
+            slopes = self.differences(at)
+        else:
+            before, slopes = self._last[-1]
+            step = at - before
+            change = self.residuals(at) - self.residuals(before)
+            slopes = slopes + np.outer(change - slopes @ step, step) / max(step @ step, 1e-12)
+        self._last.append((at.copy(), slopes))
+        return slopes
 
 
 _predictor: Predictor

@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -123,10 +124,8 @@ class DaskExecutor:
             OutputError: If Dask is not installed or the scheduler does not answer.
             ScenarioError: If the certificates or the parameters for SLURM are none.
         """
-        try:
-            from distributed import wait
-        except ModuleNotFoundError:
-            raise _not_installed("distributed") from None
+        if find_spec("distributed") is None:
+            raise _not_installed("distributed")
         with ExitStack() as ends:
             security = self._security(ends)
             cluster = None
@@ -134,30 +133,7 @@ class DaskExecutor:
                 cluster = ends.enter_context(slurm_cluster(self._slurm, security))
                 cluster.scale(jobs=self._jobs or 1)
             with _connected(cluster or self._scheduler, security) as client:
-                futures = {
-                    # Not `pure`: a scheduler that remembers an outcome of another version of the
-                    # same name must not hand it out.
-                    client.submit(simulate_task, task, pure=False, key=None): task
-                    for task in tasks
-                }
-                try:
-                    while futures:
-                        try:
-                            done = wait(
-                                list(futures), timeout=TICK_S, return_when="FIRST_COMPLETED"
-                            ).done
-                        except TimeoutError:
-                            done = set()
-                        for future in done:
-                            task = futures.pop(future)
-                            failed = future.exception()
-                            if failed is not None:
-                                raise failure(task, failed)
-                            outcome = future.result()
-                            yield task, outcome
-                        report("", 0.0)
-                finally:
-                    client.cancel(list(futures))
+                yield from _outcomes(client, tasks, report)
 
     def _security(self, ends: ExitStack) -> Security | None:
         """What TLS is to go by, or None for none; files made for it live until `ends` does."""
@@ -311,3 +287,33 @@ def _not_installed(package: str) -> OutputError:
         f"{package} is not installed, which --executor dask needs; "
         "install it with: pip install 'odonata[dask]'"
     )
+
+
+def _outcomes(
+    client: Client, tasks: Sequence[Task], report: Callable[[str, float], object]
+) -> Generator[tuple[Task, Outcome]]:
+    """What the workers of a client find, as they find it; what is left is cancelled."""
+    from distributed import wait
+
+    futures = {
+        # Not `pure`: a scheduler that remembers an outcome of another version of the
+        # same name must not hand it out.
+        client.submit(simulate_task, task, pure=False, key=None): task
+        for task in tasks
+    }
+    try:
+        while futures:
+            try:
+                done = wait(list(futures), timeout=TICK_S, return_when="FIRST_COMPLETED").done
+            except TimeoutError:
+                done = set()
+            for future in done:
+                task = futures.pop(future)
+                failed = future.exception()
+                if failed is not None:
+                    raise failure(task, failed)
+                outcome = future.result()
+                yield task, outcome
+            report("", 0.0)
+    finally:
+        client.cancel(list(futures))

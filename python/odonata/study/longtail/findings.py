@@ -151,26 +151,54 @@ def per_moment(
 
 def _figure_3(found: Found) -> Iterator[Finding]:
     moments = found.plan.near(USUAL)
+    _, _, away = _settings_of_figure_3(found)
+    yield from _means(found, moments)
+    yield from _lower_peaks(found, moments)
+    yield from _tails(found, moments)
+    yield from _fastest(found, moments)
+    yield from _highest_peaks(found, moments)
+    yield from _alltoall_away(found, moments, away)
+    yield from _as_local_at_low_b(found)
+    for name, longest_ms in (("reduce", 10), ("alltoall", 13)):
+        ours = largest(found.times(moments, away, name))
+        yield Finding(
+            f"{title_of(name)} on different islands takes up to {longest_ms} ms",
+            "Fig. 3",
+            f"{longest_ms} ms",
+            report(ours, " ms"),
+            verdict_of(ours, longest_ms - 0.5, longest_ms + 0.5),
+            ours.moments,
+        )
+
+
+def _settings_of_figure_3(found: Found) -> tuple[Setting, Setting, Setting]:
+    """In one group, in one island, on different islands."""
     group, island, away = (
         found.plan.long(scenario, ROUTINGS[0], 1.0) for scenario in machine.SCENARIOS
     )
+    return group, island, away
+
+
+def _finding(
+    claim: str,
+    source: str,
+    published: str,
+    ours: OfMoments,
+    unit: str,
+    low: float = -math.inf,
+    high: float = math.inf,
+) -> Finding:
+    verdict = verdict_of(ours, low, high)
+    return Finding(claim, source, published, report(ours, unit, 3), verdict, ours.moments)
+
+
+def _means(found: Found, moments: Sequence[Moment]) -> Iterator[Finding]:
+    group, island, away = _settings_of_figure_3(found)
 
     def mean_ms(setting: Setting, name: str) -> OfMoments:
         return per_moment(found, moments, [(setting, name)], lambda s: float(np.mean(s[0])) / 1e3)
 
-    def finding(
-        claim: str,
-        source: str,
-        published: str,
-        ours: OfMoments,
-        unit: str,
-        low: float = -math.inf,
-        high: float = math.inf,
-    ) -> Finding:
-        verdict = verdict_of(ours, low, high)
-        return Finding(claim, source, published, report(ours, unit, 3), verdict, ours.moments)
-
-    yield finding(
+    yield _finding(
         "Bcast in one group takes 0.2 ms on average",
         "Fig. 3a",
         "0.2 ms",
@@ -179,7 +207,7 @@ def _figure_3(found: Found) -> Iterator[Finding]:
         0.15,
         0.25,
     )
-    yield finding(
+    yield _finding(
         "Reduce in one group takes 1.17 ms on average",
         "Fig. 3b",
         "1.17 ms",
@@ -197,7 +225,7 @@ def _figure_3(found: Found) -> Iterator[Finding]:
             lambda s: float(np.mean(s[0]) / np.mean(s[1])),
         )
 
-    yield finding(
+    yield _finding(
         "Reduce: one island as one group (1.18 to 1.17 ms)",
         "Fig. 3b",
         "1.01 ×",
@@ -205,7 +233,7 @@ def _figure_3(found: Found) -> Iterator[Finding]:
         " ×",
         *_of_printed(1.18, 1.17, 0.005, 0.005),
     )
-    yield finding(
+    yield _finding(
         "Reduce: different islands are slower than one group (1.4 to 1.17 ms)",
         "Fig. 3b",
         "1.2 ×",
@@ -213,6 +241,10 @@ def _figure_3(found: Found) -> Iterator[Finding]:
         " ×",
         *_of_printed(1.4, 1.17, 0.05, 0.005),
     )
+
+
+def _lower_peaks(found: Found, moments: Sequence[Moment]) -> Iterator[Finding]:
+    group, island, away = _settings_of_figure_3(found)
     for other in (island, away):
         ours = per_moment(
             found,
@@ -220,7 +252,7 @@ def _figure_3(found: Found) -> Iterator[Finding]:
             [(group, "broadcast"), (other, "broadcast")],
             lambda s: peak(s[1]) / peak(s[0]),
         )
-        yield finding(
+        yield _finding(
             f"Bcast, {other.scenario}: the peak is lower than in one group",
             "Fig. 3a",
             "6 or 19 to 68: 0.09 or 0.28 ×",
@@ -228,6 +260,29 @@ def _figure_3(found: Found) -> Iterator[Finding]:
             " ×",
             high=1 - 1e-9,
         )
+
+
+def _highest_peaks(found: Found, moments: Sequence[Moment]) -> Iterator[Finding]:
+    _, island, away = _settings_of_figure_3(found)
+    for here in (island, away):
+        ours = per_moment(
+            found,
+            moments,
+            [(here, name) for name in PAPER],
+            lambda s: peak(s[0]) / max(peak(s[1]), peak(s[2])),
+        )
+        yield _finding(
+            f"{here.scenario.capitalize()}: Bcast has the highest peak",
+            "Fig. 3",
+            "to the next: > 1 ×",
+            ours,
+            " ×",
+            1 + 1e-9,
+        )
+
+
+def _tails(found: Found, moments: Sequence[Moment]) -> Iterator[Finding]:
+    group, island, away = _settings_of_figure_3(found)
     for name in PAPER:
         ours = per_moment(
             found,
@@ -235,7 +290,7 @@ def _figure_3(found: Found) -> Iterator[Finding]:
             [(away, name), (group, name)],
             lambda s: (tail_length(s[0]) - tail_length(s[1])) / 1e3,
         )
-        yield finding(
+        yield _finding(
             f"{title_of(name)}: a longer tail on different islands than in one group"
             " (99th percentile less median)",
             "Fig. 3, section 6",
@@ -252,7 +307,7 @@ def _figure_3(found: Found) -> Iterator[Finding]:
                 [(here, other_name), (here, "broadcast")],
                 lambda s: (tail_length(s[0]) - tail_length(s[1])) / 1e3,
             )
-            yield finding(
+            yield _finding(
                 f"{here.scenario.capitalize()}: the tail of Bcast is shorter than that of "
                 f"{title_of(other_name)}",
                 "Fig. 3, section 6",
@@ -261,6 +316,10 @@ def _figure_3(found: Found) -> Iterator[Finding]:
                 " ms shorter",
                 1e-9,
             )
+
+
+def _fastest(found: Found, moments: Sequence[Moment]) -> Iterator[Finding]:
+    group, island, _ = _settings_of_figure_3(found)
     for here in (group, island):
         ours = per_moment(
             found,
@@ -268,40 +327,13 @@ def _figure_3(found: Found) -> Iterator[Finding]:
             [(here, name) for name in PAPER],
             lambda s: float(np.mean(s[0]) / min(np.mean(s[1]), np.mean(s[2]))),
         )
-        yield finding(
+        yield _finding(
             f"{here.scenario.capitalize()}: Bcast is the fastest",
             "section 6",
             "to the next: < 1 ×",
             ours,
             " ×",
             high=1 - 1e-9,
-        )
-    for here in (island, away):
-        ours = per_moment(
-            found,
-            moments,
-            [(here, name) for name in PAPER],
-            lambda s: peak(s[0]) / max(peak(s[1]), peak(s[2])),
-        )
-        yield finding(
-            f"{here.scenario.capitalize()}: Bcast has the highest peak",
-            "Fig. 3",
-            "to the next: > 1 ×",
-            ours,
-            " ×",
-            1 + 1e-9,
-        )
-    yield from _alltoall_away(found, moments, away)
-    yield from _as_local_at_low_b(found)
-    for name, longest_ms in (("reduce", 10), ("alltoall", 13)):
-        ours = largest(found.times(moments, away, name))
-        yield Finding(
-            f"{title_of(name)} on different islands takes up to {longest_ms} ms",
-            "Fig. 3",
-            f"{longest_ms} ms",
-            report(ours, " ms"),
-            verdict_of(ours, longest_ms - 0.5, longest_ms + 0.5),
-            ours.moments,
         )
 
 
