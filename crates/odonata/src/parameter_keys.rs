@@ -39,7 +39,6 @@ pub(crate) fn key_of(parameter: Parameter) -> &'static str {
         Parameter::ReceiveOverheadWithin => "mpi.within_node.receive_overhead",
         Parameter::HostTimesWithin => "mpi.within_node.host_times",
         Parameter::Record => "record",
-        Parameter::RankActivity => "record.rank_activity",
         Parameter::Attribution => "record.attribution",
         Parameter::ArrivalInterval => "record.arrivals.interval",
         Parameter::ArrivalRouters => "record.arrivals.routers",

@@ -96,8 +96,6 @@ parameters! {
     HostTimesWithin = "the host times within a node",
     /// What is recorded.
     Record = "what is recorded",
-    /// The record of what ranks do.
-    RankActivity = "the record of what ranks do",
     /// The record of which job waits for which.
     Attribution = "the record of who waits for whom",
     /// Intervals of the record of arrivals.

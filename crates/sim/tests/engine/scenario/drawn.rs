@@ -297,6 +297,12 @@ pub fn scenario(slow: bool) -> impl Strategy<Value = Scenario> {
                     recorded,
                     seed,
                 };
+                // A job with an end may starve beside open-loop traffic that goes on for ever.
+                let open = |job: &Job| matches!(job.kind, Kind::Open { times: None, .. });
+                let unfair = [Arbitration::LowestChannel, Arbitration::TransitFirst];
+                if unfair.contains(&scenario.arbitration) && scenario.jobs.iter().any(open) {
+                    scenario.duration.get_or_insert(25_000_001);
+                }
                 scenario.fit_routing();
                 scenario
             },
