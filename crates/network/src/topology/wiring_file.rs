@@ -475,6 +475,29 @@ impl Declarations {
         routers: &[RouterDeclaration],
         supplies: &Supplies<'_>,
     ) -> Checked<(Vec<LinkClass>, Vec<LinkClassId>)> {
+        let mut classes = self.all_classes(supplies)?;
+        let class_of_end = self.classes_of_ends(routers, &classes)?;
+        // Given classes that nothing uses are dropped; those that the file declares come first.
+        let mut used = vec![false; classes.len()];
+        used[..self.classes.len()].fill(true);
+        for &class in &class_of_end {
+            used[class] = true;
+        }
+        let mut new_number = Vec::with_capacity(classes.len());
+        let mut next = 0u8;
+        for &used in &used {
+            new_number.push(LinkClassId(next));
+            next = next.wrapping_add(u8::from(used));
+        }
+        let mut keep = used.iter();
+        classes.retain(|_| keep.next() == Some(&true));
+        let class_of_end = class_of_end.into_iter().map(|c| new_number[c]).collect();
+        Ok((classes, class_of_end))
+    }
+
+    /// The classes that the file declares, then others that are given, then defaults of kinds
+    /// that have none.
+    fn all_classes(&self, supplies: &Supplies<'_>) -> Checked<Vec<LinkClass>> {
         let given = supplies.classes;
         let mut classes = Vec::new();
         for declared in &self.classes {
@@ -503,7 +526,6 @@ impl Declarations {
                 }
             });
         }
-        let declared = classes.len();
         let undeclared = |class: &&LinkClass| !self.classes.iter().any(|c| c.name == class.name);
         classes.extend(given.iter().filter(undeclared).cloned());
         for default in supplies.defaults {
@@ -519,7 +541,15 @@ impl Declarations {
                 limit: 256,
             }));
         }
+        Ok(classes)
+    }
 
+    /// The class of each end, as a place in `classes`.
+    fn classes_of_ends(
+        &self,
+        routers: &[RouterDeclaration],
+        classes: &[LinkClass],
+    ) -> Checked<Vec<usize>> {
         let by_name: Vec<Option<usize>> = self
             .names
             .iter()
@@ -535,18 +565,7 @@ impl Declarations {
         let mut class_of_end = Vec::with_capacity(self.ends.len());
         for end in &self.ends {
             let line = end.line;
-            let kind = match end.target {
-                Target::Nothing => None,
-                Target::Node(_) => Some(LinkKind::Terminal),
-                Target::End(other) => {
-                    let group = |end: &DeclaredEnd| routers[end.at.router as usize].group;
-                    Some(if group(end) == group(&self.ends[other]) {
-                        LinkKind::Local
-                    } else {
-                        LinkKind::Global
-                    })
-                }
-            };
+            let kind = self.kind_of(end, routers);
             let class = match (end.class, kind) {
                 (Some(ClassName(name)), _) => {
                     by_name[name as usize].ok_or_else(|| WiringFileError::UnknownClass {
@@ -587,22 +606,21 @@ impl Declarations {
             }
             class_of_end.push(class);
         }
+        Ok(class_of_end)
+    }
 
-        // Drop given classes that nothing uses.
-        let mut used = vec![false; classes.len()];
-        used[..declared].fill(true);
-        for &class in &class_of_end {
-            used[class] = true;
+    /// What an end has to be the class of: none if it is wired to nothing.
+    fn kind_of(&self, end: &DeclaredEnd, routers: &[RouterDeclaration]) -> Option<LinkKind> {
+        match end.target {
+            Target::Nothing => None,
+            Target::Node(_) => Some(LinkKind::Terminal),
+            Target::End(other) => {
+                let group = |end: &DeclaredEnd| routers[end.at.router as usize].group;
+                Some(match group(end) == group(&self.ends[other]) {
+                    true => LinkKind::Local,
+                    false => LinkKind::Global,
+                })
+            }
         }
-        let mut new_number = Vec::with_capacity(classes.len());
-        let mut next = 0u8;
-        for &used in &used {
-            new_number.push(LinkClassId(next));
-            next = next.wrapping_add(u8::from(used));
-        }
-        let mut keep = used.iter();
-        classes.retain(|_| keep.next() == Some(&true));
-        let class_of_end = class_of_end.into_iter().map(|c| new_number[c]).collect();
-        Ok((classes, class_of_end))
     }
 }
