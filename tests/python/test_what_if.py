@@ -25,6 +25,7 @@ from odonata.cluster.what_if import (
     read_run_times,
     replay_error,
     summary,
+    unaccounted,
     under_policy,
     under_slurm,
 )
@@ -257,6 +258,28 @@ def test_nobody_waits() -> None:
     assert under_policy(look, Rules(), RUNS, 3600) == []
     assert under_slurm(look, '{"jobs": []}', [("slurm.conf", CONF)], RUNS, 3600) == []
     assert summary([])["mean_wait_s"] is None
+
+
+def test_nodes_that_nobody_gets_are_left_out() -> None:
+    """Of eight nodes three run job 1 until 100 s, and four are out, one by a job unseen."""
+    look = snapshot(waits(2, 2, 10), waits(3, 4, 10))
+    nodes = dict(look.machine.nodes)
+    free = [name for name in nodes if not any(name in job.nodes for job in look.jobs)]
+    for name in free[:3]:
+        nodes[name] = replace(nodes[name], flags=frozenset({"DRAIN"}))
+    nodes[free[3]] = replace(nodes[free[3]], state="ALLOCATED")
+    machine = replace(look.machine, nodes=nodes)
+    unknown = unaccounted(machine, look.jobs)
+    assert unknown == {free[3]}
+    less = replace(look, machine=machine, unaccounted=unknown)
+    assert less.out() == set(free[:4])
+    for found in (
+        starts(under_policy(less, Rules(policy="contiguous"), RUNS, 3600)),
+        starts(under_slurm(less, listing(less), [("slurm.conf", CONF)], RUNS, 3600)),
+    ):
+        # Not before job 1 gives its nodes back, and both then: four are left.
+        assert found["2"] == pytest.approx(100, abs=2)
+        assert found["3"] == pytest.approx(150, abs=31)
 
 
 def test_held_jobs_of_users_are_not_looked_at() -> None:

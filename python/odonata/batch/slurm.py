@@ -41,12 +41,14 @@ class Onset:
         running_ms: By id, of jobs that run then on the nodes that the log says they must have:
             since when.
         run_ms: By id: how long jobs run, more precisely than logs say it.
+        out: Nodes that no job gets any more; those that run there go on.
     """
 
     at_ms: int
     backfilled_s: int | None = None
     running_ms: Mapping[str, int] = field(default_factory=dict)
     run_ms: Mapping[str, int] = field(default_factory=dict)
+    out: tuple[str, ...] = ()
 
 
 def schedule_as_slurm(

@@ -257,6 +257,7 @@ def _predict(
     from odonata.cluster.what_if import (
         Snapshot,
         read_last_backfill,
+        unaccounted,
         under_policy,
         under_slurm,
         without_pins,
@@ -271,7 +272,20 @@ def _predict(
         if topology is None
         else read_wiring(read_text(topology), str(topology))
     )
-    snapshot = Snapshot(now, survey.ask_machine(timeout), without_pins(jobs), wiring)
+    machine = survey.ask_machine(timeout)
+    unknown = unaccounted(machine, jobs)
+    if unknown:
+        time.sleep(1)
+        again, _ = survey.ask_jobs(timeout)
+        unknown &= unaccounted(survey.ask_machine(timeout), again)
+    if unknown:
+        names = ", ".join(sorted(unknown)[:4]) + (", …" if len(unknown) > 4 else "")
+        click.echo(
+            f"{len(unknown)} nodes are busy with jobs that Slurm does not show ({names}): no job "
+            "is taken to get them; ask as a user who sees all jobs (PrivateData in slurm.conf)",
+            err=True,
+        )
+    snapshot = Snapshot(now, machine, without_pins(jobs), wiring, unknown)
     found: dict[str, list[Predicted]] = {}
     for policy in dict.fromkeys(policies):
         if policy == SLURM:

@@ -126,12 +126,14 @@ class Snapshot:
         machine: Nodes, partitions, reservations.
         jobs: All jobs.
         topology: Which node is attached to which router.
+        unaccounted: Nodes that are busy with none of the jobs, see :func:`unaccounted`.
     """
 
     now_s: float
     machine: Machine
     jobs: Sequence[Job]
     topology: Topology
+    unaccounted: frozenset[str] = frozenset()
 
     def waiting(self) -> list[tuple[str, Job]]:
         """Jobs and tasks that wait, in order of submission, but for those that users hold."""
@@ -139,12 +141,33 @@ class Snapshot:
         ours.sort(key=lambda job: (job.submit_s, job.number, job.id))
         return [(id_, job) for job in ours for id_ in job.tasks()]
 
+    def out(self) -> frozenset[str]:
+        """Nodes that no job gets: down, drained, or busy with jobs that are not known."""
+        broken = {name for name, node in self.machine.nodes.items() if not node.works}
+        return self.unaccounted | broken
+
     def limit_s(self, job: Job) -> int:
         """The time limit of a job, or its partition's."""
         partition = self.machine.partitions.get(job.partitions[0]) if job.partitions else None
         if partition is None:
             return job.limit_s or constraints.FOREVER_S
         return constraints.limit_s(job, partition)
+
+
+def unaccounted(machine: Machine, jobs: Sequence[Job]) -> frozenset[str]:
+    """Nodes that are busy with none of the jobs, as where Slurm shows nobody others' jobs.
+
+    One look may be between a job's start and its node's change; who asks twice and takes the nodes
+    of both looks has those that stay so.
+    """
+    held = {name for job in jobs if job.holds_nodes for name in job.nodes}
+    return frozenset(
+        name
+        for name, node in machine.nodes.items()
+        if node.state in ("ALLOCATED", "MIXED")
+        and name not in held
+        and "COMPLETING" not in node.flags
+    )
 
 
 def under_policy(
@@ -199,7 +222,7 @@ class _Twin:
         self.out = [
             number_
             for name, number_ in numbers.items()
-            if name not in snapshot.machine.nodes or not snapshot.machine.nodes[name].works
+            if name not in snapshot.machine.nodes or name in snapshot.out()
         ]
         network = None
         if links is not None:
@@ -440,7 +463,7 @@ def _slurms(
                 for id_, began in running_ms.items()
             }
             run_ms = {id_: run + draw.randint(*_LONGER_MS) for id_, run in run_ms.items()}
-        onset = Onset(now_ms, backfilled_s, running_ms, run_ms)
+        onset = Onset(now_ms, backfilled_s, running_ms, run_ms, tuple(sorted(snapshot.out())))
         files = []
         for name, text in configuration:
             files.append(Path(directory) / name.replace("/", "_"))

@@ -1,6 +1,6 @@
 //! Schedules as Slurm makes them, for the Python package.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -54,6 +54,8 @@ pub struct OnsetSpec {
     pub running_ms: BTreeMap<String, i64>,
     /// By id: how long jobs run, ms.
     pub run_ms: BTreeMap<String, i64>,
+    /// Nodes that no job gets any more.
+    pub out: BTreeSet<String>,
 }
 
 impl SlurmSpec {
@@ -111,6 +113,7 @@ pub fn schedule_as_slurm(
         backfilled: onset.backfilled_s,
         running: onset.running_ms.clone(),
         runs: onset.run_ms.clone(),
+        out: onset.out.clone(),
     });
     let schedule =
         simulate_from(log, &cluster, onset.as_ref(), progress).map_err(|error| match error {

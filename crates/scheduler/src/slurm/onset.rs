@@ -1,6 +1,6 @@
 //! A cluster in use, from which a simulation goes on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::jobs::Tasks;
 
@@ -16,6 +16,8 @@ pub struct Onset {
     pub running: BTreeMap<String, i64>,
     /// By id: how long jobs run, ms.
     pub runs: BTreeMap<String, i64>,
+    /// Names of nodes that no job gets any more; those that run there go on.
+    pub out: BTreeSet<String>,
 }
 
 impl Onset {

@@ -330,12 +330,11 @@ impl<'a> Simulation<'a> {
             .filter(|&task| !matches!(rows[task as usize].fate, Fate::Refused(_)))
             .collect();
         arrivals.sort_by_key(|&task| tasks[task as usize].arrival);
+        let is_out =
+            |node: usize| onset.is_some_and(|onset| onset.out.contains(&cluster.nodes[node].name));
         let nodes_of = |part: &super::cluster::Partition| {
-            let mut set = NodeSet::none(cluster.nodes.len());
-            part.nodes
-                .iter()
-                .for_each(|&node| set.insert(node as usize));
-            set
+            let nodes = part.nodes.iter().map(|&node| node as usize);
+            NodeSet::of(cluster.nodes.len(), nodes.filter(|&node| !is_out(node)))
         };
         Ok(Self {
             cluster,
@@ -410,8 +409,7 @@ impl<'a> Simulation<'a> {
         self.priorities[task as usize] = self.priority(task, now);
         if let Some(since) = self.begun.get(task as usize).copied().flatten() {
             let candidate = Candidate { task, option: 0 };
-            let part = self.tasks[task as usize].options[0].partition;
-            let allowed = self.part_nodes[part].clone();
+            let allowed = NodeSet::all(self.cluster.nodes.len());
             // Where its nodes are not to be had (others share them), it waits for them.
             self.try_start(candidate, &allowed, since, Started::InOrder);
             return;

@@ -179,6 +179,7 @@ fn a_cluster_in_use_goes_on() {
         backfilled: Some(101),
         running: [("1".to_owned(), 100_500)].into(),
         runs: ran.map(|(id, run)| (id.to_owned(), run)).into(),
+        ..Onset::default()
     };
     let mut going = |_, _| ControlFlow::Continue(());
     let schedule = simulate_from(&log, &cluster, Some(&onset), &mut going).unwrap();
