@@ -3,7 +3,7 @@
 //!
 //! The upper bound is the best halving found; [`topology::bisection`](crate::topology::bisection)
 //! tells how it is looked for. A branch and bound
-//! ([`odonata_partition::least_cut`]) then tries to show that there is none with
+//! ([`odonata_cut::least_cut`]) then tries to show that there is none with
 //! less between the halves. Where it does not finish, the lower bound is the
 //! largest of
 //!
@@ -18,7 +18,7 @@
 //!   Res. Dev. 1973). Where all routers have equally many nodes.
 
 use nalgebra::DMatrix;
-use odonata_partition::Balance;
+use odonata_cut::Balance;
 use odonata_units::{GroupId, PortId, RouterId};
 
 use crate::routing::{expected_use, minimal_routing};

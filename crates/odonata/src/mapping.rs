@@ -5,11 +5,11 @@ pub mod costs;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use odonata_cut::Graph;
 use odonata_load::matrix::{CommunicationMatrix, ReadOptions, read_matrix};
 use odonata_load::{communication, offered_communication};
 use odonata_network::routing::{RoutingError, expected_use, minimal_routing};
 use odonata_network::{Peer, Topology};
-use odonata_partition::Graph;
 use odonata_placement::{
     Distances, JobNetwork, Mapping, MappingError, Objective, Optimisation, Places, Routes,
     RoutesBuilder, Start, optimise_mapping,

@@ -2,7 +2,7 @@
 //! halves of the machine, over the halves that were tried. Finding the least of
 //! all is NP-hard, so the estimate is an upper bound of the true minimum. Up to
 //! 20 routers, all halves are tried and the minimum is exact; up to 64, a branch and
-//! bound ([`odonata_partition::least_cut`]) shows within a second, where it can, that
+//! bound ([`odonata_cut::least_cut`]) shows within a second, where it can, that
 //! there is no smaller one. [`BisectionWidth`](crate::width::BisectionWidth) searches
 //! for longer and bounds the minimum from below where that is in vain.
 //!
@@ -28,7 +28,7 @@
 //! Random choices have a fixed seed, so equal topologies get equal estimates.
 
 use super::Topology;
-use odonata_partition::{Balance, Effort, Graph, Halves, Refinement, bisect, least_cut};
+use odonata_cut::{Balance, Effort, Graph, Halves, Refinement, bisect, least_cut};
 use odonata_units::GroupId;
 use odonata_units::random::{Purpose, Stream, StreamKey};
 

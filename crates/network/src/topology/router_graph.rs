@@ -1,7 +1,7 @@
 //! The routers of a topology as a weighted graph, parallel links merged.
 
 use super::{Peer, Topology};
-use odonata_partition::Graph;
+use odonata_cut::Graph;
 use odonata_units::RouterId;
 
 /// Routers and the bandwidth between them, as compressed sparse rows.

@@ -10,7 +10,7 @@
 //!    halves with as little traffic between them as can be found, and so on for
 //!    each half until one router is left, whose nodes are all alike.
 
-use odonata_partition::{Balance, Effort, Graph, bisect, partition};
+use odonata_cut::{Balance, Effort, Graph, bisect, partition};
 use odonata_units::random::Stream;
 
 use super::network::JobNetwork;

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use odonata_partition::Graph;
+use odonata_cut::Graph;
 
 use super::network::{Distances, JobNetwork};
 

@@ -7,8 +7,8 @@ mod swap;
 
 use std::collections::HashMap;
 
+use odonata_cut::Graph;
 use odonata_declare::Named;
-use odonata_partition::Graph;
 
 use odonata_units::random::Stream;
 use odonata_units::{NodeId, RankId};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use odonata_partition::Graph;
+use odonata_cut::Graph;
 use rustc_hash::FxHashMap;
 
 /// Marks a router on which the job has no node.

@@ -1,7 +1,7 @@
 //! Refinement of a mapping by swapping the places of two ranks.
 
+use odonata_cut::Graph;
 use odonata_declare::Named;
-use odonata_partition::Graph;
 use odonata_units::random::Stream;
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! The partition room: halves and parts of weighted graphs. Knows nothing of
+//! The cut room: halves and parts of weighted graphs. Knows nothing of
 //! networks or applications; the network room cuts machines with it, the
 //! placement room cuts applications and machines alike.
 //!
