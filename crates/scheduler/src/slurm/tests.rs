@@ -189,6 +189,22 @@ fn a_cluster_in_use_goes_on() {
     assert_eq!(starts(&schedule), [100, 113, 107]);
 }
 
+/// Backfill looks every interval while jobs wait, also where nothing happens for long: a job that
+/// comes in between waits for the next time.
+#[test]
+fn backfill_keeps_its_rhythm() {
+    let mut log = JobLog::default();
+    // Of four nodes three are taken for long; the first of the queue needs all of them.
+    job(&mut log, 0, 1_000, 1_000, 3, 3);
+    job(&mut log, 0, 100, 600, 4, 4);
+    job(&mut log, 107, 5, 30, 1, 1);
+    let mut cluster = cluster(4, 1);
+    cluster.parameters.bf_interval = 30;
+    let found = starts(&simulated(&log, &cluster));
+    // It looks at 1 s, and at 121 s for the fourth time after that.
+    assert_eq!(found[2], 121);
+}
+
 #[test]
 fn threads_of_a_core_belong_to_one_job() {
     let mut twofold = cluster(1, 4);
