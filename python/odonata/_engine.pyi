@@ -134,7 +134,7 @@ class ClusterPlacement:
 
         Args:
             now: The time.
-            out: Nodes that cannot be given away, including used ones.
+            out: Nodes that no job may be given; those of running jobs may be among them.
             holders: Jobs that hold nodes: expected end, nodes.
             queue: Waiting jobs in order: nodes, believed run time, which of the sets of nodes they
                 may have, what seeds policies that draw.

@@ -36,7 +36,7 @@ from odonata.units import (
 FIELDS = "\n\nAttributes:\n"
 
 
-def _told(field: FieldInfo) -> str:
+def _described(field: FieldInfo) -> str:
     text = " ".join((field.description or "").split())
     if field.is_required():
         return f"{text} Must be given."
@@ -78,7 +78,7 @@ class Table(BaseModel):
         if not cls.model_fields:
             return
         about = inspect.cleandoc(cls.__doc__ or "").partition(FIELDS)[0]
-        lines = [f"    {name}: {_told(field)}" for name, field in cls.model_fields.items()]
+        lines = [f"    {name}: {_described(field)}" for name, field in cls.model_fields.items()]
         cls.__doc__ = "\n".join([about + FIELDS, *lines])
 
     def engine_form(self, directory: Path = Path()) -> dict[str, Any]:

@@ -397,7 +397,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_told_from_the_first_bytes() {
+    fn formats_are_recognised_by_their_first_bytes() {
         let cases: [(&[u8], Option<Format>); 14] = [
             (b"\xff\xaa\xddDUMPI\0\0", Some(Format::DumpiRank)),
             (b"hostname=a\nnumprocs=4\n", Some(Format::DumpiJob)),

@@ -120,7 +120,7 @@ class Session:
 
     def _start(self, commands: Sequence[str]) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
         # Files of memory: no pipe can fill up, and a full disk is of no matter.
-        asked, answer = _memory("asked"), _memory("told")
+        asked, answer = _memory("asked"), _memory("answer")
         try:
             with asked:
                 asked.write("\n".join([*commands, ""]).encode())

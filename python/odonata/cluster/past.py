@@ -119,7 +119,7 @@ class Past:
                 present.append(job)
                 job = next(coming, None)
             present = [job for job in present if job.end_s > time_s]
-            yield list(_told(present, time_s))
+            yield list(_queued(present, time_s))
 
     def topology(self) -> Topology | None:
         """Groups as a topology, where jobs are known by groups; each is an island of its own."""
@@ -129,7 +129,7 @@ class Past:
         return Topology(leaves, {group: group for group in self.groups})
 
 
-def _told(jobs: list[PastJob], time_s: int) -> Iterator[QueuedJob]:
+def _queued(jobs: list[PastJob], time_s: int) -> Iterator[QueuedJob]:
     taken: dict[str, int] = {}
     for job in jobs:
         if time_s < job.start_s:
@@ -220,11 +220,11 @@ def read_past(
         return Past.of_log(read_job_log(path, **(how or {})))
     from odonata.batch.schedules import load_schedules
 
-    found, answer = load_schedules(path)
+    found, description = load_schedules(path)
     by_name = {one.name: one for one in found}
     if schedule is None and len(by_name) == 1:
         (schedule,) = by_name
     if schedule not in by_name:
         asked = "which schedule?" if schedule is None else f"no schedule {schedule!r};"
         raise ClusterError(f"{path}: {asked} there are: {', '.join(by_name)}")
-    return Past.of_schedule(by_name[schedule], answer.get("log", {}).get("epoch"))
+    return Past.of_schedule(by_name[schedule], description.get("log", {}).get("epoch"))

@@ -1,8 +1,9 @@
 """The heartbeat: a file that says when somebody last placed, and how long nobody did before.
 
-Its first line is Unix seconds, or 0 where nobody places on purpose: all that job_submit.lua,
-`odonata cluster submit` and the watchdog read. The others are for the next daemon, when the
-last cycle ended, or began, if it has not ended, and when nobody looked::
+Its first line is Unix seconds, or 0 where nobody places on purpose; job_submit.lua,
+`odonata cluster submit` and the watchdog read no more than that. The lines after it are for the
+next daemon: when the last cycle ended (or began, if it has not ended), and from when to when
+nobody looked::
 
     ended 1700000000.250
     silent 1699999000.125 1699999012.500

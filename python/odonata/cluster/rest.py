@@ -41,10 +41,10 @@ class Slurmrestd:
 
     def __init__(self, path: str | os.PathLike[str], timeout_s: float = TIMEOUT_S) -> None:
         self.path, self.timeout_s = Path(path), timeout_s
-        reported = self._get("/openapi/v3")
+        body = self._get("/openapi/v3")
         versions = {
             tuple(map(int, one.split(".")))
-            for one in re.findall(r'"\\?/slurm\\?/v([\d.]+)', reported)
+            for one in re.findall(r'"\\?/slurm\\?/v([\d.]+)', body)
         }
         if not versions:
             raise ClusterError(f"{path}: offers no version of Slurm's REST interface")
@@ -78,7 +78,7 @@ class Slurmrestd:
         try:
             connection.request("GET", what, headers={"Accept": "application/json"})
             answer = connection.getresponse()
-            reported = answer.read(_LONGEST + 1).decode(errors="replace")
+            body = answer.read(_LONGEST + 1).decode(errors="replace")
         except (OSError, http.client.HTTPException) as error:
             raise ClusterError(
                 f"{self.path}: no answer of slurmrestd: {error or type(error).__name__}. Is it up "
@@ -86,11 +86,11 @@ class Slurmrestd:
             ) from error
         finally:
             connection.close()
-        if answer.status != 200 or len(reported) > _LONGEST:
+        if answer.status != 200 or len(body) > _LONGEST:
             raise ClusterError(
-                f"{self.path}: slurmrestd says {answer.status} to {what}: {_errors(reported)[:300]}"
+                f"{self.path}: slurmrestd says {answer.status} to {what}: {_errors(body)[:300]}"
             )
-        return reported
+        return body
 
 
 class _Connection(http.client.HTTPConnection):

@@ -218,11 +218,12 @@ class _Twin:
             rules.mode,
             rules.seed,
         )
+        out = snapshot.out()
         numbers = self.wiring.numbers
         self.out = [
             number_
             for name, number_ in numbers.items()
-            if name not in snapshot.machine.nodes or name in snapshot.out()
+            if name not in snapshot.machine.nodes or name in out
         ]
         network = None
         if links is not None:

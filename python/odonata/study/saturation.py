@@ -249,15 +249,15 @@ def load(directory: Path) -> Saturation:
         OutputError: If it cannot be read.
     """
     with reading(directory):
-        answer = json.loads((directory / RESULT_FILE).read_text(encoding="utf-8"))
+        saved = json.loads((directory / RESULT_FILE).read_text(encoding="utf-8"))
         points = []
         for row in pq.read_table(directory / "saturation.parquet", partitioning=None).to_pylist():
             row.pop("saturated")
             points.append(LoadPoint(**{k: math.nan if v is None else v for k, v in row.items()}))
         load, uncertainty = (
-            math.nan if answer[key] is None else answer[key] for key in ("load", "uncertainty")
+            math.nan if saved[key] is None else saved[key] for key in ("load", "uncertainty")
         )
-        return Saturation(load, uncertainty, answer["throughput"], points)
+        return Saturation(load, uncertainty, saved["throughput"], points)
 
 
 def draw(found: Saturation, path: Path) -> None:

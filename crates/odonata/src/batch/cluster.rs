@@ -94,7 +94,7 @@ pub struct Withholding {
 pub struct ClusterState {
     /// Now.
     pub now: i64,
-    /// Nodes that cannot be given away, including used ones.
+    /// Nodes that no job may be given; those of running jobs may be among them.
     pub out: Vec<u32>,
     /// Jobs that hold nodes.
     pub holders: Vec<Holder>,

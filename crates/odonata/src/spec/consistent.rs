@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_end_and_jobs_are_told_apart() {
+    fn runs_end_and_jobs_differ() {
         let job = |name, ends| JobEnd { name, ends };
         assert_eq!(
             check_jobs(&[job("a", true), job("b", false)], false),

@@ -91,7 +91,7 @@ def verdict_of(ours: OfMoments, at_least: float = -math.inf, at_most: float = ma
     return FAILS if ours.high < at_least or ours.low > at_most else UNDECIDED
 
 
-def report(ours: Estimated, unit: str = "", digits: int = 2) -> str:
+def in_words(ours: Estimated, unit: str = "", digits: int = 2) -> str:
     """A figure with its interval, in words."""
     if math.isnan(ours.value):
         return "–"
@@ -165,7 +165,7 @@ def _figure_3(found: Found) -> Iterator[Finding]:
             f"{title_of(name)} on different islands takes up to {longest_ms} ms",
             "Fig. 3",
             f"{longest_ms} ms",
-            report(ours, " ms"),
+            in_words(ours, " ms"),
             verdict_of(ours, longest_ms - 0.5, longest_ms + 0.5),
             ours.moments,
         )
@@ -189,7 +189,7 @@ def _finding(
     high: float = math.inf,
 ) -> Finding:
     verdict = verdict_of(ours, low, high)
-    return Finding(claim, source, published, report(ours, unit, 3), verdict, ours.moments)
+    return Finding(claim, source, published, in_words(ours, unit, 3), verdict, ours.moments)
 
 
 def _means(found: Found, moments: Sequence[Moment]) -> Iterator[Finding]:
@@ -370,7 +370,7 @@ def _alltoall_away(found: Found, moments: Sequence[Moment], away: Setting) -> It
             f"Different islands: Alltoall is the {what}",
             "Fig. 3c, section 6",
             "to the next: > 1 ×",
-            report(ours, " ×"),
+            in_words(ours, " ×"),
             verdict_of(ours, 1 + 1e-9),
             ours.moments,
         )
@@ -379,7 +379,7 @@ def _alltoall_away(found: Found, moments: Sequence[Moment], away: Setting) -> It
         "Alltoall on different islands: the peak is 2",
         "Fig. 3c",
         "2 per ms",
-        report(ours, " per ms"),
+        in_words(ours, " per ms"),
         verdict_of(ours, 1.5, 2.5),
         ours.moments,
     )
@@ -418,7 +418,7 @@ def _as_local_at_low_b(found: Found) -> Iterator[Finding]:
             f"Bcast at low b: {claim}",
             source,
             "0.0 ms more",
-            f"{report(ours, ' ms', 3)} more",
+            f"{in_words(ours, ' ms', 3)} more",
             verdict_of(ours, -0.05, 0.05),
             ours.moments,
         )
@@ -468,7 +468,7 @@ def _point_to_point(found: Found) -> Iterator[Finding]:
             f"Ping-pong on different islands, {size_of(size)}: not significantly affected by b",
             "section 5.2",
             f"r from {-unseen:.2f} to {unseen:.2f}",
-            f"r = {report(ours)}",
+            f"r = {in_words(ours)}",
             verdict_of(ours, -unseen, unseen),
             ours.moments,
         )
@@ -500,7 +500,7 @@ def _correlations(
             f"{title_of(name)}, 1 MiB: the time rises with b{where}",
             "Fig. 4",
             "r > 0",
-            f"r = {report(ours)}",
+            f"r = {in_words(ours)}",
             verdict_of(ours, 1e-9),
             ours.moments,
         )
@@ -511,7 +511,7 @@ def _correlations(
                 f"{title_of(name)}: {sign} grows from 4 B to 1 MiB{where}",
                 "Fig. 4",
                 "> 0",
-                report(ours),
+                in_words(ours),
                 verdict_of(ours, 1e-9),
                 ours.moments,
             )
@@ -521,7 +521,7 @@ def _correlations(
                 f"Reduce has the highest {sign} at {size_of(size)}{where}",
                 "Fig. 4",
                 "ahead by > 0",
-                report(ours),
+                in_words(ours),
                 verdict_of(ours, 1e-9),
                 ours.moments,
             )
@@ -542,7 +542,7 @@ def _correlations(
         f"Spearman's ρ is usually above Pearson's r{where}",
         "Fig. 4",
         "in more than half of 12",
-        f"in {report(ours)} of them",
+        f"in {in_words(ours)} of them",
         verdict_of(ours, 0.5 + 1e-9),
         ours.moments,
     )
@@ -568,7 +568,7 @@ def _figure_5(found: Found) -> Iterator[Finding]:
             f"{title_of(name)}: mean at b = 0.7 over that at b = 0.2",
             "Fig. 5",
             published,
-            report(ours, " ×"),
+            in_words(ours, " ×"),
             verdict_of(ours, at_least, at_most),
             ours.moments,
         )
@@ -579,7 +579,7 @@ def _figure_5(found: Found) -> Iterator[Finding]:
             f"{title_of(name)}: slower on average at high b",
             "Fig. 5",
             "> 1 ×",
-            report(ours, " ×", 3),
+            in_words(ours, " ×", 3),
             verdict_of(ours, 1 + 1e-9),
             ours.moments,
         )
@@ -595,7 +595,7 @@ def _figure_5(found: Found) -> Iterator[Finding]:
                 f"{title_of(name)}: {what} at high b ({unit})",
                 "Fig. 5",
                 "> 1 ×",
-                report(ours, " ×"),
+                in_words(ours, " ×"),
                 verdict_of(ours, 1 + 1e-9),
                 ours.moments,
             )
@@ -604,7 +604,7 @@ def _figure_5(found: Found) -> Iterator[Finding]:
         "Bcast at high b takes up to 8 ms",
         "Fig. 5",
         "8 ms",
-        report(ours, " ms"),
+        in_words(ours, " ms"),
         verdict_of(ours, 7.5, 8.5),
         ours.moments,
     )
@@ -616,7 +616,7 @@ def _figure_5(found: Found) -> Iterator[Finding]:
         "Alltoall: the median is shifted, too, at high b",
         "Fig. 5",
         "> 1 ×",
-        report(ours, " ×", 3),
+        in_words(ours, " ×", 3),
         verdict_of(ours, 1 + 1e-9),
         ours.moments,
     )
@@ -635,7 +635,7 @@ def _figure_5(found: Found) -> Iterator[Finding]:
             f"High b: Alltoall {what}",
             "section 5.3",
             "to the next: > 1 ×",
-            report(ours, " ×"),
+            in_words(ours, " ×"),
             verdict_of(ours, 1 + 1e-9),
             ours.moments,
         )
@@ -688,7 +688,7 @@ def _slow_calls(found: Found, other: str) -> Finding:
         "there are fewer",
         "section 5.3",
         "fewer",
-        f"{report(ours, '', 1)} per cent points more",
+        f"{in_words(ours, '', 1)} per cent points more",
         verdict_of(ours, at_most=-1e-9),
         ours.moments,
     )
@@ -725,7 +725,7 @@ def _figure_6(found: Found) -> Iterator[Finding]:
             f"{name} is slower by {published:g} % at b = {high:g} than at {low:g}",
             "Fig. 6",
             f"+{published:g} %",
-            report(ours, " %"),
+            in_words(ours, " %"),
             verdict_of(ours, published - half, published + half),
             ours.moments,
         )

@@ -129,7 +129,7 @@ def forecasts(found: Found, intensity: float) -> Forecasts | None:
     limits = np.unique(b[:learnt])
     scores = [float(((b[:learnt, None] > limit) != early).mean()) for limit in limits]
     threshold = float(limits[int(np.argmin(scores))])
-    answer: dict[str, NDArray[np.float64]] = {
+    probabilities: dict[str, NDArray[np.float64]] = {
         "b above a threshold (the paper's)": (b[learnt:] > threshold).astype(np.float64),
         "the same threshold, the share of slow runs on each side as the probability": _on_sides(
             b[:learnt], early, b[learnt:], threshold
@@ -143,8 +143,8 @@ def forecasts(found: Found, intensity: float) -> Forecasts | None:
         features = np.stack([quantities[column] for column in columns], axis=1)
         # One row for each run: a moment's runs have the same features.
         rows = np.repeat(features[:learnt], early.shape[1], axis=0)
-        answer[name] = logistic(rows, early.ravel(), features[learnt:])
-    squares = {name: ((p[:, None] - late) ** 2).mean(axis=1) for name, p in answer.items()}
+        probabilities[name] = logistic(rows, early.ravel(), features[learnt:])
+    squares = {name: ((p[:, None] - late) ** 2).mean(axis=1) for name, p in probabilities.items()}
     naive = squares["b above a threshold (the paper's)"]
 
     def gain(of: NDArray[np.float64]) -> Estimated:

@@ -222,5 +222,5 @@ def logistic(
     with one_thread():
         model: Any = linear_models().LogisticRegression(C=1.0)
         model.fit((features - centre) / width, happened)
-        answer: NDArray[np.float64] = model.predict_proba((where - centre) / width)[:, 1]
-    return answer
+        probabilities: NDArray[np.float64] = model.predict_proba((where - centre) / width)[:, 1]
+    return probabilities

@@ -81,7 +81,7 @@ fn what_people_write_is_what_the_engine_takes() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once_with_their_lines() {
+fn all_mistakes_are_reported_at_once_with_their_lines() {
     let found = mistakes(&[
         ("p = 2", "p = 0"),
         ("h = 2", "hh = 2"),
