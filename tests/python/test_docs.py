@@ -44,3 +44,25 @@ def test_the_routing_algorithm_of_the_page_is_the_one_that_is_tested() -> None:
     blocks = re.findall(r"```rust\n(.*?)```", page, flags=re.S)
     parts = re.findall(r"// \[\w+\]\n(.*?)// \[end\]", source, flags=re.S)
     assert [block.strip() for block in blocks] == [part.strip() for part in parts]
+
+
+def test_what_the_table_of_places_names_is_there() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = page.split("## Where to find what\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\|[^|]*\| (`.*?) \|([^|]*)\|$", table, flags=re.M)
+    assert len(rows) > 15
+    for files, names in rows:
+        first, *others = re.findall(r"`([^`]+)`", files)
+        directory = first if first.endswith("/") else str(Path(first).parent)
+        named = [ROOT / directory / other for other in others]
+        places = [ROOT / first, *named] if not first.endswith("/") or not others else named
+        assert all(place.exists() for place in places), files
+        inside = [
+            file
+            for place in places
+            for file in (place.rglob("*.*") if place.is_dir() else [place])
+            if file.suffix in (".rs", ".py")
+        ]
+        text = "".join(file.read_text(encoding="utf-8") for file in inside)
+        for name in re.findall(r"`([^`]+)`", names):
+            assert name in text, f"{name} is not in {files}"
