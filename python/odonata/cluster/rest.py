@@ -43,8 +43,7 @@ class Slurmrestd:
         self.path, self.timeout_s = Path(path), timeout_s
         body = self._get("/openapi/v3")
         versions = {
-            tuple(map(int, one.split(".")))
-            for one in re.findall(r'"\\?/slurm\\?/v([\d.]+)', body)
+            tuple(map(int, one.split("."))) for one in re.findall(r'"\\?/slurm\\?/v([\d.]+)', body)
         }
         if not versions:
             raise ClusterError(f"{path}: offers no version of Slurm's REST interface")

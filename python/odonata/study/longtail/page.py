@@ -16,8 +16,8 @@ from odonata.study.longtail.findings import (
     Finding,
     application_rise,
     application_times,
+    in_words,
     month_means,
-    report,
     size_of,
     slow_share,
     title_of,
@@ -205,8 +205,8 @@ def _correlations(found: Found) -> Iterator[str]:
                 r = estimate_pairs(pearson, b, y)
                 rho = estimate_pairs(spearman, b, y)
                 lines.append(
-                    f"| {title_of(name)} | {size_of(size)} | {np.median(y):.1f} µs | {report(r)} | "
-                    f"{report(rho)} |"
+                    f"| {title_of(name)} | {size_of(size)} | {np.median(y):.1f} µs | {in_words(r)} | "
+                    f"{in_words(rho)} |"
                 )
         yield "\n".join(lines) + "\n"
 
@@ -245,7 +245,7 @@ def _ping_pong(found: Found) -> str:
             ]
             lines.append(
                 f"| {words} | {size_of(size)} | {np.median(y) / 2:.2f} µs | "
-                f"{y.max() / y.min():.2f} × | {report(r)} | {report(rho)} | {' | '.join(unseen)} |"
+                f"{y.max() / y.min():.2f} × | {in_words(r)} | {in_words(rho)} | {' | '.join(unseen)} |"
             )
     if len(lines) == empty:
         return ""
@@ -343,7 +343,7 @@ def _applications(found: Found) -> str:
             if times and not math.isnan(rise.value):
                 lines.append(
                     f"| {name} | {low:g}, {high:g} | {intensity:g} × | "
-                    f"{np.mean([len(one) for one in times]):.0f} | {report(rise, ' %')} |"
+                    f"{np.mean([len(one) for one in times]):.0f} | {in_words(rise, ' %')} |"
                 )
     return "\n".join(lines) + "\n" if len(lines) > empty else ""
 
@@ -382,7 +382,7 @@ def _predictors(found: Found) -> Iterator[str]:
         ]
         for row in rows:
             values = [row.load, *row.times.values()]
-            lines.append(f"| {row.name} | " + " | ".join(report(v) for v in values) + " |")
+            lines.append(f"| {row.name} | " + " | ".join(in_words(v) for v in values) + " |")
         yield "\n".join(lines) + "\n"
         made = forecasts(found, intensity)
         if made is None:
@@ -396,7 +396,7 @@ def _predictors(found: Found) -> Iterator[str]:
             "| from | Brier score | gain |",
             "|---|--:|--:|",
         ]
-        lines += [f"| {r.name} | {r.brier:.3f} | {report(r.gain, '', 3)} |" for r in made.rows]
+        lines += [f"| {r.name} | {r.brier:.3f} | {in_words(r.gain, '', 3)} |" for r in made.rows]
         yield "\n".join(lines) + "\n"
 
 

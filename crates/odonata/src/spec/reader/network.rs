@@ -186,7 +186,8 @@ impl Reader<'_> {
         }
         let given_delay = given.get("router").and_then(|router| router.get("delay"));
         let router = form.get_mut("router").and_then(Value::as_object_mut);
-        if let (None, Some(router), true) = (given_delay, router, facts["router_delay_ps"].is_u64()) {
+        if let (None, Some(router), true) = (given_delay, router, facts["router_delay_ps"].is_u64())
+        {
             router.insert("delay_ps".into(), facts["router_delay_ps"].clone());
         }
     }
