@@ -404,7 +404,7 @@ def test_the_page_says_where_parameters_are_from_and_what_is_lacking() -> None:
     study = StudyFile.from_dict(parse_toml(RULED, "study"))
     table = build_dataset(study, [], {})
     text = page(study, table, judge(study, table), [], command="x", total=0)
-    assert "| buffers of 8 KiB | a fit | the first finding; made on: at 10 % |" in text
+    assert "| buffers of 8 KiB | a fit | the first finding; fitted on: at 10 % |" in text
     assert "| T = 50 % | the paper | 3.1.2 |" in text
     assert "- Figure 9: nobody counts that." in text
 
