@@ -15,11 +15,11 @@ INTRODUCTION = """\
 People read standard output; programs add `--json` and get exactly one JSON object there.
 Progress and errors go to standard error; the progress bar is drawn only on a terminal.
 Results go to a new directory (see [results.md](results.md)). **Nothing is ever overwritten**, by one rule for every
-command that writes. A file must not exist yet; it gets its name when it is whole. The directory of a run must not
-exist yet, or be empty; it is claimed before anything is simulated, so that what could keep results from being
-written is found out first, and that several commands at a time get several directories. The directory of a study,
-of `saturation` and of `interference` goes on with what was simulated there; what it showed before, where it would
-show something else now, is moved to `earlier-1`, `earlier-2` … in it. `odonata show` reads all of them.
+command that writes. A file must not exist yet; it gets its name only once it is complete. The directory of a run must
+not exist yet, or be empty; a command claims it before it simulates anything. So anything that would prevent the results
+from being written shows up first, and commands that run at the same time get different directories. In the directory of
+a study, of `saturation` or of `interference`, a command continues with what was simulated there; files that would now
+show something else are moved to `earlier-1`, `earlier-2` … in the directory. `odonata show` reads all of them.
 
 ## Exit codes
 
@@ -32,8 +32,8 @@ adds where in the code it came from.
 
 ## Completion
 
-The shell completes commands, options, their values, examples, studies, files, and what `--set` may change (in bash up
-to the `=`) after this line of its start-up file. `odonata` must be on the `PATH`.
+With the following line in its start-up file, the shell completes commands, options, their values, examples, studies,
+files, and the keys that `--set` may change (in bash up to the `=`). `odonata` must be on the `PATH`.
 
 | shell | file | line |
 |---|---|---|
@@ -47,17 +47,17 @@ EXIT_CODES = {
     ExitCode.INTERNAL: "a defect of Odonata itself; please report it",
     ExitCode.USAGE: "wrong usage, or a scenario that cannot be run: unknown key, wrong unit, "
     "missing or broken file, job larger than the machine, …",
-    ExitCode.SIMULATION: "the simulation could not be finished: deadlock, messages that are waited "
-    "for and never sent, not enough memory",
-    ExitCode.OUTPUT: "results or output cannot be written there (not writable, no room left, or "
-    "something is there already), or cannot be read",
+    ExitCode.SIMULATION: "the simulation could not be finished: deadlock, a receive whose message is "
+    "never sent, not enough memory",
+    ExitCode.OUTPUT: "results or output cannot be written (not writable, no space left, or "
+    "the name exists already), or cannot be read",
     ExitCode.UNSAFE: "`odonata verify` found that packets could wait for each other forever",
-    ExitCode.UNPROVEN: "`odonata verify` was out of time before it had an answer",
-    ExitCode.DEVICE: "a switch did not do as told, does not answer, or does not hold what it should "
-    "(`odonata control`)",
+    ExitCode.UNPROVEN: "`odonata verify` ran out of time before it had an answer",
+    ExitCode.DEVICE: "a switch did not carry out a command, does not answer, or does not hold the circuits that it "
+    "should (`odonata control`)",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C; nothing was written, except a "
-    "[checkpoint](checkpoints.md) where the run has them",
-    ExitCode.TERMINATED: "stopped by SIGTERM after it has written a last "
+    "[checkpoint](checkpoints.md) if the run writes them",
+    ExitCode.TERMINATED: "stopped by SIGTERM after writing a last "
     "[checkpoint](checkpoints.md); without checkpoints SIGTERM ends a run as it ends any program",
 }
 

@@ -15,21 +15,21 @@ from odonata.errors import ExitCode
 ABOUT = (
     "Odonata simulates the network of a supercomputer packet by packet, together with the "
     "applications that run on it and the nodes that they are given. A scenario, a text file in "
-    "TOML, says what is wired, how packets are routed, and which jobs send what; a run leaves "
+    "TOML, says how the network is wired, how packets are routed, and which jobs send what; a run leaves "
     "tables, pictures and a summary in a directory of its own. Nothing is ever overwritten."
 )
 
 FIRST_STEPS = {
     "odonata example demo": "copies a first scenario out of the installed package;",
-    "odonata run demo.toml": "simulates it, and says where tables and pictures lie;",
+    "odonata run demo.toml": "simulates it, and prints where tables and pictures are;",
     "odonata run demo.toml --set network.routing=par": "the same with adaptive routing;",
-    "odonata report results/demo-1": "makes one HTML file of it to pass on.",
+    "odonata report results/demo-1": "makes one HTML file of the result to pass on.",
 }
 
 ENVIRONMENT = {
     "NO_COLOR": "If it is set, messages have no colours.",
     "_ODONATA_COMPLETE": "Set to bash_source, zsh_source or fish_source it makes the command print "
-    "the shell's script of completion.",
+    "the shell's completion script.",
 }
 
 

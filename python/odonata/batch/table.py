@@ -124,31 +124,31 @@ Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Reading(Table):
-    """How the log is read, where it does not say itself."""
+    """How the log is read, where the log itself does not say."""
 
     format: Literal[names.LogFormat, "parquet"] | None = None
-    """Format of the log. Default: found out."""
+    """Format of the log. Default: detected."""
     strict: bool = False
     """End at the log's first fault, with its line, instead of counting it."""
     unit: names.LogUnit | None = None
-    """What the sizes of the log count. Default: found out, and said."""
+    """Unit of the job sizes in the log. Default: detected, and reported."""
     processors_per_node: Annotated[Count, OnCommandLine(metavar="N")] | None = None
-    """For logs that count processors. Default: as the header says, or 1."""
+    """Processors of a node, for logs that count processors. Default: as the header says, or 1."""
     columns: (
         Annotated[list[str], Field(min_length=1), OnCommandLine("--columns", metavar="NAME,NAME…")]
         | None
     ) = None
-    """Names of the columns of a `sacct` dump without header."""
+    """Names of the columns of a `sacct` dump that has no header."""
     separator: str | None = None
-    """What stands between the columns of a `sacct` dump. Default: as in its header."""
+    """Separator between the columns of a `sacct` dump. Default: as in its header."""
 
 
 class Grap(Table):
     """Placement by GRAP (Feng et al. 2023) on the groups of a reconfigurable dragonfly."""
 
     groups: Annotated[Count, OnCommandLine("--grap", metavar="GROUPS")]
-    """Place jobs by GRAP (Feng et al. 2023) on so many groups of a reconfigurable dragonfly, as
-    equal as possible. Default: any free nodes."""
+    """Place jobs by GRAP (Feng et al. 2023) on this many groups of a reconfigurable dragonfly, of
+    sizes as equal as possible. Default: any free nodes."""
     modes: (
         Annotated[
             list[MixText],
@@ -176,10 +176,10 @@ class ScheduleNetwork(Table):
     """Traffic of jobs of FROM to TO nodes, drawn by shares, e.g.
     `576..65536:adaptive=40%,custom=60%`; or by-mode: it follows from the job's GRAP mode. Default:
     with level table by-mode under GRAP, else that of Feng et al. 2023; with flow and packet
-    uniform, stencil and ring alike."""
+    uniform, stencil and ring in equal shares."""
     mpi_share: Annotated[MpiShare, OnCommandLine(metavar="SHARE")] = "log"
-    """How much of their time jobs communicate: log, a share such as 30%, or two between which it
-    is drawn such as 10%..50%."""
+    """The share of their time that jobs communicate: log (as the log says), one share such as 30%,
+    or two between which each job's share is drawn, such as 10%..50%."""
 
     @property
     def is_by_mode(self) -> bool:
@@ -192,8 +192,8 @@ class SpeedUpNetwork(ScheduleNetwork):
 
     level: Literal["table"] = Field(default="table", description="A table of speed-ups.")
     speed_ups: Annotated[FileName, OnCommandLine(metavar="FILE")]
-    """CSV file with the columns traffic, nodes, speed_up (part of the communication's time that is
-    saved)."""
+    """CSV file with the columns traffic, nodes, speed_up (the fraction of the communication time
+    that is saved)."""
 
 
 class SharedNetwork(ScheduleNetwork):
@@ -205,15 +205,15 @@ class SharedNetwork(ScheduleNetwork):
     injection: Annotated[str, _checked(injection_for_engine), OnCommandLine(metavar="SHARE")] = str(
         SharedMachine.injection
     )
-    """Part of its link's rate that a node sends at while it communicates."""
+    """The fraction of its link's rate at which a node sends while it communicates."""
     placement: names.Placement | None = None
-    """Which free nodes a job gets, where the scheduler only counts them. Default: contiguous; with
-    GRAP those of its groups."""
+    """Which free nodes a job gets, where the scheduler only counts nodes. Default: contiguous; with
+    GRAP the nodes of the job's groups."""
     switch_delay: Annotated[Duration, OnCommandLine(metavar="TIME")] = Duration(
         SharedMachine.switch_delay
     )
-    """With circuits for jobs: how long a job stands still at its beginning while circuits are set,
-    if any changes."""
+    """With circuits for jobs: how long a job stands still at its start while circuits are set, if
+    any circuit changes."""
 
     def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
         """The engine's form: the machine's network in place of its file."""
@@ -242,14 +242,14 @@ class PacketNetwork(SharedNetwork):
     window: Annotated[PositiveDuration, OnCommandLine(metavar="TIME")] = Duration(
         SharedPackets.window
     )
-    """Simulated time in which traffic counts."""
+    """Simulated time in which traffic is measured."""
     warmup: Annotated[Duration, OnCommandLine(metavar="TIME")] = Duration(SharedPackets.warmup)
-    """Simulated time before it."""
+    """Simulated time before the measurement."""
     message: Annotated[PositiveSize, OnCommandLine(metavar="SIZE")] = Size(SharedPackets.message)
     """Size of a message."""
     stretch: Literal[STRETCHES] = STRETCHES[0]  # type: ignore[valid-type]
-    """What stretches communication: the part of what a job sends that arrives, or that and how much
-    longer its messages take than alone."""
+    """What stretches communication: the share of a job's traffic that arrives (throughput), or that
+    share and how much longer the job's messages take than when it runs alone (latency)."""
 
 
 #: The levels of a schedule's network.
@@ -265,17 +265,18 @@ class MultifactorTable(Table):
     """Weights and times of the order `multifactor`: Slurm's multifactor priority."""
 
     age: Annotated[Weight, OnCommandLine("--weight-age", metavar="W")] = Multifactor.age
-    """Of the order multifactor: weight of the wait, in units of `max_age`, at most 1."""
+    """For the order multifactor: weight of the age, which is the wait divided by `max_age`, at most
+    1."""
     size: Annotated[Weight, OnCommandLine("--weight-size", metavar="W")] = Multifactor.size
-    """Weight of the share of the machine."""
+    """Weight of the size: the share of the machine that a job asks for."""
     fair_share: Annotated[Weight, OnCommandLine("--weight-fair-share", metavar="W")] = (
         Multifactor.fair_share
     )
     """Weight of 2^(−usage / share); all users have equal shares."""
     max_age: Annotated[PositiveSpan, OnCommandLine(metavar="TIME")] = Span(Multifactor.max_age)
-    """Wait that counts as age 1."""
+    """The wait at which the age is 1."""
     half_life: Annotated[Span, OnCommandLine(metavar="TIME")] = Span(Multifactor.half_life)
-    """Usage counts half after it; 0 s for never."""
+    """Time after which usage counts half; 0 s for no decay."""
     favour_small: bool = Multifactor.favour_small
     """Small jobs, not large ones, are favoured."""
 
@@ -287,16 +288,16 @@ class Maintenance(Table):
     """First second: a date such as `2022-03-01T08:00` (UTC), or a duration after the first
     submission such as `12 h`."""
     end: Time
-    """The second after the last, likewise."""
+    """The second after the last one, given likewise."""
     nodes: Count | None = None
-    """How many. Default: the whole machine."""
+    """Number of nodes. Default: the whole machine."""
 
 
 class Reservation(Maintenance):
-    """Nodes that are withheld for jobs of some users."""
+    """Nodes that are withheld for the jobs of some users."""
 
     users: Annotated[list[str], Field(min_length=1)]
-    """Whose jobs may run on them, if they end in time."""
+    """Users whose jobs may run on these nodes, if the jobs end in time."""
 
 
 class ScheduleTable(Table):
@@ -305,7 +306,7 @@ class ScheduleTable(Table):
     log: FileName
     """The job log: see [job logs](job-logs.md)."""
     reading: Reading = Field(default_factory=Reading)
-    """How the log is read, where it does not say itself."""
+    """How the log is read, where the log itself does not say."""
     nodes: Annotated[Count, OnCommandLine(metavar="N")] | None = None
     """Nodes of the machine. Default: as the log says."""
     policy: Annotated[Policy, OnCommandLine(metavar="POLICY")] = "easy"
@@ -326,10 +327,10 @@ class ScheduleTable(Table):
     """Compare with another schedule of the log: recorded, a policy, or POLICY/ORDER such as
     easy/wfp."""
     estimates: Annotated[Estimates, OnCommandLine(metavar="WHICH")] = "requested"
-    """Run times that the scheduler believes in: requested, perfect, or a multiple of the run time
-    such as 2."""
+    """Run times that the scheduler assumes: requested, perfect, or a multiple of the actual run
+    time such as 2."""
     running_estimates: Annotated[Estimates, OnCommandLine(metavar="WHICH")] | None = None
-    """The same of running jobs. Default: as `estimates`."""
+    """Run times that the scheduler assumes for running jobs. Default: as `estimates`."""
     limits: Annotated[
         bool,
         OnCommandLine("--no-limits", is_off=True, text="Do not kill jobs when their time is over."),
@@ -339,20 +340,20 @@ class ScheduleTable(Table):
     """The scheduler works at multiples of this time, e.g. 30 s. Default: whenever something
     happens."""
     per_event: bool = False
-    """It works after every single event."""
+    """The scheduler works after every single event, also within one second."""
     eligible: bool = False
-    """Jobs come when they become eligible, where the log knows that."""
+    """Jobs arrive when they become eligible, where the log records that time."""
     larger: Literal["refuse", "cut"] = "refuse"
     """Jobs larger than the machine are refused, or cut down to it."""
     share: Annotated[Count, OnCommandLine(metavar="N")] | None = None
-    """Jobs share nodes of so many processors each. Default: where the log counts processors, as
-    many as it says."""
+    """Jobs share nodes that have this many processors each. Default: where the log counts
+    processors, as many as the log says."""
     whole_nodes: bool = False
     """Round sizes of a log that counts processors up to whole nodes."""
     tau: Annotated[PositiveSpan, OnCommandLine(metavar="TIME")] = Span("10 s")
-    """Least run time in the bounded slowdown."""
+    """Shortest run time in the bounded slowdown."""
     interval: Annotated[PositiveSpan, OnCommandLine(metavar="TIME")] = Span("1 min")
-    """Interval of the table of nodes in use and jobs waiting."""
+    """Interval between the rows of the table of nodes in use and jobs waiting."""
     grap: Grap | None = None
     """Place jobs by GRAP. Default: any free nodes will do."""
     network: AnyScheduleNetwork | None = None

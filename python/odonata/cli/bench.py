@@ -22,14 +22,14 @@ from odonata.cli.shared import (
     show_default=True,
     type=click.Choice(list(names.FAMILY)),
     metavar="NAME",
-    help="Family of the network, as in scenarios: one of about a thousand nodes.",
+    help="Family of the network, as in scenarios; the network has about a thousand nodes.",
 )
 @click.option(
     "--nodes",
     type=click.IntRange(1),
     metavar="N",
-    help="Size of the dragonfly: 1056 is p=4 a=8 h=4 g=33; 16512 is p=8 a=16 h=8 g=129; 82944 is "
-    "p=12 a=24 g=288.  [default: 1056]",
+    help="Size of the dragonfly in nodes: 1056 is p=4 a=8 h=4 g=33; 16512 is p=8 a=16 h=8 g=129; "
+    "82944 is p=12 a=24 g=288. [default: 1056]",
 )
 @click.option(
     "--routing",
@@ -43,7 +43,7 @@ from odonata.cli.shared import (
     show_default=True,
     type=click.Choice(list(names.CHOICE)),
     metavar="NAME",
-    help="How one of several minimal links is chosen, as in scenarios.",
+    help="How a packet picks one of several minimal links, as in scenarios.",
 )
 @click.option(
     "--load",

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="PATH",
-    help="What was measured: folders or files that `odonata measurements` reads. May be given "
+    help="The measurements: folders or files that `odonata measurements` reads. May be given "
     "several times.",
 )
 @click.option(
@@ -42,24 +42,25 @@ if TYPE_CHECKING:
     "hosts_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Hosts of measurements that do not name them: one in a line, in the order of ranks.",
+    help="Hosts for measurements that do not name theirs: one host per line, in rank order.",
 )
 @click.option(
     "--shared",
     is_flag=True,
-    help="Calibrate what nodes take that several ranks share, to measurements with more than one "
-    "on each.",
+    help="Calibrate the parameters of nodes shared by several ranks, on measurements with more "
+    "than one rank per node.",
 )
 @click.option(
     "--engine",
     type=click.Choice(list(names.ENGINE)),
-    help="What simulates the network; the same has to predict.  [default: the machine's]",
+    help="What simulates the network; predictions must use the same engine. [default: the "
+    "machine's]",
 )
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write the calibrated keys there, as a part of a scenario in TOML.",
+    help="Write the calibrated keys to this file, as part of a scenario in TOML.",
 )
 @click.option(
     "--set",
@@ -83,12 +84,12 @@ def calibrate(
     jobs: int | None,
     as_json: bool,
 ) -> None:
-    """Fit what the hosts of a machine take to measured collectives.
+    """Fit the parameters of a machine's hosts to measured collectives.
 
-    Only small sizes and few nodes are used, by a fixed rule. Prints the parameters with their
-    uncertainty, whether the measurements tell them at all, and how far predictions are off, each as
-    if it had been left out. What is found goes into the scenario of the machine, under [mpi] and
-    [machine].
+    The fit uses only small sizes and few nodes, chosen by a fixed rule. The command prints the
+    parameters with their uncertainty, whether the measurements determine each of them at all, and
+    the error of the prediction for each measurement when that measurement is left out of the fit.
+    The results go into the scenario of the machine, under [mpi] and [machine].
     """
     import os
 

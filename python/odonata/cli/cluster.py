@@ -31,17 +31,20 @@ def cluster() -> None:
     default="60 s",
     show_default=True,
     metavar="TIME",
-    help="Between two questions to Slurm.",
+    help="Time between two queries to Slurm.",
 )
 @click.option(
     "--for",
     "for_",
     callback=span,
     metavar="TIME",
-    help='How long, e.g. "2 w".  [default: until stopped]',
+    help='How long to watch, e.g. "2 w". [default: until stopped]',
 )
 @click.option(
-    "--keep", callback=span, metavar="TIME", help="Older samples are removed.  [default: none]"
+    "--keep",
+    callback=span,
+    metavar="TIME",
+    help=("Remove samples older than this. [default: keep all]"),
 )
 @click.option(
     "--largest",
@@ -49,20 +52,20 @@ def cluster() -> None:
     default="1 GiB",
     show_default=True,
     metavar="SIZE",
-    help="The oldest samples are removed where they take more.",
+    help="Remove the oldest samples once all of them take more than this.",
 )
 @click.option(
     "--topology",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Slurm's topology.conf: keeps what is sent between islands and groups as well.",
+    help="Slurm's topology.conf: also keep the traffic between islands and between groups.",
 )
 @click.option(
     "--metrics",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write the latest sample there in Prometheus' text format, for the textfile collector "
-    "of its node exporter. The file is replaced each time.",
+    help="Write the latest sample to this file in Prometheus' text format, for the textfile "
+    "collector of its node exporter. The file is replaced each time.",
 )
 @timeout_option
 @debug_option
@@ -76,11 +79,11 @@ def watch(
     metrics: Path | None,
     timeout: float,
 ) -> None:
-    """Samples the utilisation once a period and keeps it in STORE, for weeks.
+    """Sample the utilisation once per period, for weeks, and keep it in STORE.
 
-    Costs the controller one squeue a period; less where it fails or is slow. Goes on with a STORE
-    that is there. A kill loses the sample that was being taken, nothing else; Ctrl-C and SIGTERM
-    end it.
+    Costs the controller one squeue per period, or less while squeue fails or is slow. Continues a
+    STORE that exists. A kill loses only the sample that was being taken; Ctrl-C and SIGTERM end
+    the command.
     """
     import signal
     import threading
@@ -116,13 +119,18 @@ def watch(
 @cluster.command()
 @click.argument("store", type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
-    "--last", callback=span, metavar="TIME", help='Only so far back, e.g. "12 h".  [default: all]'
+    "--last",
+    callback=span,
+    metavar="TIME",
+    help=('Only the samples of this last stretch of time, e.g. "12 h". [default: all]'),
 )
-@click.option("--csv", "as_csv", is_flag=True, help="All samples, as a table for other programs.")
+@click.option(
+    "--csv", "as_csv", is_flag=True, help=("Print all samples as a table for other programs.")
+)
 @json_option
 @debug_option
 def history(store: Path, last: int | None, as_csv: bool, as_json: bool) -> None:
-    """What `odonata cluster watch` kept in STORE: how busy the network was."""
+    """Show what `odonata cluster watch` kept in STORE: how busy the network was."""
     import csv
     import time
 

@@ -32,23 +32,28 @@ def _one_size(context: click.Context, parameter: click.Parameter, value: str | N
     "watched",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Samples of `odonata cluster watch`: what is usual, and what comes.",
+    help="Samples of `odonata cluster watch`: they say what utilisation is usual and what to "
+    "expect next.",
 )
 @click.option(
-    "--collective", metavar="NAME", help="Only for this.  [default: all that were measured]"
+    "--collective",
+    metavar="NAME",
+    help=("Only for this collective. [default: all that were measured]"),
 )
 @click.option(
     "--size", "size_bytes", callback=_one_size, metavar="SIZE", help="Only for this size."
 )
-@click.option("--placement", metavar="NAME", help="Only for nodes in this place.")
+@click.option("--placement", metavar="NAME", help="Only for nodes placed this way.")
 @click.option(
     "--hosts",
     metavar="LIST",
-    help="The nodes that the job would get, such as n[0-3,7], if known: what loads their groups' "
-    "way out. Needs a topology.",
+    help="The nodes that the job would get, if known, such as n[0-3,7]: shows the load on the "
+    "links that leave their groups. Needs a topology.",
 )
 @click.option(
-    "--evaluate", is_flag=True, help="Show how good such advice was for the later half of the runs."
+    "--evaluate",
+    is_flag=True,
+    help=("Show how good this advice was for the later half of the runs."),
 )
 @squeue_option
 @click.option(
@@ -69,7 +74,7 @@ def _one_size(context: click.Context, parameter: click.Parameter, value: str | N
     default=24,
     show_default=True,
     metavar="HOURS",
-    help="How far ahead a better time is looked for.",
+    help="How far ahead to look for a better time.",
 )
 @timeout_option
 @json_option
@@ -89,11 +94,11 @@ def advise(
     timeout: float,
     as_json: bool,
 ) -> None:
-    """Whether now is a bad time to submit, from what probes in STORE measured.
+    """Say whether now is a bad time to submit, from the probe measurements in STORE.
 
-    Expected time of each kind of communication that was measured, an interval that holds it in nine
-    of ten cases, the probability of a long-tailed run (mean above the 85th percentile of its kind),
-    and whether to submit now or wait.
+    Prints, for each kind of communication that was measured, the expected time, an interval that
+    contains the time in nine of ten cases, the probability of a long-tailed run (one whose mean is
+    above the 85th percentile of its kind), and whether to submit now or wait.
     """
     from odonata.cluster.advice import Advisor
     from odonata.cluster.advice import advise as advise_on

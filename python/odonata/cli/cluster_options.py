@@ -22,7 +22,7 @@ def timeout_option(command: Command) -> Command:
         default=30.0,
         show_default=True,
         metavar="SECONDS",
-        help="How long a command of Slurm may take.",
+        help="Longest time that a Slurm command may take.",
     )(command)
 
 

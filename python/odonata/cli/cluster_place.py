@@ -27,7 +27,8 @@ _heartbeat = click.option(
     type=click.Path(path_type=Path, dir_okay=False),
     envvar="ODONATA_HEARTBEAT",
     metavar="FILE",
-    help="The file that says that jobs are placed.  [default: $ODONATA_HEARTBEAT]",
+    help="The heartbeat file, which shows that the placement daemon is running. [default: "
+    "$ODONATA_HEARTBEAT]",
 )
 
 
@@ -48,14 +49,15 @@ _heartbeat = click.option(
     show_default=True,
     help="How GRAP spreads large jobs over groups.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=1, help="Of policies that draw.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, help=("Seed of policies that draw at random.")
+)
 @click.option(
     "--topology",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="topology.conf, topology.yaml, a list of nodes with attributes, or of links, or what "
-    "ibnetdiscover prints.  "
-    "[default: asks Slurm]",
+    help="topology.conf, topology.yaml, a list of nodes with attributes, a list of links, or the "
+    "output of ibnetdiscover. [default: asks Slurm]",
 )
 @click.option(
     "--group",
@@ -63,7 +65,8 @@ _heartbeat = click.option(
     type=click.Choice(["island", "leaf"]),
     default="island",
     show_default=True,
-    help="What a group is: what switches below the top join, or the nodes of one of the lowest.",
+    help="What a group is: the nodes joined below the top level of switches (island), or those of "
+    "one lowest-level switch (leaf).",
 )
 @click.option(
     "--partition",
@@ -79,16 +82,21 @@ _heartbeat = click.option(
     default=1,
     show_default=True,
     metavar="N",
-    help="How many of the first jobs that cannot start are not to be delayed by others; 1 is EASY "
-    "backfill, 0 lets nobody overtake.",
+    help="Reservations for the first N jobs that cannot start, which other jobs must not delay; 1 "
+    "is EASY backfill, 0 lets no job overtake.",
 )
 @click.option(
     "--whole-nodes",
     is_flag=True,
-    help="Place jobs that would share nodes, too, on whole ones.  [default: leave them to Slurm]",
+    help="Also place jobs that would share nodes, on whole nodes. [default: leave them to Slurm]",
 )
 @click.option(
-    "--period", callback=span, default="1 s", show_default=True, metavar="TIME", help="Of cycles."
+    "--period",
+    callback=span,
+    default="1 s",
+    show_default=True,
+    metavar="TIME",
+    help=("Time between scheduling cycles."),
 )
 @click.option(
     "--patience",
@@ -96,7 +104,7 @@ _heartbeat = click.option(
     default="20 s",
     show_default=True,
     metavar="TIME",
-    help="How long a released job may wait for its nodes before it is placed anew.",
+    help="How long a released job may wait for its nodes before it is placed again.",
 )
 @_heartbeat
 @click.option(
@@ -105,14 +113,15 @@ _heartbeat = click.option(
     default="2 min",
     show_default=True,
     metavar="TIME",
-    help="With --heartbeat: where nobody looked at the queue for longer in the last hour, as this "
-    "was killed again and again, leave all jobs to Slurm until that is past.",
+    help="With --heartbeat: if nobody looked at the queue for longer than this in the last hour, "
+    "because the command was killed again and again, leave all jobs to Slurm until the "
+    "silence is past.",
 )
 @click.option(
     "--metrics",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write metrics there in Prometheus' text format.",
+    help="Write metrics to this file in Prometheus' text format.",
 )
 @click.option(
     "--keep",
@@ -120,18 +129,23 @@ _heartbeat = click.option(
     default="13 w",
     show_default=True,
     metavar="TIME",
-    help="How long the journal keeps what is over.",
+    help="How long the journal keeps what is finished.",
 )
-@click.option("--cycles", type=click.IntRange(min=1), metavar="N", help="End after so many.")
+@click.option(
+    "--cycles", type=click.IntRange(min=1), metavar="N", help=("End after this many cycles.")
+)
 @click.option(
     "--shadow",
     is_flag=True,
-    help="Change nothing: decide for the jobs that Slurm starts, and keep both in the journal.",
+    help="Change nothing: decide for the jobs that Slurm starts, and record both decisions in the "
+    "journal.",
 )
 @click.option(
-    "--dry-run", is_flag=True, help="Decide once, print it, change nothing, keep nothing."
+    "--dry-run",
+    is_flag=True,
+    help=("Decide once and print the decisions; change and record nothing."),
 )
-@click.option("--allow-root", is_flag=True, help="Run as root, which nothing here needs.")
+@click.option("--allow-root", is_flag=True, help="Run as root, although nothing here needs it.")
 @timeout_option
 @debug_option
 def place(
@@ -156,11 +170,11 @@ def place(
     allow_root: bool,
     timeout: float,
 ) -> None:
-    """Chooses the nodes of waiting jobs by the functions that simulations use.
+    """Choose the nodes of waiting jobs with the functions that simulations use.
 
     Places jobs that were submitted by `odonata cluster submit` or held by our job_submit.lua, each
-    as it can start, and writes every decision to JOURNAL before it is carried out. Ctrl-C or
-    SIGTERM ends it; killed, it goes on where it was.
+    as soon as it can start, and writes every decision to JOURNAL before carrying it out. Ctrl-C or
+    SIGTERM ends the command; after a kill it continues where it was.
     """
     import signal
     import threading
@@ -232,15 +246,15 @@ def place(
     default="2 min",
     show_default=True,
     metavar="TIME",
-    help="With --heartbeat: where it is older, jobs are submitted plainly.",
+    help="With --heartbeat: if the heartbeat is older than this, submit jobs without holding them.",
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[SBATCH-ARGUMENTS]...")
 def submit(heartbeat: Path | None, stale: int, arguments: tuple[str, ...]) -> None:
-    """Submits a job as sbatch does, to be placed by `odonata cluster place`.
+    """Submit a job as sbatch does, to be placed by `odonata cluster place`.
 
-    Everything behind our own options is sbatch's; so are what is printed and the exit code. The job
-    is held and its comment marked until its nodes are chosen. What names nodes, a time to begin or
-    a reservation, throttled arrays and heterogeneous jobs are submitted as they are.
+    All arguments after our own options go to sbatch; output and exit code are those of sbatch. The
+    job is held, with a mark in its comment, until its nodes are chosen. Jobs that name nodes, a
+    begin time or a reservation, throttled arrays and heterogeneous jobs are submitted unchanged.
     """
     from odonata.cluster.submitting import held, is_alive
 
@@ -269,14 +283,17 @@ def _script(path: str) -> str | None:
 
 @click.command()
 @click.argument("journal", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--job", metavar="JOBID", help="Only of this job.")
+@click.option("--job", metavar="JOBID", help="Only the decisions about this job.")
 @click.option(
-    "--last", callback=span, metavar="TIME", help='Only so far back, e.g. "12 h".  [default: all]'
+    "--last",
+    callback=span,
+    metavar="TIME",
+    help=('Only the decisions of this last stretch of time, e.g. "12 h". [default: all]'),
 )
 @json_option
 @debug_option
 def decisions(journal: Path, job: str | None, last: int | None, as_json: bool) -> None:
-    """What `odonata cluster place` decided, and why jobs wait."""
+    """Show what `odonata cluster place` decided, and why jobs wait."""
     import time
 
     from odonata.cluster.journal import Journal
@@ -332,7 +349,7 @@ def _clock(time_ms: int) -> str:
     default=Path("/var/lib/odonata/heartbeat"),
     show_default=True,
     metavar="FILE",
-    help="Of `odonata cluster place`.",
+    help="The heartbeat file of `odonata cluster place`.",
 )
 @click.option(
     "--partition",
@@ -348,11 +365,11 @@ def _clock(time_ms: int) -> str:
     default="2 min",
     show_default=True,
     metavar="TIME",
-    help="From when on a heartbeat is too old.",
+    help="Age above which a heartbeat is stale.",
 )
 @debug_option
 def slurm_files(directory: Path, heartbeat: Path, partitions: tuple[str, ...], stale: int) -> None:
-    """Writes job_submit.lua and release-held-jobs.sh, the watchdog, into DIRECTORY."""
+    """Write job_submit.lua and release-held-jobs.sh, the watchdog, into DIRECTORY."""
     from odonata.cluster.slurm_files import write_slurm_files
 
     try:

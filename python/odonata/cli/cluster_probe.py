@@ -30,8 +30,8 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
     multiple=True,
     default=("different-islands",),
     show_default=True,
-    help="Where the nodes are: one switch, one island, several islands, or where Slurm likes. May "
-    "be given several times: one job each.",
+    help="Where the nodes are: below one switch, in one island, in several islands, or wherever "
+    "Slurm puts them. May be given several times: one job for each.",
 )
 @click.option(
     "--nodes",
@@ -39,13 +39,13 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
     default=16,
     show_default=True,
     metavar="N",
-    help="Nodes of the job, with one rank each.",
+    help="Nodes of the job; each runs one rank.",
 )
 @click.option(
     "--islands",
     type=click.IntRange(min=2),
     metavar="N",
-    help="Over how many, of different-islands.  [default: all]",
+    help="With different-islands: number of islands to spread over. [default: all]",
 )
 @click.option(
     "--collective",
@@ -54,7 +54,7 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
     multiple=True,
     default=("bcast", "reduce", "alltoall"),
     show_default=True,
-    help="What is timed; may be given several times.",
+    help="What to time; may be given several times.",
 )
 @click.option(
     "--size",
@@ -64,7 +64,8 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
     default=("4 B", "1 KiB", "32 KiB", "1 MiB"),
     show_default=True,
     metavar="SIZE",
-    help="Of a message; of alltoall what each rank gets. May be given several times.",
+    help="Size of a message; for alltoall, the bytes that each rank receives. May be given "
+    "several times.",
 )
 @click.option(
     "--iterations",
@@ -72,7 +73,7 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
     default=1_000,
     show_default=True,
     metavar="N",
-    help="Of each collective at each size, of each skeleton, or runs of --command.",
+    help="Iterations of each collective at each size, of each skeleton, or of --command.",
 )
 @click.option(
     "--interval",
@@ -87,22 +88,22 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
     type=click.Choice(["window", "barrier"]),
     default="window",
     show_default=True,
-    help="What starts ranks together: a time that their clocks agree on, or a barrier.",
+    help="How ranks start together: at a time that their clocks agree on, or after a barrier.",
 )
 @click.option(
     "--command",
     metavar="TEXT",
-    help="Time this shell command from outside, in place of collectives; it runs on the job's "
-    'first node, e.g. "srun ./hacc".',
+    help="Time this shell command from outside instead of collectives; it runs on the job's first "
+    'node, e.g. "srun ./hacc".',
 )
 @click.option(
     "--skeleton",
     "skeletons",
     multiple=True,
     metavar="MOTIF",
-    help="Carry out the skeleton of an application, or another motif, in place of collectives, and "
-    'time its iterations, e.g. hacc or \'{ kind = "mini-amr", compute = "1 ms" }\'. May be given '
-    "several times.",
+    help="Run the skeleton of an application, or another motif, instead of collectives, and time "
+    'its iterations, e.g. hacc or \'{ kind = "mini-amr", compute = "1 ms" }\'. May be '
+    "given several times.",
 )
 @click.option(
     "--budget",
@@ -110,13 +111,13 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
     default="10 min",
     show_default=True,
     metavar="TIME",
-    help="A job takes no longer, whatever is left to measure.",
+    help="Longest time that a job may take; it ends then even if measurements are missing.",
 )
 @click.option(
     "--wait",
     callback=span,
     metavar="TIME",
-    help="For such nodes to be idle.  [default: none]",
+    help="How long to wait for suitable nodes to be idle. [default: none]",
 )
 @click.option(
     "--start-within",
@@ -124,7 +125,7 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
     default="10 min",
     show_default=True,
     metavar="TIME",
-    help="The job is cancelled if Slurm has not started it by then.",
+    help="Cancel the job if Slurm has not started it within this time.",
 )
 @click.option(
     "--repeat",
@@ -132,7 +133,7 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
     default=1,
     show_default=True,
     metavar="N",
-    help="How often all of it is measured.",
+    help="How often to repeat the whole measurement.",
 )
 @click.option(
     "--every",
@@ -140,7 +141,7 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
     default="1 h",
     show_default=True,
     metavar="TIME",
-    help="From one repetition to the next.",
+    help="Time from the start of one repetition to the start of the next.",
 )
 @click.option(
     "--tolerance",
@@ -148,7 +149,7 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
     default=0.05,
     show_default=True,
     metavar="B",
-    help="A run counts if b before and after differ by less.",
+    help="A run counts if b before and b after differ by less than this.",
 )
 @click.option(
     "--shared-nodes",
@@ -161,7 +162,7 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
     "options",
     multiple=True,
     metavar="OPTION",
-    help="More options of sbatch, e.g. --sbatch=--account=me. May be given several times.",
+    help="A further option for sbatch, e.g. --sbatch=--account=me. May be given several times.",
 )
 @click.option(
     "--launcher",
@@ -173,22 +174,28 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
 @click.option(
     "--python",
     metavar="FILE",
-    help="Of the nodes, with mpi4py and NumPy.  [default: the one that runs this]",
+    help="Python of the nodes, with mpi4py and NumPy. [default: the one that runs this command]",
 )
 @click.option(
     "--work",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path(),
     metavar="DIRECTORY",
-    help="That all nodes see, for what jobs leave until it is in STORE.  [default: here]",
+    help="Directory that all nodes see; jobs leave their results there until they are in STORE. "
+    "[default: here]",
 )
 @click.option(
     "--topology",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Slurm's topology.conf, where `scontrol show topology` tells too little.",
+    help="Slurm's topology.conf, where `scontrol show topology` says too little.",
 )
-@click.option("--seed", type=int, metavar="N", help="Draws the same of the nodes that are idle.")
+@click.option(
+    "--seed",
+    type=int,
+    metavar="N",
+    help=("Seed for the choice among idle nodes: the same seed chooses the same nodes."),
+)
 @click.option("--dry-run", is_flag=True, help="Show what would be submitted.")
 @timeout_option
 @json_option
@@ -223,10 +230,10 @@ def probe(
     timeout: float,
     as_json: bool,
 ) -> None:
-    """Measures what the network gives now, by a job of one's own, and keeps all times in STORE.
+    """Measure what the network delivers now, with a batch job, and keep all times in STORE.
 
-    Submits a batch job to nodes in a certain place, notes how busy the network is, times
-    collectives there, and notes it again. A run counts if b did not change meanwhile. Ctrl-C
+    Submits a batch job to nodes with the chosen placement, records how busy the network is, times
+    collectives there, and records it again. A run counts if b did not change meanwhile. Ctrl-C
     cancels the job.
     """
     import random
@@ -337,26 +344,34 @@ def _measure(
 @click.command()
 @click.argument("store", type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
-    "--last", callback=span, metavar="TIME", help='Only so far back, e.g. "2 w".  [default: all]'
+    "--last",
+    callback=span,
+    metavar="TIME",
+    help=('Only the runs of this last stretch of time, e.g. "2 w". [default: all]'),
 )
-@click.option("--all", "all_", is_flag=True, help="Runs that do not count, too.")
+@click.option("--all", "all_", is_flag=True, help="Include runs that do not count.")
 @click.option(
-    "--csv", "as_csv", is_flag=True, help="A row for each run, collective and size, to tabulate."
+    "--csv",
+    "as_csv",
+    is_flag=True,
+    help=("Print a table for other programs: one row for each run, collective and size."),
 )
-@click.option("--times", is_flag=True, help="A row for each iteration, e.g. for `odonata tails`.")
+@click.option(
+    "--times", is_flag=True, help=("Print one row for each iteration, e.g. for `odonata tails`.")
+)
 @click.option(
     "--of",
     type=click.Choice(["max", "root", "mean"]),
     default="max",
     show_default=True,
-    help="Which rank's time is an iteration's.",
+    help="Which rank's time counts as the time of an iteration.",
 )
 @json_option
 @debug_option
 def probes(
     store: Path, last: int | None, all_: bool, as_csv: bool, times: bool, of: str, as_json: bool
 ) -> None:
-    """What `odonata cluster probe` kept in STORE."""
+    """Show what `odonata cluster probe` kept in STORE."""
     import csv
     import time
 

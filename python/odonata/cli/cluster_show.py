@@ -27,16 +27,15 @@ if TYPE_CHECKING:
     "--topology",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="topology.conf, topology.yaml, a list of nodes with attributes, or of links, or what "
-    "ibnetdiscover prints.  "
-    "[default: asks Slurm]",
+    help="topology.conf, topology.yaml, a list of nodes with attributes, a list of links, or the "
+    "output of ibnetdiscover. [default: asks Slurm]",
 )
 @click.option(
     "--slurmrestd",
     "rest",
     type=click.Path(path_type=Path),
     metavar="SOCKET",
-    help="Ask slurmrestd on this Unix socket for nodes and jobs, in place of Slurm's commands. "
+    help="Ask slurmrestd on this Unix socket for nodes and jobs, instead of Slurm's commands. "
     "Needs --topology.",
 )
 @click.option(
@@ -45,13 +44,14 @@ if TYPE_CHECKING:
     type=click.Choice(["island", "leaf"]),
     default="island",
     show_default=True,
-    help="What a group is: what switches below the top join, or the nodes of one of the lowest.",
+    help="What a group is: the nodes joined below the top level of switches (island), or those of "
+    "one lowest-level switch (leaf).",
 )
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FIGURE",
-    help="Draw it, as .png, .pdf or .svg.",
+    help="Draw the map as a picture: .png, .pdf or .svg.",
 )
 @timeout_option
 @json_option
@@ -66,9 +66,9 @@ def show(
     timeout: float,
     as_json: bool,
 ) -> None:
-    """Who sits where: nodes by group and state, jobs that span groups, what is left for whom.
+    """Show who sits where: nodes by group and state, jobs that span groups, what is left for whom.
 
-    Files take the place of Slurm's answers, so that it can be seen anywhere.
+    Files can take the place of Slurm's answers, so the command also works away from the cluster.
     """
     from odonata.cluster import jobs, model, survey
     from odonata.cluster.occupancy import occupancy

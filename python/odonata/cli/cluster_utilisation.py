@@ -30,33 +30,33 @@ if TYPE_CHECKING:
     "--nodes",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Nodes of the cluster, in whatever state.  [default: asks Slurm, or as --sinfo says]",
+    help="Nodes of the cluster, whatever their state. [default: asks Slurm, or as --sinfo says]",
 )
 @click.option(
     "--sinfo",
     type=click.Path(path_type=Path, allow_dash=True),
     metavar="FILE",
-    help="What sinfo or `scontrol show nodes` printed, in place of --nodes.",
+    help="What sinfo or `scontrol show nodes` printed, instead of --nodes.",
 )
 @click.option(
     "--topology",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Slurm's topology.conf, or what `scontrol show topology` printed: shows islands and "
-    "groups as well, and what is sent between them.",
+    help="Slurm's topology.conf, or what `scontrol show topology` printed: also shows islands and "
+    "groups, and the traffic between them.",
 )
 @click.option(
     "--hosts",
     metavar="LIST",
-    help="Nodes of a job, such as n[0-3,7]: utilisation of the groups and islands it sits in. "
-    "Needs --topology.",
+    help="Nodes of a job, such as n[0-3,7]: shows the utilisation of the groups and islands where "
+    "the job sits. Needs --topology.",
 )
 @click.option(
     "--exclude",
     multiple=True,
     metavar="JOBID",
-    help="A job that does not count; may be given several times.  [default: the job that this "
-    "command runs in]",
+    help="A job to leave out; may be given several times. [default: the job that this command "
+    "runs in]",
 )
 @click.option(
     "--at-least",
@@ -64,30 +64,29 @@ if TYPE_CHECKING:
     default=2,
     show_default=True,
     metavar="N",
-    help="Nodes from which on a job communicates.",
+    help="Smallest number of nodes with which a job communicates.",
 )
 @click.option(
     "--log",
     type=click.Path(path_type=Path),
     metavar="LOG",
-    help="A moment of the past, in place of now: of a job log (sacct, SWF …), or of a schedule, "
-    "the directory that `odonata schedule` or `odonata slurm` left.",
+    help="Look at a moment of the past instead of now: of a job log (sacct, SWF …), or of a "
+    "schedule, given as the directory that `odonata schedule` or `odonata slurm` left.",
 )
 @click.option(
     "--at",
     metavar="TIME",
     help="Which moment: a date such as 2022-03-01T08:00 (UTC), or a duration after the first "
-    "submission such as 12h. With --every: the first.  [default: the first submission]",
+    "submission such as 12h. With --every: the first moment. [default: the first submission]",
 )
 @click.option(
     "--every",
     callback=span,
     metavar="TIME",
-    help='All moments from then on, so far apart, e.g. "1 h", as a table for other programs.',
+    help='Print all moments from then on, this far apart, e.g. "1 h", as a table for other '
+    "programs.",
 )
-@click.option(
-    "--schedule", metavar="NAME", help="Which schedule, of a directory with several of them."
-)
+@click.option("--schedule", metavar="NAME", help="Which schedule, if the directory holds several.")
 @click.option(
     "--unit",
     type=click.Choice(["nodes", "processors"]),
@@ -97,8 +96,9 @@ if TYPE_CHECKING:
     "--communication",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="How much jobs communicate, as lines JOBID,NUMBER: the share of its time, or bytes per "
-    "second of a node over what is usual. Others count 1.  [default: as the log says]",
+    help="How much jobs communicate, as lines JOBID,NUMBER: the share of the job's time, or bytes "
+    "per second per node divided by the usual value. Jobs not listed count 1. [default: as "
+    "the log says]",
 )
 @timeout_option
 @json_option
@@ -120,11 +120,12 @@ def utilisation(
     timeout: float,
     as_json: bool,
 ) -> None:
-    """Background network utilisation b: which share of the nodes is communicating.
+    """Background network utilisation b: the share of the nodes that is communicating.
 
     b1 = N_c / N_t and b = b1 · N'_c / N_a (Salimi Beni and Cosenza 2022, equations 1 and 2), from
-    the jobs that run now: N_c nodes of jobs of two nodes or more, N_t nodes in all, N'_c and N_a
-    node entries of such jobs and of all, in which shared nodes count once for every job.
+    the jobs that run now: N_c is the number of nodes with jobs of two nodes or more, N_t the
+    number of all nodes; N'_c and N_a are the node entries of such jobs and of all jobs, where a
+    shared node counts once for every job on it.
     """
     from odonata.cluster import nodes as cluster_nodes
     from odonata.cluster import queue, slurm

@@ -26,7 +26,7 @@ SLURM = "slurm"
     type=click.Choice([SLURM, *POLICIES]),
     default=(SLURM, "grap", "contiguous"),
     show_default=True,
-    help="Plain Slurm, or how nodes are chosen; may be given several times.",
+    help="Plain Slurm, or a policy that chooses nodes; may be given several times.",
 )
 @click.option(
     "--for",
@@ -35,26 +35,26 @@ SLURM = "slurm"
     default="12 h",
     show_default=True,
     metavar="TIME",
-    help="How far to look.",
+    help="How far ahead to look.",
 )
 @click.option(
     "--run-times",
     type=click.Path(path_type=Path, allow_dash=True),
     metavar="FILE",
-    help="Run times that are known, as lines JOB,SECONDS.",
+    help="Known run times, as lines JOB,SECONDS.",
 )
 @click.option(
     "--share",
     type=click.FloatRange(min=0, min_open=True, max=10),
     default=1.0,
     show_default=True,
-    help="Of all other jobs: run time over time limit.",
+    help="For all other jobs: run time divided by time limit.",
 )
 @click.option(
     "--topology",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="As of `odonata cluster place`.  [default: asks Slurm]",
+    help="As for `odonata cluster place`. [default: asks Slurm]",
 )
 @click.option(
     "--group",
@@ -70,35 +70,36 @@ SLURM = "slurm"
     default="none",
     show_default=True,
     help="What makes run times longer: nothing, or the links of a machine that running jobs share "
-    "as flows, so that they follow from who is placed where (as of `odonata schedule`).",
+    "as flows, so that run times follow from who is placed where (as in `odonata schedule`).",
 )
 @click.option(
     "--machine",
     type=click.Path(path_type=Path),
     metavar="SCENARIO",
-    help="With --network flow: scenario file whose [network] the cluster has, with its routing; "
-    "its groups are the cluster's, in their order.",
+    help="With --network flow: scenario file whose [network] is that of the cluster, with its "
+    "routing; its groups are the cluster's, in the same order.",
 )
 @click.option(
     "--mpi-share",
     metavar="SHARE",
-    help="With --network flow: how much of their time jobs communicate: a share such as 30%, or "
-    "two between which it is drawn such as 10%..50%.",
+    help="With --network flow: the share of their time that jobs communicate: one share such as "
+    "30%, or two between which each job's share is drawn, such as 10%..50%.",
 )
 @click.option(
     "--mix",
     multiple=True,
     metavar="MIX",
     help="With --network flow: traffic of jobs of FROM to TO nodes, drawn by shares, e.g. "
-    "2..64:uniform=40%,ring=60%; may be given several times.  "
-    "[default: uniform, stencil and ring alike]",
+    "2..64:uniform=40%,ring=60%; may be given several times. [default: uniform, stencil and "
+    "ring in equal shares]",
 )
 @click.option(
     "--injection",
     default="25%",
     show_default=True,
     metavar="SHARE",
-    help="With --network flow: part of its link's rate that a node sends at while it communicates.",
+    help="With --network flow: the fraction of its link's rate at which a node sends while it "
+    "communicates.",
 )
 @click.option(
     "--switch-delay",
@@ -106,7 +107,7 @@ SLURM = "slurm"
     show_default=True,
     metavar="TIME",
     help="With --network flow, where the machine sets circuits for jobs: how long a job stands "
-    "still at its beginning while they are set, if any changes.",
+    "still at its start while circuits are set, if any circuit changes.",
 )
 @click.option(
     "--network-seed",
@@ -114,7 +115,7 @@ SLURM = "slurm"
     default=1,
     show_default=True,
     metavar="N",
-    help="Of what is drawn for jobs.",
+    help="Seed of what is drawn for jobs.",
 )
 @click.option(
     "--draws",
@@ -122,17 +123,18 @@ SLURM = "slurm"
     default=21,
     show_default=True,
     metavar="N",
-    help="Under plain Slurm without a network: how often to draw the tenths of a second that Slurm "
-    "does not tell and that may decide who overtakes whom. A start is the median, and --jobs shows "
-    "between what eight in ten lie; with 1 nothing is drawn.",
+    help="Under plain Slurm without a network: how often to draw the tenths of a second that "
+    "Slurm does not report and that may decide which job overtakes which. A start is the "
+    "median of the draws, and --jobs shows the range that holds eight in ten of them; with 1 "
+    "nothing is drawn.",
 )
-@click.option("--jobs", "list_jobs", is_flag=True, help="Every job's start under each policy.")
+@click.option("--jobs", "list_jobs", is_flag=True, help="Show every job's start under each policy.")
 @click.option(
     "--replay",
     type=click.Path(path_type=Path),
     metavar="LOG",
-    help="In place of the queue: simulate a log of the past (sacct, scontrol show jobs, JSON) and "
-    "tell how far the simulation is from what was. Needs --conf.",
+    help="Instead of the queue: simulate a log of the past (sacct, scontrol show jobs, JSON) and "
+    "report how far the simulation is from what happened. Needs --conf.",
 )
 @click.option(
     "--conf",
@@ -167,10 +169,10 @@ def what_if(
     timeout: float,
     as_json: bool,
 ) -> None:
-    """When the jobs that wait now will start: under plain Slurm, GRAP and others, side by side.
+    """Predict when waiting jobs will start: under plain Slurm, GRAP and others, side by side.
 
-    Looks on from the jobs that run, on their nodes. Nobody knows what is submitted later, nor how
-    long jobs run: by default as long as they may, however they are placed.
+    Starts from the jobs that run now, on their nodes. Later submissions are unknown, and so are
+    run times: by default every job runs up to its time limit, wherever it is placed.
     """
     from odonata.cluster.what_if import RunTimes, read_run_times, summary
 

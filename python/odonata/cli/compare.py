@@ -30,11 +30,11 @@ from odonata.cli.shared import (
 @json_option
 @debug_option
 def compare(directories: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
-    """Set results beside each other: what differs from the first, and how surely.
+    """Compare results: what differs from the first, and how certain the difference is.
 
-    A, B … are directories that `odonata run` has left, with or without --replications. Jobs and
-    link classes are those of the same name. A change has a 95 % interval where both results have
-    replications, or where both are of traffic in steady state.
+    A, B … are directories that `odonata run` left, with or without --replications. Jobs and link
+    classes are matched by name. A change has a 95 % interval if both results have replications, or
+    if both are of traffic in steady state.
     """
     if len(directories) < 2:
         raise click.UsageError("found one result; allowed: at least two, to compare them")

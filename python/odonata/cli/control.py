@@ -22,7 +22,7 @@ _wait = click.option(
     default=30.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long another of these commands may be at work before.",
+    help="How long to wait while another of these commands is at work.",
 )
 
 
@@ -45,7 +45,7 @@ def control() -> None:
 @json_option
 @debug_option
 def show(plant: Path, wait: float, as_json: bool) -> None:
-    """What switches hold now, and which job owns what."""
+    """Show what the switches hold now, and which job owns what."""
     with _controller(plant, wait) as at_work:
         held = at_work.settings()
         owners = at_work.journal.owners()
@@ -80,23 +80,31 @@ def show(plant: Path, wait: float, as_json: bool) -> None:
 
 @control.command(name="set")
 @_plant_argument
-@click.option("--job", type=click.IntRange(min=1), required=True, metavar="JOBID", help="For whom.")
+@click.option(
+    "--job",
+    type=click.IntRange(min=1),
+    required=True,
+    metavar="JOBID",
+    help=("The job that gets the circuits."),
+)
 @click.option(
     "--circuits",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="The circuits: `switch ingress egress` in every line.",
+    help="The circuits: one line `switch ingress egress` for each.",
 )
 @click.option(
     "--nodes",
     metavar="LIST",
-    help="The job's nodes, such as n[0-3,7]: circuits as the simulator chooses them.",
+    help="The job's nodes, such as n[0-3,7]: the circuits are chosen as the simulator chooses "
+    "them.",
 )
 @click.option(
     "--traffic",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="With --nodes, what they send: `node node bytes` in every line.  [default: all as much]",
+    help="With --nodes, what the nodes send: one line `node node bytes` for each pair. [default: "
+    "the same between all pairs]",
 )
 @_wait
 @json_option
@@ -110,7 +118,7 @@ def set_(
     wait: float,
     as_json: bool,
 ) -> None:
-    """Gives a job circuits; all of them are there and verified when it returns, or none is."""
+    """Give a job circuits; on return either all of them are set and verified, or none is."""
     if (circuits is None) == (nodes is None):
         raise click.UsageError("give one of --circuits FILE and --nodes LIST")
     if traffic is not None and nodes is None:
@@ -142,12 +150,14 @@ def set_(
 @control.command(name="give-back")
 @_plant_argument
 @click.argument("job", type=click.IntRange(min=1), required=False)
-@click.option("--ended", is_flag=True, help="All jobs that Slurm does not know any more.")
+@click.option(
+    "--ended", is_flag=True, help=("Take back the circuits of all jobs that Slurm no longer knows.")
+)
 @_wait
 @json_option
 @debug_option
 def give_back(plant: Path, job: int | None, ended: bool, wait: float, as_json: bool) -> None:
-    """Takes back what JOB owns. Its circuits stay lit until others need their ports."""
+    """Take back what JOB owns. Its circuits stay lit until others need their ports."""
     if (job is None) != ended:
         raise click.UsageError("give one of JOB and --ended")
     if job is not None:
@@ -175,7 +185,7 @@ def give_back(plant: Path, job: int | None, ended: bool, wait: float, as_json: b
 @json_option
 @debug_option
 def verify(plant: Path, wait: float, as_json: bool) -> None:
-    """Reads all switches and compares them with the journal; changes nothing."""
+    """Read all switches and compare them with the journal; change nothing."""
     with _controller(plant, wait) as at_work:
         found = at_work.verify()
     if as_json:
@@ -192,7 +202,7 @@ def verify(plant: Path, wait: float, as_json: bool) -> None:
 @json_option
 @debug_option
 def recover(plant: Path, wait: float, as_json: bool) -> None:
-    """Brings switches and journal together, after a crash, a lost switch, or a lost journal."""
+    """Bring switches and journal into agreement after a crash, a lost switch, or a lost journal."""
     with _controller(plant, wait) as at_work:
         said = at_work.recover()
     if as_json:
@@ -215,13 +225,14 @@ def recover(plant: Path, wait: float, as_json: bool) -> None:
     type=click.Choice(["destination", "pair"]),
     default="destination",
     show_default=True,
-    help="Entries that look at where packets go, or at who sent them as well.",
+    help="Whether entries match the destination of a packet only, or the pair of source and "
+    "destination.",
 )
 @_wait
 @json_option
 @debug_option
 def routes(plant: Path, nodes: str | None, by: str, wait: float, as_json: bool) -> None:
-    """Entries of routers for the circuits that switches hold now, as the simulator routes."""
+    """Print routers' forwarding entries for the circuits held now, as the simulator routes."""
     from odonata.control.network import by_destination, flows
 
     read = _plant(plant)

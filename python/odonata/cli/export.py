@@ -25,15 +25,16 @@ from odonata.cli.shared import debug_option, json_option, print_json, terminal
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Where to; must not exist yet, or be empty. Default: results/dragonview-1, -2 …",
+    help="Directory for the tables; must not exist yet, or be empty. Default: "
+    "results/dragonview-1, -2 …",
 )
 @json_option
 @debug_option
 def export(directories: tuple[Path, ...], format_: str, out: Path | None, as_json: bool) -> None:
-    """Write results of runs as tables of other programs.
+    """Write results of runs as tables for other programs.
 
-    DIR is the result of a run on a network of groups, such as a dragonfly; several go into the
-    same tables, under the names of their directories.
+    DIR is the result of a run on a network of groups, such as a dragonfly; several results go into
+    the same tables, under the names of their directories.
     """
     from odonata.dragonview import write_tables
     from odonata.output import unused_file

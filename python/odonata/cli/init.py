@@ -17,13 +17,15 @@ FAMILIES = ("dragonfly", "dragonfly+", "fat-tree", "torus", "hyperx", "crossbar"
 @click.command()
 @click.argument("file", required=False, default="scenario.toml", type=click.Path(path_type=Path))
 @click.option("--family", type=click.Choice(FAMILIES), help="Kind of network.")
-@click.option("--nodes", type=click.IntRange(2, 100_000), metavar="N", help="Nodes, at least.")
+@click.option(
+    "--nodes", type=click.IntRange(2, 100_000), metavar="N", help=("Least number of nodes.")
+)
 @click.option(
     "--load",
     type=click.FloatRange(0, 1, min_open=True),
     metavar="SHARE",
-    help="Random traffic that offers this share of a node's bandwidth, instead of a job that "
-    "exchanges halos and ends.",
+    help="Random traffic that offers this share of a node's bandwidth, instead of a halo-exchange "
+    "job that ends.",
 )
 @click.option("--routing", metavar="NAME", help="One of the family's routing algorithms.")
 @json_option
@@ -38,8 +40,8 @@ def init(
 ) -> None:
     """Write a first scenario, with comments, into FILE (scenario.toml).
 
-    Asks on a terminal for what no option says; elsewhere it is a dragonfly of 72 nodes with a job
-    that exchanges halos.
+    On a terminal, asks for whatever no option gives; elsewhere the scenario is a dragonfly of 72
+    nodes with a halo-exchange job.
     """
     from odonata.output import check_new_file, new_file
     from odonata.starting import FAMILIES as KNOWN

@@ -25,7 +25,7 @@ from odonata.cli.shared import (
 @click.option(
     "--target",
     metavar="NAME",
-    help="The job that it is about: only it runs alone, and in pairs with each of the others. "
+    help="The job under study: only it is simulated alone, and in pairs with each other job. "
     "Default: all jobs.",
 )
 @click.option(
@@ -45,8 +45,8 @@ from odonata.cli.shared import (
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Directory for the results. If the analysis has been there before, it goes on where it "
-    "was. Default: results/NAME-interference.",
+    help="Directory for the results. If the analysis has been there before, it continues. "
+    "Default: results/NAME-interference.",
 )
 @json_option
 @debug_option

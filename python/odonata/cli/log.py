@@ -62,7 +62,8 @@ def log() -> None:
     "--nodes",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Nodes of the machine, to count jobs that are larger.  [default: as the log says]",
+    help="Nodes of the machine, to count jobs that are larger than the machine. [default: as the "
+    "log says]",
 )
 @json_option
 @debug_option
@@ -93,27 +94,27 @@ def describe(log: Path, nodes: int | None, as_json: bool, **how: Any) -> None:
     type=float,
     default=1.0,
     metavar="X",
-    help="Factor of every job's nodes, rounded up.",
+    help="Factor by which every job's number of nodes is multiplied, rounded up.",
 )
 @click.option(
     "--machine-nodes",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Nodes of the machine that the new log is for; larger jobs are cut down to it.",
+    help="Nodes of the machine that the new log is for; larger jobs are cut down to this number.",
 )
 @click.option(
     "--arrivals-factor",
     type=float,
     default=1.0,
     metavar="X",
-    help="Factor of the times between submissions; below 1 raises the load.",
+    help="Factor for the times between submissions; below 1 it raises the load.",
 )
 @click.option(
     "--run-times-factor",
     type=float,
     default=1.0,
     metavar="X",
-    help="Factor of run times and requested times.",
+    help="Factor for run times and requested times.",
 )
 @click.option(
     "--first", type=click.IntRange(min=1), metavar="N", help="Keep the first N jobs only."
@@ -143,7 +144,7 @@ def convert(
 ) -> None:
     """Write a job log as another file: .swf, or .parquet, which keeps everything.
 
-    Cuts and scales it on the way: --nodes-factor 2 --machine-nodes 82944 is how Feng et al.
+    Can cut and scale the log on the way: --nodes-factor 2 --machine-nodes 82944 is how Feng et al.
     (2023) enlarge the log of Mira.
     """
     from odonata.batch.options import moment
@@ -191,20 +192,21 @@ def convert(
     type=click.Choice(list(names.LOG_KIND)),
     default="all",
     show_default=True,
-    help="Which jobs of the model.",
+    help="Which of the model's jobs to draw.",
 )
 @click.option(
     "--arrivals-factor",
     type=float,
     default=1.0,
     metavar="X",
-    help="Factor of the times between submissions; below 1 raises the load.",
+    help="Factor for the times between submissions; below 1 it raises the load.",
 )
 @click.option(
     "--request-factor",
     type=float,
     metavar="X",
-    help="Requested time in run times, at least 1.  [default: nothing is requested]",
+    help="Requested time as a multiple of the run time, at least 1. [default: jobs request no "
+    "time]",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, metavar="N")
 @json_option

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--compare",
     is_flag=True,
-    help="Set the mappings that Odonata knows beside each other, instead of the scenario's.",
+    help="Compare the mappings that Odonata knows, instead of the scenario's.",
 )
 @click.option(
     "--job",
@@ -55,12 +55,12 @@ def mapping(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Tell what the jobs' mappings of ranks to nodes cost, without simulating.
+    """Say what the jobs' mappings of ranks to nodes cost, without simulating.
 
-    Who sends how much to whom is taken from what each job does. Routes are minimal, every
-    decision on them taken with the same probability; jobs do not see each other. Hop-bytes are
-    bytes times links between routers; the last columns show for how long the busiest link of each
-    kind is occupied, which is how long the exchange takes at least.
+    The traffic matrix follows from what each job does. Routes are minimal, with equal probability
+    for every choice on the way; jobs do not affect each other. Hop-bytes are bytes times links
+    between routers. The last columns show how long the busiest link of each kind is occupied,
+    which is a lower bound on the time of the exchange.
     """
     from odonata.mapping import compare_mappings, mapping_costs
 

@@ -25,9 +25,9 @@ def measurements(paths: tuple[Path, ...], out: Path | None, as_json: bool) -> No
     """Read measured collectives from benchmarks' files into one table.
 
     PATHS are folders or archives of PICO, output of the OSU Micro-Benchmarks or of the Intel MPI
-    Benchmarks, or folders with such. One row for each size and algorithm: collective, the measured
-    name and Odonata's, bytes of the vector of a rank, nodes, ranks, iterations, median, 10th and
-    90th percentile of the time in ns, hosts.
+    Benchmarks, or folders of these. The table has one row for each size and algorithm: collective,
+    the measured name and Odonata's, bytes of a rank's vector, nodes, ranks, iterations, median,
+    10th and 90th percentile of the time in ns, hosts.
     """
     from odonata.errors import MachineError
     from odonata.machines.measurements import read_measurements, to_table

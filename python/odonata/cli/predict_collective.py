@@ -31,23 +31,23 @@ if TYPE_CHECKING:
     required=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The allocation: one host in a line, in the order of ranks.",
+    help="The allocation: one host per line, in rank order.",
 )
 @click.option(
     "--collective",
     required=True,
     metavar="NAME",
-    help="Which: allreduce, allgather, alltoall, broadcast, gather, reduce, reduce-scatter, "
-    "scatter; MPI's names do, too.",
+    help="Which collective: allreduce, allgather, alltoall, broadcast, gather, reduce, "
+    "reduce-scatter, scatter; MPI's names work, too.",
 )
 @click.option(
     "--algorithm",
     "algorithms",
     multiple=True,
     metavar="NAME",
-    help="By which algorithm: a name of Odonata's or a benchmark's (ring, ring_ompi, "
+    help="Which algorithm: a name of Odonata's or a benchmark's (ring, ring_ompi, "
     "recursive_doubling_over, …), or auto: the rules of the machine's library. May be given "
-    "several times.  [default: all that the collective has, and which is fastest]",
+    "several times. [default: all algorithms of the collective, and which is fastest]",
 )
 @click.option(
     "--bytes",
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     required=True,
     multiple=True,
     metavar="SIZE",
-    help="Size of the vector of a rank, all blocks together: 8388608 or 8MiB. May be given several "
+    help="Size of a rank's vector, all blocks together: 8388608 or 8MiB. May be given several "
     "times.",
 )
 @click.option(
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     default=1,
     show_default=True,
     metavar="N",
-    help="Ranks on each host; they follow each other.",
+    help="Ranks on each host; consecutive ranks share a host.",
 )
 @click.option(
     "--engine",
@@ -75,9 +75,10 @@ if TYPE_CHECKING:
     "--background",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Simulate the percentiles: calls beside other jobs on the nodes that real ones had. A "
-    "list of hosts of a job in every line (squeue -h -t R -o %N), or a folder or archive of files "
-    "of a job each.  [default: machine.background.jobs; without it the measured spread]",
+    help="Simulate the percentiles: calls run beside other jobs, placed on nodes that real jobs "
+    "had. FILE has one job's list of hosts per line (squeue -h -t R -o %N), or is a folder "
+    "or archive with one file per job. [default: machine.background.jobs; without it the "
+    "measured spread]",
 )
 @click.option(
     "--calls",
@@ -85,7 +86,7 @@ if TYPE_CHECKING:
     default=100,
     show_default=True,
     metavar="N",
-    help="How many calls are simulated with --background.",
+    help="How many calls to simulate with --background.",
 )
 @click.option(
     "--set",
@@ -112,10 +113,10 @@ def predict_collective(
 ) -> None:
     """Predict how long a collective takes on hosts of a real machine.
 
-    MACHINE is the scenario of a machine with its hosts, such as
-    examples/machines/leonardo.toml. With --json: an object with median_ns, p10_ns and p90_ns for
-    one size and algorithm, a list of such for several. Without --algorithm the objects name the
-    fastest, and hold all of them as "predictions", the fastest first.
+    MACHINE is the scenario of a machine with its hosts, such as examples/machines/leonardo.toml.
+    With --json: one object with median_ns, p10_ns and p90_ns for one size and algorithm, a list of
+    such objects for several. Without --algorithm each object names the fastest algorithm and lists
+    all of them under "predictions", the fastest first.
     """
     from odonata.machines.hosts import read_hosts
     from odonata.machines.names import operation_of

@@ -30,15 +30,16 @@ if TYPE_CHECKING:
     "--perfetto",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write the timeline of all ranks for trace viewers such as https://ui.perfetto.dev: as "
-    "protocol buffers if the name ends in .pftrace, several times smaller than .json; compressed "
-    "if it ends in .gz. The file must not exist yet.",
+    help="Write the timeline of all ranks for trace viewers such as https://ui.perfetto.dev. A "
+    "name in .pftrace gives protocol buffers, several times smaller than .json; a name in "
+    ".gz is compressed. The file must not exist yet.",
 )
 @click.option(
     "--pipit",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write the same as a CSV file of events, which Pipit reads. It must not exist yet.",
+    help="Write the timeline as a CSV file of events, which Pipit reads. The file must not exist "
+    "yet.",
 )
 @click.option(
     "--otf2",
@@ -52,11 +53,11 @@ if TYPE_CHECKING:
 def ranks(
     directory: Path, perfetto: Path | None, pipit: Path | None, otf2: Path | None, as_json: bool
 ) -> None:
-    """Print what the ranks of a run did with their time, and what its critical path is made of.
+    """Print what the ranks of a run did with their time, and what its critical path consists of.
 
-    DIRECTORY is the result of an earlier run of closed-loop jobs. Critical path and timeline
-    need `[record] rank_activity = true` in its scenario, the messages in the timeline
-    `messages = "all"` as well.
+    DIRECTORY is the result of an earlier run of closed-loop jobs. Critical path and timeline need
+    `[record] rank_activity = true` in its scenario; messages in the timeline also need `messages =
+    "all"`.
     """
     from odonata.perfetto import write_trace
     from odonata.results import Result

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     "--network",
     type=click.Path(path_type=Path),
     metavar="SCENARIO",
-    help="Replay on the network of this scenario, whose jobs give way. Default: the smallest "
-    "balanced dragonfly with enough nodes.",
+    help="Replay on the network of this scenario; the traces replace its jobs. Default: the "
+    "smallest balanced dragonfly with enough nodes.",
 )
 @click.option(
     "--set",
@@ -48,12 +48,12 @@ if TYPE_CHECKING:
     "--compute-scale",
     type=click.FloatRange(min=0),
     metavar="X",
-    help="Factor for the time between calls: 0 replays the communication alone.  [default: 1]",
+    help="Factor for the time between calls; 0 replays only the communication. [default: 1]",
 )
 @click.option(
     "--gap",
     metavar="TIME",
-    help="Replaces every time between two calls, e.g. 1us.",
+    help="Replace every time between two calls by this, e.g. 1us.",
 )
 @click.option(
     "--ranks-per-node",
@@ -65,8 +65,8 @@ if TYPE_CHECKING:
 @click.option(
     "--repeat-rank",
     type=click.Choice(list(names.REPEAT_RANK)),
-    help="Let the DUMPI trace of one rank (.bin) stand for all: peers as far away as the recorded "
-    "ones, or differing in the same bits.",
+    help="Let the DUMPI trace of one rank (.bin) stand for all ranks: peers are at the same "
+    "distance as the recorded ones (offset), or differ in the same bits (xor).",
 )
 @click.option(
     "--ranks",
@@ -77,33 +77,33 @@ if TYPE_CHECKING:
 @click.option(
     "--start",
     metavar="BORDER",
-    help="Replay traces of MPI from here on: time=10ms (after the trace's start), region=NAME "
-    "(where a rank first enters a function, of the program or of MPI), "
-    "region=NAME,iteration=11 (the 11th time), marker=NAME (OTF2).",
+    help="Replay MPI traces from here on: time=10ms (after the trace's start), region=NAME (where "
+    "a rank first enters a function, of the program or of MPI), region=NAME,iteration=11 "
+    "(the 11th time), marker=NAME (OTF2).",
 )
 @click.option(
     "--end",
     metavar="BORDER",
-    help="Replay them up to here: time=20ms, region=NAME (where a rank leaves the function for "
-    "the last time), region=NAME,iteration=20, marker=NAME.",
+    help="Replay MPI traces up to here: time=20ms, region=NAME (where a rank leaves the function "
+    "for the last time), region=NAME,iteration=20, marker=NAME.",
 )
 @click.option(
     "--workload",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Replay the jobs of a workload file of CODES, instead of FILE...",
+    help="Replay the jobs of a CODES workload file instead of FILE...",
 )
 @click.option(
     "--allocation",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="With --workload: the allocation file, which says on which nodes.",
+    help="With --workload: the allocation file, which gives each job's nodes.",
 )
 @click.option(
     "--tracer",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Replay the jobs of a configuration of TraceR with its maps of ranks, instead of FILE...",
+    help="Replay the jobs of a TraceR configuration with its rank maps, instead of FILE...",
 )
 @click.option("--check", is_flag=True, help="Only check the traces and print what they hold.")
 @click.option(
@@ -138,12 +138,12 @@ def replay(
     no_plots: bool,
     quiet: bool,
 ) -> None:
-    """Replay traces of real applications, each as a job, side by side.
+    """Replay traces of real applications side by side, each as a job.
 
     FILE is the description of a DUMPI job (.meta), the anchor file of an OTF2 archive (.otf2), a
-    GOAL schedule, the liballprof trace of rank 0 (.txt) beside those of the others, an htsim
-    connection matrix (.cm) or a packet trace. Every trace is first read once, to check that
-    whatever is sent is received.
+    GOAL schedule, the liballprof trace of rank 0 (.txt) beside those of the other ranks, an htsim
+    connection matrix (.cm) or a packet trace. Every trace is first read once, to check that every
+    message sent is also received.
     """
     if compute_scale is not None and gap is not None:
         raise click.UsageError("--gap replaces what --compute-scale scales; leave one of them out")

@@ -20,7 +20,7 @@ from odonata.cli.shared import debug_option, json_option, print_json, progress_t
     help="The file, which must not exist yet. Default: results/report-1.html, "
     "results/report-2.html …",
 )
-@click.option("--title", metavar="TEXT", help="Headline. Default: that of what is shown.")
+@click.option("--title", metavar="TEXT", help="Headline. Default: the title of what is shown.")
 @json_option
 @debug_option
 def report(
@@ -29,8 +29,8 @@ def report(
     """Write results as one HTML file that opens anywhere, to pass on.
 
     DIR is the directory of a run, a comparison, a study, a schedule or an analysis of
-    interference. Of several runs, the file shows first how they differ. It loads nothing from
-    anywhere and has at most 5 MB.
+    interference. With several runs, the file first shows how they differ. The file loads nothing
+    from elsewhere and has at most 5 MB.
     """
     from odonata.html import write_report
 

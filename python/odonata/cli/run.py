@@ -36,10 +36,12 @@ if TYPE_CHECKING:
 @click.option(
     "--precision",
     metavar="SHARE",
-    help="End as soon as mean latency and delivered load of all traffic are known to this share, "
-    "e.g. 2%, with 95 % confidence; the duration is then the longest that it may take.",
+    help="End as soon as mean latency and delivered load of all traffic are known to within this "
+    "share, e.g. 2%, with 95 % confidence; the scenario's duration is then an upper limit.",
 )
-@click.option("--seed", type=click.IntRange(0), metavar="N", help="Instead of the scenario's.")
+@click.option(
+    "--seed", type=click.IntRange(0), metavar="N", help=("Seed to use instead of the scenario's.")
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -51,27 +53,28 @@ if TYPE_CHECKING:
     "--replications",
     type=click.IntRange(2, 10_000),
     metavar="N",
-    help="Simulate with N seeds, the scenario's and those that follow it, side by side; keep each "
-    "result (without pictures) and the mean of every figure with its 95 % confidence interval.",
+    help="Simulate with N seeds side by side, the scenario's and those that follow it; keep each "
+    "result (without pictures) and the mean of every figure with its 95 % confidence "
+    "interval.",
 )
 @click.option(
     "--jobs",
     type=click.IntRange(1, 1024),
     metavar="K",
-    help="With --replications: simulations at a time. Default: one per processor.",
+    help="With --replications: number of simulations at a time. Default: one per processor.",
 )
 @click.option(
     "--checkpoint",
     metavar="every=TIME",
-    help="Write a checkpoint into the result directory so often, e.g. every=10min; "
+    help="How often to write a checkpoint into the result directory, e.g. every=10min; "
     "simulated=500us counts simulated time instead. The same command, with the same --out, "
-    "goes on with a run that was stopped.",
+    "continues a run that was stopped.",
 )
 @click.option(
     "--resume",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Go on with the run that was stopped and whose checkpoint lies in DIR.",
+    help="Continue the stopped run whose checkpoint is in DIR.",
 )
 @json_option
 @click.option("--no-plots", is_flag=True, help="Draw no pictures.")

@@ -35,15 +35,15 @@ from odonata.cli.shared import (
     default="1%",
     show_default=True,
     metavar="SHARE",
-    help="How narrow the bracket around the saturation load is to become.",
+    help="Width of the bracket around the saturation load at which the search ends.",
 )
 @jobs_option
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Directory for the results. If the search has been there before, it goes on where it "
-    "was. Default: results/NAME-saturation.",
+    help="Directory for the results. If the search has been there before, it continues. Default: "
+    "results/NAME-saturation.",
 )
 @json_option
 @debug_option
@@ -56,11 +56,11 @@ def saturation(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Find the load from which on a network falls behind what it is offered.
+    """Find the load above which a network delivers less than it is offered.
 
     Changes the `load` of every job with traffic. A network is saturated if it delivers less than
-    99 % of what it is offered, clearly more than the 95 % confidence interval allows: the rest
-    piles up. Leaves the load-latency curve as a table and a picture.
+    99 % of the offered load, by more than the 95 % confidence interval explains: the rest piles
+    up. Leaves the load-latency curve as a table and a picture.
     """
     from odonata.units import Share, UnitError
 

@@ -87,9 +87,10 @@ def schedule(
 ) -> None:
     """Simulate when the jobs of a log start on a machine; leave tables and pictures.
 
-    SCENARIO is a file with a [schedule], whose name ends in .toml, or a job log: what `odonata log
-    describe` reads. Options stand for keys of [schedule] and go before the file's. The machine
-    counts nodes, or processors where the log does: any free ones will do for a job.
+    SCENARIO is a file with a [schedule], whose name ends in .toml, or a job log that `odonata log
+    describe` reads. Options stand for keys of [schedule] and override those of the file. The
+    machine consists of nodes, or of processors where the log counts these; a job can use any free
+    ones.
     """
     from odonata.batch import save_schedules
     from odonata.batch.from_scenario import ScheduleRun

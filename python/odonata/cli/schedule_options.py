@@ -13,7 +13,7 @@ READING: tuple[KeyOption, ...] = (
         "--format",
         "schedule.reading.format",
         "text",
-        help="Format of the log.  [default: found out]",
+        help="Format of the log.  [default: detected]",
         choices=(*names.LOG_FORMAT, "parquet"),
     ),
     KeyOption(
@@ -26,14 +26,17 @@ READING: tuple[KeyOption, ...] = (
         "--unit",
         "schedule.reading.unit",
         "text",
-        help="What the sizes of the log count.  [default: found out, and said]",
+        help="Unit of the job sizes in the log.  [default: detected, and reported]",
         choices=("nodes", "processors"),
     ),
     KeyOption(
         "--processors-per-node",
         "schedule.reading.processors_per_node",
         "whole",
-        help="For logs that count processors.  [default: as the header says, or 1]",
+        help=(
+            "Processors of a node, for logs that count processors.  [default: as the header says,"
+            " or 1]"
+        ),
         metavar="N",
         least=1,
     ),
@@ -41,14 +44,14 @@ READING: tuple[KeyOption, ...] = (
         "--columns",
         "schedule.reading.columns",
         "words",
-        help="Names of the columns of a sacct dump without header.",
+        help="Names of the columns of a sacct dump that has no header.",
         metavar="NAME,NAME…",
     ),
     KeyOption(
         "--separator",
         "schedule.reading.separator",
         "text",
-        help="What stands between the columns of a sacct dump.  [default: as in its header]",
+        help="Separator between the columns of a sacct dump.  [default: as in its header]",
     ),
 )
 
@@ -86,8 +89,8 @@ SCHEDULE: tuple[KeyOption, ...] = (
         "schedule.multifactor.age",
         "number",
         help=(
-            "Of the order multifactor: weight of the wait, in units of max_age, at most 1.  "
-            "[default: 1000]"
+            "For the order multifactor: weight of the age, which is the wait divided by max_age, "
+            "at most 1.  [default: 1000]"
         ),
         metavar="W",
     ),
@@ -95,7 +98,7 @@ SCHEDULE: tuple[KeyOption, ...] = (
         "--weight-size",
         "schedule.multifactor.size",
         "number",
-        help="Weight of the share of the machine.  [default: 1000]",
+        help="Weight of the size: the share of the machine that a job asks for.  [default: 1000]",
         metavar="W",
     ),
     KeyOption(
@@ -109,14 +112,14 @@ SCHEDULE: tuple[KeyOption, ...] = (
         "--max-age",
         "schedule.multifactor.max_age",
         "text",
-        help="Wait that counts as age 1.  [default: 7 d]",
+        help="The wait at which the age is 1.  [default: 7 d]",
         metavar="TIME",
     ),
     KeyOption(
         "--half-life",
         "schedule.multifactor.half_life",
         "text",
-        help="Usage counts half after it; 0 s for never.  [default: 7 d]",
+        help="Time after which usage counts half; 0 s for no decay.  [default: 7 d]",
         metavar="TIME",
     ),
     KeyOption(
@@ -140,8 +143,8 @@ SCHEDULE: tuple[KeyOption, ...] = (
         "schedule.estimates",
         "text",
         help=(
-            "Run times that the scheduler believes in: requested, perfect, or a multiple of the "
-            "run time such as 2.  [default: requested]"
+            "Run times that the scheduler assumes: requested, perfect, or a multiple of the "
+            "actual run time such as 2.  [default: requested]"
         ),
         metavar="WHICH",
     ),
@@ -149,7 +152,7 @@ SCHEDULE: tuple[KeyOption, ...] = (
         "--running-estimates",
         "schedule.running_estimates",
         "text",
-        help="The same of running jobs.  [default: as estimates]",
+        help="Run times that the scheduler assumes for running jobs.  [default: as estimates]",
         metavar="WHICH",
     ),
     KeyOption(
@@ -172,13 +175,13 @@ SCHEDULE: tuple[KeyOption, ...] = (
         "--per-event",
         "schedule.per_event",
         "flag",
-        help="It works after every single event.",
+        help="The scheduler works after every single event, also within one second.",
     ),
     KeyOption(
         "--eligible",
         "schedule.eligible",
         "flag",
-        help="Jobs come when they become eligible, where the log knows that.",
+        help="Jobs arrive when they become eligible, where the log records that time.",
     ),
     KeyOption(
         "--larger",
@@ -192,8 +195,8 @@ SCHEDULE: tuple[KeyOption, ...] = (
         "schedule.share",
         "whole",
         help=(
-            "Jobs share nodes of so many processors each.  [default: where the log counts "
-            "processors, as many as it says]"
+            "Jobs share nodes that have this many processors each.  [default: where the log "
+            "counts processors, as many as the log says]"
         ),
         metavar="N",
         least=1,
@@ -208,14 +211,17 @@ SCHEDULE: tuple[KeyOption, ...] = (
         "--tau",
         "schedule.tau",
         "text",
-        help="Least run time in the bounded slowdown.  [default: 10 s]",
+        help="Shortest run time in the bounded slowdown.  [default: 10 s]",
         metavar="TIME",
     ),
     KeyOption(
         "--interval",
         "schedule.interval",
         "text",
-        help="Interval of the table of nodes in use and jobs waiting.  [default: 60 s]",
+        help=(
+            "Interval between the rows of the table of nodes in use and jobs waiting.  [default: "
+            "60 s]"
+        ),
         metavar="TIME",
     ),
     KeyOption(
@@ -223,8 +229,8 @@ SCHEDULE: tuple[KeyOption, ...] = (
         "schedule.grap.groups",
         "whole",
         help=(
-            "Place jobs by GRAP (Feng et al. 2023) on so many groups of a reconfigurable "
-            "dragonfly, as equal as possible.  [default: any free nodes]"
+            "Place jobs by GRAP (Feng et al. 2023) on this many groups of a reconfigurable "
+            "dragonfly, of sizes as equal as possible.  [default: any free nodes]"
         ),
         metavar="GROUPS",
         least=1,
@@ -248,7 +254,8 @@ SCHEDULE: tuple[KeyOption, ...] = (
             "Traffic of jobs of FROM to TO nodes, drawn by shares, e.g. "
             "576..65536:adaptive=40%,custom=60%; or by-mode: it follows from the job's GRAP mode."
             " May be given several times.  [default: with level table by-mode under GRAP, else "
-            "that of Feng et al. 2023; with flow and packet uniform, stencil and ring alike]"
+            "that of Feng et al. 2023; with flow and packet uniform, stencil and ring in equal "
+            "shares]"
         ),
         metavar="[FROM..TO:]NAME=SHARE,…",
     ),
@@ -257,8 +264,9 @@ SCHEDULE: tuple[KeyOption, ...] = (
         "schedule.network.mpi_share",
         "text",
         help=(
-            "How much of their time jobs communicate: log, a share such as 30%, or two between "
-            "which it is drawn such as 10%..50%.  [default: log]"
+            "The share of their time that jobs communicate: log (as the log says), one share such"
+            " as 30%, or two between which each job's share is drawn, such as 10%..50%.  "
+            "[default: log]"
         ),
         metavar="SHARE",
     ),
@@ -267,8 +275,8 @@ SCHEDULE: tuple[KeyOption, ...] = (
         "schedule.network.speed_ups",
         "file",
         help=(
-            "With --network table: CSV file with the columns traffic, nodes, speed_up (part of "
-            "the communication's time that is saved)."
+            "With --network table: CSV file with the columns traffic, nodes, speed_up (the "
+            "fraction of the communication time that is saved)."
         ),
         metavar="FILE",
         levels=("table",),
@@ -289,8 +297,8 @@ SCHEDULE: tuple[KeyOption, ...] = (
         "schedule.network.injection",
         "text",
         help=(
-            "With --network flow or packet: part of its link's rate that a node sends at while it"
-            " communicates.  [default: 25%]"
+            "With --network flow or packet: the fraction of its link's rate at which a node sends"
+            " while it communicates.  [default: 25%]"
         ),
         metavar="SHARE",
         levels=("flow", "packet"),
@@ -301,7 +309,7 @@ SCHEDULE: tuple[KeyOption, ...] = (
         "text",
         help=(
             "With --network flow or packet: which free nodes a job gets, where the scheduler only"
-            " counts them.  [default: contiguous; with GRAP those of its groups]"
+            " counts nodes.  [default: contiguous; with GRAP the nodes of the job's groups]"
         ),
         choices=tuple(names.PLACEMENT),
         levels=("flow", "packet"),
@@ -312,7 +320,7 @@ SCHEDULE: tuple[KeyOption, ...] = (
         "text",
         help=(
             "With --network flow or packet: with circuits for jobs: how long a job stands still "
-            "at its beginning while circuits are set, if any changes.  [default: 100 ms]"
+            "at its start while circuits are set, if any circuit changes.  [default: 100 ms]"
         ),
         metavar="TIME",
         levels=("flow", "packet"),
@@ -321,7 +329,10 @@ SCHEDULE: tuple[KeyOption, ...] = (
         "--window",
         "schedule.network.window",
         "text",
-        help="With --network packet: simulated time in which traffic counts.  [default: 200 us]",
+        help=(
+            "With --network packet: simulated time in which traffic is measured.  [default: 200 "
+            "us]"
+        ),
         metavar="TIME",
         levels=("packet",),
     ),
@@ -329,7 +340,7 @@ SCHEDULE: tuple[KeyOption, ...] = (
         "--warmup",
         "schedule.network.warmup",
         "text",
-        help="With --network packet: simulated time before it.  [default: 50 us]",
+        help="With --network packet: simulated time before the measurement.  [default: 50 us]",
         metavar="TIME",
         levels=("packet",),
     ),
@@ -346,9 +357,9 @@ SCHEDULE: tuple[KeyOption, ...] = (
         "schedule.network.stretch",
         "text",
         help=(
-            "With --network packet: what stretches communication: the part of what a job sends "
-            "that arrives, or that and how much longer its messages take than alone.  [default: "
-            "throughput]"
+            "With --network packet: what stretches communication: the share of a job's traffic "
+            "that arrives (throughput), or that share and how much longer the job's messages take"
+            " than when it runs alone (latency).  [default: throughput]"
         ),
         choices=("throughput", "latency"),
         levels=("packet",),

@@ -11,7 +11,7 @@ from odonata.cli.shared import debug_option, print_json
 @click.argument("what", type=click.Choice(["scenario", "study"]), default="scenario")
 @debug_option
 def schema(what: str) -> None:
-    """Print the JSON Schema of scenario or study files, with which editors complete and check."""
+    """Print the JSON Schema of scenario or study files, so that editors can check them."""
     from odonata.schema import scenario_schema, study_schema
 
     print_json(scenario_schema() if what == "scenario" else study_schema())

@@ -81,7 +81,7 @@ def threads_option(command: Command) -> Command:
         "--threads",
         type=click.IntRange(1, 1024),
         metavar="N",
-        help="Threads that simulate; results do not depend on it.",
+        help="Threads that simulate; results do not depend on their number.",
     )(command)
 
 

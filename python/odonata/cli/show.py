@@ -18,8 +18,8 @@ from odonata.cli.shared import debug_option, json_option, print_json, terminal
 def show(directory: Path, as_json: bool) -> None:
     """Print again what an earlier command found, from its result directory.
 
-    DIRECTORY is that of a run, of replications, a comparison, a schedule, a study, a search for
-    saturation, an analysis of interference or a validation.
+    DIRECTORY is the result of a run, of replications, a comparison, a schedule, a study, a search
+    for saturation, an analysis of interference or a validation.
     """
     for file, print_kind in _KINDS.items():
         if (directory / file).is_file():

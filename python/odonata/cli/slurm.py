@@ -27,8 +27,9 @@ from odonata.cli.shared import (
     required=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="slurm.conf, or a listing of scontrol show config, nodes or partitions, of sacctmgr show "
-    "qos or assoc, or of sshare. May be given several times; what a later one says goes.",
+    help="slurm.conf, or the output of scontrol show config, nodes or partitions, of sacctmgr "
+    "show qos or assoc, or of sshare. May be given several times; later files override "
+    "earlier ones.",
 )
 @click.option(
     "--set",
@@ -48,15 +49,19 @@ from odonata.cli.shared import (
     type=click.FloatRange(min=0),
     default=0.0,
     metavar="SECONDS",
-    help="Working time of backfill for a test of one job: sdiag's mean cycle over its mean depth.",
+    help="Time that backfill takes to test one job: sdiag's mean cycle divided by its mean depth.",
 )
-@click.option("--tau", default="10s", show_default=True, help="Least run of bounded slowdowns.")
-@click.option("--interval", default="1min", show_default=True, help="Of the table of occupancy.")
+@click.option(
+    "--tau", default="10s", show_default=True, help=("Shortest run time in the bounded slowdown.")
+)
+@click.option(
+    "--interval", default="1min", show_default=True, help=("Interval of the occupancy table.")
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Where results go.  [default: results/LOG]",
+    help="Directory for the results. [default: results/LOG]",
 )
 @json_option
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
@@ -74,10 +79,10 @@ def slurm(
     quiet: bool,
     **how: Any,
 ) -> None:
-    """Simulate when Slurm starts the jobs of a log, from its own configuration.
+    """Simulate when Slurm starts the jobs of a log, from Slurm's own configuration.
 
-    LOG is what `odonata log describe` reads, best sacct's or scontrol's. Beside what the log
-    recorded, with CPUs counted instead of nodes.
+    LOG is a log that `odonata log describe` reads, best of all from sacct or scontrol. Prints the
+    result beside what the log recorded. CPUs are counted, not nodes.
     """
     from odonata.batch import save_schedules
     from odonata.batch.slurm import schedule_as_slurm

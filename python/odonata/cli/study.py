@@ -49,29 +49,31 @@ class _FileOrName(click.Path):
 
 @click.command()
 @click.argument("study", metavar="FILE|NAME", type=_FileOrName(path_type=str))
-@click.option("--quick", is_flag=True, help="A coarse version, in a minute or two.")
+@click.option("--quick", is_flag=True, help="A coarse version that takes a minute or two.")
 @click.option(
     "--only",
     metavar="CONDITION",
     help="Simulate only some points, e.g. \"routing == 'minimal' and alpha >= 1\". The dataset "
-    "keeps those of earlier runs.",
+    "keeps the points of earlier runs.",
 )
 @click.option(
-    "--dry-run", is_flag=True, help="List the points and estimate what is missing; run nothing."
+    "--dry-run",
+    is_flag=True,
+    help=("List the points and estimate what the missing ones cost; run nothing."),
 )
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Directory for the results. If the study has been there before, it goes on where it was. "
-    "Default: results/NAME, or results/NAME-quick.",
+    help="Directory for the results. If the study has been there before, it continues. Default: "
+    "results/NAME, or results/NAME-quick.",
 )
 @click.option(
     "--jobs",
     type=click.IntRange(1, 1024),
     metavar="K",
-    help="Simulations at a time, each a process with one thread. Default: one per processor. "
-    "With --slurm: batch jobs; default: 1.",
+    help="Simulations at a time, each a process with one thread. Default: one per processor. With "
+    "--slurm: number of batch jobs; default: 1.",
 )
 @click.option(
     "--executor",
@@ -88,17 +90,17 @@ class _FileOrName(click.Path):
     "--slurm",
     multiple=True,
     metavar="KEY=VALUE",
-    help="With dask: a cluster of batch jobs on SLURM; parameters of dask_jobqueue.SLURMCluster, "
+    help="With dask: a cluster of batch jobs on Slurm; parameters of dask_jobqueue.SLURMCluster, "
     "e.g. cores=16 memory=32GB walltime=01:00:00. May be given several times.",
 )
 @click.option(
     "--tls-ca-file",
     type=_FILE,
     metavar="PEM",
-    help="With dask: the authorities that sign certificates of the cluster's parties. With "
-    "--slurm, certificates are made unless some are given.",
+    help="With dask: the authorities that sign the certificates of the cluster's processes. With "
+    "--slurm, certificates are made unless given.",
 )
-@click.option("--tls-cert", type=_FILE, metavar="PEM", help="With dask: one's own certificate.")
+@click.option("--tls-cert", type=_FILE, metavar="PEM", help="With dask: your own certificate.")
 @click.option(
     "--tls-key",
     type=_FILE,
@@ -108,8 +110,8 @@ class _FileOrName(click.Path):
 @click.option(
     "--unencrypted",
     is_flag=True,
-    help="With dask: send to other machines what anybody on the way can read and change. Who does "
-    "can run code with your rights, here and on the workers.",
+    help="With dask: send data to other machines unencrypted. Anyone on the way can read and "
+    "change it, and so run code with your rights, here and on the workers.",
 )
 @debug_option
 def study(

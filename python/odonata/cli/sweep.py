@@ -36,8 +36,8 @@ _ROWS = 100
     metavar="KEY=VALUES",
     shell_complete=changes_complete,
     help="Values of a key: network.routing=minimal,par or job.0.traffic.load=0.1:0.9:0.1 (from, "
-    "to, step) or job.0.nodes=8:512:*2 (each twice the one before). A single value changes the "
-    "scenario for all. May be given several times: all combinations are simulated.",
+    "to, step) or job.0.nodes=8:512:*2 (each twice the one before). A single value applies "
+    "to all simulations. May be given several times: all combinations are simulated.",
 )
 @click.option(
     "--network",
@@ -45,7 +45,7 @@ _ROWS = 100
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="SCENARIO",
-    help="Try the network of another scenario as well. May be given several times.",
+    help="Also try the network of another scenario. May be given several times.",
 )
 @click.option(
     "--measure",
@@ -53,8 +53,8 @@ _ROWS = 100
     multiple=True,
     metavar="FIGURE",
     help="What to keep of every run, such as job.*.run_time_ps:maximum (docs/studies.md). May be "
-    "given several times. Default: run time and latencies of the slowest job, and the load of the "
-    "busiest link.",
+    "given several times. Default: run time and latencies of the slowest job, and the load "
+    "of the busiest link.",
 )
 @click.option(
     "--seeds",
@@ -69,8 +69,8 @@ _ROWS = 100
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Directory for the results. If the sweep has been there before, it goes on where it was. "
-    "Default: results/NAME-sweep.",
+    help="Directory for the results. If the sweep has been there before, it continues. Default: "
+    "results/NAME-sweep.",
 )
 @json_option
 @debug_option
@@ -86,8 +86,8 @@ def sweep(
 ) -> None:
     """Simulate a scenario with all combinations of some keys' values; no study file needed.
 
-    Shows a table and a bar for every value while it runs. Leaves a dataset, pictures, a page and
-    the study file that it could have been; killed, the same command goes on.
+    Shows a table and a bar for every value while it runs. Leaves a dataset, pictures, a page, and
+    the study file for the same simulations; after a kill, the same command continues.
     """
     from odonata.progress import LiveTable
     from odonata.study.sweeping import run_swept, sweep_study

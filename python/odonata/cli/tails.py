@@ -37,32 +37,32 @@ if TYPE_CHECKING:
     "columns",
     multiple=True,
     metavar="NAME",
-    help="Column of a table with the samples. With --by it may be given several times.",
+    help="Column of the table that holds the samples. With --by it may be given several times.",
 )
 @click.option(
     "--against",
     metavar="NAME",
-    help="Another column of the table, such as network utilisation: its correlation with the "
-    "samples.",
+    help="Another column of the table, such as network utilisation, to correlate with the samples.",
 )
 @click.option(
     "--by",
     multiple=True,
     metavar="NAME",
-    help="A column that parts the table's rows: each of its values for itself, numbers of more "
-    "than twelve by thirds. May be given several times.",
+    help="A column by which to split the table's rows: one part for each value; numbers of more "
+    "than twelve values are cut at their thirds. May be given several times.",
 )
 @click.option(
     "--over",
     metavar="NAME",
-    help="A column with the time of each sample: when they changed.",
+    help="A column with the time of each sample: shows when the samples changed.",
 )
 @click.option(
     "--threshold",
     type=float,
     metavar="VALUE",
-    help="What counts as slow, e.g. the 85th percentile of a quiet measurement.  [default: the "
-    "samples' own, above which are 15 % by definition]",
+    help="Above what value a sample is slow, e.g. the 85th percentile of a quiet measurement. "
+    "[default: the 85th percentile of the samples themselves, so that 15 % are slow by "
+    "definition]",
 )
 @click.option("--fit", is_flag=True, help="Fit all continuous families of scipy.stats.")
 @click.option(
@@ -70,14 +70,14 @@ if TYPE_CHECKING:
     "families",
     multiple=True,
     metavar="NAME",
-    help="Fit this family of scipy.stats only; may be given several times.",
+    help="Fit only this family of scipy.stats; may be given several times.",
 )
 @click.option(
     "--rank-by",
     type=click.Choice(["bic", "aic", "ks", "squared_error"]),
     default="bic",
     show_default=True,
-    help="What makes a fit the best.",
+    help="Criterion that ranks the fits.",
 )
 @click.option(
     "--time-limit",
@@ -85,10 +85,17 @@ if TYPE_CHECKING:
     default=20.0,
     show_default=True,
     metavar="SECONDS",
-    help="Processor time for the fit of one family.",
+    help="Processor time allowed for the fit of one family.",
 )
-@click.option("--quantity", default="Time", metavar="TEXT", help="Name and unit for the picture.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Picture to draw.")
+@click.option(
+    "--quantity",
+    default="Time",
+    metavar="TEXT",
+    help=("Name and unit of the samples, for the picture."),
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FILE", help=("File for the picture.")
+)
 @json_option
 @debug_option
 def tails(
@@ -106,10 +113,10 @@ def tails(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Tail measures, modes and best-fitting families of SAMPLES.
+    """Print tail measures, modes and best-fitting families of SAMPLES.
 
     SAMPLES is a text file of numbers, a table (CSV or Parquet) with --column, or the directory of
-    a result, of which the recorded messages' latencies in ns are taken.
+    a result, from which the latencies of the recorded messages are taken, in ns.
     """
     from odonata.tails.samples import read_samples, read_table
 

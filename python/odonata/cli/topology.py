@@ -72,7 +72,7 @@ def topology() -> None:
 @click.option(
     "--cost",
     is_flag=True,
-    help="Instead: what the network is made of (switches by ports, optical switches, cables, "
+    help="Print instead what the network is made of (switches by ports, optical switches, cables, "
     "transceivers, fibres), and its static power.",
 )
 @click.option(
@@ -80,13 +80,14 @@ def topology() -> None:
     "result",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIRECTORY",
-    help="With --cost: also the power per throughput of this result of a run on the network.",
+    help="With --cost: also the power per unit of throughput of this result of a run on the "
+    "network.",
 )
 @click.option(
     "--copper",
     multiple=True,
     metavar="CLASS",
-    help="With --cost: cables of this link class are of copper, without transceivers. May be given "
+    help="With --cost: the link class whose cables are copper, without transceivers. May be given "
     "several times.",
 )
 @click.option(
@@ -94,18 +95,18 @@ def topology() -> None:
     "watts",
     multiple=True,
     metavar="PART=WATTS",
-    help="With --cost: power of a part instead of the default: ring, switch_port, transceiver; or "
-    "joules_per_byte, dynamic, for every electronic switch that a byte passes. May be given "
-    "several times.",
+    help="With --cost: power of a part, instead of the default. PART is ring, switch_port, "
+    "transceiver, or joules_per_byte (dynamic energy of every electronic switch that a byte "
+    "passes). May be given several times.",
 )
 @click.option(
     "--price",
     "prices",
     multiple=True,
     metavar="PART=NUMBER",
-    help="With --cost: also what it costs, in your currency. PART is switch_port, optical_cable "
-    "(with its transceivers), copper_cable, optical_switch, or switch, whatever its ports. Every "
-    "part that the network has needs a price, but switch.",
+    help="With --cost: also print the price, in your currency. PART is switch_port, optical_cable "
+    "(with its transceivers), copper_cable, optical_switch, or switch (of any number of "
+    "ports). Every part that the network has needs a price, except switch.",
 )
 @json_option
 @debug_option
@@ -230,8 +231,8 @@ def _alphas(context: click.Context, parameter: click.Parameter, text: str | None
     "alphas",
     callback=_alphas,
     metavar="FIRST:LAST:STEP",
-    help="Sweep the bandwidth of global links by that of local ones, e.g. 0.5:4:0.5 or 1,2,4, for "
-    "several arrangements.",
+    help="Sweep the ratio of global to local link bandwidth, e.g. 0.5:4:0.5 or 1,2,4, for several "
+    "arrangements.",
 )
 @click.option(
     "--arrangement",
@@ -246,8 +247,8 @@ def _alphas(context: click.Context, parameter: click.Parameter, text: str | None
     default=2_000_000,
     show_default=True,
     metavar="N",
-    help="Partial assignments at which the search for the exact width gives up; a million take "
-    "some seconds.",
+    help="Number of partial assignments after which the search for the exact width gives up; a "
+    "million take some seconds.",
 )
 @out_option("none; with --alpha, a picture of the widths (.png, .pdf, .svg)")
 @json_option
@@ -261,10 +262,10 @@ def bisection(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Tell how much bandwidth lies between two halves of the machine at least.
+    """Compute the least bandwidth between two halves of the machine.
 
     The width is exact where the search finishes, as it does for machines of some dozens of
-    routers; otherwise it lies between the best cut found and a lower bound. It is that of one
+    routers; otherwise it lies between the best cut found and a lower bound. It counts one
     direction.
     """
     from odonata.bisection import ARRANGEMENTS, bisection_sweep, bisection_width
@@ -405,8 +406,8 @@ def draw(scenario: Path, changes: tuple[str, ...], out: Path | None, as_json: bo
     default="graphml",
     show_default=True,
     help="GraphML; GEXF, for Gephi; one line per link; a net file for ibsim, which simulates "
-    "InfiniBand; or a file for OpenSM: its switches at the root, its order of destinations, its "
-    "numbers of switches.",
+    "InfiniBand; or a file for OpenSM: its root switches, its order of destinations, or its "
+    "switch numbers.",
 )
 @out_option("results/NAME-1 and the ending of the format, such as .graphml, -2 …")
 @json_option

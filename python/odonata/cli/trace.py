@@ -36,17 +36,17 @@ def trace() -> None:
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="Print the first N records of each file as well.",
+    help="Also print the first N records of each file.",
 )
 @json_option
 @debug_option
 def show(files: tuple[Path, ...], records: int, as_json: bool) -> None:
     """Print what trace files hold: ranks, and records and bytes sent by kind.
 
-    Reads every FILE to its end, so that a damaged one is distinguished from a good one: a DUMPI
-    trace of a rank (.bin) or the description of a job (.meta), a GOAL schedule as text or in
-    binary, the anchor file of an OTF2 archive (.otf2), the liballprof trace of rank 0 (.txt), an
-    htsim connection matrix (.cm), a packet trace.
+    Reads every FILE to its end, so that damage anywhere is found. FILE is the DUMPI trace of a
+    rank (.bin) or the description of a DUMPI job (.meta), a GOAL schedule as text or in binary,
+    the anchor file of an OTF2 archive (.otf2), the liballprof trace of rank 0 (.txt), an htsim
+    connection matrix (.cm), or a packet trace.
     """
     summaries = [_summary(file, records) for file in files]
     if as_json:

@@ -26,8 +26,8 @@ from odonata.errors import ExitCode
     "seconds",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="Longest time to take; then tell what is known. Default: as long as it takes, seconds for "
-    "most machines. Ctrl-C tells the same.",
+    help="Longest time to take; after it, print what is known so far. Default: as long as it "
+    "takes, seconds for most machines. Ctrl-C also prints what is known.",
 )
 @json_option
 @debug_option
@@ -35,8 +35,8 @@ def verify(scenario: Path, changes: tuple[str, ...], seconds: float | None, as_j
     """Prove that no packets can wait for each other forever, or show how they could.
 
     The proof searches the channel dependency graph of the scenario's network and routing for a
-    cycle (Dally and Seitz 1987). The exit code is 5 if there is one, and 6 if the time was up
-    before all routes had been followed and none was found by then.
+    cycle (Dally and Seitz 1987). The exit code is 5 if a cycle is found, and 6 if the time runs
+    out before all routes have been followed and no cycle has been found until then.
     """
     from odonata import _engine
     from odonata.progress import ProofBar
