@@ -242,7 +242,7 @@ class PacketNetwork(SharedNetwork):
     window: Annotated[PositiveDuration, OnCommandLine(metavar="TIME")] = Duration(
         SharedPackets.window
     )
-    """Simulated time in which traffic is measured."""
+    """Simulated time that is measured."""
     warmup: Annotated[Duration, OnCommandLine(metavar="TIME")] = Duration(SharedPackets.warmup)
     """Simulated time before the measurement."""
     message: Annotated[PositiveSize, OnCommandLine(metavar="SIZE")] = Size(SharedPackets.message)

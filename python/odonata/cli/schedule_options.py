@@ -329,10 +329,7 @@ SCHEDULE: tuple[KeyOption, ...] = (
         "--window",
         "schedule.network.window",
         "text",
-        help=(
-            "With --network packet: simulated time in which traffic is measured.  [default: 200 "
-            "us]"
-        ),
+        help="With --network packet: simulated time that is measured.  [default: 200 us]",
         metavar="TIME",
         levels=("packet",),
     ),
