@@ -109,7 +109,7 @@ def routing_table(design: pd.DataFrame) -> str:
         ]
         for routing in ROUTING
     ]
-    return markdown(["routing", *TRAFFIC, "at worst behind the best, α ≥ 1"], rows)
+    return markdown(["routing", *TRAFFIC, "largest shortfall behind the best routing, α ≥ 1"], rows)
 
 
 def stencil_table(design: pd.DataFrame) -> str:
