@@ -267,7 +267,7 @@ def tables(table: pd.DataFrame) -> dict[str, str]:
             ]
             per_price.append([name, *(f"{one:.2f}" for one in relative), *gains])
         out[f"cost {size}"] = markdown(
-            ["network", "nodes", "switches of ports", "ports per node",
+            ["network", "nodes", "switches and their ports", "ports per node",
              "optical cables per node", "static W per node"], costs, labels=1,
         )  # fmt: skip
         out[f"measured {size}"] = markdown(
