@@ -63,6 +63,9 @@ SHAPES = {8: (2, 2, 2), 64: (4, 4, 4)}
 
 Row = dict[str, Any]
 
+#: What readers call the rows that no calibration has seen.
+HELD_OUT = "held out"
+
 #: Largest vector that is predicted by packets, too, on up to 32 nodes.
 MOST_BY_PACKETS = 1 << 17
 
@@ -217,13 +220,16 @@ def errors(rows: list[Row]) -> str:
         lines.append(
             [
                 TITLES[machine],
-                part,
+                HELD_OUT if part == "judged" else part,
                 str(len(group)),
                 *share(off(group)),
                 *share(off(group, "hockney_ns")),
             ]
         )
-    header = ["machine", "part", "rows", "median", "90 %", "Hockney: median", "90 %"]
+    header = [
+        *("machine", "part", "rows", "median error", "90th percentile"),
+        *("Hockney: median error", "90th percentile"),
+    ]
     return markdown(header, lines, labels=2)
 
 
@@ -255,8 +261,9 @@ def by_collective(rows: list[Row]) -> str:
             ]
         )
     header = [
-        *("machine", "collective", "nodes x ranks", "rows", "median", "90 %", "bias"),
-        *("ranges meet", "Hockney: median", "90 %"),
+        *("machine", "collective", "nodes x ranks per node", "rows", "median error"),
+        *("90th percentile", "bias", "ranges overlap"),
+        *("Hockney: median error", "90th percentile"),
     ]
     return markdown(header, lines, labels=3)
 
@@ -278,8 +285,9 @@ def engines(rows: list[Row]) -> str:
             ]
         )
     header = [
-        *("machine", "rows", "flow: median", "90 %", "packet: median", "90 %"),
-        *("apart: median", "most"),
+        *("machine", "rows", "flow: median error", "90th percentile"),
+        *("packet: median error", "90th percentile"),
+        *("difference: median", "largest"),
     ]
     return markdown(header, lines)
 
@@ -314,7 +322,10 @@ def fastest(rows: list[Row]) -> str:
                     *(f"{100 * count / cases:.0f} %" for count in (named, near, plain)),
                 ]
             )
-    header = ["machine", "cases", "fastest named", "or within 10 %", "Hockney: within 10 %"]
+    header = [
+        *("machine", "cases", "fastest named", "fastest, or within 10 %"),
+        "Hockney: fastest, or within 10 %",
+    ]
     return markdown(header, lines)
 
 
@@ -340,7 +351,7 @@ def worst(rows: list[Row]) -> str:
         for median, machine, collective, algorithm, group, ours in found[:12]
     ]
     return markdown(
-        ["machine", "collective", "algorithm", "rows", "median", "bias"], lines, labels=3
+        ["machine", "collective", "algorithm", "rows", "median error", "bias"], lines, labels=3
     )
 
 
@@ -368,7 +379,7 @@ def figures(rows: list[Row]) -> None:
                 axes.flat, panels, strict=False
             ):
                 ranks = f"{nodes} nodes" + (f" x {per_node} ranks" if per_node > 1 else "")
-                part = " (judged)" if any(row["part"] == "judged" for row in group) else ""
+                part = f" ({HELD_OUT})" if any(row["part"] == "judged" for row in group) else ""
                 axis.set_title(f"{TITLES[machine]}, {ranks}{part}", fontsize=8)
                 for (algorithm, _), one in groups(group, "algorithm", "name"):
                     one.sort(key=lambda row: row["bytes"])
