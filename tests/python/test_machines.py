@@ -169,6 +169,19 @@ def test_machines_have_their_hosts(file, hosts, sample):
         assert prediction.p10_ns < prediction.median_ns < prediction.p90_ns
 
 
+@pytest.mark.parametrize(
+    ("file", "total", "allowed"),
+    # LUMI's user guide: total of all links between groups, both directions, in TB/s. One global
+    # link more or less at each of a group's switches is 7 % of LUMI-G's and 14 % of LUMI-C's.
+    [("lumi-g", 276, 0.03), ("lumi-c", 22.4, 0.001)],
+)
+def test_groups_of_lumi_have_the_bandwidth_of_its_user_guide(file, total, allowed):
+    network = Scenario.from_file(EXAMPLES / "machines" / f"{file}.toml").network
+    links = network.g * network.a * network.h / 2
+    bytes_per_s = 2 * links * int(network.links.global_.bandwidth)
+    assert bytes_per_s == pytest.approx(total * 1e12, rel=allowed)
+
+
 # --- Names ----------------------------------------------------------------------------------
 
 
