@@ -225,7 +225,7 @@ def seconds_table(table: pd.DataFrame) -> str:
                     f"{here.changes.mean():.1f}",
                 ]
             )
-    header = ["network", "s alone", "time", "expected", "changes a job sees", "changes"]
+    header = ["network", "vanilla, s", "time", "expected", "changes a job sees", "changes"]
     return markdown(header, rows, labels=1)
 
 
