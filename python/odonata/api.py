@@ -51,12 +51,12 @@ class Verification:
     Attributes:
         safe: Whether no cycle was found.
         proven: Whether all routes were followed; if not, `safe` says nothing.
-        verdict: The same in a sentence.
-        cycle: Channels that wait for each other, if there are any.
+        verdict: The result in a sentence.
+        cycle: Channels that wait for each other, if a cycle was found.
         channels: Virtual channels of all links.
         dependencies: Pairs of channels of which a packet may hold one while it waits for the
             other; ``None`` where there is a cycle.
-        virtual_channels: Of each link.
+        virtual_channels: Number of virtual channels of each link.
         longest_route: Routers on the longest route.
     """
 
@@ -80,7 +80,7 @@ def verify(
     seconds: float | None = None,
     progress: Callable[[int, int], object] | bool = False,
 ) -> Verification:
-    """Proves that no packets can wait for each other for ever, or shows how they could.
+    """Proves that no packets can wait for each other forever, or shows how they could.
 
     The proof searches the channel dependency graph of network and routing for a cycle (Dally and
     Seitz 1987).
@@ -88,8 +88,8 @@ def verify(
     Args:
         scenario: A scenario or the name of its file.
         seconds: Longest time to take. Default: as long as it takes.
-        progress: Whether to show how far it is, or a function that is called with destinations done
-            and all.
+        progress: Whether to show the progress, or a function that is called with the number of
+            destinations that are done and the number of all destinations.
 
     Raises:
         ScenarioError: If the scenario is wrong.
@@ -113,15 +113,15 @@ def saturation(
     progress: Callable[[float, int], object] | bool = False,
     notice: Callable[[str], object] = warn,
 ) -> Saturation:
-    """Finds the load from which on a network falls behind what it is offered.
+    """Finds the load above which a network delivers less than it is offered.
 
     Args:
         scenario: With at least one job whose traffic has a ``load``, and a duration; or the name
             of its file.
         highest: Highest load to offer, as a fraction of the terminal bandwidth.
-        tolerance: Width of the last bracket around the load found, as a share of it.
+        tolerance: Width of the last bracket around the saturation load, as a share of that load.
         jobs: Simulations at a time. Default: one per processor.
-        out: Directory for curve and picture; a search that was there before goes on. Default:
+        out: Directory for curve and picture; a search that was there before continues. Default:
             nothing is kept.
         progress: Whether to show how far it is, or a function that is called with the share and the
             simulations done.
@@ -175,17 +175,17 @@ def replay(
     Args:
         *traces: Descriptions of DUMPI jobs (.meta), OTF2 archives (.otf2), GOAL schedules,
             liballprof traces, htsim matrices or packet traces.
-        network: A scenario whose jobs give way, or its file. Default: the smallest balanced
-            dragonfly with enough nodes.
+        network: A scenario, or its file, whose jobs are replaced by the traces. Default: the
+            smallest balanced dragonfly with enough nodes.
         changes: Keys of the scenario and their values, such as ``{"network.routing": "par"}``.
         compute_scale: Factor for the time between calls; 0 replays the communication alone.
-        gap: Replaces every time between two calls, e.g. ``"1 us"``.
+        gap: Time that replaces every time between two calls, e.g. ``"1 us"``.
         ranks_per_node: Ranks on each node.
-        repeat_rank: Lets the DUMPI trace of one rank stand for all.
+        repeat_rank: How the DUMPI trace of one rank stands for all ranks.
         ranks: With `repeat_rank`: number of ranks.
         start: Where to start, e.g. ``{"region": "timestep", "iteration": 11}``.
         end: Where to end.
-        threads: Threads that simulate; results do not depend on it.
+        threads: Threads that simulate; results do not depend on their number.
         progress: Whether to show how far it is, or a function that is called with it.
 
     Raises:

@@ -41,19 +41,20 @@ class CheckpointEvent:
 class Checkpoint:
     """Where and how often a run writes checkpoints.
 
-    The run goes on from the checkpoint in the directory, if there is one, and writes the next
-    ones there: the same call begins a run and takes it up again. When the result is saved, the
+    The run continues from the checkpoint in the directory, if there is one, and writes the next
+    ones there: the same call starts a run and continues it. When the result is saved, the
     checkpoint is removed.
 
     Attributes:
         directory: Where the result will be. Must not exist yet, be empty, or hold an unfinished
             run of the same scenario.
         every: Time on the clock between two checkpoints, e.g. ``"10 min"``.
-        simulated: Simulated time between two checkpoints, e.g. ``"500 us"``. With both,
-            whichever comes first; with neither, as often as before the run was stopped, and only
-            when it is stopped if it is a new one.
-        resume: ``True`` demands a checkpoint to go on from.
-        on_event: Is called when something became of a checkpoint.
+        simulated: Simulated time between two checkpoints, e.g. ``"500 us"``. With both, whichever
+            comes first; with neither, a continued run writes them as often as before it was
+            stopped, and a new run only when it is stopped.
+        resume: ``True`` requires a checkpoint to continue from.
+        on_event: Is called when the run continues from a checkpoint, when one was written, and
+            when one could not be written.
 
     Raises:
         UnitError: If a time is none, or zero.

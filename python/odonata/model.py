@@ -42,7 +42,7 @@ def _described(field: FieldInfo) -> str:
         return f"{text} Must be given."
     if field.default is None or field.default_factory is not None or "Default:" in text:
         return text
-    return f"{text} Default: {field.default!s}."
+    return f"{text} Default: {str(field.default) or 'empty'}."
 
 
 class Table(BaseModel):

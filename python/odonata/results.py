@@ -53,7 +53,7 @@ class Result:
 
     Attributes:
         meta: What was simulated: network, routing, seed, version, simulated time, bytes.
-        timing: What it cost: CPU and wall seconds, events, memory, threads.
+        timing: What the run cost: CPU and wall seconds, events, memory, threads.
         scenario: The scenario as it was run, or ``None`` if unknown.
     """
 

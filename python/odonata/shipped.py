@@ -85,13 +85,13 @@ def example(name: str, directory: str | os.PathLike[str] = ".") -> Path:
 
     Args:
         name: One of :data:`EXAMPLES`.
-        directory: Where to; is made if it does not exist.
+        directory: Where to copy it; is made if it does not exist.
 
     Returns:
         The file that a command takes: a scenario, a trace, or a job log.
 
     Raises:
-        KeyError: If there is no such example; lists those there are.
+        KeyError: If there is no such example; the error lists the examples.
         OutputError: If one of its files exists there already, or cannot be written.
     """
     if name not in EXAMPLES:

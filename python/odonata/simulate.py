@@ -63,12 +63,12 @@ def run(
     Args:
         scenario: A scenario or the name of its file.
         threads: Threads that simulate, instead of the scenario's; results do not depend on it.
-        seed: Instead of the scenario's.
+        seed: Seed to use instead of the scenario's.
         progress: Is called about five times a second, in the calling thread; what it raises
             stops the run and is raised here. ``True`` shows a bar in the terminal or notebook.
-        checkpoint: Where and how often to write checkpoints; the run goes on from one that is
-            there. Ctrl-C and SIGTERM write a last one. Whether there are checkpoints, and how
-            often the run was stopped, changes nothing in the result.
+        checkpoint: Where and how often to write checkpoints; the run continues from one that is
+            already there. Ctrl-C and SIGTERM write a last one. Whether there are checkpoints, and
+            how often the run was stopped, changes nothing in the result.
 
     Returns:
         Everything that was measured.
@@ -77,7 +77,7 @@ def run(
         ScenarioError: If the scenario cannot be run.
         SimulationError: If the simulation stands still, for instance because of a deadlock.
         KeyboardInterrupt: If it was interrupted.
-        CheckpointError: If there is a checkpoint, but none that the run can go on from.
+        CheckpointError: If there is a checkpoint, but the run cannot continue from it.
         OutputError: If the directory of the checkpoints holds something else.
     """
     if not isinstance(scenario, Scenario):
@@ -163,7 +163,7 @@ def ask_engine(
     Raises:
         ScenarioError: If the scenario cannot be run.
         SimulationError: If the simulation stands still.
-        CheckpointError: If there is a checkpoint, but none that the run can go on from.
+        CheckpointError: If there is a checkpoint, but the run cannot continue from it.
         InternalError: If the engine has a defect.
     """
     normalised = scenario.normalised()

@@ -85,9 +85,9 @@ def first_scenario(
 
     Args:
         family: One of :data:`FAMILIES`.
-        nodes: Nodes that are wanted; the network has at least as many.
-        load: Of random traffic, as a fraction of the bandwidth of a node's link. Default: a job
-            that exchanges halos and ends.
+        nodes: Number of nodes that are wanted; the network has at least that many.
+        load: Load of random traffic, as a fraction of the bandwidth of a node's link. Default: a
+            halo-exchange job that ends, instead of random traffic.
         routing: One of the family's algorithms. Default: its first.
 
     Returns:

@@ -26,7 +26,8 @@ class UplinkSwitch:
 
     Attributes:
         ingress: Pod, from 0, of the top-of-rack switch behind each ingress port.
-        egress: Pod of the aggregation switch behind each egress port; as many.
+        egress: Pod of the aggregation switch behind each egress port; as many ports as ingress
+            ports.
     """
 
     ingress: tuple[int, ...]
@@ -59,22 +60,23 @@ def steer_uplinks(
     ``matching`` is algorithm 1 of Michelogiannakis et al. 2019, section 4.5: one switch after the
     other gets the matching of greatest weight, where an uplink from pod *i* to pod *j* weighs
     *t_ij* / (*d_ij* + 1). Of equal weights links within a pod come first. ``min-max`` and
-    ``birkhoff`` decide on the numbers of uplinks first: so that the busiest has least to carry (as
-    Flexfly, Wen et al., SC 2016), or by a Birkhoff–von Neumann decomposition of the traffic, scaled
-    to be doubly stochastic.
+    ``birkhoff`` first decide on the numbers of uplinks: so that the busiest uplink carries as
+    little as possible (as in Flexfly, Wen et al., SC 2016), or by a Birkhoff–von Neumann
+    decomposition of the traffic, scaled to be doubly stochastic.
 
     Args:
         traffic: What pods send to each other, in any unit, at least 0. The diagonal is what goes
             from one top-of-rack switch of a pod to another of it. Shape: pods × pods, by sender.
-        switches: In the order in which they are set.
+        switches: The switches, in the order in which they are set.
         steering: How circuits are chosen.
 
     Returns:
         The settings.
 
     Raises:
-        ScenarioError: If the matrix is not square or has other numbers, a switch has not as many
-            ports on either side, or a port is of a pod that the matrix does not have.
+        ScenarioError: If the matrix is not square or has other numbers, a switch does not have the
+            same number of ports on both sides, or a port belongs to a pod that the matrix does not
+            have.
     """
     amounts, given = _matrix(traffic), list(switches)
     try:
@@ -92,7 +94,7 @@ def steer_uplinks(
 def optimal_uplinks(
     traffic: ArrayLike, switches: Iterable[UplinkSwitch], *, time_limit_s: float | None = None
 ) -> Uplinks:
-    """Sets optical switches at once, for the greatest :attr:`Uplinks.value`.
+    """Sets all optical switches at once, for the greatest :attr:`Uplinks.value`.
 
     An integer program, solved by HiGHS; for small cases, to see how far :func:`steer_uplinks` is
     from the best. Needs SciPy (``pip install 'odonata[statistics]'``).
@@ -100,7 +102,7 @@ def optimal_uplinks(
     Args:
         traffic: As for :func:`steer_uplinks`.
         switches: As for :func:`steer_uplinks`.
-        time_limit_s: Give up after this time.
+        time_limit_s: Time in seconds after which to give up.
 
     Returns:
         The settings.

@@ -151,8 +151,8 @@ class JobLog:
         Args:
             nodes_factor: Factor of every job's nodes, rounded up.
             machine_nodes: Nodes of the machine it is made for; larger jobs are cut down to it.
-            arrivals_factor: Factor of the times between submissions; below 1 raises the load.
-            run_times_factor: Factor of run times and requested times.
+            arrivals_factor: Factor for the times between submissions; below 1 it raises the load.
+            run_times_factor: Factor for run times and requested times.
 
         Raises:
             JobLogError: If a factor is not above 0.
@@ -230,13 +230,14 @@ def read_job_log(
             with a line of names, results of CQSim, or a Parquet file of :meth:`JobLog.save`;
             all but the last may be compressed (gzip, xz, zstd).
         format: ``swf``, ``sacct``, ``table``, ``cqsim``, ``scontrol``, ``slurm-json`` or
-            ``parquet``; found out by default.
+            ``parquet``; detected by default.
         strict: End at the first fault instead of counting it.
-        unit: What sizes count, ``nodes`` or ``processors``; found out by default.
-        processors_per_node: For logs that count processors; by default as the header says.
+        unit: Unit of the sizes, ``nodes`` or ``processors``; detected by default.
+        processors_per_node: Processors of a node, for logs that count processors; by default as
+            the header says.
         machine_nodes: Nodes of the machine; by default as the header says.
         columns: Names of the columns of a ``sacct`` dump without header.
-        separator: What stands between its columns.
+        separator: Separator between the columns of a ``sacct`` dump.
 
     Raises:
         JobLogError: If it is no job log, or no job is left of it; if ``strict``, also for its
@@ -271,9 +272,11 @@ def generate_job_log(
     Args:
         nodes: Nodes of the machine, at least 2.
         jobs: Number of jobs.
-        kind: Parameters of ``all`` jobs, ``batch`` jobs or ``interactive`` ones.
-        arrivals_factor: Factor of the times between submissions; below 1 raises the load.
-        request_factor: Requested time in run times; by default nothing is requested.
+        kind: Whose parameters to use: those of ``all`` jobs, ``batch`` jobs or ``interactive``
+            jobs.
+        arrivals_factor: Factor for the times between submissions; below 1 it raises the load.
+        request_factor: Requested time as a multiple of the run time; by default jobs request no
+            time.
         seed: Equal seeds give equal logs.
 
     Raises:

@@ -163,32 +163,32 @@ def schedule(
             ``conservative-replanned``, or ``depth:N`` (reservations for the first N jobs).
         order: Order of the queue: ``fcfs``, ``sjf``, ``ljf``, ``smallest``, ``largest``,
             ``wfp``, ``multifactor``, the name of a plug-in, or a :class:`Multifactor`.
-        estimates: What the scheduler believes of run times: ``requested``, ``perfect``, or a
-            multiple of the run time.
-        running_estimates: The same of running jobs, if it differs.
+        estimates: Run times that the scheduler assumes: ``requested``, ``perfect``, or a multiple
+            of the actual run time.
+        running_estimates: Run times that the scheduler assumes for running jobs, if they differ.
         enforce_limits: Whether jobs are killed when their requested time is over.
         every: The scheduler works at multiples of this time, e.g. ``"30 s"``; by default
             whenever something happens.
-        per_event: It works after every single event, also within a second.
-        eligible: Jobs come when they become eligible, where the log knows that.
+        per_event: The scheduler works after every single event, also within one second.
+        eligible: Jobs arrive when they become eligible, where the log records that time.
         cut_larger: Jobs larger than the machine are cut down to it, not refused.
-        share_processors: Jobs share nodes of so many processors; by default those of a log that
-            counts processors do, unless `whole_nodes`.
+        share_processors: Jobs share nodes that have this many processors; by default only the jobs
+            of a log that counts processors share nodes, unless `whole_nodes`.
         whole_nodes: Sizes of a log that counts processors are rounded up to whole nodes.
-        grap_groups: Place by GRAP (Feng et al. 2023) on so many groups of a reconfigurable
-            dragonfly, as equal as possible; by default any free nodes will do.
-        grap_modes: Modes of large jobs by size, drawn: mixes of ``minimal-balance``, ``adaptive``,
-            ``custom-balance`` and ``custom``; who is in none is adaptive. By default those of
-            Feng et al. 2023, :func:`~odonata.batch.network.feng2023_modes`.
-        mode_seed: Of the modes.
+        grap_groups: Place by GRAP (Feng et al. 2023) on this many groups of a reconfigurable
+            dragonfly, of sizes as equal as possible; by default a job can use any free nodes.
+        grap_modes: From which mix of ``minimal-balance``, ``adaptive``, ``custom-balance`` and
+            ``custom`` the modes of large jobs are drawn, by size; a job in no mix is adaptive. By
+            default those of Feng et al. 2023, :func:`~odonata.batch.network.feng2023_modes`.
+        mode_seed: Seed for drawing the modes.
         network: What slows jobs down or makes them faster, such as
             :class:`~odonata.batch.SpeedUps`; by default they run as long as the log says.
         windows: Maintenance and reservations.
-        tau: Least run time in the bounded slowdown.
-        interval: Of the rows of :attr:`Schedule.occupancy`.
-        name: What to call it; by default after policy and order.
-        progress: Is called with the number of jobs that have ended and of all. ``True`` shows a
-            bar in the terminal or notebook.
+        tau: Shortest run time in the bounded slowdown.
+        interval: Time between the rows of :attr:`Schedule.occupancy`.
+        name: Name of the schedule; by default formed from policy and order.
+        progress: Is called with the number of jobs that have ended and the number of all jobs.
+            ``True`` shows a bar in the terminal or notebook.
 
     Raises:
         JobLogError: If the log cannot be read, or an option makes no sense.

@@ -51,11 +51,11 @@ def write_report(
     shows first how they differ.
 
     Args:
-        *directories: Of runs, comparisons, studies, schedules or analyses of interference, in the
-            order in which they are shown.
+        *directories: Directories of runs, comparisons, studies, schedules or analyses of
+            interference, in the order in which they are shown.
         out: The file, which must not exist yet. Default: ``results/report-1.html``,
             ``results/report-2.html`` …
-        title: Headline. Default: that of what is shown.
+        title: Headline. Default: the title of what is shown.
 
     Returns:
         The file.

@@ -115,10 +115,10 @@ def _figure(summary: Mapping[str, Any], scope: str, name: str, quantity: str) ->
 
 @dataclass(frozen=True)
 class Comparison:
-    """Results beside each other, the first of them the one that others are compared with.
+    """Results side by side; the others are compared with the first.
 
     Attributes:
-        results: What is compared.
+        results: The results that are compared.
         table: One row per figure and result; see ``docs/comparing.md``.
         settings: Keys of the scenarios that differ, with the value of each result.
         left_out: Jobs and link classes that not all results have.
@@ -200,7 +200,7 @@ def load(directory: Path) -> tuple[dict[str, Any], pa.Table]:
 
 
 def compare(*directories: str | os.PathLike[str]) -> Comparison:
-    """Sets results beside each other.
+    """Compares results with the first of them.
 
     Args:
         *directories: At least two: results of ``odonata run``, or of ``odonata run

@@ -90,18 +90,18 @@ ALONE, TOGETHER = "alone", "together"
 
 @dataclass(frozen=True)
 class Interference:
-    """What jobs did to each other.
+    """How jobs slowed each other down.
 
     Attributes:
-        scenario: With all jobs.
-        names: Of all jobs.
-        target: The job that it is about; ``None``: all of them.
-        slowdowns: Alone and together: one row per job and quantity.
+        scenario: The scenario with all jobs.
+        names: Names of all jobs.
+        target: The job under study; ``None``: all jobs.
+        slowdowns: Values alone and with all jobs: one row per job and quantity.
         matrix: One row per two jobs that ran by themselves: how much the first is slowed down by
             the second. Empty if no pairs were simulated.
         latencies: Message latencies: one row per run and job that ran.
-        waits: Where jobs lost time to whom when all ran: one row per two jobs and link, what cost
-            most first. Empty if that was not recorded.
+        waits: Where each job waited for which other job when all ran: one row per two jobs and
+            link, the most expensive first. Empty if that was not recorded.
     """
 
     scenario: Scenario
@@ -177,18 +177,18 @@ def interference(
 
     Args:
         scenario: With at least two jobs, or the name of its file.
-        target: Name or number of the job that it is about: only it runs alone, and in pairs with
-            each of the others. Default: all jobs.
-        pairs: Whether to simulate pairs of jobs, of which there are N (N − 1) / 2 (with a target
-            N − 1), for the interference matrix. With two jobs the pair is all of them.
+        target: Name or number of the job under study: only this job runs alone, and in pairs with
+            each other job. Default: all jobs.
+        pairs: Whether to simulate pairs of jobs for the interference matrix. N jobs have N (N − 1)
+            / 2 pairs (with a target N − 1); with two jobs the only pair is the run of all jobs.
         attribution: Whether to record who waited for whom at which link when all jobs ran.
         jobs: Simulations at a time, each with one thread. Default: one per processor.
         out: Directory for tables and pictures; if it holds those of an earlier call for the same
-            scenario, what is done is not simulated again. Default: nothing is written.
-        progress: Called with the share of the simulations that is done and how many are. ``True``
+            scenario, finished simulations are not repeated. Default: nothing is written.
+        progress: Called with the share and the number of the simulations that are done. ``True``
             shows a bar in the terminal or notebook.
-        notice: Called with the reason if what is there already is simulated again. Default: a
-            warning.
+        notice: Called with the reason if simulations that are there already have to be repeated.
+            Default: a warning.
 
     Raises:
         ScenarioError: If the scenario has fewer than two jobs that do something, no job of the

@@ -71,9 +71,10 @@ class Saturation:
     """Where a network saturates.
 
     Attributes:
-        load: Offered load at which it does; NaN if it delivered all it was offered.
-        uncertainty: Half the width of the bracket around it.
-        throughput: Most that was accepted, as a fraction of the load's unit.
+        load: Offered load at which the network saturates; NaN if it delivered every load that it
+            was offered.
+        uncertainty: Half the width of the bracket around that load.
+        throughput: Highest accepted load, in the unit of ``load``.
         points: All loads that were simulated, ascending.
     """
 

@@ -40,10 +40,10 @@ class Swept:
     """What a sweep found.
 
     Attributes:
-        study: What was varied and measured, as the study file that it could have been.
+        study: What was varied and measured, in the form of a study file.
         table: One row per point: the keys that were varied, the seed, the measures with their
             units in their names (``docs/studies.md`` describes the columns).
-        directory: Where it is kept, or ``None``.
+        directory: Where the sweep is kept, or ``None``.
     """
 
     study: StudyFile
@@ -108,20 +108,20 @@ def sweep(
         scenario: The scenario, or its file.
         changes: Values by key, such as ``{"network.routing": ["minimal", "par"]}``; a key of every
             job is ``job.*.nodes``. A single value changes the scenario for all points.
-        networks: Scenarios whose networks are tried besides its own.
+        networks: Other scenarios whose networks are tried as well.
         measure: Figures of the summary to keep, such as ``job.*.run_time_ps``. Default: run times
             and latencies of the slowest job, and the load of the busiest link.
-        repetitions: Seeds of every combination.
+        repetitions: Number of seeds with which every combination is simulated.
         jobs: Simulations at a time. Default: one per processor.
-        out: Directory for dataset, pictures and page. If the sweep has been there before, it goes
-            on where it was. Default: nothing is kept.
-        progress: Called with how far it is, about five times a second. ``True`` shows a bar in the
+        out: Directory for dataset, pictures and page. If the sweep has been there before, it
+            continues. Default: nothing is kept.
+        progress: Called with the progress, about five times a second. ``True`` shows a bar in the
             terminal or notebook.
-        seen: Called with every point that is done and the values of its measures.
+        seen: Called with every finished point and the values of its measures.
         notice: Called with what a person should know. Default: a warning.
 
     Raises:
-        ScenarioError: If a key or value is wrong; says which combination.
+        ScenarioError: If a key or value is wrong; the error names the combination.
         OutputError: If the directory cannot be written.
         KeyboardInterrupt: If it was interrupted; what was done by then is kept in `out`.
     """
