@@ -223,7 +223,7 @@ class Scenario(Table):
 
     @property
     def directory(self) -> Path:
-        """What the paths in it are relative to."""
+        """Directory to which relative paths in the scenario refer."""
         return self._directory
 
     def job_names(self) -> list[str]:
@@ -244,7 +244,7 @@ class Scenario(Table):
         return data
 
     def without_defaults(self) -> dict[str, Any]:
-        """The scenario as nested dicts and lists, without keys that are as by default."""
+        """The scenario as nested dicts and lists, without keys that have their defaults."""
         return self._dumped(exclude_defaults=True)
 
     def _dumped(
@@ -316,7 +316,7 @@ class Scenario(Table):
         return scenario
 
     def error(self, problems: Sequence[Problem]) -> ScenarioError:
-        """What is wrong with it, with the lines of its file."""
+        """What is wrong with the scenario, with the lines of its file."""
         error = ScenarioError(problems, self._file)
         source = self._source
         return with_lines(error, source.text, but=source.changed) if source.text else error
@@ -358,7 +358,7 @@ class Scenario(Table):
         return form
 
     def check_runnable(self) -> None:
-        """Checks that `odonata run` has something to do with it.
+        """Checks that there is something for `odonata run` to simulate.
 
         Raises:
             ScenarioError: If it is a job log's schedule.
