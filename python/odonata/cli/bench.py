@@ -29,7 +29,7 @@ from odonata.cli.shared import (
     type=click.IntRange(1),
     metavar="N",
     help="Size of the dragonfly in nodes: 1056 is p=4 a=8 h=4 g=33; 16512 is p=8 a=16 h=8 g=129; "
-    "82944 is p=12 a=24 g=288. [default: 1056]",
+    "82944 is p=12 a=24 g=288.  [default: 1056]",
 )
 @click.option(
     "--routing",

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 @click.option(
     "--engine",
     type=click.Choice(list(names.ENGINE)),
-    help="What simulates the network; predictions must use the same engine. [default: the "
+    help="What simulates the network; predictions must use the same engine.  [default: the "
     "machine's]",
 )
 @click.option(

@@ -38,13 +38,13 @@ def cluster() -> None:
     "for_",
     callback=span,
     metavar="TIME",
-    help='How long to watch, e.g. "2 w". [default: until stopped]',
+    help='How long to watch, e.g. "2 w".  [default: until stopped]',
 )
 @click.option(
     "--keep",
     callback=span,
     metavar="TIME",
-    help=("Remove samples older than this. [default: keep all]"),
+    help=("Remove samples older than this.  [default: keep all]"),
 )
 @click.option(
     "--largest",
@@ -122,7 +122,7 @@ def watch(
     "--last",
     callback=span,
     metavar="TIME",
-    help=('Only the samples of this last stretch of time, e.g. "12 h". [default: all]'),
+    help=('Only the samples of this last stretch of time, e.g. "12 h".  [default: all]'),
 )
 @click.option(
     "--csv", "as_csv", is_flag=True, help=("Print all samples as a table for other programs.")

@@ -38,7 +38,7 @@ def _one_size(context: click.Context, parameter: click.Parameter, value: str | N
 @click.option(
     "--collective",
     metavar="NAME",
-    help=("Only for this collective. [default: all that were measured]"),
+    help=("Only for this collective.  [default: all that were measured]"),
 )
 @click.option(
     "--size", "size_bytes", callback=_one_size, metavar="SIZE", help="Only for this size."

@@ -27,7 +27,7 @@ _heartbeat = click.option(
     type=click.Path(path_type=Path, dir_okay=False),
     envvar="ODONATA_HEARTBEAT",
     metavar="FILE",
-    help="The heartbeat file, which shows that the placement daemon is running. [default: "
+    help="The heartbeat file, which shows that the placement daemon is running.  [default: "
     "$ODONATA_HEARTBEAT]",
 )
 
@@ -57,7 +57,7 @@ _heartbeat = click.option(
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="topology.conf, topology.yaml, a list of nodes with attributes, a list of links, or the "
-    "output of ibnetdiscover. [default: asks Slurm]",
+    "output of ibnetdiscover.  [default: asks Slurm]",
 )
 @click.option(
     "--group",
@@ -88,7 +88,7 @@ _heartbeat = click.option(
 @click.option(
     "--whole-nodes",
     is_flag=True,
-    help="Also place jobs that would share nodes, on whole nodes. [default: leave them to Slurm]",
+    help="Also place jobs that would share nodes, on whole nodes.  [default: leave them to Slurm]",
 )
 @click.option(
     "--period",
@@ -288,7 +288,7 @@ def _script(path: str) -> str | None:
     "--last",
     callback=span,
     metavar="TIME",
-    help=('Only the decisions of this last stretch of time, e.g. "12 h". [default: all]'),
+    help=('Only the decisions of this last stretch of time, e.g. "12 h".  [default: all]'),
 )
 @json_option
 @debug_option

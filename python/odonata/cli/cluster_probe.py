@@ -45,7 +45,7 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
     "--islands",
     type=click.IntRange(min=2),
     metavar="N",
-    help="With different-islands: number of islands to spread over. [default: all]",
+    help="With different-islands: number of islands to spread over.  [default: all]",
 )
 @click.option(
     "--collective",
@@ -117,7 +117,7 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
     "--wait",
     callback=span,
     metavar="TIME",
-    help="How long to wait for suitable nodes to be idle. [default: none]",
+    help="How long to wait for suitable nodes to be idle.  [default: none]",
 )
 @click.option(
     "--start-within",
@@ -174,14 +174,14 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
 @click.option(
     "--python",
     metavar="FILE",
-    help="Python of the nodes, with mpi4py and NumPy. [default: the one that runs this command]",
+    help="Python of the nodes, with mpi4py and NumPy.  [default: the one that runs this command]",
 )
 @click.option(
     "--work",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path(),
     metavar="DIRECTORY",
-    help="Directory that all nodes see; jobs leave their results there until they are in STORE. "
+    help="Directory that all nodes see; jobs leave their results there until they are in STORE.  "
     "[default: here]",
 )
 @click.option(
@@ -347,7 +347,7 @@ def _measure(
     "--last",
     callback=span,
     metavar="TIME",
-    help=('Only the runs of this last stretch of time, e.g. "2 w". [default: all]'),
+    help=('Only the runs of this last stretch of time, e.g. "2 w".  [default: all]'),
 )
 @click.option("--all", "all_", is_flag=True, help="Include runs that do not count.")
 @click.option(

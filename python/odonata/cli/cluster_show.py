@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="topology.conf, topology.yaml, a list of nodes with attributes, a list of links, or the "
-    "output of ibnetdiscover. [default: asks Slurm]",
+    "output of ibnetdiscover.  [default: asks Slurm]",
 )
 @click.option(
     "--slurmrestd",

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     "--nodes",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Nodes of the cluster, whatever their state. [default: asks Slurm, or as --sinfo says]",
+    help="Nodes of the cluster, whatever their state.  [default: asks Slurm, or as --sinfo says]",
 )
 @click.option(
     "--sinfo",
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     "--exclude",
     multiple=True,
     metavar="JOBID",
-    help="A job to leave out; may be given several times. [default: the job that this command "
+    help="A job to leave out; may be given several times.  [default: the job that this command "
     "runs in]",
 )
 @click.option(
@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     "--at",
     metavar="TIME",
     help="Which moment: a date such as 2022-03-01T08:00 (UTC), or a duration after the first "
-    "submission such as 12h. With --every: the first moment. [default: the first submission]",
+    "submission such as 12h. With --every: the first moment.  [default: the first submission]",
 )
 @click.option(
     "--every",
@@ -97,7 +97,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="How much jobs communicate, as lines JOBID,NUMBER: the share of the job's time, or bytes "
-    "per second per node divided by the usual value. Jobs not listed count 1. [default: as "
+    "per second per node divided by the usual value. Jobs not listed count 1.  [default: as "
     "the log says]",
 )
 @timeout_option

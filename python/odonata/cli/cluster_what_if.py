@@ -54,7 +54,7 @@ SLURM = "slurm"
     "--topology",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="As for `odonata cluster place`. [default: asks Slurm]",
+    help="As for `odonata cluster place`.  [default: asks Slurm]",
 )
 @click.option(
     "--group",
@@ -90,7 +90,7 @@ SLURM = "slurm"
     multiple=True,
     metavar="MIX",
     help="With --network flow: traffic of jobs of FROM to TO nodes, drawn by shares, e.g. "
-    "2..64:uniform=40%,ring=60%; may be given several times. [default: uniform, stencil and "
+    "2..64:uniform=40%,ring=60%; may be given several times.  [default: uniform, stencil and "
     "ring in equal shares]",
 )
 @click.option(

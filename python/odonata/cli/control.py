@@ -103,7 +103,7 @@ def show(plant: Path, wait: float, as_json: bool) -> None:
     "--traffic",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="With --nodes, what the nodes send: one line `node node bytes` for each pair. [default: "
+    help="With --nodes, what the nodes send: one line `node node bytes` for each pair.  [default: "
     "the same between all pairs]",
 )
 @_wait

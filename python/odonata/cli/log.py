@@ -62,7 +62,7 @@ def log() -> None:
     "--nodes",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Nodes of the machine, to count jobs that are larger than the machine. [default: as the "
+    help="Nodes of the machine, to count jobs that are larger than the machine.  [default: as the "
     "log says]",
 )
 @json_option
@@ -205,7 +205,7 @@ def convert(
     "--request-factor",
     type=float,
     metavar="X",
-    help="Requested time as a multiple of the run time, at least 1. [default: jobs request no "
+    help="Requested time as a multiple of the run time, at least 1.  [default: jobs request no "
     "time]",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, metavar="N")

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="Which algorithm: a name of Odonata's or a benchmark's (ring, ring_ompi, "
     "recursive_doubling_over, …), or auto: the rules of the machine's library. May be given "
-    "several times. [default: all algorithms of the collective, and which is fastest]",
+    "several times.  [default: all algorithms of the collective, and which is fastest]",
 )
 @click.option(
     "--bytes",
@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Simulate the percentiles: calls run beside other jobs, placed on nodes that real jobs "
     "had. FILE has one job's list of hosts per line (squeue -h -t R -o %N), or is a folder "
-    "or archive with one file per job. [default: machine.background.jobs; without it the "
+    "or archive with one file per job.  [default: machine.background.jobs; without it the "
     "measured spread]",
 )
 @click.option(

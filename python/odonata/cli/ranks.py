@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     "--perfetto",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write the timeline of all ranks for trace viewers such as https://ui.perfetto.dev. A "
-    "name in .pftrace gives protocol buffers, several times smaller than .json; a name in "
-    ".gz is compressed. The file must not exist yet.",
+    help="Write the timeline of all ranks for trace viewers such as https://ui.perfetto.dev: as "
+    "protocol buffers if the name ends in .pftrace, which is several times smaller than "
+    ".json; compressed if the name ends in .gz. The file must not exist yet.",
 )
 @click.option(
     "--pipit",

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     "--compute-scale",
     type=click.FloatRange(min=0),
     metavar="X",
-    help="Factor for the time between calls; 0 replays only the communication. [default: 1]",
+    help="Factor for the time between calls; 0 replays only the communication.  [default: 1]",
 )
 @click.option(
     "--gap",

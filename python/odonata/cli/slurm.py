@@ -61,7 +61,7 @@ from odonata.cli.shared import (
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Directory for the results. [default: results/LOG]",
+    help="Directory for the results.  [default: results/LOG]",
 )
 @json_option
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")

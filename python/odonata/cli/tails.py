@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     "--threshold",
     type=float,
     metavar="VALUE",
-    help="Above what value a sample is slow, e.g. the 85th percentile of a quiet measurement. "
+    help="Above what value a sample is slow, e.g. the 85th percentile of a quiet measurement.  "
     "[default: the 85th percentile of the samples themselves, so that 15 % are slow by "
     "definition]",
 )
