@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import ssl
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,10 +55,14 @@ unit = "us"
 SBATCH = """#!/bin/sh
 cp "$1" "$0.script"
 setsid sh "$0.script" >"$0.log" 2>&1 &
+echo $! >"$0.job"
 echo Submitted batch job $!
 """
+# As Slurm after its KillWait: a worker whose scheduler closes while it is told to end can hang.
 SCANCEL = """#!/bin/sh
 kill -- "-$1"
+sleep 1
+kill -KILL -- "-$1" 2>/dev/null || true
 """
 
 
@@ -298,3 +303,10 @@ def test_a_cluster_of_ones_own_is_encrypted(
     assert {mode for name, mode in seen if name.endswith(".pem")} <= {0o600}
     assert {mode for name, mode in seen if not name.endswith(".pem")} == {0o700}
     assert not list(tmp_path.glob(".odonata-dask-*"))
+    # Nor does a worker go on.
+    group = int((tmp_path / "sbatch.job").read_text())
+    deadline = time.monotonic() + 10
+    with pytest.raises(ProcessLookupError):
+        while time.monotonic() < deadline:
+            os.killpg(group, 0)
+            time.sleep(0.1)
