@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 
 from odonata import names
 from odonata.batch.table import OnCommandLine, ScheduleTable
+from odonata.model import described_fields
 from odonata.normal_form import NamesFile
 from odonata.units import Quantity
 
@@ -51,7 +52,7 @@ def options_module() -> str:
 
 
 def _options(table: type[BaseModel], path: str, level: str) -> Iterator[dict[str, Any]]:
-    for name, field in table.model_fields.items():
+    for name, field in described_fields(table).items():
         if name in _NOT_OPTIONS:
             continue
         key = f"{path}.{name}"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import sys
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -36,6 +39,40 @@ from odonata.units import (
 FIELDS = "\n\nAttributes:\n"
 
 
+@cache
+def _texts(module: str) -> dict[str, dict[str, str]]:
+    """The texts below the fields of a module's classes, by class and field."""
+    texts: dict[str, dict[str, str]] = {}
+    for one in ast.walk(ast.parse(inspect.getsource(sys.modules[module]))):
+        if isinstance(one, ast.ClassDef):
+            own = texts.setdefault(one.name, {})
+            for field, text in zip(one.body, one.body[1:], strict=False):
+                if (
+                    isinstance(field, ast.AnnAssign)
+                    and isinstance(field.target, ast.Name)
+                    and isinstance(text, ast.Expr)
+                    and isinstance(text.value, ast.Constant)
+                    and isinstance(text.value.value, str)
+                ):
+                    own[field.target.id] = inspect.cleandoc(text.value.value)
+    return texts
+
+
+def described_fields(table: type[BaseModel]) -> Mapping[str, FieldInfo]:
+    """The fields of a table, with their texts.
+
+    Python forgets these, and to read them in the sources takes as long as to make the tables:
+    so they are read when somebody asks.
+    """
+    for name, field in table.model_fields.items():
+        for base in table.__mro__ if field.description is None else ():
+            if isinstance(base, _WithTexts):
+                field.description = _texts(base.__module__).get(base.__name__, {}).get(name)
+            if field.description is not None:
+                break
+    return table.model_fields
+
+
 def _described(field: FieldInfo) -> str:
     text = " ".join((field.description or "").split())
     if field.is_required():
@@ -45,7 +82,30 @@ def _described(field: FieldInfo) -> str:
     return f"{text} Default: {str(field.default) or 'empty'}."
 
 
-class Table(BaseModel):
+class _WithTexts(type(BaseModel)):  # type: ignore[misc]
+    # No text here: it would be in the way of the one below.
+    @property
+    def __doc__(cls) -> str | None:  # type: ignore[override]
+        """A table's own text and those of its fields, for ``help()``."""
+        own: str | None = cls.__dict__.get("__doc__")
+        if not getattr(cls, "__pydantic_fields__", None):
+            return own
+        about = inspect.cleandoc(own or "").partition(FIELDS)[0]
+        fields = described_fields(cls)
+        lines = [f"    {name}: {_described(field)}" for name, field in fields.items()]
+        return "\n".join([about + FIELDS, *lines])
+
+
+# Pydantic's own metaclass is not public: type checkers could not tell that ours is one.
+if TYPE_CHECKING:
+    _Base = BaseModel
+else:
+
+    class _Base(BaseModel, metaclass=_WithTexts):
+        pass
+
+
+class Table(_Base):
     """A table of a scenario file: unknown keys and values of another type are errors."""
 
     model_config = ConfigDict(
@@ -54,7 +114,7 @@ class Table(BaseModel):
         frozen=True,
         validate_default=False,
         populate_by_name=True,
-        use_attribute_docstrings=True,
+        defer_build=True,
     )
 
     def __init__(self, **values: Any) -> None:
@@ -71,15 +131,6 @@ class Table(BaseModel):
     # Pydantic calls an __init__ of our own for every table inside a table, and would
     # lose where it is, unless it is marked as the plain one.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
-
-    @classmethod
-    def __pydantic_init_subclass__(cls, **more: Any) -> None:
-        """Lists the fields, whose texts Python forgets, where ``help()`` looks."""
-        if not cls.model_fields:
-            return
-        about = inspect.cleandoc(cls.__doc__ or "").partition(FIELDS)[0]
-        lines = [f"    {name}: {_described(field)}" for name, field in cls.model_fields.items()]
-        cls.__doc__ = "\n".join([about + FIELDS, *lines])
 
     def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
         """The form that the engine takes; files are found relative to `directory`."""

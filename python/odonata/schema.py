@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from odonata.model import FIELDS
+from odonata.model import FIELDS, described_fields
 from odonata.scenario import Scenario
 
 #: Keys by which a table says what it is; validation needs them.
@@ -25,6 +25,12 @@ class _Generator(GenerateJsonSchema):
         if "default" in schema and schema["default"] is None:
             return self.generate_inner(schema["schema"])
         return super().default_schema(schema)
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        whole = super().model_schema(schema)
+        for name, field in described_fields(schema["cls"]).items():
+            whole["properties"][field.alias or name].setdefault("description", field.description)
+        return whole
 
     def get_title_from_name(self, name: str) -> str:
         # Field names are clear by themselves; generated titles only repeat them.

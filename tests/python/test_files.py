@@ -16,6 +16,7 @@ from odonata import _engine
 from odonata.checkpoint import Checkpoint
 from odonata.errors import CheckpointError, ScenarioError, SimulationError
 from odonata.files import difference, fingerprint_of, marker, missing_files, named_files, words
+from odonata.model import described_fields
 from odonata.motif import PhaseFile
 from odonata.scenario import Scenario
 from odonata.simulate import run
@@ -79,7 +80,7 @@ def _all_tables() -> dict[type[BaseModel], None]:
 def test_every_key_of_texts_names_a_file_or_is_known_not_to() -> None:
     undecided, named = set(), set()
     for table in _all_tables():
-        for name, field in table.model_fields.items():
+        for name, field in described_fields(table).items():
             key = f"{table.__name__}.{name}"
             if marker(field) is not None:
                 named.add(key)
