@@ -76,8 +76,9 @@ def main() -> None:
                     rows.append(row)
                     print(*row, flush=True)
     header = [
-        *("routing", "placement", "nodes send at", "run times, flows", "packets", "by latency"),
-        *("mean wait, flows", "packets", "CPU time"),
+        *("routing", "placement", "nodes send at", "run times, flows", "run times, packets"),
+        *("run times, packets by latency", "mean wait, flows", "mean wait, packets"),
+        "CPU time, packets",
     ]
     page = DOCS / "scheduling.md"
     tables = {"packets": markdown(header, rows, labels=3)}
