@@ -66,7 +66,7 @@ def test_quick_study_finds_what_isolation_does(tmp_path: Path) -> None:
     table = run_sweep(Sweep(study, quick=True), tmp_path)
     found = {verdict.finding.claim: verdict for verdict in judge(by_values(study), table)}
     for pattern, most in (("Uniform random", "7"), ("Stencil", "3.2")):
-        isolated = found[f"{pattern}, isolated: slowed by no background by more than {most} %"]
+        isolated = found[f"{pattern}, isolated: no background slows it by more than {most} %"]
         assert isolated.text == HOLDS
     mean = {
         tuple(cell.axes[axis] for axis in ("pattern", "placement", "intensity", "background")): (

@@ -159,7 +159,7 @@ def parameters_section(study: StudyFile) -> str:
         "|---|---|---|",
     ]
     for one in study.parameter:
-        on = f"; fitted on: {', '.join(one.fitted_to)}" if one.fitted_to else ""
+        on = f"; fitted on: {'; '.join(one.fitted_to)}" if one.fitted_to else ""
         lines.append(f"| {one.name} | {_ORIGINS[one.origin]} | {one.source}{on} |")
     return "\n".join(lines) + "\n"
 
