@@ -226,7 +226,7 @@ def _means(found: Found, moments: Sequence[Moment]) -> Iterator[Finding]:
         )
 
     yield _finding(
-        "Reduce: one island as one group (1.18 to 1.17 ms)",
+        "Reduce: as fast on one island as in one group (1.18 to 1.17 ms)",
         "Fig. 3b",
         "1.01 ×",
         ratio(island, group, "reduce"),
@@ -274,7 +274,7 @@ def _highest_peaks(found: Found, moments: Sequence[Moment]) -> Iterator[Finding]
         yield _finding(
             f"{here.scenario.capitalize()}: Bcast has the highest peak",
             "Fig. 3",
-            "to the next: > 1 ×",
+            "ratio to the next: > 1 ×",
             ours,
             " ×",
             1 + 1e-9,
@@ -330,7 +330,7 @@ def _fastest(found: Found, moments: Sequence[Moment]) -> Iterator[Finding]:
         yield _finding(
             f"{here.scenario.capitalize()}: Bcast is the fastest",
             "section 6",
-            "to the next: < 1 ×",
+            "ratio to the next: < 1 ×",
             ours,
             " ×",
             high=1 - 1e-9,
@@ -369,14 +369,14 @@ def _alltoall_away(found: Found, moments: Sequence[Moment], away: Setting) -> It
         yield Finding(
             f"Different islands: Alltoall is the {what}",
             "Fig. 3c, section 6",
-            "to the next: > 1 ×",
+            "ratio to the next: > 1 ×",
             in_words(ours, " ×"),
             verdict_of(ours, 1 + 1e-9),
             ours.moments,
         )
     ours = per_moment(found, moments, [(away, "alltoall")], lambda s: 1e3 * peak(s[0]))
     yield Finding(
-        "Alltoall on different islands: the peak is 2",
+        "Alltoall on different islands: the peak is 2 per ms",
         "Fig. 3c",
         "2 per ms",
         in_words(ours, " per ms"),
@@ -396,7 +396,7 @@ def _as_local_at_low_b(found: Found) -> Iterator[Finding]:
     )
     for claim, source, there, figure in (
         (
-            "as fast on different islands as in one",
+            "as fast on different islands as in one island",
             "section 5.3",
             island,
             lambda one: float(np.mean(one)),
@@ -634,7 +634,7 @@ def _figure_5(found: Found) -> Iterator[Finding]:
         yield Finding(
             f"High b: Alltoall {what}",
             "section 5.3",
-            "to the next: > 1 ×",
+            "ratio to the next: > 1 ×",
             in_words(ours, " ×"),
             verdict_of(ours, 1 + 1e-9),
             ours.moments,
@@ -688,7 +688,7 @@ def _slow_calls(found: Found, other: str) -> Finding:
         "there are fewer",
         "section 5.3",
         "fewer",
-        f"{in_words(ours, '', 1)} per cent points more",
+        f"{in_words(ours, '', 1)} percentage points more",
         verdict_of(ours, at_most=-1e-9),
         ours.moments,
     )

@@ -48,8 +48,8 @@ TEXT = """\
 M. Salimi Beni and B. Cosenza (*An Analysis of Long-tailed Network Latency Distribution and Background
 Traffic on Dragonfly+*, 2022) measured collectives of MPI on 16 nodes of Marconi100 for three months, and
 related their times to the *background network utilisation* b: the share of the machine's nodes that
-other jobs of several nodes have (their equation 2; [how to measure it](cluster-utilisation.md)). Here
-the same is done on a simulated machine, where routing can be changed and every link be looked at.
+other jobs of more than one node occupy (their equation 2; [how to measure it](cluster-utilisation.md)). Here
+the same is done on a simulated machine, where routing can be changed and every link can be observed.
 
 ## What is simulated
 
@@ -57,43 +57,43 @@ the same is done on a simulated machine, where routing can be changed and every 
 |---|---|---|---|
 | nodes | 980 in 4 islands, at most 20 at a leaf switch | the paper | 3.1, 3.2, 4.1 |
 | links | EDR, 12.5 GB/s | the paper | 3.2 |
-| leaf and spine switches of an island | 13 and 16, each joined to each once | an assumption | 245 nodes need 13 leaves; an EDR switch has 36 ports, so 16 are left at a leaf |
-| links between islands | 6 of each spine, 2 to each island: 96 of an island, half of what its leaves have | an assumption | 1 : 1 and 4 : 1 are experiments |
-| switches | 90 ns, 64 KiB of buffer at each input and virtual channel | an assumption | the delay is what is named for EDR switches |
+| leaf and spine switches of an island | 13 and 16, each leaf joined to each spine once | an assumption | 245 nodes need 13 leaves; an EDR switch has 36 ports, so 16 are left at a leaf |
+| links between islands | 6 from each spine, 2 to each other island: 96 from an island, half of what its leaves have | an assumption | 1 : 1 and 4 : 1 are experiments |
+| switches | 90 ns, 64 KiB of buffer at each input and virtual channel | an assumption | the delay is the one stated for EDR switches |
 | cables | 20, 25, 150 ns | an assumption | as for [Leonardo](machines.md) |
-| packets | 16 KiB | an assumption | EDR has 4 KiB, which cost four times as much; an experiment |
-| routing | adaptive in every router (`fpar`), for every packet | the paper | "adaptive routing" (3.2), which on a dragonfly+ is this (Shpiner et al. 2017); others are compared |
-| MPI: algorithms | those of Open MPI | an assumption | Spectrum MPI (3.2) is made from it; MPICH's are an experiment |
+| packets | 16 KiB | an assumption | EDR has 4 KiB, which would cost four times as much to simulate; they are an experiment |
+| routing | adaptive in every router (`fpar`), for every packet | the paper | "adaptive routing" (3.2), which on a dragonfly+ means this one (Shpiner et al. 2017); others are compared |
+| MPI: algorithms | those of Open MPI | an assumption | Spectrum MPI (3.2) is based on Open MPI; the algorithms of MPICH are an experiment |
 | MPI: costs of a message | as on Leonardo, eager up to 8 KiB | an assumption | calibrated on [another machine](machines.md) |
 | combining in reductions | 11 GB/s | an assumption | as on Leonardo; 1.2 GB/s is an experiment |
 | probe | one rank on each of 16 nodes: at one leaf; on the leaves of one island; four on each island, all on different leaves | the paper | 4.1 |
-| ping-pong | the first and the last of these nodes, to and fro | an assumption | the paper does not say between which (5.2): the first and the second are an experiment |
-| scatter of ping-pongs | none; 34 % of a mean of 1,000 up to 1 KiB and 4 % above are an experiment | other measurements | Piz Daint, different racks, a quiet hour (DanieleDeSensi/cloud_noise_data): standard deviation over mean of 208 means |
-| a call | a barrier, the collective; its time that of its slowest rank | an assumption | the paper does not say whose time it takes |
-| pause before a call | 100 µs | an assumption | the paper waits 1 ms: an experiment |
+| ping-pong | between the first and the last of these nodes, there and back | an assumption | the paper does not say between which nodes (5.2); the first and the second are an experiment |
+| scatter of ping-pongs | none; an experiment has 34 % of a mean of 1,000 up to 1 KiB and 4 % above | other measurements | Piz Daint, different racks, a quiet hour (DanieleDeSensi/cloud_noise_data): standard deviation over mean of 208 means |
+| a call | a barrier, then the collective; its time is that of its slowest rank | an assumption | the paper does not say whose time it takes |
+| pause before a call | 100 µs | an assumption | the paper waits 1 ms, which is an experiment |
 | calls | as many as fit in the simulated time, not 1,000 | an assumption | a simulated second costs minutes |
-| moments | 88 of three months, and 16 nearest to each b that is looked at | an assumption | the paper has 22 and one |
+| moments | 88 from three months; for each b that is looked at, the 16 nearest to it | an assumption | the paper has 22, and one for each b |
 | background jobs: nodes | half have one node; the others are as large as the jobs of a week on Leonardo | other measurements | "many jobs that only allocate one node" (5.1); HLC-Lab/pico, 2,215 jobs |
 | background jobs: time | as long as 23,911 jobs of Theta in 2022 | other measurements | public job logs of the Argonne Leadership Computing Facility |
-| background jobs: when | at random; users want between 5 and 90 % of the machine, another share every day | an assumption | so that b covers what the paper saw |
-| background jobs: where | in as many islands as jobs of their size have cells on Leonardo, on any nodes there; the probe's nodes are never theirs | other measurements | HLC-Lab/pico. The paper's account of Slurm (4.1) packs them much closer: an experiment |
-| background jobs: what they send | AMG2013, LULESH, miniAMR, miniFE or miniMD, equally likely: to six neighbours in a 3-D grid of the job's nodes, all at once | other measurements | mpiP with 64 ranks on a node (CNCA-CeNAT/comm-patterns-clustering); of each face of 4 × 4 × 4 ranks 16 send to the next node |
-| | 12^(2/3) times the bytes, as often | an assumption | a node with four V100 taken as 12 of the nodes that were measured on, with as much larger a problem; three times the bytes is an experiment |
+| background jobs: when | at random; users ask for 5 to 90 % of the machine, a different share every day | an assumption | so that b covers the range that the paper saw |
+| background jobs: where | in as many islands as jobs of their size have cells on Leonardo, on any nodes there; never on the probe's nodes | other measurements | HLC-Lab/pico. By the paper's account of Slurm (4.1) they are packed much closer, which is an experiment |
+| background jobs: what they send | AMG2013, LULESH, miniAMR, miniFE or miniMD, equally likely: to six neighbours in a 3-D grid of the job's nodes, all at once | other measurements | mpiP with 64 ranks on a node (CNCA-CeNAT/comm-patterns-clustering); a node's ranks are 4 × 4 × 4, and the 16 of each face send to the next node |
+| | 12^(2/3) times the bytes that were measured, as often | an assumption | a node with four V100 is taken as 12 of the nodes on which they were measured, with a problem 12 times as large; three times the bytes is an experiment |
 
-None is fitted to a finding.
+None of these values is fitted to a finding.
 
-During a simulation the jobs are those of one moment of the three months, each somewhere between two of its
-exchanges. Moments are what other studies call seeds: each has jobs, places, phases of exchanges and random routes of
-its own; those less than a day or so apart share some jobs. The queue, the draws and the moments follow from one seed; nothing needs data from elsewhere. All
-of this was fixed before any finding was computed; trials of what a run costs, for which packets are so large,
-had shown the times of some calls. Not simulated: noise of operating systems, traffic to storage, other
-software on the probe's nodes.
+A simulation has the jobs of one moment of the three months, each job somewhere between two of its exchanges. Moments
+are what other studies call seeds: each moment has its own jobs, places, phases of exchanges and random routes, but
+moments less than a day or so apart share some jobs. The queue, the draws and the moments follow from one seed; nothing
+needs data from elsewhere. All of this was fixed before any finding was computed; only trials of what a run costs, which
+are the reason for such large packets, had shown the times of some calls. Noise of operating systems, traffic to storage
+and other software on the probe's nodes are not simulated.
 """
 
 #: What was published and is not simulated, with the reason.
 LACKING = (
     "1,000 iterations of each collective: a simulated second costs minutes.",
-    "Which families of distributions fit best (section 4): the paper names none, so that there is "
+    "Which families of distributions fit best (section 4): the paper names none, so there is "
     "nothing to compare; ours are in a table of their own.",
     "Noise of operating systems and of other software on the probe's nodes, and traffic to "
     "storage: nothing is published on either for this machine. In one group, where nothing else "
@@ -101,11 +101,10 @@ LACKING = (
     "That Alltoall's distribution in one group is like Reduce's (section 6): all calls there take "
     "equally long.",
     "The shapes of HACC's distributions (figure 6a): two iterations fit in a simulation.",
-    "That b was between 0.40 and 0.70 most of the time (section 6): here it is an assumption how "
-    "busy the machine is.",
+    "That b was between 0.40 and 0.70 most of the time (section 6): how busy the machine is, is an "
+    "assumption here.",
     "That b changes by less than 5 points during a measurement (section 5.1): jobs do not begin "
-    "or end during a simulation. Of queues that were measured [utilisation](cluster-utilisation.md) "
-    "tells.",
+    "or end during a simulation. For measured queues see [utilisation](cluster-utilisation.md).",
 )
 
 
@@ -168,11 +167,11 @@ def _findings(findings: Sequence[Finding]) -> str:
     lines = [
         "## Published findings beside ours\n",
         "*Holds*: all of our 95 % interval lies in the published range; *does not hold*: none of "
-        "it; *undecided*: a part, the interval is not known, or there are fewer than "
-        f"{FEWEST} moments. A published figure is taken to be half of its last digit off. Intervals "
-        "over the moments at about one b are Student's, of ratios Welch's on logarithms; those of "
-        "correlations over all moments and of largest values are bootstrapped. Two modes are "
-        "asked of all moments but one, each being left out in turn.\n",
+        "it does; *undecided*: a part of it does, the interval is not known, or there are fewer than "
+        f"{FEWEST} moments. A published figure may be off by half of its last digit. Intervals over "
+        "the moments near one value of b are Student's, those of ratios Welch's on logarithms; "
+        "intervals of correlations over all moments and of largest values are bootstrapped. Two "
+        "modes have to show in all moments but one, each moment being left out in turn.\n",
         "| # | finding | source | published | ours | moments | verdict |",
         "|--:|---|---|---|---|--:|---|",
     ]
@@ -193,9 +192,9 @@ def _correlations(found: Found) -> Iterator[str]:
         words = "" if intensity == 1 else f", jobs sending {intensity:g} × as much"
         lines = [
             f"## Correlation of b with mean times{words}\n",
-            f"{len(moments)} moments, b from {b.min():.2f} to {b.max():.2f}. With "
-            f"{len(moments)} points |r| above {least_r(len(moments)):.2f} differs from 0 at "
-            "5 %, in one test; here are sixteen.\n",
+            f"{len(moments)} moments, with b from {b.min():.2f} to {b.max():.2f}. With "
+            f"{len(moments)} points an |r| above {least_r(len(moments)):.2f} differs from 0 at the "
+            "5 % level in a single test; the table has sixteen.\n",
             "| collective | size | median of the mean times | r | ρ |",
             "|---|--:|--:|--:|--:|",
         ]
@@ -219,14 +218,15 @@ def _ping_pong(found: Found) -> str:
         pairs.insert(-1, (words, plan.pair(intensity=intensity)))
     lines = [
         "## Correlation of b with ping-pongs\n",
-        "Half of to and fro. *Different islands*: the probe's first and last node. *Same island*: "
-        "its first and second, at two leaves of the same island, which is where the two ranks "
-        "of `osu_latency` are if ranks are given to nodes in order. *Slowest*: the largest of the "
-        f"mean times over the least. *Not seen*: of {PAPER_POINTS} of the moments, drawn 1,000 times, "
-        f"how often |r| is below {least_r(PAPER_POINTS):.2f} and so not significant; alone, and "
-        "with the scatter that means of 1,000 ping-pongs have on a real machine whatever its share of "
-        f"busy nodes: {100 * scatter_of(SIZES[0]):.0f} % for 4 B and 1 KiB (Piz Daint, 1 B, 208 means in a "
-        f"quiet hour), {100 * scatter_of(LARGE):.0f} % for larger ones (the same, 16 MiB).\n",
+        "Times are half of a round trip. *Different islands*: between the probe's first and "
+        "last node. *Same island*: between its first and second node, at two leaves of the same "
+        "island, where the two ranks of `osu_latency` are if ranks are given to nodes in order. "
+        "*Slowest*: the largest of the mean times over the smallest. *Not seen*: in 1,000 draws of "
+        f"{PAPER_POINTS} of the moments, how often |r| is below {least_r(PAPER_POINTS):.2f} and so not "
+        "significant. *With scatter*: the same with the scatter that means of 1,000 ping-pongs have "
+        "on a real machine whatever its share of busy nodes: "
+        f"{100 * scatter_of(SIZES[0]):.0f} % for 4 B and 1 KiB (Piz Daint, 1 B, 208 means in a quiet "
+        f"hour), {100 * scatter_of(LARGE):.0f} % for larger messages (Piz Daint, 16 MiB).\n",
         "| nodes | size | median of the mean times | slowest | r | ρ | not seen | with scatter |",
         "|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
@@ -264,7 +264,7 @@ def _ping_pong(found: Found) -> str:
         beside.append(", ".join(shares) + words)
     if beside:
         lines.append(
-            "\nNot seen, with the same scatter, of collectives of 1 MiB on different islands: "
+            "\n*Not seen*, with the same scatter, for collectives of 1 MiB on different islands: "
             f"{'; '.join(beside)}."
         )
     return "\n".join(lines) + "\n"
@@ -275,12 +275,12 @@ def _families(fits: Sequence[BestFits]) -> str:
         return ""
     lines = [
         "## Families that fit\n",
-        f"1 MiB. Of {fits[0].families} continuous families the best by the squared error between "
-        "density and a histogram, which is what the paper seems to have ranked by and depends on "
-        "the bins, by AIC and by BIC, each with its Kolmogorov–Smirnov distance; by BIC also how much "
-        "likelier by the logarithm, a call, it makes those calls that it was not fitted to (every "
-        "fifth) than a normal distribution does. The best of a hundred fits by chance better than it "
-        "deserves ([families](tails.md#families)).\n",
+        f"Calls of 1 MiB. The table has the best of {fits[0].families} continuous families by three "
+        "criteria, each with its Kolmogorov–Smirnov distance: the squared error between density and "
+        "histogram, by which the paper seems to have ranked and which depends on the bins; AIC; and "
+        "BIC. *Held out*: on calls that it was not fitted to (every fifth), the log-likelihood per "
+        "call of the best family by BIC less that of a normal distribution. The best of a hundred "
+        "families fits better than it deserves, by chance ([families](tails.md#families)).\n",
         "| distribution | collective | calls | by squared error | by AIC | by BIC | held out |",
         "|---|---|--:|---|---|---|--:|",
     ]
@@ -315,10 +315,10 @@ def _by_setting(found: Found) -> str:
         rows.append((name, both(plan.experiment(name), name)))
     lines = [
         "## Routing, and what else the machine may have been\n",
-        f"1 MiB, different islands. Median and 99th percentile in ms of all calls at the moments "
-        f"with b about {HIGH:g}; mean over that at b about {LOW:g}; share of the calls at "
-        "high b that take longer than 1.5 × their median; and whether they have two modes (dip test "
-        "at 5 %, and mixture by BIC).\n",
+        "Calls of 1 MiB on different islands. A cell has the median and the 99th percentile, in ms, of "
+        f"all calls at the moments with b about {HIGH:g}; their mean over that at b about {LOW:g}; the "
+        "share of the calls at high b that take longer than 1.5 × their median; and whether they have "
+        "two modes (dip test at 5 %, and mixture by BIC).\n",
         "| setting | " + " | ".join(title_of(name) for name in COLLECTIVES) + " |",
         "|---|" + "---|" * len(COLLECTIVES),
     ]
@@ -375,8 +375,8 @@ def _predictors(found: Found) -> Iterator[str]:
         words = "" if intensity == 1 else f", jobs sending {intensity:g} × as much"
         lines = [
             f"## What goes with the load, and with times{words}\n",
-            "Spearman's ρ over the moments: with the mean load of the global links by the "
-            "background, and with mean times of 1 MiB.\n",
+            "Spearman's ρ over the moments, with the mean load that the background puts on the global "
+            "links, and with the mean times of collectives of 1 MiB.\n",
             "| quantity | load | " + " | ".join(title_of(name) for name in COLLECTIVES) + " |",
             "|---|" + "--:|" * (1 + len(COLLECTIVES)),
         ]
@@ -389,9 +389,9 @@ def _predictors(found: Found) -> Iterator[str]:
             continue
         lines = [
             f"## Forecasts of slow runs{words}\n",
-            f"Learnt from the {made.learnt} earlier moments, judged by the {made.judged} later "
-            f"ones; {100 * made.slow:.0f} % of the judged runs are slow. The threshold is "
-            f"b = {made.threshold:.2f}. Less is better of the Brier score; the gain is what it is "
+            f"Fitted on the {made.learnt} earlier moments, tested on the {made.judged} later "
+            f"ones; {100 * made.slow:.0f} % of the tested runs are slow. The threshold is "
+            f"b = {made.threshold:.2f}. A lower Brier score is better; the gain is how far it is "
             "below that of the threshold, with a 95 % interval over the moments.\n",
             "| from | Brier score | gain |",
             "|---|--:|--:|",
@@ -412,8 +412,8 @@ def _culprits(found: Found) -> str:
             for name, share in made.waited.items()
         )
         lines.append(
-            f"- Jobs sending {intensity:g} × what was measured: {text}. Of {made.jobs:.0f} "
-            f"communicating jobs at a moment one alone makes {100 * made.first:.0f} % of the "
-            f"waiting; it has {100 * made.first_of_b:.0f} % of the nodes that b counts."
+            f"- Jobs sending {intensity:g} × what was measured: {text}. Of the {made.jobs:.0f} jobs that "
+            f"communicate at a moment, one alone causes {100 * made.first:.0f} % of the waiting; it has "
+            f"{100 * made.first_of_b:.0f} % of the nodes that b counts."
         )
     return "## Whom the probe waits for\n\n" + "\n".join(lines) + "\n" if lines else ""
