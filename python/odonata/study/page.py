@@ -132,8 +132,8 @@ def _axes(study: StudyFile) -> list[str]:
 
 
 _BY_VALUES = (
-    "*Holds*: every combination of the axes lies in the published range. *Not "
-    "excluded*: ours lies outside, but its 95 % interval reaches the range.\n"
+    "*Holds*: at every combination of the axes our figure lies in the published range. *Not "
+    "excluded*: our figure lies outside, but its 95 % interval reaches the range.\n"
 )
 _BY_INTERVALS = (
     "*Holds*: at every combination of the axes the whole of our 95 % interval lies in the "
