@@ -100,7 +100,7 @@ LACKING = (
     "disturbs, all calls of a kind therefore take equally long.",
     "That Alltoall's distribution in one group is like Reduce's (section 6): all calls there take "
     "equally long.",
-    "The shapes of HACC's distributions (figure 6a): two iterations fit in a simulation.",
+    "The shapes of HACC's distributions (figure 6a): three iterations fit in a simulation.",
     "That b was between 0.40 and 0.70 most of the time (section 6): how busy the machine is, is an "
     "assumption here.",
     "That b changes by less than 5 points during a measurement (section 5.1): jobs do not begin "
