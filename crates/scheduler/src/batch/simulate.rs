@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::counted::Counted;
 use super::machine::{Ask, Machine};
 use super::network::{Allocation, AsLogged, Network};
-use super::options::{Arrival, Estimate, Larger, OptionError, Options, Passes, Policy, Window};
+use super::options::{OptionError, Options, Passes, Policy, Window};
 use super::order::{Candidate, Multifactor, Order, Usage, priority};
 use super::queue::Queue;
 use super::schedule::{Fate, Groups, Row, Schedule, Started};
@@ -152,6 +152,14 @@ pub(super) struct Start<H> {
     pub(super) inside: Option<usize>,
 }
 
+/// What happened at a time.
+#[derive(Default)]
+struct Events {
+    any: bool,
+    /// Jobs that ended.
+    ended: u64,
+}
+
 impl<'a, M: Machine> Simulation<'a, M> {
     fn new(log: &JobLog, machine: &M, options: &'a Options, network: &'a mut dyn Network) -> Self {
         let idle = machine.idle();
@@ -159,43 +167,16 @@ impl<'a, M: Machine> Simulation<'a, M> {
         let mut tasks = Vec::with_capacity(log.jobs.len());
         let mut rows = Vec::with_capacity(log.jobs.len());
         for (index, job) in log.jobs.iter().enumerate() {
-            let asked = options.share.asked(job);
-            let nodes = match options.larger {
-                Larger::Cut => asked.min(size),
-                Larger::Refuse => asked,
-            };
-            let limit = job.requested.filter(|_| options.enforce_limits);
-            let run = limit.map_or(job.run, |limit| job.run.min(limit));
-            let estimate = |estimate: Estimate| {
-                let believed = match estimate {
-                    Estimate::Requested => job.requested.unwrap_or(run),
-                    Estimate::Perfect => run,
-                    Estimate::Factor(factor) => Seconds((run.0 as f64 * factor).ceil() as i64),
-                };
-                believed.max(Seconds(1))
-            };
-            let arrival = match options.arrival {
-                Arrival::Submit => job.submit,
-                Arrival::Eligible => job.eligible.unwrap_or(job.submit).max(job.submit),
-            };
+            let task = Task::new(job, options, size);
             let ask = Ask {
                 job: index as u32,
-                nodes,
+                nodes: task.nodes,
             };
             let refusal = idle.place(&ask).err().map(|refusal| refusal.to_string());
-            tasks.push(Task {
-                arrival,
-                work: job.run,
-                limit,
-                waiting: estimate(options.waiting_estimate),
-                running: estimate(options.running_estimate),
-                nodes,
-                user: job.user,
-            });
             rows.push(Row {
                 job: index as u32,
-                arrival,
-                nodes,
+                arrival: task.arrival,
+                nodes: task.nodes,
                 start: None,
                 end: None,
                 fate: refusal.map_or(Fate::Finished, Fate::Refused),
@@ -205,16 +186,15 @@ impl<'a, M: Machine> Simulation<'a, M> {
                 groups: None,
                 spread: None,
             });
+            tasks.push(task);
         }
         let refused = |row: &Row| matches!(row.fate, Fate::Refused(_));
         let mut arrivals: Vec<u32> = (0..tasks.len() as u32)
             .filter(|&task| !refused(&rows[task as usize]))
             .collect();
         arrivals.sort_by_key(|&task| tasks[task as usize].arrival);
-        let mut edges: Vec<Seconds> = Vec::new();
-        for window in &options.windows {
-            edges.extend([window.start, window.end]);
-        }
+        let edges = |window: &Window| [window.start, window.end];
+        let mut edges: Vec<Seconds> = options.windows.iter().flat_map(edges).collect();
         edges.sort_unstable();
         edges.dedup();
         let labels = |window: &Window| -> Vec<Label> {
@@ -259,6 +239,56 @@ impl<'a, M: Machine> Simulation<'a, M> {
         }
     }
 
+    /// When something happens next: an event, or a pass that is due.
+    fn next_event(&self, due: Option<Seconds>) -> Option<Seconds> {
+        let next_end = self.ends.first_key_value().map(|(key, _)| key.0);
+        let next_arrival = self.arrivals.get(self.arrived);
+        let next_arrival = next_arrival.map(|&task| self.tasks[task as usize].arrival);
+        let next_edge = self.edges.get(self.edges_over).copied();
+        let next_edge = next_edge
+            .filter(|_| !self.queue.is_empty() || next_end.is_some() || next_arrival.is_some());
+        let next = [next_end, next_arrival, next_edge, due, self.wake];
+        next.into_iter().flatten().min()
+    }
+
+    /// Takes the events until `now`: of those, where there is a pass for each event, one end or
+    /// arrival.
+    fn take_events(&mut self, now: Seconds) -> Events {
+        let single = self.options.passes == Passes::PerEvent;
+        let mut events = Events::default();
+        if self.wake.is_some_and(|wake| wake <= now) {
+            self.wake = None;
+            events.any = true;
+        }
+        // Ends come before submissions of the same second.
+        while let Some((&(at, number), &task)) = self.ends.first_key_value()
+            && at <= now
+            && !(single && events.any)
+        {
+            self.ends.remove(&(at, number));
+            self.end(task, now);
+            events.ended += 1;
+            events.any = true;
+        }
+        while (self.edges.get(self.edges_over)).is_some_and(|&edge| edge <= now) {
+            self.edges_over += 1;
+            self.unexpected_end = true;
+            events.any = true;
+        }
+        while let Some(&task) = self.arrivals.get(self.arrived)
+            && self.tasks[task as usize].arrival <= now
+            && !(single && events.any)
+        {
+            self.arrived += 1;
+            self.queue.insert(task);
+            if let Some(counted) = &mut self.counted {
+                counted.arrives(task, &self.tasks[task as usize], &self.queue);
+            }
+            events.any = true;
+        }
+        events
+    }
+
     fn run(
         mut self,
         progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
@@ -275,55 +305,11 @@ impl<'a, M: Machine> Simulation<'a, M> {
         let mut answer = 0;
         let mut ended = 0u64;
         let mut reported = Instant::now();
-        loop {
-            let next_end = self.ends.first_key_value().map(|(key, _)| key.0);
-            let next_arrival = self.arrivals.get(self.arrived);
-            let next_arrival = next_arrival.map(|&task| self.tasks[task as usize].arrival);
-            let next_edge = self.edges.get(self.edges_over).copied();
-            let next_edge = next_edge
-                .filter(|_| !self.queue.is_empty() || next_end.is_some() || next_arrival.is_some());
-            let next = [next_end, next_arrival, next_edge, due, self.wake];
-            let Some(now) = next.into_iter().flatten().min() else {
-                break;
-            };
-            let single = self.options.passes == Passes::PerEvent;
-            let mut any = false;
-            if self.wake.is_some_and(|wake| wake <= now) {
-                self.wake = None;
-                any = true;
-            }
-            // Ends come before submissions of the same second.
-            while let Some((&(at, number), &task)) = self.ends.first_key_value()
-                && at <= now
-                && !(single && any)
-            {
-                self.ends.remove(&(at, number));
-                self.end(task, now);
-                ended += 1;
-                any = true;
-            }
-            while self
-                .edges
-                .get(self.edges_over)
-                .is_some_and(|&edge| edge <= now)
-            {
-                self.edges_over += 1;
-                self.unexpected_end = true;
-                any = true;
-            }
-            while let Some(&task) = self.arrivals.get(self.arrived)
-                && self.tasks[task as usize].arrival <= now
-                && !(single && any)
-            {
-                self.arrived += 1;
-                self.queue.insert(task);
-                if let Some(counted) = &mut self.counted {
-                    counted.arrives(task, &self.tasks[task as usize], &self.queue);
-                }
-                any = true;
-            }
+        while let Some(now) = self.next_event(due) {
+            let events = self.take_events(now);
+            ended += events.ended;
             if let Passes::Every(interval) = self.options.passes {
-                if any && due.is_none() {
+                if events.any && due.is_none() {
                     let late = (now - first).0.rem_euclid(interval.0);
                     due = Some(if late == 0 {
                         now

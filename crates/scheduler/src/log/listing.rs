@@ -14,7 +14,7 @@ use super::lines::Lines;
 use super::request::{Memory, Request, mebibytes};
 use super::rules::{Found, Rule, Sink};
 use super::sacct::status_of;
-use super::slurm_time::{duration, time};
+use super::slurm_time::{duration, limit, limit_in_minutes, time};
 use super::{Label, hostlist, shortened};
 use crate::Seconds;
 
@@ -210,11 +210,8 @@ fn record(
         return Ok(());
     }
     sink.report.records += 1;
-    let field = |key: &str| {
-        let text = pairs.get(key)?.trim();
-        let empty = ["", "(null)", "N/A", "Unknown", "None", "*"];
-        (!empty.contains(&text)).then_some(text)
-    };
+    let fields = Fields(pairs);
+    let field = |key: &str| fields.text(key);
     let Some(id) = field("jobid") else {
         return sink.note(Rule::BadValue, line, || "no JobId".to_owned());
     };
@@ -225,8 +222,7 @@ fn record(
         return sink.note(Rule::Unfinished, line, || format!("job {}", shortened(&id)));
     };
     let mut job = Job::new(id.as_str(), Seconds::ZERO, Seconds::ZERO, 0);
-    let found = read(&field, status, &mut job);
-    let (submit, start, end, elapsed) = match found {
+    let (submit, start, end, elapsed) = match fill(&mut job, &fields, status) {
         Ok(times) => times,
         Err(what) => {
             let bad = || format!("job {}: {}", shortened(&id), shortened(&what));
@@ -260,117 +256,129 @@ fn record(
     })
 }
 
+/// The fields of a job by `scontrol`'s keys, in lower case.
+struct Fields<'a>(&'a HashMap<String, String>);
+
+impl<'a> Fields<'a> {
+    /// The text of a field that has a value.
+    fn text(&self, key: &str) -> Option<&'a str> {
+        let text = self.0.get(key)?.trim();
+        let empty = ["", "(null)", "N/A", "Unknown", "None", "*"];
+        (!empty.contains(&text)).then_some(text)
+    }
+
+    /// Its value, if it has one that the reader takes; else which field is damaged.
+    fn read<T>(&self, key: &str, reader: impl Fn(&str) -> Option<T>) -> Result<Option<T>, String> {
+        let Some(text) = self.text(key) else {
+            return Ok(None);
+        };
+        reader(text)
+            .map(Some)
+            .ok_or_else(|| format!("{key} is \"{text}\""))
+    }
+
+    /// A time; none where it is 0: not yet, or never.
+    fn time(&self, key: &str) -> Result<Option<i64>, String> {
+        let read = |text: &str| match text {
+            "0" => Some(0),
+            text => time(text),
+        };
+        Ok(self.read(key, read)?.filter(|&time| time > 0))
+    }
+
+    /// A whole number above 0.
+    fn positive(&self, key: &str) -> Result<Option<u32>, String> {
+        let number = self.read(key, |text| text.parse().ok())?;
+        Ok(number.filter(|&number: &u32| number > 0))
+    }
+}
+
+/// The least of a range such as `4-8`, or one number.
+fn least(text: &str) -> Option<u32> {
+    text.split('-').next()?.parse().ok()
+}
+
 /// Submission, start, end and run time.
 type Times = (Option<i64>, Option<i64>, Option<i64>, Option<i64>);
 
 /// Fills the job in; its times, or the field that is damaged.
-fn read<'a>(
-    field: &impl Fn(&str) -> Option<&'a str>,
-    status: Status,
-    job: &mut Job,
-) -> Result<Times, String> {
-    fn with<'a, T>(
-        field: &impl Fn(&str) -> Option<&'a str>,
-        key: &str,
-        reader: impl Fn(&str) -> Option<T>,
-    ) -> Result<Option<T>, String> {
-        match field(key) {
-            None => Ok(None),
-            Some(text) => match reader(text) {
-                Some(value) => Ok(Some(value)),
-                None => Err(format!("{key} is \"{text}\"")),
-            },
-        }
-    }
-    let moment = |text: &str| match text {
-        // Not yet, or never.
-        "0" => Some(0),
-        text => time(text),
-    };
-    let at = |key: &str| with(field, key, moment).map(|time| time.filter(|&time| time > 0));
-    let number = |text: &str| text.parse::<u32>().ok();
-    let small = |key: &str| with(field, key, number);
-    let unlimited = |text: &str| matches!(text, "UNLIMITED" | "Partition_Limit");
-    job.eligible = at("eligibletime")?.map(Seconds);
-    let limit = with(field, "timelimit", |text| {
-        if unlimited(text) {
-            Some(-1)
-        } else {
-            duration(text)
-        }
-    })?;
-    let minutes = with(field, "limitminutes", |text| {
-        if unlimited(text) {
-            Some(-1)
-        } else {
-            text.parse::<i64>().ok()?.checked_mul(60)
-        }
-    })?;
-    job.requested = limit.or(minutes).filter(|&limit| limit > 0).map(Seconds);
-    job.node_list = field("nodelist").map(Into::into);
-    let mut request = Request::default();
-    let per_node = with(field, "memorypernode", |text| text.parse().ok())?;
-    let per_cpu = with(field, "memorypercpu", |text| text.parse().ok())?;
-    request.memory = match (per_node, per_cpu) {
-        (_, Some(amount)) if amount > 0 => Some(Memory::PerCpu(amount)),
-        (Some(amount), _) if amount > 0 => Some(Memory::PerNode(amount)),
-        _ => None,
-    };
-    let amount = |text: &str| mebibytes(text, 'M');
-    if let Some(amount) = with(field, "minmemorycpu", amount)?.filter(|&amount| amount > 0) {
-        request.memory = Some(Memory::PerCpu(amount));
-    } else if let Some(amount) = with(field, "minmemorynode", amount)?.filter(|&amount| amount > 0)
-    {
-        request.memory = Some(Memory::PerNode(amount));
-    }
-    // Resources say memory even of jobs that named none: then it is that of their nodes.
-    let named = request.memory;
-    let listed = field("reqtres").or_else(|| field("tres")).unwrap_or("");
-    request.take_tres(listed)?;
-    request.memory = named;
-    if let Some(list) = field("trespernode") {
-        request.take_gres_per_node(list)?;
-    }
-    let range = |text: &str| text.split('-').next()?.parse::<u32>().ok();
-    if request.min_nodes == 0 {
-        request.min_nodes = with(field, "numnodes", range)?.unwrap_or(0);
-    }
-    if request.cpus == 0 {
-        request.cpus = with(field, "numcpus", range)?.unwrap_or(0);
-    }
-    request.max_nodes = small("maxnodes")?.filter(|&most| most > 0);
-    request.tasks = small("numtasks")?.filter(|&tasks| tasks > 0);
-    request.cpus_per_task = small("cpus/task")?.filter(|&cpus| cpus > 0);
-    // Text tells the CPUs that a job got, which are more where it has whole nodes.
-    if let (None, Some(tasks), Some(each)) =
-        (field("reqtres"), request.tasks, request.cpus_per_task)
-    {
-        request.cpus = tasks.saturating_mul(each);
-    }
-    let of_node = field("ntaskspern:b:s:c").and_then(|text| text.split(':').next());
-    let of_node = of_node
-        .or_else(|| field("taskspernode"))
-        .and_then(|text| text.parse().ok());
-    request.tasks_per_node = of_node.filter(|&tasks: &u32| tasks > 0);
-    request.min_cpus_per_node = small("mincpusnode")?.filter(|&cpus| cpus > 0);
-    request.features = field("features").map(Into::into);
-    request.required_nodes = field("reqnodelist").map(Into::into);
-    request.excluded_nodes = field("excnodelist").map(Into::into);
-    request.priority = field("priority").and_then(|text| text.parse().ok());
-    request.nice = field("nice")
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(0);
-    request.interactive = field("batchflag").is_some_and(|text| matches!(text, "0" | "false"));
-    request.exclusive = field("oversubscribe")
-        .is_some_and(|text| matches!(text, "NO" | "EXCLUSIVE" | "none" | "0"));
-    job.processors = with(field, "numcpus", range)?;
+fn fill(job: &mut Job, fields: &Fields<'_>, status: Status) -> Result<Times, String> {
+    job.eligible = fields.time("eligibletime")?.map(Seconds);
+    let requested = fields.read("timelimit", limit)?;
+    let requested = requested.or(fields.read("limitminutes", limit_in_minutes)?);
+    job.requested = requested.filter(|&limit| limit > 0).map(Seconds);
+    job.node_list = fields.text("nodelist").map(Into::into);
+    let request = request(fields)?;
+    job.processors = fields.read("numcpus", least)?;
     job.requested_processors = (request.cpus > 0).then_some(request.cpus);
     job.request = Some(Box::new(request));
-    let elapsed = with(field, "runtime", duration)?;
-    let elapsed = elapsed.or(with(field, "runseconds", |text| text.parse().ok())?);
-    let (start, end) = (at("starttime")?, at("endtime")?);
+    let elapsed = fields.read("runtime", duration)?;
+    let elapsed = elapsed.or(fields.read("runseconds", |text| text.parse().ok())?);
+    let (start, end) = (fields.time("starttime")?, fields.time("endtime")?);
     let cancelled = status == Status::Cancelled && job.node_list.is_none();
     let start = start.filter(|_| !cancelled);
     job.start = start.map(Seconds);
-    Ok((at("submittime")?, start, end, elapsed))
+    Ok((fields.time("submittime")?, start, end, elapsed))
+}
+
+/// What the job asked for, or the field that is damaged.
+fn request(fields: &Fields<'_>) -> Result<Request, String> {
+    let mut request = Request::default();
+    // Resources say memory even of jobs that named none: then it is that of their nodes.
+    let named = memory(fields)?;
+    let resources = fields.text("reqtres").or_else(|| fields.text("tres"));
+    request.take_tres(resources.unwrap_or(""))?;
+    request.memory = named;
+    if let Some(list) = fields.text("trespernode") {
+        request.take_gres_per_node(list)?;
+    }
+    if request.min_nodes == 0 {
+        request.min_nodes = fields.read("numnodes", least)?.unwrap_or(0);
+    }
+    if request.cpus == 0 {
+        request.cpus = fields.read("numcpus", least)?.unwrap_or(0);
+    }
+    request.max_nodes = fields.positive("maxnodes")?;
+    request.tasks = fields.positive("numtasks")?;
+    request.cpus_per_task = fields.positive("cpus/task")?;
+    // Text tells the CPUs that a job got, which are more where it has whole nodes.
+    if let (None, Some(tasks), Some(each)) =
+        (fields.text("reqtres"), request.tasks, request.cpus_per_task)
+    {
+        request.cpus = tasks.saturating_mul(each);
+    }
+    let of_node = (fields.text("ntaskspern:b:s:c"))
+        .and_then(|text| text.split(':').next())
+        .or_else(|| fields.text("taskspernode"))
+        .and_then(|text| text.parse().ok());
+    request.tasks_per_node = of_node.filter(|&tasks: &u32| tasks > 0);
+    request.min_cpus_per_node = fields.positive("mincpusnode")?;
+    request.features = fields.text("features").map(Into::into);
+    request.required_nodes = fields.text("reqnodelist").map(Into::into);
+    request.excluded_nodes = fields.text("excnodelist").map(Into::into);
+    request.priority = (fields.text("priority")).and_then(|text| text.parse().ok());
+    let nice = fields.text("nice").and_then(|text| text.parse().ok());
+    request.nice = nice.unwrap_or(0);
+    request.interactive =
+        (fields.text("batchflag")).is_some_and(|text| matches!(text, "0" | "false"));
+    request.exclusive = (fields.text("oversubscribe"))
+        .is_some_and(|text| matches!(text, "NO" | "EXCLUSIVE" | "none" | "0"));
+    Ok(request)
+}
+
+/// The memory that the job named, by JSON or, if it does, by text.
+fn memory(fields: &Fields<'_>) -> Result<Option<Memory>, String> {
+    let per_node = fields.read("memorypernode", |text| text.parse().ok())?;
+    let per_cpu = fields.read("memorypercpu", |text| text.parse().ok())?;
+    let amount = |text: &str| mebibytes(text, 'M');
+    let some = |amount: Option<u64>| amount.filter(|&amount| amount > 0);
+    if let Some(amount) = some(fields.read("minmemorycpu", amount)?) {
+        return Ok(Some(Memory::PerCpu(amount)));
+    }
+    if let Some(amount) = some(fields.read("minmemorynode", amount)?) {
+        return Ok(Some(Memory::PerNode(amount)));
+    }
+    Ok(some(per_cpu)
+        .map(Memory::PerCpu)
+        .or(some(per_node).map(Memory::PerNode)))
 }

@@ -2,6 +2,7 @@
 //! a header line, then one line per job and per step, columns in any order.
 //! Columns that are not listed below are ignored.
 
+use std::cmp::Ordering;
 use std::io::BufRead;
 
 use super::error::LogError;
@@ -9,7 +10,7 @@ use super::job::{Job, JobLog, Status};
 use super::lines::{Lines, MAX_LINE_BYTES};
 use super::request::{Memory, Request, mebibytes};
 use super::rules::{Found, Rule, Sink};
-use super::slurm_time::{duration, time};
+use super::slurm_time::{duration, limit, limit_in_minutes, time};
 use super::{ReadOptions, hostlist, nodes_of_processors, shortened};
 use crate::Seconds;
 
@@ -105,108 +106,153 @@ pub(super) fn is_header(text: &str) -> bool {
     is("JobID") && (is("State") || is("Submit") || is("Start"))
 }
 
+/// How the lines of a dump are made up.
+struct Layout {
+    columns: Columns,
+    separator: String,
+    /// The line that says so; empty where the options do.
+    header: String,
+}
+
+impl Layout {
+    /// As the options say, if they do.
+    fn given(options: &ReadOptions, file: &str) -> Result<Option<Self>, LogError> {
+        let Some(names) = &options.columns else {
+            return Ok(None);
+        };
+        let columns = Columns::new(names.iter().cloned());
+        check_columns(&columns, file, None)?;
+        let separator = options.separator.clone();
+        Ok(Some(Self {
+            columns,
+            separator: separator.unwrap_or_else(|| "|".to_owned()),
+            header: String::new(),
+        }))
+    }
+
+    /// As a header says, which is line `line` of the dump.
+    fn of_header(
+        text: &str,
+        line: u64,
+        options: &ReadOptions,
+        file: &str,
+    ) -> Result<Self, LogError> {
+        let separator = (options.separator.as_deref())
+            .or_else(|| separator_of(text))
+            .unwrap_or("|");
+        let columns = Columns::new(text.split(separator).map(str::to_owned));
+        check_columns(&columns, file, Some(line))?;
+        Ok(Self {
+            columns,
+            separator: separator.to_owned(),
+            header: text.to_owned(),
+        })
+    }
+
+    fn fields(&self, text: &str) -> usize {
+        text.split(&self.separator).count()
+    }
+
+    /// A record of as many fields as there are columns.
+    fn record<'a>(&'a self, text: &'a str) -> Record<'a> {
+        Record {
+            columns: &self.columns,
+            fields: text.split(&self.separator).collect(),
+        }
+    }
+}
+
+/// A record whose end has not come yet.
+#[derive(Default)]
+struct Pending {
+    text: String,
+    /// Its first line, and how many there are.
+    line: u64,
+    lines: u64,
+}
+
+impl Pending {
+    fn begin(&mut self, text: &str, line: u64) {
+        text.clone_into(&mut self.text);
+        (self.line, self.lines) = (line, 1);
+    }
+
+    fn append(&mut self, text: &str) {
+        self.text.push('\n');
+        self.text.push_str(text);
+        self.lines += 1;
+    }
+
+    /// Counts it, if there is one, as a record that never became whole.
+    fn drop(&mut self, layout: &Layout, sink: &mut Sink) -> Result<(), LogError> {
+        if self.text.is_empty() {
+            return Ok(());
+        }
+        let piece = std::mem::take(&mut self.text);
+        wrong_count(sink, self.line, layout.fields(&piece), layout.columns.count)
+    }
+}
+
 pub(super) fn read(
     lines: &mut Lines<impl BufRead>,
     sink: &mut Sink,
     log: &mut JobLog,
     options: &ReadOptions,
 ) -> Result<(), LogError> {
-    let mut separator = options.separator.clone();
-    let mut columns = options
-        .columns
-        .as_ref()
-        .map(|names| Columns::new(names.iter().cloned()));
-    if let Some(columns) = &columns {
-        check_columns(columns, &sink.report.file, None)?;
-        separator.get_or_insert_with(|| "|".to_owned());
-    }
-    let mut header = String::new();
-    // A record whose end has not come yet, its first line and its number of lines.
-    let mut pending = String::new();
-    let mut pending_at = 0;
-    let mut pending_lines = 0;
+    let mut layout = Layout::given(options, &sink.report.file)?;
+    let mut pending = Pending::default();
     while lines.advance(sink)? {
         let line = lines.number();
         let text = lines.text();
-        let Some(columns) = &columns else {
+        let Some(layout) = &layout else {
             let text = text.trim_start_matches('\u{feff}');
             if text.trim().is_empty() {
                 sink.report.blank += 1;
                 continue;
             }
-            let found = separator
-                .take()
-                .or_else(|| separator_of(text).map(str::to_owned));
-            let found = found.unwrap_or_else(|| "|".to_owned());
-            let named = Columns::new(text.split(&found).map(str::to_owned));
-            check_columns(&named, &sink.report.file, Some(line))?;
-            separator = Some(found);
-            columns = Some(named);
-            text.clone_into(&mut header);
+            layout = Some(Layout::of_header(text, line, options, &sink.report.file)?);
             sink.report.comments += 1;
             continue;
         };
-        let separator = separator.as_deref().unwrap_or("|");
-        if pending.is_empty() && text.trim().is_empty() {
+        if pending.text.is_empty() && text.trim().is_empty() {
             sink.report.blank += 1;
             continue;
         }
-        if text == header {
+        if text == layout.header {
             sink.report.comments += 1;
             continue;
         }
-        let fields = text.split(separator).count();
-        if fields >= columns.count || pending.is_empty() {
-            drop_pending(&mut pending, pending_at, columns, separator, sink)?;
+        let (fields, wanted) = (layout.fields(text), layout.columns.count);
+        if fields >= wanted || pending.text.is_empty() {
+            pending.drop(layout, sink)?;
             sink.report.records += 1;
-            if fields > columns.count {
-                wrong_count(sink, line, fields, columns.count)?;
-            } else if fields == columns.count {
-                record(
-                    columns,
-                    text.split(separator).collect(),
-                    line,
-                    sink,
-                    log,
-                    options,
-                )?;
-            } else {
-                text.clone_into(&mut pending);
-                (pending_at, pending_lines) = (line, 1);
+            match fields.cmp(&wanted) {
+                Ordering::Greater => wrong_count(sink, line, fields, wanted)?,
+                Ordering::Equal => record(&layout.record(text), line, sink, log, options)?,
+                Ordering::Less => pending.begin(text, line),
             }
             continue;
         }
-        let joined = pending.split(separator).count() + fields - 1;
-        if joined > columns.count || pending.len() + text.len() > MAX_LINE_BYTES {
+        let joined = layout.fields(&pending.text) + fields - 1;
+        if joined > wanted || pending.text.len() + text.len() > MAX_LINE_BYTES {
             // The piece above belongs to no record; this one may begin another.
-            drop_pending(&mut pending, pending_at, columns, separator, sink)?;
+            pending.drop(layout, sink)?;
             sink.report.records += 1;
-            text.clone_into(&mut pending);
-            (pending_at, pending_lines) = (line, 1);
+            pending.begin(text, line);
             continue;
         }
-        pending.push('\n');
-        pending.push_str(text);
-        pending_lines += 1;
+        pending.append(text);
         sink.report.continued += 1;
-        if joined == columns.count {
+        if joined == wanted {
             let whole = std::mem::take(&mut pending);
-            sink.note(Rule::LineBreak, pending_at, || {
-                format!("{pending_lines} lines")
+            sink.note(Rule::LineBreak, whole.line, || {
+                format!("{} lines", whole.lines)
             })?;
-            record(
-                columns,
-                whole.split(separator).collect(),
-                pending_at,
-                sink,
-                log,
-                options,
-            )?;
+            record(&layout.record(&whole.text), whole.line, sink, log, options)?;
         }
     }
-    if let Some(columns) = &columns {
-        let separator = separator.as_deref().unwrap_or("|");
-        drop_pending(&mut pending, pending_at, columns, separator, sink)?;
+    if let Some(layout) = &layout {
+        pending.drop(layout, sink)?;
     }
     log.epoch = Some(0);
     Ok(())
@@ -227,21 +273,6 @@ fn check_columns(columns: &Columns, file: &str, line: Option<u64>) -> Result<(),
             shortened(&found)
         ),
     ))
-}
-
-/// Counts a record that never became whole.
-fn drop_pending(
-    pending: &mut String,
-    at: u64,
-    columns: &Columns,
-    separator: &str,
-    sink: &mut Sink,
-) -> Result<(), LogError> {
-    if pending.is_empty() {
-        return Ok(());
-    }
-    let piece = std::mem::take(pending);
-    wrong_count(sink, at, piece.split(separator).count(), columns.count)
 }
 
 fn wrong_count(sink: &mut Sink, line: u64, found: usize, wanted: usize) -> Result<(), LogError> {
@@ -271,15 +302,64 @@ pub(super) fn status_of(state: &str) -> Option<Status> {
     )
 }
 
-fn record<'a>(
-    columns: &'a Columns,
-    fields: Vec<&'a str>,
+/// The times and counts of a record.
+struct Figures {
+    submit: Option<i64>,
+    eligible: Option<i64>,
+    start: Option<i64>,
+    end: Option<i64>,
+    elapsed: Option<i64>,
+    time_limit: Option<i64>,
+    processors: Option<i64>,
+    requested_processors: Option<i64>,
+    nodes: Option<i64>,
+    requested_nodes: Option<i64>,
+}
+
+impl Figures {
+    /// Those of `record`; else the first field with a value that does not read as one.
+    fn read(record: &Record<'_>) -> Result<Self, String> {
+        let mut damaged: Option<String> = None;
+        let mut read = |names: &[&str], reader: &dyn Fn(&str) -> Option<i64>| {
+            let text = record.field(names)?;
+            let value = reader(text);
+            if value.is_none() {
+                damaged.get_or_insert_with(|| format!("{} is \"{}\"", names[0], shortened(text)));
+            }
+            value
+        };
+        let count = |text: &str| text.parse::<i64>().ok();
+        let figures = Self {
+            submit: read(&["submit"], &time),
+            eligible: read(&["eligible"], &time),
+            start: read(&["start"], &time),
+            end: read(&["end"], &time),
+            elapsed: read(&["elapsedraw"], &count).or_else(|| read(&["elapsed"], &duration)),
+            time_limit: read(&["timelimitraw"], &limit_in_minutes)
+                .or_else(|| read(&["timelimit"], &limit)),
+            processors: read(&["alloccpus"], &count).or_else(|| read(&["ncpus"], &count)),
+            requested_processors: read(&["reqcpus"], &count),
+            nodes: positive(read(&["allocnodes"], &count))
+                .or_else(|| positive(read(&["nnodes"], &count)))
+                .or_else(|| positive(record.resource(&["alloctres"], "node"))),
+            requested_nodes: positive(read(&["reqnodes"], &nodes_requested))
+                .or_else(|| positive(record.resource(&["reqtres"], "node"))),
+        };
+        damaged.map_or(Ok(figures), Err)
+    }
+}
+
+fn positive(value: Option<i64>) -> Option<i64> {
+    value.filter(|&value| value > 0)
+}
+
+fn record(
+    record: &Record<'_>,
     line: u64,
     sink: &mut Sink,
     log: &mut JobLog,
     options: &ReadOptions,
 ) -> Result<(), LogError> {
-    let record = Record { columns, fields };
     let Some(id) = record.field(&["jobid"]) else {
         return sink.note(Rule::BadValue, line, || "no JobID".to_owned());
     };
@@ -291,84 +371,37 @@ fn record<'a>(
     let Some(status) = state.map_or(Some(Status::Unknown), status_of) else {
         return sink.note(Rule::Unfinished, line, || format!("job {}", shortened(id)));
     };
-    // A field that has a value which does not read as one.
-    let mut damaged: Option<String> = None;
-    let mut read = |names: &[&str], reader: &dyn Fn(&str) -> Option<i64>| {
-        let text = record.field(names)?;
-        let value = reader(text);
-        if value.is_none() {
-            damaged.get_or_insert_with(|| format!("{} is \"{}\"", names[0], shortened(text)));
-        }
-        value
-    };
-    let count = |text: &str| text.parse::<i64>().ok();
-    let submit = read(&["submit"], &time);
-    let eligible = read(&["eligible"], &time);
-    let start = read(&["start"], &time);
-    let end = read(&["end"], &time);
-    let elapsed = read(&["elapsedraw"], &count).or_else(|| read(&["elapsed"], &duration));
-    let unlimited = |text: &str| matches!(text, "UNLIMITED" | "Partition_Limit");
-    let minutes = |text: &str| {
-        if unlimited(text) {
-            Some(-1)
-        } else {
-            Some(count(text)? * 60)
+    let figures = match Figures::read(record) {
+        Ok(figures) => figures,
+        Err(found) => {
+            return sink.note(Rule::BadValue, line, || {
+                format!("job {}: {found}", shortened(id))
+            });
         }
     };
-    let limit = |text: &str| {
-        if unlimited(text) {
-            Some(-1)
-        } else {
-            duration(text)
-        }
-    };
-    let requested = read(&["timelimitraw"], &minutes).or_else(|| read(&["timelimit"], &limit));
-    let processors = read(&["alloccpus"], &count).or_else(|| read(&["ncpus"], &count));
-    let requested_processors = read(&["reqcpus"], &count);
-    let positive = |value: Option<i64>| value.filter(|&value| value > 0);
-    let nodes = positive(read(&["allocnodes"], &count))
-        .or_else(|| positive(read(&["nnodes"], &count)))
-        .or_else(|| positive(record.resource(&["alloctres"], "node")));
-    let requested_nodes = positive(read(&["reqnodes"], &nodes_requested))
-        .or_else(|| positive(record.resource(&["reqtres"], "node")));
-    if let Some(found) = damaged {
-        return sink.note(Rule::BadValue, line, || {
-            format!("job {}: {found}", shortened(id))
-        });
-    }
     let list = record.field(&["nodelist"]);
     let listed = list.and_then(hostlist::count);
     let per_node = options.processors_per_node;
-    let nodes = nodes
+    let nodes = (figures.nodes)
         .or(listed.and_then(|count| i64::try_from(count).ok()))
-        .or(requested_nodes)
+        .or(figures.requested_nodes)
         .or_else(|| {
-            processors
+            (figures.processors)
                 .filter(|_| per_node.is_some())
                 .map(|count| nodes_of_processors(count, per_node))
         });
-    let never_started = status == Status::Cancelled
-        && (start.is_none() || (list.is_none() && elapsed.is_none_or(|time| time == 0)));
+    let did_not_run = list.is_none() && figures.elapsed.is_none_or(|time| time == 0);
+    let never_started = status == Status::Cancelled && (figures.start.is_none() || did_not_run);
 
     let mut job = Job::new(id, Seconds::ZERO, Seconds::ZERO, 0);
     job.status = status;
-    job.eligible = eligible.map(Seconds);
+    job.eligible = figures.eligible.map(Seconds);
     let small = |value: Option<i64>| value.and_then(|value| u32::try_from(value).ok());
-    job.processors = small(processors);
-    job.requested_processors = small(requested_processors);
+    job.processors = small(figures.processors);
+    job.requested_processors = small(figures.requested_processors);
     job.node_list = list.map(Into::into);
-    let mut label = |names: &[&str]| {
-        record
-            .field(names)
-            .map_or(super::Label::NONE, |text| log.names.label(text))
-    };
-    job.user = label(&["user", "uid"]);
-    job.group = label(&["group", "gid"]);
-    job.account = label(&["account"]);
-    job.application = label(&["jobname"]);
-    job.queue = label(&["qos"]);
-    job.partition = label(&["partition"]);
-    match request(&record) {
+    label(&mut job, record, log);
+    match request(record) {
         Ok(request) => job.request = Some(Box::new(request)),
         Err(found) => {
             return sink.note(Rule::BadValue, line, || {
@@ -384,17 +417,32 @@ fn record<'a>(
             format!("job {}: {nodes} nodes, {listed} listed", shortened(id))
         })?;
     }
-    let run = elapsed.or_else(|| Some(end? - start?));
+    let between = || Some(figures.end? - figures.start?);
     sink.job(Found {
         job,
         line,
-        submit,
-        run,
-        start,
-        requested: positive(requested),
+        submit: figures.submit,
+        run: figures.elapsed.or_else(between),
+        start: figures.start,
+        requested: positive(figures.time_limit),
         nodes,
         never_started,
     })
+}
+
+/// Whose job it is, what it is called and where it waited.
+fn label(job: &mut Job, record: &Record<'_>, log: &mut JobLog) {
+    let mut label = |names: &[&str]| {
+        record
+            .field(names)
+            .map_or(super::Label::NONE, |text| log.names.label(text))
+    };
+    job.user = label(&["user", "uid"]);
+    job.group = label(&["group", "gid"]);
+    job.account = label(&["account"]);
+    job.application = label(&["jobname"]);
+    job.queue = label(&["qos"]);
+    job.partition = label(&["partition"]);
 }
 
 /// What the job asked for.

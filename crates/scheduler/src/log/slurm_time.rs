@@ -49,6 +49,26 @@ pub(super) fn duration(text: &str) -> Option<i64> {
     Some(days * 86_400 + seconds)
 }
 
+/// Seconds of a time limit written as a duration; −1: there is none.
+pub(super) fn limit(text: &str) -> Option<i64> {
+    if is_unlimited(text) {
+        return Some(-1);
+    }
+    duration(text)
+}
+
+/// Seconds of a time limit in minutes; −1: there is none.
+pub(super) fn limit_in_minutes(text: &str) -> Option<i64> {
+    if is_unlimited(text) {
+        return Some(-1);
+    }
+    text.parse::<i64>().ok()?.checked_mul(60)
+}
+
+fn is_unlimited(text: &str) -> bool {
+    matches!(text, "UNLIMITED" | "Partition_Limit")
+}
+
 /// A number of at most nine digits.
 fn number(text: &str) -> Option<i64> {
     let sound = (1..=9).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -140,21 +140,15 @@ impl Cycle {
         let task = &simulation.tasks[candidate.task as usize];
         let option = &task.options[candidate.option];
         let (ask, part, limit) = (&*Arc::clone(&option.ask), option.partition, option.limit);
-        let (user, arrival) = (task.counted.user, task.arrival);
+        let user = task.counted.user;
         if !cluster.partitions[part].up || !simulation.may_start(candidate) {
             return Outcome::Next;
         }
         if self.over_its_share(simulation, user, part) {
             return Outcome::Next;
         }
-        let priority = simulation.priorities[candidate.task as usize];
-        let reserved = self.reserved_in_part.get(&part).copied().unwrap_or(0);
-        let only_now = priority < parameters.bf_min_prio_reserve
-            || now - whole_second(arrival) < parameters.bf_min_age_reserve
-            || parameters.bf_job_part_count_reserve > 0
-                && reserved >= parameters.bf_job_part_count_reserve;
+        let only_now = self.gets_no_reservation(simulation, candidate, now);
         let resolution = parameters.bf_resolution.max(1);
-        let nodes_in_all = cluster.nodes.len();
         let mut counted = false;
         let mut next = Some(now);
         while let Some(from) = next.take() {
@@ -185,21 +179,8 @@ impl Cycle {
             };
             let start = start.max(from);
             if start <= now {
-                let how = Started::Backfilled;
-                if simulation.try_start(candidate, &usable, at, how) {
-                    if ask.whole {
-                        // Such nodes, and no others, Slurm keeps out of the rest of the pass
-                        // until the job's limit.
-                        let nodes = simulation.running[&candidate.task].held.nodes(nodes_in_all);
-                        let begin = round_down(now, resolution);
-                        self.reserve(begin, round_down(now + limit, resolution), &nodes);
-                    }
-                    self.started += 1;
-                    let most = parameters.bf_max_job_start;
-                    if most > 0 && self.started >= most {
-                        return Outcome::Enough;
-                    }
-                    return Outcome::Next;
+                if simulation.try_start(candidate, &usable, at, Started::Backfilled) {
+                    return self.count_start(simulation, candidate, now);
                 }
                 later = None;
             }
@@ -230,6 +211,49 @@ impl Cycle {
             *self.reserved_in_part.entry(part).or_default() += 1;
             let row = &mut simulation.rows[candidate.task as usize];
             row.promised.get_or_insert(Seconds(start.div_euclid(1000)));
+        }
+        Outcome::Next
+    }
+
+    /// Whether the job may start now, or else waits without a reservation.
+    fn gets_no_reservation(
+        &self,
+        simulation: &Simulation<'_>,
+        candidate: Candidate,
+        now: i64,
+    ) -> bool {
+        let parameters = &simulation.parameters;
+        let task = &simulation.tasks[candidate.task as usize];
+        let part = task.options[candidate.option].partition;
+        let reserved = self.reserved_in_part.get(&part).copied().unwrap_or(0);
+        simulation.priorities[candidate.task as usize] < parameters.bf_min_prio_reserve
+            || now - whole_second(task.arrival) < parameters.bf_min_age_reserve
+            || parameters.bf_job_part_count_reserve > 0
+                && reserved >= parameters.bf_job_part_count_reserve
+    }
+
+    /// Counts a job that has just started.
+    fn count_start(
+        &mut self,
+        simulation: &Simulation<'_>,
+        candidate: Candidate,
+        now: i64,
+    ) -> Outcome {
+        let parameters = &simulation.parameters;
+        let option = &simulation.tasks[candidate.task as usize].options[candidate.option];
+        if option.ask.whole {
+            // Such nodes, and no others, Slurm keeps out of the rest of the pass until the job's
+            // limit.
+            let all = simulation.cluster.nodes.len();
+            let nodes = simulation.running[&candidate.task].held.nodes(all);
+            let resolution = parameters.bf_resolution.max(1);
+            let end = round_down(now + option.limit, resolution);
+            self.reserve(round_down(now, resolution), end, &nodes);
+        }
+        self.started += 1;
+        let most = parameters.bf_max_job_start;
+        if most > 0 && self.started >= most {
+            return Outcome::Enough;
         }
         Outcome::Next
     }

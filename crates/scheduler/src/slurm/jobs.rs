@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::cluster::{Cluster, Partition, Priority, Tres, Unit, Weights};
+use super::cluster::{Cluster, Node, Partition, Priority, Tres, Unit, Weights};
 use super::features::alternatives;
 use super::limits::{Counted, never};
 use super::nodes::NodeSet;
@@ -316,29 +316,8 @@ impl Reader<'_> {
             ));
         }
         let most = partition.max_nodes.unwrap_or(u32::MAX);
-        let limit = match (job.requested, partition.max_time) {
-            (Some(limit), Some(most)) if limit.0 > most => {
-                return Err(format!(
-                    "its time limit is {limit}; partition {name} allows {most} s"
-                ));
-            }
-            (Some(limit), _) => limit.0,
-            (None, most) => partition.default_time.or(most).unwrap_or(YEAR),
-        };
-        let mut suitable = match &request.features {
-            None => vec![self.all.clone()],
-            Some(expression) => {
-                let read = || alternatives(expression, &self.cluster.nodes);
-                self.features
-                    .entry(expression.to_string())
-                    .or_insert_with(read)
-                    .clone()?
-            }
-        };
-        if let Some(list) = &request.excluded_nodes {
-            let excluded = self.listed(list)?;
-            suitable.iter_mut().for_each(|set| set.drop_all(&excluded));
-        }
+        let limit = time_limit(job, partition)?;
+        let suitable = self.suitable(request)?;
         let required = request
             .required_nodes
             .as_deref()
@@ -348,20 +327,7 @@ impl Reader<'_> {
             .or(partition.default_memory)
             .or(self.cluster.default_memory);
         let min_cpus_per_node = request.min_cpus_per_node.unwrap_or(1);
-        let mut considered = NodeSet::none(self.cluster.nodes.len());
-        for set in &suitable {
-            for node in set.iter() {
-                let has = &self.cluster.nodes[node];
-                let memory = match memory {
-                    Some(Memory::PerNode(amount)) => amount,
-                    Some(Memory::PerCpu(amount)) => amount * u64::from(min_cpus_per_node),
-                    None => 0,
-                };
-                if has.cpus >= min_cpus_per_node && has.memory_mb >= memory {
-                    considered.insert(node);
-                }
-            }
-        }
+        let considered = considered(&self.cluster.nodes, &suitable, memory, min_cpus_per_node);
         let ask = Ask {
             min_nodes: min_nodes.max(partition.min_nodes),
             max_nodes: max_nodes.max(partition.min_nodes).min(most),
@@ -396,6 +362,26 @@ impl Reader<'_> {
             qos: of_partition
                 .and_then(|name| self.cluster.qos.iter().position(|qos| qos.name == *name)),
         })
+    }
+
+    /// The nodes that have its features and that it does not exclude; several sets are tried in
+    /// turn.
+    fn suitable(&mut self, request: &Request) -> Result<Vec<NodeSet>, String> {
+        let mut suitable = match &request.features {
+            None => vec![self.all.clone()],
+            Some(expression) => {
+                let read = || alternatives(expression, &self.cluster.nodes);
+                self.features
+                    .entry(expression.to_string())
+                    .or_insert_with(read)
+                    .clone()?
+            }
+        };
+        if let Some(list) = &request.excluded_nodes {
+            let excluded = self.listed(list)?;
+            suitable.iter_mut().for_each(|set| set.drop_all(&excluded));
+        }
+        Ok(suitable)
     }
 
     fn listed(&self, list: &str) -> Result<NodeSet, String> {
@@ -473,6 +459,39 @@ impl Reader<'_> {
         };
         weights.tres.iter().map(part).sum()
     }
+}
+
+/// The job's time limit in the partition, seconds; the partition's own where it names none.
+fn time_limit(job: &Job, partition: &Partition) -> Result<i64, String> {
+    match (job.requested, partition.max_time) {
+        (Some(limit), Some(most)) if limit.0 > most => Err(format!(
+            "its time limit is {limit}; partition {} allows {most} s",
+            partition.name
+        )),
+        (Some(limit), _) => Ok(limit.0),
+        (None, most) => Ok(partition.default_time.or(most).unwrap_or(YEAR)),
+    }
+}
+
+/// The nodes of any of these sets that have the CPUs and the memory of one of a job's nodes.
+fn considered(
+    nodes: &[Node],
+    suitable: &[NodeSet],
+    memory: Option<Memory>,
+    min_cpus: u32,
+) -> NodeSet {
+    let memory = match memory {
+        Some(Memory::PerNode(amount)) => amount,
+        Some(Memory::PerCpu(amount)) => amount * u64::from(min_cpus),
+        None => 0,
+    };
+    let mut considered = NodeSet::none(nodes.len());
+    for node in suitable.iter().flat_map(NodeSet::iter) {
+        if nodes[node].cpus >= min_cpus && nodes[node].memory_mb >= memory {
+            considered.insert(node);
+        }
+    }
+    considered
 }
 
 fn asked_in_words(ask: &Ask, request: &Request) -> String {

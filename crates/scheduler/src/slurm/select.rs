@@ -2,6 +2,8 @@
 //! topology, runs of successive nodes of equal weight, the best fitting first; with a tree, leaf
 //! switches below the lowest switch that is enough, the best fitting first.
 
+use std::ops::RangeInclusive;
+
 use super::cluster::{Cluster, Node, Switch, Unit};
 use super::nodes::NodeSet;
 use crate::log::{Gres, Memory};
@@ -202,7 +204,7 @@ impl State {
         }
         let required = |node: usize| ask.required.as_ref().is_some_and(|set| set.contains(node));
         loop {
-            if let Some(parts) = Self::choose(cluster, ask, cpus_on.clone()) {
+            if let Some(parts) = Selection::of(cluster, ask, cpus_on.clone()) {
                 return Some(self.held(cluster, ask, parts));
             }
             let left_out = |&(node, &cpus): &(usize, &u32)| cpus > 0 && !required(node);
@@ -221,113 +223,6 @@ impl State {
                 return None;
             }
         }
-    }
-
-    /// Nodes and how many CPUs the job has of each, where it could have so many.
-    fn choose(cluster: &Cluster, ask: &Ask, mut cpus_on: Vec<u32>) -> Option<Vec<(usize, u32)>> {
-        if !cluster.switches.is_empty() {
-            keep_lightest(cluster, ask, &mut cpus_on);
-            keep_below_one_switch(cluster, ask, &mut cpus_on)?;
-        }
-        let mut left = Left {
-            cpus: i64::from(ask.cpus),
-            nodes: i64::from(ask.min_nodes),
-            more: i64::from(ask.max_nodes),
-        };
-        let mut parts: Vec<(usize, u32)> = Vec::new();
-        let least = ask.min_cpus_per_node.max(1);
-        let take = |left: &mut Left, parts: &mut Vec<(usize, u32)>, node, cpus: u32| {
-            // Nodes that are still needed get a CPU each at least.
-            let kept = (left.nodes - 1).max(0) * i64::from(least);
-            let given = if ask.whole || cluster.unit == Unit::Node {
-                cpus
-            } else {
-                cpus.min((left.cpus - kept).max(i64::from(least)) as u32)
-            };
-            left.cpus -= i64::from(given);
-            left.nodes -= 1;
-            left.more -= 1;
-            parts.push((node, given));
-        };
-        if let Some(required) = &ask.required {
-            for node in required.iter() {
-                if cpus_on[node] == 0 || left.more == 0 {
-                    return None;
-                }
-                take(&mut left, &mut parts, node, cpus_on[node]);
-                cpus_on[node] = 0;
-            }
-        }
-        if !cluster.switches.is_empty() {
-            let leaves = cluster.switches.iter().filter(|switch| switch.level == 0);
-            let mut leaves: Vec<&[u32]> = leaves.map(|leaf| &*leaf.nodes).collect();
-            while !left.enough() {
-                let index = best_leaf(&leaves, &cpus_on, &left)?;
-                for node in leaves.remove(index).iter().map(|&node| node as usize) {
-                    if left.more <= 0 || left.enough() {
-                        break;
-                    }
-                    let too_small = left.more == 1 && i64::from(cpus_on[node]) < left.cpus;
-                    if cpus_on[node] > 0 && !too_small {
-                        take(&mut left, &mut parts, node, cpus_on[node]);
-                        cpus_on[node] = 0;
-                    }
-                }
-            }
-            return Some(parts);
-        }
-        // Runs of successive nodes of one weight: first and last node, CPUs and nodes.
-        let mut runs: Vec<Run> = Vec::new();
-        let mut open = false;
-        for (node, &usable) in cpus_on.iter().enumerate() {
-            if usable == 0 {
-                open = false;
-                continue;
-            }
-            let weight = cluster.nodes[node].weight;
-            match runs.last_mut() {
-                Some(run) if open && run.weight == weight => {
-                    run.last = node;
-                    run.cpus += i64::from(usable);
-                    run.nodes += 1;
-                }
-                _ => runs.push(Run {
-                    first: node,
-                    last: node,
-                    cpus: i64::from(usable),
-                    nodes: 1,
-                    weight,
-                }),
-            }
-            open = true;
-        }
-        while !left.enough() {
-            if left.more <= 0 {
-                return None;
-            }
-            let index = best(&runs, &left)?;
-            let run = runs.remove(index);
-            // A single node that is enough, the tightest.
-            let single = (left.nodes <= 1)
-                .then(|| {
-                    (run.first..=run.last)
-                        .filter(|&node| i64::from(cpus_on[node]) >= left.cpus)
-                        .min_by_key(|&node| cpus_on[node])
-                })
-                .flatten();
-            let nodes = single.map_or(run.first..=run.last, |node| node..=node);
-            for node in nodes {
-                if left.more <= 0 || left.enough() {
-                    break;
-                }
-                let last_one = left.more == 1;
-                if last_one && i64::from(cpus_on[node]) < left.cpus {
-                    continue;
-                }
-                take(&mut left, &mut parts, node, cpus_on[node]);
-            }
-        }
-        Some(parts)
     }
 
     /// What the job takes of these nodes.
@@ -393,6 +288,17 @@ fn answers(has: &Gres, wanted: &Gres) -> bool {
     has.name == wanted.name && (wanted.kind.is_none() || has.kind == wanted.kind)
 }
 
+/// Nodes on their way to a job.
+struct Selection<'a> {
+    cluster: &'a Cluster,
+    ask: &'a Ask,
+    /// CPUs that the job could have on each node; 0: none, or it has the node already.
+    cpus_on: Vec<u32>,
+    left: Left,
+    /// Nodes that it has, and how many CPUs of each.
+    parts: Vec<(usize, u32)>,
+}
+
 /// What a job still needs.
 struct Left {
     cpus: i64,
@@ -407,6 +313,147 @@ impl Left {
     }
 }
 
+impl<'a> Selection<'a> {
+    /// Nodes and how many CPUs the job has of each, where it could have so many.
+    fn of(cluster: &'a Cluster, ask: &'a Ask, cpus_on: Vec<u32>) -> Option<Vec<(usize, u32)>> {
+        let mut selection = Self {
+            cluster,
+            ask,
+            cpus_on,
+            left: Left {
+                cpus: i64::from(ask.cpus),
+                nodes: i64::from(ask.min_nodes),
+                more: i64::from(ask.max_nodes),
+            },
+            parts: Vec::new(),
+        };
+        if cluster.switches.is_empty() {
+            selection.take_required()?;
+            selection.take_of_runs()?;
+        } else {
+            keep_lightest(cluster, ask, &mut selection.cpus_on);
+            keep_below_one_switch(cluster, ask, &mut selection.cpus_on)?;
+            selection.take_required()?;
+            selection.take_of_leaves()?;
+        }
+        Some(selection.parts)
+    }
+
+    fn take(&mut self, node: usize) {
+        let cpus = std::mem::take(&mut self.cpus_on[node]);
+        // Nodes that are still needed get a CPU each at least.
+        let least = i64::from(self.ask.min_cpus_per_node.max(1));
+        let kept = (self.left.nodes - 1).max(0) * least;
+        let given = if self.ask.whole || self.cluster.unit == Unit::Node {
+            cpus
+        } else {
+            cpus.min((self.left.cpus - kept).max(least) as u32)
+        };
+        self.left.cpus -= i64::from(given);
+        self.left.nodes -= 1;
+        self.left.more -= 1;
+        self.parts.push((node, given));
+    }
+
+    /// Whether the job may have one more node only, and this one is not enough.
+    fn is_too_small(&self, node: usize) -> bool {
+        self.left.more == 1 && i64::from(self.cpus_on[node]) < self.left.cpus
+    }
+
+    /// The nodes that the job must have.
+    fn take_required(&mut self) -> Option<()> {
+        for node in self.ask.required.iter().flat_map(NodeSet::iter) {
+            if self.cpus_on[node] == 0 || self.left.more == 0 {
+                return None;
+            }
+            self.take(node);
+        }
+        Some(())
+    }
+
+    /// Nodes leaf by leaf, the best first.
+    fn take_of_leaves(&mut self) -> Option<()> {
+        let leaves = self.cluster.switches.iter();
+        let leaves = leaves.filter(|switch| switch.level == 0);
+        let mut leaves: Vec<&[u32]> = leaves.map(|leaf| &*leaf.nodes).collect();
+        while !self.left.enough() {
+            let index = best_leaf(&leaves, &self.cpus_on, &self.left)?;
+            for node in leaves.remove(index).iter().map(|&node| node as usize) {
+                if self.left.more <= 0 || self.left.enough() {
+                    break;
+                }
+                if self.cpus_on[node] > 0 && !self.is_too_small(node) {
+                    self.take(node);
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Nodes run by run, the best first.
+    fn take_of_runs(&mut self) -> Option<()> {
+        let mut runs = self.runs();
+        while !self.left.enough() {
+            if self.left.more <= 0 {
+                return None;
+            }
+            let run = runs.remove(best(&runs, &self.left)?);
+            for node in self.nodes_of(&run) {
+                if self.left.more <= 0 || self.left.enough() {
+                    break;
+                }
+                if !self.is_too_small(node) {
+                    self.take(node);
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// The nodes of a run to take: a single one that is enough, the tightest, or one after another.
+    fn nodes_of(&self, run: &Run) -> RangeInclusive<usize> {
+        let all = run.first..=run.last;
+        if self.left.nodes > 1 {
+            return all;
+        }
+        let enough = |&node: &usize| i64::from(self.cpus_on[node]) >= self.left.cpus;
+        let single = all.clone().filter(enough);
+        single
+            .min_by_key(|&node| self.cpus_on[node])
+            .map_or(all, |node| node..=node)
+    }
+
+    /// The runs of successive nodes of one weight.
+    fn runs(&self) -> Vec<Run> {
+        let mut runs: Vec<Run> = Vec::new();
+        let mut open = false;
+        for (node, &usable) in self.cpus_on.iter().enumerate() {
+            if usable == 0 {
+                open = false;
+                continue;
+            }
+            let weight = self.cluster.nodes[node].weight;
+            match runs.last_mut() {
+                Some(run) if open && run.weight == weight => {
+                    run.last = node;
+                    run.cpus += i64::from(usable);
+                    run.nodes += 1;
+                }
+                _ => runs.push(Run {
+                    first: node,
+                    last: node,
+                    cpus: i64::from(usable),
+                    nodes: 1,
+                    weight,
+                }),
+            }
+            open = true;
+        }
+        runs
+    }
+}
+
+/// First and last node, CPUs and number of nodes.
 struct Run {
     first: usize,
     last: usize,
