@@ -454,50 +454,82 @@ impl Otf2Calls<'_> {
         calls: &mut Vec<Call>,
     ) -> Result<Option<(Span, bool)>, String> {
         match event {
-            EventKind::Enter(region) if self.source.functions.contains_key(&region) => {
-                if self.inside.is_empty() {
-                    self.entered = time;
-                }
-                // A damaged trace may enter again and again.
-                if self.inside.len() >= 64 {
-                    return Err("functions of MPI call each other 64 deep".to_owned());
-                }
-                self.inside.push(region);
-                return Ok(None);
+            EventKind::Enter(region) => {
+                self.enter(region, time)?;
+                Ok(None)
             }
-            EventKind::Leave(region) => {
-                let Some(&function) = self.source.functions.get(&region) else {
-                    return Ok(None);
-                };
-                if self.inside.pop() != Some(region) {
-                    return Err("a function of MPI is left that was not entered last".to_owned());
-                }
-                if !self.inside.is_empty() {
-                    return Ok(None);
-                }
-                let local = self.leave(function, calls) && !self.interrupted;
-                self.interrupted = false;
-                let span = Span {
-                    entered: self.entered,
-                    left: time,
-                };
-                return Ok(Some((span, local)));
-            }
+            EventKind::Leave(region) => self.leave(region, time, calls),
             EventKind::MeasurementOff => {
                 self.is_incomplete = true;
                 self.paused = self.paused.or(Some(time));
-                return Ok(None);
+                Ok(None)
             }
-            EventKind::MeasurementOn => {
-                return Ok(match self.paused.take() {
-                    Some(paused) => self.unrecorded(paused, time, calls),
-                    None => None,
-                });
-            }
+            EventKind::MeasurementOn => Ok(match self.paused.take() {
+                Some(paused) => self.unrecorded(paused, time, calls),
+                None => None,
+            }),
             EventKind::BufferFlush(until) => {
                 let until = self.time(until)?.max(time);
-                return Ok(self.unrecorded(time, until, calls));
+                Ok(self.unrecorded(time, until, calls))
             }
+            event => {
+                if !self.communicates(event, calls)? || !self.inside.is_empty() {
+                    return Ok(None);
+                }
+                // Outside of any function: a step of its own.
+                self.take_calls(Function::Communicates, calls);
+                let span = Span {
+                    entered: time,
+                    left: time,
+                };
+                Ok(Some((span, false)))
+            }
+        }
+    }
+
+    fn enter(&mut self, region: RegionRef, time: i64) -> Result<(), String> {
+        if !self.source.functions.contains_key(&region) {
+            return Ok(());
+        }
+        if self.inside.is_empty() {
+            self.entered = time;
+        }
+        // A damaged trace may enter again and again.
+        if self.inside.len() >= 64 {
+            return Err("functions of MPI call each other 64 deep".to_owned());
+        }
+        self.inside.push(region);
+        Ok(())
+    }
+
+    fn leave(
+        &mut self,
+        region: RegionRef,
+        time: i64,
+        calls: &mut Vec<Call>,
+    ) -> Result<Option<(Span, bool)>, String> {
+        let Some(&function) = self.source.functions.get(&region) else {
+            return Ok(None);
+        };
+        if self.inside.pop() != Some(region) {
+            return Err("a function of MPI is left that was not entered last".to_owned());
+        }
+        if !self.inside.is_empty() {
+            return Ok(None);
+        }
+        let local = self.take_calls(function, calls) && !self.interrupted;
+        self.interrupted = false;
+        let span = Span {
+            entered: self.entered,
+            left: time,
+        };
+        Ok(Some((span, local)))
+    }
+
+    /// Notes what an event says of the communication of the function that the rank is in; whether
+    /// it says anything.
+    fn communicates(&mut self, event: EventKind, calls: &mut Vec<Call>) -> Result<bool, String> {
+        match event {
             EventKind::Send(of) => self.blocking.push(self.send(of)?),
             EventKind::Recv(of) => self.blocking.push(Message::Receive {
                 comm: self.slot(of.comm)?,
@@ -566,22 +598,13 @@ impl Otf2Calls<'_> {
             EventKind::WindowComplete(window, _) => {
                 calls.push(Call::CompleteTransfers(Some(window.0)));
             }
-            _ => return Ok(None),
+            _ => return Ok(false),
         }
-        // Outside of any function: a step of its own.
-        if self.inside.is_empty() {
-            self.leave(Function::Communicates, calls);
-            let span = Span {
-                entered: time,
-                left: time,
-            };
-            return Ok(Some((span, false)));
-        }
-        Ok(None)
+        Ok(true)
     }
 
-    /// A function of MPI returns; whether the time in it is the rank's own.
-    fn leave(&mut self, function: Function, calls: &mut Vec<Call>) -> bool {
+    /// The calls of a function of MPI that returns; whether the time in it is the rank's own.
+    fn take_calls(&mut self, function: Function, calls: &mut Vec<Call>) -> bool {
         match self.blocking.as_slice() {
             [a @ Message::Send { .. }, b @ Message::Receive { .. }]
             | [b @ Message::Receive { .. }, a @ Message::Send { .. }] => {

@@ -112,6 +112,59 @@ impl Requests {
         }
     }
 
+    fn prepare(&mut self, message: Message, number: RequestNumber) -> Result<(), String> {
+        let request = Request::Prepared(message, None);
+        if self.known.insert(number, request).is_some() && !self.lenient {
+            return Err(format!(
+                "request {number} is made anew, but nothing has freed it"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Starts a persistent request: what begins.
+    fn start(&mut self, number: RequestNumber) -> Result<Option<(Message, Handle)>, String> {
+        let handle = self.handle();
+        match self.known.get_mut(&number) {
+            Some(Request::Prepared(message, begun @ None)) => {
+                *begun = Some(handle);
+                Ok(Some((*message, handle)))
+            }
+            Some(Request::Prepared(..)) => Err(format!(
+                "request {number} is started, but it is under way already"
+            )),
+            _ if self.lenient => {
+                self.unknown += 1;
+                Ok(None)
+            }
+            _ => Err(format!(
+                "request {number} is started, but no call has prepared it"
+            )),
+        }
+    }
+
+    /// Frees a request: what nobody will wait for, if it is under way.
+    fn free(&mut self, number: RequestNumber) -> Result<Option<Handle>, String> {
+        match self.known.remove(&number) {
+            Some(Request::Begun(handle)) => Ok(Some(handle)),
+            Some(Request::Prepared(_, handle)) => Ok(handle),
+            None if self.lenient => {
+                self.unknown += 1;
+                Ok(None)
+            }
+            None => Err(format!("request {number}, which no call before has made")),
+        }
+    }
+
+    /// Ends the transfers of a window, or of all.
+    fn complete_transfers(&mut self, window: Option<u32>) -> Box<[Handle]> {
+        let is_done = |of: u32| window.is_none_or(|window| window == of);
+        let transfers = std::mem::take(&mut self.transfers);
+        let (done, rest) = (transfers.into_iter()).partition::<Vec<_>, _>(|&(of, _)| is_done(of));
+        self.transfers = rest;
+        done.into_iter().map(|(_, handle)| handle).collect()
+    }
+
     fn apply(&mut self, call: Call, effects: &mut VecDeque<Effect>) -> Result<(), String> {
         match call {
             Call::Message(message, Until::Complete) => {
@@ -135,33 +188,11 @@ impl Requests {
                 effects.push_back(Effect::Begin(send, handles[1]));
                 effects.push_back(Effect::Wait(handles.into()));
             }
-            Call::Prepare(message, number) => {
-                let request = Request::Prepared(message, None);
-                if self.known.insert(number, request).is_some() && !self.lenient {
-                    return Err(format!(
-                        "request {number} is made anew, but nothing has freed it"
-                    ));
-                }
-            }
+            Call::Prepare(message, number) => self.prepare(message, number)?,
             Call::Start(numbers) => {
                 for number in numbers {
-                    let handle = self.handle();
-                    match self.known.get_mut(&number) {
-                        Some(Request::Prepared(message, begun @ None)) => {
-                            *begun = Some(handle);
-                            effects.push_back(Effect::Begin(*message, handle));
-                        }
-                        Some(Request::Prepared(..)) => {
-                            return Err(format!(
-                                "request {number} is started, but it is under way already"
-                            ));
-                        }
-                        _ if self.lenient => self.unknown += 1,
-                        _ => {
-                            return Err(format!(
-                                "request {number} is started, but no call has prepared it"
-                            ));
-                        }
+                    if let Some((message, handle)) = self.start(number)? {
+                        effects.push_back(Effect::Begin(message, handle));
                     }
                 }
             }
@@ -174,14 +205,7 @@ impl Requests {
                     effects.push_back(Effect::Wait(handles.into()));
                 }
             }
-            Call::Free(number) => match self.known.remove(&number) {
-                Some(Request::Begun(handle) | Request::Prepared(_, Some(handle))) => {
-                    effects.push_back(Effect::Drop(handle));
-                }
-                Some(Request::Prepared(_, None)) => {}
-                None if self.lenient => self.unknown += 1,
-                None => return Err(format!("request {number}, which no call before has made")),
-            },
+            Call::Free(number) => effects.extend(self.free(number)?.map(Effect::Drop)),
             Call::Collective {
                 comm,
                 shape,
@@ -212,13 +236,9 @@ impl Requests {
                 });
             }
             Call::CompleteTransfers(window) => {
-                let (done, rest) = std::mem::take(&mut self.transfers)
-                    .into_iter()
-                    .partition(|(of, _)| window.is_none_or(|window| window == *of));
-                self.transfers = rest;
-                let done: Vec<(u32, Handle)> = done;
+                let done = self.complete_transfers(window);
                 if !done.is_empty() {
-                    effects.push_back(Effect::Wait(done.iter().map(|(_, h)| *h).collect()));
+                    effects.push_back(Effect::Wait(done));
                 }
             }
             Call::Create { parent, new, how } => {

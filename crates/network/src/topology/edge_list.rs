@@ -54,7 +54,7 @@
 //! reads the list.
 
 use super::wiring_file::{
-    ClassParameters, Declarations, End, Supplies, WiringFileError, check_router_number,
+    ClassName, ClassParameters, Declarations, End, Supplies, WiringFileError, check_router_number,
 };
 use super::{LinkClass, LinkKind, MAX_PORTS_PER_ROUTER, Peer, Topology};
 use odonata_units::{PortId, RouterId};
@@ -124,91 +124,133 @@ impl From<WiringFileError> for Problem {
     }
 }
 
-/// Reads a line that is split into words.
-fn declare(to: &mut Declarations, line: usize, words: &[&str]) -> Result<(), Problem> {
-    let Some((&keyword, words)) = (match words.first() {
-        // A plain pair of routers.
-        Some(word) if word.starts_with(|first: char| first.is_ascii_digit()) => {
-            let attributes = words.iter().position(|word| word.starts_with('{'));
-            Some((&"", &words[..attributes.unwrap_or(words.len())]))
+/// The form of a line that starts with a word: what an error says of it.
+#[derive(Clone, Copy)]
+struct Form(&'static str);
+
+impl Form {
+    fn of(keyword: &str) -> Result<Self, Problem> {
+        Ok(Self(match keyword {
+            "class" => {
+                "`class NAME terminal|local|global BYTES_PER_S LATENCY_PS BUFFER_BYTES`, with at least 1000 bytes per second"
+            }
+            "router" => "`router R group G` or `router R group G at ROW COLUMN`",
+            "routers" => "`routers FIRST LAST group G` with FIRST ≤ LAST",
+            "node" => "`node N R:PORT CLASS`",
+            "nodes" => "`nodes COUNT R CLASS` with COUNT from 1 to 4096",
+            "link" => "`link R:PORT R:PORT CLASS`",
+            "" => {
+                "two routers and the class of the link between them, `R R CLASS`; ports as `R:PORT` and the class may be left out"
+            }
+            "links" => "`links COUNT R R CLASS` with COUNT from 1 to 4096",
+            "unconnected" => "`unconnected R:PORT CLASS`",
+            _ => {
+                return Err(Problem::Expected(
+                    "a line that starts with title, class, router, routers, node, nodes, link, links or unconnected, or two router numbers",
+                ));
+            }
+        }))
+    }
+
+    fn refused<T>(self) -> Result<T, Problem> {
+        Err(Problem::Expected(self.0))
+    }
+
+    fn number(self, word: &str) -> Result<u32, Problem> {
+        word.parse().or_else(|_| self.refused())
+    }
+
+    fn count(self, word: &str) -> Result<u32, Problem> {
+        match self.number(word)? {
+            count if (1..=MAX_PORTS_PER_ROUTER as u32).contains(&count) => Ok(count),
+            _ => self.refused(),
         }
-        _ => words.split_first(),
-    }) else {
-        return Ok(());
-    };
-    let expected = match keyword {
-        "class" => {
-            "`class NAME terminal|local|global BYTES_PER_S LATENCY_PS BUFFER_BYTES`, with at least 1000 bytes per second"
+    }
+
+    fn end(self, word: &str) -> Result<End, Problem> {
+        match word.split_once(':') {
+            None => self.whole_router(word),
+            Some((router, port)) => Ok(End {
+                router: self.number(router)?,
+                port: Some(self.number(port)?),
+            }),
         }
-        "router" => "`router R group G` or `router R group G at ROW COLUMN`",
-        "routers" => "`routers FIRST LAST group G` with FIRST ≤ LAST",
-        "node" => "`node N R:PORT CLASS`",
-        "nodes" => "`nodes COUNT R CLASS` with COUNT from 1 to 4096",
-        "link" => "`link R:PORT R:PORT CLASS`",
-        "" => {
-            "two routers and the class of the link between them, `R R CLASS`; ports as `R:PORT` and the class may be left out"
-        }
-        "links" => "`links COUNT R R CLASS` with COUNT from 1 to 4096",
-        "unconnected" => "`unconnected R:PORT CLASS`",
-        _ => {
-            return Err(Problem::Expected(
-                "a line that starts with title, class, router, routers, node, nodes, link, links or unconnected, or two router numbers",
-            ));
-        }
-    };
-    let expected = || Problem::Expected(expected);
-    let number = |word: &str| word.parse::<u32>().map_err(|_| expected());
-    let count = |word: &str| {
-        let count = number(word)?;
-        let allowed = (1..=MAX_PORTS_PER_ROUTER as u32).contains(&count);
-        if allowed { Ok(count) } else { Err(expected()) }
-    };
-    let end = |word: &str| {
-        let (router, port) = match word.split_once(':') {
-            None => (number(word)?, None),
-            Some((router, port)) => (number(router)?, Some(number(port)?)),
-        };
-        Ok::<_, Problem>(End { router, port })
-    };
-    let whole_router = |word: &str| {
-        Ok::<_, Problem>(End {
-            router: number(word)?,
+    }
+
+    fn whole_router(self, word: &str) -> Result<End, Problem> {
+        Ok(End {
+            router: self.number(word)?,
             port: None,
         })
+    }
+
+    /// The class that a line ends with, if it does.
+    fn class(self, rest: &[&str], to: &mut Declarations) -> Result<Option<ClassName>, Problem> {
+        match rest {
+            [] => Ok(None),
+            [name] => Ok(Some(to.class_name(name))),
+            _ => self.refused(),
+        }
+    }
+
+    fn parameters(self, words: &[&str]) -> Result<Option<ClassParameters>, Problem> {
+        match *words {
+            [] => Ok(None),
+            [bandwidth, latency, buffer] => {
+                let read = ClassParameters::parse([bandwidth, latency, buffer]);
+                read.map_or_else(|| self.refused(), |parameters| Ok(Some(parameters)))
+            }
+            _ => self.refused(),
+        }
+    }
+
+    /// The row and column that a router's line ends with, if it does.
+    fn position(self, words: &[&str]) -> Result<Option<(u16, u16)>, Problem> {
+        match words {
+            [] => Ok(None),
+            ["at", row, column] => match (row.parse(), column.parse()) {
+                (Ok(row), Ok(column)) => Ok(Some((row, column))),
+                _ => self.refused(),
+            },
+            _ => self.refused(),
+        }
+    }
+}
+
+/// The word that says what a line declares, and the others. Plain pairs of routers have none.
+fn split<'a>(words: &'a [&'a str]) -> Option<(&'a str, &'a [&'a str])> {
+    let (&first, rest) = words.split_first()?;
+    if first.starts_with(|first: char| first.is_ascii_digit()) {
+        let attributes = words.iter().position(|word| word.starts_with('{'));
+        return Some(("", &words[..attributes.unwrap_or(words.len())]));
+    }
+    Some((first, rest))
+}
+
+/// Reads a line that is split into words.
+fn declare(to: &mut Declarations, line: usize, words: &[&str]) -> Result<(), Problem> {
+    let Some((keyword, words)) = split(words) else {
+        return Ok(());
     };
-    let mut class_of = |rest: &[&str]| match rest {
-        [] => Ok(None),
-        [name] => Ok(Some(to.class_name(name))),
-        _ => Err(expected()),
-    };
+    let form = Form::of(keyword)?;
     match (keyword, words) {
         ("class", [name, kind, parameters @ ..]) => {
             let kinds = [LinkKind::Terminal, LinkKind::Local, LinkKind::Global];
-            let kind = kinds.into_iter().find(|k| k.name() == *kind);
-            let parameters = match parameters {
-                [] => None,
-                &[bandwidth, latency, buffer] => Some(
-                    ClassParameters::parse([bandwidth, latency, buffer]).ok_or_else(expected)?,
-                ),
-                _ => return Err(expected()),
+            let Some(kind) = kinds.into_iter().find(|k| k.name() == *kind) else {
+                return form.refused();
             };
-            to.declare_class(line, name, kind.ok_or_else(expected)?, parameters)?;
+            let parameters = form.parameters(parameters)?;
+            to.declare_class(line, name, kind, parameters)?;
         }
         ("router", [router, "group", group, position @ ..]) => {
-            let position = match position {
-                [] => None,
-                ["at", row, column] => match (row.parse(), column.parse()) {
-                    (Ok(row), Ok(column)) => Some((row, column)),
-                    _ => return Err(expected()),
-                },
-                _ => return Err(expected()),
-            };
-            to.declare_router(line, number(router)?, number(group)?, position)?;
+            let position = form.position(position)?;
+            to.declare_router(line, form.number(router)?, form.number(group)?, position)?;
         }
         ("routers", [first, last, "group", group]) => {
-            let (first, last, group) = (number(first)?, number(last)?, number(group)?);
+            let (first, last, group) =
+                (form.number(first)?, form.number(last)?, form.number(group)?);
             if first > last {
-                return Err(expected());
+                return form.refused();
             }
             // Checked before millions of routers are declared for nothing.
             check_router_number(line, last)?;
@@ -217,33 +259,39 @@ fn declare(to: &mut Declarations, line: usize, words: &[&str]) -> Result<(), Pro
             }
         }
         ("node", [node, at, class @ ..]) => {
-            let class = class_of(class)?;
-            to.attach(line, number(node)?, end(at)?, class)?;
+            let class = form.class(class, to)?;
+            to.attach(line, form.number(node)?, form.end(at)?, class)?;
         }
         ("nodes", [many, router, class @ ..]) => {
-            let class = class_of(class)?;
-            let at = whole_router(router)?;
-            for _ in 0..count(many)? {
+            let class = form.class(class, to)?;
+            let at = form.whole_router(router)?;
+            for _ in 0..form.count(many)? {
                 to.attach(line, to.nodes(), at, class)?;
             }
         }
         ("link" | "", [a, b, class @ ..]) => {
-            let class = class_of(class)?;
-            to.link(line, end(a)?, end(b)?, class)?;
+            let class = form.class(class, to)?;
+            to.link(line, form.end(a)?, form.end(b)?, class)?;
         }
         ("links", [many, a, b, class @ ..]) => {
-            let class = class_of(class)?;
-            let (a, b) = (whole_router(a)?, whole_router(b)?);
-            for _ in 0..count(many)? {
+            let class = form.class(class, to)?;
+            let (a, b) = (form.whole_router(a)?, form.whole_router(b)?);
+            for _ in 0..form.count(many)? {
                 to.link(line, a, b, class)?;
             }
         }
         ("unconnected", [at, class]) => {
             let class = to.class_name(class);
-            let End { router, port } = end(at)?;
-            to.leave_unconnected(line, router, port.ok_or_else(expected)?, class)?;
+            let End {
+                router,
+                port: Some(port),
+            } = form.end(at)?
+            else {
+                return form.refused();
+            };
+            to.leave_unconnected(line, router, port, class)?;
         }
-        _ => return Err(expected()),
+        _ => return form.refused(),
     }
     Ok(())
 }

@@ -555,44 +555,19 @@ impl Declarations {
             .iter()
             .map(|name| classes.iter().position(|class| class.name == *name))
             .collect();
-        let names = |kind: Option<LinkKind>| {
-            let wanted = |c: &&LinkClass| kind.is_none_or(|kind| c.kind == kind);
-            let names: Vec<&str> = (classes.iter().filter(wanted))
-                .map(|c| c.name.as_str())
-                .collect();
-            names.join(", ")
-        };
         let mut class_of_end = Vec::with_capacity(self.ends.len());
         for end in &self.ends {
             let line = end.line;
             let kind = self.kind_of(end, routers);
-            let class = match (end.class, kind) {
-                (Some(ClassName(name)), _) => {
+            let class = match end.class {
+                Some(ClassName(name)) => {
                     by_name[name as usize].ok_or_else(|| WiringFileError::UnknownClass {
                         line,
                         class: self.names[name as usize].clone(),
-                        classes: names(None),
+                        classes: names_of(classes.iter()),
                     })?
                 }
-                (None, kind) => {
-                    let kind = kind.unwrap_or(LinkKind::Terminal);
-                    let fitting = || (0..classes.len()).filter(|&c| classes[c].kind == kind);
-                    match (fitting().next(), fitting().count()) {
-                        (Some(only), 1) => only,
-                        (_, found) => {
-                            return Err(if found == 0 {
-                                WiringFileError::NoClass { line, kind }
-                            } else {
-                                WiringFileError::ClassNeeded {
-                                    line,
-                                    kind,
-                                    found,
-                                    classes: names(Some(kind)),
-                                }
-                            });
-                        }
-                    }
-                }
+                None => only_class(line, kind.unwrap_or(LinkKind::Terminal), classes)?,
             };
             if let Some(expected) = kind
                 && classes[class].kind != expected
@@ -623,4 +598,24 @@ impl Declarations {
             }
         }
     }
+}
+
+/// The class of a kind, as a place in `classes`, if there is one only.
+fn only_class(line: usize, kind: LinkKind, classes: &[LinkClass]) -> Checked<usize> {
+    let fitting = || (0..classes.len()).filter(|&class| classes[class].kind == kind);
+    match (fitting().next(), fitting().count()) {
+        (Some(only), 1) => Ok(only),
+        (_, 0) => Err(WiringFileError::NoClass { line, kind }),
+        (_, found) => Err(WiringFileError::ClassNeeded {
+            line,
+            kind,
+            found,
+            classes: names_of(fitting().map(|class| &classes[class])),
+        }),
+    }
+}
+
+fn names_of<'a>(classes: impl Iterator<Item = &'a LinkClass>) -> String {
+    let names: Vec<&str> = classes.map(|class| class.name.as_str()).collect();
+    names.join(", ")
 }

@@ -58,7 +58,7 @@ use odonata_units::{PortId, RouterId};
 
 use crate::routing::Routing;
 use crate::topology::Topology;
-use walk::{Ended, Limits, Walk};
+use walk::{Ended, Limits, Target, Walk};
 
 /// One virtual channel of one direction of a link between two routers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -349,7 +349,7 @@ pub fn verify_with<R: Routing>(
     mut progress: impl FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Verdict, VerifyError> {
     let begun = Instant::now();
-    let mut walk = Walk::new(topology, routing);
+    let walk = Walk::new(topology, routing);
     let of = walk.endpoints().len() as u64;
     let destinations = match options.sample {
         Some(Sample {
@@ -359,96 +359,44 @@ pub fn verify_with<R: Routing>(
         None => walk.endpoints().to_vec(),
     };
     let count = destinations.len() as u64;
-    let (done, stopped) = (Cell::new(0), Cell::new(None));
-    let (way, mut reported) = (Cell::new(Way::default()), 0);
+    let course = Course::default();
+    let mut reported = 0;
     let mut go_on = |hops: Option<u64>| {
-        let under_way = hops.map_or(0, |hops| way.get().done(hops));
-        reported = reported.max(done.get()).max(under_way);
+        let under_way = hops.map_or(0, |hops| course.way.get().done(hops));
+        reported = reported.max(course.done.get()).max(under_way);
         if options.time.is_some_and(|time| begun.elapsed() > time) {
-            stopped.set(Some(Unproven::Time));
+            course.stopped.set(Some(Unproven::Time));
         } else if progress(reported, count).is_break() {
-            stopped.set(Some(Unproven::Stopped));
+            course.stopped.set(Some(Unproven::Stopped));
         }
-        stopped.get().is_none()
+        course.stopped.get().is_none()
     };
-    let targets = walk.targets(&destinations);
-    let mut walked = 0;
-    let mut looked_for_cycle = false;
-    let mut rest = targets.as_slice();
-    // One group first: what is broken is soon found, and how long it takes known.
-    let mut size = 1;
-    while !rest.is_empty() {
-        let (batch, others) = rest.split_at(size.min(rest.len()));
-        rest = others;
-        size = Walk::<R>::BATCH;
-        let walked_before = walked;
-        walked += batch
-            .iter()
-            .map(|(_, members)| members.len())
-            .sum::<usize>() as u64;
-        // Of the first group all is known by the second batch.
-        let first_group = || walk.hops().checked_div(walked_before);
-        way.set(Way {
-            per_destination: way.get().per_destination.or_else(first_group),
-            begun_at: walk.hops(),
-            before: walked_before,
-            with_batch: walked,
-        });
-        // Each batch gets its share, so that a hopeless walk ends early.
-        let share = u128::from(options.limit) * u128::from(walked) / u128::from(count);
-        let mut limits = Limits {
-            hops: share as u64,
-            go_on: &mut go_on,
-        };
-        let (mut ended, partings) = walk.walk_to_groups(batch, &mut limits)?;
-        for ((_, members), partings) in batch.iter().zip(&partings) {
-            for members in members.chunks(Walk::<R>::BATCH) {
-                if ended == Ended::Whole {
-                    ended = walk.walk_to_routers(members, partings, &mut limits)?;
-                }
-                if ended == Ended::Whole {
-                    done.set(done.get() + members.len() as u64);
-                    if !(limits.go_on)(None) {
-                        ended = Ended::Stopped;
-                    }
-                }
-                // A broken algorithm mostly shows in the first routes already.
-                if !looked_for_cycle || ended != Ended::Whole {
-                    looked_for_cycle = true;
-                    if let Some(cycle) = walk.cycle() {
-                        return Ok(Verdict::Cycle(cycle));
-                    }
-                }
-                match ended {
-                    Ended::Whole => {}
-                    Ended::Stopped => break,
-                    Ended::Endless | Ended::TooLong => {
-                        return Err(VerifyError::TooLarge {
-                            destinations: count,
-                            estimate: walk.hops().saturating_mul(count) / walked,
-                            limit: options.limit,
-                        });
-                    }
-                }
-            }
-        }
-        if ended == Ended::Stopped {
-            break;
-        }
+    let mut search = Search {
+        walk,
+        course: &course,
+        destinations: count,
+        limit: options.limit,
+        walked: 0,
+        looked_for_cycle: false,
+    };
+    let targets = search.walk.targets(&destinations);
+    if let Some(Halt::Cycle(cycle)) = search.walk_to(&targets, &mut go_on)? {
+        return Ok(Verdict::Cycle(cycle));
     }
+    let walk = search.walk;
     if let Some(cycle) = walk.cycle() {
         return Ok(Verdict::Cycle(cycle));
     }
     let (dependencies, longest_route) = (walk.dependencies(), walk.longest_route());
-    let unproven = match done.get() == count {
+    let unproven = match course.done.get() == count {
         true if count == of => None,
         true => Some(Unproven::Sample),
-        false => stopped.get().or(Some(Unproven::Stopped)),
+        false => course.stopped.get().or(Some(Unproven::Stopped)),
     };
     Ok(match unproven {
         Some(because) => Verdict::NotProven {
             because,
-            destinations: done.get(),
+            destinations: course.done.get(),
             of,
             dependencies,
             longest_route,
@@ -460,6 +408,120 @@ pub fn verify_with<R: Routing>(
             longest_route,
         },
     })
+}
+
+/// How far the walks have come, for those who ask meanwhile.
+#[derive(Default)]
+struct Course {
+    /// Destinations whose routes were all walked.
+    done: Cell<u64>,
+    way: Cell<Way>,
+    stopped: Cell<Option<Unproven>>,
+}
+
+/// Why the walks end early.
+enum Halt {
+    Stopped,
+    Cycle(Vec<Channel>),
+}
+
+/// Walks to all destinations, looking for a cycle.
+struct Search<'a, R: Routing> {
+    walk: Walk<'a, R>,
+    course: &'a Course,
+    destinations: u64,
+    /// Most hops to consider.
+    limit: u64,
+    /// Destinations of the batches so far.
+    walked: u64,
+    looked_for_cycle: bool,
+}
+
+impl<R: Routing> Search<'_, R> {
+    fn walk_to(
+        &mut self,
+        targets: &[(Target, Vec<u32>)],
+        go_on: &mut dyn FnMut(Option<u64>) -> bool,
+    ) -> Result<Option<Halt>, VerifyError> {
+        let mut rest = targets;
+        // One group first: what is broken is soon found, and how long it takes known.
+        let mut size = 1;
+        while !rest.is_empty() {
+            let (batch, others) = rest.split_at(size.min(rest.len()));
+            rest = others;
+            size = Walk::<R>::BATCH;
+            self.announce(batch);
+            // Each batch gets its share, so that a hopeless walk ends early.
+            let share =
+                u128::from(self.limit) * u128::from(self.walked) / u128::from(self.destinations);
+            let mut limits = Limits {
+                hops: share as u64,
+                go_on,
+            };
+            if let Some(halt) = self.walk_to_batch(batch, &mut limits)? {
+                return Ok(Some(halt));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Counts the destinations of the next batch.
+    fn announce(&mut self, batch: &[(Target, Vec<u32>)]) {
+        let before = self.walked;
+        let members = batch.iter().map(|(_, members)| members.len());
+        self.walked += members.sum::<usize>() as u64;
+        // Of the first group all is known by the second batch.
+        let first_group = || self.walk.hops().checked_div(before);
+        self.course.way.set(Way {
+            per_destination: self.course.way.get().per_destination.or_else(first_group),
+            begun_at: self.walk.hops(),
+            before,
+            with_batch: self.walked,
+        });
+    }
+
+    fn walk_to_batch(
+        &mut self,
+        batch: &[(Target, Vec<u32>)],
+        limits: &mut Limits<'_>,
+    ) -> Result<Option<Halt>, VerifyError> {
+        let (mut ended, partings) = self.walk.walk_to_groups(batch, limits)?;
+        for ((_, members), partings) in batch.iter().zip(&partings) {
+            for members in members.chunks(Walk::<R>::BATCH) {
+                if ended == Ended::Whole {
+                    ended = self.walk.walk_to_routers(members, partings, limits)?;
+                }
+                if ended == Ended::Whole {
+                    let done = &self.course.done;
+                    done.set(done.get() + members.len() as u64);
+                    if !(limits.go_on)(None) {
+                        ended = Ended::Stopped;
+                    }
+                }
+                // A broken algorithm mostly shows in the first routes already.
+                if !self.looked_for_cycle || ended != Ended::Whole {
+                    self.looked_for_cycle = true;
+                    if let Some(cycle) = self.walk.cycle() {
+                        return Ok(Some(Halt::Cycle(cycle)));
+                    }
+                }
+                match ended {
+                    Ended::Whole => {}
+                    Ended::Stopped => return Ok(Some(Halt::Stopped)),
+                    Ended::Endless | Ended::TooLong => return Err(self.too_large()),
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn too_large(&self) -> VerifyError {
+        VerifyError::TooLarge {
+            destinations: self.destinations,
+            estimate: self.walk.hops().saturating_mul(self.destinations) / self.walked,
+            limit: self.limit,
+        }
+    }
 }
 
 fn draw(endpoints: &[u32], sample: Sample) -> Vec<u32> {

@@ -53,103 +53,19 @@ pub(super) fn swap(
     node_of_rank: &mut [u32],
     random: &mut Stream,
 ) {
-    let ranks = application.vertices();
-    let mut ranks_on: Vec<Vec<u32>> = vec![vec![]; network.router_of_node().len()];
-    for (rank, &node) in node_of_rank.iter().enumerate() {
-        ranks_on[node as usize].push(rank as u32);
-    }
-    let mut nodes_on: Vec<Vec<u32>> = vec![vec![]; network.routers().vertices()];
-    for (node, &router) in network.router_of_node().iter().enumerate() {
-        nodes_on[router as usize].push(node as u32);
-    }
-    let mut work = 0u64;
-    let mut order: Vec<u32> = (0..ranks as u32).collect();
-    let mut candidates: Vec<(f64, usize)> = vec![];
-    // Ranks that found nothing near their partners, where nobody has moved since.
-    let mut settled = vec![false; ranks];
     let mut objective = measure.objective(application, node_of_rank);
+    let mut search = Search::new(application, network, measure, node_of_rank);
     loop {
-        let over_all = !settled.contains(&true);
-        let mut gained = 0.0;
+        let over_all = !search.settled.contains(&true);
         if over_all {
-            measure.look_anew();
+            search.measure.look_anew();
         }
-        let costs: Vec<f64> = (0..ranks)
-            .map(|rank| measure.cost(application, node_of_rank, rank))
-            .collect();
-        order.sort_by(|&a, &b| {
-            costs[b as usize]
-                .total_cmp(&costs[a as usize])
-                .then(a.cmp(&b))
-        });
-        for &rank in &order {
-            let rank = rank as usize;
-            let mut tried: Vec<u32> = vec![];
-            if !settled[rank] {
-                for partner in heaviest_partners(application, rank) {
-                    let router = network.router_of_node()[node_of_rank[partner] as usize];
-                    for &node in &nodes_on[router as usize] {
-                        tried.extend(&ranks_on[node as usize]);
-                    }
-                }
-            }
-            tried.extend((0..DRAWN).map(|_| random.below(ranks as u32)));
-            tried.sort_unstable();
-            tried.dedup();
-            // The most promising first: whatever cannot be better need not be tried.
-            candidates.clear();
-            for &other in &tried {
-                let other = other as usize;
-                if other == rank || node_of_rank[other] == node_of_rank[rank] {
-                    continue;
-                }
-                work += (application.neighbours(rank).len() + application.neighbours(other).len())
-                    as u64;
-                let bound = measure.bound(application, node_of_rank, rank, other);
-                candidates.push((bound, other));
-            }
-            candidates.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-            let mut best: Option<(f64, usize)> = None;
-            for &(bound, other) in &candidates {
-                if !measure.is_gain(bound) || best.is_some_and(|best| bound >= best.0) {
-                    break;
-                }
-                let change = measure.change(application, node_of_rank, rank, other);
-                if best.is_none_or(|best| change < best.0) {
-                    best = Some((change, other));
-                }
-            }
-            if let Some((change, other)) = best
-                && measure.is_gain(change)
-            {
-                measure.accept(application, node_of_rank, rank, other);
-                let (here, there) = (node_of_rank[rank], node_of_rank[other]);
-                for (node, out, come) in [(here, rank, other), (there, other, rank)] {
-                    let list = &mut ranks_on[node as usize];
-                    if let Some(place) = list.iter().position(|&r| r as usize == out) {
-                        list[place] = come as u32;
-                    }
-                }
-                node_of_rank.swap(rank, other);
-                gained -= change;
-                for moved in [rank, other] {
-                    settled[moved] = false;
-                    for (partner, _) in application.edges(moved) {
-                        settled[partner] = false;
-                    }
-                }
-                if work <= FREE_WORK {
-                    measure.look_anew();
-                }
-            } else {
-                settled[rank] = work > FREE_WORK;
-            }
-            if work > WORK {
-                return;
-            }
+        let gained = search.pass(random);
+        if search.work > WORK {
+            return;
         }
-        let enough = if work > FREE_WORK {
-            objective * measure.least_gain()
+        let enough = if search.work > FREE_WORK {
+            objective * search.measure.least_gain()
         } else {
             0.0
         };
@@ -160,7 +76,150 @@ pub(super) fn swap(
             if over_all {
                 return;
             }
-            settled.fill(false);
+            search.settled.fill(false);
+        }
+    }
+}
+
+/// A search for swaps under way.
+struct Search<'a> {
+    application: &'a Graph,
+    network: &'a JobNetwork,
+    measure: &'a mut dyn Measure,
+    node_of_rank: &'a mut [u32],
+    ranks_on: Vec<Vec<u32>>,
+    nodes_on: Vec<Vec<u32>>,
+    /// Looks at partners' edges so far.
+    work: u64,
+    /// Ranks that found nothing near their partners, where nobody has moved since.
+    settled: Vec<bool>,
+    /// Bounds of what swaps change, and the ranks to swap with; kept for their memory.
+    candidates: Vec<(f64, usize)>,
+}
+
+impl<'a> Search<'a> {
+    fn new(
+        application: &'a Graph,
+        network: &'a JobNetwork,
+        measure: &'a mut dyn Measure,
+        node_of_rank: &'a mut [u32],
+    ) -> Self {
+        let mut ranks_on: Vec<Vec<u32>> = vec![vec![]; network.router_of_node().len()];
+        for (rank, &node) in node_of_rank.iter().enumerate() {
+            ranks_on[node as usize].push(rank as u32);
+        }
+        let mut nodes_on: Vec<Vec<u32>> = vec![vec![]; network.routers().vertices()];
+        for (node, &router) in network.router_of_node().iter().enumerate() {
+            nodes_on[router as usize].push(node as u32);
+        }
+        Self {
+            application,
+            network,
+            measure,
+            node_of_rank,
+            ranks_on,
+            nodes_on,
+            work: 0,
+            settled: vec![false; application.vertices()],
+            candidates: vec![],
+        }
+    }
+
+    /// Lets each rank swap once, until all work is done; how much the objective fell.
+    fn pass(&mut self, random: &mut Stream) -> f64 {
+        let mut gained = 0.0;
+        for rank in self.costliest_first() {
+            let tried = self.partners_to_try(rank, random);
+            match self.best_swap(rank, &tried) {
+                Some((change, other)) => {
+                    self.accept(rank, other);
+                    gained -= change;
+                }
+                None => self.settled[rank] = self.work > FREE_WORK,
+            }
+            if self.work > WORK {
+                break;
+            }
+        }
+        gained
+    }
+
+    fn costliest_first(&self) -> Vec<usize> {
+        let ranks = self.application.vertices();
+        let cost = |rank| (self.measure).cost(self.application, self.node_of_rank, rank);
+        let costs: Vec<f64> = (0..ranks).map(cost).collect();
+        let mut order: Vec<usize> = (0..ranks).collect();
+        order.sort_by(|&a, &b| costs[b].total_cmp(&costs[a]).then(a.cmp(&b)));
+        order
+    }
+
+    /// Ranks near the partners of one that is not settled, and some random ones.
+    fn partners_to_try(&self, rank: usize, random: &mut Stream) -> Vec<u32> {
+        let mut tried: Vec<u32> = vec![];
+        if !self.settled[rank] {
+            for partner in heaviest_partners(self.application, rank) {
+                let node = self.node_of_rank[partner];
+                let router = self.network.router_of_node()[node as usize];
+                for &node in &self.nodes_on[router as usize] {
+                    tried.extend(&self.ranks_on[node as usize]);
+                }
+            }
+        }
+        let ranks = self.application.vertices() as u32;
+        tried.extend((0..DRAWN).map(|_| random.below(ranks)));
+        tried.sort_unstable();
+        tried.dedup();
+        tried
+    }
+
+    /// The swap that lowers the objective most, if any of these does: by how much, and with whom.
+    fn best_swap(&mut self, rank: usize, tried: &[u32]) -> Option<(f64, usize)> {
+        let (application, node_of_rank) = (self.application, &*self.node_of_rank);
+        // The most promising first: whatever cannot be better need not be tried.
+        self.candidates.clear();
+        for &other in tried {
+            let other = other as usize;
+            if other == rank || node_of_rank[other] == node_of_rank[rank] {
+                continue;
+            }
+            let edges = application.neighbours(rank).len() + application.neighbours(other).len();
+            self.work += edges as u64;
+            let bound = (self.measure).bound(application, node_of_rank, rank, other);
+            self.candidates.push((bound, other));
+        }
+        (self.candidates).sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let mut best: Option<(f64, usize)> = None;
+        for &(bound, other) in &self.candidates {
+            if !self.measure.is_gain(bound) || best.is_some_and(|best| bound >= best.0) {
+                break;
+            }
+            let change = (self.measure).change(application, node_of_rank, rank, other);
+            if best.is_none_or(|best| change < best.0) {
+                best = Some((change, other));
+            }
+        }
+        best.filter(|&(change, _)| self.measure.is_gain(change))
+    }
+
+    /// Swaps the places of two ranks; they and their partners are settled no more.
+    fn accept(&mut self, rank: usize, other: usize) {
+        (self.measure).accept(self.application, self.node_of_rank, rank, other);
+        let (here, there) = (self.node_of_rank[rank], self.node_of_rank[other]);
+        for (node, out, come) in [(here, rank, other), (there, other, rank)] {
+            let list = &mut self.ranks_on[node as usize];
+            if let Some(place) = list.iter().position(|&r| r as usize == out) {
+                list[place] = come as u32;
+            }
+        }
+        self.node_of_rank.swap(rank, other);
+        for moved in [rank, other] {
+            self.settled[moved] = false;
+            for (partner, _) in self.application.edges(moved) {
+                self.settled[partner] = false;
+            }
+        }
+        if self.work <= FREE_WORK {
+            self.measure.look_anew();
         }
     }
 }

@@ -126,68 +126,96 @@ impl Repeated {
 pub(super) fn check_lockstep(source: &DumpiSource, repeated: &Repeated) -> Result<(), TraceError> {
     let mut effects = Effects::new(source, 0)?;
     let mut found = VecDeque::new();
-    // By communicator, peer, as rank 0 sees it, and tag.
-    type Key = (Slot, u32, u32);
-    let mut sent: HashMap<Key, u64> = HashMap::new();
-    let mut posted: HashMap<Key, u64> = HashMap::new();
-    let standings = repeated.standings(0);
-    // Receives under way: which of those of a sender and tag, and whom rank 0 sends to
-    // when that sender sends to rank 0.
-    let mut open: HashMap<Handle, (Key, u64)> = HashMap::new();
+    let mut lockstep = Lockstep {
+        partners: repeated.partners,
+        standings: repeated.standings(0),
+        sent: HashMap::new(),
+        posted: HashMap::new(),
+        open: HashMap::new(),
+    };
     while let Some(record) = effects.next(&mut found)? {
         for effect in found.drain(..) {
-            match effect {
-                Effect::Begin(Message::Send { to, tag, comm, .. }, _) if comm != Slot::MYSELF => {
-                    *sent.entry((comm, to, tag)).or_default() += 1;
-                }
-                Effect::Begin(
-                    Message::Receive {
-                        comm,
-                        from: Some(from),
-                        tag: Some(tag),
-                    },
-                    handle,
-                ) if comm != Slot::MYSELF => {
-                    let standing = standings.get(comm.0 as usize).copied().flatten();
-                    let mirrored = match (repeated.partners, standing) {
-                        (Partners::Offset, Some(Standing { own, size, .. })) => {
-                            (2 * u64::from(own) + u64::from(size) - u64::from(from))
-                                .rem_euclid(u64::from(size)) as u32
-                        }
-                        _ => from,
-                    };
-                    let number = posted.entry((comm, from, tag)).or_default();
-                    *number += 1;
-                    open.insert(handle, ((comm, mirrored, tag), *number));
-                }
-                Effect::Wait(handles) => {
-                    for handle in handles {
-                        let Some((key, number)) = open.remove(&handle) else {
-                            continue;
-                        };
-                        let so_far = sent.get(&key).copied().unwrap_or_default();
-                        if so_far < number {
-                            return Err(effects.error_at(
-                                record.at,
-                                format!(
-                                    "waits here for message {number} with tag {} of a peer, \
-                                     which repeats the same trace and has sent {so_far} before it \
-                                     comes to the same place; the trace cannot stand for all \
-                                     ranks in this way",
-                                    key.2
-                                ),
-                            ));
-                        }
-                    }
-                }
-                Effect::Drop(handle) => {
-                    open.remove(&handle);
-                }
-                _ => {}
-            }
+            let checked = lockstep.take(effect);
+            checked.map_err(|reason| effects.error_at(record.at, reason))?;
         }
     }
     Ok(())
+}
+
+/// Messages of a peer: the communicator, the peer as rank 0 sees it, and the tag.
+type Peer = (Slot, u32, u32);
+
+/// What rank 0 has done so far, and by symmetry its peers.
+struct Lockstep {
+    partners: Partners,
+    standings: Vec<Option<Standing>>,
+    sent: HashMap<Peer, u64>,
+    posted: HashMap<Peer, u64>,
+    /// Receives under way: whom rank 0 sends to when their sender sends to rank 0, and
+    /// which of those of a sender and tag.
+    open: HashMap<Handle, (Peer, u64)>,
+}
+
+impl Lockstep {
+    fn take(&mut self, effect: Effect) -> Result<(), String> {
+        match effect {
+            Effect::Begin(Message::Send { to, tag, comm, .. }, _) if comm != Slot::MYSELF => {
+                *self.sent.entry((comm, to, tag)).or_default() += 1;
+            }
+            Effect::Begin(
+                Message::Receive {
+                    comm,
+                    from: Some(from),
+                    tag: Some(tag),
+                },
+                handle,
+            ) if comm != Slot::MYSELF => {
+                let peer = (comm, self.mirrored(comm, from), tag);
+                let number = self.posted.entry((comm, from, tag)).or_default();
+                *number += 1;
+                self.open.insert(handle, (peer, *number));
+            }
+            Effect::Wait(handles) => {
+                for handle in handles {
+                    self.wait(handle)?;
+                }
+            }
+            Effect::Drop(handle) => {
+                self.open.remove(&handle);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whom rank 0 sends to when `from` sends to rank 0.
+    fn mirrored(&self, comm: Slot, from: u32) -> u32 {
+        let standing = self.standings.get(comm.0 as usize).copied().flatten();
+        match (self.partners, standing) {
+            (Partners::Offset, Some(Standing { own, size, .. })) => {
+                (2 * u64::from(own) + u64::from(size) - u64::from(from)).rem_euclid(u64::from(size))
+                    as u32
+            }
+            _ => from,
+        }
+    }
+
+    /// Checks that what a receive waits for has been sent.
+    fn wait(&mut self, handle: Handle) -> Result<(), String> {
+        let Some((peer, number)) = self.open.remove(&handle) else {
+            return Ok(());
+        };
+        let so_far = self.sent.get(&peer).copied().unwrap_or_default();
+        if so_far >= number {
+            return Ok(());
+        }
+        Err(format!(
+            "waits here for message {number} with tag {} of a peer, which repeats the same trace \
+             and has sent {so_far} before it comes to the same place; the trace cannot stand for \
+             all ranks in this way",
+            peer.2
+        ))
+    }
 }
 
 /// The calls of a rank that repeats another one's trace.

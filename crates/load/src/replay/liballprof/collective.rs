@@ -59,10 +59,6 @@ impl<'a> Collective<'a> {
                 call.function()
             )),
         };
-        let at_root = |all: &[u64], root: u32| {
-            (all.get(root as usize).copied())
-                .ok_or_else(|| format!("{} counts, but the root is {root}", all.len()))
-        };
         Ok(match self.name.to_ascii_lowercase().as_str() {
             "barrier" => Shape::Barrier,
             "bcast" => Shape::Broadcast {
@@ -94,19 +90,8 @@ impl<'a> Collective<'a> {
             "gatherv" => {
                 with_lists(11)?;
                 let root = call.whole(9)?;
-                match comm.rank == root {
-                    true => {
-                        let all = call.list(5, 8)?;
-                        let mine = at_root(&all, root)?;
-                        let all = Some(all);
-                        Shape::GatherVarying { root, mine, all }
-                    }
-                    false => Shape::GatherVarying {
-                        root,
-                        mine: call.bytes(1, 2)?,
-                        all: None,
-                    },
-                }
+                let (mine, all) = counts_of_root(call, comm, root, (5, 8), (1, 2))?;
+                Shape::GatherVarying { root, mine, all }
             }
             "scatter" => {
                 let root = call.whole(6)?;
@@ -119,19 +104,8 @@ impl<'a> Collective<'a> {
             "scatterv" => {
                 with_lists(11)?;
                 let root = call.whole(9)?;
-                match comm.rank == root {
-                    true => {
-                        let all = call.list(2, 5)?;
-                        let mine = at_root(&all, root)?;
-                        let all = Some(all);
-                        Shape::ScatterVarying { root, mine, all }
-                    }
-                    false => Shape::ScatterVarying {
-                        root,
-                        mine: call.bytes(7, 8)?,
-                        all: None,
-                    },
-                }
+                let (mine, all) = counts_of_root(call, comm, root, (2, 5), (7, 8))?;
+                Shape::ScatterVarying { root, mine, all }
             }
             "allgather" => Shape::Allgather {
                 bytes: call.bytes(4, 5)?,
@@ -168,4 +142,22 @@ impl<'a> Collective<'a> {
             }
         })
     }
+}
+
+/// This member's count, and at the root those of all. `all` and `own`: the arguments that are the
+/// counts and the type at the root, and at others.
+fn counts_of_root(
+    call: &liballprof::Call<'_>,
+    comm: Comm,
+    root: u32,
+    all: (usize, usize),
+    own: (usize, usize),
+) -> Result<(u64, Option<Box<[u64]>>), String> {
+    if comm.rank != root {
+        return Ok((call.bytes(own.0, own.1)?, None));
+    }
+    let all = call.list(all.0, all.1)?;
+    let mine = all.get(root as usize).copied();
+    let mine = mine.ok_or_else(|| format!("{} counts, but the root is {root}", all.len()))?;
+    Ok((mine, Some(all)))
 }

@@ -60,19 +60,7 @@ impl Translation<'_> {
                 self.prepare(message, call)?;
             }
             "MPI_Start" => self.requests.start(call.address(0)?, self.calls)?,
-            "MPI_Startall" => {
-                let addresses = self.array(call)?;
-                if addresses.len() != call.whole(0)? as usize {
-                    return Err(format!(
-                        "{} requests are started, but calls have prepared {} of them",
-                        call.whole(0)?,
-                        addresses.len()
-                    ));
-                }
-                for address in addresses {
-                    self.requests.start(address, self.calls)?;
-                }
-            }
+            "MPI_Startall" => self.start_all(call)?,
             "MPI_Wait" => {
                 let one = self.requests.under_way(vec![call.address(0)?]);
                 self.requests.complete(&one, self.calls);
@@ -121,31 +109,56 @@ impl Translation<'_> {
                 self.calls
                     .push(Call::NotReplayed("communicators with others"));
             }
-            _ => match (Maker::of(function), Collective::of(function)) {
-                (Some(maker), _) => self.comms.create(maker, call, self.calls)?,
-                (None, Some(collective)) => {
-                    let comm = call.comm(collective.place(call))?;
-                    let slot = self.comms.slot(comm, self.calls)?;
-                    // A communicator that is known has no more members than the job.
-                    let shape = collective.shape(call, comm)?;
-                    let request = match collective.waits {
-                        true => None,
-                        false => {
-                            let address = call.address(call.arguments().saturating_sub(1))?;
-                            self.requests.begin(address, false, self.calls);
-                            Some(address)
-                        }
-                    };
-                    self.calls.push(Call::Collective {
-                        comm: slot,
-                        shape,
-                        request,
-                    });
+            _ => {
+                if let Some(maker) = Maker::of(function) {
+                    self.comms.create(maker, call, self.calls)?;
+                } else if let Some(collective) = Collective::of(function) {
+                    self.collective(collective, call)?;
+                } else {
+                    return Ok(true);
                 }
-                (None, None) => return Ok(true),
-            },
+            }
         }
         Ok(false)
+    }
+
+    fn start_all(&mut self, call: &liballprof::Call<'_>) -> Result<(), String> {
+        let (count, addresses) = (call.whole(0)?, self.array(call)?);
+        if addresses.len() != count as usize {
+            return Err(format!(
+                "{count} requests are started, but calls have prepared {} of them",
+                addresses.len()
+            ));
+        }
+        for address in addresses {
+            self.requests.start(address, self.calls)?;
+        }
+        Ok(())
+    }
+
+    fn collective(
+        &mut self,
+        collective: Collective<'_>,
+        call: &liballprof::Call<'_>,
+    ) -> Result<(), String> {
+        let comm = call.comm(collective.place(call))?;
+        let slot = self.comms.slot(comm, self.calls)?;
+        // A communicator that is known has no more members than the job.
+        let shape = collective.shape(call, comm)?;
+        let request = match collective.waits {
+            true => None,
+            false => {
+                let address = call.address(call.arguments().saturating_sub(1))?;
+                self.requests.begin(address, false, self.calls);
+                Some(address)
+            }
+        };
+        self.calls.push(Call::Collective {
+            comm: slot,
+            shape,
+            request,
+        });
+        Ok(())
     }
 
     /// Addresses of an array of requests, the first argument being their number; of more than are

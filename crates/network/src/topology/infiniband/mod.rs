@@ -269,20 +269,27 @@ impl Found {
         Ok(())
     }
 
+    /// The switch of the far end of a cable, if that says that it leads here.
+    fn switch_behind(&self, here: &End, there: &End) -> Option<usize> {
+        let other = *self.index.get(&there.id)?;
+        let leads_here = |back: &Wired| {
+            back.port == there.port && matches!(&back.far, Far::Switch(end) if end == here)
+        };
+        let (_, _, ports) = &self.switches[other];
+        ports.iter().any(leads_here).then_some(other)
+    }
+
     /// Gives numbers, and checks that both ends of every cable say the same.
     fn into_subnet(self) -> Checked<Subnet> {
         if self.switches.is_empty() {
             return Err(SubnetError::NoSwitch);
         }
         let names: Vec<&str> = self.switches.iter().map(|s| s.1.name.as_str()).collect();
-        let order = match numbered(&names, "S-") {
-            Some(order) => order,
-            None => {
-                let mut order: Vec<usize> = (0..names.len()).collect();
-                order.sort_by_key(|&index| (self.switches[index].1.guid, index));
-                order
-            }
-        };
+        let order = numbered(&names, "S-").unwrap_or_else(|| {
+            let mut order: Vec<usize> = (0..names.len()).collect();
+            order.sort_by_key(|&index| (self.switches[index].1.guid, index));
+            order
+        });
         let mut number = vec![0u32; order.len()];
         for (new, &old) in (0..).zip(&order) {
             number[old] = new;
@@ -322,13 +329,7 @@ impl Found {
                         });
                     }
                     Far::Switch(there) => {
-                        let back = self.index.get(&there.id).copied().filter(|&other| {
-                            self.switches[other].2.iter().any(|back| {
-                                back.port == there.port
-                                    && matches!(&back.far, Far::Switch(end) if *end == here)
-                            })
-                        });
-                        let Some(other) = back else {
+                        let Some(other) = self.switch_behind(&here, there) else {
                             return Err(SubnetError::OneEnd {
                                 line: wired.line,
                                 here: here.to_string(),
