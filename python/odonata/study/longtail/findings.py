@@ -552,53 +552,9 @@ def _correlations(
 
 
 def _figure_5(found: Found) -> Iterator[Finding]:
-    high, low = found.plan.near(HIGH), found.plan.near(LOW)
+    high = found.plan.near(HIGH)
     setting = found.plan.long(machine.DIFFERENT_ISLANDS, ROUTINGS[0], 1.0)
-
-    def means(moments: Sequence[Moment], name: str) -> list[float]:
-        return [float(np.mean(one)) for one in found.times(moments, setting, name)]
-
-    for name, published, at_least, at_most in (
-        ("broadcast", "up to 6.4 ×", 6.35, 6.45),
-        ("alltoall", "1.6 ×", 1.55, 1.65),
-    ):
-        above, below = means(high, name), means(low, name)
-        ours = most(above, below) if name == "broadcast" else ratio_of_means(above, below)
-        yield Finding(
-            f"{title_of(name)}: mean at b = 0.7 over that at b = 0.2",
-            "Fig. 5",
-            published,
-            in_words(ours, " ×"),
-            verdict_of(ours, at_least, at_most),
-            ours.moments,
-        )
-    for name in PAPER:
-        above, below = means(high, name), means(low, name)
-        ours = ratio_of_means(above, below)
-        yield Finding(
-            f"{title_of(name)}: slower on average at high b",
-            "Fig. 5",
-            "> 1 ×",
-            in_words(ours, " ×", 3),
-            verdict_of(ours, 1 + 1e-9),
-            ours.moments,
-        )
-        for what, figure, unit in (
-            ("a longer tail", tail_length, "99th percentile less median"),
-            ("a lower peak", lambda s: 1 / peak(s), "width"),
-        ):
-            ours = ratio_of_means(
-                [figure(one) for one in found.times(high, setting, name)],
-                [figure(one) for one in found.times(low, setting, name)],
-            )
-            yield Finding(
-                f"{title_of(name)}: {what} at high b ({unit})",
-                "Fig. 5",
-                "> 1 ×",
-                in_words(ours, " ×"),
-                verdict_of(ours, 1 + 1e-9),
-                ours.moments,
-            )
+    yield from _high_over_low_b(found, setting)
     ours = largest(found.times(high, setting, "broadcast"))
     yield Finding(
         "Bcast at high b takes up to 8 ms",
@@ -608,9 +564,64 @@ def _figure_5(found: Found) -> Iterator[Finding]:
         verdict_of(ours, 7.5, 8.5),
         ours.moments,
     )
+    yield from _alltoall_at_high_b(found, setting)
+    for name in ("reduce", "alltoall"):
+        yield _two_modes(f"{title_of(name)}: two modes at high b", found.times(high, setting, name))
+    for other in ROUTINGS[2:]:
+        yield _slow_calls(found, other)
+
+
+def _at_both_b(
+    found: Found, setting: Setting, name: str, figure: Callable[[Sequence[float]], float]
+) -> tuple[list[float], list[float]]:
+    """A figure of the samples of every moment, at high b and at low b."""
+    high = found.times(found.plan.near(HIGH), setting, name)
+    low = found.times(found.plan.near(LOW), setting, name)
+    return [figure(one) for one in high], [figure(one) for one in low]
+
+
+def _mean(samples: Sequence[float]) -> float:
+    return float(np.mean(samples))
+
+
+def _width(samples: Sequence[float]) -> float:
+    return 1 / peak(samples)
+
+
+def _high_over_low_b(found: Found, setting: Setting) -> Iterator[Finding]:
+    for name, published, ratio, at_least, at_most in (
+        ("broadcast", "up to 6.4 ×", most, 6.35, 6.45),
+        ("alltoall", "1.6 ×", ratio_of_means, 1.55, 1.65),
+    ):
+        ours = ratio(*_at_both_b(found, setting, name, _mean))
+        yield Finding(
+            f"{title_of(name)}: mean at b = 0.7 over that at b = 0.2",
+            "Fig. 5",
+            published,
+            in_words(ours, " ×"),
+            verdict_of(ours, at_least, at_most),
+            ours.moments,
+        )
+    for name in PAPER:
+        for what, figure, digits in (
+            ("slower on average at high b", _mean, 3),
+            ("a longer tail at high b (99th percentile less median)", tail_length, 2),
+            ("a lower peak at high b (width)", _width, 2),
+        ):
+            ours = ratio_of_means(*_at_both_b(found, setting, name, figure))
+            yield Finding(
+                f"{title_of(name)}: {what}",
+                "Fig. 5",
+                "> 1 ×",
+                in_words(ours, " ×", digits),
+                verdict_of(ours, 1 + 1e-9),
+                ours.moments,
+            )
+
+
+def _alltoall_at_high_b(found: Found, setting: Setting) -> Iterator[Finding]:
     ours = ratio_of_means(
-        [float(np.median(one)) for one in found.times(high, setting, "alltoall")],
-        [float(np.median(one)) for one in found.times(low, setting, "alltoall")],
+        *_at_both_b(found, setting, "alltoall", lambda samples: float(np.median(samples)))
     )
     yield Finding(
         "Alltoall: the median is shifted, too, at high b",
@@ -621,13 +632,13 @@ def _figure_5(found: Found) -> Iterator[Finding]:
         ours.moments,
     )
     for what, figure in (
-        ("is the slowest", lambda one: float(np.mean(one))),
+        ("is the slowest", _mean),
         ("has the longest tail (99th percentile less median)", tail_length),
-        ("has the lowest peak (width)", lambda one: 1 / peak(one)),
+        ("has the lowest peak (width)", _width),
     ):
         ours = per_moment(
             found,
-            high,
+            found.plan.near(HIGH),
             [(setting, name) for name in ("alltoall", "broadcast", "reduce")],
             lambda s, figure=figure: figure(s[0]) / max(map(figure, s[1:])),  # type: ignore[misc]
         )
@@ -639,10 +650,6 @@ def _figure_5(found: Found) -> Iterator[Finding]:
             verdict_of(ours, 1 + 1e-9),
             ours.moments,
         )
-    for name in ("reduce", "alltoall"):
-        yield _two_modes(f"{title_of(name)}: two modes at high b", found.times(high, setting, name))
-    for other in ROUTINGS[2:]:
-        yield _slow_calls(found, other)
 
 
 def most(above: Sequence[float], below: Sequence[float]) -> OfMoments:
