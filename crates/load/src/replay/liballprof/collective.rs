@@ -144,7 +144,10 @@ impl<'a> Collective<'a> {
     }
 }
 
-/// This member's count, and at the root those of all. `all` and `own`: the arguments that are the
+/// A member's own count, and at the root those of all.
+type Counts = (u64, Option<Box<[u64]>>);
+
+/// What this member knows of the counts. `all` and `own`: the arguments that are the
 /// counts and the type at the root, and at others.
 fn counts_of_root(
     call: &liballprof::Call<'_>,
@@ -152,7 +155,7 @@ fn counts_of_root(
     root: u32,
     all: (usize, usize),
     own: (usize, usize),
-) -> Result<(u64, Option<Box<[u64]>>), String> {
+) -> Result<Counts, String> {
     if comm.rank != root {
         return Ok((call.bytes(own.0, own.1)?, None));
     }
