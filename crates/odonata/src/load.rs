@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use odonata_load::application::Setting;
-use odonata_load::collective::Algorithms;
+use odonata_load::collective::{Algorithms, CollectiveCall};
 use odonata_load::matrix::{
     CommunicationMatrix, MatrixError, ReadOptions, read_matrix, read_rates,
 };
@@ -234,21 +234,11 @@ pub(crate) fn build_script(
             let bisection = Bisection::new(ranks, message, *order, outstanding, repeat);
             Arc::new(bisection.map_err(fail)?)
         }
-        MotifKind::Halo(spec::Halo {
-            message_bytes,
-            dimensions,
-            grid,
-            periodic,
-            order,
-            blocking,
-        }) => {
-            let grid = match grid {
-                Some(extents) => grid_of(extents, *periodic, ranks),
-                None => Grid::near_cubic(ranks, *dimensions, *periodic),
-            }
-            .map_err(fail)?;
-            let faces = vec![Bytes(*message_bytes); grid.dimensions()];
-            Arc::new(Halo::with_faces(grid, &faces, *order, *blocking, repeat).map_err(fail)?)
+        MotifKind::Halo(asked) => {
+            let grid = halo_grid(asked, ranks).map_err(fail)?;
+            let faces = vec![Bytes(asked.message_bytes); grid.dimensions()];
+            let halo = Halo::with_faces(grid, &faces, asked.order, asked.blocking, repeat);
+            Arc::new(halo.map_err(fail)?)
         }
         MotifKind::Exchange(spec::Exchange {
             message_bytes,
@@ -269,44 +259,16 @@ pub(crate) fn build_script(
             let broadcast = Broadcast::new(ranks, RankId(*root), *tree, message, repeat);
             Arc::new(broadcast.map_err(fail)?)
         }
-        MotifKind::Collective(spec::Collective {
-            operation,
-            message_bytes,
-            root,
-            algorithm,
-            repeats,
-        }) => {
-            let (message, algorithm) = (Bytes(*message_bytes), algorithm.as_deref());
-            let algorithms = &context.algorithms;
-            let call = collectives::call(*operation, message, *root, algorithm, algorithms, ranks);
-            let whole = call.map_err(fail)?;
-            let call = match *repeats {
-                Some(repeats) => whole.shortened(repeats),
-                None => whole,
-            };
+        MotifKind::Collective(asked) => {
+            let call = collective_call(asked, context).map_err(fail)?;
             Arc::new(Collective::new(ranks, call, repeat).map_err(fail)?)
         }
-        MotifKind::Matrix(spec::Matrix {
-            message_bytes,
-            recorded,
-            order,
-            sends,
-            ..
-        }) => {
+        MotifKind::Matrix(asked) => {
             let Some(Recording::Matrix(matrix, scale)) = recording else {
                 // As with traces.
                 return Err(SpecError::new(format!("{path}.file"), "no matrix was read"));
             };
-            let size = match message_bytes {
-                _ if *recorded => MessageSize::Recorded,
-                Some(bytes) => MessageSize::AtMost(Bytes(*bytes)),
-                None => MessageSize::Whole,
-            };
-            let order = MatrixOrder {
-                ascending: *order == spec::MatrixOrder::Ascending,
-                blocking: sends.blocking,
-                receives: sends.receives,
-            };
+            let (size, order) = (message_size(asked), matrix_order(asked));
             Arc::new(MatrixReplay::new(&matrix, scale, size, order, repeat).map_err(fail)?)
         }
         MotifKind::Trace(spec::Trace { .. }) => {
@@ -336,6 +298,47 @@ pub(crate) fn build_script(
         }
     };
     Ok(script)
+}
+
+fn halo_grid(asked: &spec::Halo, ranks: u32) -> Result<Grid, LoadError> {
+    match &asked.grid {
+        Some(extents) => grid_of(extents, asked.periodic, ranks),
+        None => Grid::near_cubic(ranks, asked.dimensions, asked.periodic),
+    }
+}
+
+fn collective_call(
+    asked: &spec::Collective,
+    context: &JobContext<'_>,
+) -> Result<CollectiveCall, LoadError> {
+    let call = collectives::call(
+        asked.operation,
+        Bytes(asked.message_bytes),
+        asked.root,
+        asked.algorithm.as_deref(),
+        &context.algorithms,
+        context.ranks,
+    )?;
+    Ok(match asked.repeats {
+        Some(repeats) => call.shortened(repeats),
+        None => call,
+    })
+}
+
+fn message_size(asked: &spec::Matrix) -> MessageSize {
+    match asked.message_bytes {
+        _ if asked.recorded => MessageSize::Recorded,
+        Some(bytes) => MessageSize::AtMost(Bytes(bytes)),
+        None => MessageSize::Whole,
+    }
+}
+
+fn matrix_order(asked: &spec::Matrix) -> MatrixOrder {
+    MatrixOrder {
+        ascending: asked.order == spec::MatrixOrder::Ascending,
+        blocking: asked.sends.blocking,
+        receives: asked.sends.receives,
+    }
 }
 
 fn outstanding(window: u32, sends: &spec::Sends) -> Outstanding {

@@ -23,6 +23,7 @@ use crate::spec::{self, Scenario};
 use crate::steady::{JobStatistics, SteadyState};
 use crate::topology::build_topology;
 use crate::topology::switches::changing_circuits;
+use crate::topology::uplinks::ChangingCircuits;
 
 /// Simulates a scenario. `observer` receives the progress of the run and may pause or
 /// end it.
@@ -90,57 +91,17 @@ pub(crate) fn run_with(
         asked.precision,
         observer,
     );
-    let flow = scenario.simulation.engine == spec::Engine::Flow;
-    if flow && matches!(engine, Engine::Theirs { .. }) {
-        let allowed = "packet, as flows do not know the routing of a plug-in";
-        return Err(SpecError::value("simulation.engine", "\"flow\"", allowed).into());
-    }
-    let mut circuits = changing_circuits(scenario)?;
-    if circuits.is_some() && (flow || matches!(engine, Engine::Theirs { .. })) {
-        let allowed = "\"unsteered\", \"jobs\", \"file\" or \"matrix\": circuits change during runs of \
-                       packets only, under `up-down` or `steered`";
-        return Err(SpecError::value("network.optical.circuits", "others", allowed).into());
-    }
+    let mut simulation = Simulation {
+        scenario,
+        topology: &topology,
+        config,
+        plans: &plans,
+        measurement,
+        circuits: circuits_that_change(scenario, &engine)?,
+        engine: &engine,
+    };
     let mut simulate = |state: Option<&mut dyn Read>, observer: &mut dyn Observer| {
-        let call = || {
-            if flow {
-                return crate::flow::simulate(
-                    scenario,
-                    &topology,
-                    &config,
-                    &plans,
-                    &measurement,
-                    observer,
-                );
-            }
-            let (topology, measurement) = (&topology, &measurement);
-            match &engine {
-                Engine::Ours(routing) if circuits.is_some() => run_with_circuits(
-                    topology,
-                    routing,
-                    &config,
-                    &plans,
-                    measurement,
-                    circuits.as_mut().expect("they are some"),
-                    state,
-                    observer,
-                ),
-                Engine::Ours(routing) => run_any(
-                    topology,
-                    routing,
-                    &config,
-                    &plans,
-                    measurement,
-                    state,
-                    observer,
-                ),
-                Engine::Theirs { simulate, .. } => {
-                    simulate(topology, &config, &plans, measurement, observer)
-                }
-            }
-            .map_err(simulation_error)
-        };
-        measured(call)
+        measured(|| simulation.simulate(state, observer))
     };
     let (outcome, cost) = match session {
         None => simulate(None, &mut steady),
@@ -178,6 +139,88 @@ pub(crate) fn run_with(
         jobs,
         cost,
     })
+}
+
+/// What changes circuits during the run, if they change and the engine can do that.
+fn circuits_that_change<'s>(
+    scenario: &'s Scenario,
+    engine: &Engine<'_>,
+) -> Result<Option<ChangingCircuits<'s>>, SpecError> {
+    let flow = scenario.simulation.engine == spec::Engine::Flow;
+    let theirs = matches!(engine, Engine::Theirs { .. });
+    if flow && theirs {
+        let allowed = "packet, as flows do not know the routing of a plug-in";
+        return Err(SpecError::value("simulation.engine", "\"flow\"", allowed));
+    }
+    let circuits = changing_circuits(scenario)?;
+    if circuits.is_some() && (flow || theirs) {
+        let allowed = "\"unsteered\", \"jobs\", \"file\" or \"matrix\": circuits change during runs of \
+                       packets only, under `up-down` or `steered`";
+        return Err(SpecError::value(
+            "network.optical.circuits",
+            "others",
+            allowed,
+        ));
+    }
+    Ok(circuits)
+}
+
+/// What an engine is to simulate.
+struct Simulation<'a> {
+    scenario: &'a Scenario,
+    topology: &'a Topology,
+    config: EngineConfig,
+    plans: &'a [JobPlan],
+    measurement: Measurement,
+    circuits: Option<ChangingCircuits<'a>>,
+    engine: &'a Engine<'a>,
+}
+
+impl Simulation<'_> {
+    /// Simulates it, from a `state` if there is one.
+    fn simulate(
+        &mut self,
+        state: Option<&mut dyn Read>,
+        observer: &mut dyn Observer,
+    ) -> Result<Outcome, Error> {
+        let (topology, plans) = (self.topology, self.plans);
+        let (config, measurement) = (&self.config, &self.measurement);
+        if self.scenario.simulation.engine == spec::Engine::Flow {
+            return crate::flow::simulate(
+                self.scenario,
+                topology,
+                config,
+                plans,
+                measurement,
+                observer,
+            );
+        }
+        let outcome = match (self.engine, &mut self.circuits) {
+            (Engine::Ours(routing), Some(circuits)) => run_with_circuits(
+                topology,
+                routing,
+                config,
+                plans,
+                measurement,
+                circuits,
+                state,
+                observer,
+            ),
+            (Engine::Ours(routing), None) => run_any(
+                topology,
+                routing,
+                config,
+                plans,
+                measurement,
+                state,
+                observer,
+            ),
+            (Engine::Theirs { simulate, .. }, _) => {
+                simulate(topology, config, plans, measurement, observer)
+            }
+        };
+        outcome.map_err(simulation_error)
+    }
 }
 
 /// Rules that concern several keys.

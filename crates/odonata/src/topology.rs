@@ -3,6 +3,7 @@
 pub(crate) mod circuits;
 pub(crate) mod classes;
 pub(crate) mod families;
+mod job_matrix;
 pub(crate) mod switches;
 pub(crate) mod uplinks;
 

@@ -7,9 +7,9 @@ use odonata_units::JobId;
 
 use super::classes_of;
 use super::families::reconfigurable::{links, structure, wired};
+use super::job_matrix::job_matrix;
 use crate::error::SpecError;
 use crate::jobs::{PlannedJob, plan_jobs};
-use crate::mapping::sent;
 use crate::spec::{Family, ReconfigurableDragonfly, Scenario};
 
 /// The network of a scenario whose circuits are those of its jobs.
@@ -68,10 +68,9 @@ fn for_jobs(
         if job.spans.is_empty() {
             continue;
         }
-        let path = |key: &str| format!("job[{position}].{key}");
         let demand = match strategy {
             Strategy::Uniform => None,
-            _ => Some(demand(job, topology, &path)?),
+            _ => Some(demand(job, topology)?),
         };
         let id = JobId::from_index(position);
         steering
@@ -82,28 +81,13 @@ fn for_jobs(
 }
 
 /// What the groups of a job send to each other.
-fn demand(
-    job: &PlannedJob,
-    topology: &Topology,
-    path: &dyn Fn(&str) -> String,
-) -> Result<Demand, SpecError> {
-    let ranks = job.plan.node_of_rank.len() as u32;
-    let matrix = sent(&job.plan.load, ranks, path).map_err(|_| {
-        SpecError::new(
-            "network.steering",
-            format!(
-                "who sends how much to whom cannot be found from what job {} does, so that \
-                 circuits cannot match it; use \"uniform\"",
-                job.plan.name
-            ),
-        )
-    })?;
-    let matrix = matrix.matrix;
+fn demand(job: &PlannedJob, topology: &Topology) -> Result<Demand, SpecError> {
+    let matrix = job_matrix(job, "network.steering", "\"uniform\"")?;
     let place = |rank: usize| {
         let group = topology.group_of_node(job.plan.node_of_rank[rank]);
         job.spans.partition_point(|&known| known < group)
     };
-    let places: Vec<usize> = (0..ranks as usize).map(place).collect();
+    let places: Vec<usize> = (0..job.plan.node_of_rank.len()).map(place).collect();
     let entries = matrix.entries().map(|(from, entry)| {
         let (from, to) = (places[from.index()], places[entry.to.index()]);
         (from, to, entry.bytes)

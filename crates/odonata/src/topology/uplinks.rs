@@ -12,9 +12,9 @@ use odonata_units::{GroupId, NodeId, Picoseconds};
 
 use super::classes_of;
 use super::families::fat_tree::{fat_tree_error, specification};
+use super::job_matrix::job_matrix;
 use crate::error::SpecError;
 use crate::jobs::{PlannedJob, plan_jobs};
-use crate::mapping::sent;
 use crate::named_file::read_file;
 use crate::spec::{self, Family, FatTree, Scenario, UplinkCircuits};
 
@@ -188,21 +188,11 @@ fn sent_by_jobs(
 ) -> Result<Vec<Vec<f64>>, SpecError> {
     let pods = layer.pods as usize;
     let jobs = plan_jobs(scenario, tree)?;
-    let of_job = |(position, job): (usize, &PlannedJob)| {
-        let path = |key: &str| format!("job[{position}].{key}");
-        let ranks = job.plan.node_of_rank.len() as u32;
-        let matrix = sent(&job.plan.load, ranks, &path).map_err(|_| {
-            SpecError::new(
-                "network.optical.circuits",
-                format!(
-                    "who sends how much to whom cannot be found from what job {} does, so that \
-                     circuits cannot match it; use \"unsteered\", \"file\", \"matrix\" or \"traffic\"",
-                    job.plan.name
-                ),
-            )
-        })?;
+    let of_job = |job: &PlannedJob| {
+        let instead = "\"unsteered\", \"file\", \"matrix\" or \"traffic\"";
+        let matrix = job_matrix(job, "network.optical.circuits", instead)?;
         let mut amounts = vec![0.0; pods * pods];
-        for (from, entry) in matrix.matrix.entries() {
+        for (from, entry) in matrix.entries() {
             let node = |rank: usize| job.plan.node_of_rank[rank];
             let (from, to) = (node(from.index()), node(entry.to.index()));
             if let Some(pair) = pair(shape, pods, from, to) {
@@ -211,7 +201,7 @@ fn sent_by_jobs(
         }
         Ok(amounts)
     };
-    jobs.iter().enumerate().map(of_job).collect()
+    jobs.iter().map(of_job).collect()
 }
 
 /// The pair of pods, as a place in their matrix, between which what one node sends to another is
