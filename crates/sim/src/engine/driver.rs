@@ -17,7 +17,7 @@ use std::any::Any;
 use std::hint::spin_loop;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
@@ -263,50 +263,7 @@ pub(super) fn drive<P: Probe>(
     observer: &mut dyn Observer,
     reported: &mut Instant,
 ) -> End {
-    let threads = partitions.len();
-    let window = 1u64 << shared.window_shift();
-    let background = shared.ends_with_jobs
-        && shared
-            .jobs
-            .iter()
-            .any(|job| matches!(&job.load, JobLoad::Open(source) if source.times().is_none()));
-    let between = lookahead(shared, &partitions[0].bounds);
-    let pause = pause.map_or(NEVER, |at| {
-        at.0.checked_next_multiple_of(window).unwrap_or(NEVER)
-    });
-    let exchange = Exchange {
-        shared,
-        barrier: Barrier::new(threads),
-        bulletins: (0..threads).map(|_| Bulletin::default()).collect(),
-        mail: (0..threads * threads).map(|_| Mutex::default()).collect(),
-        wish: AtomicU8::new(Wish::Continue as u8),
-        decided: AtomicU8::new(Wish::Continue as u8),
-        step: (between.min(window * LONGEST_STEP_WINDOWS) / window).max(1) * window,
-        boundary: (partitions[0].routing.get().needs_snapshot() || background)
-            .then_some(boundary(shared)),
-        pause,
-        background,
-        done_at: AtomicU64::new(NEVER),
-        total_bytes: shared
-            .jobs
-            .iter()
-            .map(|job| match &job.load {
-                JobLoad::Closed(program) => program.totals().map(|all| all.bytes.0),
-                JobLoad::Open(source) => {
-                    let messages = source.total_messages().unwrap_or(0);
-                    Some(messages.saturating_mul(source.message.0))
-                }
-            })
-            .sum(),
-        ranks: shared
-            .jobs
-            .iter()
-            .map(|job| match &job.load {
-                JobLoad::Closed(program) => u64::from(program.ranks()),
-                JobLoad::Open(_) => 0,
-            })
-            .sum(),
-    };
+    let exchange = Exchange::new(shared, partitions, pause);
     // So that a report before the first step tells where all are.
     for (index, partition) in partitions.iter().enumerate() {
         exchange.announce(index, partition);
@@ -314,7 +271,7 @@ pub(super) fn drive<P: Probe>(
     let mut short = None;
     std::thread::scope(|scope| {
         let (running, stopped) = channel::<()>();
-        let mut threads = Vec::with_capacity(threads);
+        let mut threads = Vec::with_capacity(partitions.len());
         for (index, partition) in partitions.iter_mut().enumerate() {
             let exchange = &exchange;
             let running = running.clone();
@@ -324,25 +281,7 @@ pub(super) fn drive<P: Probe>(
             }));
         }
         drop(running);
-        // Disconnected when all threads are done, or have panicked.
-        loop {
-            let rest = PROGRESS_INTERVAL.saturating_sub(reported.elapsed());
-            let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(rest) else {
-                break;
-            };
-            let wish = observer.progress(&exchange.report());
-            *reported = Instant::now();
-            if wish != Wish::Continue {
-                exchange.wish.store(wish as u8, Ordering::Relaxed);
-            } else if short.is_none() {
-                short = shortage();
-                if short.is_some() {
-                    exchange
-                        .wish
-                        .store(Wish::Interrupt as u8, Ordering::Relaxed);
-                }
-            }
-        }
+        short = exchange.watch(&stopped, observer, reported);
         let ended = threads.into_iter().map(ScopedJoinHandle::join);
         let panics: Vec<_> = ended.filter_map(Result::err).collect();
         let abandoned = |panic: &Box<dyn Any + Send>| panic.is::<Abandoned>();
@@ -350,44 +289,119 @@ pub(super) fn drive<P: Probe>(
             resume_unwind(panic);
         }
     });
-    let reached = || {
-        let next = exchange
-            .bulletins
-            .iter()
-            .map(|b| b.next.load(Ordering::Relaxed));
-        Picoseconds(next.min().unwrap_or(NEVER).min(pause).min(shared.stop))
-    };
-    if exchange.failed() {
-        return End::Failed;
-    }
-    let decided = exchange.decided.load(Ordering::Relaxed);
-    if decided == Wish::Interrupt as u8 {
-        return short.map_or_else(|| End::Interrupted(reached()), End::Short);
-    }
-    let done_at = exchange.done_at.load(Ordering::Relaxed);
-    if done_at != NEVER {
-        return End::Complete(Some(done_at));
-    }
-    let pending = exchange
-        .bulletins
-        .iter()
-        .any(|b| b.next.load(Ordering::Relaxed) < shared.stop);
-    if pending {
-        // It may have been wished for when all were about to pause anyway.
-        let wish = exchange.wish.load(Ordering::Relaxed);
-        if wish == Wish::Interrupt as u8 {
-            return End::Interrupted(reached());
-        }
-        End::Paused {
-            at: reached(),
-            asked: wish == Wish::Pause as u8,
-        }
-    } else {
-        End::Complete(None)
-    }
+    exchange.end(short)
 }
 
-impl Exchange<'_> {
+impl<'s> Exchange<'s> {
+    fn new<P: Probe>(
+        shared: &'s Shared<'s>,
+        partitions: &[Box<Partition<'_, P>>],
+        pause: Option<Picoseconds>,
+    ) -> Self {
+        let threads = partitions.len();
+        let window = 1u64 << shared.window_shift();
+        let background = shared.ends_with_jobs
+            && shared
+                .jobs
+                .iter()
+                .any(|job| matches!(&job.load, JobLoad::Open(source) if source.times().is_none()));
+        let between = lookahead(shared, &partitions[0].bounds);
+        let pause = pause.map_or(NEVER, |at| {
+            at.0.checked_next_multiple_of(window).unwrap_or(NEVER)
+        });
+        Self {
+            shared,
+            barrier: Barrier::new(threads),
+            bulletins: (0..threads).map(|_| Bulletin::default()).collect(),
+            mail: (0..threads * threads).map(|_| Mutex::default()).collect(),
+            wish: AtomicU8::new(Wish::Continue as u8),
+            decided: AtomicU8::new(Wish::Continue as u8),
+            step: (between.min(window * LONGEST_STEP_WINDOWS) / window).max(1) * window,
+            boundary: (partitions[0].routing.get().needs_snapshot() || background)
+                .then_some(boundary(shared)),
+            pause,
+            background,
+            done_at: AtomicU64::new(NEVER),
+            total_bytes: shared
+                .jobs
+                .iter()
+                .map(|job| match &job.load {
+                    JobLoad::Closed(program) => program.totals().map(|all| all.bytes.0),
+                    JobLoad::Open(source) => {
+                        let messages = source.total_messages().unwrap_or(0);
+                        Some(messages.saturating_mul(source.message.0))
+                    }
+                })
+                .sum(),
+            ranks: shared
+                .jobs
+                .iter()
+                .map(|job| match &job.load {
+                    JobLoad::Closed(program) => u64::from(program.ranks()),
+                    JobLoad::Open(_) => 0,
+                })
+                .sum(),
+        }
+    }
+
+    /// Reports progress until `stopped` is disconnected: all threads are done, or have panicked.
+    /// Memory that is left, if it was so little that the run had to end.
+    fn watch(
+        &self,
+        stopped: &Receiver<()>,
+        observer: &mut dyn Observer,
+        reported: &mut Instant,
+    ) -> Option<Megabytes> {
+        let mut short = None;
+        loop {
+            let rest = PROGRESS_INTERVAL.saturating_sub(reported.elapsed());
+            let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(rest) else {
+                return short;
+            };
+            let wish = observer.progress(&self.report());
+            *reported = Instant::now();
+            if wish != Wish::Continue {
+                self.wish.store(wish as u8, Ordering::Relaxed);
+            } else if short.is_none() {
+                short = shortage();
+                if short.is_some() {
+                    self.wish.store(Wish::Interrupt as u8, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// Why the partitions have stopped. `short`: memory that is left, if it was too little.
+    fn end(&self, short: Option<Megabytes>) -> End {
+        if self.failed() {
+            return End::Failed;
+        }
+        let next = self.bulletins.iter();
+        let next = next.map(|b| b.next.load(Ordering::Relaxed)).min();
+        let next = next.unwrap_or(NEVER);
+        let reached = Picoseconds(next.min(self.pause).min(self.shared.stop));
+        let decided = self.decided.load(Ordering::Relaxed);
+        if decided == Wish::Interrupt as u8 {
+            return short.map_or(End::Interrupted(reached), End::Short);
+        }
+        let done_at = self.done_at.load(Ordering::Relaxed);
+        if done_at != NEVER {
+            return End::Complete(Some(done_at));
+        }
+        if next >= self.shared.stop {
+            return End::Complete(None);
+        }
+        // It may have been wished for when all were about to pause anyway.
+        let wish = self.wish.load(Ordering::Relaxed);
+        if wish == Wish::Interrupt as u8 {
+            return End::Interrupted(reached);
+        }
+        End::Paused {
+            at: reached,
+            asked: wish == Wish::Pause as u8,
+        }
+    }
+
     /// Runs partition `index`.
     fn advance<P: Probe>(&self, index: usize, partition: &mut Partition<'_, P>) {
         let _breaker = BreakOnPanic(&self.barrier);

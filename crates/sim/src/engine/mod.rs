@@ -493,15 +493,7 @@ fn finish<P: Probe>(
     let mut loopback_bytes = 0;
     let end = match done_at {
         Some(at) => at,
-        None if shared.ends_with_jobs => partitions
-            .iter()
-            .flat_map(|p| &p.jobs)
-            .map(|job| match job.has_end {
-                true => job.last_finish.max(job.last_delivery),
-                false => job.last_finish,
-            })
-            .max()
-            .unwrap_or(0),
+        None if shared.ends_with_jobs => last_end(&partitions),
         None => shared.stop,
     };
     for partition in &mut partitions {
@@ -517,32 +509,7 @@ fn finish<P: Probe>(
         loopback_bytes += partition.loopback_bytes;
         attribution.append(&mut partition.attribution(end));
         for index in 0..partition.ports.len() {
-            let unsent = partition.unsent(index, end);
-            let port = &mut partition.ports[index];
-            if port.stalled_since != port::NEVER {
-                port.end_stall(end, partition.warmup);
-            }
-            let class = &shared.classes[port.class as usize];
-            let bytes = port.bytes.saturating_sub(unsent);
-            let measured = end.saturating_sub(partition.warmup);
-            // What is cut at a border of the measured time is rounded to a byte, and the
-            // duration of every packet to a picosecond.
-            let least = class.rate.bandwidth.duration_of(bytes.saturating_sub(1)).0;
-            if least > measured + u64::from(port.packets) + 1 {
-                return Err(SimError::Overfull {
-                    class: shared.topology.link_classes[port.class as usize]
-                        .name
-                        .clone(),
-                    bytes,
-                    measured: Picoseconds(measured),
-                });
-            }
-            let outcome = LinkOutcome {
-                bytes,
-                packets: u64::from(port.packets),
-                busy_ps: class.rate.bandwidth.duration_of(bytes).0.min(measured),
-                stall_ps: port.stall,
-            };
+            let outcome = link_outcome(shared, partition, index, end)?;
             if index < partition.router_ports {
                 ports[partition.base_port as usize + index] = outcome;
             } else {
@@ -593,6 +560,53 @@ fn finish<P: Probe>(
         bytes_per_packet: Packets::bytes_per_packet() as u64,
         bytes_per_port: partitions[0].bytes_per_port() as u64,
         timeline: TimelineCollector::merge(partitions.iter().map(|p| &p.timeline)),
+    })
+}
+
+/// When the last job with an end was over.
+fn last_end<P: Probe>(partitions: &[Box<Partition<'_, P>>]) -> u64 {
+    let jobs = partitions.iter().flat_map(|p| &p.jobs);
+    let ends = jobs.map(|job| match job.has_end {
+        true => job.last_finish.max(job.last_delivery),
+        false => job.last_finish,
+    });
+    ends.max().unwrap_or(0)
+}
+
+/// What a port of a partition has sent by the `end` of the run.
+///
+/// # Errors
+/// If that is more than its link carries in the time.
+fn link_outcome<P: Probe>(
+    shared: &Shared<'_>,
+    partition: &mut Partition<'_, P>,
+    index: usize,
+    end: u64,
+) -> Result<LinkOutcome, SimError> {
+    let unsent = partition.unsent(index, end);
+    let port = &mut partition.ports[index];
+    if port.stalled_since != port::NEVER {
+        port.end_stall(end, partition.warmup);
+    }
+    let class = &shared.classes[port.class as usize];
+    let bytes = port.bytes.saturating_sub(unsent);
+    let measured = end.saturating_sub(partition.warmup);
+    // What is cut at a border of the measured time is rounded to a byte, and the
+    // duration of every packet to a picosecond.
+    let least = class.rate.bandwidth.duration_of(bytes.saturating_sub(1)).0;
+    if least > measured + u64::from(port.packets) + 1 {
+        let class = &shared.topology.link_classes[port.class as usize];
+        return Err(SimError::Overfull {
+            class: class.name.clone(),
+            bytes,
+            measured: Picoseconds(measured),
+        });
+    }
+    Ok(LinkOutcome {
+        bytes,
+        packets: u64::from(port.packets),
+        busy_ps: class.rate.bandwidth.duration_of(bytes).0.min(measured),
+        stall_ps: port.stall,
     })
 }
 

@@ -8,6 +8,15 @@ use crate::engine::packets::NIL;
 use crate::engine::payload::{WAKE_INPUT, WAKE_OUTPUT};
 use crate::engine::probe::Probe;
 
+/// Which request an output grants.
+enum Choice {
+    /// That of the first packet of this FIFO.
+    Fifo(usize),
+    /// None, for lack of room in the output's buffer or behind its link.
+    LacksRoom,
+    Nothing,
+}
+
 impl<P: Probe> Partition<'_, P> {
     /// A routed packet joins the FIFO of the input on which it arrived.
     pub fn enter_fifo(&mut self, first_port: usize, input: usize, slot: u32) {
@@ -93,15 +102,9 @@ impl<P: Probe> Partition<'_, P> {
     /// Grants as many requests of `output` as can be granted now: at most one,
     /// since the output is busy then.
     pub fn try_grant(&mut self, router: u32, first_port: usize, output: usize, now: u64) {
-        let shared = self.shared;
-        let vcs = shared.vcs;
         if self.ports[output].free_at <= now {
             self.release_output(output);
         }
-        let takes_credits = self.takes_credits(output);
-        let channels =
-            &self.channels[output << self.channel_shift..(output + 1) << self.channel_shift];
-        let credits = |vc: u8| takes_credits.then(|| channels[usize::from(vc)].credits);
         let crossbar = self.crossbar.as_mut().expect("the crossbar is bounded");
         if !crossbar.has_requests(output) {
             return;
@@ -122,6 +125,25 @@ impl<P: Probe> Partition<'_, P> {
             }
             return;
         }
+        match self.choose_request(first_port, output, now) {
+            Choice::Fifo(fifo) => self.grant(router, first_port, output, fifo, now),
+            Choice::LacksRoom if self.ports[output].free_at > now => {
+                self.wake_link(router, first_port, output);
+            }
+            Choice::LacksRoom | Choice::Nothing => {}
+        }
+    }
+
+    /// The request of `output` that may be granted and is next by the arbitration.
+    #[inline(always)]
+    fn choose_request(&mut self, first_port: usize, output: usize, now: u64) -> Choice {
+        let shared = self.shared;
+        let vcs = shared.vcs;
+        let takes_credits = self.takes_credits(output);
+        let channels =
+            &self.channels[output << self.channel_shift..(output + 1) << self.channel_shift];
+        let credits = |vc: u8| takes_credits.then(|| channels[usize::from(vc)].credits);
+        let crossbar = self.crossbar.as_mut().expect("the crossbar is bounded");
         let limit = crossbar.words * 64;
         let after = crossbar.sides[output].granted as usize + 1;
         let mut from = after;
@@ -137,8 +159,7 @@ impl<P: Probe> Partition<'_, P> {
             lacks_room = !crossbar.has_room(vcs, output, packet, credits(packet.out_vc));
             if !lacks_room && crossbar.sides[input].input_free <= now {
                 crossbar.sides[output].short = NIL;
-                self.grant(router, first_port, output, short, now);
-                return;
+                return Choice::Fifo(short);
             }
             barred = 1 << packet.out_vc;
         }
@@ -195,13 +216,11 @@ impl<P: Probe> Partition<'_, P> {
                 break;
             }
         }
-        let Some((_, fifo)) = chosen else {
-            if lacks_room && self.ports[output].free_at > now {
-                self.wake_link(router, first_port, output);
-            }
-            return;
-        };
-        self.grant(router, first_port, output, fifo, now);
+        match chosen {
+            Some((_, fifo)) => Choice::Fifo(fifo),
+            None if lacks_room => Choice::LacksRoom,
+            None => Choice::Nothing,
+        }
     }
 
     /// Whether packets take the credits of this output's link at the crossbar. A

@@ -67,29 +67,12 @@ impl<P: Probe> Partition<'_, P> {
         let port = self.router_ports + index;
         let ready_at = self.interfaces[index].ready_at;
         if ready_at > now {
-            if self.interfaces[index].outgoing.is_empty() {
-                self.arm_interface(index, ready_at);
-            } else {
-                self.arm(index, ready_at);
-            }
+            self.arm_for_next(index, ready_at);
             return;
         }
-        let mut fresh = false;
-        if !self.interfaces[index].open_active {
-            fresh = self.pull_open_message(index, now);
-            self.interfaces[index].open_active = fresh;
-        }
-        let queue = &mut self.interfaces[index].outgoing;
-        // A message that finds nothing before it need not queue.
-        if !(fresh && queue.is_empty()) {
-            if fresh {
-                self.waiting.push_back(queue, self.outgoing);
-            }
-            let Some(message) = self.waiting.pop_front(queue) else {
-                self.arm_interface(index, now + 1);
-                return;
-            };
-            self.outgoing = message;
+        if !self.take_message(index, now) {
+            self.arm_interface(index, now + 1);
+            return;
         }
         let size = self.outgoing.bytes_left.min(u64::from(self.packet)) as u32;
         let channel = port << self.channel_shift;
@@ -119,50 +102,88 @@ impl<P: Probe> Partition<'_, P> {
             state.end_stall(now, self.warmup);
         }
         let end = self.inject(index, size, now);
-        let mut ready_at = end;
-        let interface = &mut self.interfaces[index];
         let left = self.outgoing.bytes_left - u64::from(size);
-        if left == 0 {
-            let OutMessage {
-                local_rank,
-                request,
-                ..
-            } = self.outgoing;
-            if local_rank == NIL {
-                interface.open_active = false;
-            } else {
-                if request != NIL {
-                    let router = interface.router - self.base_router;
-                    let payload = SENT | local_rank;
-                    let event = Event::new(end, router, Kind::Node, interface.terminal, payload);
-                    self.schedule(event);
-                    self.message_leaves(local_rank, request);
-                }
-                if !self.outgoing.contents.kind.is_control() {
-                    let job = self.outgoing.contents.job;
-                    ready_at += self.shared.jobs[usize::from(job)].protocol.gap.0;
-                }
-            }
+        let ready_at = if left == 0 {
+            self.end_message(index, end)
         } else {
-            let rest = OutMessage {
-                bytes_left: left,
-                ..self.outgoing
-            };
-            match self.shared.config.nic.injection {
-                InjectionOrder::RoundRobin => {
-                    self.waiting.push_back(&mut interface.outgoing, rest);
-                }
-                InjectionOrder::Fifo => {
-                    self.waiting.push_front(&mut interface.outgoing, rest);
-                }
-            }
+            self.put_back(index, left);
+            end
+        };
+        self.interfaces[index].ready_at = ready_at;
+        self.arm_for_next(index, ready_at);
+    }
+
+    /// Lets the interface go on at a time, with its queue or with what its sources create.
+    #[inline(always)]
+    fn arm_for_next(&mut self, index: usize, at: u64) {
+        if self.interfaces[index].outgoing.is_empty() {
+            self.arm_interface(index, at);
+        } else {
+            self.arm(index, at);
         }
+    }
+
+    /// Makes the interface's next message the one that is being sent; `false`: there is none.
+    #[inline(always)]
+    fn take_message(&mut self, index: usize, now: u64) -> bool {
+        let mut fresh = false;
+        if !self.interfaces[index].open_active {
+            fresh = self.pull_open_message(index, now);
+            self.interfaces[index].open_active = fresh;
+        }
+        let queue = &mut self.interfaces[index].outgoing;
+        // A message that finds nothing before it need not queue.
+        if fresh && queue.is_empty() {
+            return true;
+        }
+        if fresh {
+            self.waiting.push_back(queue, self.outgoing);
+        }
+        let Some(message) = self.waiting.pop_front(queue) else {
+            return false;
+        };
+        self.outgoing = message;
+        true
+    }
+
+    /// The last packet of a message leaves the interface at `end`; when the next may begin.
+    #[inline(always)]
+    fn end_message(&mut self, index: usize, end: u64) -> u64 {
         let interface = &mut self.interfaces[index];
-        interface.ready_at = ready_at;
-        if interface.outgoing.is_empty() {
-            self.arm_interface(index, ready_at);
-        } else {
-            self.arm(index, ready_at);
+        let OutMessage {
+            local_rank,
+            request,
+            ..
+        } = self.outgoing;
+        if local_rank == NIL {
+            interface.open_active = false;
+            return end;
+        }
+        if request != NIL {
+            let router = interface.router - self.base_router;
+            let payload = SENT | local_rank;
+            let event = Event::new(end, router, Kind::Node, interface.terminal, payload);
+            self.schedule(event);
+            self.message_leaves(local_rank, request);
+        }
+        if self.outgoing.contents.kind.is_control() {
+            return end;
+        }
+        let job = self.outgoing.contents.job;
+        end + self.shared.jobs[usize::from(job)].protocol.gap.0
+    }
+
+    /// Queues what is left of the message that is being sent.
+    #[inline(always)]
+    fn put_back(&mut self, index: usize, left: u64) {
+        let queue = &mut self.interfaces[index].outgoing;
+        let rest = OutMessage {
+            bytes_left: left,
+            ..self.outgoing
+        };
+        match self.shared.config.nic.injection {
+            InjectionOrder::RoundRobin => self.waiting.push_back(queue, rest),
+            InjectionOrder::Fifo => self.waiting.push_front(queue, rest),
         }
     }
 

@@ -70,52 +70,10 @@ impl<P: Probe> Partition<'_, P> {
     ) {
         let slot = event.payload();
         let now = self.window_start + event.offset();
-        let packet = &mut self.packets.hot[slot as usize];
-        if packet.out_port == UNROUTED
+        if self.packets.hot[slot as usize].out_port == UNROUTED
             && !(self.message_routes.is_some() && self.take_message_route(router, slot))
         {
-            let packet = &mut self.packets.hot[slot as usize];
-            let first_channel = first_port << self.channel_shift;
-            let asked;
-            let rooms = match R::RESERVES {
-                true => {
-                    asked = Rooms {
-                        channels: &self.channels[first_channel..self.promised.len()],
-                        promised: &self.promised[first_channel..],
-                        channel_shift: self.channel_shift,
-                        packet: packet.size.max(self.least_room),
-                    };
-                    &asked
-                }
-                false => &Rooms::UNASKED,
-            };
-            let view = View {
-                ports: &self.ports[first_port..self.router_ports],
-                rooms,
-                early,
-                offset: event.offset(),
-                snapshot: self.snapshot,
-                key: self.shared.routing_key,
-                entity: 0,
-                counter: 0,
-                now,
-                q_table: match R::LEARNS {
-                    true => &self.q_tables[router as usize],
-                    false => &[],
-                },
-                source: 0,
-                feedback: None,
-                probe: PhantomData::<P>,
-            };
-            let feedback = view.route(routing, self.base_router + router, packet);
-            if R::LEARNS
-                && let Some(feedback) = feedback
-            {
-                self.send_feedback_upstream(slot, feedback, now);
-            }
-            if self.message_routes.is_some() {
-                self.keep_message_route(router, slot);
-            }
+            self.route(routing, router, first_port, event, early);
         }
         let packet = &self.packets.hot[slot as usize];
         let (size, out_port, vc) = (packet.size, packet.out_port, packet.out_vc);
@@ -172,6 +130,62 @@ impl<P: Probe> Partition<'_, P> {
             self.try_send(router, first_port, port, now);
         } else {
             self.touch(port);
+        }
+    }
+
+    /// Chooses a packet's output.
+    #[inline(always)]
+    fn route<R: Routing>(
+        &mut self,
+        routing: &R,
+        router: u32,
+        first_port: usize,
+        event: PackedEvent,
+        early: &[PackedEvent],
+    ) {
+        let slot = event.payload();
+        let now = self.window_start + event.offset();
+        let packet = &mut self.packets.hot[slot as usize];
+        let first_channel = first_port << self.channel_shift;
+        let asked;
+        let rooms = match R::RESERVES {
+            true => {
+                asked = Rooms {
+                    channels: &self.channels[first_channel..self.promised.len()],
+                    promised: &self.promised[first_channel..],
+                    channel_shift: self.channel_shift,
+                    packet: packet.size.max(self.least_room),
+                };
+                &asked
+            }
+            false => &Rooms::UNASKED,
+        };
+        let view = View {
+            ports: &self.ports[first_port..self.router_ports],
+            rooms,
+            early,
+            offset: event.offset(),
+            snapshot: self.snapshot,
+            key: self.shared.routing_key,
+            entity: 0,
+            counter: 0,
+            now,
+            q_table: match R::LEARNS {
+                true => &self.q_tables[router as usize],
+                false => &[],
+            },
+            source: 0,
+            feedback: None,
+            probe: PhantomData::<P>,
+        };
+        let feedback = view.route(routing, self.base_router + router, packet);
+        if R::LEARNS
+            && let Some(feedback) = feedback
+        {
+            self.send_feedback_upstream(slot, feedback, now);
+        }
+        if self.message_routes.is_some() {
+            self.keep_message_route(router, slot);
         }
     }
 
@@ -290,33 +304,13 @@ impl<P: Probe> Partition<'_, P> {
         channel.tail = slot;
     }
 
-    /// Sends the next packet that waits for `port`, if the link is free and one
-    /// has credits.
-    pub(in crate::engine) fn try_send(
-        &mut self,
-        router: u32,
-        first_port: usize,
-        port: usize,
-        now: u64,
-    ) {
-        let state = &mut self.ports[port];
-        if state.waiting == 0 {
-            if self.staged {
-                self.note_stall(port, now);
-            }
-            return;
-        }
-        if state.free_at > now {
-            self.wake_link(router, first_port, port);
-            return;
-        }
-        if self.crossbar.is_some() {
-            self.release_output(port);
-        }
-        let state = &mut self.ports[port];
+    /// The virtual channel whose first packet leaves next over a port, if one has credits.
+    #[inline(always)]
+    fn choose_channel(&self, port: usize) -> Option<usize> {
+        let state = &self.ports[port];
         let channels = port << self.channel_shift;
         let mut waiting = state.waiting;
-        let chosen = match self.shared.config.router.arbitration {
+        match self.shared.config.router.arbitration {
             Arbitration::RoundRobin => loop {
                 if waiting == 0 {
                     break None;
@@ -376,7 +370,34 @@ impl<P: Probe> Partition<'_, P> {
                     }
                 }
             }
-        };
+        }
+    }
+
+    /// Sends the next packet that waits for `port`, if the link is free and one
+    /// has credits.
+    pub(in crate::engine) fn try_send(
+        &mut self,
+        router: u32,
+        first_port: usize,
+        port: usize,
+        now: u64,
+    ) {
+        let state = &mut self.ports[port];
+        if state.waiting == 0 {
+            if self.staged {
+                self.note_stall(port, now);
+            }
+            return;
+        }
+        if state.free_at > now {
+            self.wake_link(router, first_port, port);
+            return;
+        }
+        if self.crossbar.is_some() {
+            self.release_output(port);
+        }
+        let chosen = self.choose_channel(port);
+        let state = &mut self.ports[port];
         let Some(vc) = chosen else {
             if state.stalled_since == NEVER {
                 state.stalled_since = now;
@@ -392,7 +413,8 @@ impl<P: Probe> Partition<'_, P> {
         }
         let state = &mut self.ports[port];
         state.served = vc as u8;
-        let channel = &mut self.channels[channels + vc];
+        let at = (port << self.channel_shift) + vc;
+        let channel = &mut self.channels[at];
         let slot = channel.head;
         let packet = &self.packets.hot[slot as usize];
         state.queued -= packet.size.max(self.least_room);
@@ -400,7 +422,7 @@ impl<P: Probe> Partition<'_, P> {
         if channel.head == NIL {
             state.waiting &= !(1 << vc);
         }
-        self.transmit(router, first_port, port, channels + vc, slot, now);
+        self.transmit(router, first_port, port, at, slot, now);
         if self.ports[port].waiting != 0 || self.staged && self.holds_packets(port) {
             self.wake_link(router, first_port, port);
         }
