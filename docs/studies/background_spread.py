@@ -193,7 +193,8 @@ def spread(rows: list[Row]) -> str:
             lines.append(line)
     header = [
         *("machine", "collective", "nodes", "vector", "rows", "measured width"),
-        *("simulated: of that", "covers", "copied: of that", "covers"),
+        *("simulated ÷ measured width", "simulated covers"),
+        *("copied ÷ measured width", "copied covers"),
     ]
     return markdown(header, lines, labels=4)
 
