@@ -136,7 +136,10 @@ def pairs(
                     " to ".join(off),
                 ]
             )
-    header = ["pair", "size", "measured p10, µs", "median", "p90", "predicted, µs", "beside p10"]
+    header = [
+        *("pair", "size", "measured p10, µs", "median", "p90"),
+        *("predicted, µs", "difference from p10"),
+    ]
     return markdown(header, lines)
 
 
@@ -163,7 +166,7 @@ def collectives(
         )
     header = [
         *("collective", "nodes", "vector", "measured p10, µs", "median", "p90"),
-        *("predicted, µs", "beside p10"),
+        *("predicted, µs", "difference from p10"),
     ]
     return markdown(header, lines)
 
