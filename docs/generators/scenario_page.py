@@ -56,6 +56,7 @@ HEADINGS = {
     "SizedRate": "Rates by size",
     "SizedSpread": "Spread by size",
     "SharedNodes": "Shared nodes",
+    "ManyRanks": "Many ranks",
     "Background": "Background",
     "Job": "Jobs",
     "Phases": "Phases",
@@ -135,6 +136,7 @@ def scenario_page(root: Path) -> str:
     page.definition("SizedSpread", "###", "`[[machine.spread]]`")
     page.definition("Background", "###", "`[machine.background]`")
     page.definition("SharedNodes", "###", "`[machine.shared]`")
+    page.definition("ManyRanks", "###", "`[machine.many_ranks]`")
     page.definition("Job", "##", "`[[job]]`, once for each job")
     job = schema["$defs"]["Job"]["properties"]
     applications, motifs = page.split(job["motif"], "flop_rate")

@@ -86,6 +86,10 @@ class Nic(Table):
     """Bandwidth between two ranks of the same node."""
     loopback_latency: Annotated[Duration, between(Duration(0), Duration("3600 s"))] = Duration("500 ns")
     """Latency of a message between two ranks of the same node."""
+    rank_bandwidth: Annotated[Rate, between(Rate("1 kB/s"), Rate("1000 TB/s"))] | None = None
+    """With `engine = "flow"`: what all messages of one rank together send at most, and what they
+    receive. So it is where a node has several interfaces and a rank uses some of them. Default:
+    a rank may have all of its node's link."""
 
 
 class Routing(Table):
@@ -312,6 +316,10 @@ class Mpi(Table):
     delay_times: HostTimes = Field(default_factory=list)
     """The same by the size of a message, besides, as points of growing size: buffers and buses on
     its way that do not keep the rank. Short messages may overtake longer ones."""
+    redirect_overhead: Annotated[Duration, between(Duration(0), Duration("3600 s"))] = Duration(0)
+    """What a message to another node keeps its sender busy besides, if its last one went to
+    another rank: where an interface keeps a few connections that move from one peer to the
+    next (InfiniBand's dynamically connected transport), or looks up a peer's."""
     copy_bandwidth: Annotated[Rate, between(Rate("1 kB/s"), Rate("1000 TB/s"))] | None = None
     """Rate at which ranks copy the messages that they send and receive, besides. Default: copying
     takes no time."""

@@ -59,6 +59,12 @@ name = "Small"
 hosts = [{ names = "node[01-16]", first_node = 0 }]
 """
 HOSTS = [f"node{n:02d}" for n in range(1, 17)]
+JOB = """
+[[job]]
+name = "pair"
+nodes = 2
+motif = { kind = "collective", operation = "allreduce", message = "1 kB" }
+"""
 
 
 def small(more: str = "") -> Scenario:
@@ -189,7 +195,9 @@ def test_measured_names_are_understood():
     assert measured_name("allreduce", "recursive_doubling_ompi").algorithm == "recursive-doubling"
     assert measured_name("allreduce", "recursive_doubling_over").library == "point-to-point"
     assert measured_name("allreduce", "default_mpich").algorithm == "auto"
-    assert measured_name("allgather", "k_bruck_over").algorithm == "k-bruck"
+    # PICO's own has a radix of two, Open MPI's of four.
+    assert measured_name("allgather", "k_bruck_over").algorithm == "bruck"
+    assert measured_name("allgather", "k_bruck_ompi").algorithm == "k-bruck"
     assert measured_name("allreduce", "default-ring").library == "fujitsu"
     # Open MPI's chains are four, its pipeline one.
     assert not measured_name("broadcast", "chain_ompi").exact
@@ -300,6 +308,69 @@ def test_delays_by_size_keep_nobody():
         predictor = Predictor(small(more), engine=engine)
         case = predictor.case(HOSTS[:2], "allreduce", "recursive-doubling", 1000)
         assert predictor.predict(case).median_ns == pytest.approx(2_100, rel=0.002)
+
+
+def test_a_rank_has_its_share_of_the_interfaces():
+    """1 MB to four ranks: a root's link of 10 GB/s carries two messages at once in 200 us, and a
+    rank's share of 2 GB/s in 1 ms; the third message, alone, takes 100 us and 500 us."""
+    share = SMALL.replace("[network]", '[network]\nnic = { rank_bandwidth = "2 GB/s" }')
+    for text, expected in ((SMALL, 300_000), (share, 1_500_000)):
+        predictor = Predictor(Scenario.from_toml(text))
+        case = predictor.case(HOSTS[:4], "bcast", "binomial_ompi", 1_000_000)
+        assert predictor.predict(case).median_ns == pytest.approx(expected, rel=0.01)
+    # Packets have all of their node's link: refused in a run, left out of a prediction.
+    with pytest.raises(ScenarioError, match=r'rank_bandwidth.* only with engine = "flow"'):
+        run(Scenario.from_toml(share.replace('"flow"', '"packet"') + JOB))
+    packet = Predictor(Scenario.from_toml(share), engine="packet")
+    assert packet.predict(case).median_ns == pytest.approx(300_000, rel=0.02)
+
+
+@pytest.mark.parametrize("engine", ["packet", "flow"])
+def test_a_message_to_another_rank_than_the_last_costs_more(engine):
+    """A linear scatter sends to fifteen ranks, one after the other; a ring always to one."""
+    times = {}
+    for overhead in ("0 ns", "500 ns"):
+        predictor = Predictor(small(f"[mpi]\nredirect_overhead = '{overhead}'\n"), engine=engine)
+        for collective, algorithm in (("scatter", "linear"), ("allgather", "ring")):
+            case = predictor.case(HOSTS, collective, algorithm, 1_600)
+            times[overhead, algorithm] = predictor.predict(case).median_ns
+    # Each block takes 10 ns on the root's link, and the last is sent after all overheads.
+    longer = times["500 ns", "linear"] - times["0 ns", "linear"]
+    assert longer == pytest.approx(15 * 500 - 14 * 10, abs=1)
+    assert times["500 ns", "ring"] - times["0 ns", "ring"] == pytest.approx(500, abs=1)
+
+
+def test_jobs_of_many_ranks_may_differ():
+    """Beyond ten ranks one has half as much, and turns to another rank in 500 ns."""
+    more = """rank_bandwidth = "4 GB/s"
+[machine.many_ranks]
+above = 10
+rank_bandwidth = "2 GB/s"
+redirect_overhead = "500 ns"
+"""
+    of = {ranks: HostModel.of(small(more), ranks=ranks) for ranks in (10, 11)}
+    assert (of[10].rank_byte_ns, of[10].redirect_ns) == (0.25, 0)
+    assert (of[11].rank_byte_ns, of[11].redirect_ns) == (0.5, 500)
+    predictor = Predictor(small(more))
+    times = []
+    for ranks in (10, 11):
+        case = predictor.case(HOSTS[:ranks], "scatter", "linear", 1_000_000 * ranks)
+        times.append(predictor.predict(case).median_ns)
+    # A megabyte for each but the root itself, at the root's rate.
+    assert times[0] == pytest.approx(9 * 250_000, rel=0.01)
+    assert times[1] == pytest.approx(10 * 500_000, rel=0.01)
+
+
+def test_the_last_of_many_ranks_is_waited_for():
+    """With a mean of 1 us: 1 + 1/2 + 1/3 + 1/4 of it for four ranks, one for a root."""
+    late, prompt = (HostModel.of(small(f"entry_delay = '{mean}'\n")) for mean in ("1 us", "0 ns"))
+
+    def waits(operation: str) -> float:
+        times = (host.before_ns(operation, "linear", 4, 1) for host in (late, prompt))
+        return next(times) - next(times)
+
+    assert waits("gather") == pytest.approx(1_000 * 25 / 12)
+    assert waits("broadcast") == pytest.approx(1_000)
 
 
 def test_copies_of_a_vector():

@@ -135,13 +135,37 @@ fn begin<'a, T: Transport<'a>>(
     let (job, source) = (own.job, own.rank);
     let plan = engine.plan(job);
     match Begun::of(action, plan, source, request, processor, now) {
-        Begun::Busy(duration, task) => occupy(engine, rank, processor, duration, task, now),
+        Begun::Busy(duration, task) => {
+            let redirected = match action {
+                Action::Send { to, .. } => redirected(engine, rank, to.0),
+                _ => Picoseconds::ZERO,
+            };
+            let duration = duration.saturating_add(redirected);
+            occupy(engine, rank, processor, duration, task, now);
+        }
         Begun::Post(wanted, posted) => {
             let matching = &mut engine.rank(rank).record.matching;
             if let Some((envelope, what)) = matching.post(wanted, posted) {
                 protocol::matched_with(engine, rank, envelope.source, what, posted, now);
             }
         }
+    }
+}
+
+/// What a message to the rank `to` keeps its sender busy for not going where the last went.
+fn redirected<'a, T: Transport<'a>>(engine: &mut T, rank: u32, to: u32) -> Picoseconds {
+    let own = engine.rank(rank);
+    let (job, from) = (own.job, own.rank);
+    let plan = engine.plan(job);
+    let overhead = plan.protocol.redirect_overhead;
+    if overhead == Picoseconds::ZERO || plan.on_one_node(from, to) {
+        return Picoseconds::ZERO;
+    }
+    let before = engine.rank(rank).record.last_to.replace(to);
+    if before == Some(to) {
+        Picoseconds::ZERO
+    } else {
+        overhead
     }
 }
 

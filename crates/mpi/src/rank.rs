@@ -82,6 +82,8 @@ pub struct RankRecord {
     pub unfinished: KeyMap<Sending>,
     /// Number of its next long message.
     pub next_handle: u32,
+    /// Rank that its last message to another node went to.
+    pub last_to: Option<u32>,
     /// Messages that it has handed over, with when the interface has them; in that order.
     pub delayed: VecDeque<(u64, Outgoing)>,
     /// Requests of messages whose last bytes are about to leave the node, in that order, for
@@ -128,6 +130,7 @@ impl<'a> Rank<'a> {
                 held: KeyMap::default(),
                 unfinished: KeyMap::default(),
                 next_handle: 0,
+                last_to: None,
                 delayed: VecDeque::new(),
                 leaving: VecDeque::new(),
             },

@@ -3,7 +3,7 @@
 use odonata_flow::{FlowConfig, FlowError, RouteError};
 use odonata_network::Topology;
 use odonata_run::{EngineConfig, JobPlan, Measurement, Observer, Outcome};
-use odonata_units::Picoseconds;
+use odonata_units::{Bandwidth, Picoseconds};
 
 use crate::error::{Error, SpecError};
 use crate::routing::{Usual, routing_spec};
@@ -21,6 +21,15 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), SpecError> {
             let found = format!("{settle} ps");
             let allowed = "only with engine = \"flow\"; packets have no rates";
             return Err(SpecError::value("simulation.settle", found, allowed));
+        }
+        if let Some(rate) = scenario.network.nic.rank_bandwidth_bytes_per_s {
+            let found = format!("{rate} B/s");
+            let allowed = "only with engine = \"flow\"; packets have all of their node's link";
+            return Err(SpecError::value(
+                "network.nic.rank_bandwidth",
+                found,
+                allowed,
+            ));
         }
         return match simulation.paths {
             None => Ok(()),
@@ -93,6 +102,13 @@ pub(crate) fn simulate(
         settle: Picoseconds(scenario.simulation.settle_ps.unwrap_or(1)),
         router: config.router,
         nic: config.nic,
+        rank_bandwidth: scenario
+            .network
+            .nic
+            .rank_bandwidth_bytes_per_s
+            .map(Bandwidth::new)
+            .transpose()
+            .map_err(|error| SpecError::new("network.nic.rank_bandwidth", error.to_string()))?,
         seed: config.seed,
     };
     odonata_flow::run(topology, &routing, &config, jobs, measurement, observer).map_err(|error| {

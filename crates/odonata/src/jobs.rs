@@ -133,6 +133,7 @@ fn protocol(mpi: &spec::Mpi) -> Result<Protocol, SpecError> {
         within_node: mpi.within_node.as_ref().map(within_node).transpose()?,
         gap: Picoseconds(mpi.gap_ps),
         send_delay: Picoseconds(mpi.send_delay_ps),
+        redirect_overhead: Picoseconds(mpi.redirect_overhead_ps),
         delay_times: host_times("mpi.delay_times", &mpi.delay_times)?,
     })
 }

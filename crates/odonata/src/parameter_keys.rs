@@ -33,6 +33,7 @@ pub(crate) fn key_of(parameter: Parameter) -> &'static str {
         Parameter::ReceiveOverhead => "mpi.receive_overhead",
         Parameter::Gap => "mpi.gap",
         Parameter::SendDelay => "mpi.send_delay",
+        Parameter::RedirectOverhead => "mpi.redirect_overhead",
         Parameter::DelayTimes => "mpi.delay_times",
         Parameter::HostTimes => "mpi.host_times",
         Parameter::SendOverheadWithin => "mpi.within_node.send_overhead",

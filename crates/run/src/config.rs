@@ -259,6 +259,9 @@ pub struct Protocol {
     /// protocol, and its interface's having it. Keeps nobody busy: the rank goes on,
     /// and messages that are delayed do not wait for each other.
     pub send_delay: Picoseconds,
+    /// What a message to another node keeps its sender busy besides, if the rank's last one
+    /// to another node went to another rank.
+    pub redirect_overhead: Picoseconds,
     /// The same by the size of the message, besides; empty: nothing.
     pub delay_times: HostTimes,
 }
@@ -345,6 +348,7 @@ impl Default for Protocol {
             within_node: None,
             gap: Picoseconds::ZERO,
             send_delay: Picoseconds::ZERO,
+            redirect_overhead: Picoseconds::ZERO,
             delay_times: HostTimes::default(),
         }
     }

@@ -33,6 +33,7 @@ pub fn check_times(
             ),
             (Parameter::Gap, job.protocol.gap),
             (Parameter::SendDelay, job.protocol.send_delay),
+            (Parameter::RedirectOverhead, job.protocol.redirect_overhead),
             (Parameter::DelayTimes, job.protocol.delay_times.longest()),
             (Parameter::HostTimes, job.protocol.costs.times.longest()),
             (Parameter::SendOverheadWithin, within(job).send_overhead),

@@ -82,6 +82,8 @@ parameters! {
     ReceiveOverhead = "the overhead of receiving",
     /// Gap between messages.
     Gap = "the gap between messages",
+    /// What sending to another rank than the last costs a rank.
+    RedirectOverhead = "the overhead of sending to another rank",
     /// Delay before a message is sent.
     SendDelay = "the delay of sending",
     /// The same by size of the message.

@@ -19,7 +19,7 @@ import numpy as np
 from odonata import names
 from odonata.errors import MachineError
 from odonata.libraries import scipy_optimize
-from odonata.machines.hostmodel import HostModel, Within, by_size
+from odonata.machines.hostmodel import HostModel, Within
 from odonata.machines.measurements import Measurement
 from odonata.machines.names import measured_name
 from odonata.machines.prediction import MESSAGES_PER_PAIR, Case, Predictor
@@ -90,9 +90,9 @@ class Form:
 
 def _by_size(values: Sequence[float]) -> HostModel:
     rest = list(values)
-    overhead, delay, call, moved = rest[:4]
-    steps = rest[4 : 4 + len(MESSAGE_SIZES)]
-    combine = rest[4 + len(MESSAGE_SIZES) : -len(COPY_SIZES)]
+    overhead, delay, call, entry, moved = rest[:5]
+    steps = rest[5 : 5 + len(MESSAGE_SIZES)]
+    combine = rest[5 + len(MESSAGE_SIZES) : -len(COPY_SIZES)]
     busy, delays = message_costs(np.cumsum(steps).tolist(), moved)
     return HostModel(
         send_ns=overhead,
@@ -101,6 +101,7 @@ def _by_size(values: Sequence[float]) -> HostModel:
         times=busy,
         delays=delays,
         call_ns=call,
+        entry_ns=entry,
         combine=tuple(zip(COMBINE_SIZES, combine, strict=True)),
         copy=tuple(zip(COPY_SIZES, rest[-len(COPY_SIZES) :], strict=True)),
     )
@@ -145,6 +146,7 @@ BY_SIZE = Form(
         Free("overhead of a message", "ns", 150.0, 0.7),
         Free("delay of a message", "ns", 1000.0, 1.0),
         Free("call", "ns", 500.0, 1.5),
+        Free("late entry", "ns", 300.0, 1.0),
         Free("move of a short message", "ns/B", 0.1, 0.7),
         *(
             Free(f"message of {_size(size)}", "ns more", 20 + (size - before) / 50, 1.5)
@@ -160,61 +162,81 @@ BY_SIZE = Form(
 def shared_form(alone: HostModel) -> Form:
     """Costs by size on nodes that several ranks share.
 
-    What is likely beforehand is what they are with one rank a node, and within a node what
-    shared memory takes: some 50 ns to begin and to end a message, 300 ns between two cores,
-    12 GB/s for all ranks together.
+    What messages, sums and copies take by size is what they take with one rank a node times a
+    factor each, for messages one for those that go by way of buffers (up to :data:`BUFFERED`), one
+    for what longer ones cost more and one for the longest. Free besides are what every message
+    costs, and within a node, where likely is what shared memory takes: some 50 ns to begin and to
+    end a message, 300 ns between two cores, 12 GB/s for all ranks together.
 
     Args:
         alone: The hosts with one rank a node, calibrated.
     """
-
-    def steps(times: Iterable[float]) -> list[float]:
-        return [float(step) for step in np.diff(list(times), prepend=0.0)]
-
-    def at(points: Sequence[tuple[int, float]], size: int) -> float:
-        return by_size(points, size) or 0.1
-
-    message = steps(
-        _along(alone.times, size) + _along(alone.delays, size) / 2 for size in MESSAGE_SIZES
-    )
-    names = [one.name for one in BY_SIZE.free]
-    starts = [
-        alone.send_ns,
-        alone.delay_ns,
-        alone.call_ns,
-        _along(alone.times, BUFFERED) / BUFFERED,
-        *message,
-        *(at(alone.combine, size) for size in COMBINE_SIZES),
-        *(at(alone.copy, size) for size in COPY_SIZES),
-    ]
-    free = tuple(
-        Free(name, before.unit, max(start, 0.01), 1.0)
-        for name, before, start in zip(names, BY_SIZE.free, starts, strict=True)
-    )
-    within = (
+    free = (
+        Free("overhead of a message", "ns", max(alone.send_ns, 1.0), 1.0),
+        Free("delay of a message", "ns", max(alone.delay_ns, 1.0), 1.0),
+        Free("late entry", "ns", max(alone.entry_ns, 1.0), 1.0),
+        Free("overhead of another receiver", "ns", 100.0, 1.0),
+        *(
+            Free(f"{what}, to one rank a node", "x", 1.0, 1.0)
+            for what in (
+                "short messages",
+                "longer messages",
+                "longest messages",
+                "combining",
+                "copying",
+            )
+        ),
         Free("overhead within a node", "ns", 50.0, 0.7),
         Free("latency within a node", "ns", 300.0, 0.7),
         Free("byte within a node", "ns/B", 1 / 12, 1.0),
     )
 
     def host_model(values: Sequence[float]) -> HostModel:
-        overhead, latency, byte = values[-len(within) :]
+        overhead, delay, entry, redirect, *factors, within, latency, byte = values
+        short, longer, longest, combine, copy = factors
         return replace(
-            _by_size(values[: -len(within)]),
-            within=Within(overhead, overhead, (), latency, byte),
+            alone,
+            send_ns=overhead,
+            receive_ns=overhead,
+            delay_ns=delay,
+            entry_ns=entry,
+            redirect_ns=redirect,
+            times=_scaled(alone.times, short, longer, longest),
+            delays=tuple((size, time * short) for size, time in alone.delays),
+            combine=tuple((size, time * combine) for size, time in alone.combine),
+            copy=tuple((size, time * copy) for size, time in alone.copy),
+            within=Within(within, within, (), latency, byte),
+            rank_byte_ns=None,
         )
 
-    return Form("by size, several ranks a node", free + within, host_model)
+    return Form("by size, several ranks a node", free, host_model)
 
 
-def _along(points: Sequence[tuple[int, float]], size: int) -> float:
-    """The time of a message: in straight lines from nothing through the points, and on."""
-    known = [(0, 0.0), *points]
-    after = min(next((i for i, (at, _) in enumerate(known) if at >= size), len(known)), len(points))
-    if after == 0:
-        return 0.0
-    (low, before), (high, time) = known[after - 1], known[after]
-    return before + (time - before) * (size - low) / (high - low)
+def _scaled(
+    points: Sequence[tuple[int, float]], short: float, longer: float, longest: float
+) -> tuple[tuple[int, float], ...]:
+    """Each point's rise over the one before it, times the factor of its size."""
+    found, before, time = [], 0.0, 0.0
+    for place, (size, cost) in enumerate(points):
+        last = place == len(points) - 1
+        factor = short if size <= BUFFERED else longest if last else longer
+        time += factor * (cost - before)
+        before = cost
+        found.append((size, time))
+    return tuple(found)
+
+
+def _with_interfaces(form: Form, scenario: Scenario, shared: bool) -> Form:
+    """The same with what a rank has of its node's interfaces, which a scenario says."""
+    machine = scenario.machine
+    table = machine.shared if machine and shared else machine
+    if table is None or table.rank_bandwidth is None:
+        return form
+    byte_ns = 1e9 / int(table.rank_bandwidth)
+    return replace(
+        form,
+        host_model=lambda values: replace(form.host_model(values), rank_byte_ns=byte_ns),
+    )
 
 
 def _hockney(values: Sequence[float]) -> HostModel:
@@ -295,7 +317,8 @@ def shared_part(measurements: Iterable[Measurement]) -> list[Measurement]:
 
     Of the operations one that combines, one of blocks and one from a root
     (:data:`SHARED_OPERATIONS`), so that the others judge it where there is one number of nodes
-    only; no algorithms of more than :data:`MOST_MESSAGES` messages, for the time that they take.
+    only; no algorithms of more than :data:`MOST_MESSAGES` messages, or of segments, for the time
+    that they take.
     """
     rows = (row for row in comparable(measurements) if row.per_node > 1)
     return _small_part(
@@ -304,6 +327,7 @@ def shared_part(measurements: Iterable[Measurement]) -> list[Measurement]:
         if row.operation in SHARED_OPERATIONS
         and MESSAGES_PER_PAIR.get((row.operation, row.algorithm or ""), 0.0) * row.ranks**2
         <= MOST_MESSAGES
+        and row.algorithm != "bine-segmented"
     )
 
 
@@ -442,7 +466,9 @@ def calibrate(
     """
     least_squares = scipy_optimize().least_squares
     used = shared_part(measurements) if shared else calibration_part(measurements)
-    form = form or (shared_form(HostModel.of(scenario)) if shared else BY_SIZE)
+    if form is None:
+        form = shared_form(HostModel.of(scenario)) if shared else BY_SIZE
+        form = _with_interfaces(form, scenario, shared)
     free = form.free
     if len(used) < 2 * len(free):
         ranks = "several ranks" if shared else "one rank"
@@ -637,11 +663,13 @@ def fragment(calibration: Calibration) -> dict[str, Any]:
         "send_overhead": f"{host.send_ns:.0f} ns",
         "receive_overhead": f"{host.receive_ns:.0f} ns",
         "send_delay": f"{host.delay_ns:.0f} ns",
+        **({"redirect_overhead": f"{host.redirect_ns:.0f} ns"} if host.redirect_ns else {}),
         "host_times": times(host.times),
         "delay_times": times(host.delays),
     }
     machine: dict[str, Any] = {
         "call": f"{host.call_ns:.0f} ns",
+        "entry_delay": f"{host.entry_ns:.0f} ns",
         "combine": rates(host.combine),
         "copy": rates(host.copy),
         "spread": [
@@ -649,6 +677,8 @@ def fragment(calibration: Calibration) -> dict[str, Any]:
             for size, low, high in calibration.spread
         ],
     }
+    if host.rank_byte_ns is not None:
+        machine["rank_bandwidth"] = f"{round(1e9 / host.rank_byte_ns / 1e6)} MB/s"
     if within is None:
         return {"mpi": mpi, "machine": machine}
     shared = {

@@ -9,19 +9,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from odonata.declared import HostTime
-from odonata.machines.machine import SharedNodes, SizedRate
+from odonata.machines.machine import ManyRanks, SharedNodes, SizedRate
 from odonata.scenario import Scenario
-from odonata.units import Duration
+from odonata.units import Duration, Rate
 
 #: Times of its vector that a rank copies before its first message, in buffers that differ for
 #: input and result: MPI's reductions begin with a copy of the input, gathers and all-to-alls with
 #: the rank's own block. Bruck's algorithms turn the blocks round: in the beginning (all-to-all) and
 #: at the end, and the all-to-all packs and unpacks half of them in every round.
 _WHOLE = ("allreduce", "reduce", "reduce-scatter")
+#: Trees of reductions combine the input with the first child's message as it has come, without a
+#: copy, and those of gathers and scatters from rank 0 have their blocks in order (Open MPI 4.1,
+#: `coll_base_reduce.c`, `coll_base_gather.c`, `coll_base_scatter.c`).
+_FROM_INPUT = ("binary", "binomial", "chain", "in-order-binary", "knomial", "linear", "pipeline")
+#: Operations whose ranks wait for the root alone.
+_FROM_ROOT = ("broadcast", "scatter")
 
 
 def copied(operation: str, algorithm: str, ranks: int) -> float:
     """How often a rank copies its whole vector."""
+    if operation == "reduce" and algorithm in _FROM_INPUT:
+        return 0.0
     if operation in _WHOLE:
         return 1.0
     if operation == "broadcast":
@@ -31,7 +39,7 @@ def copied(operation: str, algorithm: str, ranks: int) -> float:
     if operation == "allgather" and algorithm in ("bruck", "k-bruck"):
         # Out of the way, up, and back again: of the rank that has most to move.
         return 2.0
-    if operation in ("gather", "scatter") and algorithm in ("binomial", "bine"):
+    if operation in ("gather", "scatter") and algorithm == "bine":
         return 1.0
     return 1 / ranks
 
@@ -66,8 +74,12 @@ class HostModel:
         times: Size of a message and what it costs either of them besides, growing.
         delays: Size of a message and its delay besides, growing.
         call_ns: Of a call, before its first message.
+        entry_ns: Mean time by which ranks enter a call late.
         combine: Size of the vector and ns for each byte that is combined.
         copy: The same for each that is copied.
+        redirect_ns: Of a message for its sender besides, whose last went to another rank.
+        rank_byte_ns: That a byte takes through what a rank has of its node's interfaces; ``None``:
+            what the scenario's interfaces say.
         within: Messages within a node; ``None``: they cost ranks what others cost, and take what
             the scenario's interfaces say.
     """
@@ -81,10 +93,13 @@ class HostModel:
     copy: tuple[tuple[int, float], ...]
     within: Within | None = None
     delays: tuple[tuple[int, float], ...] = ()
+    entry_ns: float = 0.0
+    redirect_ns: float = 0.0
+    rank_byte_ns: float | None = None
 
     @classmethod
-    def of(cls, scenario: Scenario, per_node: int = 1) -> HostModel:
-        """As a scenario says for so many ranks on each node."""
+    def of(cls, scenario: Scenario, per_node: int = 1, ranks: int = 1) -> HostModel:
+        """As a scenario says for so many ranks on each node, and so many together."""
         mpi, machine = scenario.mpi, scenario.machine
         if per_node > 1 and machine and machine.shared:
             return cls._of_shared(machine.shared)
@@ -92,13 +107,20 @@ class HostModel:
         combine = _per_byte(machine.combine) if machine else ()
         if not combine and fixed is not None:
             combine = ((1, 1e9 / int(fixed)),)
+        many = machine.many_ranks if machine else None
+        if many is None or ranks <= many.above:
+            many = ManyRanks(above=max(ranks, 1))
+        rank_bandwidth = machine.rank_bandwidth if machine else None
         return cls(
             send_ns=_ns(mpi.send_overhead),
             receive_ns=_ns(mpi.receive_overhead),
             delay_ns=_ns(mpi.send_delay),
             times=_times(mpi.host_times),
             delays=_times(mpi.delay_times),
+            redirect_ns=_ns(many.redirect_overhead or mpi.redirect_overhead),
+            rank_byte_ns=_byte_ns(many.rank_bandwidth or rank_bandwidth),
             call_ns=_ns(machine.call) if machine else 0.0,
+            entry_ns=_ns(machine.entry_delay) if machine else 0.0,
             combine=combine,
             copy=_per_byte(machine.copy_rates) if machine else (),
         )
@@ -112,7 +134,10 @@ class HostModel:
             delay_ns=_ns(shared.send_delay),
             times=_times(shared.host_times),
             delays=_times(shared.delay_times),
+            redirect_ns=_ns(shared.redirect_overhead),
             call_ns=_ns(shared.call),
+            entry_ns=_ns(shared.entry_delay),
+            rank_byte_ns=_byte_ns(shared.rank_bandwidth),
             combine=_per_byte(shared.combine),
             copy=_per_byte(shared.copy_rates),
             within=Within(
@@ -125,7 +150,11 @@ class HostModel:
         )
 
     def before_ns(self, operation: str, algorithm: str, ranks: int, size: int) -> float:
-        """What a rank does before its first message: the call itself, and copies.
+        """What passes before the first message: the call itself, copies, and waiting for others.
+
+        Ranks enter a call late by times that are taken to be exponential. Where all wait for all,
+        or one for all, the last of them counts: the largest of n such times is in the mean as many
+        of theirs as 1 + 1/2 + … + 1/n. Who waits for a root waits for one.
 
         Args:
             operation: Of the collective.
@@ -134,7 +163,8 @@ class HostModel:
             size: Of the vector, in bytes.
         """
         volume = copied(operation, algorithm, ranks) * size
-        return self.call_ns + volume * by_size(self.copy, size)
+        waits = 1.0 if operation in _FROM_ROOT else sum(1 / rank for rank in range(1, ranks + 1))
+        return self.call_ns + waits * self.entry_ns + volume * by_size(self.copy, size)
 
     def put_into(self, form: dict[str, Any], size: int) -> None:
         """Sets what the engine's form of a scenario says of hosts, for vectors of a size."""
@@ -142,6 +172,7 @@ class HostModel:
         mpi["send_overhead_ps"] = round(self.send_ns * 1_000)
         mpi["receive_overhead_ps"] = round(self.receive_ns * 1_000)
         mpi["send_delay_ps"] = round(self.delay_ns * 1_000)
+        mpi["redirect_overhead_ps"] = round(self.redirect_ns * 1_000)
         mpi["host_times"] = [[size, round(time * 1_000)] for size, time in self.times]
         mpi.pop("delay_times", None)
         if self.delays:
@@ -155,13 +186,20 @@ class HostModel:
             nic = form["network"]["nic"]
             nic["loopback_latency_ps"] = round(self.within.latency_ns * 1_000)
             nic["loopback_bandwidth_bytes_per_s"] = max(round(1e9 / self.within.byte_ns), 1_000)
+        if self.rank_byte_ns is not None and form["simulation"]["engine"] == "flow":
+            rate = max(round(1e9 / self.rank_byte_ns), 1_000)
+            form["network"]["nic"]["rank_bandwidth_bytes_per_s"] = rate
         per_byte = by_size(self.combine, size)
-        rate = None if per_byte == 0 else max(round(1e9 / per_byte), 1_000)
-        mpi["collectives"]["combine_bandwidth_bytes_per_s"] = rate
+        combine = None if per_byte == 0 else max(round(1e9 / per_byte), 1_000)
+        mpi["collectives"]["combine_bandwidth_bytes_per_s"] = combine
 
 
 def _ns(duration: Duration) -> float:
     return int(duration) / 1_000
+
+
+def _byte_ns(rate: Rate | None) -> float | None:
+    return None if rate is None else 1e9 / int(rate)
 
 
 def _times(points: Iterable[HostTime]) -> tuple[tuple[int, float], ...]:

@@ -82,6 +82,8 @@ class SharedNodes(Table):
     """As `mpi.receive_overhead`."""
     send_delay: Delay = Duration(0)
     """As `mpi.send_delay`."""
+    redirect_overhead: Delay = Duration(0)
+    """As `mpi.redirect_overhead`."""
     host_times: HostTimes = Field(default_factory=list)
     """As `mpi.host_times`."""
     delay_times: HostTimes = Field(default_factory=list)
@@ -92,8 +94,12 @@ class SharedNodes(Table):
     """As `network.nic.loopback_latency`."""
     loopback_bandwidth: Bandwidth = Rate("16 GB/s")
     """As `network.nic.loopback_bandwidth`: of all ranks of a node together."""
+    rank_bandwidth: Bandwidth | None = None
+    """As `machine.rank_bandwidth`."""
     call: Delay = Duration(0)
     """As `machine.call`."""
+    entry_delay: Delay = Duration(0)
+    """As `machine.entry_delay`."""
     combine: list[SizedRate] = Field(default_factory=list)
     """As `machine.combine`."""
     copy_rates: Annotated[list[SizedRate], Field(alias="copy")] = Field(default_factory=list)
@@ -107,6 +113,21 @@ class SharedNodes(Table):
         grow(self, "delay_times")
         _sizes_grow(self)
         return self
+
+
+class ManyRanks(Table):
+    """What differs in jobs of many ranks, where libraries send by other means.
+
+    UCX takes InfiniBand's dynamically connected transport, of eight connections that move from one
+    peer to the next, instead of a connection to each.
+    """
+
+    above: Annotated[int, Field(ge=1)]
+    """Jobs of more ranks."""
+    rank_bandwidth: Bandwidth | None = None
+    """`machine.rank_bandwidth` of theirs. Default: the same."""
+    redirect_overhead: Delay | None = None
+    """`mpi.redirect_overhead` of theirs. Default: the same."""
 
 
 class Background(Table):
@@ -150,8 +171,14 @@ class Machine(Table):
     """Which node of the network each host is."""
     hosts_file: FileName | None = None
     """The same in a file: in every line a list of hosts and the node of the first."""
+    rank_bandwidth: Bandwidth | None = None
+    """What one rank has of its node's interfaces, as `network.nic.rank_bandwidth`, where flows
+    predict; packets have all of them."""
     call: Delay = Duration(0)
     """What a call of a collective takes a rank before its first message."""
+    entry_delay: Delay = Duration(0)
+    """Mean time by which ranks enter a call late, with an exponential distribution: who waits for
+    n ranks waits 1 + 1/2 + … + 1/n of it, who waits for a root once."""
     combine: list[SizedRate] = Field(default_factory=list)
     """Rate at which a rank combines what it receives with its own, by size of the whole vector:
     what fits into a cache is combined faster. Instead of `mpi.collectives.combine_bandwidth`."""
@@ -164,6 +191,8 @@ class Machine(Table):
     background: Background | None = None
     """What else the machine does. With its `jobs`, or those of `--background`, the spread of
     predictions is simulated instead of `spread`."""
+    many_ranks: ManyRanks | None = None
+    """What differs in jobs of many ranks with one on each node."""
     shared: SharedNodes | None = None
     """What all that is where several ranks share each node. Default: as with one."""
 

@@ -214,6 +214,9 @@ def measured_name(operation: str, name: str) -> Measured:
         return Measured("auto", library)
     if (operation, text) == ("broadcast", "binomial") and library in ("open-mpi", "fujitsu"):
         return Measured("binomial-at-once", library)
+    if (operation, text, library) == ("allgather", "k_bruck", "point-to-point"):
+        # PICO's has two as its radix; Open MPI 5's own four.
+        return Measured("bruck", library)
     found = _MEASURED.get(operation, {}).get(text)
     return Measured(found, library, segment, text not in _NEARLY)
 

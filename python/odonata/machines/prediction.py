@@ -169,6 +169,8 @@ class Predictor:
         if self.engine == "packet":
             simulation["paths"] = None
             simulation.pop("settle_ps", None)
+            # Packets have all of their node's link.
+            self._form["network"]["nic"].pop("rank_bandwidth_bytes_per_s", None)
 
     @classmethod
     def from_file(
@@ -219,7 +221,7 @@ class Predictor:
             ScenarioError: If the scenario cannot be simulated.
         """
         check(case)
-        median = self.time_ns(case, HostModel.of(self.scenario, case.per_node))
+        median = self.time_ns(case, HostModel.of(self.scenario, case.per_node, case.ranks))
         machine = self.scenario.machine
         shared = machine.shared if machine and case.per_node > 1 else None
         spread = shared.spread if shared else machine.spread if machine else []
@@ -273,7 +275,7 @@ class Predictor:
             median_ns: What a call takes.
         """
         assert self.jobs is not None
-        host = HostModel.of(self.scenario, case.per_node)
+        host = HostModel.of(self.scenario, case.per_node, case.ranks)
         times, each = repeated(case)
         part = None
         if messages(case) > WITH_OTHERS:

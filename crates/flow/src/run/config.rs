@@ -1,7 +1,7 @@
 //! Parameters of the flow engine.
 
 use odonata_run::{NicModel, RouterModel};
-use odonata_units::{Bytes, Picoseconds};
+use odonata_units::{Bandwidth, Bytes, Picoseconds};
 
 /// Parameters of the flow engine.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +18,9 @@ pub struct FlowConfig {
     pub router: RouterModel,
     /// Network interfaces.
     pub nic: NicModel,
+    /// What the messages of one rank send at most together, and what they receive:
+    /// its share of a node's interfaces. `None`: all of them.
+    pub rank_bandwidth: Option<Bandwidth>,
     /// Seed of every random stream.
     pub seed: u64,
 }

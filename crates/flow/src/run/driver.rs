@@ -17,7 +17,7 @@ use odonata_units::{Bytes, NodeId, Picoseconds, RankId};
 use super::config::FlowConfig;
 use super::transport::Message;
 use crate::routes::{LinkNumbers, Routes};
-use crate::share::LinkId;
+use crate::share::{LinkId, Use};
 use crate::transfers::Transfers;
 
 /// Events between two looks at the observer.
@@ -88,6 +88,11 @@ pub(super) struct Driver<'a> {
     config: &'a FlowConfig,
     routes: Routes<'a>,
     pub transfers: Transfers,
+    /// Number of what the first rank sends over, the links of the network before it; after it
+    /// what it receives over, then the next rank's. `None`: ranks have all of their node's link.
+    rank_links: Option<u32>,
+    /// A way through the network, and what its ranks send and receive over.
+    way: Vec<Use>,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     /// Orders events of one time.
     scheduled: u64,
@@ -128,13 +133,23 @@ impl<'a> Driver<'a> {
         jobs: &'a [JobPlan],
         measurement: &'a Measurement,
     ) -> Self {
+        let ranks: usize = jobs.iter().map(|plan| plan.node_of_rank.len()).sum();
+        let links = topology.ports() + topology.nodes();
+        // Each rank has two links of its own, one for each direction.
+        let of_ranks = config.rank_bandwidth.map(|rate| {
+            let rate = rate.bytes_per_second() as f64 * 1e-12;
+            std::iter::repeat_n(rate, 2 * ranks)
+        });
+        let capacities = LinkNumbers::capacities(topology).chain(of_ranks.into_iter().flatten());
         let mut driver = Self {
             topology,
             jobs,
             measurement,
             config,
             routes,
-            transfers: Transfers::settling_every(config.settle, LinkNumbers::capacities(topology)),
+            transfers: Transfers::settling_every(config.settle, capacities),
+            rank_links: config.rank_bandwidth.map(|_| links as u32),
+            way: Vec::new(),
             events: BinaryHeap::new(),
             scheduled: 0,
             now: 0,
@@ -459,8 +474,23 @@ impl<'a> Driver<'a> {
         );
         let now = Picoseconds(self.now);
         let id = self.transfers.begin(now, message.bytes as f64);
+        // Open-loop sources are no ranks with a program: their node's link is theirs.
+        let own = self.rank_links.filter(|_| message.kind.is_some());
+        let first_rank = self.first_rank[message.job as usize];
         for path in self.routes.paths() {
-            self.transfers.add_part(now, id, path.path, path.weight);
+            let Some(links) = own else {
+                self.transfers.add_part(now, id, path.path, path.weight);
+                continue;
+            };
+            let sends = links + 2 * (first_rank + message.source_rank);
+            let receives = links + 2 * (first_rank + message.destination_rank) + 1;
+            self.way.clear();
+            self.way.extend_from_slice(path.path);
+            self.way.extend([sends, receives].map(|link| Use {
+                link: LinkId(link),
+                share: 1.0,
+            }));
+            self.transfers.add_part(now, id, &self.way, path.weight);
         }
         if self.owner.len() <= id.index() {
             self.owner.resize(id.index() + 1, 0);

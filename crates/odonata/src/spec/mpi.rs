@@ -68,6 +68,11 @@ table! {
         /// its way that do not keep the rank. Short messages may overtake longer ones.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         delay_times: Vec<(u64, u64)> = Vec::new() => Notes::POINTS,
+        /// What a message to another node keeps its sender busy besides, if its last one went to
+        /// another rank: where an interface keeps a few connections that move from one peer to the
+        /// next (InfiniBand's dynamically connected transport), or looks up a peer's.
+        #[serde(skip_serializing_if = "is_default")]
+        redirect_overhead_ps: u64 = 0 => Notes::DELAY,
         /// Rate at which ranks copy the messages that they send and receive, besides. Default: copying
         /// takes no time.
         copy_bandwidth_bytes_per_s: Option<u64> = None => Notes::BANDWIDTH,

@@ -66,5 +66,10 @@ table! {
         loopback_bandwidth_bytes_per_s: u64 = 16_000_000_000 => Notes::BANDWIDTH,
         /// Latency of a message between two ranks of the same node.
         loopback_latency_ps: u64 = 500_000 => Notes::DELAY,
+        /// With `engine = "flow"`: what all messages of one rank together send at most, and what they
+        /// receive. So it is where a node has several interfaces and a rank uses some of them. Default:
+        /// a rank may have all of its node's link.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rank_bandwidth_bytes_per_s: Option<u64> = None => Notes::BANDWIDTH,
     }
 }

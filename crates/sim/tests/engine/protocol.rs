@@ -94,6 +94,7 @@ fn protocol(eager_limit: Option<u64>) -> Protocol {
         within_node: None,
         gap: Picoseconds::ZERO,
         send_delay: Picoseconds::ZERO,
+        redirect_overhead: Picoseconds::ZERO,
         delay_times: HostTimes::default(),
     }
 }

@@ -158,6 +158,7 @@ fn protocol() -> impl Strategy<Value = Protocol> {
             }),
             gap: Picoseconds(receive * 3_333),
             send_delay: Picoseconds(delay),
+            redirect_overhead: Picoseconds(send * 5_003),
             // Long messages are overtaken.
             delay_times: HostTimes::new(&[(Bytes(2_000), Picoseconds(delay))]).expect("grows"),
         },

@@ -41,6 +41,8 @@ impl OfRank {
             held,
             unfinished,
             next_handle: _,
+            // Compared with ranks, never looked up.
+            last_to: _,
             delayed,
             // The program's.
             leaving: _,
