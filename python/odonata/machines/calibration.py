@@ -172,7 +172,8 @@ def shared_form(alone: HostModel) -> Form:
         alone: The hosts with one rank a node, calibrated.
     """
     free = (
-        Free("overhead of a message", "ns", max(alone.send_ns, 1.0), 1.0),
+        Free("overhead of sending", "ns", max(alone.send_ns, 1.0), 1.0),
+        Free("overhead of receiving", "ns", max(alone.receive_ns, 1.0), 1.0),
         Free("delay of a message", "ns", max(alone.delay_ns, 1.0), 1.0),
         Free("late entry", "ns", max(alone.entry_ns, 1.0), 1.0),
         Free("overhead of another receiver", "ns", 100.0, 1.0),
@@ -192,12 +193,12 @@ def shared_form(alone: HostModel) -> Form:
     )
 
     def host_model(values: Sequence[float]) -> HostModel:
-        overhead, delay, entry, redirect, *factors, within, latency, byte = values
+        send, receive, delay, entry, redirect, *factors, within, latency, byte = values
         short, longer, longest, combine, copy = factors
         return replace(
             alone,
-            send_ns=overhead,
-            receive_ns=overhead,
+            send_ns=send,
+            receive_ns=receive,
             delay_ns=delay,
             entry_ns=entry,
             redirect_ns=redirect,

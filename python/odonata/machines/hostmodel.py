@@ -117,7 +117,7 @@ class HostModel:
             delay_ns=_ns(mpi.send_delay),
             times=_times(mpi.host_times),
             delays=_times(mpi.delay_times),
-            redirect_ns=_ns(many.redirect_overhead or mpi.redirect_overhead),
+            redirect_ns=_ns(mpi.redirect_overhead),
             rank_byte_ns=_byte_ns(many.rank_bandwidth or rank_bandwidth),
             call_ns=_ns(machine.call) if machine else 0.0,
             entry_ns=_ns(machine.entry_delay) if machine else 0.0,

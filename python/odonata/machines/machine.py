@@ -126,8 +126,6 @@ class ManyRanks(Table):
     """Jobs of more ranks."""
     rank_bandwidth: Bandwidth | None = None
     """`machine.rank_bandwidth` of theirs. Default: the same."""
-    redirect_overhead: Delay | None = None
-    """`mpi.redirect_overhead` of theirs. Default: the same."""
 
 
 class Background(Table):

@@ -51,13 +51,14 @@ MESSAGES_PER_PAIR = {
 }
 
 #: Calls of up to so many messages are simulated whole.
-MOST_WHOLE = 150_000
+MOST_WHOLE = 300_000
 #: Of longer ones so many messages in the shorter of two simulations; in the other twice as many.
 SHORTENED = 60_000
 #: The same of messages that are under way at once, as flows that share links cost more the more
 #: there are.
 SHORTENED_AT_ONCE = 10_000
-_AT_ONCE = ("linear", "scattered", "sparbit", "bine-blocks")
+_BLOCK_AFTER_BLOCK = ("sparbit", "bine-blocks")
+_AT_ONCE = ("linear", "scattered", *_BLOCK_AFTER_BLOCK)
 
 #: With other jobs beside it so many messages of a call are simulated, of what repeats in it; the
 #: whole call is then taken to be so many such parts in a row.
@@ -253,8 +254,13 @@ class Predictor:
         if messages(case) <= MOST_WHOLE:
             return self._simulated_ns(case, host, None)
         most = SHORTENED_AT_ONCE if case.algorithm in _AT_ONCE else SHORTENED
-        # What all partners of an exchange have in common is not seen with a few of them.
-        least = 12 if case.operation == "alltoall" else 4
+        least = 4
+        if case.operation == "alltoall":
+            # What all partners of an exchange have in common is not seen with a few of them.
+            least = 12
+        elif case.algorithm in _BLOCK_AFTER_BLOCK:
+            # Nor what the messages of a round take if it is sent before the first of them arrives.
+            least = 16
         few = min(max(most // each, least), times // 3)
         short, long = (self._simulated_ns(case, host, count) for count in (few, 2 * few))
         done = repeated_within(case, few), repeated_within(case, 2 * few)
@@ -424,7 +430,7 @@ def repeated(case: Case) -> tuple[int, int]:
         return max(_segments(case)), ranks * max(int(math.log2(ranks)), 1)
     if not per_pair:
         return 1, 0
-    if case.algorithm in ("sparbit", "bine-blocks"):
+    if case.algorithm in _BLOCK_AFTER_BLOCK:
         rounds = max(int(math.log2(ranks)), 1)
         return max(ranks // 2, 1), ranks * rounds
     times = ranks // 2 if case.algorithm == "neighbour-exchange" else ranks - 1
@@ -435,7 +441,7 @@ def repeated_within(case: Case, most: int) -> int:
     """What is done of what repeats, if each round does it at most so often."""
     if case.algorithm == "bine-segmented":
         return sum(min(count, most) for count in _segments(case))
-    if case.algorithm in ("sparbit", "bine-blocks"):
+    if case.algorithm in _BLOCK_AFTER_BLOCK:
         halvings = range(int(math.log2(case.ranks)))
         return sum(min(1 << power, most) for power in halvings)
     return min(repeated(case)[0], most)
