@@ -373,6 +373,9 @@ def test_copies_of_a_vector():
     assert copied("allreduce", "ring", 64) == 1
     assert copied("broadcast", "binomial", 64) == 0
     assert copied("allgather", "ring", 64) == 1 / 64
+    # From rank 0 blocks are in order, and trees combine the input with what comes first.
+    assert copied("gather", "binomial", 64) == copied("scatter", "bine", 64) == 1 / 64
+    assert copied("reduce", "binomial", 64) == 0
     # Two turns, and half of the blocks packed and unpacked in each of six rounds.
     assert copied("alltoall", "bruck", 64) == 8
 

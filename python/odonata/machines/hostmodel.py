@@ -20,7 +20,7 @@ from odonata.units import Duration, Rate
 _WHOLE = ("allreduce", "reduce", "reduce-scatter")
 #: Trees of reductions combine the input with the first child's message as it has come, without a
 #: copy, and those of gathers and scatters from rank 0 have their blocks in order (Open MPI 4.1,
-#: `coll_base_reduce.c`, `coll_base_gather.c`, `coll_base_scatter.c`).
+#: `coll_base_reduce.c`, `coll_base_gather.c`, `coll_base_scatter.c`; PICO, `libbine_gather.c`).
 _FROM_INPUT = ("binary", "binomial", "chain", "in-order-binary", "knomial", "linear", "pipeline")
 #: Operations whose ranks wait for the root alone.
 _FROM_ROOT = ("broadcast", "scatter")
@@ -39,8 +39,6 @@ def copied(operation: str, algorithm: str, ranks: int) -> float:
     if operation == "allgather" and algorithm in ("bruck", "k-bruck"):
         # Out of the way, up, and back again: of the rank that has most to move.
         return 2.0
-    if operation in ("gather", "scatter") and algorithm == "bine":
-        return 1.0
     return 1 / ranks
 
 
