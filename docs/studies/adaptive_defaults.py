@@ -1,6 +1,7 @@
 """The table of ``docs/adaptive-routing.md``: adaptive algorithms with their default settings.
 
-    .venv/bin/python docs/studies/adaptive_defaults.py     # minutes; rewrites the table
+    .venv/bin/python docs/studies/adaptive_defaults.py             # a minute; rewrites the table
+    .venv/bin/python docs/studies/adaptive_defaults.py ugal-l par  # these columns only
 
 Every algorithm that fits a network, as its name alone sets it up, beside minimal and Valiant
 routing.
@@ -9,6 +10,8 @@ routing.
 from __future__ import annotations
 
 import os
+import re
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,20 +114,39 @@ def delivered(task: tuple[Machine, dict[str, Any], float, str]) -> float:
     return float(share)
 
 
+def written(page: str) -> dict[tuple[str, ...], dict[str, float]]:
+    """Shares in the table of a page, by its first three columns and the routing."""
+    table = page.partition("<!-- defaults: begin -->")[2].partition("<!-- defaults: end -->")[0]
+    rows = [re.split(r" *\| *", line)[1:-1] for line in table.splitlines() if line[:1] == "|"]
+    found: dict[tuple[str, ...], dict[str, float]] = {}
+    for row in rows[2:]:
+        cells = zip(rows[0][3:], row[3:], strict=True)
+        shares = {routing: text.strip("*") for routing, text in cells if text}
+        found[tuple(row[:3])] = {routing: float(text) / 100 for routing, text in shares.items()}
+    return found
+
+
 def main() -> None:
-    """Simulates, and writes the table."""
+    """Simulates, all columns or those named, and writes the table."""
+    named = sys.argv[1:] or (*OBLIVIOUS, *ADAPTIVE)
     cases = [(machine, *traffic) for machine in MACHINES for traffic in TRAFFIC]
     tasks = [
         (machine, traffic, load, routing)
         for machine, _, traffic, load in cases
         for routing in (*OBLIVIOUS, "ugal-l", "ugal-g", "par", *machine.more)
+        if routing in named
     ]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         shares = iter(list(pool.map(delivered, tasks)))
+    before = written(PAGE.read_text("utf-8"))
     rows = []
     for machine, name, _, load in cases:
         routings = (*OBLIVIOUS, "ugal-l", "ugal-g", "par", *machine.more)
-        found = {routing: next(shares) for routing in routings}
+        label = (machine.label, name, f"{load:g}")
+        found = {
+            routing: next(shares) if routing in named else before[label][routing]
+            for routing in routings
+        }
         better = max(found[routing] for routing in OBLIVIOUS)
         cells = []
         for routing in (*OBLIVIOUS, *ADAPTIVE):
@@ -132,7 +154,7 @@ def main() -> None:
             text = "" if share is None else f"{100 * share:.1f}"
             behind = share is not None and share < ENOUGH * better and routing in ADAPTIVE
             cells.append(f"**{text}**" if behind else text)
-        rows.append([machine.label, name, f"{load:g}", *cells])
+        rows.append([*label, *cells])
     table = markdown(["network", "traffic", "load", *OBLIVIOUS, *ADAPTIVE], rows, labels=2)
     PAGE.write_text(with_tables(PAGE.read_text("utf-8"), {"defaults": table}), "utf-8")
     print(table)

@@ -103,6 +103,8 @@ def main() -> None:
         routings += [(algorithm, "") for algorithm in OURS]
         for label, engine in routings:
             routing = routed(name, engine, directory) if engine else {"algorithm": label}
+            if label == "ugal-l":
+                routing = {"algorithm": label, "queue": "port"}
             if routing is None or (label == "minimal" and name == "fat-tree"):
                 continue
             network = {**wiring, "routing": routing}

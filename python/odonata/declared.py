@@ -136,9 +136,19 @@ class Routing(Table):
     """With `q-adaptive`: learning rate towards longer times. Default: 0.04."""
     exploration: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
     """With `q-adaptive`: probability that a decision takes a random port. Default: 0.001."""
+    hop_time: names.HopTime | None = None
+    """With `q-adaptive`: when a hop is over whose time is learned, when the packet's `head` has
+    come or when its `tail` has. Default: `tail`, as with its authors, whose packets are one
+    flit."""
     weights: Annotated[Annotated[Literal["hops"], Tag(tag('"hops"'))] | Annotated[Annotated[list[Count], Field(min_length=2, max_length=2)], Tag(tag("a list of two weights"))], by_form({'"hops"': is_text, "a list of two weights": is_list})] = "hops"
     """How an adaptive algorithm weights queues: `hops`, each by the length of its route, or
     the weights of minimal and of non-minimal routes, such as `[1, 2]`."""
+    queue: names.Queue | None = None
+    """With `ugal-l`: the queue that stands for a route, that of its first `port`, that of its
+    virtual `channel` there, or `hybrid`, that of the channel where the detour begins with a
+    port with which minimal routes may begin too, else that of the port. Default: `hybrid`
+    over `groups` whose routers are one hop from each global link, where no threshold is
+    given; else `port`."""
     detours_in_group: bool | None = None
     """Whether adaptive traffic, or that of `tago`, inside a group may go by way of a random
     router of the group. Default: false, it is always minimal."""

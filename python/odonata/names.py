@@ -150,7 +150,7 @@ ROUTING: abc.Mapping[str, str] = {
 ROUTING_OPTIONS: abc.Mapping[str, tuple[str, ...]] = {
     "minimal": ("paths",),
     "valiant": ("via", "paths"),
-    "ugal-l": ("via", "paths", "candidates", "threshold", "weights", "detours_in_group"),
+    "ugal-l": ("via", "paths", "candidates", "threshold", "weights", "queue", "detours_in_group"),
     "ugal-g": ("via", "paths", "candidates", "threshold", "weights", "detours_in_group"),
     "par": ("via", "candidates", "threshold", "weights", "detours_in_group"),
     "fpar": ("threshold", "rules"),
@@ -160,6 +160,7 @@ ROUTING_OPTIONS: abc.Mapping[str, tuple[str, ...]] = {
         "rate_down",
         "rate_up",
         "exploration",
+        "hop_time",
     ),
     "shortest-path": (),
     "up-down": (),
@@ -199,6 +200,19 @@ VIA: abc.Mapping[str, str] = {
     "group": "A random group.",
     "router": "A random router.",
     "node": "The router of a random node.",
+}
+
+Queue = Literal["port", "channel", "hybrid"]
+QUEUE: abc.Mapping[str, str] = {
+    "port": "That of its first output port, all virtual channels together.",
+    "channel": "That of its virtual channel of the port.",
+    "hybrid": "That of its virtual channel where the detour begins with a port with which minimal routes may begin too, else that of the port.",
+}
+
+HopTime = Literal["head", "tail"]
+HOP_TIME: abc.Mapping[str, str] = {
+    "head": "When the packet's head has come.",
+    "tail": "When its tail has come.",
 }
 
 Per = Literal["packet", "message"]

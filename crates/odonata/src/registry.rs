@@ -65,6 +65,8 @@ pub fn registry() -> Vec<List> {
         list::<spec::Choice>("choice"),
         list::<spec::Paths>("paths"),
         list::<spec::Via>("via"),
+        list::<spec::Queue>("queue"),
+        list::<spec::HopTime>("hop_time"),
         list::<spec::Decisions>("per"),
         list::<spec::CreditUse>("credit_use"),
         list::<spec::SwitchingName>("switching"),

@@ -3,13 +3,13 @@
 use odonata_declare::Named;
 use odonata_network::routing::grouped::GroupedRoutes;
 use odonata_network::routing::{
-    AdaptiveOptions, AlgorithmName, AlgorithmOptions, AnyRouting, Paths, QAdaptiveOptions,
-    RoutingError, RoutingSpec, Via, Weighting,
+    AdaptiveOptions, AlgorithmName, AlgorithmOptions, AnyRouting, HopTime, Paths, QAdaptiveOptions,
+    Queue, RoutingError, RoutingSpec, Via, Weighting,
 };
 use odonata_network::{LinkKind, Peer, Topology};
 
 use crate::error::SpecError;
-use crate::spec::{self, Decisions, Family, Scenario};
+use crate::spec::{self, Decisions, Family, Scenario, SwitchingName};
 use crate::topology::classes::default_buffer;
 
 /// Threshold of FPAR where a scenario gives none: half of what channel 0 may hold at the
@@ -24,8 +24,13 @@ const DEFAULT_SHARE: f64 = 0.75;
 pub(crate) struct Usual {
     /// Advantage of minimal routes, in bytes.
     pub threshold_bytes: u64,
+    /// The queue that stands for a route, where no threshold is given.
+    pub queue: Queue,
     /// What minimal routes are.
     pub paths: Paths,
+    /// Bytes of a packet, and those that come with its head.
+    pub packet_bytes: u64,
+    pub flit_bytes: u64,
 }
 
 impl Usual {
@@ -34,7 +39,10 @@ impl Usual {
     pub fn of_flows(family: &Family, topology: &Topology) -> Self {
         Self {
             threshold_bytes: 0,
+            queue: Queue::Port,
             paths: usual_paths(family, topology),
+            packet_bytes: 0,
+            flit_bytes: 0,
         }
     }
 }
@@ -55,9 +63,17 @@ fn usual_paths(family: &Family, topology: &Topology) -> Paths {
 /// If the algorithm does not fit the network, or an option the algorithm.
 pub fn build_routing(scenario: &Scenario, topology: &Topology) -> Result<AnyRouting, SpecError> {
     let network = &scenario.network;
+    let (threshold_bytes, queue) = default_threshold(scenario, topology);
+    let packet_bytes = scenario.simulation.packet_bytes;
     let usual = Usual {
-        threshold_bytes: default_threshold(scenario, topology),
+        threshold_bytes,
+        queue,
         paths: usual_paths(&network.topology, topology),
+        packet_bytes,
+        flit_bytes: match network.router.switching {
+            SwitchingName::CutThrough => network.router.flit_bytes.min(packet_bytes),
+            SwitchingName::StoreAndForward => packet_bytes,
+        },
     };
     let spec = routing_spec(&network.routing, network.router.delay_ps, usual)?;
     if network.routing.algorithm == AlgorithmName::ForwardingTables {
@@ -66,7 +82,8 @@ pub fn build_routing(scenario: &Scenario, topology: &Topology) -> Result<AnyRout
     AnyRouting::new(topology, &spec).map_err(|error| routing_error(&error))
 }
 
-/// Advantage of minimal routes, in bytes, where a scenario gives none.
+/// Advantage of minimal routes, in bytes, where a scenario gives none, and the queue that is
+/// compared with it.
 ///
 /// A queue that the buffer at the other end of a link holds is no congestion: it
 /// comes and goes with every burst. Of a link class, that is `B`: the
@@ -75,6 +92,10 @@ pub fn build_routing(scenario: &Scenario, topology: &Topology) -> Result<AnyRout
 ///
 /// - `ugal-l` and `ugal-g`, which decide once per packet, and `dimwar` and `dal`, once per
 ///   dimension: the largest `B` of the links between routers.
+/// - `ugal-l` over groups, where queues of channels are compared, which is where each router is
+///   one hop from all global links of its group, or where a scenario says so:
+///   `max((2·ℓ + 1) · B_local, (ℓ + 1) · B_global)`, see `par`. On a channel that leads to
+///   congestion lies more than the buffer at its other end holds.
 /// - `steered`: `B` less three packets, the largest of the links between routers: what such a link
 ///   carries during one round trip of credits, and the packet that is being sent. A link that is in
 ///   use shows as much though nothing waits for it, as what is sent counts until it is credited.
@@ -83,7 +104,7 @@ pub fn build_routing(scenario: &Scenario, topology: &Topology) -> Result<AnyRout
 ///   route has hops from there, up to `2·ℓ + 1` before a local link and `ℓ + 1` before
 ///   a global one; and the packet is compared with newly drawn detours at each of
 ///   the `ℓ` routers after its first.
-fn default_threshold(scenario: &Scenario, topology: &Topology) -> u64 {
+fn default_threshold(scenario: &Scenario, topology: &Topology) -> (u64, Queue) {
     let mut used = vec![false; topology.link_classes.len()];
     for (port, class) in topology.class_of_port.iter().enumerate() {
         used[class.index()] |= matches!(topology.peer[port], Peer::Port(_));
@@ -103,17 +124,39 @@ fn default_threshold(scenario: &Scenario, topology: &Topology) -> u64 {
         *largest = usual.min(class.buffer.0).max(*largest);
     }
     let buffer = local.max(global);
-    match scenario.network.routing.algorithm {
+    // What a channel of the buffers may hold, weighted by the hops of the minimal route; and the
+    // hops to leave a group.
+    let weighted = || {
+        let hops = u64::from(GroupedRoutes::new(topology).ok()?.hops_to_global_link());
+        let before_local = local.saturating_mul(2 * hops + 1);
+        let before_global = global.saturating_mul(hops + 1);
+        Some((before_local.max(before_global), hops))
+    };
+    let routing = &scenario.network.routing;
+    let threshold = match routing.algorithm {
+        AlgorithmName::UgalLocal => {
+            let paths = usual_paths(&scenario.network.topology, topology);
+            let over_groups = routing.paths.unwrap_or(paths) == Paths::Groups;
+            let weighted = over_groups.then(weighted).flatten();
+            let queue = match (routing.queue, weighted) {
+                (Some(queue), _) => queue,
+                (None, Some((_, 0 | 1))) => Queue::Hybrid,
+                (None, _) => Queue::Port,
+            };
+            let threshold = match (queue, weighted) {
+                (Queue::Channel | Queue::Hybrid, Some((weighted, _))) => weighted,
+                _ => buffer,
+            };
+            return (threshold, queue);
+        }
         // A network without groups is refused where the algorithm is built.
-        AlgorithmName::Par => GroupedRoutes::new(topology).map_or(buffer, |routes| {
-            let hops = u64::from(routes.hops_to_global_link());
-            let before_local = local.saturating_mul(2 * hops + 1);
-            let before_global = global.saturating_mul(hops + 1);
-            before_local.max(before_global).saturating_mul(hops.max(1))
+        AlgorithmName::Par => weighted().map_or(buffer, |(weighted, hops)| {
+            weighted.saturating_mul(hops.max(1))
         }),
         AlgorithmName::Steered => buffer.saturating_sub(3 * scenario.simulation.packet_bytes),
         _ => buffer,
-    }
+    };
+    (threshold, Queue::Port)
 }
 
 /// The network room's form of the routing table; `usual` is what holds where none is given.
@@ -150,7 +193,17 @@ pub(crate) fn routing_spec(
             },
         },
         detours_in_group: spec.detours_in_group.unwrap_or(false),
+        queue: match (spec.queue, spec.threshold_bytes) {
+            (Some(queue), _) => queue,
+            (None, None) => usual.queue,
+            (None, Some(_)) => Queue::Port,
+        },
     };
+    let packet_bytes = match spec.hop_time.unwrap_or_default() {
+        HopTime::Head => 0,
+        HopTime::Tail => usual.packet_bytes,
+    };
+    let flit_bytes = usual.flit_bytes;
     let usual = QAdaptiveOptions::default();
     let learning = QAdaptiveOptions {
         source_threshold: spec.source_threshold.unwrap_or(usual.source_threshold),
@@ -160,6 +213,8 @@ pub(crate) fn routing_spec(
         rate_up: spec.rate_up.unwrap_or(usual.rate_up),
         exploration: spec.exploration.unwrap_or(usual.exploration),
         delay_ps,
+        packet_bytes,
+        flit_bytes,
     };
     let options = AlgorithmOptions {
         adaptive,
@@ -211,6 +266,8 @@ fn check_options(spec: &spec::Routing) -> Result<(), SpecError> {
         ("candidates", spec.candidates.is_some()),
         ("threshold", threshold),
         ("weights", matches!(spec.weights, spec::Weights::Fixed(_))),
+        ("queue", spec.queue.is_some()),
+        ("hop_time", spec.hop_time.is_some()),
         ("rules", spec.rules != spec::FparRules::Paper),
         ("source_threshold", spec.source_threshold.is_some()),
         (
@@ -295,6 +352,15 @@ mod tests {
     fn threshold(mut scenario: Scenario, algorithm: AlgorithmName) -> u64 {
         scenario.network.routing.algorithm = algorithm;
         let topology = build_topology(&scenario).unwrap();
+        default_threshold(&scenario, &topology).0
+    }
+
+    /// Of UGAL-L where a scenario gives this queue.
+    fn by_queues(scenario: &Scenario, queue: Option<Queue>) -> (u64, Queue) {
+        let mut scenario = scenario.clone();
+        scenario.network.routing.algorithm = AlgorithmName::UgalLocal;
+        scenario.network.routing.queue = queue;
+        let topology = build_topology(&scenario).unwrap();
         default_threshold(&scenario, &topology)
     }
 
@@ -307,7 +373,6 @@ mod tests {
             link(10_000, None),
             link(100_000, None),
         );
-        assert_eq!(threshold(usual.clone(), AlgorithmName::UgalLocal), global);
         assert_eq!(threshold(usual.clone(), AlgorithmName::UgalGlobal), global);
         // One packet instead of four.
         assert_eq!(
@@ -328,13 +393,13 @@ mod tests {
         assert_eq!(threshold(long, AlgorithmName::Par), 2 * (20_500 + 4_000));
         let large = link(100_000, Some(1 << 30));
         let large = scenario(Dragonfly::new(1, 4, 2, 9), link(10_000, None), large);
-        assert_eq!(threshold(large, AlgorithmName::UgalLocal), global);
+        assert_eq!(threshold(large, AlgorithmName::UgalGlobal), global);
         let small = scenario(
             Dragonfly::new(1, 4, 2, 9),
             link(10_000, Some(2_000)),
             link(100_000, Some(1_500)),
         );
-        assert_eq!(threshold(small.clone(), AlgorithmName::UgalLocal), 2_000);
+        assert_eq!(threshold(small.clone(), AlgorithmName::UgalGlobal), 2_000);
         assert_eq!(threshold(small, AlgorithmName::Par), 3 * 2_000);
     }
 
@@ -348,6 +413,64 @@ mod tests {
     }
 
     #[test]
+    fn ugal_l_compares_channels_where_all_global_links_are_a_hop_away() {
+        let (local, global) = (4_700, 6_500);
+        let weighted = (3 * local).max(2 * global);
+        let one_hop = scenario(
+            Dragonfly::new(1, 4, 2, 9),
+            link(10_000, None),
+            link(100_000, None),
+        );
+        assert_eq!(by_queues(&one_hop, None), (weighted, Queue::Hybrid));
+        for queue in [Queue::Channel, Queue::Hybrid] {
+            assert_eq!(by_queues(&one_hop, Some(queue)), (weighted, queue));
+        }
+        let ports = (global, Queue::Port);
+        assert_eq!(by_queues(&one_hop, Some(Queue::Port)), ports);
+        // No groups are left on the way.
+        let mut shortest = one_hop.clone();
+        shortest.network.routing.paths = Some(Paths::ShortestPath);
+        assert_eq!(by_queues(&shortest, None), ports);
+        let mut grid = Dragonfly::new(1, 6, 1, 4);
+        grid.group = crate::spec::GroupWiringName::Grid;
+        (grid.rows, grid.columns) = (Some(2), Some(3));
+        let two_hops = scenario(grid, link(10_000, None), link(100_000, None));
+        assert_eq!(by_queues(&two_hops, None), ports);
+        let weighted = (5 * local, Queue::Hybrid);
+        assert_eq!(by_queues(&two_hops, Some(Queue::Hybrid)), weighted);
+    }
+
+    /// A threshold is given for what was compared when it was chosen.
+    #[test]
+    fn a_threshold_is_compared_with_the_queues_of_ports() {
+        let usual = Usual {
+            threshold_bytes: 7_000,
+            queue: Queue::Hybrid,
+            paths: Paths::Groups,
+            packet_bytes: 0,
+            flit_bytes: 0,
+        };
+        for (threshold, queue, expected) in [
+            (None, None, Queue::Hybrid),
+            (Some(0), None, Queue::Port),
+            (Some(0), Some(Queue::Channel), Queue::Channel),
+            (None, Some(Queue::Port), Queue::Port),
+        ] {
+            let spec = spec::Routing {
+                algorithm: AlgorithmName::UgalLocal,
+                threshold_bytes: threshold,
+                queue,
+                ..spec::Routing::default()
+            };
+            let found = routing_spec(&spec, 0, usual).unwrap().algorithm;
+            let odonata_network::routing::Algorithm::UgalLocal(options) = found else {
+                panic!("{found:?}");
+            };
+            assert_eq!(options.queue, expected);
+        }
+    }
+
+    #[test]
     fn a_given_threshold_is_taken_as_it_is() {
         for (given, expected) in [(None, 7_000), (Some(0), 0), (Some(123), 123)] {
             let spec = spec::Routing {
@@ -357,7 +480,10 @@ mod tests {
             };
             let usual = Usual {
                 threshold_bytes: 7_000,
+                queue: Queue::Port,
                 paths: Paths::Groups,
+                packet_bytes: 0,
+                flit_bytes: 0,
             };
             let found = routing_spec(&spec, 0, usual).unwrap().algorithm;
             let odonata_network::routing::Algorithm::Par(options) = found else {

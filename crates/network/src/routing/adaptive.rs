@@ -3,9 +3,12 @@
 
 mod path;
 
+use odonata_declare::Named;
+use serde::{Deserialize, Serialize};
+
 use super::channels::{DETOUR, FINAL, OUTWARD};
 use super::choice::{Choice, MinimalLinks};
-use super::grouped::{GlobalLink, GroupedRoutes, Place};
+use super::grouped::{GlobalLink, GroupedRoutes, LocalLinks, Place};
 use super::legs::{Legs, Target};
 use super::nonminimal::Via;
 use super::{Hop, NONE, PacketRoute, RouterView, RoutingError};
@@ -26,6 +29,29 @@ pub enum Weighting {
         /// Weight of non-minimal candidates.
         non_minimal: u32,
     },
+}
+
+/// Which queue stands for a route where UGAL-L compares two (Kim, Dally, Scott and Abts,
+/// "Technology-Driven, Highly-Scalable Dragonfly Topology", ISCA 2008, section 4.3). Minimal
+/// routes and detours begin on channels of their own, so that the channel's queue tells both
+/// apart on a port that they share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
+pub enum Queue {
+    /// That of its first output port, all virtual channels together.
+    ///
+    /// UGAL-L there.
+    #[default]
+    Port,
+    /// That of its virtual channel of the port.
+    ///
+    /// UGAL-L with VC there.
+    Channel,
+    /// That of its virtual channel where the detour begins with a port with which minimal routes
+    /// may begin too, else that of the port.
+    ///
+    /// UGAL-L with VC hybrid there, where one link joins two groups and the port is the same.
+    Hybrid,
 }
 
 /// Most candidates of a sort: a candidate takes up to six random draws together
@@ -53,6 +79,8 @@ pub struct AdaptiveOptions {
     /// Whether traffic inside a group may also go through a random router of
     /// the group. Otherwise it is always minimal, as in Kim et al. 2008.
     pub detours_in_group: bool,
+    /// What is known of a route's queue; of UGAL-L, others know ports only.
+    pub queue: Queue,
 }
 
 impl Default for AdaptiveOptions {
@@ -65,6 +93,7 @@ impl Default for AdaptiveOptions {
             threshold_bytes: 0,
             weighting: Weighting::Hops,
             detours_in_group: false,
+            queue: Queue::Port,
         }
     }
 }
@@ -100,6 +129,10 @@ struct Candidate {
     waypoint: u32,
     /// First output port.
     port: u16,
+    /// What occupancies are multiplied by.
+    weight: u32,
+    /// Router of this group, by its number there, to which its first local hops lead.
+    first_stop: u32,
     /// Weighted occupancy.
     cost: u64,
 }
@@ -137,6 +170,12 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
         })
     }
 
+    /// Whether the occupancy of virtual channels counts.
+    #[inline(always)]
+    pub(super) fn reads_channels(&self) -> bool {
+        self.options.queue != Queue::Port
+    }
+
     /// The first hop of a packet; a minimal route to another group starts in
     /// `minimal_phase`.
     #[inline]
@@ -151,7 +190,7 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
         if here.group == there.group {
             return self.depart_inside(view, here, there, route);
         }
-        let mut minimal = self.minimal_candidate(view, here, there);
+        let mut minimal = self.minimal_candidate(view, here, there, minimal_phase);
         if self
             .legs
             .routes
@@ -159,7 +198,7 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
             .is_none()
         {
             for _ in 1..self.options.candidates {
-                let drawn = self.minimal_candidate(view, here, there);
+                let drawn = self.minimal_candidate(view, here, there, minimal_phase);
                 if drawn.cost < minimal.cost {
                     minimal = drawn;
                 }
@@ -190,7 +229,7 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
                     .unwrap_or(0)
             }
         };
-        let minimal = self.minimal_through(view, here, there, index);
+        let minimal = self.minimal_through(view, here, there, index, route.phase);
         self.decide(view, here, there, minimal, route.phase, route)
     }
 
@@ -207,13 +246,109 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
             this.non_minimal_candidate(view, here, there)
         });
         let chosen = match other {
-            Some(other) if !self.options.prefers(minimal.cost, other.cost) => other,
+            Some(other)
+                if !self.takes_minimal(
+                    view,
+                    (here, there),
+                    (minimal, minimal_phase),
+                    (other, OUTWARD),
+                ) =>
+            {
+                other
+            }
             _ => minimal,
         };
         let non_minimal = chosen.intermediate != NONE;
         route.phase = if non_minimal { OUTWARD } else { minimal_phase };
         route.intermediate = chosen.intermediate;
         self.take(here, &chosen, route)
+    }
+
+    /// Whether the minimal one of two candidates to `there` is taken, each with the phase in
+    /// which it begins.
+    #[inline(always)]
+    fn takes_minimal<V: RouterView>(
+        &self,
+        view: &mut V,
+        (here, there): (Place, Place),
+        minimal: (Candidate, u8),
+        other: (Candidate, u8),
+    ) -> bool {
+        if !GLOBAL && self.options.queue == Queue::Hybrid {
+            return self.takes_minimal_of_hybrid(view, (here, there), minimal, other);
+        }
+        self.options.prefers(minimal.0.cost, other.0.cost)
+    }
+
+    /// The same with [`Queue::Hybrid`]. By itself and by copies, so that the candidates of runs
+    /// without it need not lie in memory.
+    #[inline(never)]
+    fn takes_minimal_of_hybrid<V: RouterView>(
+        &self,
+        view: &mut V,
+        (here, there): (Place, Place),
+        (minimal, minimal_phase): (Candidate, u8),
+        (other, other_phase): (Candidate, u8),
+    ) -> bool {
+        if minimal.port != other.port && !self.may_begin(here, there, other.port) {
+            return self.options.prefers(minimal.cost, other.cost);
+        }
+        let cost = self.channel_cost(view, here, minimal, minimal_phase);
+        let other = self.channel_cost(view, here, other, other_phase);
+        self.options.prefers(cost, other)
+    }
+
+    /// Whether a minimal route to `there` may begin with a port.
+    #[inline(never)]
+    fn may_begin(&self, here: Place, there: Place, port: u16) -> bool {
+        let routes = &self.legs.routes;
+        let leads = |to: u32| match routes.local_links(here.group, here.local, to) {
+            LocalLinks::Only(only) => only == port,
+            LocalLinks::AnyOf(links) => links.iter().any(|link| link.port == port),
+        };
+        if here.group == there.group {
+            return leads(there.local);
+        }
+        let mut links = self.legs.possible_global_links(here, to_router(there));
+        links.any(|link| match link.owner() == here.local {
+            true => link.port() as u16 == port,
+            false => leads(link.owner()),
+        })
+    }
+
+    /// Weighted occupancy of the virtual channel of a candidate's first hop.
+    #[inline(never)]
+    fn channel_cost<V: RouterView>(
+        &self,
+        view: &mut V,
+        here: Place,
+        candidate: Candidate,
+        phase: u8,
+    ) -> u64 {
+        let vc = match candidate.global_link {
+            Some(link) if link.owner() == here.local => self.legs.channels.global(phase),
+            _ => self.legs.local_vc(here, candidate.first_stop, phase),
+        };
+        let hop = Hop {
+            port: candidate.port,
+            vc,
+        };
+        let queued = view.channel_occupancy_bytes(hop);
+        queued.saturating_mul(u64::from(candidate.weight))
+    }
+
+    /// Puts the channel's queue in place of the port's where that is what is compared.
+    #[inline(always)]
+    fn look_at_channel<V: RouterView>(
+        &self,
+        view: &mut V,
+        here: Place,
+        candidate: &mut Candidate,
+        phase: u8,
+    ) {
+        if !GLOBAL && self.options.queue == Queue::Channel {
+            candidate.cost = self.channel_cost(view, here, *candidate, phase);
+        }
     }
 
     /// The candidate of least cost among those drawn.
@@ -263,23 +398,28 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
         view: &mut V,
         here: Place,
         there: Place,
+        phase: u8,
     ) -> Candidate {
         let index = self.legs.choose_exit_index(view, here, to_router(there));
-        self.minimal_through(view, here, there, index)
+        self.minimal_through(view, here, there, index, phase)
     }
 
-    /// The minimal route over link number `index` of those to `there`'s group.
+    /// The minimal route over link number `index` of those to `there`'s group, which begins
+    /// in `phase`.
     fn minimal_through<V: RouterView>(
         &self,
         view: &mut V,
         here: Place,
         there: Place,
         index: usize,
+        phase: u8,
     ) -> Candidate {
         let mut path = Path::start(here);
         path.leave(self, view, there.group, index);
         path.go_inside(self, view, there.local);
-        path.candidate(self, NONE, true)
+        let mut candidate = path.candidate(self, NONE, true);
+        self.look_at_channel(view, here, &mut candidate, phase);
+        candidate
     }
 
     fn non_minimal_candidate<V: RouterView>(
@@ -307,7 +447,9 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
             path.leave(self, view, there.group, index);
         }
         path.go_inside(self, view, there.local);
-        Some(path.candidate(self, intermediate, false))
+        let mut candidate = path.candidate(self, intermediate, false);
+        self.look_at_channel(view, here, &mut candidate, OUTWARD);
+        Some(candidate)
     }
 
     /// Whether a packet at `here` may take a non-minimal route over a link to
@@ -332,7 +474,8 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
         }
         let mut minimal = Path::start(here);
         minimal.go_inside(self, view, there.local);
-        let minimal = minimal.candidate(self, NONE, true);
+        let mut minimal = minimal.candidate(self, NONE, true);
+        self.look_at_channel(view, here, &mut minimal, FINAL);
         let (low, high) = (here.local.min(there.local), here.local.max(there.local));
         let detour = self.best_of(view, |this, view| {
             let mut local = view.random_below(others);
@@ -342,10 +485,14 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
             path.go_inside(this, view, local);
             path.go_inside(this, view, there.local);
             let router = this.legs.routes.router(Place { local, ..here });
-            Some(path.candidate(this, router, false))
+            let mut candidate = path.candidate(this, router, false);
+            this.look_at_channel(view, here, &mut candidate, DETOUR);
+            Some(candidate)
         });
         match detour {
-            Some(detour) if !self.options.prefers(minimal.cost, detour.cost) => {
+            Some(detour)
+                if !self.takes_minimal(view, (here, there), (minimal, FINAL), (detour, DETOUR)) =>
+            {
                 route.phase = DETOUR;
                 route.intermediate = detour.intermediate;
                 self.take(here, &detour, route)

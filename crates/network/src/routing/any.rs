@@ -45,6 +45,7 @@ pub enum Algorithm {
         "candidates",
         "threshold",
         "weights",
+        "queue",
         "detours_in_group"
     ))]
     UgalLocal(AdaptiveOptions),
@@ -85,7 +86,8 @@ pub enum Algorithm {
         "intermediate_threshold",
         "rate_down",
         "rate_up",
-        "exploration"
+        "exploration",
+        "hop_time"
     ))]
     QAdaptive(QAdaptiveOptions),
     /// Shortest paths, in any network.

@@ -4,7 +4,7 @@ mod distances;
 
 use odonata_units::{NodeId, PortId, RouterId};
 
-use super::adaptive::{AdaptiveOptions, MOST_CANDIDATES, Weighting};
+use super::adaptive::{AdaptiveOptions, MOST_CANDIDATES, Queue, Weighting};
 use super::channels::channel_count;
 use super::choice::Choice;
 use super::error::RoutingError;
@@ -68,6 +68,8 @@ struct Candidate {
     /// Router that it goes by, or [`NONE`].
     intermediate: u32,
     hop: Hop,
+    /// What occupancies are multiplied by.
+    weight: u32,
     /// Weighted occupancy, in bytes.
     cost: u64,
 }
@@ -198,15 +200,15 @@ impl<const GLOBAL: bool> Detoured<GLOBAL> {
             }
             Decision::ByQueues(options) => {
                 let minimal = self.best_of(view, options.candidates, |this, view| {
-                    Some(this.candidate(view, at.0, NONE, route, options.weighting))
+                    Some(this.candidate(view, at.0, NONE, route, &options))
                 });
                 let detour = self.best_of(view, options.candidates, |this, view| {
                     let by = this.draw(view, at.0, route)?;
-                    Some(this.candidate(view, at.0, by, route, options.weighting))
+                    Some(this.candidate(view, at.0, by, route, &options))
                 });
                 let chosen = match (minimal, detour) {
                     (Some(minimal), Some(detour))
-                        if !options.prefers(minimal.cost, detour.cost) =>
+                        if !self.takes_minimal(view, at, route, &options, (&minimal, &detour)) =>
                     {
                         detour
                     }
@@ -247,7 +249,7 @@ impl<const GLOBAL: bool> Detoured<GLOBAL> {
         at: u32,
         intermediate: u32,
         route: &PacketRoute,
-        weighting: Weighting,
+        options: &AdaptiveOptions,
     ) -> Candidate {
         let to = route.destination_router;
         let (first, is_minimal) = match intermediate {
@@ -266,7 +268,7 @@ impl<const GLOBAL: bool> Detoured<GLOBAL> {
             occupancy += self.queues_to(view, &mut walk, first);
             occupancy += self.queues_to(view, &mut walk, to);
         }
-        let weight = match weighting {
+        let weight = match options.weighting {
             Weighting::Fixed { minimal, .. } if is_minimal => minimal,
             Weighting::Fixed { non_minimal, .. } => non_minimal,
             // Every queue on the path is in the sum.
@@ -276,11 +278,57 @@ impl<const GLOBAL: bool> Detoured<GLOBAL> {
                 self.distances.of(&self.base, at, first) + self.distances.of(&self.base, first, to)
             }
         };
-        Candidate {
+        let drawn = Candidate {
             intermediate,
             hop,
+            weight,
             cost: occupancy.saturating_mul(u64::from(weight)),
+        };
+        if GLOBAL || options.queue != Queue::Channel {
+            return drawn;
         }
+        let cost = self.channel_cost(view, route, &drawn);
+        Candidate { cost, ..drawn }
+    }
+
+    /// Whether the minimal one of two candidates is taken.
+    fn takes_minimal<V: RouterView>(
+        &self,
+        view: &mut V,
+        at: RouterId,
+        route: &PacketRoute,
+        options: &AdaptiveOptions,
+        (minimal, detour): (&Candidate, &Candidate),
+    ) -> bool {
+        let (mut cost, mut other_cost) = (minimal.cost, detour.cost);
+        let may_begin = |port: u16| {
+            let minimal = self.base.listed(at, route.destination_router);
+            minimal.iter().any(|hop| hop.port == port)
+        };
+        if !GLOBAL && options.queue == Queue::Hybrid && may_begin(detour.hop.port) {
+            cost = self.channel_cost(view, route, minimal);
+            other_cost = self.channel_cost(view, route, detour);
+        }
+        options.prefers(cost, other_cost)
+    }
+
+    /// Weighted occupancy of the virtual channel of a candidate's first hop.
+    fn channel_cost<V: RouterView>(
+        &self,
+        view: &mut V,
+        route: &PacketRoute,
+        candidate: &Candidate,
+    ) -> u64 {
+        let mut route = PacketRoute {
+            intermediate: candidate.intermediate,
+            ..*route
+        };
+        if candidate.intermediate == NONE {
+            self.turn(&mut route);
+        }
+        let hop = self.on_channel(candidate.hop, &mut route);
+        let queued = view.channel_occupancy_bytes(hop);
+        queued.saturating_mul(u64::from(candidate.weight))
     }
 
     /// The router behind a port of router `at`.
@@ -401,6 +449,11 @@ impl<const GLOBAL: bool> Routing for Detoured<GLOBAL> {
     #[inline(always)]
     fn next_hop_reads_occupancy(&self, injected: bool, _route: &PacketRoute) -> bool {
         injected && self.decision != Decision::Always || self.base.choice == Choice::ByLoad
+    }
+
+    #[inline(always)]
+    fn reads_channels(&self) -> bool {
+        matches!(self.decision, Decision::ByQueues(options) if !GLOBAL && options.queue != Queue::Port)
     }
 
     #[inline]

@@ -39,7 +39,7 @@ mod valiant;
 
 use odonata_units::{NodeId, PortId, RouterId};
 
-pub use adaptive::{AdaptiveOptions, Weighting};
+pub use adaptive::{AdaptiveOptions, Queue, Weighting};
 pub use any::{
     Algorithm, AlgorithmName, AlgorithmOptions, AnyRouting, Paths, RoutingSpec, RoutingTask,
 };
@@ -57,7 +57,7 @@ pub use minimal::Minimal;
 pub use minimal_adaptive::MinimalAdaptive;
 pub use nonminimal::Via;
 pub use par::Par;
-pub use q_adaptive::{QAdaptive, QAdaptiveOptions};
+pub use q_adaptive::{HopTime, QAdaptive, QAdaptiveOptions};
 pub use steered::Steered;
 pub use tabled::Tabled;
 pub use tago::Tago;
@@ -124,7 +124,14 @@ pub trait RouterView {
     /// queue occupancy that UGAL-L compares.
     fn occupancy_bytes(&mut self, port: u16) -> u64;
 
-    /// The same for any port of the network, as of the last refresh of the
+    /// What of that occupancy is on one virtual channel: bytes that wait for `hop`, plus bytes
+    /// sent by it that the next router has not yet credited. Only for algorithms that say
+    /// [`Routing::reads_channels`]; where there are no channels, that of the port.
+    fn channel_occupancy_bytes(&mut self, hop: Hop) -> u64 {
+        self.occupancy_bytes(hop.port)
+    }
+
+    /// The same as of the port for any port of the network, as of the last refresh of the
     /// global snapshot. Only for algorithms that say [`Routing::NEEDS_SNAPSHOT`].
     fn remote_occupancy_bytes(&self, port: PortId) -> u64;
 
@@ -216,6 +223,12 @@ pub trait Routing: Send + Sync {
     #[inline(always)]
     fn next_hop_reads_occupancy(&self, _injected: bool, _route: &PacketRoute) -> bool {
         self.reads_occupancy()
+    }
+
+    /// Whether [`RouterView::channel_occupancy_bytes`] is used. Others pay nothing for that.
+    #[inline(always)]
+    fn reads_channels(&self) -> bool {
+        false
     }
 
     /// Chooses the next hop of a packet at router `at`, and updates the state

@@ -2,7 +2,7 @@
 
 use odonata_units::RouterId;
 
-use super::adaptive::{Adaptive, AdaptiveOptions};
+use super::adaptive::{Adaptive, AdaptiveOptions, Queue};
 use super::channels::{DETOUR, PROGRESSIVE};
 use super::choice::{Choice, MinimalLinks};
 use super::grouped::GroupedRoutes;
@@ -55,6 +55,10 @@ impl Par {
         virtual_channels: Option<u8>,
     ) -> Result<Self, RoutingError> {
         let policy = (links, choice);
+        let options = AdaptiveOptions {
+            queue: Queue::Port,
+            ..options
+        };
         let adaptive = Adaptive::new("par", routes, policy, options, true, virtual_channels)?;
         Ok(Self { adaptive })
     }

@@ -12,8 +12,8 @@ use super::testing::{
 };
 use super::{
     AdaptiveOptions, Algorithm, AlgorithmName, AlgorithmOptions, AnyRouting, Choice, FparRules,
-    MinimalLinks, Paths, QAdaptiveOptions, Routing, RoutingError, RoutingSpec, RoutingTask, Via,
-    Weighting,
+    MinimalLinks, Paths, QAdaptiveOptions, Queue, Routing, RoutingError, RoutingSpec, RoutingTask,
+    Via, Weighting,
 };
 use crate::topology::{Arrangement, LinkClassId, Peer, Topology, Wiring};
 use crate::verify::{Verdict, verify};
@@ -160,15 +160,27 @@ pub(crate) fn spec() -> impl Strategy<Value = RoutingSpec> {
             non_minimal: 2
         }),
     ];
-    let options = (via, 1u32..4, -2000i64..2000, weighting, any::<bool>()).prop_map(
-        |(via, candidates, threshold_bytes, weighting, detours_in_group)| AdaptiveOptions {
-            via,
-            candidates,
-            threshold_bytes,
-            weighting,
-            detours_in_group,
-        },
-    );
+    let queue = select(Queue::ALL);
+    let options = (
+        via,
+        1u32..4,
+        -2000i64..2000,
+        weighting,
+        any::<bool>(),
+        queue,
+    )
+        .prop_map(
+            |(via, candidates, threshold_bytes, weighting, detours_in_group, queue)| {
+                AdaptiveOptions {
+                    via,
+                    candidates,
+                    threshold_bytes,
+                    weighting,
+                    detours_in_group,
+                    queue,
+                }
+            },
+        );
     let algorithm = (select(AlgorithmName::ALL), options, 0u32..=10);
     let algorithm = algorithm.prop_map(|(algorithm, adaptive, tenths)| {
         algorithm.with_options(&AlgorithmOptions {

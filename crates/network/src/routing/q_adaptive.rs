@@ -2,13 +2,15 @@
 
 mod feedback;
 
-use odonata_units::RouterId;
+use odonata_declare::Named;
+use odonata_units::{PortId, RouterId};
+use serde::{Deserialize, Serialize};
 
 use super::channels::channel_count;
 use super::grouped::{GroupedRoutes, LocalLinks, Place};
 use super::legs::{eject, possible_eject};
 use super::{Hop, NONE, PacketRoute, RelevantDestination, RouterView, Routing, RoutingError};
-use crate::topology::{LinkKind, Peer, Topology};
+use crate::topology::{LinkClass, LinkKind, Peer, Topology};
 use feedback::{Feedback, MOST_ROWS};
 
 /// Most router-router hops of a route, and the virtual channels it needs.
@@ -38,6 +40,11 @@ pub struct QAdaptiveOptions {
     /// Time that a router takes besides the links' latencies, in ps: with them, it
     /// makes the estimates with which a run begins.
     pub delay_ps: u64,
+    /// Bytes of a packet whose time on a link counts as part of a hop, from the head's arrival to
+    /// the tail's; 0: a hop is over when the head has come.
+    pub packet_bytes: u64,
+    /// Bytes of a packet that come with its head.
+    pub flit_bytes: u64,
 }
 
 impl Default for QAdaptiveOptions {
@@ -49,8 +56,26 @@ impl Default for QAdaptiveOptions {
             rate_up: 0.04,
             exploration: 0.001,
             delay_ps: 0,
+            packet_bytes: 0,
+            flit_bytes: 0,
         }
     }
+}
+
+/// When a hop is over whose time [`QAdaptive`] learns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
+pub enum HopTime {
+    /// When the packet's head has come.
+    ///
+    /// And the router has decided about it.
+    Head,
+    /// When its tail has come.
+    ///
+    /// As with the authors of the algorithm, whose packets are one flit: so a detour costs at
+    /// least the time for which its packet takes the links.
+    #[default]
+    Tail,
 }
 
 /// Q-adaptive routing (Kang, Wang, Lan, "Q-adaptive: A Multi-Agent Reinforcement
@@ -85,7 +110,10 @@ impl Default for QAdaptiveOptions {
 /// source and the first intermediate group) and its run scripts. Resolved here:
 ///
 /// - a run begins with the times of the shortest way through each port in an empty
-///   network, latencies and router delays only;
+///   network: latencies, router delays and, with `packet_bytes`, that of a packet on the link;
+/// - the authors' packets are a single flit, so that what passes from decision to decision has
+///   the packet's time on the link in it. Where packets are longer it has not, and an idle detour
+///   looks as if it cost latency alone; [`HopTime::Tail`] adds it;
 /// - where several links lead to the destination's group, those on a shortest way
 ///   are minimal, and the one with the least estimate is meant; ties go to the
 ///   first port;
@@ -114,6 +142,9 @@ pub struct QAdaptive {
 struct LocalLink {
     port: u16,
     router: u32,
+    /// From the arrival of a packet's head at the other end to that of its tail, in ps, as far as
+    /// it counts.
+    tail_ps: f32,
 }
 
 impl QAdaptive {
@@ -131,6 +162,8 @@ impl QAdaptive {
         check(&options)?;
         let routes = GroupedRoutes::new(topology)?;
         all_to_all(&routes)?;
+        let tail = (options.packet_bytes).saturating_sub(options.flit_bytes);
+        let tail_ps = |class: &LinkClass| class.bandwidth.duration_of(tail).0 as f32;
         let mut slot_of_node = vec![0; topology.nodes()];
         let mut slots = 1;
         let (mut links, mut first_link) = (vec![], vec![0]);
@@ -146,6 +179,7 @@ impl QAdaptive {
                     Peer::Port(peer) => links.push(LocalLink {
                         port: (port - ports.start) as u16,
                         router: routes.router_of_port(peer.0),
+                        tail_ps: tail_ps(topology.link_class(PortId(port as u32))),
                     }),
                     Peer::Unconnected => {}
                 }
@@ -165,8 +199,12 @@ impl QAdaptive {
         }
         let longest = |kind: LinkKind| {
             let classes = topology.link_classes.iter().filter(|c| c.kind == kind);
-            let latency = classes.map(|class| class.latency.0).max().unwrap_or(0);
-            latency.saturating_add(options.delay_ps) as f32
+            let hop = |class: &LinkClass| {
+                let packet = class.bandwidth.duration_of(options.packet_bytes).0;
+                class.latency.0.saturating_add(packet)
+            };
+            let hop = classes.map(hop).max().unwrap_or(0);
+            hop.saturating_add(options.delay_ps) as f32
         };
         Ok(Self {
             hop_ps: [longest(LinkKind::Local), longest(LinkKind::Global)],
@@ -414,7 +452,7 @@ impl Routing for QAdaptive {
         let Some(estimate) = q_table.get_mut(row as usize * links.len() + column) else {
             return;
         };
-        let difference = ps as f32 - *estimate;
+        let difference = ps as f32 + links[column].tail_ps - *estimate;
         let rate = match difference < 0.0 {
             true => self.options.rate_down,
             false => self.options.rate_up,

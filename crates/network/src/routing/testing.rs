@@ -168,6 +168,10 @@ impl RouterView for MockRouter {
         self.occupancy(u32::from(port))
     }
 
+    fn channel_occupancy_bytes(&mut self, hop: Hop) -> u64 {
+        self.occupancy(u32::from(hop.port) + 3_000_000 + (u32::from(hop.vc) << 16))
+    }
+
     fn has_room(&mut self, hop: Hop) -> bool {
         let buffer = u64::from(hop.port) + 2_000_000 + (u64::from(hop.vc) << 32);
         self.key.below(buffer, self.time, 3) > 0

@@ -16,7 +16,7 @@ use super::{
 /// the queues on them; the decision is final.
 ///
 /// - `Ugal<false>`, UGAL-L: knows the source router's own queues. `q` is the
-///   occupancy of a candidate's first output port.
+///   occupancy of a candidate's first output port, or of its channel of that, see [`Queue`](super::Queue).
 /// - `Ugal<true>`, UGAL-G: an ideal that knows all queues. `q` is the sum of the
 ///   occupancies along a candidate's path, global links included; since every
 ///   hop's queue is in it, weighting by hops counts each once.
@@ -74,6 +74,11 @@ impl<const GLOBAL: bool> Routing for Ugal<GLOBAL> {
     #[inline(always)]
     fn next_hop_reads_occupancy(&self, injected: bool, _route: &PacketRoute) -> bool {
         injected || self.adaptive.legs.choice == Choice::ByLoad
+    }
+
+    #[inline(always)]
+    fn reads_channels(&self) -> bool {
+        !GLOBAL && self.adaptive.reads_channels()
     }
 
     #[inline]

@@ -44,8 +44,9 @@ pub use motif::{
 };
 pub use mpi::{Collectives, Completion, HostTime, Mpi, NamedAlgorithms, WithinNode};
 pub use network::{
-    AlgorithmName, ArrangementName, Choice, Decisions, FparRules, GroupWiringName, HopsWord,
-    MinimalLinks, Network, Paths, Routing, SpineArrangement, Strategy, Via, Weights,
+    AlgorithmName, ArrangementName, Choice, Decisions, FparRules, GroupWiringName, HopTime,
+    HopsWord, MinimalLinks, Network, Paths, Queue, Routing, SpineArrangement, Strategy, Via,
+    Weights,
 };
 pub use optical::{OpticalLayer, UplinkCircuits, UplinkSteering};
 pub use pattern::{

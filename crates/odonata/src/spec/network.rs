@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-pub use odonata_network::routing::{AlgorithmName, Choice, FparRules, MinimalLinks, Paths, Via};
+pub use odonata_network::routing::{
+    AlgorithmName, Choice, FparRules, HopTime, MinimalLinks, Paths, Queue, Via,
+};
 pub use odonata_network::topology::{ArrangementName, GroupWiringName, SpineArrangement};
 pub use odonata_run::Decisions;
 pub use odonata_steering::Strategy;
@@ -99,9 +101,21 @@ table! {
         rate_up: Option<f64> = None => Notes::POSITIVE_FRACTION,
         /// With `q-adaptive`: probability that a decision takes a random port. Default: 0.001.
         exploration: Option<f64> = None => Notes::FRACTION,
+        /// With `q-adaptive`: when a hop is over whose time is learned, when the packet's `head` has
+        /// come or when its `tail` has. Default: `tail`, as with its authors, whose packets are one
+        /// flit.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        hop_time: Option<HopTime> = None,
         /// How an adaptive algorithm weights queues: `hops`, each by the length of its route, or
         /// the weights of minimal and of non-minimal routes, such as `[1, 2]`.
         weights: Weights = Weights::default() => Notes { words: &[("hops", Word::Itself)], called: Some("a list of two weights"), fewest_entries: Some(2), most_entries: Some(2), ..Notes::COUNT },
+        /// With `ugal-l`: the queue that stands for a route, that of its first `port`, that of its
+        /// virtual `channel` there, or `hybrid`, that of the channel where the detour begins with a
+        /// port with which minimal routes may begin too, else that of the port. Default: `hybrid`
+        /// over `groups` whose routers are one hop from each global link, where no threshold is
+        /// given; else `port`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        queue: Option<Queue> = None,
         /// Whether adaptive traffic, or that of `tago`, inside a group may go by way of a random
         /// router of the group. Default: false, it is always minimal.
         detours_in_group: Option<bool> = None,

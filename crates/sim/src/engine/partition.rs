@@ -15,7 +15,7 @@ use odonata_network::{Peer, Topology};
 use odonata_run::memory::{filled, prefetch, vec_in_huge_pages};
 use odonata_run::{
     Arbitration, CreditUse, Crossbar, Decisions, JobLoad, KeyMap, LinkAttribution, MessageRecord,
-    Sender, TimelineCollector,
+    OccupancyCount, Sender, TimelineCollector,
 };
 use odonata_units::{NodeId, PortId, RankId, RouterId};
 
@@ -104,8 +104,12 @@ pub(super) struct Partition<'a, P: Probe> {
     /// so lack none.
     pub credits_at_crossbar: bool,
     /// Bytes behind each channel that are promised to packets which have decided for it and have
-    /// not taken credits yet. Shape as of `channels`, or empty if the algorithm does not ask for room.
+    /// not taken credits yet. Shape as of `channels`, or empty if the algorithm asks neither for
+    /// room nor for what is queued on a channel.
     pub promised: Vec<u32>,
+    /// Whether packets count there only from when they have passed a bounded crossbar, as the
+    /// algorithm asks for what waits for a link and requests do not count.
+    pub promises_late: bool,
     /// Whether packets of a router's own nodes wait behind those from other routers.
     transit_first: bool,
     /// `None` if the crossbars are ideal.
@@ -298,7 +302,10 @@ impl<'a, P: Probe> Partition<'a, P> {
             base_port,
             ports: ports.into(),
             router_ports,
-            promised: match routing.reserves() {
+            promises_late: routing.reads_channels()
+                && shared.config.router.crossbar != Crossbar::Ideal
+                && shared.config.router.occupancy == OccupancyCount::Buffered,
+            promised: match routing.reserves() || routing.reads_channels() {
                 true => filled(0, channels.len(), PORTS),
                 false => Vec::new(),
             },

@@ -27,6 +27,9 @@ pub(super) trait Routed<P: Probe>: Sync {
     /// See [`Routing::RESERVES`].
     fn reserves(&self) -> bool;
 
+    /// See [`Routing::reads_channels`].
+    fn reads_channels(&self) -> bool;
+
     /// See [`Routing::LEARNS`].
     fn learns(&self) -> bool;
 
@@ -55,6 +58,10 @@ impl<R: Routing, P: Probe> Routed<P> for R {
 
     fn reserves(&self) -> bool {
         R::RESERVES
+    }
+
+    fn reads_channels(&self) -> bool {
+        Routing::reads_channels(self)
     }
 
     fn learns(&self) -> bool {

@@ -95,7 +95,7 @@ fn ugal() -> RoutingSpec {
             minimal: 1,
             non_minimal: 2,
         },
-        detours_in_group: false,
+        ..AdaptiveOptions::default()
     }))
 }
 

@@ -1,15 +1,21 @@
 //! What a routing algorithm sees of an output behind input queues.
 
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
-use odonata_load::Operation;
-use odonata_network::{Hop, PacketRoute, RouterView, Routing, Topology};
-use odonata_run::{Crossbar, OccupancyCount};
+use odonata_load::{Blocks, Operation, Pattern, Process};
+use odonata_network::routing::{
+    AdaptiveOptions, Algorithm, AnyRouting, Queue, RoutingSpec, RoutingTask,
+};
+use odonata_network::{Hop, PacketRoute, Peer, RouterView, Routing, Topology};
+use odonata_run::{
+    CreditUse, Crossbar, EngineConfig, MessageRecords, OccupancyCount, Outcome, Room,
+};
 use odonata_units::{Bytes, Picoseconds, RankId, RouterId};
 
 use crate::support::{
-    Listed, RATE, TO_THE_END, assert_conserved, config, dragonfly, job, simulate_with,
-    uniform_links,
+    Listed, RATE, TO_THE_END, assert_conserved, config, dragonfly, job, measure, open,
+    simulate_with, uniform_links,
 };
 
 const PACKET: u64 = 256;
@@ -127,4 +133,124 @@ fn buffered_packets_alone_hide_what_waits_at_the_inputs() {
     assert_eq!(seen.len() as u64, u64::from(SENDERS) * PACKETS);
     assert!(seen[seen.len() - 1] <= (PACKETS + 1) * PACKET, "{seen:?}");
     assert!(seen[seen.len() - 1] >= (PACKETS - 1) * PACKET, "{seen:?}");
+}
+
+/// UGAL by channels that adds up what it sees.
+struct Summed<'t, R> {
+    inner: &'t R,
+    topology: &'t Topology,
+    /// Decisions at which an output had packets on several channels.
+    mixed: &'t AtomicU64,
+}
+
+impl<R: Routing> Routing for Summed<'_, R> {
+    fn virtual_channels(&self) -> u8 {
+        self.inner.virtual_channels()
+    }
+    fn reads_channels(&self) -> bool {
+        true
+    }
+    fn next_hop<V: RouterView>(
+        &self,
+        view: &mut V,
+        at: RouterId,
+        injected: bool,
+        route: &mut PacketRoute,
+    ) -> Hop {
+        for (index, port) in self.topology.ports_of(at).zip(0..) {
+            if !matches!(self.topology.peer[index], Peer::Port(_)) {
+                continue;
+            }
+            let channels = (0..self.virtual_channels())
+                .map(|vc| view.channel_occupancy_bytes(Hop { port, vc }));
+            let channels: Vec<u64> = channels.collect();
+            let whole = view.occupancy_bytes(port);
+            assert_eq!(channels.iter().sum::<u64>(), whole, "{channels:?}");
+            let several = channels.iter().filter(|&&bytes| bytes > 0).count() > 1;
+            self.mixed.fetch_add(u64::from(several), Ordering::Relaxed);
+        }
+        self.inner.next_hop(view, at, injected, route)
+    }
+    fn possible_hops(
+        &self,
+        at: RouterId,
+        injected: bool,
+        route: &PacketRoute,
+        out: &mut Vec<(Hop, PacketRoute)>,
+    ) {
+        self.inner.possible_hops(at, injected, route, out);
+    }
+}
+
+/// A run of [`Summed`].
+struct Sum<'t> {
+    topology: &'t Topology,
+    config: &'t EngineConfig,
+    mixed: &'t AtomicU64,
+}
+
+impl RoutingTask for Sum<'_> {
+    type Output = Outcome;
+    fn run<R: Routing>(self, inner: &R) -> Outcome {
+        let (topology, mixed) = (self.topology, self.mixed);
+        let routing = Summed {
+            inner,
+            topology,
+            mixed,
+        };
+        // All of a group, eight nodes, send to the next.
+        let groups: Vec<u32> = (0..72).map(|rank| rank / 8).collect();
+        let blocks = Arc::new(Blocks::new(&groups));
+        let adversarial = Pattern::adversarial(blocks, 1).unwrap();
+        let load = open(adversarial, 512, 0.7 * RATE as f64, Process::Poisson, 72);
+        let until = measure(0, 8_000_000, MessageRecords::None);
+        let jobs = [job("all", 0..72, load)];
+        simulate_with(topology, &routing, self.config, &jobs, &until).unwrap()
+    }
+}
+
+/// What is seen of a port is what is seen of its channels together, whatever a router consists
+/// of: at every decision, in a network that is full.
+#[test]
+fn the_channels_of_a_port_make_up_its_occupancy() {
+    let topology = dragonfly(2, 4, 2, 9, uniform_links(RATE, 20_000, 2048));
+    let options = AdaptiveOptions {
+        queue: Queue::Hybrid,
+        ..AdaptiveOptions::default()
+    };
+    let spec = RoutingSpec::new(Algorithm::UgalLocal(options));
+    let routing = AnyRouting::new(&topology, &spec).unwrap();
+    let bounded = Crossbar::Bounded {
+        speedup: 1.5,
+        output_buffer: Bytes(1024),
+    };
+    let mut configs = Vec::new();
+    for crossbar in [Crossbar::Ideal, bounded] {
+        for credit_use in [CreditUse::Link, CreditUse::Crossbar] {
+            for occupancy in [OccupancyCount::Buffered, OccupancyCount::Requests] {
+                // Behind an ideal crossbar all that waits counts.
+                if crossbar == Crossbar::Ideal && occupancy == OccupancyCount::Requests {
+                    continue;
+                }
+                let mut config = config();
+                config.router.crossbar = crossbar;
+                config.router.credit_use = credit_use;
+                config.router.occupancy = occupancy;
+                configs.push(config);
+            }
+        }
+    }
+    let mut by_packets = configs[1].clone();
+    by_packets.router.room = Room::Packets;
+    configs.push(by_packets);
+    for config in configs {
+        let mixed = AtomicU64::new(0);
+        let outcome = routing.dispatch(Sum {
+            topology: &topology,
+            config: &config,
+            mixed: &mixed,
+        });
+        assert_conserved(&outcome);
+        assert!(mixed.into_inner() > 1000, "{:?}", config.router);
+    }
 }

@@ -22,6 +22,8 @@ pub(super) struct Path {
 struct First {
     global_link: Option<GlobalLink>,
     port: u16,
+    /// Where the local hops that it starts with lead to.
+    stop: u32,
 }
 
 impl Path {
@@ -66,6 +68,7 @@ impl Path {
             self.first = Some(First {
                 global_link: Some(global_link),
                 port: global_link.port() as u16,
+                stop: self.at.local,
             });
             self.queued = view.occupancy_bytes(global_link.port() as u16);
         } else if GLOBAL {
@@ -96,7 +99,11 @@ impl Path {
         let mut local = self.at.local;
         if self.first.is_none() {
             let port = legs.local_port(view, self.at, to);
-            self.first = Some(First { global_link, port });
+            self.first = Some(First {
+                global_link,
+                port,
+                stop: to,
+            });
             self.queued = view.occupancy_bytes(port);
             if GLOBAL {
                 local = match legs.routes.local_links(group, local, to) {
@@ -144,12 +151,18 @@ impl Path {
             } if minimal => weight,
             Weighting::Fixed { non_minimal, .. } => non_minimal,
         };
-        let First { global_link, port } = self.first.unwrap_or_default();
+        let First {
+            global_link,
+            port,
+            stop,
+        } = self.first.unwrap_or_default();
         Candidate {
             intermediate,
             global_link,
             waypoint: self.waypoint,
             port,
+            weight,
+            first_stop: stop,
             cost: self.queued.saturating_mul(u64::from(weight)),
         }
     }

@@ -333,3 +333,79 @@ fn no_candidates_or_too_many_are_an_error() {
         );
     }
 }
+
+/// A router that sees queues of ports and of channels as a test sets them.
+struct Channelled<'a> {
+    port: &'a dyn Fn(u16) -> u64,
+    channel: &'a dyn Fn(Hop) -> u64,
+    random: MockRouter,
+}
+
+impl RouterView for Channelled<'_> {
+    fn occupancy_bytes(&mut self, port: u16) -> u64 {
+        (self.port)(port)
+    }
+    fn channel_occupancy_bytes(&mut self, hop: Hop) -> u64 {
+        (self.channel)(hop)
+    }
+    fn remote_occupancy_bytes(&self, _: PortId) -> u64 {
+        0
+    }
+    fn random_below(&mut self, bound: u32) -> u32 {
+        self.random.random_below(bound)
+    }
+}
+
+/// Groups of two routers with two global links each, five groups. A packet of router 0 to a
+/// group behind router 1 begins with the local link between the two, and so does one of its three
+/// detours; the other two begin with the router's own global links.
+#[test]
+fn channels_tell_routes_apart_that_begin_with_the_same_port() {
+    let topology = dragonfly(1, 2, 2, 5);
+    let routes = GroupedRoutes::new(&topology).unwrap();
+    let here = routes.place(0);
+    let behind_the_other =
+        |&group: &u32| routes.global_links(here.group, group)[0].owner() != here.local;
+    let group = (1..5).find(behind_the_other).unwrap();
+    let to = routes.router(Place { group, local: 0 });
+    let kind = |port: u16| topology.link_class(PortId(u32::from(port))).kind;
+    // 3 kB of what goes minimally, on channel 1, fill the local link; on the global ones lies
+    // more, nothing of it on channel 0, on which detours begin.
+    let port = |port: u16| match kind(port) {
+        LinkKind::Global => 4_000,
+        _ => 3_000,
+    };
+    let channel = |hop: Hop| match (kind(hop.port), hop.vc) {
+        (_, 0) => 0,
+        (LinkKind::Global, _) => 4_000,
+        _ => 3_000,
+    };
+    for (queue, expected) in [
+        // Of the same length, the shorter route is better; the others' queues are longer.
+        (Queue::Port, 0.0),
+        // The one detour that begins with the same port has an empty channel.
+        (Queue::Hybrid, 1.0 / 3.0),
+        // All have.
+        (Queue::Channel, 1.0),
+    ] {
+        let options = AdaptiveOptions {
+            queue,
+            ..AdaptiveOptions::default()
+        };
+        let routing = ugal::<false>(&topology, options);
+        assert_eq!(routing.reads_channels(), queue != Queue::Port);
+        let mut view = Channelled {
+            port: &port,
+            channel: &channel,
+            random: MockRouter::new(3),
+        };
+        let draws = 2000;
+        let mut diverted = 0.0;
+        for _ in 0..draws {
+            let mut route = injected(to);
+            let hop = routing.next_hop(&mut view, RouterId(0), true, &mut route);
+            diverted += f64::from(u8::from(hop.vc == 0)) / f64::from(draws);
+        }
+        assert!((diverted - expected).abs() < 0.05, "{queue:?}: {diverted}");
+    }
+}

@@ -84,6 +84,44 @@ fn a_run_begins_with_the_times_of_an_empty_network() {
     assert_eq!(topology.groups, 9);
 }
 
+/// 100 B take 100 ns at 1 GB/s; with a flit of 20 B the tail comes 80 ns after the head.
+#[test]
+fn a_hop_may_end_when_the_tail_has_come() {
+    let (_, routing) = learner(QAdaptiveOptions {
+        rate_down: 1.0,
+        rate_up: 1.0,
+        packet_bytes: 100,
+        flit_bytes: 20,
+        ..QAdaptiveOptions::default()
+    });
+    let mut q_table = routing.initial_q_table(RouterId(0));
+    let row = routing.row(1, 1);
+    // Latency of 10 ns and the packet's time on the direct link to group 1.
+    let direct = row as usize * 5 + 3;
+    assert_eq!(q_table[direct], 110_000.0);
+    // 30 ns from decision to decision, which the head's arrival is.
+    let feedback = Feedback { row, ps: 30_000 };
+    routing.learn(RouterId(0), &mut q_table, 5, feedback.pack());
+    assert!(
+        (q_table[direct] - 110_000.0).abs() < 20.0,
+        "{}",
+        q_table[direct]
+    );
+    // Stored and forwarded, the tail has come before the decision.
+    let (_, stored) = learner(QAdaptiveOptions {
+        rate_down: 1.0,
+        packet_bytes: 100,
+        flit_bytes: 100,
+        ..QAdaptiveOptions::default()
+    });
+    stored.learn(RouterId(0), &mut q_table, 5, feedback.pack());
+    assert!(
+        (q_table[direct] - 30_000.0).abs() < 20.0,
+        "{}",
+        q_table[direct]
+    );
+}
+
 #[test]
 fn learning_is_hysteretic() {
     let (_, routing) = learner(QAdaptiveOptions::default());

@@ -269,7 +269,7 @@ fn restore_router<P: Probe>(
 }
 
 /// Promises room to the packets that have been routed and have not taken credits yet, if the
-/// algorithm asks for it.
+/// algorithm asks for it, or for what is queued on channels.
 fn promise<P: Probe>(partition: &mut Partition<'_, P>, router: u32) {
     if partition.promised.is_empty() {
         return;
@@ -282,7 +282,9 @@ fn promise<P: Probe>(partition: &mut Partition<'_, P>, router: u32) {
             if !partition.credits_at_crossbar {
                 promise_from(partition, ports.start, first);
             }
-            if let Some(crossbar) = &partition.crossbar {
+            if let Some(crossbar) = &partition.crossbar
+                && !partition.promises_late
+            {
                 let first = crossbar.first(port * vcs + vc);
                 promise_from(partition, ports.start, first);
             }

@@ -264,9 +264,14 @@ impl<P: Probe> Partition<'_, P> {
         if takes_credits {
             let channel = (output << self.channel_shift) + usize::from(packet.out_vc);
             self.channels[channel].credits -= packet.size;
-            if let Some(promised) = self.promised.get_mut(channel) {
+            if let Some(promised) = self.promised.get_mut(channel)
+                && !self.promises_late
+            {
                 *promised -= packet.size;
             }
+        } else if self.promises_late && !class.terminal {
+            let channel = (output << self.channel_shift) + usize::from(packet.out_vc);
+            self.promised[channel] += packet.size;
         }
         crossbar.request(output, fifo, false);
         crossbar.sides[output].granted = fifo as u32;

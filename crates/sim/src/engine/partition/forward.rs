@@ -83,14 +83,15 @@ impl<P: Probe> Partition<'_, P> {
         {
             no_such_output(self.base_router + router, out_port, vc);
         }
-        if R::RESERVES {
+        if R::RESERVES || routing.reads_channels() && !self.promises_late {
             let port = first_port + usize::from(out_port);
             if !self.classes[self.ports[port].class as usize].terminal {
                 let room = size.max(self.least_room);
                 let channel = (port << self.channel_shift) + usize::from(vc);
                 self.promised[channel] += room;
                 debug_assert!(
-                    routing.waits_for_room(Hop { port: out_port, vc })
+                    !R::RESERVES
+                        || routing.waits_for_room(Hop { port: out_port, vc })
                         || self.promised[channel] <= self.channels[channel].credits,
                     "room is promised that there is not"
                 );
@@ -148,9 +149,10 @@ impl<P: Probe> Partition<'_, P> {
         let packet = &mut self.packets.hot[slot as usize];
         let first_channel = first_port << self.channel_shift;
         let asked;
-        let rooms = match R::RESERVES {
+        let rooms = match R::RESERVES || routing.reads_channels() {
             true => {
                 asked = Rooms {
+                    classes: &self.classes[..],
                     channels: &self.channels[first_channel..self.promised.len()],
                     promised: &self.promised[first_channel..],
                     channel_shift: self.channel_shift,

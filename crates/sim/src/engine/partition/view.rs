@@ -14,13 +14,14 @@ use crate::engine::packets::Packet;
 use crate::engine::payload::MAX_FEEDBACK;
 use crate::engine::port::{Port, VirtualChannel};
 use crate::engine::probe::Probe;
-use crate::engine::shared::CREDIT_VC_SHIFT;
+use crate::engine::shared::{CREDIT_VC_SHIFT, Class};
 
 /// Random draws that a packet may make at one router.
 const DRAWS_PER_ROUTER: u32 = 64;
 
-/// Room behind the channels of a router's ports.
+/// Room behind the channels of a router's ports, and what is on its way there.
 pub(super) struct Rooms<'v> {
+    pub classes: &'v [Class],
     pub channels: &'v [VirtualChannel],
     /// Bytes promised behind each.
     pub promised: &'v [u32],
@@ -30,9 +31,38 @@ pub(super) struct Rooms<'v> {
     pub packet: u32,
 }
 
+impl<P: Probe> View<'_, P> {
+    /// Credits of the channel of a hop, of a port to another router, by now.
+    #[inline(always)]
+    fn credits(&self, hop: Hop) -> u32 {
+        let rooms = self.rooms;
+        let channel = (usize::from(hop.port) << rooms.channel_shift) + usize::from(hop.vc);
+        // Taken early, they are not here yet.
+        let to_come: u32 = self
+            .early
+            .iter()
+            .filter(|credit| {
+                credit.port() == u32::from(hop.port)
+                    && credit.payload() >> CREDIT_VC_SHIFT == u32::from(hop.vc)
+                    && credit.offset() >= self.offset
+            })
+            .map(|credit| credit_size::<P>(credit.payload()))
+            .sum();
+        rooms.channels[channel].credits - to_come
+    }
+
+    /// Bytes that packets which have decided for a hop will take and have not taken yet.
+    #[inline(always)]
+    fn promised(&self, hop: Hop) -> u32 {
+        let rooms = self.rooms;
+        rooms.promised[(usize::from(hop.port) << rooms.channel_shift) + usize::from(hop.vc)]
+    }
+}
+
 impl Rooms<'static> {
     /// Of an algorithm that does not ask.
     pub const UNASKED: Self = Self {
+        classes: &[],
         channels: &[],
         promised: &[],
         channel_shift: 0,
@@ -75,21 +105,13 @@ impl<P: Probe> odonata_network::RouterView for View<'_, P> {
     }
     #[inline(always)]
     fn has_room(&mut self, hop: Hop) -> bool {
-        let rooms = self.rooms;
-        let channel = (usize::from(hop.port) << rooms.channel_shift) + usize::from(hop.vc);
-        // Taken early, they are not here yet.
-        let to_come: u32 = self
-            .early
-            .iter()
-            .filter(|credit| {
-                credit.port() == u32::from(hop.port)
-                    && credit.payload() >> CREDIT_VC_SHIFT == u32::from(hop.vc)
-                    && credit.offset() >= self.offset
-            })
-            .map(|credit| credit_size::<P>(credit.payload()))
-            .sum();
-        let taken = rooms.promised[channel] + to_come;
-        rooms.channels[channel].credits.saturating_sub(taken) >= rooms.packet
+        self.credits(hop).saturating_sub(self.promised(hop)) >= self.rooms.packet
+    }
+    #[inline(always)]
+    fn channel_occupancy_bytes(&mut self, hop: Hop) -> u64 {
+        let class = self.ports[usize::from(hop.port)].class;
+        let taken = self.rooms.classes[usize::from(class)].buffer - self.credits(hop);
+        u64::from(taken) + u64::from(self.promised(hop))
     }
     #[inline(always)]
     fn remote_occupancy_bytes(&self, port: PortId) -> u64 {

@@ -2,7 +2,7 @@
 
 use odonata_network::routing::{
     AdaptiveOptions, Algorithm, AlgorithmName, AlgorithmOptions, Choice, FparRules, MinimalLinks,
-    QAdaptiveOptions, RoutingSpec, Via,
+    QAdaptiveOptions, Queue, RoutingSpec, Via,
 };
 use odonata_run::{
     Arbitration, Completion, CreditUse, Crossbar, Decisions, HostCosts, HostTimes, InjectionOrder,
@@ -61,15 +61,24 @@ fn family() -> impl Strategy<Value = Family> {
 
 /// All algorithms with the channels that they need; some fit one family only.
 pub fn routing() -> impl Strategy<Value = RoutingSpec> {
-    let options = (select(Via::ALL), 1u32..3, -600i64..600, any::<bool>()).prop_map(
-        |(via, candidates, threshold_bytes, detours_in_group)| AdaptiveOptions {
-            via,
-            candidates,
-            threshold_bytes,
-            detours_in_group,
-            ..AdaptiveOptions::default()
-        },
-    );
+    let queue = select(Queue::ALL);
+    let options = (
+        select(Via::ALL),
+        1u32..3,
+        -600i64..600,
+        any::<bool>(),
+        queue,
+    )
+        .prop_map(
+            |(via, candidates, threshold_bytes, detours_in_group, queue)| AdaptiveOptions {
+                via,
+                candidates,
+                threshold_bytes,
+                detours_in_group,
+                queue,
+                ..AdaptiveOptions::default()
+            },
+        );
     let algorithm = (select(AlgorithmName::ALL), options, 0u32..=10);
     let algorithm = algorithm.prop_map(|(algorithm, adaptive, tenths)| {
         algorithm.with_options(&AlgorithmOptions {
