@@ -90,7 +90,7 @@ if TYPE_CHECKING:
 @click.option(
     "--unit",
     type=click.Choice(["nodes", "processors"]),
-    help="What the sizes of the log count.  [default: found out]",
+    help="Unit of the job sizes in the log.  [default: detected]",
 )
 @click.option(
     "--communication",
