@@ -280,8 +280,7 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
         self.options.prefers(minimal.0.cost, other.0.cost)
     }
 
-    /// The same with [`Queue::Hybrid`]. By itself and by copies, so that the candidates of runs
-    /// without it need not lie in memory.
+    /// The same with [`Queue::Hybrid`].
     #[inline(never)]
     fn takes_minimal_of_hybrid<V: RouterView>(
         &self,
