@@ -18,25 +18,25 @@ INTRODUCTION = """\
 # Scenario files
 
 A scenario says what is wired, how packets are routed, and which jobs send what. It is a
-[TOML](https://toml.io) file; `odonata run FILE` simulates it. The bundled example:
+[TOML](https://toml.io) file, which `odonata run FILE` simulates. The bundled example:
 
 ```toml
 {example}```
 
-- Quantities are texts with a unit: `"100 ns"`, `"4 KiB"`, `"16 GB/s"`. kB, MB, GB are powers of
+- A quantity is a text with a unit: `"100 ns"`, `"4 KiB"`, `"16 GB/s"`. kB, MB, GB are powers of
   1000; KiB, MiB, GiB are powers of 1024. A number without a unit is an error.
-- The longest simulated time is 50 days, as a time and as a duration; latencies, delays and
-  overheads of links, routers, interfaces and MPI are at most 1 h. A run without `duration` whose
-  jobs are not done after 50 days ends with an error that names one of them.
+- Simulated times and durations are at most 50 days; latencies, delays and overheads of links,
+  routers, interfaces and MPI are at most 1 h. If a run has no `duration` and its jobs are not done
+  after 50 days, it ends with an error that names one of these jobs.
 - Paths are relative to the scenario file.
 - A wrong key, unit or value is an error that names the file, the line, the key, what was found and
-  what is allowed; all mistakes of a file are reported at once.
-- Any key can be changed for one run: `odonata run FILE --set network.routing=valiant --set
-  job.0.motif.message="1 MB"`. Jobs count from 0.
-- `odonata schema` prints the JSON Schema from which this page is made; editors that are given it
-  complete and check scenario files as you type.
+  what is allowed. All mistakes of a file are reported at once.
+- `--set` changes a key for one run: `odonata run FILE --set network.routing=valiant --set
+  job.0.motif.message="1 MB"`. Jobs are numbered from 0.
+- `odonata schema` prints the JSON Schema from which this page is generated. With this schema, an
+  editor completes and checks scenario files as you type.
 
-Keys in **bold** must be given.
+Keys in **bold** are required.
 """
 
 #: Anchor and heading of each table; what is not here is described where it is used.
@@ -143,8 +143,8 @@ def scenario_page(root: Path) -> str:
     motifs = {"oneOf": [kind for kind in motifs["oneOf"] if kind["$ref"] != "#/$defs/Phases"]}
     page.choice(
         "### Motifs",
-        "`motif = { kind = …, … }`: what the ranks of a job do, waiting for what they receive; "
-        "the job ends when all are done.",
+        "`motif = { kind = …, … }`: what the ranks of a job do, waiting for the messages that they "
+        "receive. The job ends when all ranks are done.",
         motifs,
         "Motif",
     )
@@ -157,8 +157,8 @@ def scenario_page(root: Path) -> str:
     )
     page.choice(
         "### Applications",
-        "`motif = { kind = …, … }` with the skeleton of an application; [applications]"
-        "(applications.md) says what each one models and where its defaults are from.",
+        "`motif = { kind = …, … }` with the communication skeleton of an application; [applications]"
+        "(applications.md) says what each skeleton models, and gives the sources of its defaults.",
         applications,
         "Application",
     )
@@ -167,10 +167,10 @@ def scenario_page(root: Path) -> str:
     page.definition("RepeatPhase", "####", "In a list of phases: `{ repeat = …, phases = [ … ] }`")
     page.choice(
         "### Traffic",
-        "`traffic = { pattern = …, … }`: what the ranks of a job send whatever the network does, "
-        "until the end of the run or for a number of `messages`. One of `load`, `rate` and "
-        "`interval` says how much, with the size of a `message`; or `load` or `rate` with "
-        "`interval`, from which the size follows.",
+        "`traffic = { pattern = …, … }`: what the ranks of a job send, regardless of what the "
+        "network delivers, until the end of the run or for a number of `messages`. The amount "
+        "follows from one of `load`, `rate` and `interval` together with the size of a `message`; "
+        "or from `load` or `rate` together with `interval`, which determine the size.",
         job["traffic"],
         "Traffic",
     )
@@ -248,7 +248,7 @@ class _Page:
         ]
         self.table(
             heading,
-            f"{text} All kinds have these keys, and those of their kind below.",
+            f"{text} All kinds have these keys; the sections below list what each kind adds.",
             shared,
             required,
         )
@@ -351,7 +351,7 @@ class _Page:
             quantity = words[value["x-quantity"]]
             yield f'{quantity}, e.g. `"{value["examples"][0]}"`'
         elif value.get("type") == "array":
-            items = " or ".join(self._kinds(value["items"]))
+            items = " or ".join(dict.fromkeys(self._kinds(value["items"])))
             plural = items.replace("whole number", "whole numbers")
             yield f"list: {items}" if plural == items else f"list of {plural}"
         elif isinstance(value.get("additionalProperties"), dict):

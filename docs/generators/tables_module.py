@@ -365,9 +365,9 @@ def _plug_in_table(kinds: dict[str, Any]) -> str:
             _docstring(table["text"]),
             "",
             f"    {kinds['key']}: Annotated[str, not_ours({kind})]",
-            '    """Its name."""',
+            '    """Name of the plug-in."""',
             "    parameters: dict[str, Any] = Field(default_factory=dict)",
-            '    """What it is given."""\n',
+            '    """Parameters that the plug-in is given."""\n',
         ]
     )
 

@@ -27,8 +27,8 @@ class Halo3d26(MotifBase):
     iterations: Count = 1
     """How often each rank runs through the application's main loop."""
     compute: Duration | None = None
-    """Time that a rank computes in an iteration, divided among its parts as their work is.
-    Instead of `flop_rate`, which says it by default."""
+    """Time for which a rank computes in an iteration, divided among the parts of the iteration in
+    proportion to their work. Default: this time follows from `flop_rate`."""
     flop_rate: Annotated[FlopRate, between(FlopRate("1 FLOP/s"))] = FlopRate("1 GFLOP/s")
     """How fast a rank computes."""
     cells: Annotated[list[Count], Field(min_length=3, max_length=3)] = Field([100, 100, 100])
@@ -36,7 +36,7 @@ class Halo3d26(MotifBase):
     variables: Count = 1
     """Numbers per cell."""
     element: Annotated[Size, between(Size("1 B"))] = Size("8 B")
-    """Size of a number."""
+    """Size of one number."""
     flop_per_variable: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 26.0
     """Operations per number and iteration."""
     reduce: bool = False
@@ -58,18 +58,18 @@ class Sweep3d(MotifBase):
     iterations: Count = 1
     """How often each rank runs through the application's main loop."""
     compute: Duration | None = None
-    """Time that a rank computes in an iteration, divided among its parts as their work is.
-    Instead of `flop_rate`, which says it by default."""
+    """Time for which a rank computes in an iteration, divided among the parts of the iteration in
+    proportion to their work. Default: this time follows from `flop_rate`."""
     flop_rate: Annotated[FlopRate, between(FlopRate("1 FLOP/s"))] = FlopRate("1 GFLOP/s")
     """How fast a rank computes."""
     cells: Annotated[list[Count], Field(min_length=3, max_length=3)] = Field([50, 50, 50])
     """Cells of each rank along each dimension."""
     kba: Count = 1
-    """Planes of cells that are worked on at a time."""
+    """Number of planes of cells that are computed at a time."""
     angles: Count = 8
     """Numbers per cell and octant."""
     element: Annotated[Size, between(Size("1 B"))] = Size("8 B")
-    """Size of a number."""
+    """Size of one number."""
     flop_per_angle: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 275.0
     """Operations per cell, angle and octant."""
     grid: Annotated[list[Count], Field(min_length=2, max_length=2)] | None = None
@@ -77,7 +77,7 @@ class Sweep3d(MotifBase):
 
 
 class Fft(MotifBase):
-    """A 3-D Fourier transform and its inverse by pencils.
+    """A 3-D Fourier transform and its inverse, with a pencil decomposition.
 
     All-to-alls in the rows and columns of a 2-D grid of ranks (Pekurovsky 2012: P3DFFT).
     """
@@ -87,8 +87,8 @@ class Fft(MotifBase):
     iterations: Count = 1
     """How often each rank runs through the application's main loop."""
     compute: Duration | None = None
-    """Time that a rank computes in an iteration, divided among its parts as their work is.
-    Instead of `flop_rate`, which says it by default."""
+    """Time for which a rank computes in an iteration, divided among the parts of the iteration in
+    proportion to their work. Default: this time follows from `flop_rate`."""
     flop_rate: Annotated[FlopRate, between(FlopRate("1 FLOP/s"))] = FlopRate("10 GFLOP/s")
     """How fast a rank computes."""
     points: Annotated[list[Count], Field(min_length=3, max_length=3)] = Field([100, 100, 100])
@@ -112,19 +112,19 @@ class Lulesh(MotifBase):
     iterations: Count = 1
     """How often each rank runs through the application's main loop."""
     compute: Duration | None = None
-    """Time that a rank computes in an iteration, divided among its parts as their work is.
-    Instead of `flop_rate`, which says it by default."""
+    """Time for which a rank computes in an iteration, divided among the parts of the iteration in
+    proportion to their work. Default: this time follows from `flop_rate`."""
     flop_rate: Annotated[FlopRate, between(FlopRate("1 FLOP/s"))] = FlopRate("10 GFLOP/s")
     """How fast a rank computes."""
     size: Count = 30
     """Mesh elements of each rank along each dimension."""
     element: Annotated[Size, between(Size("1 B"))] = Size("8 B")
-    """Size of a number."""
+    """Size of one number."""
     flop_per_element: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 4000.0
     """Operations per mesh element and time step."""
     shares: Annotated[list[Annotated[float, Field(ge=0, allow_inf_nan=False)]], Field(min_length=4, max_length=4)] = Field([0.5, 0.05, 0.15, 0.3])
-    """Parts of the computing before the exchanges of forces, positions and gradients, and after
-    them."""
+    """Shares of the computing time before the exchanges of forces, of positions and of
+    gradients, and after these."""
     grid: Annotated[list[Count], Field(min_length=3, max_length=3)] | None = None
     """Ranks along each dimension. Default: as nearly cubic as can be."""
 
@@ -140,8 +140,8 @@ class Amg(MotifBase):
     iterations: Count = 1
     """How often each rank runs through the application's main loop."""
     compute: Duration | None = None
-    """Time that a rank computes in an iteration, divided among its parts as their work is.
-    Instead of `flop_rate`, which says it by default."""
+    """Time for which a rank computes in an iteration, divided among the parts of the iteration in
+    proportion to their work. Default: this time follows from `flop_rate`."""
     flop_rate: Annotated[FlopRate, between(FlopRate("1 FLOP/s"))] = FlopRate("1 GFLOP/s")
     """How fast a rank computes."""
     points: Annotated[list[Count], Field(min_length=3, max_length=3)] = Field([25, 25, 25])
@@ -149,11 +149,11 @@ class Amg(MotifBase):
     levels: Count | None = None
     """Levels, the coarsest included. Default: down to one point per rank."""
     sweeps: Count = 1
-    """Relaxations of a level on each way."""
+    """Relaxations of a level on the way down and on the way up."""
     reach: Count = 2
-    """How far all operators but the finest reach, in points."""
+    """Reach of the operators of all levels but the finest, in points."""
     element: Annotated[Size, between(Size("1 B"))] = Size("8 B")
-    """Size of a number."""
+    """Size of one number."""
     grid: Annotated[list[Count], Field(min_length=3, max_length=3)] | None = None
     """Ranks along each dimension. Default: as nearly cubic as can be."""
 
@@ -169,8 +169,8 @@ class Milc(MotifBase):
     iterations: Count = 1
     """How often each rank runs through the application's main loop."""
     compute: Duration | None = None
-    """Time that a rank computes in an iteration, divided among its parts as their work is.
-    Instead of `flop_rate`, which says it by default."""
+    """Time for which a rank computes in an iteration, divided among the parts of the iteration in
+    proportion to their work. Default: this time follows from `flop_rate`."""
     flop_rate: Annotated[FlopRate, between(FlopRate("1 FLOP/s"))] = FlopRate("20 GFLOP/s")
     """How fast a rank computes."""
     sites: Annotated[list[Count], Field(min_length=4, max_length=4)] = Field([8, 8, 8, 8])
@@ -178,10 +178,10 @@ class Milc(MotifBase):
     element: Annotated[Size, between(Size("1 B"))] = Size("8 B")
     """Size of a real number; a quark vector has 6."""
     naik_planes: Annotated[int, Field(ge=0, le=3)] = 2
-    """Planes in the message for third neighbours: 3 if the nearest one is sent again, 0 for the
-    plain operator."""
+    """Planes in the message for third neighbours: 3 if the nearest plane is sent again, 0 for
+    the operator without third neighbours."""
     masses: Count = 11
-    """Masses that are solved for at once."""
+    """Number of masses that are solved for at once."""
     grid: Annotated[list[Count], Field(min_length=4, max_length=4)] | None = None
     """Ranks along each dimension. Default: as nearly equal as can be."""
     periodic: bool = True
@@ -199,16 +199,16 @@ class Nekbone(MotifBase):
     iterations: Count = 1
     """How often each rank runs through the application's main loop."""
     compute: Duration | None = None
-    """Time that a rank computes in an iteration, divided among its parts as their work is.
-    Instead of `flop_rate`, which says it by default."""
+    """Time for which a rank computes in an iteration, divided among the parts of the iteration in
+    proportion to their work. Default: this time follows from `flop_rate`."""
     flop_rate: Annotated[FlopRate, between(FlopRate("1 FLOP/s"))] = FlopRate("10 GFLOP/s")
     """How fast a rank computes."""
     elements: Annotated[list[Count], Field(min_length=3, max_length=3)] = Field([8, 8, 8])
     """Spectral elements of each rank along each dimension."""
     order: Count = 9
-    """Polynomial order; elements have one point more per dimension."""
+    """Polynomial order; an element has one point more than this per dimension."""
     element: Annotated[Size, between(Size("1 B"))] = Size("8 B")
-    """Size of a number."""
+    """Size of one number."""
     grid: Annotated[list[Count], Field(min_length=3, max_length=3)] | None = None
     """Ranks along each dimension. Default: as nearly cubic as can be."""
     periodic: bool = False
@@ -227,8 +227,8 @@ class MiniAmr(MotifBase):
     iterations: Count = 1
     """How often each rank runs through the application's main loop."""
     compute: Duration | None = None
-    """Time that a rank computes in an iteration, divided among its parts as their work is.
-    Instead of `flop_rate`, which says it by default."""
+    """Time for which a rank computes in an iteration, divided among the parts of the iteration in
+    proportion to their work. Default: this time follows from `flop_rate`."""
     flop_rate: Annotated[FlopRate, between(FlopRate("1 FLOP/s"))] = FlopRate("10 GFLOP/s")
     """How fast a rank computes."""
     cells: Annotated[list[Count], Field(min_length=3, max_length=3)] = Field([10, 10, 10])
@@ -236,7 +236,7 @@ class MiniAmr(MotifBase):
     variables: Count = 40
     """Numbers per cell."""
     element: Annotated[Size, between(Size("1 B"))] = Size("8 B")
-    """Size of a number."""
+    """Size of one number."""
     levels: Annotated[int, Field(ge=0, le=6)] = 2
     """How often a block can be divided."""
     stages: Count = 20
@@ -246,7 +246,7 @@ class MiniAmr(MotifBase):
     refine_every: Index = 5
     """Time steps between two refinements; 0 for a mesh that stays as it is."""
     moving: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.1
-    """Part of a rank's new blocks that moves to its neighbours."""
+    """Fraction of a rank's new blocks that moves to its neighbours."""
     flop_per_variable: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 7.0
     """Operations per number and stage."""
     grid: Annotated[list[Count], Field(min_length=3, max_length=3)] | None = None
@@ -264,8 +264,8 @@ class Hacc(MotifBase):
     iterations: Count = 1
     """How often each rank runs through the application's main loop."""
     compute: Duration | None = None
-    """Time that a rank computes in an iteration, divided among its parts as their work is.
-    Instead of `flop_rate`, which says it by default."""
+    """Time for which a rank computes in an iteration, divided among the parts of the iteration in
+    proportion to their work. Default: this time follows from `flop_rate`."""
     flop_rate: Annotated[FlopRate, between(FlopRate("1 FLOP/s"))] = FlopRate("10 GFLOP/s")
     """How fast a rank computes."""
     cells: Annotated[list[Count], Field(min_length=3, max_length=3)] = Field([64, 64, 64])
@@ -275,7 +275,7 @@ class Hacc(MotifBase):
     particle: Annotated[Size, between(Size("1 B"))] = Size("38 B")
     """Size of a particle."""
     overload: Count = 4
-    """Depth of the zone around a box of which a rank has copies, in cells."""
+    """Depth, in cells, of the zone around its box of which a rank keeps copies."""
     subcycles: Count = 5
     """Short-range steps in a time step."""
     flop_per_particle: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 3000.0
@@ -285,7 +285,7 @@ class Hacc(MotifBase):
 
 
 class Gtc(MotifBase):
-    """Particles in a torus: shifts round it, all-reduces within its domains.
+    """Particles in a torus: shifts around the torus, all-reduces within its domains.
 
     The time step of GTC (Ethier, Tang, Lin 2005), in size A of GTC-P.
     """
@@ -295,22 +295,24 @@ class Gtc(MotifBase):
     iterations: Count = 1
     """How often each rank runs through the application's main loop."""
     compute: Duration | None = None
-    """Time that a rank computes in an iteration, divided among its parts as their work is.
-    Instead of `flop_rate`, which says it by default."""
+    """Time for which a rank computes in an iteration, divided among the parts of the iteration in
+    proportion to their work. Default: this time follows from `flop_rate`."""
     flop_rate: Annotated[FlopRate, between(FlopRate("1 FLOP/s"))] = FlopRate("10 GFLOP/s")
     """How fast a rank computes."""
     toroidal: Count | None = None
-    """Domains round the torus, a divisor of the ranks. Default: the largest up to 64."""
+    """Domains around the torus, a divisor of the number of ranks. Default: the largest divisor
+    up to 64."""
     plane_points: Count = 32449
     """Grid points of a poloidal plane."""
     particles_per_point: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 100.0
     """Particles per grid point."""
     element: Annotated[Size, between(Size("1 B"))] = Size("8 B")
-    """Size of a number."""
+    """Size of one number."""
     particle_numbers: Count = 12
     """Numbers of a particle."""
     leaving: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.1
-    """Part of the particles that leaves its domain in a step, half of it each way."""
+    """Fraction of the particles that leaves its domain in a step, half of them in each
+    direction."""
     smoothings: Count = 2
     """Exchanges of the potential."""
     flop_per_particle: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1000.0
@@ -329,8 +331,8 @@ class Training(MotifBase):
     iterations: Count = 1
     """How often each rank runs through the application's main loop."""
     compute: Duration | None = None
-    """Time that a rank computes in an iteration, divided among its parts as their work is.
-    Instead of `flop_rate`, which says it by default."""
+    """Time for which a rank computes in an iteration, divided among the parts of the iteration in
+    proportion to their work. Default: this time follows from `flop_rate`."""
     flop_rate: Annotated[FlopRate, between(FlopRate("1 FLOP/s"))] = FlopRate("137 TFLOP/s")
     """How fast a rank computes."""
     layers: Count = 24
@@ -338,11 +340,11 @@ class Training(MotifBase):
     hidden: Count = 2304
     """Hidden size."""
     sequence: Count = 2048
-    """Words of a sequence."""
+    """Words per sequence."""
     vocabulary: Index = 51200
     """Words of the vocabulary; 0 for a model without embedding and logits."""
     micro_batch: Count = 4
-    """Sequences of a micro-batch."""
+    """Sequences per micro-batch."""
     micro_batches: Count = 4
     """Micro-batches of each data-parallel rank in a step."""
     element: Annotated[Size, between(Size("1 B"))] = Size("2 B")
@@ -354,12 +356,12 @@ class Training(MotifBase):
     pipeline: Count = 1
     """Stages of the pipeline."""
     schedule: names.TrainingSchedule = "1f1b"
-    """Order of the micro-batches: one forward and one backward in turn as soon as the pipeline is
-    full, or all forward first."""
+    """Order of the micro-batches: all forward passes first (`gpipe`), or one forward and one
+    backward pass in turn as soon as the pipeline is full (`1f1b`)."""
     bucket: Annotated[Size, between(Size("1 B"))] = Size("25 MiB")
-    """Gradients that are reduced together."""
+    """Amount of gradients that are reduced together."""
     overlap: bool = True
-    """Whether gradients are reduced while others are computed."""
+    """Whether gradients are reduced while further gradients are computed."""
 
 
 #: All skeletons.

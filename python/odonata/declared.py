@@ -36,15 +36,17 @@ class Router(Table):
     """The router model."""
 
     delay: Annotated[Duration, between(Duration(0), Duration("3600 s"))] = Duration("50 ns")
-    """From the arrival of a packet's head at an input to its earliest departure."""
+    """Time from the arrival of a packet's head at an input to the packet's earliest departure."""
     credit_delay: Annotated[Duration, between(Duration(0), Duration("3600 s"))] = Duration(0)
-    """Extra delay of a credit, besides the latency of the link on which it returns."""
+    """Delay of a credit in addition to the latency of the link on which it returns."""
     credit_use: names.CreditUse = "link"
-    """When a packet takes room in the buffer at the other end of its next link: when it starts
-    over the link, or already when it starts through the crossbar, so that output buffers only
-    hold packets that can leave (input-queued routers, such as BookSim's). An ideal crossbar it
-    passes in no time, as soon as there is room, and leaves its input buffer with that
-    ([output queues](packet-model.md#output-queues), as the routers of CODES)."""
+    """When a packet takes a credit, that is, room in the buffer at the other end of its next
+    link: when it starts over the link (`link`), or already when it starts through the
+    crossbar (`crossbar`), so that output buffers hold only packets that can leave
+    (input-queued routers, such as BookSim's). With an ideal crossbar and `crossbar`, a
+    packet passes the crossbar in no time as soon as there is room, and thereby leaves its
+    input buffer ([output queues](packet-model.md#output-queues), as in the routers of
+    CODES)."""
     switching: names.Switching = "cut-through"
     """Whether a packet may leave before all of it has arrived."""
     flit: Annotated[Size, between(Size("1 B"))] = Size("32 B")
@@ -53,19 +55,22 @@ class Router(Table):
     """The switch inside the router: `ideal` (never a bottleneck), or the rate of its ports as a
     multiple of the fastest link of the router, at least 1."""
     output_buffer: Annotated[Size, between(Size("1 B"))] | None = None
-    """With a bounded crossbar: output buffer per virtual channel. Default: two packets.
-    With an ideal crossbar and `credit_use = "crossbar"`: what an output to a node holds, per
+    """With a bounded crossbar: output buffer per virtual channel. Default: two packets. With
+    an ideal crossbar and `credit_use = "crossbar"`: how much an output to a node holds per
     virtual channel. Default: the `buffer` of the link."""
     occupancy: names.Occupancy = "buffered"
-    """With a bounded crossbar, what routing sees of an output, besides what has been sent and not
-    credited: the bytes in its buffer, or also those in input queues that have chosen it."""
+    """With a bounded crossbar: what routing counts as queued at an output, besides bytes that
+    have been sent and not yet credited: the bytes in its buffer (`buffered`), or also those
+    in input queues that have chosen it (`requests`)."""
     arbitration: names.Arbitration = "round-robin"
-    """Which of several waiting packets goes first: virtual channels take turns, the packet that
-    was created first, or one of the lowest virtual channel."""
+    """Which of several waiting packets goes first: those of the virtual channels in turn
+    (`round-robin`), the packet that was created first (`oldest-first`), one of the lowest
+    virtual channel (`lowest-channel`), or packets in transit before packets from the
+    router's own nodes (`transit-first`)."""
     room: names.Room = "bytes"
-    """How much room a packet takes in a buffer: its own size, or that of a whole packet
-    (`simulation.packet`) whatever its size, as buffers of slots have it. The latter with an
-    ideal crossbar and `credit_use = "crossbar"` only."""
+    """How much room a packet takes in a buffer: its own size (`bytes`), or always that of a
+    whole packet, `simulation.packet`, as in buffers that are divided into slots
+    (`packets`). `packets` needs an ideal crossbar and `credit_use = "crossbar"`."""
 
     @model_validator(mode="after")
     def _go_together(self) -> Router:
@@ -79,21 +84,22 @@ class Nic(Table):
 
     injection: names.Injection = "round-robin"
     """Order in which a node sends the messages that its ranks have handed over: one packet of
-    each in turn, or message after message. Decides much where ranks send many messages at once
-    ([order of injection](packet-model.md#order-of-injection)): `milc` took 20 to 59 % longer
-    message after message."""
+    each in turn (`round-robin`), or message after message (`fifo`). It matters much if
+    ranks send many messages at once ([order of
+    injection](packet-model.md#order-of-injection)): `milc` took 20 to 59 % longer with
+    `fifo`."""
     loopback_bandwidth: Annotated[Rate, between(Rate("1 kB/s"), Rate("1000 TB/s"))] = Rate("16 GB/s")
     """Bandwidth between two ranks of the same node."""
     loopback_latency: Annotated[Duration, between(Duration(0), Duration("3600 s"))] = Duration("500 ns")
     """Latency of a message between two ranks of the same node."""
     rank_bandwidth: Annotated[Rate, between(Rate("1 kB/s"), Rate("1000 TB/s"))] | None = None
-    """With `engine = "flow"`: what all messages of one rank together send at most, and what they
-    receive. So it is where a node has several interfaces and a rank uses some of them. Default:
-    a rank may have all of its node's link."""
+    """With `engine = "flow"`: largest rate at which all messages that one rank sends leave
+    together, and at which all that it receives arrive: for nodes with several interfaces
+    of which a rank uses only some. Default: a rank may use all of its node's link."""
 
 
 class Routing(Table):
-    """How packets find their way, in full."""
+    """How packets are routed: an algorithm and its parameters."""
 
     algorithm: names.Routing = Field(description=described(names.ROUTING))
     minimal_links: names.MinimalLinks = "all"
@@ -101,33 +107,34 @@ class Routing(Table):
     on a shortest path."""
     choice: names.Choice = "random"
     """How one of several minimal links is chosen: at random, or by the shorter queue. With
-    `fpar`: how one of the ports is chosen that its threshold counts as free. With
-    `up-down`, `steered`, `dimension-order` and `shortest-path` also `by-destination`: that
-    of the destination node, in fat trees D-mod-K (Zahavi 2010)."""
+    `fpar`: how one of the ports that its threshold counts as free is chosen. With
+    `up-down`, `steered`, `dimension-order` and `shortest-path` also `by-destination`: the
+    link that belongs to the destination node; in fat trees this is D-mod-K (Zahavi 2010)."""
     paths: names.Paths | None = None
-    """What `minimal` routes are, and what those of `valiant`, `ugal-l` and `ugal-g` consist
-    of: by way of the links between two `groups`, or the routes of the algorithm of that
-    name. Default: `up-down` in fat trees, `dimension-order` in tori and HyperX,
-    `shortest-path` in a Slim Fly, a Jellyfish, and other networks of one group, else
-    `groups`."""
+    """Which routes `minimal` takes, and of which the routes of `valiant`, `ugal-l` and
+    `ugal-g` consist: those over the links between two `groups`, or the routes of the
+    algorithm of that name. Default: `up-down` in fat trees, `dimension-order` in tori and
+    HyperX, `shortest-path` in a Slim Fly, a Jellyfish, and other networks of one group,
+    else `groups`."""
     via: names.Via | None = None
-    """What a non-minimal route goes by way of: any router of a random group, a random router,
-    or the router of a random node. Default: `group`, or `router` where `paths` are not
-    over groups."""
+    """The intermediate of a non-minimal route: any router of a random group (`group`), a
+    random router, or the router of a random node. Default: `group`, or `router` if `paths`
+    is not `groups`."""
     candidates: Count | None = None
-    """Routes of each sort that an adaptive algorithm draws and compares. Default: 1."""
+    """Number of minimal and of non-minimal routes that an adaptive algorithm draws and
+    compares. Default: 1 of each."""
     threshold: Annotated[Annotated[Size, Tag(tag("a size"))] | Annotated[Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)], Tag(tag("a number from 0 to 1"))], by_form({"a size": is_size, "a number from 0 to 1": is_number})] | None = None
     """Advantage of minimal routes, a size: an adaptive algorithm takes the minimal route
-    unless its weighted queue is longer than that of the other by more than this. Default:
-    what follows from the links' buffers ([adaptive routing by
-    default](adaptive-routing.md)); none, 0 B, with `engine = "flow"` and for the jobs of a
-    schedule. With `fpar` a number from 0 to 1: the share of a port's queue up to which a
-    path counts as free. Default: 0.75. With `steered` a size: the queue up to which a
-    circuit counts as empty, what is sent and not yet credited included. Default: what a
-    link carries during one round trip of credits, and a packet."""
+    unless its weighted queue is longer than that of the non-minimal route by more than
+    this. By default it follows from the links' buffers ([adaptive routing by
+    default](adaptive-routing.md)); with `engine = "flow"` and for the jobs of a schedule it
+    is 0 B. With `fpar` a number from 0 to 1: the share of a port's queue up to which a path
+    counts as free. Default: 0.75. With `steered` a size: the queue up to which a circuit
+    counts as empty, including bytes that have been sent but not yet credited. Default: what
+    a link carries during one round trip of credits, plus a packet."""
     source_threshold: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
-    """With `q-adaptive`: by how much, as a share of its own time, the minimal port may be
-    worse than the best and still be taken by the source router. Default: 0.2."""
+    """With `q-adaptive`: how much worse than the best port the minimal port may be, as a share
+    of its own time, for the source router still to take it. Default: 0.2."""
     intermediate_threshold: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
     """The same in the first router of an intermediate group. Default: 0.35."""
     rate_down: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
@@ -137,46 +144,47 @@ class Routing(Table):
     exploration: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
     """With `q-adaptive`: probability that a decision takes a random port. Default: 0.001."""
     hop_time: names.HopTime | None = None
-    """With `q-adaptive`: when a hop is over whose time is learned, when the packet's `head` has
-    come or when its `tail` has. Default: `tail`, as with its authors, whose packets are one
-    flit."""
+    """With `q-adaptive`: up to what moment the learned time of a hop counts: the arrival of the
+    packet's head (`head`) or of its tail (`tail`). Default: `tail`, as its authors count it,
+    whose packets are one flit."""
     weights: Annotated[Annotated[Literal["hops"], Tag(tag('"hops"'))] | Annotated[Annotated[list[Count], Field(min_length=2, max_length=2)], Tag(tag("a list of two weights"))], by_form({'"hops"': is_text, "a list of two weights": is_list})] = "hops"
-    """How an adaptive algorithm weights queues: `hops`, each by the length of its route, or
-    the weights of minimal and of non-minimal routes, such as `[1, 2]`."""
+    """How an adaptive algorithm weights queues: each by the length of its route (`hops`), or
+    by given weights of minimal and of non-minimal routes, such as `[1, 2]`."""
     queue: names.Queue | None = None
-    """With `ugal-l`: the queue that stands for a route, that of its first `port`, that of its
-    virtual `channel` there, or `hybrid`, that of the channel where the detour begins with a
-    port with which minimal routes may begin too, else that of the port. Default: `hybrid`
-    over `groups` whose routers are one hop from each global link, where no threshold is
+    """With `ugal-l`: which queue stands for a route: that of its first port (`port`), that of its
+    virtual channel at this port (`channel`), or that of the channel if the detour begins with a
+    port with which minimal routes may begin too, else that of the port (`hybrid`). Default:
+    `hybrid` over `groups` whose routers are one hop from each global link, if no threshold is
     given; else `port`."""
     detours_in_group: bool | None = None
-    """Whether adaptive traffic, or that of `tago`, inside a group may go by way of a random
-    router of the group. Default: false, it is always minimal."""
+    """Whether traffic inside a group may go by way of a random router of the group, with an
+    adaptive algorithm or `tago`. Default: false, such traffic is always minimal."""
     tables: TablesFile | None = None
-    """With `forwarding-tables`: the file of the tables, relative to the scenario, ours or one
-    of OpenSM, or a directory with the files of the [names that are looked
-    for](forwarding-tables.md#files)."""
+    """With `forwarding-tables`: the file of the tables, relative to the scenario, in Odonata's
+    format or one of OpenSM's; or a directory in which the tables have [one of the expected
+    names](forwarding-tables.md#files)."""
     subnet: FileName | None = None
     """With `forwarding-tables`: output of `ibnetdiscover`, or OpenSM's `opensm-subnet.lst`,
-    which tells what GUIDs and LIDs are. Default: that of the directory of `tables`; the
-    network itself with `family = "ibnetdiscover"`."""
+    which says to which ports GUIDs and LIDs belong. Default: the one in the directory of
+    `tables`; with `family = "ibnetdiscover"` the network's own file."""
     service_levels: FileName | None = None
-    """With `forwarding-tables`: the virtual channel of each source and destination, ours or
-    the output of `saquery PR`. Default: that of the directory of `tables`; else all are 0."""
+    """With `forwarding-tables`: a file of the virtual channel for each source and destination,
+    in Odonata's format or the output of `saquery PR`. Default: the one in the directory of
+    `tables`; if there is none, all virtual channels are 0."""
     virtual_channels: Annotated[int, Field(ge=1, le=64)] | None = None
-    """Virtual channels per link; fewer than the algorithm needs are merged, and packets may
-    then wait for each other forever, as `odonata verify` shows. Default: what the
-    algorithm needs."""
+    """Virtual channels per link. With fewer than the algorithm needs, channels are merged, and
+    packets may then wait for each other forever; `odonata verify` shows whether they can.
+    Default: as many as the algorithm needs."""
     rules: names.FparRules = "paper"
-    """How `fpar` resolves what its description leaves open: by the text of the `paper`s; as
-    the program of Kang et al. 2019 did (`codes`: two sorts of paths, scores in whole per
-    cent, the best port drawn among the running minima, from the first port on); or as it
-    was meant to (`codes-mended`: among the ports of least score). With the last two
-    `choice` has no say."""
+    """How `fpar` resolves what its description leaves open: by the text of the papers
+    (`paper`); as the program of Kang et al. 2019 did (`codes`: two kinds of paths, scores
+    in whole per cent, and the best port drawn among the running minima, counted from the
+    first port on); or as that program was meant to (`codes-mended`: the best port drawn
+    among the ports of least score). `choice` has no effect with `codes` and `codes-mended`."""
     per: names.Per = "packet"
-    """What every router decides on: each packet by itself, or the first packet of a message,
-    which the others follow, so that a message has one path and its packets keep their
-    order (adaptive routing that keeps flows in order, as on InfiniBand). Not with
+    """Whether a router decides for each packet by itself, or only for the first packet of a
+    message, which the message's other packets follow: then a message has one path and its
+    packets keep their order (in-order adaptive routing, as on InfiniBand). Not with
     `q-adaptive`."""
 
 
@@ -184,34 +192,35 @@ class Simulation(Table):
     """How long and how finely to simulate."""
 
     engine: names.Engine = "packet"
-    """What simulates: every packet with its buffers and credits, or messages as flows that
-    share links max-min fairly, which is faster and coarser (see the page on the flow
-    engine)."""
+    """What is simulated: every packet, with buffers and credits (`packet`), or messages as
+    flows that share links max-min fairly, which is faster and coarser (`flow`; see [the
+    flow engine](flow-engine.md))."""
     paths: Annotated[int, Field(ge=1, le=4096)] | None = None
-    """With `engine = "flow"`: paths that a message is spread over at most, as far as it has
-    packets. Default: 8."""
+    """With `engine = "flow"`: largest number of paths that a message is spread over, one per
+    packet at most. Default: 8."""
     settle: Annotated[Duration, between(Duration("1 ps"))] | None = None
-    """With `engine = "flow"`: rates are brought up to date at multiples of this only, so that
-    all flows that begin or end in between cost one solution; a flow begins and gives its
-    bandwidth back that much late at most. Default: whenever a flow begins or ends."""
+    """With `engine = "flow"`: rates are updated only at multiples of this time, so that all
+    flows that begin or end in between cost one solution. A flow then begins, and releases
+    its bandwidth, later by at most this time. Default: rates are updated whenever a flow
+    begins or ends."""
     packet: Annotated[Size, between(Size("1 B"))] = Size("4 KiB")
-    """Largest packet; messages are cut into packets of this size and a rest."""
+    """Largest packet; messages are cut into packets of this size, the last one may be smaller."""
     duration: Annotated[Duration, between(Duration("1 ps"))] | None = None
-    """Simulated time at which the run stops. Default: when every job with a motif or a number
-    of messages has finished."""
+    """Simulated time at which the run stops. Default: the run stops when every job with a
+    motif, or with a number of `messages`, has finished."""
     warmup: Annotated[Annotated[Literal["auto"], Tag(tag('"auto"'))] | Annotated[Duration, Tag(tag("a duration"))], by_form({'"auto"': is_word("auto"), "a duration": is_value})] = Duration(0)
-    """Statistics count what is created (latencies) or happens (throughput, link load) from
-    here. `auto`: from where all traffic is found to be steady, half of the duration at the
-    latest."""
+    """Time from which statistics count: latencies of messages that are created from then on,
+    throughput and link load of what happens from then on. `auto`: from when all traffic is
+    found to be steady, at the latest from half of the duration."""
     precision: Annotated[Share, between(Share("0.01 %"), Share("50 %"))] | None = None
-    """Ends the run as soon as the mean latency and the delivered load of every job with
-    traffic are known to this share of their value, on either side, with 95 % confidence;
-    `duration` is then the longest that it may take. Default: the run takes all of
-    `duration`."""
+    """Ends the run as soon as the half-widths of the 95 % confidence intervals of the mean
+    latency and of the delivered load are at most this share of the mean, for every job with
+    traffic; `duration` is then the longest that the run may take. Default: the run takes
+    all of `duration`."""
     timeline_bin: Annotated[Duration, between(Duration("1 ps"))] | None = None
-    """Width of a bin of the timeline. Default: chosen so that there are at most 1,024."""
+    """Width of a bin of the timeline. Default: chosen so that there are at most 1,024 bins."""
     threads: Annotated[int, Field(ge=1, le=1024)] = 1
-    """Threads that simulate; results do not depend on it."""
+    """Number of threads that simulate; results do not depend on it."""
 
     @model_validator(mode="after")
     def _go_together(self) -> Simulation:
@@ -222,12 +231,12 @@ class Simulation(Table):
 
 
 class HostTime(Table):
-    """What messages of a size cost the rank that sends and the rank that receives, each."""
+    """Time that a message of a given size costs the sending and the receiving rank each."""
 
     size: Annotated[Size, between(Size("1 B"))]
-    """Of the message."""
+    """Size of the message."""
     time: Annotated[Duration, between(Duration(0), Duration("3600 s"))]
-    """For which either rank is busy with it."""
+    """Time for which each of the two ranks is busy with the message."""
 
 
 #: Points of growing size.
@@ -235,17 +244,18 @@ HostTimes = Annotated[list[HostTime], Field(max_length=16)]
 
 
 class WithinNode(Table):
-    """What messages between two ranks of one node cost them.
+    """What messages between two ranks of the same node cost these ranks.
 
     They go through its memory, whose latency and bandwidth are those of `network.nic`.
     """
 
     send_overhead: Annotated[Duration, between(Duration(0), Duration("3600 s"))] = Duration(0)
-    """Time that a rank is busy with a message that it sends."""
+    """Time for which a rank is busy with each message that it sends."""
     receive_overhead: Annotated[Duration, between(Duration(0), Duration("3600 s"))] = Duration(0)
-    """The same with a message that it receives."""
+    """Time for which a rank is busy with each message that it receives."""
     host_times: HostTimes = Field(default_factory=list)
-    """What a message costs either rank by its size, besides, as the other `host_times`."""
+    """Further time that a message costs each of the two ranks, depending on its size, given as
+    in `mpi.host_times`."""
 
     @model_validator(mode="after")
     def _go_together(self) -> WithinNode:
@@ -254,20 +264,20 @@ class WithinNode(Table):
 
 
 class Collectives(Table):
-    """By which algorithms ranks carry out collectives.
+    """Which algorithms carry out collectives.
 
     `auto` leaves the choice to the rules of the library, by size and number of ranks.
     """
 
     library: names.Library = "mpich"
-    """Whose rules choose where no algorithm is named: those of MPICH 4 or of Open MPI 1.3 to
+    """Library whose rules choose the algorithm if none is named: MPICH 4, or Open MPI 1.3 to
     4.0."""
     combine_bandwidth: Annotated[Rate, between(Rate("1 kB/s"), Rate("1000 TB/s"))] | None = None
-    """Rate at which a rank combines what it receives with its own, in reductions and scans.
+    """Rate at which a rank combines received data with its own, in reductions and scans.
     Default: combining takes no time."""
     segment: Annotated[Size, between(Size("1 B"))] = Size("32 KiB")
-    """Size of the segments in which `chain`, `binary` and `split-binary` send, where they are
-    named; a library that chooses them chooses the size, too."""
+    """Size of the segments in which `chain`, `binary` and `split-binary` send if they are
+    named here; if a library's rules choose one of them, they choose the size too."""
     barrier: names.BarrierAlgorithm = "auto"
     """Algorithm of barriers."""
     broadcast: names.BroadcastAlgorithm = "auto"
@@ -275,73 +285,83 @@ class Collectives(Table):
     reduce: names.ReduceAlgorithm = "auto"
     """Algorithm of reductions."""
     allreduce: names.AllreduceAlgorithm = "auto"
-    """Algorithm of all-reductions; `reduce-broadcast` takes those of `reduce` and `broadcast`."""
+    """Algorithm of all-reductions; `reduce-broadcast` uses the algorithms of `reduce` and
+    `broadcast`."""
     gather: names.GatherAlgorithm = "auto"
-    """Algorithm of gathers. With sizes of their own they are always linear."""
+    """Algorithm of gathers. Gathers with a different size for each rank are always linear."""
     scatter: names.ScatterAlgorithm = "auto"
-    """Algorithm of scatters. With sizes of their own they are always linear."""
+    """Algorithm of scatters. Scatters with a different size for each rank are always linear."""
     allgather: names.AllgatherAlgorithm = "auto"
     """Algorithm of all-gathers."""
     alltoall: names.AlltoallAlgorithm = "auto"
-    """Algorithm of all-to-alls; `hierarchical` follows the groups of the network where all ranks
-    of a job take part, and leaves the choice to the library where only some do and in traces."""
+    """Algorithm of all-to-alls. `hierarchical` follows the groups of the network if all ranks of a
+    job take part; if only some do, and in traces, it leaves the choice to the library."""
     alltoallv: names.AlltoallvAlgorithm = "auto"
-    """Algorithm of all-to-alls with sizes of their own."""
+    """Algorithm of all-to-alls with a different size for each pair of ranks."""
     reduce_scatter: names.ReduceScatterAlgorithm = "auto"
     """Algorithm of reduce-scatters."""
     scan: names.ScanAlgorithm = "auto"
-    """Algorithm of scans, exclusive ones too."""
+    """Algorithm of scans and exclusive scans."""
 
 
 class Mpi(Table):
-    """How the ranks of jobs with a motif send and receive; jobs with traffic have none of it.
+    """How the ranks of jobs with a motif send and receive; jobs with traffic ignore it.
 
     The parameters of LogGPS (Ino, Fujimoto, Hagihara 2001) that are not the network's.
     """
 
     eager_limit: Size | None = None
-    """Messages between nodes that are longer ask first (rendezvous): the sender sends a request,
-    the receiver grants it when it has a receive for it, then the message is sent. Default: no
-    message asks."""
+    """Longest message between nodes that is sent eagerly. A longer one uses rendezvous: the
+    sender sends a request, the receiver grants it when a matching receive is posted, and
+    then the message is sent. Default: all messages are eager."""
     rendezvous_completion: names.RendezvousCompletion = "sent"
-    """When such a message is complete at its sender: when its last byte has left the node, or when
-    the receiver has taken it in and said so by a message of its own (FIN), as where the receiver
-    fetches the data: SST's Firefly and most MPI libraries by RDMA read. Matters where a rank waits
-    for its sends before it goes on, up to 20 % of run time
-    ([long messages](packet-model.md#overheads-and-long-messages))."""
+    """When a rendezvous message is complete at its sender: when its last byte has left the
+    node (`sent`), or when the receiver has taken it in and said so by a message of its own,
+    a FIN (`acknowledged`), as in libraries where the receiver fetches the data: SST's
+    Firefly, and most MPI libraries by RDMA read. This matters, up to 20 % of run time, if a
+    rank waits for its sends before it goes on ([long
+    messages](packet-model.md#overheads-and-long-messages))."""
     control_message: Annotated[Size, between(Size("1 B"))] = Size("64 B")
-    """Size of a request, grant or FIN; at most a packet."""
+    """Size of a request, grant or FIN; at most one packet."""
     send_overhead: Annotated[Duration, between(Duration(0), Duration("3600 s"))] = Duration(0)
-    """Time that a rank is busy with a message that it sends."""
+    """Time for which a rank is busy with each message that it sends."""
     receive_overhead: Annotated[Duration, between(Duration(0), Duration("3600 s"))] = Duration(0)
-    """The same with a message, or a request, that it receives. Starts when the message has come,
-    its receive is posted, and nothing else keeps the rank busy."""
+    """Time for which a rank is busy with each message or request that it receives. It starts
+    when the message has arrived, its receive is posted, and nothing else keeps the rank
+    busy."""
     gap: Annotated[Duration, between(Duration(0), Duration("3600 s"))] = Duration(0)
-    """Time for which an interface sends nothing after a message, requests and grants apart: what
-    *g* of LogGP is beyond the time that a byte takes."""
+    """Time for which an interface sends nothing after a message (requests and grants do not
+    count as messages): the gap *g* of LogGP, less the time of a byte."""
     send_delay: Annotated[Duration, between(Duration(0), Duration("3600 s"))] = Duration(0)
-    """Time between a rank's handing a message over, be it of the job or of the protocol, and its
-    interface's having it. Keeps nobody busy, unlike `send_overhead`: the rank goes on meanwhile.
-    CODES' delays of hosts are such: 3.51 µs with the defaults of its MPI replay."""
+    """Time from when a rank hands over a message, of the job or of the protocol, until its
+    interface has it. Unlike with `send_overhead`, the rank is not busy and goes on
+    meanwhile. The host delays of CODES are of this kind: 3.51 µs with the defaults of its
+    MPI replay."""
     delay_times: HostTimes = Field(default_factory=list)
-    """The same by the size of a message, besides, as points of growing size: buffers and buses on
-    its way that do not keep the rank. Short messages may overtake longer ones."""
+    """Further delay that depends on the size of the message, as points of growing size:
+    buffers and buses on its way that do not keep the rank busy. Short messages may overtake
+    longer ones."""
     redirect_overhead: Annotated[Duration, between(Duration(0), Duration("3600 s"))] = Duration(0)
-    """What a message to another node keeps its sender busy besides, if its last one went to
-    another rank: where an interface keeps a few connections that move from one peer to the
-    next (InfiniBand's dynamically connected transport), or looks up a peer's."""
+    """Further time for which the sender of a message to another node is busy if its last
+    message went to another rank: for interfaces that keep a few connections, which move
+    from one peer to the next (InfiniBand's dynamically connected transport), or that look
+    up a peer's connection."""
     copy_bandwidth: Annotated[Rate, between(Rate("1 kB/s"), Rate("1000 TB/s"))] | None = None
-    """Rate at which ranks copy the messages that they send and receive, besides. Default: copying
-    takes no time."""
+    """Rate at which ranks copy the messages that they send and receive; this time comes in
+    addition to the overheads. Default: copying takes no time."""
     host_times: HostTimes = Field(default_factory=list)
-    """What a message costs either rank by its size, besides all of that, as libraries have
-    protocols, buffers and copies for some sizes and not for others: points of growing size, with
-    straight lines from 0 B in no time through all of them, and on beyond the last."""
+    """Time that a message costs the sending and the receiving rank each, depending on its
+    size, in addition to the overheads and copies: libraries have protocols, buffers and
+    copies for some sizes and not for others. Given as points of growing size; the time is
+    interpolated linearly, from zero at 0 B through all points, and extrapolated beyond the
+    last."""
     within_node: WithinNode | None = None
-    """What messages between two ranks of one node cost them instead of all that; they have no
-    `send_delay` then. Default: they cost what all others cost."""
+    """What messages between two ranks of the same node cost these ranks; it replaces all of
+    the costs above, `send_delay` included. Default: such messages cost the same as all
+    others."""
     collectives: Annotated[Annotated[names.Library, Tag(tag("a library"))] | Annotated[Collectives, Tag(tag("a table"))], by_form({"a library": is_text, "a table": is_table})] = "mpich"
-    """By which algorithms they carry out collectives: as the rules of a library say, or a table."""
+    """Which algorithms carry out collectives: those that the rules of a library choose, or
+    those that a table names."""
 
     @model_validator(mode="after")
     def _go_together(self) -> Mpi:
@@ -356,12 +376,13 @@ class Arrivals(Table):
     interval: Annotated[Duration, between(Duration("1 ps"))]
     """Length of an interval."""
     routers: Numbers | None = None
-    """At these routers, numbered from 0: a list or a text such as `"0, 3-8"`. Default: at all
-    of `groups`."""
+    """Record at these routers, numbered from 0: a list or a text such as `"0, 3-8"`. Default:
+    all routers of `groups`."""
     groups: Numbers | None = None
-    """At all routers of these groups, as a list or a text. Default: of all groups."""
+    """Record at all routers of these groups: a list or a text. Default: all groups."""
     links: Annotated[list[str], Field(min_length=1)] | None = None
-    """Over links of these classes or kinds (`terminal`, `local`, `global`). Default: any."""
+    """Record only what arrives over links of these classes or kinds (`terminal`, `local`,
+    `global`). Default: all links."""
 
     @model_validator(mode="after")
     def _go_together(self) -> Arrivals:
@@ -370,22 +391,21 @@ class Arrivals(Table):
 
 
 class Record(Table):
-    """Which single events get a row in the result tables."""
+    """Which individual events get a row in the result tables."""
 
     messages: Annotated[Annotated[Literal["none", "all"], Tag(tag('"none", "all"'))] | Annotated[Count, Tag(tag("a whole number"))], by_form({'"none", "all"': is_text, "a whole number": is_number})] = "none"
-    """Rows of the `messages` table: `none`, `all`, or one of every so many messages of a
-    node. Distributions are kept all the same."""
+    """Which messages get a row in the `messages` table: `none`, `all`, or with a number N one
+    of every N messages of a node. Distributions always include all messages."""
     rank_activity: bool = False
-    """Whether to record what every rank of a closed-loop job does when, for timelines and the
-    critical path. Takes 64 bytes of memory for each change."""
+    """Whether to record what every rank of a closed-loop job does at each time, for timelines
+    and the critical path. Takes 64 bytes of memory for each change of activity."""
     communication: bool = False
-    """Whether to record how much every rank of a closed-loop job sends to every other, for
-    the communication matrix. Takes 40 bytes of memory for every two ranks that talk to
-    each other."""
+    """Whether to record how much every rank of a closed-loop job sends to every other, for the
+    communication matrix. Takes 40 bytes of memory for every pair of ranks that communicate."""
     attribution: bool = False
-    """Whether to record what every job sends over each link, and how long its packets wait
-    there because of which job ([interference](interference.md)). Such a run takes up to
-    twice as long."""
+    """Whether to record what every job sends over each link, how long its packets wait there,
+    and because of which job ([interference](interference.md)). Such a run takes up to twice
+    as long."""
     arrivals: Arrivals | None = None
     """What arrives at some routers over time, by job and link class. Default: not recorded."""
 
@@ -399,33 +419,36 @@ class OpticalLayer(Table):
     """
 
     switch_ports: Count = 16
-    """Ports on either side of a switch: ingress ports, where uplinks leave leaves, and egress
-    ports, where they come to switches of level 2."""
+    """Ports on each side of an optical switch: ingress ports, to which the uplinks of leaves
+    come, and egress ports, which lead to switches of level 2."""
     links_per_switch: Count = 1
-    """Uplinks of every pod on each switch, a divisor of those of a pod's leaves. A switch joins
-    switch_ports / links_per_switch neighbouring pods: with 1 as many as it has ports, by one link
-    of a leaf each; with half of `switch_ports` two, by many."""
+    """Uplinks of every pod on each optical switch; must divide the number of uplinks of a
+    pod's leaves. A switch joins switch_ports / links_per_switch neighbouring pods: with 1,
+    as many pods as it has ports, each by one uplink; with half of `switch_ports`, two pods,
+    each by many uplinks."""
     circuits: names.UplinkCircuits = "unsteered"
-    """Which circuits are set. For the whole run: every uplink to its own pod (`unsteered`), by what
-    all jobs send from pod to pod (`jobs`), by a matrix of that (`matrix`), or those of a list
-    (`file`). During the run: by what the jobs that run send, anew as jobs begin and end
-    (`running-jobs`), or every `period` by what was sent since the last time (`traffic`)."""
+    """Which circuits are set. For the whole run: every uplink to its own pod (`unsteered`),
+    chosen for what all jobs send from pod to pod (`jobs`), chosen for a given matrix of
+    that traffic (`matrix`), or those of a list (`file`). Changing during the run: whenever
+    jobs begin or end, for what the running jobs send (`running-jobs`), or every `period`,
+    for what has been sent since the last time (`traffic`)."""
     circuits_file: FileName | None = None
-    """With `circuits = "file"`: the list, relative to the scenario: `switch ingress egress` in
-    every line. Ports that no line names keep the circuit that they have unsteered."""
+    """With `circuits = "file"`: the list, relative to the scenario, with `switch ingress
+    egress` on every line. Ports that no line names keep their unsteered circuit."""
     matrix_file: FileName | None = None
-    """With `circuits = "matrix"`: what pods send to each other, in any unit: for each pod that
-    sends, from pod 0, a line of as many numbers, separated by spaces or commas. Relative to the
-    scenario."""
+    """With `circuits = "matrix"`: file, relative to the scenario, of what pods send to each
+    other, in any unit: one line per sending pod, from pod 0, with one number per receiving
+    pod, separated by spaces or commas."""
     steering: names.UplinkSteering = "matching"
-    """How circuits are chosen for traffic."""
+    """The algorithm that chooses circuits for traffic."""
     period: Annotated[Duration, between(Duration("1 ps"))] | None = None
-    """With `traffic`: how often circuits are set. With `running-jobs`: how often it is looked for
-    jobs that have ended; starts are known. Default: 10 us."""
+    """With `traffic`: how often circuits are set. With `running-jobs`: how often the steering
+    checks whether jobs have ended (it knows when they start). Default: 10 us."""
     reconfiguration: Annotated[Duration, between(Duration(0), Duration("3600 s"))] | None = None
-    """How long switches take, once nothing is left in the circuits that change, until those pass
-    light and routing knows them: 20 us for a switch, 204 ms with the polling of ports by electronic
-    switches (Michelogiannakis et al. 2019, section 5). Default: 20 us."""
+    """How long a change takes, from the moment when nothing is left in the circuits that
+    change until the new ones pass light and routing uses them: 20 us for an optical switch,
+    204 ms including the polling of ports by electronic switches (Michelogiannakis et al.
+    2019, section 5). Default: 20 us."""
 
     @model_validator(mode="after")
     def _go_together(self) -> OpticalLayer:

@@ -35,22 +35,24 @@ from odonata.units import Duration
 
 
 class MappingTable(Table):
-    """A mapping of ranks to nodes in full: from a file, or by a policy."""
+    """A mapping of ranks to nodes from a file, or by a policy with its parameters."""
 
     file: FileName | None = None
-    """One line per rank: index of its node among the job's nodes; relative to the scenario. All
-    other keys are for policies."""
+    """File, relative to the scenario, with one line per rank: the index of its node among the
+    job's nodes. All other keys are for policies."""
     policy: names.MappingStart | None = None
-    """Where the mapping starts from, as its name alone would."""
+    """The policy that makes the mapping, or from which `refine` starts: the same as with a
+    name alone."""
     refine: names.Refine | None = None
-    """`swap`: ranks swap places in pairs for as long as that lowers the objective. Default: they
-    stay where the policy put them."""
+    """`swap`: pairs of ranks swap places for as long as that lowers the objective. Default:
+    ranks stay where the policy puts them."""
     objective: names.MappingObjective | None = None
-    """With `refine`: what swaps lower, bytes times the time for which each occupies links on its
-    way (`hop-bytes`), or the load of the busiest links (`link-load`). Default: hop-bytes."""
+    """With `refine`: what the swaps lower: the sum of all bytes, each weighted by the time for
+    which it occupies links on its path (`hop-bytes`), or the load of the busiest links
+    (`link-load`). Default: hop-bytes."""
     matrix: FileName | None = None
-    """Communication matrix that says who sends how much to whom, relative to the scenario.
-    Default: what the job's own motif or traffic sends."""
+    """Communication matrix that says which rank sends how much to which, relative to the
+    scenario. Default: what the job's own motif or traffic sends."""
 
     @model_validator(mode="after")
     def _go_together(self) -> MappingTable:
@@ -64,20 +66,20 @@ class MappingTable(Table):
 
 
 class PlacementTable(Table):
-    """A placement within some of the groups, or by a mode of GRAP."""
+    """A placement restricted to some groups, or by a mode of GRAP."""
 
     policy: names.Placement = "contiguous"
-    """Which of their free nodes the job gets, as its name alone would say of all groups."""
+    """Which free nodes of these groups the job gets: the same policies as with a name alone."""
     groups: Numbers | None = None
-    """Groups whose nodes it may get: numbers from 0, as a list or a text such as `"0, 3-8"`. Not
-    with `grap`."""
+    """Groups whose nodes the job may get: numbers from 0, as a list or a text such as `"0,
+    3-8"`. Not with `grap`."""
     mode: names.GrapMode | None = None
     """With `policy = "grap"`: how the nodes of a job larger than a group are spread
     ([GRAP](grap.md)). Default: `adaptive`."""
     group_count: Count | None = None
     """With `mode = "custom-balance"`: number of groups."""
     nodes_per_group: Annotated[list[Count], Field(min_length=1)] | None = None
-    """With `mode = "custom"`: nodes in each group; their sum is the job's."""
+    """With `mode = "custom"`: nodes in each group; they add up to the job's `nodes`."""
 
     @model_validator(mode="after")
     def _go_together(self) -> PlacementTable:
@@ -92,15 +94,16 @@ class PlacementTable(Table):
 
 
 class RankMapPlacement(Table):
-    """A placement by a map of ranks to servers of TraceR, which is the mapping as well."""
+    """A placement and mapping by a map of ranks to servers, as of TraceR."""
 
     rank_map: FileName
-    """The map, relative to the scenario: 32-bit integers, or text with a record a line. Without
-    `job` the map of this job, the server of each rank; with `job` the global map, server, rank and
-    job of each. Servers are cores, numbered router by router and around the nodes of each router,
-    `ranks_per_node` on each node ([maps of TraceR](mapping.md#maps-of-tracer))."""
+    """The map, relative to the scenario: 32-bit integers, or text with one record per line.
+    Without `job` it is the map of this job, with the server of each rank; with `job` it is
+    the global map, with server, rank and job in each record. Servers are cores, numbered
+    router by router and around the nodes of each router, `ranks_per_node` on each node
+    ([maps of TraceR](mapping.md#maps-of-tracer))."""
     job: Index | None = None
-    """Which job of a global map, from 0."""
+    """Number of this job in a global map, from 0."""
 
 
 class PlacementPlugIn(PlugInTable):
@@ -135,36 +138,41 @@ class Job(Table):
     nodes: Count | None = None
     """Nodes that the job gets. Default: as many as its ranks need."""
     ranks: Count | None = None
-    """Ranks (processes). Default: `ranks_per_node` on every node; those of the matrix or
-    trace, where one is replayed."""
+    """Ranks (processes). Default: `ranks_per_node` on every node; if a matrix or trace is
+    replayed, its number of ranks."""
     ranks_per_node: Count = 1
     """Ranks on each node."""
     start: Duration = Duration(0)
     """When its ranks start."""
     placement: Placement = "contiguous"
     """Which free nodes the job gets: the first ones (`contiguous`), the nodes of one router of
-    each group in turn (`spread`), one node of each router in turn (`even`), whole groups that it
-    shares with no other job (`isolated`), those that [GRAP](grap.md) gives it (`grap`), random
-    nodes, all of random routers or groups, or a list of nodes. `level-spread` (Zhang et al. 2018)
-    takes the emptiest router that holds the job, or else spreads it over the emptiest group, or
-    all; `hybrid` goes in order within the first group that holds it, or else as `spread`;
-    `best-fit` takes the fullest router that holds it, or else the fullest group, or the fullest
-    ones first. As a table within some groups, or by a mode of GRAP: `{ policy = "even", groups =
-    "0-2" }`, `{ policy = "grap", mode = "minimal-balance" }`. Or, with the mapping, by a map of
-    TraceR: `{ rank_map = "job0" }`. Or by a [plug-in](plug-ins.md)."""
+    each group in turn (`spread`), one node of each router in turn (`even`), whole groups
+    that it shares with no other job (`isolated`), those that [GRAP](grap.md) chooses
+    (`grap`), random nodes (`random-node`), all nodes of random routers or groups
+    (`random-router`, `random-group`), or the nodes of a list. `level-spread`
+    (Zhang et al. 2018) takes the emptiest router that can hold the job, or else spreads the
+    job over the emptiest group that can, or over all groups. `hybrid` takes nodes in order
+    within the first group that can hold the job, or else places it as `spread` does.
+    `best-fit` takes the fullest router that can hold the job, or else the fullest group
+    that can, or else the fullest groups first. A table restricts a policy to some groups or
+    selects a mode of GRAP: `{ policy = "even", groups = "0-2" }`,
+    `{ policy = "grap", mode = "minimal-balance" }`. A map of TraceR gives placement and
+    mapping: `{ rank_map = "job0" }`. A [plug-in](plug-ins.md) may add further policies."""
     mapping: Mapping = "linear"
-    """Which rank sits on which of them: node after node, at random, at random within each half of
-    the job (`random-halves`: no rank leaves its half, as for `bisection` over a given cut), or
-    near to those that it talks to ([mapping](mapping.md)): the heaviest communicators first
-    (`greedy`), or by cutting application and network in two again and again (`graph-bisection`).
-    Or explicitly: the index of each rank's node among the job's nodes, as a list or in a file. Or
-    by a [plug-in](plug-ins.md)."""
+    """Which rank sits on which of the job's nodes: node after node (`linear`), at random
+    (`random`), at random within each half of the job (`random-halves`: no rank leaves its
+    half, as for `bisection` over a given cut), or near the ranks that it communicates with
+    ([mapping](mapping.md)): the heaviest communicators first (`greedy`), or by recursive
+    bisection of application and network (`graph-bisection`). Or an explicit mapping: the
+    index of each rank's node among the job's nodes, as a list or in a file. A
+    [plug-in](plug-ins.md) may add further mappings."""
     idle: bool = False
-    """Whether it only takes its nodes and does nothing, to see the other jobs without it."""
+    """Whether the job only occupies its nodes and sends nothing, to see the other jobs without
+    its traffic."""
     motif: Motif | None = None
-    """What its ranks do, waiting for what they receive."""
+    """What the job's ranks do, waiting for the messages that they receive (closed loop)."""
     traffic: AnyTraffic | None = None
-    """What its ranks send, whatever the network does."""
+    """What the job's ranks send, regardless of what the network delivers (open loop)."""
 
     @model_validator(mode="after")
     def _go_together(self) -> Job:

@@ -224,9 +224,9 @@ class PlugInTable(Table):
     """A plug-in with parameters."""
 
     plug_in: str
-    """Its name."""
+    """Name of the plug-in."""
     parameters: dict[str, Any] = Field(default_factory=dict)
-    """What it is given."""
+    """Parameters that the plug-in is given."""
 
     def find(self, kind: Kind) -> None:
         """Checks that there is one of the name."""

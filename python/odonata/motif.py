@@ -37,33 +37,36 @@ class TimeBorder(Table):
     """A moment of a trace."""
 
     time: Duration
-    """Time since the trace's start: calls that begin from then on (`start`), or before (`end`)."""
+    """Time since the trace's start. Calls that begin at or after it (`start`), or before it
+    (`end`), are replayed."""
 
 
 class RegionBorder(Table):
     """Where a rank enters a function (`start`) or leaves it (`end`)."""
 
     region: Annotated[str, Field(min_length=1)]
-    """The function: a region of the program that the trace knows, or a function of MPI such as
+    """The function: a region of the program that the trace names, or a function of MPI such as
     `MPI_Allreduce`."""
     iteration: Annotated[int, Field(ge=1)] | None = None
-    """Which time that each rank is in it. Default: the first as `start`, the last as `end`."""
+    """Which of the times that each rank is in the function, counted from 1. Default: the first
+    for `start`, the last for `end`."""
 
 
 class MarkerBorder(Table):
     """A marker of an OTF2 archive."""
 
     marker: Annotated[str, Field(min_length=1)]
-    """Its text or kind."""
+    """Text or kind of the marker."""
     iteration: Annotated[int, Field(ge=1)] | None = None
-    """Which marker of that name. Default: the first as `start`, the last as `end`."""
+    """Which marker of that name, counted from 1. Default: the first for `start`, the last for
+    `end`."""
 
 
 Border = Annotated[Annotated[TimeBorder, Tag(tag("a table with `time`"))] | Annotated[RegionBorder, Tag(tag("one with `region`"))] | Annotated[MarkerBorder, Tag(tag("one with `marker`"))], by_form({"a table with `time`": has_key("time"), "one with `region`": has_key("region"), "one with `marker`": has_key("marker")})]
 
 
 class AllToAll(MotifBase):
-    """Every rank sends a message to every other rank; in step s rank r sends to r + s.
+    """Every rank sends a message to every other rank; in step s, rank r sends to rank r + s.
 
     With a window of 1 as the Alltoall motif of SST's Ember; other orders and algorithms:
     `collective`.
@@ -74,19 +77,21 @@ class AllToAll(MotifBase):
     iterations: Count = 1
     """How often each rank runs through the motif."""
     compute: Duration = Duration(0)
-    """Time that each rank computes at the start of every iteration."""
+    """Time for which each rank computes at the start of every iteration."""
     message: Annotated[Size, between(Size("1 B"))]
     """Size of each message."""
     window: Count = 1
-    """Steps that a rank has outstanding at once: 1 waits for each partner before the next."""
+    """Number of steps that a rank has outstanding at once; with 1 it waits for each partner
+    before the next."""
     blocking: bool = False
-    """Whether each send is complete before the rank does anything else (`MPI_Send`), as in
-    SST's Ember. Makes no difference with a window of 1."""
+    """Whether each send must be complete before the rank does anything else (`MPI_Send`), as
+    in SST's Ember. Makes no difference with a window of 1."""
     receives: names.Receives = "ahead"
-    """When a rank posts its receives: all of a window, or of a matrix, before it sends
-    anything, or those of each step, or from each partner of a matrix, just before the
-    sends of it. Makes no difference with a window of 1; with a matrix `in-turn` goes only
-    with ascending order, as in another one all ranks may wait for each other."""
+    """When a rank posts its receives. `ahead`: all of a window, or of a matrix, before it
+    sends anything. `in-turn`: those of each step, or from each partner of a matrix, just
+    before the sends of that step or to that partner. With a window of 1 it makes no
+    difference. With a matrix, `in-turn` needs ascending order: in any other order all ranks
+    may wait for each other."""
 
 
 class Bisection(MotifBase):
@@ -102,22 +107,25 @@ class Bisection(MotifBase):
     iterations: Count = 1
     """How often each rank runs through the motif."""
     compute: Duration = Duration(0)
-    """Time that each rank computes at the start of every iteration."""
+    """Time for which each rank computes at the start of every iteration."""
     message: Annotated[Size, between(Size("1 B"))]
     """Size of each message."""
     window: Count = 1
-    """Steps that a rank has outstanding at once: 1 waits for each partner before the next."""
+    """Number of steps that a rank has outstanding at once; with 1 it waits for each partner
+    before the next."""
     blocking: bool = False
-    """Whether each send is complete before the rank does anything else (`MPI_Send`), as in
-    SST's Ember. Makes no difference with a window of 1."""
+    """Whether each send must be complete before the rank does anything else (`MPI_Send`), as
+    in SST's Ember. Makes no difference with a window of 1."""
     receives: names.Receives = "ahead"
-    """When a rank posts its receives: all of a window, or of a matrix, before it sends
-    anything, or those of each step, or from each partner of a matrix, just before the
-    sends of it. Makes no difference with a window of 1; with a matrix `in-turn` goes only
-    with ascending order, as in another one all ranks may wait for each other."""
+    """When a rank posts its receives. `ahead`: all of a window, or of a matrix, before it
+    sends anything. `in-turn`: those of each step, or from each partner of a matrix, just
+    before the sends of that step or to that partner. With a window of 1 it makes no
+    difference. With a matrix, `in-turn` needs ascending order: in any other order all ranks
+    may wait for each other."""
     order: names.BisectionOrder = "rotating"
-    """In which order a rank takes the ranks of the other half: another one for each in every
-    step, or the lowest first for all."""
+    """In which order a rank exchanges with the ranks of the other half: every rank with a
+    different partner in each step (`rotating`), or all ranks from the lowest partner up
+    (`ascending`)."""
 
 
 class Halo2d(MotifBase):
@@ -132,16 +140,17 @@ class Halo2d(MotifBase):
     iterations: Count = 1
     """How often each rank runs through the motif."""
     compute: Duration = Duration(0)
-    """Time that each rank computes at the start of every iteration."""
+    """Time for which each rank computes at the start of every iteration."""
     message: Annotated[Size, between(Size("1 B"))]
     """Size of each message."""
     periodic: bool = True
     """Whether the grid wraps around."""
     order: names.HaloOrder = "together"
-    """Whether a rank exchanges all faces at once, or those of one dimension before the next."""
+    """Whether a rank exchanges all faces at once (`together`), or those of one dimension
+    before those of the next (`dimensions`)."""
     blocking: bool = False
-    """Whether each send is complete before the rank does anything else (`MPI_Send`); receives
-    are posted before."""
+    """Whether each send must be complete before the rank does anything else (`MPI_Send`);
+    receives are posted before the sends."""
     grid: Annotated[list[Count], Field(min_length=2, max_length=2)] | None = None
     """Ranks along each dimension, their product the number of ranks. Default: as nearly square
     as the number of ranks allows."""
@@ -159,16 +168,17 @@ class Halo3d(MotifBase):
     iterations: Count = 1
     """How often each rank runs through the motif."""
     compute: Duration = Duration(0)
-    """Time that each rank computes at the start of every iteration."""
+    """Time for which each rank computes at the start of every iteration."""
     message: Annotated[Size, between(Size("1 B"))]
     """Size of each message."""
     periodic: bool = True
     """Whether the grid wraps around."""
     order: names.HaloOrder = "together"
-    """Whether a rank exchanges all faces at once, or those of one dimension before the next."""
+    """Whether a rank exchanges all faces at once (`together`), or those of one dimension
+    before those of the next (`dimensions`)."""
     blocking: bool = False
-    """Whether each send is complete before the rank does anything else (`MPI_Send`); receives
-    are posted before."""
+    """Whether each send must be complete before the rank does anything else (`MPI_Send`);
+    receives are posted before the sends."""
     grid: Annotated[list[Count], Field(min_length=3, max_length=3)] | None = None
     """Ranks along each dimension, their product the number of ranks. Default: as nearly cubic
     as the number of ranks allows."""
@@ -186,16 +196,17 @@ class Halo4d(MotifBase):
     iterations: Count = 1
     """How often each rank runs through the motif."""
     compute: Duration = Duration(0)
-    """Time that each rank computes at the start of every iteration."""
+    """Time for which each rank computes at the start of every iteration."""
     message: Annotated[Size, between(Size("1 B"))]
     """Size of each message."""
     periodic: bool = True
     """Whether the grid wraps around."""
     order: names.HaloOrder = "together"
-    """Whether a rank exchanges all faces at once, or those of one dimension before the next."""
+    """Whether a rank exchanges all faces at once (`together`), or those of one dimension
+    before those of the next (`dimensions`)."""
     blocking: bool = False
-    """Whether each send is complete before the rank does anything else (`MPI_Send`); receives
-    are posted before."""
+    """Whether each send must be complete before the rank does anything else (`MPI_Send`);
+    receives are posted before the sends."""
     grid: Annotated[list[Count], Field(min_length=4, max_length=4)] | None = None
     """Ranks along each dimension, their product the number of ranks. Default: as nearly equal
     as the number of ranks allows."""
@@ -205,27 +216,28 @@ class Exchange(MotifBase):
     """In every iteration each rank sends one message to its partner under a pattern."""
 
     kind: Literal["uniform-random", "permutation", "transpose", "tornado", "bisection-pairs", "neighbour", "group-tornado"]
-    """The pattern: another random partner in every iteration (`uniform-random`), the partner in
-    one random permutation, the mirror place in a square matrix (`transpose`), r + ⌈n/2⌉ − 1
-    (`tornado`), the partner in the other half (`bisection-pairs`), both neighbours on a ring
-    (`neighbour`), or the rank at the same place of the group half-way round (`group-tornado`)."""
+    """To whom rank r of n sends: to a new random partner in every iteration (`uniform-random`), to
+    its partner in one random permutation (`permutation`), to the mirror position in a square
+    matrix (`transpose`), to rank r + ⌈n/2⌉ − 1 (`tornado`), to its partner in the other half of
+    the job (`bisection-pairs`), to both neighbours on a ring (`neighbour`), or to the rank at the
+    same position in the group half-way round (`group-tornado`)."""
     iterations: Count = 1
     """How often each rank runs through the motif."""
     compute: Duration = Duration(0)
-    """Time that each rank computes at the start of every iteration."""
+    """Time for which each rank computes at the start of every iteration."""
     message: Annotated[Size, between(Size("1 B"))]
     """Size of each message."""
 
 
 class ShiftExchange(MotifBase):
-    """In every iteration each rank sends one message to the rank a fixed distance further."""
+    """In every iteration each rank sends one message to the rank at a fixed offset."""
 
     kind: Literal["shift"] = "shift"
     """The motif."""
     iterations: Count = 1
     """How often each rank runs through the motif."""
     compute: Duration = Duration(0)
-    """Time that each rank computes at the start of every iteration."""
+    """Time for which each rank computes at the start of every iteration."""
     message: Annotated[Size, between(Size("1 B"))]
     """Size of each message."""
     offset: Count
@@ -240,49 +252,52 @@ class GroupShiftExchange(MotifBase):
     iterations: Count = 1
     """How often each rank runs through the motif."""
     compute: Duration = Duration(0)
-    """Time that each rank computes at the start of every iteration."""
+    """Time for which each rank computes at the start of every iteration."""
     message: Annotated[Size, between(Size("1 B"))]
     """Size of each message."""
     k: int = 1
-    """Distance in groups, among those where the job has ranks."""
+    """Distance in groups, counted over the groups where the job has ranks."""
 
 
 class Broadcast(MotifBase):
-    """One rank's message reaches all others over a tree."""
+    """A message of one rank reaches all other ranks over a tree."""
 
     kind: Literal["broadcast"] = "broadcast"
     """The motif."""
     iterations: Count = 1
     """How often each rank runs through the motif."""
     compute: Duration = Duration(0)
-    """Time that each rank computes at the start of every iteration."""
+    """Time for which each rank computes at the start of every iteration."""
     message: Annotated[Size, between(Size("1 B"))]
     """Size of each message."""
     root: Index = 0
     """Rank that has the message."""
     tree: names.Tree = "binomial"
-    """Who passes it on: a binomial tree, or the root sends to all others itself."""
+    """How the message is passed on: along a binomial tree, or by the root to all other ranks
+    itself (`linear`)."""
 
 
 class Collective(MotifBase):
-    """All ranks take part in a collective of MPI, carried out by messages."""
+    """All ranks take part in an MPI collective, which is carried out as messages."""
 
     kind: Literal["collective"] = "collective"
     """The motif."""
     iterations: Count = 1
     """How often each rank runs through the motif."""
     compute: Duration = Duration(0)
-    """Time that each rank computes at the start of every iteration."""
+    """Time for which each rank computes at the start of every iteration."""
     operation: names.Operation
-    """Which: `barrier`, `broadcast`, …"""
+    """Which collective: `barrier`, `broadcast`, …"""
     message: Annotated[Size, between(Size("1 B"))] | None = None
-    """Size, of all but barriers. Broadcasts, reductions and scans: of the whole vector. Gathers
-    and all-gathers: what each rank has. Scatters and reduce-scatters: what each rank gets.
-    All-to-alls: what each rank has for each."""
+    """Size of the data; barriers have none. Broadcasts, reductions and scans: size of the
+    whole vector. Gathers and all-gathers: of what each rank contributes. Scatters and
+    reduce-scatters: of what each rank receives. All-to-alls: of what each rank sends to
+    each other rank."""
     root: Index | None = None
-    """Rank that sends or gets, of broadcasts, reductions, gathers and scatters. Default: 0."""
+    """Root of broadcasts, reductions, gathers and scatters. Default: 0."""
     algorithm: str = "auto"
-    """Name of an algorithm of the operation, as in `mpi.collectives`. Default: as that says."""
+    """Name of an algorithm of the operation, as in `mpi.collectives`. Default: the algorithm
+    that `mpi.collectives` selects."""
 
     @model_validator(mode="after")
     def _go_together(self) -> Collective:
@@ -311,28 +326,32 @@ class Matrix(MotifBase):
     iterations: Count = 1
     """How often each rank runs through the motif."""
     compute: Duration = Duration(0)
-    """Time that each rank computes at the start of every iteration."""
+    """Time for which each rank computes at the start of every iteration."""
     file: FileName
     """The matrix (CSV or edge list), relative to the scenario."""
     message: Annotated[Size, between(Size("1 B"))] | None = None
-    """Largest message; larger entries are cut. Default: one message per entry."""
+    """Largest message; larger entries are split into several messages. Default: one message
+    per entry."""
     recorded: bool = False
-    """Cut each entry into as many messages as the matrix counts, instead."""
+    """Instead of `message`: split each entry into as many messages as the matrix counts for
+    it."""
     scale: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     """Factor for every entry. Default: 1."""
     total_bytes: Annotated[Size, between(Size("1 B"))] | None = None
-    """Scales the matrix so that its entries sum to this, instead of `scale`."""
+    """Instead of `scale`: scale the matrix so that its entries add up to this."""
     order: names.MatrixOrder = "after-own"
-    """In which order a rank takes the others: from the one after itself on and round, or the
-    lowest first for all, as the Unstructured motif of SST's Ember."""
+    """In which order a rank exchanges with the others: beginning with the rank after itself
+    and wrapping around (`after-own`), or from the lowest rank up (`ascending`), as the
+    Unstructured motif of SST's Ember does."""
     blocking: bool = False
-    """Whether each send is complete before the rank does anything else (`MPI_Send`), as in
-    SST's Ember. Makes no difference with a window of 1."""
+    """Whether each send must be complete before the rank does anything else (`MPI_Send`), as
+    in SST's Ember. Makes no difference with a window of 1."""
     receives: names.Receives = "ahead"
-    """When a rank posts its receives: all of a window, or of a matrix, before it sends
-    anything, or those of each step, or from each partner of a matrix, just before the
-    sends of it. Makes no difference with a window of 1; with a matrix `in-turn` goes only
-    with ascending order, as in another one all ranks may wait for each other."""
+    """When a rank posts its receives. `ahead`: all of a window, or of a matrix, before it
+    sends anything. `in-turn`: those of each step, or from each partner of a matrix, just
+    before the sends of that step or to that partner. With a window of 1 it makes no
+    difference. With a matrix, `in-turn` needs ascending order: in any other order all ranks
+    may wait for each other."""
 
     @model_validator(mode="after")
     def _go_together(self) -> Matrix:
@@ -351,24 +370,25 @@ class Trace(MotifBase):
     kind: Literal["trace"] = "trace"
     """The motif."""
     file: TraceFile
-    """The trace, relative to the scenario: description of a DUMPI job (.meta), anchor file of an
-    OTF2 archive (.otf2), GOAL schedule (text or binary), liballprof trace of rank 0 (.txt) beside
-    those of the others, connection matrix (.cm), packet trace; with `repeat_rank` the DUMPI trace
-    of one rank (.bin)."""
+    """The trace, relative to the scenario: the description of a DUMPI job (.meta), the anchor
+    file of an OTF2 archive (.otf2), a GOAL schedule (text or binary), the liballprof trace
+    of rank 0 (.txt), with those of the other ranks beside it, a connection matrix (.cm), or
+    a packet trace; with `repeat_rank` the DUMPI trace of one rank (.bin)."""
     compute_scale: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     """Factor for every time between two calls: 0 replays the communication alone. Default: 1."""
     gap: Duration | None = None
-    """Replaces every time between two calls, instead of `compute_scale`."""
+    """Instead of `compute_scale`: replaces every time between two calls by this."""
     repeat_rank: names.RepeatRank | None = None
-    """Lets the trace of one rank stand for all. A rank's peers are then as far from it as the
-    recorded ones from the recorded rank (`offset`, around the ring of ranks), or differ from it in
-    the same bits (`xor`, for a power of two of ranks)."""
+    """Uses the trace of one rank for all ranks. A rank's peers then have the same distance
+    from it, around the ring of ranks, as the recorded peers from the recorded rank
+    (`offset`), or differ from it in the same bits (`xor`, for a number of ranks that is a
+    power of two)."""
     start: Border | None = None
-    """Where the part of a trace of MPI starts that is replayed: `{ time = "10 ms" }`,
-    `{ region = "solve" }`, `{ region = "timestep", iteration = 11 }` or `{ marker = "warm" }`.
-    Default: the trace's start."""
+    """For traces of MPI: where the replayed part starts: `{ time = "10 ms" }`, `{ region =
+    "solve" }`, `{ region = "timestep", iteration = 11 }` or `{ marker = "warm" }`. Default:
+    the trace's start."""
     end: Border | None = None
-    """Where it ends, as for `start`. Default: the trace's end."""
+    """Where the replayed part ends, given as for `start`. Default: the trace's end."""
 
     @model_validator(mode="after")
     def _go_together(self) -> Trace:
@@ -380,14 +400,14 @@ class ComputePhase(Table):
     """A phase in which every rank computes."""
 
     compute: Annotated[Duration, between(Duration("1 ps"))]
-    """How long."""
+    """Time for which every rank computes."""
 
 
 class RepeatPhase(Table):
-    """Phases several times over."""
+    """Phases that are repeated."""
 
     repeat: Count
-    """How often."""
+    """Number of repetitions."""
     phases: Annotated[list[Phase], Field(min_length=1)]
     """Motifs, computing and repeats, one after another."""
 
@@ -413,7 +433,7 @@ class Phases(MotifBase):
     phases: Annotated[list[Phase], Field(min_length=1)] | None = None
     """Motifs, computing and repeats, one after another."""
     file: PhasesFile | None = None
-    """File that has `phases`, instead; relative to the scenario."""
+    """Instead of `phases`: file that contains them, relative to the scenario."""
 
     @model_validator(mode="after")
     def _go_together(self) -> Phases:
@@ -426,9 +446,9 @@ class PlugInMotif(MotifBase):
     """An application of a [plug-in](plug-ins.md)."""
 
     kind: Annotated[str, not_ours("application")]
-    """Its name."""
+    """Name of the plug-in."""
     parameters: dict[str, Any] = Field(default_factory=dict)
-    """What it is given."""
+    """Parameters that the plug-in is given."""
 
 
 Motif = Annotated[Annotated[AllToAll, Tag(tag("all-to-all"))] | Annotated[Bisection, Tag(tag("bisection"))] | Annotated[Halo2d, Tag(tag("halo2d"))] | Annotated[Halo3d, Tag(tag("halo3d"))] | Annotated[Halo4d, Tag(tag("halo4d"))] | Annotated[Exchange, Tag(tag("uniform-random|permutation|transpose|tornado|bisection-pairs|neighbour|group-tornado"))] | Annotated[ShiftExchange, Tag(tag("shift"))] | Annotated[GroupShiftExchange, Tag(tag("group-shift"))] | Annotated[Broadcast, Tag(tag("broadcast"))] | Annotated[Collective, Tag(tag("collective"))] | Annotated[Matrix, Tag(tag("matrix"))] | Annotated[Trace, Tag(tag("trace"))] | Annotated[Halo3d26, Tag(tag("halo3d-26"))] | Annotated[Sweep3d, Tag(tag("sweep3d"))] | Annotated[Fft, Tag(tag("fft"))] | Annotated[Lulesh, Tag(tag("lulesh"))] | Annotated[Amg, Tag(tag("amg"))] | Annotated[Milc, Tag(tag("milc"))] | Annotated[Nekbone, Tag(tag("nekbone"))] | Annotated[MiniAmr, Tag(tag("mini-amr"))] | Annotated[Hacc, Tag(tag("hacc"))] | Annotated[Gtc, Tag(tag("gtc"))] | Annotated[Training, Tag(tag("training"))] | Annotated[Phases, Tag(tag("phases"))] | Annotated[PlugInMotif, Tag(tag(PLUG_IN))], chosen_by("kind", "all-to-all", "bisection", "halo2d", "halo3d", "halo4d", "uniform-random|permutation|transpose|tornado|bisection-pairs|neighbour|group-tornado", "shift", "group-shift", "broadcast", "collective", "matrix", "trace", "halo3d-26", "sweep3d", "fft", "lulesh", "amg", "milc", "nekbone", "mini-amr", "hacc", "gtc", "training", "phases", plug_ins="application")]

@@ -127,23 +127,23 @@ Routing = Literal[
     "tago",
 ]
 ROUTING: abc.Mapping[str, str] = {
-    "minimal": "Minimal routes: through as few groups as can be, or along the `paths` of the network.",
+    "minimal": "Minimal routes: through as few groups as possible, or along the `paths` of the network.",
     "valiant": "By way of a random intermediate.",
     "ugal-l": "UGAL-L: minimal or Valiant, whichever has the shorter queue, seen locally.",
     "ugal-g": "UGAL-G: minimal or Valiant, whichever has the shorter queue, seen globally.",
-    "par": "UGAL-L that may change its mind within the source group.",
-    "fpar": "Fully progressive adaptive: minimal or by way of a spine or a leaf of another group, decided at every router; needs groups of leaves and spines.",
-    "q-adaptive": "By times that the routers learn; needs all-to-all groups.",
+    "par": "UGAL-L that may revise its decision within the source group.",
+    "fpar": "Fully progressive adaptive: minimal, or by way of a spine or a leaf of another group, decided anew at every router; needs groups of leaves and spines.",
+    "q-adaptive": "Adaptive by travel times that the routers learn; needs all-to-all groups.",
     "shortest-path": "Shortest paths, in any network.",
     "up-down": "Up, then down: shortest paths in fat trees; any network, on one virtual channel.",
-    "steered": "Up-down in fat trees with circuits: up by a circuit that shortens the way if nothing is queued for it, else by any link up.",
+    "steered": "Up-down in fat trees with circuits: up over a circuit that shortens the path if nothing is queued for it, else over any link up.",
     "dimension-order": "Along one dimension after the other, in tori, meshes and HyperX.",
-    "dimwar": "In HyperX, in every dimension directly or by way of another router of the row, whichever has the shorter queue.",
-    "dal": "DAL: in HyperX, along any dimension directly or, once in each, by way of another router of the row, whichever has the shorter queue.",
+    "dimwar": "In HyperX, dimension after dimension: in each directly or by way of another router of the row, whichever has the shorter queue.",
+    "dal": "DAL: in HyperX, along any dimension directly or, once in each dimension, by way of another router of the row, whichever has the shorter queue.",
     "minimal-adaptive": "Minimal along any dimension, whichever has the shorter queue, with escape channels in dimension order; in tori, meshes and HyperX.",
-    "dfsssp": "DFSSSP: one shortest path to every node, balanced, on as many virtual channels as close no cycle; any network.",
+    "dfsssp": "DFSSSP: one shortest path to every node, balanced over the links, on as many virtual channels as it takes to have no cycle; any network.",
     "forwarding-tables": "By forwarding tables from files, such as those of OpenSM: the port by router and destination node, the virtual channel by source and destination.",
-    "tago": "Over the circuits that join two groups directly, by other groups only where there are none; needs all-to-all groups.",
+    "tago": "Over the circuits that join two groups directly, through other groups only if there are none; needs all-to-all groups.",
 }
 
 #: Keys that mean something with each, besides those that all have.
@@ -382,14 +382,14 @@ Application = Literal[
 APPLICATION: abc.Mapping[str, str] = {
     "halo3d-26": "Halo exchange with faces, edges and corners: all 26 neighbours in 3-D.",
     "sweep3d": "Wavefronts of particle transport, from each corner of a 2-D grid of ranks.",
-    "fft": "A 3-D Fourier transform and its inverse by pencils.",
+    "fft": "A 3-D Fourier transform and its inverse, with a pencil decomposition.",
     "lulesh": "Shock hydrodynamics: an all-reduce and exchanges with 26, 13 and 6 neighbours.",
     "amg": "Conjugate gradients with a V-cycle of algebraic multigrid.",
     "milc": "Lattice quantum chromodynamics: gathers in 4-D, with third neighbours.",
     "nekbone": "Conjugate gradients with spectral elements: gather-scatter and all-reduces.",
     "mini-amr": "A stencil on a mesh that is refined around a moving sphere.",
     "hacc": "Cosmological particles: Fourier transforms and exchanges with 26 neighbours.",
-    "gtc": "Particles in a torus: shifts round it, all-reduces within its domains.",
+    "gtc": "Particles in a torus: shifts around the torus, all-reduces within its domains.",
     "training": "A training step of a language model: data, tensor and pipeline parallelism.",
 }
 

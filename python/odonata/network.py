@@ -106,8 +106,8 @@ class Dragonfly(NetworkBase):
     column_links: Count | None = None
     """With `group = "cray-xc"`: parallel links between two routers of a column. Default: 1."""
     arrangement: names.Arrangement = "absolute"
-    """Which router of a group holds the link to which other group (Hastings et al. 2015);
-    `custom` reads it from `arrangement_file`."""
+    """Which router of a group has the link to each other group (Hastings et al. 2015);
+    `custom` reads this from `arrangement_file`."""
     arrangement_file: FileName | None = None
     """With `arrangement = "custom"`: file with the global links, relative to the scenario."""
     links: DragonflyLinks = Field(default_factory=DragonflyLinks)
@@ -153,11 +153,12 @@ class DragonflyPlus(NetworkBase):
     h: Count
     """Global links per spine."""
     g: Count | None = None
-    """Groups; g − 1 must divide spines·h, so that as many links join every two groups.
-    Default: spines·h + 1, one link between every two groups."""
+    """Groups; g − 1 must divide spines·h, so that every two groups are joined by the same
+    number of links. Default: spines·h + 1, one link between every two groups."""
     arrangement: names.SpineArrangement = "balanced"
-    """Which spines of two groups are joined: the links of a spine to another group are spread
-    over its spines, or all end at one of them (Kang et al. 2019)."""
+    """Which spines of two groups are linked: the links of a spine to another group are spread
+    over that group's spines (`balanced`), or all end at one of them (`unbalanced`; Kang et
+    al. 2019)."""
     links: DragonflyPlusLinks = Field(default_factory=DragonflyPlusLinks)
     """Link classes."""
 
@@ -192,7 +193,8 @@ class ReconfigurableDragonfly(NetworkBase):
     h: Count | None = None
     """Global links per router. Needed without `wiring_file`."""
     g: Count | None = None
-    """Groups. Needed without `wiring_file`, otherwise by default as many as that lists."""
+    """Groups. Needed without `wiring_file`; with it, the default is the number of groups in
+    the file."""
     group: names.GroupWiring = "all-to-all"
     """Wiring within a group: every router to every other, or a Cray XC grid whose rows and
     columns are each all-to-all."""
@@ -205,26 +207,28 @@ class ReconfigurableDragonfly(NetworkBase):
     column_links: Count | None = None
     """With `group = "cray-xc"`: parallel links between two routers of a column. Default: 1."""
     wiring_file: FileName | None = None
-    """Link list of a Cray XC (as of family `cray-xc-file`), relative to the scenario, whose
-    groups these are: their links inside, and the global ports of their routers, which lead
-    to the switches. Takes the place of `a`, `h`, `group` and its keys; with `g` above the
-    number of listed groups the list's rule goes on."""
+    """Link list of a Cray XC (as for the family `cray-xc-file`), relative to the scenario. The
+    network has the groups of this list: the links inside each group, and the global ports
+    of its routers, which here lead to the optical switches. Replaces `a`, `h`, `group` and
+    the keys of `group`. If `g` exceeds the number of listed groups, further groups continue
+    the list's rule."""
     links_per_switch: Count = 1
-    """Global links of every group on each optical switch, a divisor of a·h."""
+    """Number of global links that each group has on each optical switch, a divisor of a·h."""
     switch_ports: Count | None = None
-    """Ports of an optical switch, at least g·links_per_switch. Default: as many as that."""
+    """Ports of an optical switch, at least g·links_per_switch. Default: g·links_per_switch."""
     circuits: names.Circuits = "uniform"
-    """Which circuits are set for the run: as many between every two groups, give or take one
-    (`uniform`), for every job that sends between groups those between its own groups
-    (`jobs`), or those of a list (`file`)."""
+    """Which circuits are set for the run: the same number between every two groups, give or
+    take one (`uniform`); circuits between the groups of each job that sends between groups
+    (`jobs`); or those of a list (`file`)."""
     circuits_file: FileName | None = None
-    """With `circuits = "file"`: the list, relative to the scenario: `group_a link_a group_b
-    link_b` in every line."""
+    """With `circuits = "file"`: the list, relative to the scenario, with `group_a link_a
+    group_b link_b` on every line."""
     steering: names.Steering = "uniform"
-    """With `circuits = "jobs"`: how many circuits join which groups of a job: as many each,
-    or matched to what the groups send to each other: so that the busiest circuit has least
-    to carry (`min-max`), by assignments of greatest weight (`matching`; all of them at
-    once: `min-cost-flow`), or by a Birkhoff–von Neumann decomposition (`birkhoff`)."""
+    """With `circuits = "jobs"`: how many circuits join each pair of a job's groups. `uniform`:
+    the same number for each pair. The others match the numbers to what the groups send to
+    each other: `min-max` so that the busiest circuit carries as little as possible,
+    `matching` by assignments of greatest weight one after another, `min-cost-flow` by all
+    of these at once, `birkhoff` by a Birkhoff–von Neumann decomposition."""
     links: ReconfigurableLinks = Field(default_factory=ReconfigurableLinks)
     """Link classes."""
 
@@ -275,25 +279,26 @@ class FatTree(NetworkBase):
     family: Literal["fat-tree"] = "fat-tree"
     """The family."""
     radix: Count | None = None
-    """Ports of a switch, an even number. Half of them lead down and half up, all of those of
-    a top switch down; where the tree has few pods, several links join the same two
+    """Ports of a switch, an even number. Half of them lead down and half up; those of a top
+    switch all lead down. If the tree has few pods, several links join the same two
     switches."""
     levels: Annotated[int, Field(ge=1, le=4)] | None = None
-    """With `radix`: levels of switches. Default: as few as `nodes` need; 3 without `nodes`."""
+    """With `radix`: levels of switches. Default: as few as `nodes` requires; 3 without
+    `nodes`."""
     nodes: Count | None = None
-    """Nodes; those that the tree has room for beyond, and switches that are then empty, are
-    left out. Default: as many as there is room for."""
+    """Number of nodes. The remaining places for nodes, and switches that would serve no node,
+    are left out. Default: as many as the tree has room for."""
     down: Annotated[list[Count], Field(min_length=1)] | None = None
-    """Without `radix`: nodes per leaf, then children of a switch of each level: `[18, 18,
-    36]`."""
+    """Without `radix`: nodes per leaf, then the number of children of a switch of each higher
+    level: `[18, 18, 36]`."""
     up: list[Count] | None = None
-    """With `down`: parents of a switch of each level but the top: `[18, 18]`."""
+    """With `down`: number of parents of a switch of each level but the top: `[18, 18]`."""
     parallel: list[Count] | None = None
     """With `down`: links to each parent, by level. Default: 1."""
     taper: list[Count] | None = None
-    """What the number of links above each level but the top is divided by: `[1, 2]` takes out
-    half of those to the top of three levels. First parallel links go, then whole switches.
-    Default: nothing is taken out."""
+    """Divisors of the number of links above each level but the top: `[1, 2]` removes half of
+    the links to the top of three levels. Parallel links are removed first, then whole
+    switches. Default: no links are removed."""
     optical: OpticalLayer | None = None
     """Optical switches above the leaves, with 3 or 4 levels. Default: none."""
     links: FatTreeLinks = Field(default_factory=FatTreeLinks)
@@ -339,7 +344,7 @@ class Torus(NetworkBase):
     8·z)."""
     wrap: list[bool] | None = None
     """For each dimension, whether the last router of a row is linked to its first: `[false,
-    false]` makes a mesh of two dimensions. Default: in all."""
+    false]` makes a two-dimensional mesh. Default: `true` for all dimensions."""
     p: Count = 1
     """Nodes per router."""
     links: LatticeLinks = Field(default_factory=LatticeLinks)
@@ -371,7 +376,7 @@ class SlimFlyLinks(Links):
 
 
 class SlimFly(NetworkBase):
-    """A Slim Fly: a graph of diameter 2 of nearly as many routers as possible.
+    """A Slim Fly: a graph of diameter 2 with nearly as many routers as possible.
 
     McKay–Miller–Širáň graphs (Besta and Hoefler 2014).
     """
@@ -406,7 +411,7 @@ class Jellyfish(NetworkBase):
     p: Count
     """Nodes per router."""
     wiring_seed: Index = 1
-    """Of the random links; the `seed` of the run has no effect on them."""
+    """Seed of the random links; the `seed` of the run has no effect on them."""
     links: LocalLinks = Field(default_factory=LocalLinks)
     """Link classes."""
 
@@ -434,7 +439,7 @@ class CrayXcLinks(Links):
 
 
 class CrayXcFile(NetworkBase):
-    """A real Cray XC, from the link list that its maintenance software prints."""
+    """A real Cray XC, read from the link list that its maintenance software prints."""
 
     family: Literal["cray-xc-file"] = "cray-xc-file"
     """The family."""
@@ -467,8 +472,9 @@ class Codes(ConfiguredNetwork):
     family: Literal["codes"] = "codes"
     """The family."""
     file: CodesFile | None = None
-    """Configuration of CODES, relative to the scenario: numbers, bandwidths, buffers and
-    lists; of the models `torus`, `fattree` and `slimfly` also the delay of routers."""
+    """Configuration file of CODES, relative to the scenario: numbers of groups, routers and
+    nodes, bandwidths, buffers, and lists of links; for the models `torus`, `fattree` and
+    `slimfly` also the router delay."""
     intra_file: FileName | None = None
     """List of the links within a group. Default: the one that the configuration names."""
     inter_file: FileName | None = None
@@ -482,22 +488,22 @@ class Codes(ConfiguredNetwork):
     a: Count | None = None
     """Without `file`, with `model = "dragonfly_dally"`: routers per group."""
     p: Count | None = None
-    """Without `file`: nodes per router that has nodes."""
+    """Without `file`: nodes on each router that has nodes."""
     g: Count | None = None
     """Without `file`: groups."""
     links: CodesLinks = Field(default_factory=CodesLinks)
-    """Link classes. One that is given here replaces that of the configuration as a whole."""
+    """Link classes. A class that is given here replaces the whole class of the configuration."""
 
     @model_validator(mode="after")
     def _go_together(self) -> Codes:
-        refuse(self, "model", "a value, as there is no `file`, a configuration", ("file", "absent"), ("model", "absent"))
-        refuse(self, "model", "only with there is no `file`, a configuration", ("file", "given"), ("model", "given"))
-        refuse(self, "p", "a value, as there is no `file`, a configuration", ("file", "absent"), ("p", "absent"))
-        refuse(self, "p", "only with there is no `file`, a configuration", ("file", "given"), ("p", "given"))
-        refuse(self, "g", "a value, as there is no `file`, a configuration", ("file", "absent"), ("g", "absent"))
-        refuse(self, "g", "only with there is no `file`, a configuration", ("file", "given"), ("g", "given"))
-        refuse(self, "intra_file", "a value, as there is no `file`, a configuration", ("file", "absent"), ("intra_file", "absent"))
-        refuse(self, "inter_file", "a value, as there is no `file`, a configuration", ("file", "absent"), ("inter_file", "absent"))
+        refuse(self, "model", "a value, as there is no `file`, the configuration", ("file", "absent"), ("model", "absent"))
+        refuse(self, "model", "only without `file`, the configuration", ("file", "given"), ("model", "given"))
+        refuse(self, "p", "a value, as there is no `file`, the configuration", ("file", "absent"), ("p", "absent"))
+        refuse(self, "p", "only without `file`, the configuration", ("file", "given"), ("p", "given"))
+        refuse(self, "g", "a value, as there is no `file`, the configuration", ("file", "absent"), ("g", "absent"))
+        refuse(self, "g", "only without `file`, the configuration", ("file", "given"), ("g", "given"))
+        refuse(self, "intra_file", "a value, as there is no `file`, the configuration", ("file", "absent"), ("intra_file", "absent"))
+        refuse(self, "inter_file", "a value, as there is no `file`, the configuration", ("file", "absent"), ("inter_file", "absent"))
         refuse(self, "leaves", "a value, as model = \"dragonfly_plus\"", ("model", "is", "dragonfly_plus"), ("leaves", "absent"))
         refuse(self, "leaves", "only with model = \"dragonfly_plus\"", ("model", "is-not", "dragonfly_plus"), ("leaves", "given"))
         refuse(self, "spines", "a value, as model = \"dragonfly_plus\"", ("model", "is", "dragonfly_plus"), ("spines", "absent"))
@@ -508,7 +514,7 @@ class Codes(ConfiguredNetwork):
 
 
 class Ibnetdiscover(NetworkBase):
-    """An InfiniBand subnet, as it has been discovered: switches are routers, host ports nodes.
+    """A discovered InfiniBand subnet: its switches are routers, its host ports are nodes.
 
     All are one group. Routers and nodes are numbered as they are called if that is `S-0`,
     `S-1`, … and `H-0`, `H-1`, …, else by the GUIDs of the switches and along their ports.
@@ -519,7 +525,7 @@ class Ibnetdiscover(NetworkBase):
     file: FileName
     """Output of `ibnetdiscover`, or OpenSM's `opensm-subnet.lst`, relative to the scenario."""
     links: dict[str, Link] = Field(default_factory=dict)
-    """Link classes: `terminal` and `local`, or, where links of a kind differ in their rates, one for each, such as `local-4xEDR`. Default: the bandwidth follows from the rate in the file, such as 4xEDR, 12.5 GB/s; without one, and for latencies, as of a dragonfly."""
+    """Link classes: `terminal` and `local`; if links of a kind differ in rate, one class per rate, such as `local-4xEDR`. By default the bandwidth follows from the rate in the file (4xEDR: 12.5 GB/s); bandwidths without a rate in the file, and latencies, are by default those of a dragonfly."""
 
 
 class EdgeList(NetworkBase):
@@ -528,11 +534,11 @@ class EdgeList(NetworkBase):
     family: Literal["edge-list"] = "edge-list"
     """The family."""
     file: FileName
-    """The wiring, relative to the scenario."""
+    """The wiring file, relative to the scenario."""
     nodes_per_router: Annotated[int, Field(ge=1, le=4096)] | None = None
     """Nodes on each router, for a file that attaches none. Default: 1."""
     links: dict[str, NamedLink] = Field(default_factory=dict)
-    """Link classes, by the names that the file uses. Links that the file gives no class, and no class of their kind is there, are of the class `terminal`, `local` or `global` with the defaults of a dragonfly."""
+    """Link classes, by the names that the file uses. A link without a class in the file, and of a kind for which no class is given, belongs to the class `terminal`, `local` or `global`, with the defaults of a dragonfly."""
 
 
 class Graphml(NetworkBase):
@@ -541,11 +547,11 @@ class Graphml(NetworkBase):
     family: Literal["graphml"] = "graphml"
     """The family."""
     file: FileName
-    """The wiring, relative to the scenario."""
+    """The wiring file, relative to the scenario."""
     nodes_per_router: Annotated[int, Field(ge=1, le=4096)] | None = None
     """Nodes on each router, for a file that attaches none. Default: 1."""
     links: dict[str, NamedLink] = Field(default_factory=dict)
-    """Link classes, by the names that the file uses. Links that the file gives no class, and no class of their kind is there, are of the class `terminal`, `local` or `global` with the defaults of a dragonfly."""
+    """Link classes, by the names that the file uses. A link without a class in the file, and of a kind for which no class is given, belongs to the class `terminal`, `local` or `global`, with the defaults of a dragonfly."""
 
 
 Network = Annotated[Annotated[Dragonfly, Tag(tag("dragonfly"))] | Annotated[DragonflyPlus, Tag(tag("dragonfly+"))] | Annotated[ReconfigurableDragonfly, Tag(tag("reconfigurable-dragonfly"))] | Annotated[FatTree, Tag(tag("fat-tree"))] | Annotated[Torus, Tag(tag("torus"))] | Annotated[HyperX, Tag(tag("hyperx"))] | Annotated[SlimFly, Tag(tag("slim-fly"))] | Annotated[Jellyfish, Tag(tag("jellyfish"))] | Annotated[Crossbar, Tag(tag("crossbar"))] | Annotated[CrayXcFile, Tag(tag("cray-xc-file"))] | Annotated[Codes, Tag(tag("codes"))] | Annotated[Ibnetdiscover, Tag(tag("ibnetdiscover"))] | Annotated[EdgeList, Tag(tag("edge-list"))] | Annotated[Graphml, Tag(tag("graphml"))], chosen_by("family", "dragonfly", "dragonfly+", "reconfigurable-dragonfly", "fat-tree", "torus", "hyperx", "slim-fly", "jellyfish", "crossbar", "cray-xc-file", "codes", "ibnetdiscover", "edge-list", "graphml")]

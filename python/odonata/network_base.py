@@ -47,7 +47,7 @@ class NamedLink(Link):
     """A link class of a wiring file."""
 
     kind: names.LinkKind | None = None
-    """Role of the class. Default: that of its name, or `local`."""
+    """Kind of the links. Default: the kind that the class's name says, else `local`."""
 
 
 class GlobalLink(Link):
@@ -102,10 +102,11 @@ class NetworkBase(Table):
     nic: Nic = Field(default_factory=Nic)
     """The network interface of a node."""
     routing: RoutingChoice | None = None
-    """How packets find their way: the name of an algorithm, or a table with its parameters.
-    Default: `minimal` where the network has groups, else `shortest-path`; `tago` on a
-    reconfigurable dragonfly with all-to-all groups, `up-down` on a fat tree, `dimension-order` on
-    a torus or HyperX; with `family = "codes"` by the model of the configuration."""
+    """How packets are routed: the name of an algorithm, or a table with its parameters. Default:
+    `tago` on a reconfigurable dragonfly with all-to-all groups, `up-down` on a fat tree,
+    `dimension-order` on a torus or HyperX, else `minimal` if the network has groups and
+    `shortest-path` if it has none; with `family = "codes"` it depends on the model of the
+    configuration."""
 
     def link_classes(self) -> list[str]:
         """Names of the link classes that this network has, but for those that the engine has."""

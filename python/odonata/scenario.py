@@ -97,9 +97,9 @@ class Scenario(Table):
     """
 
     title: str = ""
-    """What it shows, for people."""
+    """Title, for people."""
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 1
-    """Seed of every random choice; equal seeds give equal results, bit by bit."""
+    """Seed of every random choice; equal seeds give equal results, bit for bit."""
     network: Annotated[Network, WrapValidator(_or_none)]
     """What is wired, and how packets are routed on it. May be left out with `[schedule]`."""
     simulation: Simulation = Field(default_factory=Simulation)
@@ -107,13 +107,14 @@ class Scenario(Table):
     mpi: Mpi = Field(default_factory=Mpi)
     """How the ranks of jobs with a motif send and receive."""
     record: Record = Field(default_factory=Record)
-    """Which single events get a row in the result tables."""
+    """Which individual events get a row in the result tables."""
     machine: Machine | None = None
-    """Of a real machine: the names of its hosts, and what predictions need beside the network."""
+    """For a real machine: the names of its hosts, and what predictions need besides the network."""
     job: list[Job] = Field(default_factory=list)
     """Parallel applications, in the order in which they get their nodes."""
     schedule: ScheduleTable | None = None
-    """Instead of jobs: those of a job log, and when they start. `odonata schedule` runs it."""
+    """Instead of `job`: the jobs of a job log, and how they are scheduled. `odonata schedule` runs
+    it."""
 
     _file: str = PrivateAttr(default="")
     _directory: Path = PrivateAttr(default_factory=Path)

@@ -68,7 +68,11 @@ def _schema_of(table: type[BaseModel], title: str, choosers: tuple[str, ...]) ->
     for definition in definitions.values():
         properties = definition.get("properties", {})
         required = definition.setdefault("required", [])
-        required += [key for key in choosers if key in properties and key not in required]
+        # A key with one value says which of several tables this is; a file must give it, though
+        # Python code may leave it out.
+        required += [
+            key for key in choosers if "const" in properties.get(key, {}) and key not in required
+        ]
         if not required:
             del definition["required"]
     return {

@@ -32,13 +32,15 @@ __all__ = [
 
 SUMMARY = TableSchema(
     "summary",
-    "The run in figures, one row each, for comparing many runs: the same figures as in "
+    "The figures of the run, one per row, for comparing many runs: the same figures as in "
     "`summary.json`.",
     (
         Column("scope", pa.string(), "`run`, `job` or `link_class`"),
-        Column("name", pa.string(), "of the job or link class; empty for the run"),
-        Column("quantity", pa.string(), "figure, with its unit as in the other tables"),
-        Column("value", pa.float64(), "its value", nullable=True),
+        Column("name", pa.string(), "name of the job or link class; empty for the run"),
+        Column(
+            "quantity", pa.string(), "name of the figure, with its unit, as in the other tables"
+        ),
+        Column("value", pa.float64(), "value of the figure", nullable=True),
     ),
 )
 

@@ -35,33 +35,35 @@ class TrafficKeys(TrafficBase):
     """Keys of every kind of traffic."""
 
     message: Annotated[Size, between(Size("1 B"))] | None = None
-    """Size of each message. May be left out with `interval` and either `load` or `rate`, from
-    which it then follows."""
+    """Size of each message. May be left out if `interval` and either `load` or `rate` are
+    given, from which it then follows."""
     process: names.Process = "poisson"
-    """When a rank starts its messages: exponential gaps, fixed gaps after a random fraction of
-    one (`periodic`) or with all ranks at once (`aligned`), or with a fixed probability in every
-    slot."""
+    """When a rank starts its messages: after exponentially distributed gaps (`poisson`); at
+    fixed gaps, from a random fraction of a gap on (`periodic`) or by all ranks at once
+    (`aligned`); as `aligned` but with gaps lengthened by `drift` (`drifting`); or with a
+    fixed probability in every slot (`bernoulli`)."""
     load: TrafficLoad | None = None
-    """Offered load of a node, as a fraction of the bandwidth of its terminal link; its ranks
-    share it; with a matrix of rates, of the average node. Or a theoretical global link load such as
-    `"90 % TGLL"` (Kang et al. 2019, equation 4): size of a message over the time between two of a
-    rank, as a part of the bandwidth of a global link; of messages that a rank sends at once (`to =
-    "all"`) one counts."""
+    """Offered load of a node, shared by its ranks, as a fraction of the bandwidth of its
+    terminal link; with a matrix of rates, the load of the average node. Or a theoretical
+    global link load such as `"90 % TGLL"` (Kang et al. 2019, equation 4): the size of a
+    message divided by the time between two messages of a rank, as a fraction of the
+    bandwidth of a global link; messages that a rank sends at once (`to = "all"`) count as
+    one."""
     rate: Annotated[Rate, between(Rate("1 kB/s"), Rate("1000 TB/s"))] | None = None
-    """Offered load of a rank, with a matrix of rates of the average one; with `to = "all"` of all
-    that the rank with most partners sends."""
+    """Offered load of a rank; with a matrix of rates, the load of the average rank; with `to =
+    "all"`, the total load of the rank that has most partners."""
     interval: Annotated[Duration, between(Duration("1 ps"))] | None = None
-    """Mean time between two messages of a rank, whether the last one has arrived or not; with
-    `to = "all"` between two times at which it sends."""
+    """Mean time between two messages of a rank, whether or not the previous one has arrived;
+    with `to = "all"`, between two times at which the rank sends."""
     messages: Count | None = None
-    """How often each rank sends; then it is done. Default: without end."""
+    """Number of times that each rank sends before it is done. Default: without end."""
     slot: Annotated[Duration, between(Duration("1 ps"))] | None = None
     """With `process = "bernoulli"`: length of a slot. Default: the time that a message takes on
     the terminal link."""
     drift: Annotated[Duration, between(Duration(0), Duration("3600 s"))] = Duration(0)
-    """With `process = "drifting"`: mean of an exponentially distributed time by which each gap is
-    longer, so that ranks that begin together come out of step: so CODES' synthetic workloads send
-    (1 ns)."""
+    """With `process = "drifting"`: mean of the exponentially distributed time by which each
+    gap is lengthened, so that ranks that begin together get out of step. The synthetic
+    workloads of CODES send in this way, with 1 ns."""
 
     @model_validator(mode="after")
     def _all_go_together(self) -> TrafficKeys:
@@ -85,27 +87,29 @@ class Traffic(TrafficKeys):
     """Traffic by a pattern that needs no parameter."""
 
     pattern: Literal["uniform-random", "uniform-or-self", "permutation", "tornado", "transpose", "bisection", "bisection-pairs", "neighbour", "group-tornado", "within-group", "longest-matching", "two-hop"]
-    """Whom a rank sends to: any other rank (`uniform-random`), any rank and itself, the partner
-    in a random permutation, r + ⌈n/2⌉ − 1 (`tornado`), the mirror place in a square matrix
-    (`transpose`), a random rank or the partner in the other half, either neighbour, the rank at
-    the same place of the group half-way round (`group-tornado`), any other rank of the same
-    group (`within-group`), or the rank at the same place of another router: of that with which the
-    routers' paths are the longest in all (`longest-matching`), or of that two links further on
-    closed chains of links (`two-hop`)."""
+    """To whom rank r of n sends: to any other rank (`uniform-random`), to any rank including itself
+    (`uniform-or-self`), to its partner in a random permutation (`permutation`), to rank r + ⌈n/2⌉
+    − 1 (`tornado`), to the mirror position in a square matrix (`transpose`), to a random rank of
+    the other half of the job (`bisection`) or to its partner there (`bisection-pairs`), to either
+    neighbour (`neighbour`), to the rank at the same position in the group half-way round
+    (`group-tornado`), to any other rank of the same group (`within-group`), or to the rank at the
+    same position on another router: the routers are paired so that their paths are longest in
+    total (`longest-matching`), or each sends to the router two links further along closed chains
+    of links (`two-hop`)."""
 
 
 class GroupShift(TrafficKeys):
-    """Traffic to another group: ADV+k, the worst case of minimal routing on a dragonfly."""
+    """Traffic to another group: ADV+k, the worst case for minimal routing on a dragonfly."""
 
     pattern: Literal["adversarial", "group-shift"]
-    """To a random rank (`adversarial`) or to the rank at the same place (`group-shift`) of the
-    group k groups further."""
+    """To a random rank (`adversarial`), or to the rank at the same position (`group-shift`), in the
+    group k groups further on."""
     k: int = 1
-    """Distance in groups, among those where the job has ranks."""
+    """Distance in groups, counted over the groups where the job has ranks."""
 
 
 class Shift(TrafficKeys):
-    """Traffic to the rank a fixed distance further."""
+    """Traffic to the rank at a fixed offset."""
 
     pattern: Literal["shift"] = "shift"
     """The pattern."""
@@ -122,11 +126,12 @@ class Stencil(TrafficKeys):
     """Ranks along each dimension; their product is the number of ranks. Default: as nearly equal
     as the number of ranks allows."""
     dimensions: Annotated[int, Field(ge=1, le=4)] | None = None
-    """Dimensions of the grid, where it is not given. Default: 3."""
+    """Number of dimensions of the grid, if `grid` is not given. Default: 3."""
     periodic: bool = True
     """Whether the grid wraps around."""
     to: names.Turn = "random"
-    """Which neighbours get a message: a random one, the next in turn, or all, one each."""
+    """Which neighbours get a message each time: a random one, the next in turn, or all of
+    them, one message each."""
 
     @model_validator(mode="after")
     def _go_together(self) -> Stencil:
@@ -135,16 +140,17 @@ class Stencil(TrafficKeys):
 
 
 class GroupPeers(TrafficKeys):
-    """Traffic to the ranks at the same place of all other groups where the job has ranks."""
+    """Traffic to the ranks at the same position in all other groups where the job has ranks."""
 
     pattern: Literal["group-peers"] = "group-peers"
     """The pattern."""
     to: names.Turn = "random"
-    """Which of them get a message: a random one, the next in turn, or all, one each."""
+    """Which of these ranks get a message each time: a random one, the next in turn, or all of
+    them, one message each."""
 
 
 class BroadcastTraffic(TrafficKeys):
-    """Traffic of one rank to all others, a message to each every time."""
+    """Traffic from one rank to all others, one message to each every time."""
 
     pattern: Literal["broadcast"] = "broadcast"
     """The pattern."""
@@ -153,14 +159,14 @@ class BroadcastTraffic(TrafficKeys):
 
 
 class HotSpot(TrafficKeys):
-    """Traffic of which a share goes to a few ranks, the rest to any rank."""
+    """Traffic with a given share to a few ranks and the rest to any rank."""
 
     pattern: Literal["hot-spot"] = "hot-spot"
     """The pattern."""
     hot_ranks: Annotated[list[Index], Field(min_length=1)]
     """Ranks that draw more traffic."""
     fraction: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-    """Share of the messages that goes to them."""
+    """Share of the messages that goes to the hot ranks."""
 
 
 class MatrixTraffic(TrafficKeys):
@@ -169,22 +175,23 @@ class MatrixTraffic(TrafficKeys):
     pattern: Literal["matrix"] = "matrix"
     """The pattern."""
     file: FileName
-    """The matrix, relative to the scenario, in any [format](bring-your-application.md#matrices):
-    bytes, shares or probabilities; only their proportions count. `load`, `rate` or `interval` say
-    how much the average rank offers."""
+    """The matrix, relative to the scenario, in any
+    [format](bring-your-application.md#matrices): bytes, shares or probabilities, of which
+    only the proportions count. `load`, `rate` or `interval` says how much the average rank
+    offers."""
     between: names.Between = "ranks"
-    """What a row and a column of the matrix is, in the order of those on which the job has ranks:
-    its ranks, or nodes, routers (racks with a router each) or groups, whose ranks share what they
-    send and receive evenly."""
+    """What the rows and columns of the matrix stand for: the job's ranks, or the nodes,
+    routers (racks with one router each) or groups on which the job has ranks, in order; the
+    ranks of a node, router or group share its traffic evenly."""
 
 
 class PlugInTraffic(TrafficKeys):
     """Traffic with the pattern of a [plug-in](plug-ins.md)."""
 
     pattern: Annotated[str, not_ours("pattern")]
-    """Its name."""
+    """Name of the plug-in."""
     parameters: dict[str, Any] = Field(default_factory=dict)
-    """What it is given."""
+    """Parameters that the plug-in is given."""
 
 
 AnyTraffic = Annotated[Annotated[Traffic, Tag(tag("uniform-random|uniform-or-self|permutation|tornado|transpose|bisection|bisection-pairs|neighbour|group-tornado|within-group|longest-matching|two-hop"))] | Annotated[GroupShift, Tag(tag("adversarial|group-shift"))] | Annotated[Shift, Tag(tag("shift"))] | Annotated[Stencil, Tag(tag("stencil"))] | Annotated[GroupPeers, Tag(tag("group-peers"))] | Annotated[BroadcastTraffic, Tag(tag("broadcast"))] | Annotated[HotSpot, Tag(tag("hot-spot"))] | Annotated[MatrixTraffic, Tag(tag("matrix"))] | Annotated[PlugInTraffic, Tag(tag(PLUG_IN))], chosen_by("pattern", "uniform-random|uniform-or-self|permutation|tornado|transpose|bisection|bisection-pairs|neighbour|group-tornado|within-group|longest-matching|two-hop", "adversarial|group-shift", "shift", "stencil", "group-peers", "broadcast", "hot-spot", "matrix", plug_ins="pattern")]

@@ -347,6 +347,25 @@ def test_examples_pass_the_schema_and_the_models(file: Path) -> None:
     Scenario.from_file(file)
 
 
+def test_a_link_class_of_a_wiring_file_may_leave_its_kind_out(tmp_path: Path) -> None:
+    # Only a key that says which of several tables is meant is required beyond what the models need.
+    (tmp_path / "pair.txt").write_text("0 1\n", encoding="utf-8")
+    data = {
+        "network": {
+            "family": "edge-list",
+            "file": str(tmp_path / "pair.txt"),
+            "links": {"fast": {"bandwidth": "1 GB/s"}},
+        },
+        "job": [{"nodes": 2, "motif": {"kind": "all-to-all", "message": "1 KiB"}}],
+    }
+    schema = jsonschema.Draft202012Validator(scenario_schema())
+    schema.validate(data)
+    Scenario.from_dict(data)
+    del data["network"]["family"]  # type: ignore[attr-defined]
+    with pytest.raises(jsonschema.ValidationError):
+        schema.validate(data)
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -70,7 +70,7 @@ pub enum Phase {
     Script(Arc<dyn Script>),
     /// Every group carries out a collective. Nothing happens in groups of one rank.
     Collective(Division, Calls),
-    /// Phases several times over.
+    /// Phases that are repeated.
     Repeat(u32, Vec<Phase>),
 }
 

@@ -1,4 +1,4 @@
-"""What a scenario says of a real machine beside its network: its hosts, and what its nodes take."""
+"""What a scenario says of a real machine besides its network: hosts, and times of its nodes."""
 
 from __future__ import annotations
 
@@ -25,33 +25,34 @@ from odonata.units import Duration, Rate, Share, describe
 
 
 class HostRange(Table):
-    """Hosts that follow each other on nodes that do."""
+    """Hosts with consecutive names on consecutive nodes."""
 
     names: Annotated[str, Field(min_length=1)]
-    """Their names, as a list of hosts that Slurm writes: `"nid[001000-001255]"`."""
+    """Names of the hosts, as a host list in Slurm's notation: `"nid[001000-001255]"`."""
     first_node: Index
-    """Node of the first; the others are on the nodes after it."""
+    """Node of the first host; the other hosts are on the nodes after it."""
 
 
 class SizedRate(Table):
-    """A rate of memory for vectors of a size."""
+    """A memory rate for vectors of a given size."""
 
     size: PositiveSize
-    """Of the vector; between two sizes the time of a byte goes with the logarithm of the size,
-    below the first and above the last it stays."""
+    """Size of the vector. Between two sizes the time per byte is interpolated linearly in the
+    logarithm of the size; below the first and above the last size it is constant."""
     bandwidth: Bandwidth
     """The rate."""
 
 
 class SizedSpread(Table):
-    """How far single calls are from their median, for vectors of a size."""
+    """How far single calls scatter around their median, for vectors of a given size."""
 
     size: PositiveSize
-    """Of the vector; between two sizes with the logarithm of the size."""
+    """Size of the vector; between two sizes the percentiles are interpolated in the logarithm of
+    the size."""
     p10: Annotated[float, Field(gt=0, le=1)]
-    """10th percentile over median."""
+    """10th percentile divided by the median."""
     p90: Annotated[float, Field(ge=1)]
-    """90th percentile over median."""
+    """90th percentile divided by the median."""
 
 
 def _sizes_grow(table: Machine | SharedNodes) -> None:
@@ -69,13 +70,13 @@ def _sizes_grow(table: Machine | SharedNodes) -> None:
 
 
 class SharedNodes(Table):
-    """What collectives take on nodes that several ranks share each.
+    """What collectives take if several ranks share each node.
 
     All of it, in place of what `[mpi]`, `[machine]` and `network.nic` say of one rank a node.
     """
 
     per_node: Annotated[int, Field(ge=2)]
-    """Ranks a node with which it was found; it is taken for any number above one."""
+    """Ranks per node for which these values were fitted; they are used for any number above one."""
     send_overhead: Delay = Duration(0)
     """As `mpi.send_overhead`."""
     receive_overhead: Delay = Duration(0)
@@ -93,7 +94,7 @@ class SharedNodes(Table):
     loopback_latency: Delay = Duration("500 ns")
     """As `network.nic.loopback_latency`."""
     loopback_bandwidth: Bandwidth = Rate("16 GB/s")
-    """As `network.nic.loopback_bandwidth`: of all ranks of a node together."""
+    """As `network.nic.loopback_bandwidth`: the bandwidth of all ranks of a node together."""
     rank_bandwidth: Bandwidth | None = None
     """As `machine.rank_bandwidth`."""
     call: Delay = Duration(0)
@@ -123,29 +124,31 @@ class ManyRanks(Table):
     """
 
     above: Annotated[int, Field(ge=1)]
-    """Jobs of more ranks."""
+    """Jobs with more ranks than this are jobs of many ranks."""
     rank_bandwidth: Bandwidth | None = None
-    """`machine.rank_bandwidth` of theirs. Default: the same."""
+    """`machine.rank_bandwidth` for jobs of many ranks. Default: the same as for other jobs."""
 
 
 class Background(Table):
-    """What else a machine does while a collective runs, where its spread is simulated.
+    """What else the machine does while a collective runs, for simulating the spread.
 
     Other jobs have the nodes that real ones got, and send as proxy applications were measured to.
     """
 
     jobs: FileName | None = None
-    """Nodes of real jobs: a text with a list of hosts of a job in every line, as
-    `squeue -h -t R -o %N` prints it, or an archive of files of a job each, one host in a line."""
+    """Nodes of real jobs: a text file with the host list of one job per line, as `squeue -h -t R -o
+    %N` prints it, or an archive with one file per job and one host per line."""
     busy: PositiveShare = Share("85 %")
-    """Share of the hosts that jobs have, the collective's among them."""
+    """Share of the hosts that jobs occupy, the collective's own job included."""
     compute_rate: Annotated[float, Field(gt=0, le=1e6)] = 1.0
-    """How many times faster a node computes, and so sends, than those of 64 ranks on which the
-    applications were measured."""
+    """How many times faster a node computes, and therefore sends, than the nodes of 64 ranks on
+    which the applications were measured."""
     detour_interval: PositiveDelay = Duration("4 ms")
-    """Mean time between two interruptions of a rank by its system. A kernel's clock of 250 Hz."""
+    """Mean time between two interruptions of a rank by the operating system. The default is the
+    period of a kernel clock of 250 Hz."""
     detour_time: Delay = Duration("3.2 us")
-    """Mean time that one takes; `0 s`: none does. As on a node of Alps (De Sensi et al. 2023)."""
+    """Mean time that an interruption takes; `0 s`: no interruptions. The default is that of a node
+    of Alps (De Sensi et al. 2023)."""
 
     @model_validator(mode="before")
     @classmethod
@@ -158,41 +161,42 @@ class Background(Table):
 
 
 class Machine(Table):
-    """A real machine: the names of its hosts, and what collectives take beside their messages.
+    """A real machine: its hosts, and the times that collectives take besides their messages.
 
     Runs do not depend on it; predictions do.
     """
 
     name: str = ""
-    """Its name, for people."""
+    """Name of the machine, for people."""
     hosts: list[HostRange] = Field(default_factory=list)
-    """Which node of the network each host is."""
+    """Which host is which node of the network."""
     hosts_file: FileName | None = None
-    """The same in a file: in every line a list of hosts and the node of the first."""
+    """File with the same information: on every line a host list and the node of its first host."""
     rank_bandwidth: Bandwidth | None = None
-    """What one rank has of its node's interfaces, as `network.nic.rank_bandwidth`, where flows
-    predict; packets have all of them."""
+    """Bandwidth that one rank has of its node's interfaces, as `network.nic.rank_bandwidth`, in
+    predictions with flows; in predictions with packets a rank has all of it."""
     call: Delay = Duration(0)
-    """What a call of a collective takes a rank before its first message."""
+    """Time that a call of a collective takes a rank before its first message."""
     entry_delay: Delay = Duration(0)
-    """Mean time by which ranks enter a call late, with an exponential distribution: who waits for
-    n ranks waits 1 + 1/2 + … + 1/n of it, who waits for a root once."""
+    """Mean of the exponentially distributed time by which a rank enters a call late: a rank that
+    waits for n ranks waits 1 + 1/2 + … + 1/n times this mean, one that waits for a root once."""
     combine: list[SizedRate] = Field(default_factory=list)
-    """Rate at which a rank combines what it receives with its own, by size of the whole vector:
-    what fits into a cache is combined faster. Instead of `mpi.collectives.combine_bandwidth`."""
+    """Rate at which a rank combines received data with its own, by the size of the whole vector:
+    data that fits into a cache is combined faster. Replaces `mpi.collectives.combine_bandwidth`."""
     copy_rates: Annotated[list[SizedRate], Field(alias="copy")] = Field(default_factory=list)
-    """Rate at which a rank copies within its memory before a collective's first message: into the
-    buffer of the result, or into another order."""
+    """Rate at which a rank copies data within its memory before a collective's first message, to
+    the result buffer or into another order."""
     spread: list[SizedSpread] = Field(default_factory=list)
-    """How measured calls scatter around their median. Without it predictions have no
+    """How measured calls scatter around their median. Without it, predictions have no
     percentiles."""
     background: Background | None = None
     """What else the machine does. With its `jobs`, or those of `--background`, the spread of
-    predictions is simulated instead of `spread`."""
+    predictions is simulated and `spread` is not used."""
     many_ranks: ManyRanks | None = None
-    """What differs in jobs of many ranks with one on each node."""
+    """What differs in jobs of many ranks with one rank on each node."""
     shared: SharedNodes | None = None
-    """What all that is where several ranks share each node. Default: as with one."""
+    """The values that replace those above if several ranks share each node. Default: the same as
+    with one rank per node."""
 
     @model_validator(mode="after")
     def _hosts_once(self) -> Machine:

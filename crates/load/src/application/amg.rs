@@ -41,11 +41,11 @@ odonata_declare::table! {
         /// Levels, the coarsest included. Default: down to one point per rank.
         #[serde(skip_serializing_if = "Option::is_none")]
         levels: Option<u32> = None => Notes::COUNT,
-        /// Relaxations of a level on each way.
+        /// Relaxations of a level on the way down and on the way up.
         sweeps: u32 = 1 => Notes::COUNT,
-        /// How far all operators but the finest reach, in points.
+        /// Reach of the operators of all levels but the finest, in points.
         reach: u32 = 2 => Notes::COUNT,
-        /// Size of a number.
+        /// Size of one number.
         element_bytes: u32 = 8 => Notes::POSITIVE,
         /// Ranks along each dimension. Default: as nearly cubic as can be.
         #[serde(skip_serializing_if = "Option::is_none")]

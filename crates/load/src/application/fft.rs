@@ -12,7 +12,7 @@ use crate::grid::Grid;
 use crate::phases::{Calls, Division, Phase};
 
 odonata_declare::table! {
-    /// A 3-D Fourier transform and its inverse by pencils.
+    /// A 3-D Fourier transform and its inverse, with a pencil decomposition.
     ///
     /// All-to-alls in the rows and columns of a 2-D grid of ranks (Pekurovsky 2012: P3DFFT).
     ///

@@ -8,7 +8,7 @@ use crate::grid::{Grid, Offset};
 use crate::phases::{Division, Phase};
 
 odonata_declare::table! {
-    /// Particles in a torus: shifts round it, all-reduces within its domains.
+    /// Particles in a torus: shifts around the torus, all-reduces within its domains.
     ///
     /// The time step of GTC (Ethier, Tang, Lin 2005), in size A of GTC-P.
     ///
@@ -36,18 +36,20 @@ odonata_declare::table! {
     /// ours. Not modelled: further rounds for particles that cross several domains;
     /// diagnostics.
     pub struct Gtc {
-        /// Domains round the torus, a divisor of the ranks. Default: the largest up to 64.
+        /// Domains around the torus, a divisor of the number of ranks. Default: the largest divisor
+        /// up to 64.
         #[serde(skip_serializing_if = "Option::is_none")]
         toroidal: Option<u32> = None => Notes::COUNT,
         /// Grid points of a poloidal plane.
         plane_points: u32 = 32_449 => Notes::COUNT,
         /// Particles per grid point.
         particles_per_point: f64 = 100.0 => Notes::AMOUNT,
-        /// Size of a number.
+        /// Size of one number.
         element_bytes: u32 = 8 => Notes::POSITIVE,
         /// Numbers of a particle.
         particle_numbers: u32 = 12 => Notes::COUNT,
-        /// Part of the particles that leaves its domain in a step, half of it each way.
+        /// Fraction of the particles that leaves its domain in a step, half of them in each
+        /// direction.
         leaving: f64 = 0.1 => Notes::FRACTION,
         /// Exchanges of the potential.
         smoothings: u32 = 2 => Notes::COUNT,

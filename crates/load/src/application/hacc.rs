@@ -40,7 +40,7 @@ odonata_declare::table! {
         particles_per_cell: f64 = 1.0 => Notes::AMOUNT,
         /// Size of a particle.
         particle_bytes: u32 = 38 => Notes::POSITIVE,
-        /// Depth of the zone around a box of which a rank has copies, in cells.
+        /// Depth, in cells, of the zone around its box of which a rank keeps copies.
         overload: u32 = 4 => Notes::COUNT,
         /// Short-range steps in a time step.
         subcycles: u32 = 5 => Notes::COUNT,

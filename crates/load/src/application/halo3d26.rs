@@ -26,7 +26,7 @@ odonata_declare::table! {
         cells: [u32; 3] = [100; 3] => Notes::COUNT,
         /// Numbers per cell.
         variables: u32 = 1 => Notes::COUNT,
-        /// Size of a number.
+        /// Size of one number.
         element_bytes: u32 = 8 => Notes::POSITIVE,
         /// Operations per number and iteration.
         flop_per_variable: f64 = 26.0 => Notes::AMOUNT,

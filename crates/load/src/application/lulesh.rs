@@ -33,12 +33,12 @@ odonata_declare::table! {
     pub struct Lulesh {
         /// Mesh elements of each rank along each dimension.
         size: u32 = 30 => Notes::COUNT,
-        /// Size of a number.
+        /// Size of one number.
         element_bytes: u32 = 8 => Notes::POSITIVE,
         /// Operations per mesh element and time step.
         flop_per_element: f64 = 4_000.0 => Notes::AMOUNT,
-        /// Parts of the computing before the exchanges of forces, positions and gradients, and after
-        /// them.
+        /// Shares of the computing time before the exchanges of forces, of positions and of
+        /// gradients, and after these.
         shares: [f64; 4] = [0.5, 0.05, 0.15, 0.3] => Notes::AMOUNT,
         /// Ranks along each dimension. Default: as nearly cubic as can be.
         #[serde(skip_serializing_if = "Option::is_none")]

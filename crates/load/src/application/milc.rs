@@ -35,10 +35,10 @@ odonata_declare::table! {
         sites: [u32; 4] = [8; 4] => Notes::COUNT,
         /// Size of a real number; a quark vector has 6.
         element_bytes: u32 = 8 => Notes::POSITIVE,
-        /// Planes in the message for third neighbours: 3 if the nearest one is sent again, 0 for the
-        /// plain operator.
+        /// Planes in the message for third neighbours: 3 if the nearest plane is sent again, 0 for
+        /// the operator without third neighbours.
         naik_planes: u32 = 2 => Notes { least: Some(0.0), most: Some(3.0), ..Notes::NONE },
-        /// Masses that are solved for at once.
+        /// Number of masses that are solved for at once.
         masses: u32 = 11 => Notes::COUNT,
         /// Ranks along each dimension. Default: as nearly equal as can be.
         #[serde(skip_serializing_if = "Option::is_none")]

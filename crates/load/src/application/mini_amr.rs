@@ -54,7 +54,7 @@ odonata_declare::table! {
         cells: [u32; 3] = [10; 3] => Notes::COUNT,
         /// Numbers per cell.
         variables: u32 = 40 => Notes::COUNT,
-        /// Size of a number.
+        /// Size of one number.
         element_bytes: u32 = 8 => Notes::POSITIVE,
         /// How often a block can be divided.
         levels: u32 = 2 => Notes { least: Some(0.0), most: Some(6.0), ..Notes::NONE },
@@ -64,7 +64,7 @@ odonata_declare::table! {
         checksum_every: u32 = 5 => Notes::INDEX,
         /// Time steps between two refinements; 0 for a mesh that stays as it is.
         refine_every: u32 = 5 => Notes::INDEX,
-        /// Part of a rank's new blocks that moves to its neighbours.
+        /// Fraction of a rank's new blocks that moves to its neighbours.
         moving: f64 = 0.1 => Notes::FRACTION,
         /// Operations per number and stage.
         flop_per_variable: f64 = 7.0 => Notes::AMOUNT,

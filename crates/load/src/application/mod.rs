@@ -195,7 +195,7 @@ applications! {
     Halo3d26 = "halo3d-26",
     /// Wavefronts of particle transport, from each corner of a 2-D grid of ranks.
     Sweep3d = "sweep3d",
-    /// A 3-D Fourier transform and its inverse by pencils.
+    /// A 3-D Fourier transform and its inverse, with a pencil decomposition.
     Fft = "fft",
     /// Shock hydrodynamics: an all-reduce and exchanges with 26, 13 and 6 neighbours.
     Lulesh = "lulesh",
@@ -209,7 +209,7 @@ applications! {
     MiniAmr = "mini-amr",
     /// Cosmological particles: Fourier transforms and exchanges with 26 neighbours.
     Hacc = "hacc",
-    /// Particles in a torus: shifts round it, all-reduces within its domains.
+    /// Particles in a torus: shifts around the torus, all-reduces within its domains.
     Gtc = "gtc",
     /// A training step of a language model: data, tensor and pipeline parallelism.
     Training = "training",

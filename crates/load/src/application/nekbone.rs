@@ -29,9 +29,9 @@ odonata_declare::table! {
     pub struct Nekbone {
         /// Spectral elements of each rank along each dimension.
         elements: [u32; 3] = [8; 3] => Notes::COUNT,
-        /// Polynomial order; elements have one point more per dimension.
+        /// Polynomial order; an element has one point more than this per dimension.
         order: u32 = 9 => Notes::COUNT,
-        /// Size of a number.
+        /// Size of one number.
         element_bytes: u32 = 8 => Notes::POSITIVE,
         /// Ranks along each dimension. Default: as nearly cubic as can be.
         #[serde(skip_serializing_if = "Option::is_none")]

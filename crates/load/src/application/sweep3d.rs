@@ -39,11 +39,11 @@ odonata_declare::table! {
     pub struct Sweep3d {
         /// Cells of each rank along each dimension.
         cells: [u32; 3] = [50; 3] => Notes::COUNT,
-        /// Planes of cells that are worked on at a time.
+        /// Number of planes of cells that are computed at a time.
         kba: u32 = 1 => Notes::COUNT,
         /// Numbers per cell and octant.
         angles: u32 = 8 => Notes::COUNT,
-        /// Size of a number.
+        /// Size of one number.
         element_bytes: u32 = 8 => Notes::POSITIVE,
         /// Operations per cell, angle and octant.
         flop_per_angle: f64 = 275.0 => Notes::AMOUNT,

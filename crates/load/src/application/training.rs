@@ -76,11 +76,11 @@ odonata_declare::table! {
         layers: u32 = 24 => Notes::COUNT,
         /// Hidden size.
         hidden: u32 = 2_304 => Notes::COUNT,
-        /// Words of a sequence.
+        /// Words per sequence.
         sequence: u32 = 2_048 => Notes::COUNT,
         /// Words of the vocabulary; 0 for a model without embedding and logits.
         vocabulary: u32 = 51_200 => Notes::INDEX,
-        /// Sequences of a micro-batch.
+        /// Sequences per micro-batch.
         micro_batch: u32 = 4 => Notes::COUNT,
         /// Micro-batches of each data-parallel rank in a step.
         micro_batches: u32 = 4 => Notes::COUNT,
@@ -92,12 +92,12 @@ odonata_declare::table! {
         tensor: u32 = 1 => Notes::COUNT,
         /// Stages of the pipeline.
         pipeline: u32 = 1 => Notes::COUNT,
-        /// Order of the micro-batches: one forward and one backward in turn as soon as the pipeline is
-        /// full, or all forward first.
+        /// Order of the micro-batches: all forward passes first (`gpipe`), or one forward and one
+        /// backward pass in turn as soon as the pipeline is full (`1f1b`).
         schedule: Schedule = Schedule::OneForwardOneBackward,
-        /// Gradients that are reduced together.
+        /// Amount of gradients that are reduced together.
         bucket_bytes: u64 = 25 << 20 => Notes::POSITIVE,
-        /// Whether gradients are reduced while others are computed.
+        /// Whether gradients are reduced while further gradients are computed.
         overlap: bool = true,
     }
 }

@@ -325,22 +325,23 @@ operations! {
     "broadcast" = broadcast: BroadcastAlgorithm,
     /// Algorithm of reductions.
     "reduce" = reduce: ReduceAlgorithm,
-    /// Algorithm of all-reductions; `reduce-broadcast` takes those of `reduce` and `broadcast`.
+    /// Algorithm of all-reductions; `reduce-broadcast` uses the algorithms of `reduce` and
+    /// `broadcast`.
     "allreduce" = allreduce: AllreduceAlgorithm,
-    /// Algorithm of gathers. With sizes of their own they are always linear.
+    /// Algorithm of gathers. Gathers with a different size for each rank are always linear.
     "gather" = gather: GatherAlgorithm,
-    /// Algorithm of scatters. With sizes of their own they are always linear.
+    /// Algorithm of scatters. Scatters with a different size for each rank are always linear.
     "scatter" = scatter: ScatterAlgorithm,
     /// Algorithm of all-gathers.
     "allgather" = allgather: AllgatherAlgorithm,
-    /// Algorithm of all-to-alls; `hierarchical` follows the groups of the network where all ranks
-    /// of a job take part, and leaves the choice to the library where only some do and in traces.
+    /// Algorithm of all-to-alls. `hierarchical` follows the groups of the network if all ranks of a
+    /// job take part; if only some do, and in traces, it leaves the choice to the library.
     "alltoall" = alltoall: AlltoallAlgorithm,
-    /// Algorithm of all-to-alls with sizes of their own.
+    /// Algorithm of all-to-alls with a different size for each pair of ranks.
     "alltoallv" = alltoallv: AlltoallvAlgorithm,
     /// Algorithm of reduce-scatters.
     "reduce-scatter" = reduce_scatter: ReduceScatterAlgorithm,
-    /// Algorithm of scans, exclusive ones too.
+    /// Algorithm of scans and exclusive scans.
     "scan" = scan: ScanAlgorithm,
 }
 

@@ -21,7 +21,7 @@ use crate::topology::Topology;
 #[derive(Clone, Copy, Debug, PartialEq, Named)]
 #[named(kinds = AlgorithmName)]
 pub enum Algorithm {
-    /// Minimal routes: through as few groups as can be, or along the `paths` of the network.
+    /// Minimal routes: through as few groups as possible, or along the `paths` of the network.
     ///
     /// [`Minimal`].
     #[default]
@@ -62,13 +62,13 @@ pub enum Algorithm {
         "detours_in_group"
     ))]
     UgalGlobal(AdaptiveOptions),
-    /// UGAL-L that may change its mind within the source group.
+    /// UGAL-L that may revise its decision within the source group.
     ///
     /// [`Par`].
     #[named(options("via", "candidates", "threshold", "weights", "detours_in_group"))]
     Par(AdaptiveOptions),
-    /// Fully progressive adaptive: minimal or by way of a spine or a leaf of another group,
-    /// decided at every router; needs groups of leaves and spines.
+    /// Fully progressive adaptive: minimal, or by way of a spine or a leaf of another group,
+    /// decided anew at every router; needs groups of leaves and spines.
     ///
     /// [`Fpar`].
     #[named(options("threshold", "rules"))]
@@ -78,7 +78,7 @@ pub enum Algorithm {
         /// How what its description leaves open is resolved.
         rules: FparRules,
     },
-    /// By times that the routers learn; needs all-to-all groups.
+    /// Adaptive by travel times that the routers learn; needs all-to-all groups.
     ///
     /// [`QAdaptive`].
     #[named(options(
@@ -98,8 +98,8 @@ pub enum Algorithm {
     ///
     /// [`Tabled::up_down`].
     UpDown,
-    /// Up-down in fat trees with circuits: up by a circuit that shortens the way if nothing is
-    /// queued for it, else by any link up.
+    /// Up-down in fat trees with circuits: up over a circuit that shortens the path if nothing is
+    /// queued for it, else over any link up.
     ///
     /// [`Steered`].
     #[named(options("threshold"))]
@@ -111,8 +111,8 @@ pub enum Algorithm {
     ///
     /// [`Tabled::dimension_order`].
     DimensionOrder,
-    /// In HyperX, in every dimension directly or by way of another router of the row,
-    /// whichever has the shorter queue.
+    /// In HyperX, dimension after dimension: in each directly or by way of another router of the
+    /// row, whichever has the shorter queue.
     ///
     /// [`DimWar`].
     #[serde(rename = "dimwar")]
@@ -121,8 +121,8 @@ pub enum Algorithm {
         /// Advantage of the direct hop, in bytes of weighted occupancy.
         threshold_bytes: i64,
     },
-    /// DAL: in HyperX, along any dimension directly or, once in each, by way of another router of
-    /// the row, whichever has the shorter queue.
+    /// DAL: in HyperX, along any dimension directly or, once in each dimension, by way of another
+    /// router of the row, whichever has the shorter queue.
     ///
     /// [`Dal`].
     #[named(options("threshold"))]
@@ -135,8 +135,8 @@ pub enum Algorithm {
     ///
     /// [`MinimalAdaptive`].
     MinimalAdaptive,
-    /// DFSSSP: one shortest path to every node, balanced, on as many virtual channels as close no
-    /// cycle; any network.
+    /// DFSSSP: one shortest path to every node, balanced over the links, on as many virtual
+    /// channels as it takes to have no cycle; any network.
     ///
     /// [`Forwarded`] by the tables of `dfsssp`.
     Dfsssp,
@@ -146,7 +146,7 @@ pub enum Algorithm {
     /// [`Forwarded`], which takes more than an option: see [`Forwarded::new`].
     #[named(options("tables", "subnet", "service_levels"))]
     ForwardingTables,
-    /// Over the circuits that join two groups directly, by other groups only where there are
+    /// Over the circuits that join two groups directly, through other groups only if there are
     /// none; needs all-to-all groups.
     ///
     /// [`Tago`].

@@ -18,34 +18,39 @@ table! {
         name: String = String::new() => Notes { unsaid: true, fewest_entries: Some(1), most_entries: Some(200), ..Notes::NONE },
         /// Nodes that the job gets. Default: as many as its ranks need.
         nodes: Option<u32> = None => Notes::COUNT,
-        /// Ranks (processes). Default: `ranks_per_node` on every node; those of the matrix or
-        /// trace, where one is replayed.
+        /// Ranks (processes). Default: `ranks_per_node` on every node; if a matrix or trace is
+        /// replayed, its number of ranks.
         ranks: Option<u32> = None => Notes::COUNT,
         /// Ranks on each node.
         ranks_per_node: u32 = 1 => Notes::COUNT,
         /// When its ranks start.
         start_ps: u64 = 0,
         /// Which free nodes the job gets: the first ones (`contiguous`), the nodes of one router of
-        /// each group in turn (`spread`), one node of each router in turn (`even`), whole groups that it
-        /// shares with no other job (`isolated`), those that [GRAP](grap.md) gives it (`grap`), random
-        /// nodes, all of random routers or groups, or a list of nodes. `level-spread` (Zhang et al. 2018)
-        /// takes the emptiest router that holds the job, or else spreads it over the emptiest group, or
-        /// all; `hybrid` goes in order within the first group that holds it, or else as `spread`;
-        /// `best-fit` takes the fullest router that holds it, or else the fullest group, or the fullest
-        /// ones first. As a table within some groups, or by a mode of GRAP: `{ policy = "even", groups =
-        /// "0-2" }`, `{ policy = "grap", mode = "minimal-balance" }`. Or, with the mapping, by a map of
-        /// TraceR: `{ rank_map = "job0" }`. Or by a [plug-in](plug-ins.md).
+        /// each group in turn (`spread`), one node of each router in turn (`even`), whole groups
+        /// that it shares with no other job (`isolated`), those that [GRAP](grap.md) chooses
+        /// (`grap`), random nodes (`random-node`), all nodes of random routers or groups
+        /// (`random-router`, `random-group`), or the nodes of a list. `level-spread`
+        /// (Zhang et al. 2018) takes the emptiest router that can hold the job, or else spreads the
+        /// job over the emptiest group that can, or over all groups. `hybrid` takes nodes in order
+        /// within the first group that can hold the job, or else places it as `spread` does.
+        /// `best-fit` takes the fullest router that can hold the job, or else the fullest group
+        /// that can, or else the fullest groups first. A table restricts a policy to some groups or
+        /// selects a mode of GRAP: `{ policy = "even", groups = "0-2" }`,
+        /// `{ policy = "grap", mode = "minimal-balance" }`. A map of TraceR gives placement and
+        /// mapping: `{ rank_map = "job0" }`. A [plug-in](plug-ins.md) may add further policies.
         placement: Placement = Placement::default(),
         /// Groups whose nodes it may get, unless they are listed; nothing: any.
         groups: Option<Vec<u32>> = None => Notes::HIDDEN,
-        /// Which rank sits on which of them: node after node, at random, at random within each half of
-        /// the job (`random-halves`: no rank leaves its half, as for `bisection` over a given cut), or
-        /// near to those that it talks to ([mapping](mapping.md)): the heaviest communicators first
-        /// (`greedy`), or by cutting application and network in two again and again (`graph-bisection`).
-        /// Or explicitly: the index of each rank's node among the job's nodes, as a list or in a file. Or
-        /// by a [plug-in](plug-ins.md).
+        /// Which rank sits on which of the job's nodes: node after node (`linear`), at random
+        /// (`random`), at random within each half of the job (`random-halves`: no rank leaves its
+        /// half, as for `bisection` over a given cut), or near the ranks that it communicates with
+        /// ([mapping](mapping.md)): the heaviest communicators first (`greedy`), or by recursive
+        /// bisection of application and network (`graph-bisection`). Or an explicit mapping: the
+        /// index of each rank's node among the job's nodes, as a list or in a file. A
+        /// [plug-in](plug-ins.md) may add further mappings.
         mapping: Mapping = Mapping::default(),
-        /// Whether it only takes its nodes and does nothing, to see the other jobs without it.
+        /// Whether the job only occupies its nodes and sends nothing, to see the other jobs without
+        /// its traffic.
         idle: bool = false,
         /// What its ranks do.
         load: Load = Load::Traffic(Traffic::default()) => Notes { needed: true, ..Notes::FLAT },
@@ -137,19 +142,19 @@ pub enum Placement {
 }
 
 table! {
-    /// A placement within some of the groups, or by a mode of GRAP.
+    /// A placement restricted to some groups, or by a mode of GRAP.
     pub struct PlacementTable {
-        /// Which of their free nodes the job gets, as its name alone would say of all groups.
+        /// Which free nodes of these groups the job gets: the same policies as with a name alone.
         policy: String = "contiguous".into() => Notes { list: Some("placement"), ..Notes::NONE },
-        /// Groups whose nodes it may get: numbers from 0, as a list or a text such as `"0, 3-8"`. Not
-        /// with `grap`.
+        /// Groups whose nodes the job may get: numbers from 0, as a list or a text such as `"0,
+        /// 3-8"`. Not with `grap`.
         groups: Option<Vec<u32>> = None => Notes { numbers: true, ..Notes::NONE },
         /// With `policy = "grap"`: how the nodes of a job larger than a group are spread
         /// ([GRAP](grap.md)). Default: `adaptive`.
         mode: Option<GrapModeName> = None,
         /// With `mode = "custom-balance"`: number of groups.
         group_count: Option<u32> = None => Notes::COUNT,
-        /// With `mode = "custom"`: nodes in each group; their sum is the job's.
+        /// With `mode = "custom"`: nodes in each group; they add up to the job's `nodes`.
         nodes_per_group: Option<Vec<u32>> = None => Notes::COUNTS,
     }
     refuse "groups" as "a value" when [("policy", Test::Is("grap")), ("groups", Test::Given)] =>
@@ -169,14 +174,15 @@ table! {
 }
 
 table! {
-    /// A placement by a map of ranks to servers of TraceR, which is the mapping as well.
+    /// A placement and mapping by a map of ranks to servers, as of TraceR.
     pub struct RankMapPlacement {
-        /// The map, relative to the scenario: 32-bit integers, or text with a record a line. Without
-        /// `job` the map of this job, the server of each rank; with `job` the global map, server, rank and
-        /// job of each. Servers are cores, numbered router by router and around the nodes of each router,
-        /// `ranks_per_node` on each node ([maps of TraceR](mapping.md#maps-of-tracer)).
+        /// The map, relative to the scenario: 32-bit integers, or text with one record per line.
+        /// Without `job` it is the map of this job, with the server of each rank; with `job` it is
+        /// the global map, with server, rank and job in each record. Servers are cores, numbered
+        /// router by router and around the nodes of each router, `ranks_per_node` on each node
+        /// ([maps of TraceR](mapping.md#maps-of-tracer)).
         file: PathBuf = PathBuf::new() => Notes { key: Some("rank_map"), ..Notes::NEEDED },
-        /// Which job of a global map, from 0.
+        /// Number of this job in a global map, from 0.
         job: Option<u32> = None => Notes::INDEX,
     }
 }
@@ -219,21 +225,23 @@ pub enum Mapping {
 }
 
 table! {
-    /// A mapping of ranks to nodes in full: from a file, or by a policy.
+    /// A mapping of ranks to nodes from a file, or by a policy with its parameters.
     pub struct MappingTable {
-        /// One line per rank: index of its node among the job's nodes; relative to the scenario. All
-        /// other keys are for policies.
+        /// File, relative to the scenario, with one line per rank: the index of its node among the
+        /// job's nodes. All other keys are for policies.
         file: Option<PathBuf> = None,
-        /// Where the mapping starts from, as its name alone would.
+        /// The policy that makes the mapping, or from which `refine` starts: the same as with a
+        /// name alone.
         policy: Option<MappingStart> = None,
-        /// `swap`: ranks swap places in pairs for as long as that lowers the objective. Default: they
-        /// stay where the policy put them.
+        /// `swap`: pairs of ranks swap places for as long as that lowers the objective. Default:
+        /// ranks stay where the policy puts them.
         refine: Option<Refinement> = None,
-        /// With `refine`: what swaps lower, bytes times the time for which each occupies links on its
-        /// way (`hop-bytes`), or the load of the busiest links (`link-load`). Default: hop-bytes.
+        /// With `refine`: what the swaps lower: the sum of all bytes, each weighted by the time for
+        /// which it occupies links on its path (`hop-bytes`), or the load of the busiest links
+        /// (`link-load`). Default: hop-bytes.
         objective: Option<MappingObjective> = None,
-        /// Communication matrix that says who sends how much to whom, relative to the scenario.
-        /// Default: what the job's own motif or traffic sends.
+        /// Communication matrix that says which rank sends how much to which, relative to the
+        /// scenario. Default: what the job's own motif or traffic sends.
         matrix: Option<PathBuf> = None,
     }
     refuse "" as "neither" when [("file", Test::Absent), ("policy", Test::Absent)] =>

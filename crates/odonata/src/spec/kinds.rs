@@ -120,10 +120,11 @@ const EXCHANGES: [&str; 7] = [
 ];
 
 /// What is said of them.
-const EXCHANGES_TEXT: &str = "The pattern: another random partner in every iteration (`uniform-random`), the partner in\n\
-     one random permutation, the mirror place in a square matrix (`transpose`), r + ⌈n/2⌉ − 1\n\
-     (`tornado`), the partner in the other half (`bisection-pairs`), both neighbours on a ring\n\
-     (`neighbour`), or the rank at the same place of the group half-way round (`group-tornado`).";
+const EXCHANGES_TEXT: &str = "To whom rank r of n sends: to a new random partner in every iteration (`uniform-random`), to\n\
+     its partner in one random permutation (`permutation`), to the mirror position in a square\n\
+     matrix (`transpose`), to rank r + ⌈n/2⌉ − 1 (`tornado`), to its partner in the other half of\n\
+     the job (`bisection-pairs`), to both neighbours on a ring (`neighbour`), or to the rank at the\n\
+     same position in the group half-way round (`group-tornado`).";
 
 /// What is said of the key of a kind with one name.
 const THE_MOTIF: &str = "The motif.";
@@ -211,8 +212,8 @@ fn skeleton((name, flop_per_s, table): (&'static str, f64, TableDeclaration)) ->
         instead_of: Some("flop_rate"),
         ..KeyDeclaration::new(
             "compute",
-            " Time that a rank computes in an iteration, divided among its parts as their work is.\n \
-             Instead of `flop_rate`, which says it by default.",
+            " Time for which a rank computes in an iteration, divided among the parts of the iteration in\n \
+             proportion to their work. Default: this time follows from `flop_rate`.",
             Kind::Quantity("duration"),
         )
     };
@@ -265,7 +266,7 @@ fn phases() -> KindDeclaration {
         later: true,
         ..KeyDeclaration::new(
             "file",
-            " File that has `phases`, instead; relative to the scenario.",
+            " Instead of `phases`: file that contains them, relative to the scenario.",
             Kind::File("phases"),
         )
     };
@@ -354,7 +355,7 @@ fn motifs() -> Vec<KindDeclaration> {
         exchange(
             &["shift"],
             "ShiftExchange",
-            "In every iteration each rank sends one message to the rank a fixed distance further.",
+            "In every iteration each rank sends one message to the rank at a fixed offset.",
             Shift::keys(),
         ),
         exchange(
@@ -474,8 +475,8 @@ fn traffic() -> Vec<KindDeclaration> {
         with_pattern(
             &["adversarial", "group-shift"],
             "GroupShift",
-            "To a random rank (`adversarial`) or to the rank at the same place (`group-shift`) of the\n\
-             group k groups further.",
+            "To a random rank (`adversarial`), or to the rank at the same position (`group-shift`), in the\n\
+             group k groups further on.",
             GroupShift::declaration(),
         ),
         with_pattern(&["shift"], "Shift", THE_PATTERN, Shift::declaration()),
@@ -514,13 +515,15 @@ fn traffic() -> Vec<KindDeclaration> {
     let mut kinds = vec![with_pattern(
         &names,
         "Traffic",
-        "Whom a rank sends to: any other rank (`uniform-random`), any rank and itself, the partner\n\
-             in a random permutation, r + ⌈n/2⌉ − 1 (`tornado`), the mirror place in a square matrix\n\
-             (`transpose`), a random rank or the partner in the other half, either neighbour, the rank at\n\
-             the same place of the group half-way round (`group-tornado`), any other rank of the same\n\
-             group (`within-group`), or the rank at the same place of another router: of that with which the\n\
-             routers' paths are the longest in all (`longest-matching`), or of that two links further on\n\
-             closed chains of links (`two-hop`).",
+        "To whom rank r of n sends: to any other rank (`uniform-random`), to any rank including itself\n\
+             (`uniform-or-self`), to its partner in a random permutation (`permutation`), to rank r + ⌈n/2⌉\n\
+             − 1 (`tornado`), to the mirror position in a square matrix (`transpose`), to a random rank of\n\
+             the other half of the job (`bisection`) or to its partner there (`bisection-pairs`), to either\n\
+             neighbour (`neighbour`), to the rank at the same position in the group half-way round\n\
+             (`group-tornado`), to any other rank of the same group (`within-group`), or to the rank at the\n\
+             same position on another router: the routers are paired so that their paths are longest in\n\
+             total (`longest-matching`), or each sends to the router two links further along closed chains\n\
+             of links (`two-hop`).",
         plain,
     )];
     kinds.extend(others);
@@ -554,13 +557,14 @@ impl Declared for Load {
             one(
                 "motif",
                 "motif",
-                " What its ranks do, waiting for what they receive.",
+                " What the job's ranks do, waiting for the messages that they receive (closed \
+                     loop).",
                 "Motif",
             ),
             one(
                 "traffic",
                 "traffic",
-                " What its ranks send, whatever the network does.",
+                " What the job's ranks send, regardless of what the network delivers (open loop).",
                 "Traffic",
             ),
         ]

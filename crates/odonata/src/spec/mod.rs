@@ -64,7 +64,7 @@ pub use table::{KeyDeclaration, Kind, Rule, TableDeclaration, Test};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// What it shows, for people.
+    /// Title, for people.
     #[serde(default)]
     pub title: String,
     /// Seed of every random choice.
@@ -78,7 +78,7 @@ pub struct Scenario {
     /// How the ranks of jobs with a motif send and receive.
     #[serde(default)]
     pub mpi: Mpi,
-    /// Which single events get a row in the result tables.
+    /// Which individual events get a row in the result tables.
     #[serde(default)]
     pub record: Record,
     /// Parallel applications, in the order in which they get their nodes.

@@ -17,7 +17,7 @@ table! {
     pub struct Iterations {
         /// How often each rank runs through the motif.
         iterations: u32 = 1 => Notes::COUNT,
-        /// Time that each rank computes at the start of every iteration.
+        /// Time for which each rank computes at the start of every iteration.
         compute_ps: u64 = 0,
     }
 }
@@ -43,28 +43,30 @@ fn one() -> u32 {
 table! {
     /// How the messages of a rank follow each other.
     pub struct Sends {
-        /// Whether each send is complete before the rank does anything else (`MPI_Send`), as in
-        /// SST's Ember. Makes no difference with a window of 1.
+        /// Whether each send must be complete before the rank does anything else (`MPI_Send`), as
+        /// in SST's Ember. Makes no difference with a window of 1.
         #[serde(skip_serializing_if = "is_default")]
         blocking: bool = false,
-        /// When a rank posts its receives: all of a window, or of a matrix, before it sends
-        /// anything, or those of each step, or from each partner of a matrix, just before the
-        /// sends of it. Makes no difference with a window of 1; with a matrix `in-turn` goes only
-        /// with ascending order, as in another one all ranks may wait for each other.
+        /// When a rank posts its receives. `ahead`: all of a window, or of a matrix, before it
+        /// sends anything. `in-turn`: those of each step, or from each partner of a matrix, just
+        /// before the sends of that step or to that partner. With a window of 1 it makes no
+        /// difference. With a matrix, `in-turn` needs ascending order: in any other order all ranks
+        /// may wait for each other.
         #[serde(skip_serializing_if = "is_default")]
         receives: Receives = Receives::default(),
     }
 }
 
 table! {
-    /// Every rank sends a message to every other rank; in step s rank r sends to r + s.
+    /// Every rank sends a message to every other rank; in step s, rank r sends to rank r + s.
     ///
     /// With a window of 1 as the Alltoall motif of SST's Ember; other orders and algorithms:
     /// `collective`.
     pub struct AllToAll {
         /// Size of each message.
         message_bytes: u64 = 0 => Notes::NEEDED_SIZE,
-        /// Steps that a rank has outstanding at once: 1 waits for each partner before the next.
+        /// Number of steps that a rank has outstanding at once; with 1 it waits for each partner
+        /// before the next.
         window: u32 = 1 => Notes::COUNT,
         /// How the messages of those follow each other.
         #[serde(skip_serializing_if = "is_default")]
@@ -81,13 +83,15 @@ table! {
     pub struct Bisection {
         /// Size of each message.
         message_bytes: u64 = 0 => Notes::NEEDED_SIZE,
-        /// Steps that a rank has outstanding at once: 1 waits for each partner before the next.
+        /// Number of steps that a rank has outstanding at once; with 1 it waits for each partner
+        /// before the next.
         window: u32 = 1 => Notes::COUNT,
         /// How the messages of those follow each other.
         #[serde(skip_serializing_if = "is_default")]
         sends: Sends = Sends::default() => Notes::FLAT,
-        /// In which order a rank takes the ranks of the other half: another one for each in every
-        /// step, or the lowest first for all.
+        /// In which order a rank exchanges with the ranks of the other half: every rank with a
+        /// different partner in each step (`rotating`), or all ranks from the lowest partner up
+        /// (`ascending`).
         #[serde(skip_serializing_if = "is_default")]
         order: BisectionOrder = BisectionOrder::default(),
     }
@@ -102,11 +106,12 @@ table! {
         dimensions: usize = 0 => Notes { needed: true, ..Notes::HIDDEN },
         /// Whether the grid wraps around.
         periodic: bool = true,
-        /// Whether a rank exchanges all faces at once, or those of one dimension before the next.
+        /// Whether a rank exchanges all faces at once (`together`), or those of one dimension
+        /// before those of the next (`dimensions`).
         #[serde(skip_serializing_if = "is_default")]
         order: HaloOrder = HaloOrder::default(),
-        /// Whether each send is complete before the rank does anything else (`MPI_Send`); receives
-        /// are posted before.
+        /// Whether each send must be complete before the rank does anything else (`MPI_Send`);
+        /// receives are posted before the sends.
         #[serde(skip_serializing_if = "is_default")]
         blocking: bool = false,
         /// Ranks along each dimension, their product the number of ranks. Default: as nearly equal
@@ -126,29 +131,32 @@ table! {
 }
 
 table! {
-    /// One rank's message reaches all others over a tree.
+    /// A message of one rank reaches all other ranks over a tree.
     pub struct Broadcast {
         /// Size of each message.
         message_bytes: u64 = 0 => Notes::NEEDED_SIZE,
         /// Rank that has the message.
         root: u32 = 0 => Notes::INDEX,
-        /// Who passes it on: a binomial tree, or the root sends to all others itself.
+        /// How the message is passed on: along a binomial tree, or by the root to all other ranks
+        /// itself (`linear`).
         tree: Tree = Tree::default(),
     }
 }
 
 table! {
-    /// All ranks take part in a collective of MPI, carried out by messages.
+    /// All ranks take part in an MPI collective, which is carried out as messages.
     pub struct Collective {
-        /// Which: `barrier`, `broadcast`, …
+        /// Which collective: `barrier`, `broadcast`, …
         operation: CollectiveKind = CollectiveKind::Barrier => Notes::NEEDED,
-        /// Size, of all but barriers. Broadcasts, reductions and scans: of the whole vector. Gathers
-        /// and all-gathers: what each rank has. Scatters and reduce-scatters: what each rank gets.
-        /// All-to-alls: what each rank has for each.
+        /// Size of the data; barriers have none. Broadcasts, reductions and scans: size of the
+        /// whole vector. Gathers and all-gathers: of what each rank contributes. Scatters and
+        /// reduce-scatters: of what each rank receives. All-to-alls: of what each rank sends to
+        /// each other rank.
         message_bytes: u64 = 0 => Notes { unsaid: true, ..Notes::POSITIVE },
-        /// Rank that sends or gets, of broadcasts, reductions, gathers and scatters. Default: 0.
+        /// Root of broadcasts, reductions, gathers and scatters. Default: 0.
         root: u32 = 0 => Notes { unsaid: true, ..Notes::INDEX },
-        /// Name of an algorithm of the operation, as in `mpi.collectives`. Default: as that says.
+        /// Name of an algorithm of the operation, as in `mpi.collectives`. Default: the algorithm
+        /// that `mpi.collectives` selects.
         algorithm: Option<String> = None => Notes { words: &[("auto", Word::Nothing)], ..Notes::NONE },
         /// How often what repeats in it is done, for predictions of what would take long; nothing:
         /// to the end.
@@ -165,16 +173,19 @@ table! {
     pub struct Matrix {
         /// The matrix (CSV or edge list), relative to the scenario.
         file: PathBuf = PathBuf::new() => Notes::NEEDED,
-        /// Largest message; larger entries are cut. Default: one message per entry.
+        /// Largest message; larger entries are split into several messages. Default: one message
+        /// per entry.
         message_bytes: Option<u64> = None => Notes::POSITIVE,
-        /// Cut each entry into as many messages as the matrix counts, instead.
+        /// Instead of `message`: split each entry into as many messages as the matrix counts for
+        /// it.
         recorded: bool = false,
         /// Factor for every entry. Default: 1.
         scale: Option<f64> = None => Notes { more_than: Some(0.0), ..Notes::NONE },
-        /// Scales the matrix so that its entries sum to this, instead of `scale`.
+        /// Instead of `scale`: scale the matrix so that its entries add up to this.
         total_bytes: Option<u64> = None => Notes { key: Some("total_bytes"), ..Notes::POSITIVE },
-        /// In which order a rank takes the others: from the one after itself on and round, or the
-        /// lowest first for all, as the Unstructured motif of SST's Ember.
+        /// In which order a rank exchanges with the others: beginning with the rank after itself
+        /// and wrapping around (`after-own`), or from the lowest rank up (`ascending`), as the
+        /// Unstructured motif of SST's Ember does.
         #[serde(skip_serializing_if = "is_default")]
         order: MatrixOrder = MatrixOrder::default(),
         /// How its messages follow each other.
@@ -204,24 +215,25 @@ table! {
     /// A trace of MPI (DUMPI, OTF2, liballprof), a schedule (GOAL), the flows of an htsim connection
     /// matrix, or packets.
     pub struct Trace {
-        /// The trace, relative to the scenario: description of a DUMPI job (.meta), anchor file of an
-        /// OTF2 archive (.otf2), GOAL schedule (text or binary), liballprof trace of rank 0 (.txt) beside
-        /// those of the others, connection matrix (.cm), packet trace; with `repeat_rank` the DUMPI trace
-        /// of one rank (.bin).
+        /// The trace, relative to the scenario: the description of a DUMPI job (.meta), the anchor
+        /// file of an OTF2 archive (.otf2), a GOAL schedule (text or binary), the liballprof trace
+        /// of rank 0 (.txt), with those of the other ranks beside it, a connection matrix (.cm), or
+        /// a packet trace; with `repeat_rank` the DUMPI trace of one rank (.bin).
         file: PathBuf = PathBuf::new() => Notes { parts: "trace", ..Notes::NEEDED },
         /// Factor for every time between two calls: 0 replays the communication alone. Default: 1.
         compute_scale: Option<f64> = None => Notes::AMOUNT,
-        /// Replaces every time between two calls, instead of `compute_scale`.
+        /// Instead of `compute_scale`: replaces every time between two calls by this.
         gap_ps: Option<u64> = None,
-        /// Lets the trace of one rank stand for all. A rank's peers are then as far from it as the
-        /// recorded ones from the recorded rank (`offset`, around the ring of ranks), or differ from it in
-        /// the same bits (`xor`, for a power of two of ranks).
+        /// Uses the trace of one rank for all ranks. A rank's peers then have the same distance
+        /// from it, around the ring of ranks, as the recorded peers from the recorded rank
+        /// (`offset`), or differ from it in the same bits (`xor`, for a number of ranks that is a
+        /// power of two).
         repeat_rank: Option<RepeatRank> = None,
-        /// Where the part of a trace of MPI starts that is replayed: `{ time = "10 ms" }`,
-        /// `{ region = "solve" }`, `{ region = "timestep", iteration = 11 }` or `{ marker = "warm" }`.
-        /// Default: the trace's start.
+        /// For traces of MPI: where the replayed part starts: `{ time = "10 ms" }`, `{ region =
+        /// "solve" }`, `{ region = "timestep", iteration = 11 }` or `{ marker = "warm" }`. Default:
+        /// the trace's start.
         start: Option<TraceBorder> = None,
-        /// Where it ends, as for `start`. Default: the trace's end.
+        /// Where the replayed part ends, given as for `start`. Default: the trace's end.
         end: Option<TraceBorder> = None,
     }
     refuse "gap" when [("compute_scale", Test::Given), ("gap", Test::Given)] =>
@@ -231,7 +243,8 @@ table! {
 table! {
     /// A moment of a trace.
     pub struct TimeBorder {
-        /// Time since the trace's start: calls that begin from then on (`start`), or before (`end`).
+        /// Time since the trace's start. Calls that begin at or after it (`start`), or before it
+        /// (`end`), are replayed.
         time_ps: u64 = 0 => Notes::NEEDED,
     }
 }
@@ -239,10 +252,11 @@ table! {
 table! {
     /// Where a rank enters a function (`start`) or leaves it (`end`).
     pub struct RegionBorder {
-        /// The function: a region of the program that the trace knows, or a function of MPI such as
+        /// The function: a region of the program that the trace names, or a function of MPI such as
         /// `MPI_Allreduce`.
         name: String = String::new() => Notes { key: Some("region"), fewest_entries: Some(1), ..Notes::NEEDED },
-        /// Which time that each rank is in it. Default: the first as `start`, the last as `end`.
+        /// Which of the times that each rank is in the function, counted from 1. Default: the first
+        /// for `start`, the last for `end`.
         iteration: Option<u64> = None => Notes::POSITIVE,
     }
 }
@@ -250,9 +264,10 @@ table! {
 table! {
     /// A marker of an OTF2 archive.
     pub struct MarkerBorder {
-        /// Its text or kind.
+        /// Text or kind of the marker.
         name: String = String::new() => Notes { key: Some("marker"), fewest_entries: Some(1), ..Notes::NEEDED },
-        /// Which marker of that name. Default: the first as `start`, the last as `end`.
+        /// Which marker of that name, counted from 1. Default: the first for `start`, the last for
+        /// `end`.
         iteration: Option<u64> = None => Notes::POSITIVE,
     }
 }
@@ -330,15 +345,15 @@ pub enum MotifKind {
 table! {
     /// A phase in which every rank computes.
     pub struct ComputePhase {
-        /// How long.
+        /// Time for which every rank computes.
         compute_ps: u64 = 0 => Notes { needed: true, ..Notes::POSITIVE },
     }
 }
 
 table! {
-    /// Phases several times over.
+    /// Phases that are repeated.
     pub struct RepeatPhase {
-        /// How often.
+        /// Number of repetitions.
         times: u32 = 1 => Notes { key: Some("repeat"), ..Notes::NEEDED_COUNT },
         /// Motifs, computing and repeats, one after another.
         phases: Vec<Phase> = Vec::new() => Notes { fewest_entries: Some(1), ..Notes::NEEDED },
@@ -361,6 +376,6 @@ pub enum Phase {
     Motif(Motif),
     /// Every rank computes so long.
     ComputePs(u64),
-    /// Phases several times over.
+    /// Phases that are repeated.
     Repeat(RepeatPhase),
 }

@@ -10,99 +10,109 @@ use serde_json::Value;
 use super::table::{Declared, KeyDeclaration, Kind, is_default, table};
 
 table! {
-    /// What messages of a size cost the rank that sends and the rank that receives, each.
+    /// Time that a message of a given size costs the sending and the receiving rank each.
     pub struct HostTime {
-        /// Of the message.
+        /// Size of the message.
         size_bytes: u64 = 0 => Notes { needed: true, ..Notes::POSITIVE },
-        /// For which either rank is busy with it.
+        /// Time for which each of the two ranks is busy with the message.
         time_ps: u64 = 0 => Notes { needed: true, ..Notes::DELAY },
     }
 }
 
 table! {
-    /// What messages between two ranks of one node cost them.
+    /// What messages between two ranks of the same node cost these ranks.
     ///
     /// They go through its memory, whose latency and bandwidth are those of `network.nic`.
     pub struct WithinNode {
-        /// Time that a rank is busy with a message that it sends.
+        /// Time for which a rank is busy with each message that it sends.
         send_overhead_ps: u64 = 0 => Notes::DELAY,
-        /// The same with a message that it receives.
+        /// Time for which a rank is busy with each message that it receives.
         receive_overhead_ps: u64 = 0 => Notes::DELAY,
-        /// What a message costs either rank by its size, besides, as the other `host_times`.
+        /// Further time that a message costs each of the two ranks, depending on its size, given as
+        /// in `mpi.host_times`.
         host_times: Vec<(u64, u64)> = Vec::new() => Notes::POINTS,
     }
 }
 
 table! {
-    /// How the ranks of jobs with a motif send and receive; jobs with traffic have none of it.
+    /// How the ranks of jobs with a motif send and receive; jobs with traffic ignore it.
     ///
     /// The parameters of LogGPS (Ino, Fujimoto, Hagihara 2001) that are not the network's.
     pub struct Mpi {
-        /// Messages between nodes that are longer ask first (rendezvous): the sender sends a request,
-        /// the receiver grants it when it has a receive for it, then the message is sent. Default: no
-        /// message asks.
+        /// Longest message between nodes that is sent eagerly. A longer one uses rendezvous: the
+        /// sender sends a request, the receiver grants it when a matching receive is posted, and
+        /// then the message is sent. Default: all messages are eager.
         eager_limit_bytes: Option<u64> = None,
-        /// When such a message is complete at its sender: when its last byte has left the node, or when
-        /// the receiver has taken it in and said so by a message of its own (FIN), as where the receiver
-        /// fetches the data: SST's Firefly and most MPI libraries by RDMA read. Matters where a rank waits
-        /// for its sends before it goes on, up to 20 % of run time
-        /// ([long messages](packet-model.md#overheads-and-long-messages)).
+        /// When a rendezvous message is complete at its sender: when its last byte has left the
+        /// node (`sent`), or when the receiver has taken it in and said so by a message of its own,
+        /// a FIN (`acknowledged`), as in libraries where the receiver fetches the data: SST's
+        /// Firefly, and most MPI libraries by RDMA read. This matters, up to 20 % of run time, if a
+        /// rank waits for its sends before it goes on ([long
+        /// messages](packet-model.md#overheads-and-long-messages)).
         #[serde(skip_serializing_if = "is_default")]
         rendezvous_completion: Completion = Completion::default(),
-        /// Size of a request, grant or FIN; at most a packet.
+        /// Size of a request, grant or FIN; at most one packet.
         control_message_bytes: u64 = 64 => Notes::POSITIVE,
-        /// Time that a rank is busy with a message that it sends.
+        /// Time for which a rank is busy with each message that it sends.
         send_overhead_ps: u64 = 0 => Notes::DELAY,
-        /// The same with a message, or a request, that it receives. Starts when the message has come,
-        /// its receive is posted, and nothing else keeps the rank busy.
+        /// Time for which a rank is busy with each message or request that it receives. It starts
+        /// when the message has arrived, its receive is posted, and nothing else keeps the rank
+        /// busy.
         receive_overhead_ps: u64 = 0 => Notes::DELAY,
-        /// Time for which an interface sends nothing after a message, requests and grants apart: what
-        /// *g* of LogGP is beyond the time that a byte takes.
+        /// Time for which an interface sends nothing after a message (requests and grants do not
+        /// count as messages): the gap *g* of LogGP, less the time of a byte.
         gap_ps: u64 = 0 => Notes::DELAY,
-        /// Time between a rank's handing a message over, be it of the job or of the protocol, and its
-        /// interface's having it. Keeps nobody busy, unlike `send_overhead`: the rank goes on meanwhile.
-        /// CODES' delays of hosts are such: 3.51 µs with the defaults of its MPI replay.
+        /// Time from when a rank hands over a message, of the job or of the protocol, until its
+        /// interface has it. Unlike with `send_overhead`, the rank is not busy and goes on
+        /// meanwhile. The host delays of CODES are of this kind: 3.51 µs with the defaults of its
+        /// MPI replay.
         #[serde(skip_serializing_if = "is_default")]
         send_delay_ps: u64 = 0 => Notes::DELAY,
-        /// The same by the size of a message, besides, as points of growing size: buffers and buses on
-        /// its way that do not keep the rank. Short messages may overtake longer ones.
+        /// Further delay that depends on the size of the message, as points of growing size:
+        /// buffers and buses on its way that do not keep the rank busy. Short messages may overtake
+        /// longer ones.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         delay_times: Vec<(u64, u64)> = Vec::new() => Notes::POINTS,
-        /// What a message to another node keeps its sender busy besides, if its last one went to
-        /// another rank: where an interface keeps a few connections that move from one peer to the
-        /// next (InfiniBand's dynamically connected transport), or looks up a peer's.
+        /// Further time for which the sender of a message to another node is busy if its last
+        /// message went to another rank: for interfaces that keep a few connections, which move
+        /// from one peer to the next (InfiniBand's dynamically connected transport), or that look
+        /// up a peer's connection.
         #[serde(skip_serializing_if = "is_default")]
         redirect_overhead_ps: u64 = 0 => Notes::DELAY,
-        /// Rate at which ranks copy the messages that they send and receive, besides. Default: copying
-        /// takes no time.
+        /// Rate at which ranks copy the messages that they send and receive; this time comes in
+        /// addition to the overheads. Default: copying takes no time.
         copy_bandwidth_bytes_per_s: Option<u64> = None => Notes::BANDWIDTH,
-        /// What a message costs either rank by its size, besides all of that, as libraries have
-        /// protocols, buffers and copies for some sizes and not for others: points of growing size, with
-        /// straight lines from 0 B in no time through all of them, and on beyond the last.
+        /// Time that a message costs the sending and the receiving rank each, depending on its
+        /// size, in addition to the overheads and copies: libraries have protocols, buffers and
+        /// copies for some sizes and not for others. Given as points of growing size; the time is
+        /// interpolated linearly, from zero at 0 B through all points, and extrapolated beyond the
+        /// last.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         host_times: Vec<(u64, u64)> = Vec::new() => Notes::POINTS,
-        /// What messages between two ranks of one node cost them instead of all that; they have no
-        /// `send_delay` then. Default: they cost what all others cost.
+        /// What messages between two ranks of the same node cost these ranks; it replaces all of
+        /// the costs above, `send_delay` included. Default: such messages cost the same as all
+        /// others.
         #[serde(skip_serializing_if = "Option::is_none")]
         within_node: Option<WithinNode> = None,
-        /// By which algorithms they carry out collectives: as the rules of a library say, or a table.
+        /// Which algorithms carry out collectives: those that the rules of a library choose, or
+        /// those that a table names.
         collectives: Collectives = Collectives::default() => Notes { short: Some("library"), called: Some("a library"), ..Notes::NONE },
     }
 }
 
 table! {
-    /// By which algorithms ranks carry out collectives.
+    /// Which algorithms carry out collectives.
     ///
     /// `auto` leaves the choice to the rules of the library, by size and number of ranks.
     pub struct Collectives {
-        /// Whose rules choose where no algorithm is named: those of MPICH 4 or of Open MPI 1.3 to
+        /// Library whose rules choose the algorithm if none is named: MPICH 4, or Open MPI 1.3 to
         /// 4.0.
         family: Family = Family::Mpich => Notes { key: Some("library"), ..Notes::NONE },
-        /// Rate at which a rank combines what it receives with its own, in reductions and scans.
+        /// Rate at which a rank combines received data with its own, in reductions and scans.
         /// Default: combining takes no time.
         combine_bandwidth_bytes_per_s: Option<u64> = None => Notes::BANDWIDTH,
-        /// Size of the segments in which `chain`, `binary` and `split-binary` send, where they are
-        /// named; a library that chooses them chooses the size, too.
+        /// Size of the segments in which `chain`, `binary` and `split-binary` send if they are
+        /// named here; if a library's rules choose one of them, they choose the size too.
         segment_bytes: u64 = 32 * 1024 => Notes::POSITIVE,
         /// Algorithms that are named.
         algorithms: NamedAlgorithms = NamedAlgorithms::default() => Notes { flat: true, ..Notes::NONE },

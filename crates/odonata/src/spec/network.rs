@@ -54,7 +54,7 @@ impl Network {
 }
 
 table! {
-    /// How packets find their way, in full.
+    /// How packets are routed: an algorithm and its parameters.
     pub struct Routing {
         /// The algorithm.
         algorithm: AlgorithmName = AlgorithmName::default() => Notes::NEEDED,
@@ -62,36 +62,37 @@ table! {
         /// on a shortest path.
         minimal_links: MinimalLinks = MinimalLinks::default(),
         /// How one of several minimal links is chosen: at random, or by the shorter queue. With
-        /// `fpar`: how one of the ports is chosen that its threshold counts as free. With
-        /// `up-down`, `steered`, `dimension-order` and `shortest-path` also `by-destination`: that
-        /// of the destination node, in fat trees D-mod-K (Zahavi 2010).
+        /// `fpar`: how one of the ports that its threshold counts as free is chosen. With
+        /// `up-down`, `steered`, `dimension-order` and `shortest-path` also `by-destination`: the
+        /// link that belongs to the destination node; in fat trees this is D-mod-K (Zahavi 2010).
         choice: Choice = Choice::default(),
-        /// What `minimal` routes are, and what those of `valiant`, `ugal-l` and `ugal-g` consist
-        /// of: by way of the links between two `groups`, or the routes of the algorithm of that
-        /// name. Default: `up-down` in fat trees, `dimension-order` in tori and HyperX,
-        /// `shortest-path` in a Slim Fly, a Jellyfish, and other networks of one group, else
-        /// `groups`.
+        /// Which routes `minimal` takes, and of which the routes of `valiant`, `ugal-l` and
+        /// `ugal-g` consist: those over the links between two `groups`, or the routes of the
+        /// algorithm of that name. Default: `up-down` in fat trees, `dimension-order` in tori and
+        /// HyperX, `shortest-path` in a Slim Fly, a Jellyfish, and other networks of one group,
+        /// else `groups`.
         #[serde(skip_serializing_if = "Option::is_none")]
         paths: Option<Paths> = None,
-        /// What a non-minimal route goes by way of: any router of a random group, a random router,
-        /// or the router of a random node. Default: `group`, or `router` where `paths` are not
-        /// over groups.
+        /// The intermediate of a non-minimal route: any router of a random group (`group`), a
+        /// random router, or the router of a random node. Default: `group`, or `router` if `paths`
+        /// is not `groups`.
         via: Option<Via> = None,
-        /// Routes of each sort that an adaptive algorithm draws and compares. Default: 1.
+        /// Number of minimal and of non-minimal routes that an adaptive algorithm draws and
+        /// compares. Default: 1 of each.
         candidates: Option<u32> = None => Notes::COUNT,
         /// Advantage of minimal routes, a size: an adaptive algorithm takes the minimal route
-        /// unless its weighted queue is longer than that of the other by more than this. Default:
-        /// what follows from the links' buffers ([adaptive routing by
-        /// default](adaptive-routing.md)); none, 0 B, with `engine = "flow"` and for the jobs of a
-        /// schedule. With `fpar` a number from 0 to 1: the share of a port's queue up to which a
-        /// path counts as free. Default: 0.75. With `steered` a size: the queue up to which a
-        /// circuit counts as empty, what is sent and not yet credited included. Default: what a
-        /// link carries during one round trip of credits, and a packet.
+        /// unless its weighted queue is longer than that of the non-minimal route by more than
+        /// this. By default it follows from the links' buffers ([adaptive routing by
+        /// default](adaptive-routing.md)); with `engine = "flow"` and for the jobs of a schedule it
+        /// is 0 B. With `fpar` a number from 0 to 1: the share of a port's queue up to which a path
+        /// counts as free. Default: 0.75. With `steered` a size: the queue up to which a circuit
+        /// counts as empty, including bytes that have been sent but not yet credited. Default: what
+        /// a link carries during one round trip of credits, plus a packet.
         threshold_bytes: Option<u64> = None => Notes { share_key: Some("threshold_share"), called: Some("a size"), ..Notes::NONE },
         /// Set by another key.
         threshold_share: Option<f64> = None => Notes::HIDDEN,
-        /// With `q-adaptive`: by how much, as a share of its own time, the minimal port may be
-        /// worse than the best and still be taken by the source router. Default: 0.2.
+        /// With `q-adaptive`: how much worse than the best port the minimal port may be, as a share
+        /// of its own time, for the source router still to take it. Default: 0.2.
         source_threshold: Option<f64> = None => Notes::FRACTION,
         /// The same in the first router of an intermediate group. Default: 0.35.
         intermediate_threshold: Option<f64> = None => Notes::FRACTION,
@@ -101,52 +102,53 @@ table! {
         rate_up: Option<f64> = None => Notes::POSITIVE_FRACTION,
         /// With `q-adaptive`: probability that a decision takes a random port. Default: 0.001.
         exploration: Option<f64> = None => Notes::FRACTION,
-        /// With `q-adaptive`: when a hop is over whose time is learned, when the packet's `head` has
-        /// come or when its `tail` has. Default: `tail`, as with its authors, whose packets are one
-        /// flit.
+        /// With `q-adaptive`: up to what moment the learned time of a hop counts: the arrival of the
+        /// packet's head (`head`) or of its tail (`tail`). Default: `tail`, as its authors count it,
+        /// whose packets are one flit.
         #[serde(skip_serializing_if = "Option::is_none")]
         hop_time: Option<HopTime> = None,
-        /// How an adaptive algorithm weights queues: `hops`, each by the length of its route, or
-        /// the weights of minimal and of non-minimal routes, such as `[1, 2]`.
+        /// How an adaptive algorithm weights queues: each by the length of its route (`hops`), or
+        /// by given weights of minimal and of non-minimal routes, such as `[1, 2]`.
         weights: Weights = Weights::default() => Notes { words: &[("hops", Word::Itself)], called: Some("a list of two weights"), fewest_entries: Some(2), most_entries: Some(2), ..Notes::COUNT },
-        /// With `ugal-l`: the queue that stands for a route, that of its first `port`, that of its
-        /// virtual `channel` there, or `hybrid`, that of the channel where the detour begins with a
-        /// port with which minimal routes may begin too, else that of the port. Default: `hybrid`
-        /// over `groups` whose routers are one hop from each global link, where no threshold is
+        /// With `ugal-l`: which queue stands for a route: that of its first port (`port`), that of its
+        /// virtual channel at this port (`channel`), or that of the channel if the detour begins with a
+        /// port with which minimal routes may begin too, else that of the port (`hybrid`). Default:
+        /// `hybrid` over `groups` whose routers are one hop from each global link, if no threshold is
         /// given; else `port`.
         #[serde(skip_serializing_if = "Option::is_none")]
         queue: Option<Queue> = None,
-        /// Whether adaptive traffic, or that of `tago`, inside a group may go by way of a random
-        /// router of the group. Default: false, it is always minimal.
+        /// Whether traffic inside a group may go by way of a random router of the group, with an
+        /// adaptive algorithm or `tago`. Default: false, such traffic is always minimal.
         detours_in_group: Option<bool> = None,
-        /// With `forwarding-tables`: the file of the tables, relative to the scenario, ours or one
-        /// of OpenSM, or a directory with the files of the [names that are looked
-        /// for](forwarding-tables.md#files).
+        /// With `forwarding-tables`: the file of the tables, relative to the scenario, in Odonata's
+        /// format or one of OpenSM's; or a directory in which the tables have [one of the expected
+        /// names](forwarding-tables.md#files).
         #[serde(skip_serializing_if = "Option::is_none")]
         tables: Option<PathBuf> = None => Notes { parts: "tables", ..Notes::NONE },
         /// With `forwarding-tables`: output of `ibnetdiscover`, or OpenSM's `opensm-subnet.lst`,
-        /// which tells what GUIDs and LIDs are. Default: that of the directory of `tables`; the
-        /// network itself with `family = "ibnetdiscover"`.
+        /// which says to which ports GUIDs and LIDs belong. Default: the one in the directory of
+        /// `tables`; with `family = "ibnetdiscover"` the network's own file.
         #[serde(skip_serializing_if = "Option::is_none")]
         subnet: Option<PathBuf> = None,
-        /// With `forwarding-tables`: the virtual channel of each source and destination, ours or
-        /// the output of `saquery PR`. Default: that of the directory of `tables`; else all are 0.
+        /// With `forwarding-tables`: a file of the virtual channel for each source and destination,
+        /// in Odonata's format or the output of `saquery PR`. Default: the one in the directory of
+        /// `tables`; if there is none, all virtual channels are 0.
         #[serde(skip_serializing_if = "Option::is_none")]
         service_levels: Option<PathBuf> = None,
-        /// Virtual channels per link; fewer than the algorithm needs are merged, and packets may
-        /// then wait for each other forever, as `odonata verify` shows. Default: what the
-        /// algorithm needs.
+        /// Virtual channels per link. With fewer than the algorithm needs, channels are merged, and
+        /// packets may then wait for each other forever; `odonata verify` shows whether they can.
+        /// Default: as many as the algorithm needs.
         virtual_channels: Option<u8> = None => Notes { least: Some(1.0), most: Some(64.0), ..Notes::NONE },
-        /// How `fpar` resolves what its description leaves open: by the text of the `paper`s; as
-        /// the program of Kang et al. 2019 did (`codes`: two sorts of paths, scores in whole per
-        /// cent, the best port drawn among the running minima, from the first port on); or as it
-        /// was meant to (`codes-mended`: among the ports of least score). With the last two
-        /// `choice` has no say.
+        /// How `fpar` resolves what its description leaves open: by the text of the papers
+        /// (`paper`); as the program of Kang et al. 2019 did (`codes`: two kinds of paths, scores
+        /// in whole per cent, and the best port drawn among the running minima, counted from the
+        /// first port on); or as that program was meant to (`codes-mended`: the best port drawn
+        /// among the ports of least score). `choice` has no effect with `codes` and `codes-mended`.
         #[serde(skip_serializing_if = "is_default")]
         rules: FparRules = FparRules::default(),
-        /// What every router decides on: each packet by itself, or the first packet of a message,
-        /// which the others follow, so that a message has one path and its packets keep their
-        /// order (adaptive routing that keeps flows in order, as on InfiniBand). Not with
+        /// Whether a router decides for each packet by itself, or only for the first packet of a
+        /// message, which the message's other packets follow: then a message has one path and its
+        /// packets keep their order (in-order adaptive routing, as on InfiniBand). Not with
         /// `q-adaptive`.
         #[serde(skip_serializing_if = "is_default")]
         per: Decisions = Decisions::default(),

@@ -15,36 +15,39 @@ table! {
     /// (Michelogiannakis et al. 2019, section 4.3). A pod is here what lies below one switch of
     /// level 2.
     pub struct OpticalLayer {
-        /// Ports on either side of a switch: ingress ports, where uplinks leave leaves, and egress
-        /// ports, where they come to switches of level 2.
+        /// Ports on each side of an optical switch: ingress ports, to which the uplinks of leaves
+        /// come, and egress ports, which lead to switches of level 2.
         switch_ports: u32 = 16 => Notes::COUNT,
-        /// Uplinks of every pod on each switch, a divisor of those of a pod's leaves. A switch joins
-        /// switch_ports / links_per_switch neighbouring pods: with 1 as many as it has ports, by one link
-        /// of a leaf each; with half of `switch_ports` two, by many.
+        /// Uplinks of every pod on each optical switch; must divide the number of uplinks of a
+        /// pod's leaves. A switch joins switch_ports / links_per_switch neighbouring pods: with 1,
+        /// as many pods as it has ports, each by one uplink; with half of `switch_ports`, two pods,
+        /// each by many uplinks.
         links_per_switch: u32 = 1 => Notes::COUNT,
-        /// Which circuits are set. For the whole run: every uplink to its own pod (`unsteered`), by what
-        /// all jobs send from pod to pod (`jobs`), by a matrix of that (`matrix`), or those of a list
-        /// (`file`). During the run: by what the jobs that run send, anew as jobs begin and end
-        /// (`running-jobs`), or every `period` by what was sent since the last time (`traffic`).
+        /// Which circuits are set. For the whole run: every uplink to its own pod (`unsteered`),
+        /// chosen for what all jobs send from pod to pod (`jobs`), chosen for a given matrix of
+        /// that traffic (`matrix`), or those of a list (`file`). Changing during the run: whenever
+        /// jobs begin or end, for what the running jobs send (`running-jobs`), or every `period`,
+        /// for what has been sent since the last time (`traffic`).
         circuits: UplinkCircuits = UplinkCircuits::default(),
-        /// With `circuits = "file"`: the list, relative to the scenario: `switch ingress egress` in
-        /// every line. Ports that no line names keep the circuit that they have unsteered.
+        /// With `circuits = "file"`: the list, relative to the scenario, with `switch ingress
+        /// egress` on every line. Ports that no line names keep their unsteered circuit.
         circuits_file: Option<PathBuf> = None,
-        /// With `circuits = "matrix"`: what pods send to each other, in any unit: for each pod that
-        /// sends, from pod 0, a line of as many numbers, separated by spaces or commas. Relative to the
-        /// scenario.
+        /// With `circuits = "matrix"`: file, relative to the scenario, of what pods send to each
+        /// other, in any unit: one line per sending pod, from pod 0, with one number per receiving
+        /// pod, separated by spaces or commas.
         #[serde(skip_serializing_if = "Option::is_none")]
         matrix_file: Option<PathBuf> = None,
-        /// How circuits are chosen for traffic.
+        /// The algorithm that chooses circuits for traffic.
         #[serde(skip_serializing_if = "is_default")]
         steering: UplinkSteering = UplinkSteering::default(),
-        /// With `traffic`: how often circuits are set. With `running-jobs`: how often it is looked for
-        /// jobs that have ended; starts are known. Default: 10 us.
+        /// With `traffic`: how often circuits are set. With `running-jobs`: how often the steering
+        /// checks whether jobs have ended (it knows when they start). Default: 10 us.
         #[serde(skip_serializing_if = "Option::is_none")]
         period_ps: Option<u64> = None => Notes::POSITIVE,
-        /// How long switches take, once nothing is left in the circuits that change, until those pass
-        /// light and routing knows them: 20 us for a switch, 204 ms with the polling of ports by electronic
-        /// switches (Michelogiannakis et al. 2019, section 5). Default: 20 us.
+        /// How long a change takes, from the moment when nothing is left in the circuits that
+        /// change until the new ones pass light and routing uses them: 20 us for an optical switch,
+        /// 204 ms including the polling of ports by electronic switches (Michelogiannakis et al.
+        /// 2019, section 5). Default: 20 us.
         #[serde(skip_serializing_if = "Option::is_none")]
         reconfiguration_ps: Option<u64> = None => Notes::DELAY,
     }

@@ -11,25 +11,26 @@ use super::table::{is_default, table};
 table! {
     /// What all open-loop traffic has.
     pub struct Traffic {
-        /// Size of each message. May be left out with `interval` and either `load` or `rate`, from
-        /// which it then follows.
+        /// Size of each message. May be left out if `interval` and either `load` or `rate` are
+        /// given, from which it then follows.
         message_bytes: Option<u64> = None => Notes::POSITIVE,
-        /// When a rank starts its messages: exponential gaps, fixed gaps after a random fraction of
-        /// one (`periodic`) or with all ranks at once (`aligned`), or with a fixed probability in every
-        /// slot.
+        /// When a rank starts its messages: after exponentially distributed gaps (`poisson`); at
+        /// fixed gaps, from a random fraction of a gap on (`periodic`) or by all ranks at once
+        /// (`aligned`); as `aligned` but with gaps lengthened by `drift` (`drifting`); or with a
+        /// fixed probability in every slot (`bernoulli`).
         process: ProcessName = ProcessName::default(),
         /// How much.
         offered: Offered = Offered::IntervalPs(0) => Notes { needed: true, ..Notes::FLAT },
         /// Mean time between two messages of a rank, where the size follows from it.
         interval_ps: Option<u64> = None => Notes::HIDDEN,
-        /// How often each rank sends; then it is done. Default: without end.
+        /// Number of times that each rank sends before it is done. Default: without end.
         messages: Option<u32> = None => Notes::COUNT,
         /// With `process = "bernoulli"`: length of a slot. Default: the time that a message takes on
         /// the terminal link.
         slot_ps: Option<u64> = None => Notes::POSITIVE,
-        /// With `process = "drifting"`: mean of an exponentially distributed time by which each gap is
-        /// longer, so that ranks that begin together come out of step: so CODES' synthetic workloads send
-        /// (1 ns).
+        /// With `process = "drifting"`: mean of the exponentially distributed time by which each
+        /// gap is lengthened, so that ranks that begin together get out of step. The synthetic
+        /// workloads of CODES send in this way, with 1 ns.
         #[serde(skip_serializing_if = "is_default")]
         drift_ps: u64 = 0 => Notes::DELAY,
         /// Whom a rank sends to.
@@ -73,19 +74,20 @@ table! {
     /// Keys of [`Offered`]; one of them, or an interval with one of the others, where the size
     /// of messages follows.
     pub struct OfferedKeys {
-        /// Offered load of a node, as a fraction of the bandwidth of its terminal link; its ranks
-        /// share it; with a matrix of rates, of the average node. Or a theoretical global link load such as
-        /// `"90 % TGLL"` (Kang et al. 2019, equation 4): size of a message over the time between two of a
-        /// rank, as a part of the bandwidth of a global link; of messages that a rank sends at once (`to =
-        /// "all"`) one counts.
+        /// Offered load of a node, shared by its ranks, as a fraction of the bandwidth of its
+        /// terminal link; with a matrix of rates, the load of the average node. Or a theoretical
+        /// global link load such as `"90 % TGLL"` (Kang et al. 2019, equation 4): the size of a
+        /// message divided by the time between two messages of a rank, as a fraction of the
+        /// bandwidth of a global link; messages that a rank sends at once (`to = "all"`) count as
+        /// one.
         #[serde(skip_serializing_if = "Option::is_none")]
         load: Option<TrafficLoad> = None,
-        /// Offered load of a rank, with a matrix of rates of the average one; with `to = "all"` of all
-        /// that the rank with most partners sends.
+        /// Offered load of a rank; with a matrix of rates, the load of the average rank; with `to =
+        /// "all"`, the total load of the rank that has most partners.
         #[serde(skip_serializing_if = "Option::is_none")]
         rate_bytes_per_s: Option<u64> = None => Notes::BANDWIDTH,
-        /// Mean time between two messages of a rank, whether the last one has arrived or not; with
-        /// `to = "all"` between two times at which it sends.
+        /// Mean time between two messages of a rank, whether or not the previous one has arrived;
+        /// with `to = "all"`, between two times at which the rank sends.
         #[serde(skip_serializing_if = "Option::is_none")]
         interval_ps: Option<u64> = None => Notes::POSITIVE,
     }
@@ -97,15 +99,15 @@ table! {
 pub struct TrafficLoad(pub f64);
 
 table! {
-    /// Traffic to another group: ADV+k, the worst case of minimal routing on a dragonfly.
+    /// Traffic to another group: ADV+k, the worst case for minimal routing on a dragonfly.
     pub struct GroupShift {
-        /// Distance in groups, among those where the job has ranks.
+        /// Distance in groups, counted over the groups where the job has ranks.
         k: i64 = 1,
     }
 }
 
 table! {
-    /// Traffic to the rank a fixed distance further.
+    /// Traffic to the rank at a fixed offset.
     pub struct Shift {
         /// Rank r sends to r + offset (modulo the number of ranks).
         offset: u32 = 0 => Notes::NEEDED_COUNT,
@@ -118,11 +120,12 @@ table! {
         /// Ranks along each dimension; their product is the number of ranks. Default: as nearly equal
         /// as the number of ranks allows.
         grid: Option<Vec<u32>> = None => Notes { fewest_entries: Some(1), most_entries: Some(4), ..Notes::COUNT },
-        /// Dimensions of the grid, where it is not given. Default: 3.
+        /// Number of dimensions of the grid, if `grid` is not given. Default: 3.
         dimensions: Option<usize> = None => Notes { least: Some(1.0), most: Some(4.0), ..Notes::NONE },
         /// Whether the grid wraps around.
         periodic: bool = true,
-        /// Which neighbours get a message: a random one, the next in turn, or all, one each.
+        /// Which neighbours get a message each time: a random one, the next in turn, or all of
+        /// them, one message each.
         to: Turn = Turn::default(),
     }
     refuse "dimensions" when [("grid", Test::Given), ("dimensions", Test::Given)] =>
@@ -130,15 +133,16 @@ table! {
 }
 
 table! {
-    /// Traffic to the ranks at the same place of all other groups where the job has ranks.
+    /// Traffic to the ranks at the same position in all other groups where the job has ranks.
     pub struct GroupPeers {
-        /// Which of them get a message: a random one, the next in turn, or all, one each.
+        /// Which of these ranks get a message each time: a random one, the next in turn, or all of
+        /// them, one message each.
         to: Turn = Turn::default(),
     }
 }
 
 table! {
-    /// Traffic of one rank to all others, a message to each every time.
+    /// Traffic from one rank to all others, one message to each every time.
     pub struct BroadcastTraffic {
         /// The rank that sends.
         root: u32 = 0 => Notes::INDEX,
@@ -146,11 +150,11 @@ table! {
 }
 
 table! {
-    /// Traffic of which a share goes to a few ranks, the rest to any rank.
+    /// Traffic with a given share to a few ranks and the rest to any rank.
     pub struct HotSpot {
         /// Ranks that draw more traffic.
         hot_ranks: Vec<u32> = Vec::new() => Notes { needed: true, fewest_entries: Some(1), ..Notes::INDEX },
-        /// Share of the messages that goes to them.
+        /// Share of the messages that goes to the hot ranks.
         fraction: f64 = 0.0 => Notes { needed: true, ..Notes::FRACTION },
     }
 }
@@ -158,13 +162,14 @@ table! {
 table! {
     /// Traffic by a matrix of rates, such as the probabilities that one rack sends to another.
     pub struct MatrixTraffic {
-        /// The matrix, relative to the scenario, in any [format](bring-your-application.md#matrices):
-        /// bytes, shares or probabilities; only their proportions count. `load`, `rate` or `interval` say
-        /// how much the average rank offers.
+        /// The matrix, relative to the scenario, in any
+        /// [format](bring-your-application.md#matrices): bytes, shares or probabilities, of which
+        /// only the proportions count. `load`, `rate` or `interval` says how much the average rank
+        /// offers.
         file: PathBuf = PathBuf::new() => Notes::NEEDED,
-        /// What a row and a column of the matrix is, in the order of those on which the job has ranks:
-        /// its ranks, or nodes, routers (racks with a router each) or groups, whose ranks share what they
-        /// send and receive evenly.
+        /// What the rows and columns of the matrix stand for: the job's ranks, or the nodes,
+        /// routers (racks with one router each) or groups on which the job has ranks, in order; the
+        /// ranks of a node, router or group share its traffic evenly.
         between: Between = Between::default(),
     }
 }

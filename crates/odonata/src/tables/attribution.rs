@@ -43,38 +43,39 @@ pub(super) fn link_jobs(run: &Run) -> Filling {
     let each = || rows.iter();
     let mut table = Filling::new(
         "link_jobs",
-        "What each job did at each link: one row per link and job that sent or waited \
-             there, in this order (`[record] attribution = true` in the scenario; none by \
-             default). The bytes and packets of all jobs at a link sum to those of its row \
-             in `links`. See [interference](interference.md).",
+        "What each job did at each link: one row per link and job that sent or waited there, in \
+             this order (`[record] attribution = true` in the scenario; none by default). The bytes \
+             and packets of all jobs at a link add up to those in the link's row of `links`. See \
+             [interference](interference.md).",
     );
     table.i64("link", "link, as in `links`", each().map(|row| row.0));
     table.i32(
         "job",
-        "job, as its row in `jobs`",
+        "the job's row in `jobs`",
         each().map(|row| id(row.1.job)),
     );
     table.i64(
         "bytes",
-        "bytes that it sent in the measured time",
+        "bytes that the job sent in the measured time",
         each().map(|row| row.1.bytes),
     );
     table.i64(
         "packets",
-        "packets that it began to send in the measured time",
+        "packets that the job began to send in the measured time",
         each().map(|row| row.1.packets),
     );
     table.i64(
         "stall_ps",
-        "time during which the link was free and packets of this job waited, but no \
-             packet that waited had room at the other end; parts of the link's `stall_ps` \
-             that may overlap",
+        "time during which the link was free and packets of this job waited, but no waiting packet \
+             had room at the other end; part of the link's `stall_ps`, and the parts of several \
+             jobs may overlap",
         each().map(|row| row.1.stall_ps),
     );
     table.i64(
         "router_ps",
-        "time that its packets waited, summed over packets, while the link neither sent \
-             nor lacked room at the other end: for a bounded crossbar of their own router",
+        "time, summed over the job's packets, for which they waited while the link neither sent \
+             nor lacked room at the other end: they waited for the bounded crossbar of their own \
+             router",
         each().map(|row| row.1.router_ps),
     );
     table
@@ -90,32 +91,32 @@ pub(super) fn link_waits(run: &Run) -> Filling {
     let each = || rows.iter();
     let mut table = Filling::new(
         "link_waits",
-        "Who waited for whom: one row per link, job that waited and job that it waited \
-             for (perhaps itself), in this order (`[record] attribution = true` in the \
-             scenario; none by default). Times are summed over the packets that waited, \
-             after warm-up. See [interference](interference.md).",
+        "Which job waited for which: one row per link, waiting job, and job that it waited for \
+             (perhaps itself), in this order (`[record] attribution = true` in the scenario; none \
+             by default). Times are summed over the packets that waited, after warm-up. See \
+             [interference](interference.md).",
     );
     table.i64("link", "link, as in `links`", each().map(|row| row.0));
     table.i32(
         "job",
-        "job, as its row in `jobs`",
+        "the job's row in `jobs`",
         each().map(|row| id(row.1.job)),
     );
     table.i32(
         "by_job",
-        "job that it waited for, as its row in `jobs`",
+        "row in `jobs` of the job that was waited for",
         each().map(|row| id(row.1.by)),
     );
     table.i64(
         "sending_ps",
-        "while packets of `by_job` were being sent",
+        "time waited while packets of `by_job` were being sent",
         each().map(|row| row.1.sending_ps),
     );
     table.i64(
         "blocking_ps",
-        "while the link was free and packets of `by_job` held the buffer at the other \
-             end, on the virtual channel that the waiting packet needed; in proportion to \
-             the bytes held",
+        "time waited while the link was free and packets of `by_job` held the buffer at the other \
+             end, on the virtual channel that the waiting packet needed; if several jobs held it, \
+             in proportion to the bytes held",
         each().map(|row| row.1.blocking_ps),
     );
     table
@@ -140,13 +141,13 @@ pub(super) fn arrivals(run: &Run) -> Filling {
     let end = run.outcome.end.0;
     let mut table = Filling::new(
         "arrivals",
-        "What arrived at routers over time: one row per interval, router, link class \
-             and job of which packets came, in this order, warm-up included (`[record] \
-             arrivals` in the scenario; none by default).",
+        "What arrived at routers over time: one row per interval, router, link class and job whose \
+             packets arrived, in this order, warm-up included (`[record] arrivals` in the scenario; \
+             none by default).",
     );
     table.i64(
         "begin_ps",
-        "begin of the interval",
+        "start of the interval",
         each().map(|row| row.begin.0),
     );
     // The last interval may be cut off by the end of the run.
@@ -158,7 +159,7 @@ pub(super) fn arrivals(run: &Run) -> Filling {
     );
     table.i32("router", "router", each().map(|row| id(row.router.0)));
     let group = |row: &&Arrival| id(topology.group_of_router[row.router.index()].0);
-    table.i32("group", "its group", each().map(group));
+    table.i32("group", "group of the router", each().map(group));
     table
         .i8(
             "kind",
@@ -171,14 +172,18 @@ pub(super) fn arrivals(run: &Run) -> Filling {
         .meta("link_classes");
     table.i32(
         "job",
-        "job, as its row in `jobs`",
+        "the job's row in `jobs`",
         each().map(|row| id(row.job)),
     );
     table.i64(
         "bytes",
-        "bytes of packets whose tail arrived",
+        "bytes of the packets whose tail arrived",
         each().map(|row| row.bytes),
     );
-    table.i64("packets", "those packets", each().map(|row| row.packets));
+    table.i64(
+        "packets",
+        "number of these packets",
+        each().map(|row| row.packets),
+    );
     table
 }

@@ -20,9 +20,9 @@ pub(super) fn jobs(run: &Run) -> Filling {
     let planned = || run.jobs.iter();
     let mut table = Filling::new(
         "jobs",
-        "One row per job, in the order of the scenario. Latencies and bandwidths count \
-             what was created after warm-up; quantiles are exact to 0.4 %, minimum, maximum \
-             and mean are exact.",
+        "One row per job, in the order of the scenario. Latencies and bandwidths count what was \
+             created after the warm-up. Quantiles are exact to 0.4 %; minimum, maximum and mean are \
+             exact.",
     );
     table.i32("job", "row number, from 0", 0..run.jobs.len() as i32);
     table.text(
@@ -32,7 +32,7 @@ pub(super) fn jobs(run: &Run) -> Filling {
     );
     table.i32(
         "nodes",
-        "nodes that it occupies",
+        "nodes that the job occupies",
         planned().map(|job| job.nodes.len() as i32),
     );
     table.i32(
@@ -42,14 +42,14 @@ pub(super) fn jobs(run: &Run) -> Filling {
     );
     table.i64(
         "start_ps",
-        "simulated time at which it starts",
+        "simulated time at which the job starts",
         each().map(|job| job.start.0),
     );
     table.i64_or_none(
         "end_ps",
-        "simulated time at which its last rank finished, or the last byte of traffic \
-             with a number of messages arrived; none for traffic without end and for jobs \
-             that the end of the run cut off",
+        "simulated time at which the job's last rank finished or, for traffic with a number of \
+             messages, at which the last byte arrived; empty for traffic without end and for jobs \
+             that were unfinished at the end of the run",
         each().map(|job| job.end.map(|end| end.0)),
     );
     table.i64(
@@ -59,7 +59,7 @@ pub(super) fn jobs(run: &Run) -> Filling {
     );
     table.i64(
         "messages_delivered",
-        "messages that arrived whole",
+        "messages that arrived completely",
         each().map(|job| job.messages_delivered),
     );
     table.i64(
@@ -74,12 +74,12 @@ pub(super) fn jobs(run: &Run) -> Filling {
     );
     table.f64(
         "offered_bytes_per_s",
-        "bytes created after warm-up per second of measured time, over all its nodes",
+        "bytes created after the warm-up per second of measured time, over all nodes of the job",
         each().map(|job| rate(job.bytes_created_measured)),
     );
     table.f64(
         "accepted_bytes_per_s",
-        "bytes delivered after warm-up per second of measured time, over all its nodes",
+        "bytes delivered after the warm-up per second of measured time, over all nodes of the job",
         each().map(|job| rate(job.bytes_delivered_measured)),
     );
     latencies(
@@ -104,23 +104,23 @@ pub(super) fn jobs(run: &Run) -> Filling {
     table
         .f64(
             "mean_routers_visited",
-            "routers that a packet passed, source and destination router included; mean",
+            "mean number of routers that a packet passed, source and destination router included",
             each().map(|job| mean_index(&job.routers_visited)),
         )
         .or_none();
     table.f64(
         "compute_ps",
-        "time that its ranks computed, summed over ranks",
+        "time for which the job's ranks computed, summed over ranks",
         each().map(|job| job.compute_ps as f64),
     );
     table.f64(
         "wait_ps",
-        "time that its ranks waited for messages, summed over ranks",
+        "time for which the job's ranks waited for messages, summed over ranks",
         each().map(|job| job.wait_ps as f64),
     );
     table.i64(
         "unreceived_messages",
-        "messages that came, or asked to come, and that no rank received",
+        "messages that arrived, or whose rendezvous request arrived, and that no rank received",
         each().map(|job| job.unreceived_messages),
     );
     table
@@ -182,13 +182,13 @@ pub(super) fn statistics(run: &Run) -> Filling {
     let number = |row: &Row<'_>, of: fn(&Interval) -> f64| row.interval.map_or(f64::NAN, of);
     let mut table = Filling::new(
         "statistics",
-        "How sure the means of open-loop traffic are: one row per job with traffic and \
-             quantity. A 95 % confidence interval by batch means over what arrived after \
-             warm-up (see [statistics](statistics.md)).",
+        "How certain the means of open-loop traffic are: one row per job with traffic, and per \
+             quantity. The 95 % confidence intervals come from batch means over what arrived after \
+             the warm-up (see [statistics](statistics.md)).",
     );
     table.i32(
         "job",
-        "job, as its row in `jobs`",
+        "the job's row in `jobs`",
         each().map(|row| row.job.job as i32),
     );
     table
@@ -208,13 +208,13 @@ pub(super) fn statistics(run: &Run) -> Filling {
     table
         .f64(
             "ci95",
-            "half the width of the interval; none for the rate of a job that has ended",
+            "half the width of the interval; empty for the rate of a job that has ended",
             each().map(|row| number(row, |i| i.half_width) * row.unit),
         )
         .or_none();
     table.i32(
         "batches",
-        "batches that it was computed from",
+        "number of batches from which the interval was computed",
         each().map(|row| row.interval.map_or(0, |i| i.batches as i32)),
     );
     table.i64(
@@ -241,8 +241,8 @@ pub(super) fn statistics(run: &Run) -> Filling {
     );
     table.i64_or_none(
         "warmup_end_ps",
-        "where the job's warm-up ends by MSER-5 over the whole run; none if the run \
-             shows no steady state",
+        "simulated time at which the job's warm-up ends, by MSER-5 over the whole run; empty if \
+             the run shows no steady state",
         each().map(|row| row.job.warmup_end.map(|end| end.0)),
     );
     table
@@ -260,12 +260,12 @@ pub(super) fn histograms(run: &Run) -> Filling {
     }
     let mut table = Filling::new(
         "histograms",
-        "Latency distributions: one row per job, quantity and bucket that is not empty. \
-             A bucket is at most 1/128 as wide as its values.",
+        "Latency distributions: one row per job, quantity and non-empty bucket. The width of a \
+             bucket is at most 1/128 of its values.",
     );
     table.i32(
         "job",
-        "job, as its row in `jobs`",
+        "the job's row in `jobs`",
         rows.iter().map(|row| row.0),
     );
     table
@@ -287,7 +287,7 @@ pub(super) fn histograms(run: &Run) -> Filling {
     );
     table.i64(
         "count",
-        "messages or packets in it",
+        "number of messages or packets in the bucket",
         rows.iter().map(|row| row.4),
     );
     table
@@ -308,17 +308,17 @@ pub(super) fn routers_visited(run: &Run) -> Filling {
     );
     table.i32(
         "job",
-        "job, as its row in `jobs`",
+        "the job's row in `jobs`",
         rows.iter().map(|row| row.0),
     );
     table.i32(
         "routers",
-        "routers passed, source and destination router included",
+        "number of routers passed, source and destination router included",
         rows.iter().map(|row| row.1),
     );
     table.i64(
         "packets",
-        "packets that passed so many",
+        "packets that passed this number of routers",
         rows.iter().map(|row| row.2),
     );
     table
@@ -337,13 +337,17 @@ pub(super) fn iterations(run: &Run) -> Filling {
     );
     table.i32(
         "job",
-        "job, as its row in `jobs`",
+        "the job's row in `jobs`",
         rows.iter().map(|row| row.0),
     );
-    table.i32("iteration", "from 0", rows.iter().map(|row| row.1));
+    table.i32(
+        "iteration",
+        "number of the iteration, from 0",
+        rows.iter().map(|row| row.1),
+    );
     table.i64(
         "end_ps",
-        "simulated time at which its slowest rank ended it",
+        "simulated time at which the job's slowest rank ended the iteration",
         rows.iter().map(|row| row.2),
     );
     table
@@ -367,15 +371,15 @@ pub(super) fn placement(run: &Run) -> Filling {
     }
     let mut table = Filling::new(
         "placement",
-        "Where each rank sat: one row per job and rank.",
+        "Where each rank ran: one row per job and rank.",
     );
     table.i32(
         "job",
-        "job, as its row in `jobs`",
+        "the job's row in `jobs`",
         rows.iter().map(|row| row[0]),
     );
     table.i32("rank", "rank within the job", rows.iter().map(|row| row[1]));
-    table.i32("node", "its node", rows.iter().map(|row| row[2]));
+    table.i32("node", "node of the rank", rows.iter().map(|row| row[2]));
     table.i32("router", "the node's router", rows.iter().map(|row| row[3]));
     table.i32("group", "the router's group", rows.iter().map(|row| row[4]));
     table

@@ -71,9 +71,9 @@ pub(super) fn links(run: &Run) -> Filling {
     let measured = run.measured_ps() as f64;
     let mut table = Filling::new(
         "links",
-        "One row per direction of every link: first what each router port sends, in \
-             port order, then what each node sends into its router. Counted from warm-up \
-             on.",
+        "One row per direction of every link: first the directions in which router ports send, in \
+             port order, then those in which nodes send into their routers. Counts begin after the \
+             warm-up.",
     );
     table.i64("link", "row number, from 0", 0..rows.len() as u64);
     table
@@ -93,28 +93,28 @@ pub(super) fn links(run: &Run) -> Filling {
     table
         .i32(
             "from_router",
-            "sending router; none if a node sends",
+            "sending router; empty if a node sends",
             each().map(|row| row.from_router),
         )
         .or_none();
     table
         .i32(
             "from_node",
-            "sending node; none if a router sends",
+            "sending node; empty if a router sends",
             each().map(|row| row.from_node),
         )
         .or_none();
     table
         .i32(
             "to_router",
-            "receiving router; none if a node receives",
+            "receiving router; empty if a node receives",
             each().map(|row| row.to_router),
         )
         .or_none();
     table
         .i32(
             "to_node",
-            "receiving node; none if a router receives",
+            "receiving node; empty if a router receives",
             each().map(|row| row.to_node),
         )
         .or_none();
@@ -131,7 +131,7 @@ pub(super) fn links(run: &Run) -> Filling {
     table
         .i32(
             "port",
-            "port of the sending router; none for a node",
+            "port of the sending router; empty if a node sends",
             each().map(|row| match row.from_router {
                 -1 => -1,
                 router => id(row.port.0 - topology.first_port[router as usize]),
@@ -150,23 +150,23 @@ pub(super) fn links(run: &Run) -> Filling {
     );
     table.i64(
         "bytes",
-        "bytes sent in the measured time; of packets that its borders cut, the part \
-             within",
+        "bytes sent in the measured time; of packets that are only partly sent within it, that \
+             part",
         each().map(|row| row.outcome.bytes),
     );
     table.i64(
         "packets",
-        "packets begun in the measured time",
+        "packets whose sending began in the measured time",
         each().map(|row| row.outcome.packets),
     );
     table.i64(
         "busy_ps",
-        "time during which it was sending, of the measured time",
+        "part of the measured time during which the link was sending",
         each().map(|row| row.outcome.busy_ps),
     );
     table.i64(
         "stall_ps",
-        "time during which it was free and packets waited for it, but the buffer at its \
+        "time during which the link was free and packets waited for it, but the buffer at its \
              other end had no room for any of them",
         each().map(|row| row.outcome.stall_ps),
     );
@@ -197,20 +197,20 @@ pub(super) fn routers(run: &Run) -> Filling {
     );
     table.i32(
         "group",
-        "group that it belongs to",
+        "group that the router belongs to",
         topology.group_of_router.iter().map(|group| id(group.0)),
     );
     table
         .i32(
             "row",
-            "its row, in two-dimensional groups",
+            "row of the router, in two-dimensional groups",
             each().map(|router| place(router).map_or(-1, |place| i32::from(place.0))),
         )
         .or_none();
     table
         .i32(
             "column",
-            "its column, in two-dimensional groups",
+            "column of the router, in two-dimensional groups",
             each().map(|router| place(router).map_or(-1, |place| i32::from(place.1))),
         )
         .or_none();
@@ -233,22 +233,22 @@ pub(super) fn timeline(run: &Run) -> Filling {
     );
     table.i32(
         "job",
-        "job, as its row in `jobs`",
+        "the job's row in `jobs`",
         (0..rows).map(|row| (row % jobs.max(1)) as i32),
     );
     table.i64(
         "injected_bytes",
-        "bytes that its nodes sent into the network",
+        "bytes that the job's nodes sent into the network",
         each().map(|a| a.injected_bytes),
     );
     table.i64(
         "delivered_bytes",
-        "bytes that its nodes received",
+        "bytes that the job's nodes received",
         each().map(|a| a.delivered_bytes),
     );
     table.i64(
         "messages",
-        "messages that arrived whole",
+        "messages that arrived completely",
         each().map(|a| a.messages),
     );
     table.i64(

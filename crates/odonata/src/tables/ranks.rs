@@ -25,7 +25,7 @@ pub(super) fn ranks(run: &Run) -> Filling {
     );
     table.i32(
         "job",
-        "job, as its row in `jobs`",
+        "the job's row in `jobs`",
         each().map(|row| row.0 as i32),
     );
     table.i32(
@@ -52,26 +52,26 @@ pub(super) fn ranks(run: &Run) -> Filling {
     );
     table.i64(
         "send_wait_ps",
-        "time with nothing to do until its own messages had been sent",
+        "idle time until the rank's own messages had been sent",
         outside(RankActivity::WaitToSend),
     );
     table.i64(
         "receive_wait_ps",
-        "time with nothing to do until others' messages came",
+        "idle time until messages of other ranks arrived",
         outside(RankActivity::WaitToReceive),
     );
     table.i64(
         "collective_ps",
-        "time in blocking collectives, whatever it did there",
+        "time in blocking collectives, whatever the rank did in them",
         each().map(|row| row.2.collective_ps.iter().sum()),
     );
     let collective = each().map(|row| row.2.collective_ps[RankActivity::Compute as usize]);
     table.i64(
         "collective_compute_ps",
-        "part of it: time combining data",
+        "part of `collective_ps`: time combining data",
         collective,
     );
-    table.i64("total_ps", "all of it", each().map(|row| row.2.total()));
+    table.i64("total_ps", "total time", each().map(|row| row.2.total()));
     table
 }
 
@@ -80,34 +80,34 @@ pub(super) fn rank_activity(run: &Run) -> Filling {
     let each = || run.outcome.rank_intervals.iter();
     let mut table = Filling::new(
         "rank_activity",
-        "What every rank did when: one row per job, rank and interval, in this order \
+        "What every rank did at each time: one row per job, rank and interval, in this order \
              (`[record] rank_activity = true` in the scenario; none by default).",
     );
-    table.i32(
-        "job",
-        "job, as its row in `jobs`",
-        each().map(|i| id(i.job)),
-    );
+    table.i32("job", "the job's row in `jobs`", each().map(|i| id(i.job)));
     table.i32("rank", "rank within the job", each().map(|i| id(i.rank.0)));
     table.i64(
         "begin_ps",
-        "simulated time at which it began",
+        "simulated time at which the interval began",
         each().map(|i| i.begin.0),
     );
-    table.i64("end_ps", "and ended", each().map(|i| i.end.0));
+    table.i64(
+        "end_ps",
+        "simulated time at which the interval ended",
+        each().map(|i| i.end.0),
+    );
     table
         .i8(
             "activity",
-            "`compute`; `send`, `receive`: busy with handing over or taking in messages; \
-             `wait-to-send`, `wait-to-receive`: nothing to do until messages have been sent \
-             or have come",
+            "`compute`; `send` or `receive`: busy with handing over or taking in messages; \
+                 `wait-to-send` or `wait-to-receive`: idle until messages have been sent or have \
+                 arrived",
             each().map(|i| i.activity as u8),
         )
         .names(&RankActivity::ALL.map(RankActivity::name));
     table
         .i8(
             "collective",
-            "the blocking collective that it was in",
+            "the blocking collective that the rank was in",
             each().map(|i| i.collective.map_or(u8::MAX, |kind| kind as u8)),
         )
         .or_none()
@@ -115,13 +115,13 @@ pub(super) fn rank_activity(run: &Run) -> Filling {
     table
         .i32(
             "cause_rank",
-            "of a wait: the sender of the message that ended it",
+            "for a wait: the sender of the message that ended the wait",
             each().map(|i| i.cause.map_or(-1, |(rank, _)| id(rank.0))),
         )
         .or_none();
     table.i64_or_none(
         "cause_ps",
-        "simulated time at which that rank wanted to send it",
+        "simulated time at which `cause_rank` wanted to send that message",
         each().map(|i| i.cause.map(|(_, time)| time.0)),
     );
     table
@@ -137,12 +137,12 @@ pub(super) fn message_sizes(run: &Run) -> Filling {
     }
     let mut table = Filling::new(
         "message_sizes",
-        "Sizes of the messages of closed-loop jobs: one row per job and bucket that is \
-             not empty. A bucket is at most 1/128 as wide as its values.",
+        "Sizes of the messages of closed-loop jobs: one row per job and non-empty bucket. The \
+             width of a bucket is at most 1/128 of its values.",
     );
     table.i32(
         "job",
-        "job, as its row in `jobs`",
+        "the job's row in `jobs`",
         rows.iter().map(|row| row.0),
     );
     table.i64(
@@ -164,13 +164,12 @@ pub(super) fn communication(run: &Run) -> Filling {
     let each = || run.outcome.traffic.iter();
     let mut table = Filling::new(
         "communication",
-        "Who sent how much to whom: one row per job and two ranks of which one sent to \
-             the other, in the order of sender and receiver (`[record] communication = \
-             true` in the scenario; none by default).",
+        "Which rank sent how much to which: one row per job, sender and receiver, in this order \
+             (`[record] communication = true` in the scenario; none by default).",
     );
     table.i32(
         "job",
-        "job, as its row in `jobs`",
+        "the job's row in `jobs`",
         each().map(|pair| id(pair.job)),
     );
     table.i32(
@@ -185,12 +184,12 @@ pub(super) fn communication(run: &Run) -> Filling {
     );
     table.i64(
         "messages",
-        "messages",
+        "number of messages",
         each().map(|pair| pair.traffic.messages),
     );
     table.i64(
         "bytes",
-        "their bytes",
+        "bytes of these messages",
         each().map(|pair| pair.traffic.bytes),
     );
     table
@@ -203,11 +202,7 @@ pub(super) fn messages(run: &Run) -> Filling {
         "One row per recorded message (`[record] messages` in the scenario; none by \
              default), in order of delivery.",
     );
-    table.i32(
-        "job",
-        "job, as its row in `jobs`",
-        each().map(|m| id(m.job)),
-    );
+    table.i32("job", "the job's row in `jobs`", each().map(|m| id(m.job)));
     table.i32(
         "source_rank",
         "sending rank",
@@ -218,21 +213,25 @@ pub(super) fn messages(run: &Run) -> Filling {
         "receiving rank",
         each().map(|m| id(m.destination_rank)),
     );
-    table.i32("source_node", "its node", each().map(|m| id(m.source.0)));
+    table.i32(
+        "source_node",
+        "node of the sending rank",
+        each().map(|m| id(m.source.0)),
+    );
     table.i32(
         "destination_node",
-        "its node",
+        "node of the receiving rank",
         each().map(|m| id(m.destination.0)),
     );
-    table.i64("bytes", "size", each().map(|m| m.bytes.0));
+    table.i64("bytes", "size of the message", each().map(|m| m.bytes.0));
     table.i64(
         "created_ps",
-        "simulated time at which the sender handed it over",
+        "simulated time at which the sender handed the message over",
         each().map(|m| m.created.0),
     );
     table.i64(
         "delivered_ps",
-        "simulated time at which its last byte arrived",
+        "simulated time at which the message's last byte arrived",
         each().map(|m| m.delivered.0),
     );
     table

@@ -35,8 +35,9 @@ enum Unit {
 table! {
     /// A network from a configuration of the CODES simulator, or from its lists of links.
     pub struct CodesNetwork {
-        /// Configuration of CODES, relative to the scenario: numbers, bandwidths, buffers and
-        /// lists; of the models `torus`, `fattree` and `slimfly` also the delay of routers.
+        /// Configuration file of CODES, relative to the scenario: numbers of groups, routers and
+        /// nodes, bandwidths, buffers, and lists of links; for the models `torus`, `fattree` and
+        /// `slimfly` also the router delay.
         file: Option<PathBuf> = None => Notes { parts: "codes", ..Notes::NONE },
         /// List of the links within a group. Default: the one that the configuration names.
         intra_file: Option<PathBuf> = None,
@@ -50,27 +51,27 @@ table! {
         spines: Option<u32> = None => Notes::COUNT,
         /// Without `file`, with `model = "dragonfly_dally"`: routers per group.
         a: Option<u32> = None => Notes::COUNT,
-        /// Without `file`: nodes per router that has nodes.
+        /// Without `file`: nodes on each router that has nodes.
         p: Option<u32> = None => Notes::COUNT,
         /// Without `file`: groups.
         g: Option<u32> = None => Notes::COUNT,
     }
     refuse "model" when [("file", Test::Absent), ("model", Test::Absent)] =>
-        "a value, as there is no `file`, a configuration";
+        "a value, as there is no `file`, the configuration";
     refuse "model" when [("file", Test::Given), ("model", Test::Given)] =>
-        "only with there is no `file`, a configuration";
+        "only without `file`, the configuration";
     refuse "p" when [("file", Test::Absent), ("p", Test::Absent)] =>
-        "a value, as there is no `file`, a configuration";
+        "a value, as there is no `file`, the configuration";
     refuse "p" when [("file", Test::Given), ("p", Test::Given)] =>
-        "only with there is no `file`, a configuration";
+        "only without `file`, the configuration";
     refuse "g" when [("file", Test::Absent), ("g", Test::Absent)] =>
-        "a value, as there is no `file`, a configuration";
+        "a value, as there is no `file`, the configuration";
     refuse "g" when [("file", Test::Given), ("g", Test::Given)] =>
-        "only with there is no `file`, a configuration";
+        "only without `file`, the configuration";
     refuse "intra_file" when [("file", Test::Absent), ("intra_file", Test::Absent)] =>
-        "a value, as there is no `file`, a configuration";
+        "a value, as there is no `file`, the configuration";
     refuse "inter_file" when [("file", Test::Absent), ("inter_file", Test::Absent)] =>
-        "a value, as there is no `file`, a configuration";
+        "a value, as there is no `file`, the configuration";
     refuse "leaves" when [("model", Test::Is("dragonfly_plus")), ("leaves", Test::Absent)] =>
         "a value, as model = \"dragonfly_plus\"";
     refuse "leaves" when [("model", Test::IsNot("dragonfly_plus")), ("leaves", Test::Given)] =>
@@ -100,7 +101,8 @@ impl NetworkFamily for CodesNetwork {
     const LINKS: Links = Links::Classes {
         name: "CodesLinks",
         text: "Link classes of a network from CODES.",
-        key_text: "Link classes. One that is given here replaces that of the configuration as a whole.",
+        key_text: "Link classes. A class that is given here replaces the whole class of the \
+             configuration.",
         classes: &[
             DeclaredLink::new("local", UsualLink::Electrical, "Within a group."),
             GREEN,

@@ -43,8 +43,8 @@ table! {
         row_links: u32 = 1 => Notes::UNSAID_COUNT,
         /// With `group = "cray-xc"`: parallel links between two routers of a column. Default: 1.
         column_links: u32 = 1 => Notes::UNSAID_COUNT,
-        /// Which router of a group holds the link to which other group (Hastings et al. 2015);
-        /// `custom` reads it from `arrangement_file`.
+        /// Which router of a group has the link to each other group (Hastings et al. 2015);
+        /// `custom` reads this from `arrangement_file`.
         arrangement: ArrangementName = ArrangementName::Absolute,
         /// With `arrangement = "custom"`: file with the global links, relative to the scenario.
         arrangement_file: Option<PathBuf> = None,

@@ -26,11 +26,12 @@ table! {
         p: u32 = 0 => Notes::NEEDED_COUNT,
         /// Global links per spine.
         h: u32 = 0 => Notes::NEEDED_COUNT,
-        /// Groups; g − 1 must divide spines·h, so that as many links join every two groups.
-        /// Default: spines·h + 1, one link between every two groups.
+        /// Groups; g − 1 must divide spines·h, so that every two groups are joined by the same
+        /// number of links. Default: spines·h + 1, one link between every two groups.
         g: Option<u32> = None => Notes::COUNT,
-        /// Which spines of two groups are joined: the links of a spine to another group are spread
-        /// over its spines, or all end at one of them (Kang et al. 2019).
+        /// Which spines of two groups are linked: the links of a spine to another group are spread
+        /// over that group's spines (`balanced`), or all end at one of them (`unbalanced`; Kang et
+        /// al. 2019).
         arrangement: SpineArrangement = SpineArrangement::Balanced,
     }
 }

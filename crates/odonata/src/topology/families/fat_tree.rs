@@ -18,25 +18,26 @@ table! {
     /// Öhring et al. 1995, Zahavi 2010). Level 1 are the leaf switches, which have the nodes.
     /// Groups are the pods, the subtrees below the top, and one more for the switches of the top.
     pub struct FatTree {
-        /// Ports of a switch, an even number. Half of them lead down and half up, all of those of
-        /// a top switch down; where the tree has few pods, several links join the same two
+        /// Ports of a switch, an even number. Half of them lead down and half up; those of a top
+        /// switch all lead down. If the tree has few pods, several links join the same two
         /// switches.
         radix: Option<u32> = None => Notes::COUNT,
-        /// With `radix`: levels of switches. Default: as few as `nodes` need; 3 without `nodes`.
+        /// With `radix`: levels of switches. Default: as few as `nodes` requires; 3 without
+        /// `nodes`.
         levels: Option<u32> = None => Notes { least: Some(1.0), most: Some(4.0), ..Notes::NONE },
-        /// Nodes; those that the tree has room for beyond, and switches that are then empty, are
-        /// left out. Default: as many as there is room for.
+        /// Number of nodes. The remaining places for nodes, and switches that would serve no node,
+        /// are left out. Default: as many as the tree has room for.
         nodes: Option<u32> = None => Notes::COUNT,
-        /// Without `radix`: nodes per leaf, then children of a switch of each level: `[18, 18,
-        /// 36]`.
+        /// Without `radix`: nodes per leaf, then the number of children of a switch of each higher
+        /// level: `[18, 18, 36]`.
         down: Option<Vec<u32>> = None => Notes::COUNTS,
-        /// With `down`: parents of a switch of each level but the top: `[18, 18]`.
+        /// With `down`: number of parents of a switch of each level but the top: `[18, 18]`.
         up: Option<Vec<u32>> = None => Notes::COUNT,
         /// With `down`: links to each parent, by level. Default: 1.
         parallel: Option<Vec<u32>> = None => Notes::COUNT,
-        /// What the number of links above each level but the top is divided by: `[1, 2]` takes out
-        /// half of those to the top of three levels. First parallel links go, then whole switches.
-        /// Default: nothing is taken out.
+        /// Divisors of the number of links above each level but the top: `[1, 2]` removes half of
+        /// the links to the top of three levels. Parallel links are removed first, then whole
+        /// switches. Default: no links are removed.
         taper: Option<Vec<u32>> = None => Notes::COUNT,
         /// Optical switches above the leaves, with 3 or 4 levels. Default: none.
         #[serde(skip_serializing_if = "Option::is_none")]

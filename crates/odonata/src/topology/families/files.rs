@@ -17,7 +17,7 @@ use crate::spec::table::table;
 use crate::topology::classes::Classes;
 
 table! {
-    /// A real Cray XC, from the link list that its maintenance software prints.
+    /// A real Cray XC, read from the link list that its maintenance software prints.
     pub struct CrayXcFile {
         /// The link list, relative to the scenario.
         file: PathBuf = PathBuf::new() => Notes::NEEDED,
@@ -29,7 +29,7 @@ table! {
 table! {
     /// A network from a file in a general format.
     pub struct FileNetwork {
-        /// The wiring, relative to the scenario.
+        /// The wiring file, relative to the scenario.
         file: PathBuf = PathBuf::new() => Notes::NEEDED,
         /// Nodes on each router, for a file that attaches none. Default: 1.
         nodes_per_router: Option<u32> = None => Notes { least: Some(1.0), most: Some(4096.0), ..Notes::NONE },
@@ -87,9 +87,9 @@ impl NetworkFamily for CrayXcFile {
 impl NetworkFamily for FileNetwork {
     const ROUTING: &'static [(Tests, AlgorithmName)] = &[(&[], AlgorithmName::ShortestPath)];
     const LINKS: Links = Links::OfFile {
-        text: "Link classes, by the names that the file uses. Links that the file gives no class, \
-               and no class of their kind is there, are of the class `terminal`, `local` or \
-               `global` with the defaults of a dragonfly.",
+        text: "Link classes, by the names that the file uses. A link without a class in the file, \
+             and of a kind for which no class is given, belongs to the class `terminal`, `local` or \
+             `global`, with the defaults of a dragonfly.",
         kinds: true,
     };
 

@@ -12,7 +12,7 @@ use crate::spec::table::table;
 use crate::topology::classes::{Classes, topology_error};
 
 table! {
-    /// A Slim Fly: a graph of diameter 2 of nearly as many routers as possible.
+    /// A Slim Fly: a graph of diameter 2 with nearly as many routers as possible.
     ///
     /// McKay–Miller–Širáň graphs (Besta and Hoefler 2014).
     pub struct SlimFly {
@@ -33,7 +33,7 @@ table! {
         degree: u32 = 0 => Notes::NEEDED_COUNT,
         /// Nodes per router.
         p: u32 = 0 => Notes::NEEDED_COUNT,
-        /// Of the random links; the `seed` of the run has no effect on them.
+        /// Seed of the random links; the `seed` of the run has no effect on them.
         wiring_seed: u64 = 1 => Notes { most: Some(4_294_967_295.0), ..Notes::DELAY },
     }
 }

@@ -15,7 +15,7 @@ use crate::subnet::read_subnet;
 use crate::topology::classes::Classes;
 
 table! {
-    /// An InfiniBand subnet, as it has been discovered: switches are routers, host ports nodes.
+    /// A discovered InfiniBand subnet: its switches are routers, its host ports are nodes.
     ///
     /// All are one group. Routers and nodes are numbered as they are called if that is `S-0`,
     /// `S-1`, … and `H-0`, `H-1`, …, else by the GUIDs of the switches and along their ports.
@@ -28,9 +28,10 @@ table! {
 impl NetworkFamily for SubnetFile {
     const ROUTING: &'static [(Tests, AlgorithmName)] = &[(&[], AlgorithmName::ShortestPath)];
     const LINKS: Links = Links::OfFile {
-        text: "Link classes: `terminal` and `local`, or, where links of a kind differ in their rates, one \
-               for each, such as `local-4xEDR`. Default: the bandwidth follows from the rate in the \
-               file, such as 4xEDR, 12.5 GB/s; without one, and for latencies, as of a dragonfly.",
+        text: "Link classes: `terminal` and `local`; if links of a kind differ in rate, one class \
+             per rate, such as `local-4xEDR`. By default the bandwidth follows from the rate in the \
+             file (4xEDR: 12.5 GB/s); bandwidths without a rate in the file, and latencies, are by \
+             default those of a dragonfly.",
         kinds: false,
     };
 

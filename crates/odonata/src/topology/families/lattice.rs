@@ -68,7 +68,7 @@ table! {
         /// 8·z).
         size: Vec<u32> = Vec::new() => Notes { needed: true, ..Notes::COUNTS },
         /// For each dimension, whether the last router of a row is linked to its first: `[false,
-        /// false]` makes a mesh of two dimensions. Default: in all.
+        /// false]` makes a two-dimensional mesh. Default: `true` for all dimensions.
         wrap: Option<Vec<bool>> = None,
         /// Nodes per router.
         p: u32 = 1 => Notes::COUNT,

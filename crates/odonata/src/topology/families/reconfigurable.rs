@@ -45,7 +45,8 @@ table! {
         a: u32 = 0 => Notes::UNSAID_COUNT,
         /// Global links per router. Needed without `wiring_file`.
         h: u32 = 0 => Notes::UNSAID_COUNT,
-        /// Groups. Needed without `wiring_file`, otherwise by default as many as that lists.
+        /// Groups. Needed without `wiring_file`; with it, the default is the number of groups in
+        /// the file.
         g: u32 = 0 => Notes::UNSAID_COUNT,
         /// Wiring within a group: every router to every other, or a Cray XC grid whose rows and
         /// columns are each all-to-all.
@@ -58,26 +59,28 @@ table! {
         row_links: u32 = 1 => Notes::UNSAID_COUNT,
         /// With `group = "cray-xc"`: parallel links between two routers of a column. Default: 1.
         column_links: u32 = 1 => Notes::UNSAID_COUNT,
-        /// Link list of a Cray XC (as of family `cray-xc-file`), relative to the scenario, whose
-        /// groups these are: their links inside, and the global ports of their routers, which lead
-        /// to the switches. Takes the place of `a`, `h`, `group` and its keys; with `g` above the
-        /// number of listed groups the list's rule goes on.
+        /// Link list of a Cray XC (as for the family `cray-xc-file`), relative to the scenario. The
+        /// network has the groups of this list: the links inside each group, and the global ports
+        /// of its routers, which here lead to the optical switches. Replaces `a`, `h`, `group` and
+        /// the keys of `group`. If `g` exceeds the number of listed groups, further groups continue
+        /// the list's rule.
         wiring_file: Option<PathBuf> = None,
-        /// Global links of every group on each optical switch, a divisor of a·h.
+        /// Number of global links that each group has on each optical switch, a divisor of a·h.
         links_per_switch: u32 = 1 => Notes::COUNT,
-        /// Ports of an optical switch, at least g·links_per_switch. Default: as many as that.
+        /// Ports of an optical switch, at least g·links_per_switch. Default: g·links_per_switch.
         switch_ports: Option<u32> = None => Notes::COUNT,
-        /// Which circuits are set for the run: as many between every two groups, give or take one
-        /// (`uniform`), for every job that sends between groups those between its own groups
-        /// (`jobs`), or those of a list (`file`).
+        /// Which circuits are set for the run: the same number between every two groups, give or
+        /// take one (`uniform`); circuits between the groups of each job that sends between groups
+        /// (`jobs`); or those of a list (`file`).
         circuits: CircuitSource = CircuitSource::Uniform,
-        /// With `circuits = "file"`: the list, relative to the scenario: `group_a link_a group_b
-        /// link_b` in every line.
+        /// With `circuits = "file"`: the list, relative to the scenario, with `group_a link_a
+        /// group_b link_b` on every line.
         circuits_file: Option<PathBuf> = None,
-        /// With `circuits = "jobs"`: how many circuits join which groups of a job: as many each,
-        /// or matched to what the groups send to each other: so that the busiest circuit has least
-        /// to carry (`min-max`), by assignments of greatest weight (`matching`; all of them at
-        /// once: `min-cost-flow`), or by a Birkhoff–von Neumann decomposition (`birkhoff`).
+        /// With `circuits = "jobs"`: how many circuits join each pair of a job's groups. `uniform`:
+        /// the same number for each pair. The others match the numbers to what the groups send to
+        /// each other: `min-max` so that the busiest circuit carries as little as possible,
+        /// `matching` by assignments of greatest weight one after another, `min-cost-flow` by all
+        /// of these at once, `birkhoff` by a Birkhoff–von Neumann decomposition.
         steering: Strategy = Strategy::Uniform,
     }
     refuse "circuits_file" when [("circuits", Test::Is("file")), ("circuits_file", Test::Absent)] =>
