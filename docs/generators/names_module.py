@@ -40,11 +40,21 @@ def names_module() -> str:
 
 
 def _literal(kind: str, names: list[str]) -> str:
-    listed = ", ".join(f'"{name}"' for name in names)
-    line = f"{kind} = Literal[{listed}]"
+    listed = [f'"{name}"' for name in names]
+    line = f"{kind} = Literal[{', '.join(listed)}]"
     if len(line) <= 100:
         return line
-    return "\n".join([f"{kind} = Literal[", *(f'    "{name}",' for name in names), "]"])
+    return f"{kind} = Literal[\n{_filled(listed, 4)}\n]"
+
+
+def _filled(words: list[str], indent: int) -> str:
+    """Words with commas, as many on a line as find room."""
+    lines = [" " * (indent - 1)]
+    for word in words:
+        if len(lines[-1]) + len(word) + 2 > 100:
+            lines.append(" " * (indent - 1))
+        lines[-1] += f" {word},"
+    return "\n".join(lines)
 
 
 def _entry(entry: dict[str, Any]) -> str:
@@ -58,5 +68,4 @@ def _options(entry: dict[str, Any]) -> str:
     line = f'    "{entry["name"]}": ({inner}),'
     if len(line) <= 100:
         return line
-    listed = [f"        {key}," for key in keys]
-    return "\n".join([f'    "{entry["name"]}": (', *listed, "    ),"])
+    return f'    "{entry["name"]}": (\n{_filled(keys, 8)}\n    ),'

@@ -9,19 +9,8 @@ from collections import abc
 from typing import Literal
 
 Family = Literal[
-    "dragonfly",
-    "dragonfly+",
-    "reconfigurable-dragonfly",
-    "fat-tree",
-    "torus",
-    "hyperx",
-    "slim-fly",
-    "jellyfish",
-    "crossbar",
-    "cray-xc-file",
-    "codes",
-    "ibnetdiscover",
-    "edge-list",
+    "dragonfly", "dragonfly+", "reconfigurable-dragonfly", "fat-tree", "torus", "hyperx",
+    "slim-fly", "jellyfish", "crossbar", "cray-xc-file", "codes", "ibnetdiscover", "edge-list",
     "graphml",
 ]
 FAMILY: abc.Mapping[str, str] = {
@@ -108,23 +97,9 @@ LINK_KIND: abc.Mapping[str, str] = {
 }
 
 Routing = Literal[
-    "minimal",
-    "valiant",
-    "ugal-l",
-    "ugal-g",
-    "par",
-    "fpar",
-    "q-adaptive",
-    "shortest-path",
-    "up-down",
-    "steered",
-    "dimension-order",
-    "dimwar",
-    "dal",
-    "minimal-adaptive",
-    "dfsssp",
-    "forwarding-tables",
-    "tago",
+    "minimal", "valiant", "ugal-l", "ugal-g", "par", "fpar", "q-adaptive", "shortest-path",
+    "up-down", "steered", "dimension-order", "dimwar", "dal", "minimal-adaptive", "dfsssp",
+    "forwarding-tables", "tago",
 ]
 ROUTING: abc.Mapping[str, str] = {
     "minimal": "Minimal routes: through as few groups as possible, or along the `paths` of the network.",
@@ -155,11 +130,7 @@ ROUTING_OPTIONS: abc.Mapping[str, tuple[str, ...]] = {
     "par": ("via", "candidates", "threshold", "weights", "detours_in_group"),
     "fpar": ("threshold", "rules"),
     "q-adaptive": (
-        "source_threshold",
-        "intermediate_threshold",
-        "rate_down",
-        "rate_up",
-        "exploration",
+        "source_threshold", "intermediate_threshold", "rate_down", "rate_up", "exploration",
         "hop_time",
     ),
     "shortest-path": (),
@@ -279,17 +250,8 @@ RENDEZVOUS_COMPLETION: abc.Mapping[str, str] = {
 }
 
 Placement = Literal[
-    "contiguous",
-    "spread",
-    "random-node",
-    "random-router",
-    "random-group",
-    "even",
-    "isolated",
-    "level-spread",
-    "hybrid",
-    "best-fit",
-    "grap",
+    "contiguous", "spread", "random-node", "random-router", "random-group", "even", "isolated",
+    "level-spread", "hybrid", "best-fit", "grap",
 ]
 PLACEMENT: abc.Mapping[str, str] = {
     "contiguous": "The first free ones.",
@@ -342,16 +304,8 @@ REFINE: abc.Mapping[str, str] = {
 }
 
 Motif = Literal[
-    "all-to-all",
-    "bisection",
-    "halo",
-    "exchange",
-    "broadcast",
-    "collective",
-    "matrix",
-    "trace",
-    "application",
-    "phases",
+    "all-to-all", "bisection", "halo", "exchange", "broadcast", "collective", "matrix", "trace",
+    "application", "phases",
 ]
 MOTIF: abc.Mapping[str, str] = {
     "all-to-all": "Every rank sends to every other.",
@@ -367,16 +321,7 @@ MOTIF: abc.Mapping[str, str] = {
 }
 
 Application = Literal[
-    "halo3d-26",
-    "sweep3d",
-    "fft",
-    "lulesh",
-    "amg",
-    "milc",
-    "nekbone",
-    "mini-amr",
-    "hacc",
-    "gtc",
+    "halo3d-26", "sweep3d", "fft", "lulesh", "amg", "milc", "nekbone", "mini-amr", "hacc", "gtc",
     "training",
 ]
 APPLICATION: abc.Mapping[str, str] = {
@@ -436,26 +381,10 @@ REPEAT_RANK: abc.Mapping[str, str] = {
 }
 
 Pattern = Literal[
-    "uniform-random",
-    "uniform-or-self",
-    "permutation",
-    "tornado",
-    "shift",
-    "transpose",
-    "bisection",
-    "bisection-pairs",
-    "neighbour",
-    "stencil",
-    "group-peers",
-    "broadcast",
-    "adversarial",
-    "group-shift",
-    "group-tornado",
-    "within-group",
-    "longest-matching",
-    "two-hop",
-    "hot-spot",
-    "matrix",
+    "uniform-random", "uniform-or-self", "permutation", "tornado", "shift", "transpose",
+    "bisection", "bisection-pairs", "neighbour", "stencil", "group-peers", "broadcast",
+    "adversarial", "group-shift", "group-tornado", "within-group", "longest-matching", "two-hop",
+    "hot-spot", "matrix",
 ]
 PATTERN: abc.Mapping[str, str] = {
     "uniform-random": "Any other rank.",
@@ -505,17 +434,8 @@ BETWEEN: abc.Mapping[str, str] = {
 }
 
 Operation = Literal[
-    "barrier",
-    "broadcast",
-    "reduce",
-    "allreduce",
-    "gather",
-    "scatter",
-    "allgather",
-    "alltoall",
-    "reduce-scatter",
-    "scan",
-    "exclusive-scan",
+    "barrier", "broadcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall",
+    "reduce-scatter", "scan", "exclusive-scan",
 ]
 OPERATION: abc.Mapping[str, str] = {
     "barrier": "All wait for all.",
@@ -553,14 +473,8 @@ LIBRARY: abc.Mapping[str, str] = {
 }
 
 TraceFormat = Literal[
-    "DUMPI trace of a rank",
-    "DUMPI job",
-    "GOAL schedule (text)",
-    "GOAL schedule (binary)",
-    "OTF2 archive",
-    "htsim connection matrix",
-    "packet trace",
-    "liballprof job",
+    "DUMPI trace of a rank", "DUMPI job", "GOAL schedule (text)", "GOAL schedule (binary)",
+    "OTF2 archive", "htsim connection matrix", "packet trace", "liballprof job",
 ]
 TRACE_FORMAT: abc.Mapping[str, str] = {
     "DUMPI trace of a rank": "DUMPI trace of one rank.",
@@ -634,20 +548,9 @@ BARRIER_ALGORITHM: abc.Mapping[str, str] = {
 }
 
 BroadcastAlgorithm = Literal[
-    "auto",
-    "linear",
-    "binomial",
-    "binomial-at-once",
-    "binary",
-    "split-binary",
-    "chain",
-    "knomial",
-    "bine",
-    "bine-at-once",
-    "bine-near-at-once",
-    "bine-scatter-allgather",
-    "scatter-recursive-doubling",
-    "scatter-ring",
+    "auto", "linear", "binomial", "binomial-at-once", "binary", "split-binary", "chain", "knomial",
+    "bine", "bine-at-once", "bine-near-at-once", "bine-scatter-allgather",
+    "scatter-recursive-doubling", "scatter-ring",
 ]
 BROADCAST_ALGORITHM: abc.Mapping[str, str] = {
     "auto": "The one that the rules of the library choose, by size and number of ranks.",
@@ -667,16 +570,8 @@ BROADCAST_ALGORITHM: abc.Mapping[str, str] = {
 }
 
 ReduceAlgorithm = Literal[
-    "auto",
-    "linear",
-    "binomial",
-    "binary",
-    "chain",
-    "knomial",
-    "bine",
-    "bine-scatter-gather",
-    "in-order-binary",
-    "rabenseifner",
+    "auto", "linear", "binomial", "binary", "chain", "knomial", "bine", "bine-scatter-gather",
+    "in-order-binary", "rabenseifner",
 ]
 REDUCE_ALGORITHM: abc.Mapping[str, str] = {
     "auto": "The one that the rules of the library choose, by size and number of ranks.",
@@ -692,15 +587,8 @@ REDUCE_ALGORITHM: abc.Mapping[str, str] = {
 }
 
 AllreduceAlgorithm = Literal[
-    "auto",
-    "recursive-doubling",
-    "rabenseifner",
-    "ring",
-    "segmented-ring",
-    "bine",
-    "bine-segmented",
-    "bine-latency",
-    "reduce-broadcast",
+    "auto", "recursive-doubling", "rabenseifner", "ring", "segmented-ring", "bine",
+    "bine-segmented", "bine-latency", "reduce-broadcast",
 ]
 ALLREDUCE_ALGORITHM: abc.Mapping[str, str] = {
     "auto": "The one that the rules of the library choose, by size and number of ranks.",
@@ -732,17 +620,8 @@ SCATTER_ALGORITHM: abc.Mapping[str, str] = {
 }
 
 AllgatherAlgorithm = Literal[
-    "auto",
-    "bruck",
-    "k-bruck",
-    "sparbit",
-    "bine",
-    "bine-two-blocks",
-    "bine-blocks",
-    "ring",
-    "recursive-doubling",
-    "neighbour-exchange",
-    "gather-broadcast",
+    "auto", "bruck", "k-bruck", "sparbit", "bine", "bine-two-blocks", "bine-blocks", "ring",
+    "recursive-doubling", "neighbour-exchange", "gather-broadcast",
 ]
 ALLGATHER_ALGORITHM: abc.Mapping[str, str] = {
     "auto": "The one that the rules of the library choose, by size and number of ranks.",
@@ -759,13 +638,7 @@ ALLGATHER_ALGORITHM: abc.Mapping[str, str] = {
 }
 
 AlltoallAlgorithm = Literal[
-    "auto",
-    "bruck",
-    "pairwise",
-    "linear",
-    "scattered",
-    "bine",
-    "hierarchical",
+    "auto", "bruck", "pairwise", "linear", "scattered", "bine", "hierarchical",
 ]
 ALLTOALL_ALGORITHM: abc.Mapping[str, str] = {
     "auto": "The one that the rules of the library choose, by size and number of ranks.",
@@ -786,13 +659,7 @@ ALLTOALLV_ALGORITHM: abc.Mapping[str, str] = {
 }
 
 ReduceScatterAlgorithm = Literal[
-    "auto",
-    "recursive-halving",
-    "pairwise",
-    "ring",
-    "bine",
-    "bine-blocks",
-    "butterfly",
+    "auto", "recursive-halving", "pairwise", "ring", "bine", "bine-blocks", "butterfly",
     "reduce-scatter",
 ]
 REDUCE_SCATTER_ALGORITHM: abc.Mapping[str, str] = {
