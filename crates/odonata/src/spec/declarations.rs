@@ -85,7 +85,7 @@ mod tests {
         assert!(
             delay
                 .text
-                .starts_with("From the arrival of a packet's head")
+                .starts_with("Time from the arrival of a packet's head")
         );
         let crossbar = key("crossbar");
         assert_eq!(
