@@ -41,9 +41,16 @@ FIELDS = "\n\nAttributes:\n"
 
 @cache
 def _texts(module: str) -> dict[str, dict[str, str]]:
-    """The texts below the fields of a module's classes, by class and field."""
+    """The texts below the fields of a module's classes, by class and field.
+
+    None where there is no source, as of classes that were typed into an interpreter.
+    """
     texts: dict[str, dict[str, str]] = {}
-    for one in ast.walk(ast.parse(inspect.getsource(sys.modules[module]))):
+    try:
+        source = inspect.getsource(sys.modules[module])
+    except (KeyError, OSError, TypeError):
+        return texts
+    for one in ast.walk(ast.parse(source)):
         if isinstance(one, ast.ClassDef):
             own = texts.setdefault(one.name, {})
             for field, text in zip(one.body, one.body[1:], strict=False):
@@ -61,8 +68,8 @@ def _texts(module: str) -> dict[str, dict[str, str]]:
 def described_fields(table: type[BaseModel]) -> Mapping[str, FieldInfo]:
     """The fields of a table, with their texts.
 
-    Python forgets these, and to read them in the sources takes as long as to make the tables:
-    so they are read when somebody asks.
+    Python does not keep these. Reading them from the sources takes as long as creating the
+    tables, so they are read when somebody asks.
     """
     for name, field in table.model_fields.items():
         for base in table.__mro__ if field.description is None else ():

@@ -29,7 +29,9 @@ class _Generator(GenerateJsonSchema):
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
         whole = super().model_schema(schema)
         for name, field in described_fields(schema["cls"]).items():
-            whole["properties"][field.alias or name].setdefault("description", field.description)
+            if field.description is not None:
+                key = field.alias or name
+                whole["properties"][key].setdefault("description", field.description)
         return whole
 
     def get_title_from_name(self, name: str) -> str:

@@ -62,7 +62,7 @@ echo Submitted batch job $!
 SCANCEL = """#!/bin/sh
 kill -- "-$1"
 sleep 1
-kill -KILL -- "-$1" 2>/dev/null || true
+if kill -0 -- "-$1" 2>/dev/null; then kill -KILL -- "-$1"; fi
 """
 
 

@@ -359,10 +359,10 @@ rank_bandwidth = "2 GB/s"
 
 def test_the_last_of_many_ranks_is_waited_for():
     """With a mean of 1 us: 1 + 1/2 + 1/3 + 1/4 of it for four ranks, one for a root."""
-    late, prompt = (HostModel.of(small(f"entry_delay = '{mean}'\n")) for mean in ("1 us", "0 ns"))
+    late, on_time = (HostModel.of(small(f"entry_delay = '{mean}'\n")) for mean in ("1 us", "0 ns"))
 
     def waits(operation: str) -> float:
-        times = (host.before_ns(operation, "linear", 4, 1) for host in (late, prompt))
+        times = (host.before_ns(operation, "linear", 4, 1) for host in (late, on_time))
         return next(times) - next(times)
 
     assert waits("gather") == pytest.approx(1_000 * 25 / 12)

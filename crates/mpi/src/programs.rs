@@ -152,7 +152,7 @@ fn begin<'a, T: Transport<'a>>(
     }
 }
 
-/// What a message to the rank `to` keeps its sender busy for not going where the last went.
+/// How long a message to the rank `to` keeps its sender busy because the last went elsewhere.
 fn redirected<'a, T: Transport<'a>>(engine: &mut T, rank: u32, to: u32) -> Picoseconds {
     let own = engine.rank(rank);
     let (job, from) = (own.job, own.rank);

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from odonata.declared import HostTime
-from odonata.machines.machine import ManyRanks, SharedNodes, SizedRate
+from odonata.machines.machine import SharedNodes, SizedRate
 from odonata.scenario import Scenario
 from odonata.units import Duration, Rate
 
@@ -75,9 +75,9 @@ class HostModel:
         entry_ns: Mean time by which ranks enter a call late.
         combine: Size of the vector and ns for each byte that is combined.
         copy: The same for each that is copied.
-        redirect_ns: Of a message for its sender besides, whose last went to another rank.
-        rank_byte_ns: That a byte takes through what a rank has of its node's interfaces; ``None``:
-            what the scenario's interfaces say.
+        redirect_ns: What a message costs its sender besides, if the last went to another rank.
+        rank_byte_ns: Of a byte through a rank's share of its node's interfaces; ``None``: what the
+            scenario's interfaces say.
         within: Messages within a node; ``None``: they cost ranks what others cost, and take what
             the scenario's interfaces say.
     """
@@ -105,10 +105,10 @@ class HostModel:
         combine = _per_byte(machine.combine) if machine else ()
         if not combine and fixed is not None:
             combine = ((1, 1e9 / int(fixed)),)
-        many = machine.many_ranks if machine else None
-        if many is None or ranks <= many.above:
-            many = ManyRanks(above=max(ranks, 1))
         rank_bandwidth = machine.rank_bandwidth if machine else None
+        many = machine.many_ranks if machine else None
+        if many is not None and ranks > many.above:
+            rank_bandwidth = many.rank_bandwidth or rank_bandwidth
         return cls(
             send_ns=_ns(mpi.send_overhead),
             receive_ns=_ns(mpi.receive_overhead),
@@ -116,7 +116,7 @@ class HostModel:
             times=_times(mpi.host_times),
             delays=_times(mpi.delay_times),
             redirect_ns=_ns(mpi.redirect_overhead),
-            rank_byte_ns=_byte_ns(many.rank_bandwidth or rank_bandwidth),
+            rank_byte_ns=_byte_ns(rank_bandwidth),
             call_ns=_ns(machine.call) if machine else 0.0,
             entry_ns=_ns(machine.entry_delay) if machine else 0.0,
             combine=combine,
@@ -151,8 +151,8 @@ class HostModel:
         """What passes before the first message: the call itself, copies, and waiting for others.
 
         Ranks enter a call late by times that are taken to be exponential. Where all wait for all,
-        or one for all, the last of them counts: the largest of n such times is in the mean as many
-        of theirs as 1 + 1/2 + … + 1/n. Who waits for a root waits for one.
+        or one for all, the last of n ranks counts: the mean of the largest of n such times is
+        1 + 1/2 + … + 1/n times their own mean. A rank that waits for a root waits for one.
 
         Args:
             operation: Of the collective.

@@ -18,8 +18,8 @@ pub struct FlowConfig {
     pub router: RouterModel,
     /// Network interfaces.
     pub nic: NicModel,
-    /// What the messages of one rank send at most together, and what they receive:
-    /// its share of a node's interfaces. `None`: all of them.
+    /// Most that one rank sends, and most that it receives, over all of its messages: its share
+    /// of the node's interfaces. `None`: all of them.
     pub rank_bandwidth: Option<Bandwidth>,
     /// Seed of every random stream.
     pub seed: u64,

@@ -88,11 +88,12 @@ pub(super) struct Driver<'a> {
     config: &'a FlowConfig,
     routes: Routes<'a>,
     pub transfers: Transfers,
-    /// Number of what the first rank sends over, the links of the network before it; after it
-    /// what it receives over, then the next rank's. `None`: ranks have all of their node's link.
+    /// Number of the link over which the first rank sends. The links of the network come before
+    /// it; each rank has two, one to send and one to receive over. `None`: a rank has all of its
+    /// node's link.
     rank_links: Option<u32>,
-    /// A way through the network, and what its ranks send and receive over.
-    way: Vec<Use>,
+    /// A path through the network, with what its ranks send and receive over.
+    path: Vec<Use>,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     /// Orders events of one time.
     scheduled: u64,
@@ -149,7 +150,7 @@ impl<'a> Driver<'a> {
             routes,
             transfers: Transfers::settling_every(config.settle, capacities),
             rank_links: config.rank_bandwidth.map(|_| links as u32),
-            way: Vec::new(),
+            path: Vec::new(),
             events: BinaryHeap::new(),
             scheduled: 0,
             now: 0,
@@ -484,13 +485,13 @@ impl<'a> Driver<'a> {
             };
             let sends = links + 2 * (first_rank + message.source_rank);
             let receives = links + 2 * (first_rank + message.destination_rank) + 1;
-            self.way.clear();
-            self.way.extend_from_slice(path.path);
-            self.way.extend([sends, receives].map(|link| Use {
+            self.path.clear();
+            self.path.extend_from_slice(path.path);
+            self.path.extend([sends, receives].map(|link| Use {
                 link: LinkId(link),
                 share: 1.0,
             }));
-            self.transfers.add_part(now, id, &self.way, path.weight);
+            self.transfers.add_part(now, id, &self.path, path.weight);
         }
         if self.owner.len() <= id.index() {
             self.owner.resize(id.index() + 1, 0);

@@ -79,7 +79,7 @@ pub struct AdaptiveOptions {
     /// Whether traffic inside a group may also go through a random router of
     /// the group. Otherwise it is always minimal, as in Kim et al. 2008.
     pub detours_in_group: bool,
-    /// What is known of a route's queue; of UGAL-L, others know ports only.
+    /// Which queue stands for a route under UGAL-L; the other algorithms compare those of ports.
     pub queue: Queue,
 }
 
