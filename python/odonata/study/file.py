@@ -208,12 +208,15 @@ class Figure(Table):
 
 
 class Finding(Table):
-    """Something that others published, to be held against what is measured here."""
+    """A published statement, or one of our own, to be held against what is measured here."""
 
     claim: str
     """What they found, in words."""
     source: str
-    """Where: publication, figure or table."""
+    """Where: publication, figure or table; of a statement of our own, what it is taken from."""
+    own: bool = False
+    """Whether it is a statement of our own: what was published of another machine or other traffic,
+    asked of this one. The page lists such statements apart from published findings."""
     quantity: Literal["value", "difference", "ratio", "range", "scatter", "best", "worst"]
     """What is computed of `y`, for every combination of the other axes: its `value` itself; the
     `difference` of the points where `this` holds to those where `to` holds, in per cent of the

@@ -426,8 +426,9 @@ def write_findings(verdicts: Sequence[Verdict], file: Path) -> None:
         for number, verdict in enumerate(verdicts):
             for one in verdict.observations:
                 at = ", ".join(f"{axis}={value}" for axis, value in one.axes.items())
+                # All digits, zeros too: judged again, they give the same verdicts.
                 ours = [
-                    "" if math.isnan(v) else f"{v:.4g}"
+                    "" if math.isnan(v) else f"{v:#.17g}"
                     for v in (one.ours.value, one.ours.low, one.ours.high)
                 ]
                 writer.writerow(

@@ -98,6 +98,7 @@ def page(
     sections = (
         parameters_section(study),
         findings_section(study, verdicts),
+        statements_section(study, verdicts),
         lacking_section(study),
     )
     parts += [section for section in sections if section]
@@ -174,21 +175,47 @@ def lacking_section(study: StudyFile) -> str:
 
 def findings_section(study: StudyFile, verdicts: Sequence[Verdict]) -> str:
     """Published findings beside ours, as a section of a study's page; empty if there are none."""
-    if not verdicts:
+    header = "| # | finding | source | published | ours | seeds | verdict |"
+    return _judged_section(study, verdicts, False, "## Published findings beside ours\n", header)
+
+
+def statements_section(study: StudyFile, verdicts: Sequence[Verdict]) -> str:
+    """Statements of our own, as a section of a study's page; empty if there are none."""
+    title = (
+        "## Statements of our own\n\n"
+        "Nobody published figures of what is simulated here. These statements ask of it what was "
+        "published of other machines or other traffic, so that their verdicts say how far that "
+        "carries over, not how well the model reproduces it.\n"
+    )
+    header = "| # | statement | taken from | range | ours | seeds | verdict |"
+    return _judged_section(study, verdicts, True, title, header)
+
+
+def _judged_section(
+    study: StudyFile, verdicts: Sequence[Verdict], own: bool, title: str, header: str
+) -> str:
+    """A table of verdicts and, below it, their combinations; numbered as in the study file."""
+    chosen = [
+        (number, verdict)
+        for number, verdict in enumerate(verdicts, start=1)
+        if verdict.finding.own == own
+    ]
+    if not chosen:
         return ""
+    rules = _BY_INTERVALS if study.judged == "intervals" else _BY_VALUES
     lines = [
-        "## Published findings beside ours\n",
-        _BY_INTERVALS if study.judged == "intervals" else _BY_VALUES,
-        "| # | finding | source | published | ours | seeds | verdict |",
+        title,
+        rules.replace("published range", "range") if own else rules,
+        header,
         "|--:|---|---|---|---|--:|---|",
     ]
-    for number, verdict in enumerate(verdicts, start=1):
+    for number, verdict in chosen:
         finding = verdict.finding
         lines.append(
             f"| {number} | {finding.claim} | {finding.source} | {verdict.published} "
             f"| {verdict.ours} | {verdict.seeds} | **{verdict.text}** |"
         )
-    for number, verdict in enumerate(verdicts, start=1):
+    for number, verdict in chosen:
         if verdict.text == NOTHING:
             continue
         lines.append(f"\n### {number}. {verdict.finding.claim}\n")
@@ -201,7 +228,8 @@ def findings_section(study: StudyFile, verdicts: Sequence[Verdict]) -> str:
 def _observations(verdict: Verdict) -> list[str]:
     names = list(dict.fromkeys(name for one in verdict.observations for name in one.axes))
     choice = verdict.finding.values is not None
-    columns = [*names, "ours", *(["published is behind by"] if choice else []), "verdict"]
+    behind = "stated is behind by" if verdict.finding.own else "published is behind by"
+    columns = [*names, "ours", *([behind] if choice else []), "verdict"]
     lines = [f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
     shown = sorted(verdict.observations, key=lambda one: one not in verdict.counted)
     for one in shown[:_LISTED]:

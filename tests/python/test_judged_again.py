@@ -1,0 +1,156 @@
+"""Findings that were kept are judged again by the study file as it is now."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from odonata.study.cells import Estimated
+from odonata.study.dataset import build_dataset
+from odonata.study.file import StudyFile
+from odonata.study.findings import Observation, Verdict, judge, write_findings
+from odonata.study.page import findings_section, statements_section
+from odonata.toml_source import parse_toml
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+#: A finding that holds up to 1.07 × 1.005 = 1.07535, at two loads.
+STUDY = """
+title = "Kept"
+judged = "intervals"
+repetitions = 5
+[scenario.network]
+family = "crossbar"
+nodes = 2
+[[scenario.job]]
+nodes = 2
+traffic = { pattern = "shift", offset = 1, message = "4 KiB" }
+[scenario.simulation]
+duration = "1 us"
+[[axis]]
+name = "load"
+key = "job.0.traffic.load"
+values = [0.1, 0.2]
+[[measure]]
+figure = "job.0.message_latency_mean_ps"
+name = "latency"
+unit = "us"
+[[finding]]
+claim = "slowed by 7 %"
+source = "x"
+quantity = "value"
+y = "latency_us"
+at_most = 1.07
+slack = 0.5
+"""
+
+
+@pytest.fixture(autouse=True)
+def _studies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(DOCS / "studies"))
+
+
+@pytest.fixture
+def study() -> StudyFile:
+    return StudyFile.from_dict(parse_toml(STUDY, "study"))
+
+
+def row(load: float, low: str, high: str, verdict: str, **other: str) -> dict[str, str]:
+    """A row of a file of findings."""
+    return {
+        "claim": "slowed by 7 %",
+        "published": "at most 1.07 µs",
+        "at": f"load={load}",
+        "unit": "us",
+        "ours": low,
+        "ci95_low": low,
+        "ci95_high": high,
+        "our_choice": "",
+        "seeds": "5",
+        "verdict": verdict,
+    } | other
+
+
+def again(study: StudyFile, *rows: dict[str, str]) -> list[str]:
+    """Verdicts of what was kept."""
+    import judged_again
+
+    (verdict,) = judged_again.again(study, build_dataset(study, [], {}), {"slowed by 7 %": rows})
+    return [one.verdict for one in verdict.observations]
+
+
+def test_all_digits_are_kept(study: StudyFile, tmp_path: Path) -> None:
+    """1.07534 lies below the end of the range, 1.07535, and 1.075 with one digit less would too;
+    1.0754 lies above it, and would lie below with four digits."""
+    import judged_again
+
+    for high, expected in ((1.0753400000000001, "holds"), (1.0754, "undecided")):
+        verdicts = [
+            Verdict(
+                study.finding[0],
+                [Observation({"load": 0.1}, Estimated(1.01, 1.0, high), "", expected, 5)],
+                "us",
+            )
+        ]
+        write_findings(verdicts, tmp_path / "kept.csv")
+        kept = judged_again.before(tmp_path / "kept.csv")
+        assert [float(one["ci95_high"]) for one in kept["slowed by 7 %"]] == [high]
+        assert again(study, *kept["slowed by 7 %"]) == [expected]
+
+
+def test_rounded_figures_beside_an_end_keep_the_verdict_of_their_run(
+    study: StudyFile, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """1.075 stands for 1.0745 to 1.0755, on either side of the end, 1.07535; 1.0 is 1.000."""
+    for verdict in ("holds", "undecided"):
+        assert again(study, row(0.1, "1", "1.075", verdict)) == [verdict]
+    assert capsys.readouterr().out == ""
+    # What was published has changed since: nothing says on which side the figure lies.
+    other = row(0.1, "1", "1.075", "holds", published="at most 1.1 µs")
+    assert again(study, other) == ["undecided"]
+    assert "kept rounded: slowed by 7 %; load=0.1" in capsys.readouterr().out
+    # Not beside an end: the verdict is that of the rules of today, whatever was kept.
+    assert again(study, row(0.1, "1", "1.074", "does not hold")) == ["holds"]
+
+
+def test_each_combination_is_the_one_with_more_seeds(study: StudyFile) -> None:
+    import judged_again
+
+    def one(load: float, value: float, seeds: int) -> Observation:
+        return Observation({"load": load}, Estimated(value), "", "", seeds)
+
+    before = [one(0.1, 1.0, 1), one(0.2, 1.0, 9)]
+    now = [one(0.1, 2.0, 5), one(0.2, 2.0, 5)]
+    together = judged_again._together(before, now)
+    assert [found.ours.value for found in together] == [2.0, 1.0]
+    # Named by other axes they cannot be told apart: the longer list stays whole.
+    assert judged_again._together(before, [Observation({}, Estimated(3.0), "", "", 5)]) is before
+
+
+def test_a_file_that_does_not_suffice_is_refused(tmp_path: Path) -> None:
+    import judged_again
+
+    kept = tmp_path / "kept.csv"
+    columns = [name for name in row(0.1, "1", "1", "holds") if name != "seeds"]
+    with kept.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerow(columns)
+    with pytest.raises(SystemExit, match=r"found no column seeds; allowed: .*study_files\.py"):
+        judged_again.before(kept)
+    with pytest.raises(SystemExit, match="found validation, which has no study file; allowed: "):
+        judged_again.main("validation")
+
+
+def test_statements_of_our_own_stand_apart(study: StudyFile) -> None:
+    """Numbered as in the file, so that the page and the file of findings agree."""
+    published: dict[str, Any] = study.finding[0].model_dump(exclude_defaults=True)
+    mine = {**published, "claim": "the same of ours", "own": True}
+    both = StudyFile.from_dict({**study.to_dict(), "finding": [published, mine]})
+    verdicts = judge(both, build_dataset(both, [], {}))
+    apart, ours = findings_section(both, verdicts), statements_section(both, verdicts)
+    assert apart.startswith("## Published findings beside ours\n")
+    assert "| 1 | slowed by 7 % |" in apart and "the same of ours" not in apart
+    assert ours.startswith("## Statements of our own\n")
+    assert "| 2 | the same of ours |" in ours and "slowed" not in ours
+    assert statements_section(study, judge(study, build_dataset(study, [], {}))) == ""
