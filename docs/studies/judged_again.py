@@ -50,11 +50,19 @@ from odonata.study.page import (
 )
 from odonata.study.sweep import Sweep
 
-#: Columns of kept findings that a verdict is computed from.
-_NEEDED = (
-    *("claim", "published", "at", "unit", "ours", "ci95_low", "ci95_high"),
-    *("our_choice", "seeds", "verdict"),
+#: Sections of a page that depend on the study file or its verdicts, in the order of the page.
+_SECTIONS = (
+    "## Where the parameters are from",
+    "## Published findings beside ours",
+    "## Statements of our own",
+    "## Published, and not here",
+    "## What is not here",
+    "## Figures",
 )
+#: Columns of kept findings with the figure and the ends of its interval.
+_FIGURES = ("ours", "ci95_low", "ci95_high")
+#: Columns that a verdict is computed from.
+_NEEDED = ("claim", "published", "at", "unit", *_FIGURES, "our_choice", "seeds", "verdict")
 
 
 def main(name: str, results: Path | None = None) -> None:
@@ -74,8 +82,10 @@ def main(name: str, results: Path | None = None) -> None:
     page = DOCS / f"study-{name}.md"
     kept = DOCS / "studies" / f"study_{name.replace('-', '_')}_findings.csv"
     table = build_dataset(study, [], {}) if results is None else read_dataset(results)
-    verdicts = again(study, table, before(kept))
+    known = before(kept)
+    verdicts = again(study, table, known)
     write_findings(verdicts, kept)
+    with_digits_of(kept, known)
     link = f"[{kept.name}](studies/{kept.name})"
     text = page.read_text(encoding="utf-8")
     text = with_introduction(text, study)
@@ -86,6 +96,10 @@ def main(name: str, results: Path | None = None) -> None:
         lacking_section(study),
     ):
         text = with_section(text, section)
+    own = [finding.own for finding in study.finding]
+    gone = (_SECTIONS[1], _SECTIONS[3]) if all(own) else () if any(own) else (_SECTIONS[2],)
+    for heading in gone:
+        text = without_section(text, heading)
     page.write_text(text, encoding="utf-8")
     print(page.name)
 
@@ -109,6 +123,29 @@ def before(kept: Path) -> dict[str, list[Mapping[str, str]]]:
         for row in rows:
             found.setdefault(row["claim"], []).append(row)
     return found
+
+
+def with_digits_of(kept: Path, known: Mapping[str, Sequence[Mapping[str, str]]]) -> None:
+    """Writes figures that were kept rounded with the digits that they were kept with.
+
+    With all digits of what they were read as they would pass for figures that never were rounded.
+    """
+    texts = {
+        (claim, row["at"], name, float(row[name])): row[name]
+        for claim, rows in known.items()
+        for row in rows
+        for name in _FIGURES
+        if row[name]
+    }
+    with kept.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        for name in filter(row.get, _FIGURES):
+            row[name] = texts.get((row["claim"], row["at"], name, float(row[name])), row[name])
+    with kept.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]) if rows else _NEEDED, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def again(
@@ -150,7 +187,7 @@ def _together(before: Sequence[Observation], now: Sequence[Observation]) -> Sequ
 
 
 def _observation(study: StudyFile, verdict: Verdict, row: Mapping[str, str]) -> Observation:
-    numbers = (row["ours"], row["ci95_low"], row["ci95_high"])
+    numbers = tuple(row[name] for name in _FIGURES)
     ours = Estimated(*(float(text) if text else math.nan for text in numbers))
     seeds = int(row["seeds"])
     axes: dict[str, float | str] = {}
@@ -201,22 +238,30 @@ def with_introduction(text: str, study: StudyFile) -> str:
 def with_section(text: str, section: str) -> str:
     """A page with a section in the place of the one of the same heading.
 
-    A new one comes before the findings, or before the figures. An empty one changes nothing.
+    A new one comes before those that follow it in the order of pages. An empty one changes nothing.
     """
     if not section:
         return text
     heading = section.split("\n", 1)[0]
-    parts = re.split(r"(?m)^(?=## )", text)
+    parts = _parts(text)
     new = section.rstrip("\n") + "\n\n"
-    for place, part in enumerate(parts):
-        if part.split("\n", 1)[0] == heading:
-            parts[place] = new
-            return "".join(parts).rstrip("\n") + "\n"
-    later = ("## Published", "## Statements", "## Figures")
-    following = later if heading == "## Where the parameters are from" else later[-1:]
-    place = next((p for p, part in enumerate(parts) if part.startswith(following)), len(parts))
-    parts.insert(place, new)
+    headings = [part.split("\n", 1)[0] for part in parts]
+    if heading in headings:
+        parts[headings.index(heading)] = new
+    else:
+        later = _SECTIONS[_SECTIONS.index(heading) + 1 :]
+        parts.insert(next((p for p, one in enumerate(headings) if one in later), len(parts)), new)
     return "".join(parts).rstrip("\n") + "\n"
+
+
+def without_section(text: str, heading: str) -> str:
+    """A page without the section of a heading."""
+    return "".join(part for part in _parts(text) if part.split("\n", 1)[0] != heading)
+
+
+def _parts(text: str) -> list[str]:
+    """What stands before the first section, and the sections."""
+    return re.split(r"(?m)^(?=## )", text)
 
 
 if __name__ == "__main__":

@@ -154,3 +154,30 @@ def test_statements_of_our_own_stand_apart(study: StudyFile) -> None:
     assert ours.startswith("## Statements of our own\n")
     assert "| 2 | the same of ours |" in ours and "slowed" not in ours
     assert statements_section(study, judge(study, build_dataset(study, [], {}))) == ""
+
+
+def test_a_page_has_the_sections_of_its_study_in_order() -> None:
+    import judged_again
+
+    page = "# T\n\n## Published findings beside ours\n\nold\n\n## Figures\n\npicture\n"
+    page = judged_again.with_section(page, "## What is not here\n\n- a\n")
+    page = judged_again.with_section(page, "## Statements of our own\n\nnew\n")
+    page = judged_again.without_section(page, "## Published findings beside ours")
+    assert page == (
+        "# T\n\n## Statements of our own\n\nnew\n\n## What is not here\n\n- a\n\n"
+        "## Figures\n\npicture\n"
+    )
+
+
+def test_what_was_rounded_stays_recognisable(study: StudyFile, tmp_path: Path) -> None:
+    """1.075 is not written as 1.075 with 13 zeros, which would be a figure that lies below the end
+    of the range; another figure, of a run since, keeps its digits."""
+    import judged_again
+
+    kept, rows = tmp_path / "kept.csv", [row(0.1, "1", "1.075", "holds")]
+    new = Observation({"load": 0.2}, Estimated(1.01, 1.0, 1.075), "", "holds", 5)
+    old = Observation({"load": 0.1}, Estimated(1.0, 1.0, 1.075), "", "holds", 5)
+    write_findings([Verdict(study.finding[0], [old, new], "µs")], kept)
+    judged_again.with_digits_of(kept, {"slowed by 7 %": rows})
+    found = judged_again.before(kept)["slowed by 7 %"]
+    assert [one["ci95_high"] for one in found] == ["1.075", "1.0750000000000000"]

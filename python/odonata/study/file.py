@@ -356,7 +356,8 @@ class StudyFile(Table):
     parameter: list[Parameter] = Field(default_factory=list)
     """Where the parameters of the model are from; the page lists them."""
     lacking: list[str] = Field(default_factory=list)
-    """What was published and this study does not have, each with the reason; the page lists it."""
+    """What was published and this study does not have, each with the reason; the page lists it. Of
+    a study that has only statements of our own, what it leaves open."""
     quick: Quick | None = None
     """What is less under `--quick`."""
 

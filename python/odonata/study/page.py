@@ -166,11 +166,15 @@ def parameters_section(study: StudyFile) -> str:
 
 
 def lacking_section(study: StudyFile) -> str:
-    """What was published and is not in a study, as a section of its page; empty if nothing is."""
+    """What was published and is not in a study, as a section of its page; empty if nothing is.
+
+    Of a study that has only statements of our own, what it leaves open.
+    """
     if not study.lacking:
         return ""
     lines = "\n".join(f"- {what}" for what in study.lacking)
-    return f"## Published, and not here\n\n{lines}\n"
+    own = bool(study.finding) and all(finding.own for finding in study.finding)
+    return f"## {'What is not here' if own else 'Published, and not here'}\n\n{lines}\n"
 
 
 def findings_section(study: StudyFile, verdicts: Sequence[Verdict]) -> str:
