@@ -5,9 +5,12 @@
 Findings that the dataset in RESULTS has points of are judged from it, unless more is known of them.
 The others are judged from docs/studies/study_NAME_findings.csv, which keeps figures, intervals and
 seeds of what was simulated before: a study of days is not simulated again because the rules of its
-verdicts have changed. Of a finding that both have, each combination is the one with more seeds.
+verdicts have changed, or because points were added to it. Of a finding that both have, each
+combination is the one with more seeds.
 Rewritten are that file and, in docs/study-NAME.md, the text and what stands below these headings:
-parameters, findings, our own statements, what is lacking. Everything else is left as it is.
+parameters, findings, our own statements, what is lacking. With RESULTS, also the values of the
+axes, the numbers of simulations, and the pictures whose points are all there. Everything else is
+left as it is.
 
 Figures are kept with all their digits. Files of before that was so have four: where the fifth could
 change a verdict, the one of the run stands if what was published is still the same. Otherwise it is
@@ -20,7 +23,9 @@ import csv
 import dataclasses
 import math
 import re
+import shutil
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -30,6 +35,8 @@ from study_files import DOCS, STUDIES
 
 from odonata.study.cells import Estimated
 from odonata.study.dataset import build_dataset, read_dataset
+from odonata.study.drawing import draw
+from odonata.study.expression import Condition
 from odonata.study.file import StudyFile
 from odonata.study.findings import (
     FAILS,
@@ -43,10 +50,13 @@ from odonata.study.findings import (
 )
 from odonata.study.page import (
     FINDINGS_FILE,
+    all_values_of,
     findings_section,
     lacking_section,
     parameters_section,
+    setting_row,
     statements_section,
+    values_of,
 )
 from odonata.study.sweep import Sweep
 
@@ -89,6 +99,9 @@ def main(name: str, results: Path | None = None) -> None:
     link = f"[{kept.name}](studies/{kept.name})"
     text = page.read_text(encoding="utf-8")
     text = with_introduction(text, study)
+    if results is not None:
+        text = with_simulations(text, study, table)
+        text = with_pictures(text, study, table, page)
     for section in (
         parameters_section(study),
         findings_section(study, verdicts).replace(f"`{FINDINGS_FILE}`", link),
@@ -233,6 +246,62 @@ def with_introduction(text: str, study: StudyFile) -> str:
     """A page with the title and text of the study file."""
     head = f"# {study.title}\n\n{(study.text or '').strip()}\n\n"
     return head + text[text.index("Written by\n") :]
+
+
+def with_simulations(text: str, study: StudyFile, table: pa.Table) -> str:
+    """A page with the axes of the study file, and numbers that include those of a dataset.
+
+    Either all or none of the dataset's points are counted on the page already.
+    """
+    begin, end = text.index("| axis | keys"), text.index("## ", text.index("| axis | keys"))
+    known = {
+        cells[0].strip(): f", {cells[2].strip()}, "
+        for cells in (row.strip("|").split("|") for row in text[begin:end].splitlines()[2:])
+        if len(cells) == 3
+    }
+    counted = re.search(r"([\d,]+) simulations of ([\d,]+) combinations", text[begin:end])
+    if counted is None:
+        raise SystemExit("the page does not say how many simulations there are")
+    runs, combinations = (int(number.replace(",", "")) for number in counted.groups())
+    points = [point.axes for point in Sweep(study).points]
+    if runs + len(table) <= len(points):
+        axes = [axis.column for axis in study.axis]
+        runs += len(table)
+        combinations += len(table.group_by(axes).aggregate([]))
+    rows = []
+    for axis in study.axis:
+        before, added = known.get(axis.column, ""), values_of(axis, table)
+        there = [one for one in all_values_of(axis) if f", {one}, " in before or one in added]
+        rows.append(setting_row(axis, there))
+    lines = ["| axis | keys | values simulated |", "|---|---|---|", *rows]
+    lines.append(f"\n{runs} simulations of {combinations} combinations.\n")
+    if runs < len(points):
+        lines.append(f"**Not complete**: the study has {len(points)} simulations.\n")
+    return text[:begin] + "\n".join(lines) + "\n" + text[end:]
+
+
+def with_pictures(text: str, study: StudyFile, table: pa.Table, page: Path) -> str:
+    """A page with the pictures whose points are all in a dataset; copies them beside the others."""
+    sweep = Sweep(study)
+    names = [axis.column for axis in study.axis]
+    columns = {name: table[name].to_pandas().to_numpy(dtype=object) for name in names}
+
+    def is_complete(only: str | None) -> bool:
+        if only is None:
+            return len(table) == len(sweep.points)
+        there = Condition(only, names).mask(columns, len(table)).sum()
+        return bool(there == len(sweep.select(only)) > 0)
+
+    drawn = study.model_copy(update={"figure": [f for f in study.figure if is_complete(f.only)]})
+    with tempfile.TemporaryDirectory() as directory:
+        for path in draw(drawn, table, Path(directory)):
+            shutil.copyfile(path, DOCS / "figures" / f"{page.stem}-{path.name}")
+    links = []
+    for figure in study.figure:
+        kept = f"figures/{page.stem}-{figure.name}.png"
+        if figure in drawn.figure or f"({kept})" in text:
+            links.append(f"![{figure.title or figure.name}]({kept})\n")
+    return with_section(text, "## Figures\n\n" + "\n".join(links)) if links else text
 
 
 def with_section(text: str, section: str) -> str:

@@ -13,6 +13,7 @@ from odonata.study.dataset import build_dataset
 from odonata.study.file import StudyFile
 from odonata.study.findings import Observation, Verdict, judge, write_findings
 from odonata.study.page import findings_section, statements_section
+from odonata.study.sweep import Sweep
 from odonata.toml_source import parse_toml
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -181,3 +182,29 @@ def test_what_was_rounded_stays_recognisable(study: StudyFile, tmp_path: Path) -
     judged_again.with_digits_of(kept, {"slowed by 7 %": rows})
     found = judged_again.before(kept)["slowed by 7 %"]
     assert [one["ci95_high"] for one in found] == ["1.075", "1.0750000000000000"]
+
+
+def test_points_that_were_added_are_counted_once(study: StudyFile) -> None:
+    """A page of the five points at 0.1, and a dataset of the five at 0.2: all ten, 0.1 and 0.2."""
+    import judged_again
+
+    points = Sweep(study).select("load == 0.2")
+    record = {"values": {"latency_us": 1.0}, "version": "1"}
+    added = build_dataset(study, points, {point.fingerprint(): record for point in points})
+    page = "\n".join(
+        [
+            "| axis | keys | values simulated |",
+            "|---|---|---|",
+            "| load | `job.0.traffic.load` | 0.1 |",
+            "",
+            "5 simulations of 1 combinations.",
+            "",
+            "**Not complete**: the study has 10 simulations.",
+            "",
+            "## Figures",
+        ]
+    )
+    once = judged_again.with_simulations(page, study, added)
+    assert "| load | `job.0.traffic.load` | 0.1, 0.2 |" in once
+    assert "10 simulations of 2 combinations.\n\n## Figures" in once
+    assert judged_again.with_simulations(once, study, added) == once

@@ -502,10 +502,48 @@ def _inline() -> dict[str, object]:
         ({"figure": "link_class.global.utilisation_max"}, "utilisation_max"),
         ({"table": "links", "column": "busy_ps", "reduce": "p99", "unit": "us"}, "busy_us"),
         ({"table": "links", "column": "busy_ps", "reduce": "count", "name": "links"}, "links"),
+        ({"figure": "run.created_bytes", "per": "1 ms", "unit": "GiB/s"}, "created_gib_per_s"),
+        (
+            {"table": "arrivals", "column": "bytes", "reduce": "sum", "per": "run.simulated_ps"},
+            "bytes_per_s",
+        ),
     ],
 )
 def test_units_are_in_the_names_of_columns(measure: dict[str, str], column: str) -> None:
     assert Measure.model_validate(measure).column_name == column
+
+
+def test_bytes_per_duration_are_a_rate() -> None:
+    """Four nodes send 1 MiB each to the next, at the same time: 4 MiB in all."""
+    traffic = {"pattern": "shift", "offset": 1, "load": 1.0, "message": "1 MiB", "messages": 1}
+    network = {"family": "crossbar", "nodes": 4}
+    job = {"name": "ring", "nodes": 4, "traffic": traffic}
+    result = run(Scenario.from_dict({"network": network, "job": [job]}))
+
+    def rate(per: str, unit: str) -> float | None:
+        figure = {"figure": "run.created_bytes", "per": per, "unit": unit}
+        return Measure.model_validate(figure).value(result)
+
+    sent = 4 * 2**20
+    assert rate("1 ms", "GiB/s") == pytest.approx(sent / 1e-3 / 2**30, rel=1e-12)
+    run_time_s = result.summary_dict["jobs"][0]["run_time_ps"] * 1e-12
+    assert rate("job.ring.run_time_ps", "B/s") == pytest.approx(sent / run_time_s, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        ({"figure": "run.packet_hops"}, "only of bytes, which packet_hops is not"),
+        ({"per": "0 s"}, "more than 0"),
+        ({"per": "job.a.run_tim_ps"}, "a duration of the summary"),
+        ({"per": "job.*.run_time_ps"}, "a duration of the summary"),
+        ({"per": "run.packet_hops"}, "a duration of the summary"),
+        ({"unit": "us"}, "B/s, kB/s, MB/s, GB/s"),
+    ],
+)
+def test_rates_that_cannot_be(changed: dict[str, str], found: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(found)):
+        Measure.model_validate({"figure": "run.created_bytes", "per": "1 ms", **changed})
 
 
 def test_rows_count_as_often_as_their_weight_says() -> None:

@@ -24,7 +24,7 @@ from odonata.results import Result
 from odonata.study.expression import Condition, ConditionError
 from odonata.summary import JOB_FIGURES, LINK_CLASS_FIGURES, RUN_FIGURES
 from odonata.tables import TABLES
-from odonata.units import Duration, Rate, Size, describe
+from odonata.units import Duration, Rate, Size, UnitError, describe
 
 #: By the suffix of a source's name: units that it can be given in, each with the suffix of the
 #: column and how many of the source's units it has.
@@ -35,6 +35,10 @@ _UNITS: Mapping[str, Mapping[str, tuple[str, Fraction]]] = {
         **{
             unit: (f"_{unit[:2].lower()}_per_s", Rate.units[unit])
             for unit in ("kB/s", "MB/s", "GB/s", "TB/s")
+        },
+        **{
+            unit: (f"_{unit[:3].lower()}_per_s", Rate.units[unit])
+            for unit in ("KiB/s", "MiB/s", "GiB/s", "TiB/s")
         },
     },
     "_bytes_per_s_per_node": {
@@ -99,6 +103,9 @@ class Measure(Table):
     reduce: Reduction | None = None
     """What is kept of several values: `minimum`, `maximum`, `mean`, `median`, `sum`, `count`,
     `standard-deviation`, or a percentile such as `p99`."""
+    per: str | None = None
+    """What a number of bytes is divided by, to make it a rate: a duration such as `"200 us"`, or a
+    duration of the summary such as `job.NAME.run_time_ps`."""
     unit: str | None = None
     """Unit to convert to, such as `"us"` or `"GB/s"`. Default: that of the source."""
     about: str = ""
@@ -116,6 +123,8 @@ class Measure(Table):
             self._check_figure(self.figure)
         else:
             self._check_table(str(self.table))
+        if self.per is not None:
+            self._check_per(self.per)
         units = self._units()
         if self.unit is not None and self.unit not in units:
             allowed = ", ".join(units) or f"no unit: {self.source} has none"
@@ -167,6 +176,22 @@ class Measure(Table):
             except ConditionError as error:
                 raise problem("only", error.found, error.allowed) from None
 
+    def _check_per(self, per: str) -> None:
+        is_bytes = self.source == "bytes" or self.source.endswith("_bytes")
+        if not is_bytes or self.reduce == "count":
+            raise problem("per", describe(per), f"only of bytes, which {self.source} is not")
+        scope, name, quantity = _parts(per)
+        known = _FIGURES.get(scope, ()) if scope != "schedule" and name != "*" else ()
+        if quantity in known and quantity.endswith("_ps") and (scope == "run") == (name == ""):
+            return
+        try:
+            duration = Duration(per)
+        except UnitError as error:
+            allowed = f"{error.allowed}, or a duration of the summary, such as job.NAME.run_time_ps"
+            raise problem("per", error.found, allowed) from None
+        if not duration:
+            raise problem("per", describe(per), "more than 0")
+
     @property
     def source(self) -> str:
         """The quantity, column or plug-in that it is taken from."""
@@ -184,18 +209,24 @@ class Measure(Table):
 
     def _units(self) -> Mapping[str, tuple[str, Fraction]]:
         units = self._all_units()
+        if self.per is not None:
+            return units["_bytes_per_s"]
         if self.reduce == "count" or self.plug_in is not None:
             return {}
         suffix = next((s for s in units if self.source.endswith(s)), None)
         return {} if suffix is None else units[suffix]
 
     def _suffix(self) -> str:
-        """The unit in the name of its source."""
+        """The unit of its source, as names have it."""
+        if self.per is not None:
+            return "_bytes_per_s"
         units = self._all_units() if self._units() else {}
         return next((s for s in units if self.source.endswith(s)), "")
 
     def _stem(self) -> str:
         """The name of its source without the unit."""
+        if self.per is not None:
+            return self.source.removesuffix("bytes").rstrip("_")
         return self.source.removesuffix(self._suffix())
 
     @property
@@ -206,7 +237,7 @@ class Measure(Table):
         if not units:
             return stem
         suffix = units[self.unit][0] if self.unit is not None else self._suffix()
-        return stem if stem.endswith(suffix) else stem + suffix
+        return stem if stem.endswith(suffix) else (stem + suffix).lstrip("_")
 
     @property
     def unit_text(self) -> str:
@@ -250,6 +281,11 @@ class Measure(Table):
         value = found[0] if self.reduce is None else _reduced(found, self.reduce, weights)
         if value is None or not math.isfinite(value):
             return None
+        if self.per is not None and not isinstance(result, Schedule):
+            time_ps = _duration_ps(result, self.per)
+            if not time_ps:
+                return None
+            value = value / time_ps * 1e12
         factor = self._units()[self.unit][1] if self.unit is not None else Fraction(1)
         return float(Fraction(value) / factor)
 
@@ -264,6 +300,13 @@ def _parts(figure: str) -> tuple[str, str, str]:
     scope, _, rest = figure.partition(".")
     name, _, quantity = rest.rpartition(".")
     return scope, name, quantity
+
+
+def _duration_ps(result: Result, per: str) -> float | None:
+    """A duration, or one of the summary."""
+    if _parts(per)[0] in _FIGURES:
+        return _figures(result, per)[0]
+    return int(Duration(per))
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from odonata.output import warn
 from odonata.study.drawing import draw
-from odonata.study.file import StudyFile
+from odonata.study.file import Axis, StudyFile
 from odonata.study.findings import FEWEST, NOTHING, Verdict, judge, write_findings
 
 PAGE_FILE = "study.md"
@@ -113,19 +113,31 @@ def page(
 
 def _setting(study: StudyFile, table: pa.Table, total: int) -> str:
     lines = ["| axis | keys | values simulated |", "|---|---|---|"]
-    for axis in study.axis:
-        there = {value for value in table[axis.column].to_pylist() if value is not None}
-        values = ", ".join(_value(v) for v, _ in axis.settings() if v in there or str(v) in there)
-        keys = [axis.key] if isinstance(axis.key, str) else list(axis.key or ())
-        if axis.setting is not None:
-            keys = list(dict.fromkeys(key for one in axis.setting for key in one.set))
-        shown = ", ".join(f"`{key}`" for key in keys)
-        lines.append(f"| {axis.column} | {shown} | {values} |")
+    lines += [setting_row(axis, values_of(axis, table)) for axis in study.axis]
     points, runs = len(table.group_by(_axes(study)).aggregate([])), len(table)
     lines.append(f"\n{runs} simulations of {points} combinations.\n")
     if runs < total:
         lines.append(f"**Not complete**: the study has {total} simulations.\n")
     return "\n".join(lines)
+
+
+def values_of(axis: Axis, table: pa.Table) -> list[str]:
+    """The values of an axis that a dataset has, as pages show them."""
+    there = {value for value in table[axis.column].to_pylist() if value is not None}
+    return [_value(v) for v, _ in axis.settings() if v in there or str(v) in there]
+
+
+def all_values_of(axis: Axis) -> list[str]:
+    """The values of an axis, as pages show them."""
+    return [_value(value) for value, _ in axis.settings()]
+
+
+def setting_row(axis: Axis, values: Sequence[str]) -> str:
+    """The row of an axis on a study's page, with these of its values."""
+    keys = [axis.key] if isinstance(axis.key, str) else list(axis.key or ())
+    if axis.setting is not None:
+        keys = list(dict.fromkeys(key for one in axis.setting for key in one.set))
+    return f"| {axis.column} | {', '.join(f'`{key}`' for key in keys)} | {', '.join(values)} |"
 
 
 def _axes(study: StudyFile) -> list[str]:
