@@ -85,6 +85,14 @@ RoutingChoice = Annotated[
     by_form({"a name": is_text, "a table": is_table}),
 ]
 
+#: Of UGAL-L where no rule is known that serves uniform and adversarial traffic alike
+#: (``docs/adaptive-routing.md``).
+UGAL_L_ON_GRIDS = (
+    'routing = "ugal-l" knows too little in the 2-D groups of a Cray XC: by its default threshold '
+    'it may deliver half of what minimal or Valiant routing does. Use "par" or "ugal-g", or give '
+    "a threshold of your own"
+)
+
 #: Tests of keys that all hold.
 Tests = tuple[Test, ...]
 
@@ -143,6 +151,17 @@ class NetworkBase(Table):
         """What a person should know about the files that it is read from, sentences."""
         return []
 
+    def notices_of_routing(self, directory: Path) -> list[str]:
+        """What a person should know about how packets are routed here by default, sentences."""
+        match self.routing:
+            case "ugal-l" | Routing(algorithm="ugal-l", threshold=None, queue=None):
+                return [UGAL_L_ON_GRIDS] if self._groups_are_grids(directory) else []
+        return []
+
+    def _groups_are_grids(self, directory: Path) -> bool:
+        """Whether groups are those of a Cray XC, which alone have links along columns."""
+        return "black" in self.link_classes()
+
 
 class ConfiguredNetwork(NetworkBase):
     """A network of which a configuration of CODES may say more than what is wired."""
@@ -166,3 +185,6 @@ class ConfiguredNetwork(NetworkBase):
         """What of the configuration is not used."""
         found: list[str] = self._facts(directory).get("notices", [])
         return found
+
+    def _groups_are_grids(self, directory: Path) -> bool:
+        return bool(self._facts(directory).get("model") == "dragonfly_custom")

@@ -370,10 +370,17 @@ class Scenario(Table):
             raise self.error([Problem("schedule", message, "a table", allowed)])
 
     def notices(self) -> list[str]:
-        """What a person should know about the network's files, such as what is not used of them."""
+        """What a person should know about the network.
+
+        What is not used of its files, and where its routing is known to fall short by default.
+        """
         if self.network is None:
             return []
-        return self.network.notices(self._directory.resolve())
+        directory = self._directory.resolve()
+        found = self.network.notices(directory)
+        if self.simulation.engine == "packet":
+            found = [*found, *self.network.notices_of_routing(directory)]
+        return found
 
     def normalised_json(self) -> str:
         """[`normalised`][odonata.scenario.Scenario.normalised] as JSON."""

@@ -1,5 +1,6 @@
 """Adaptive algorithms as their names alone set them up, on small networks."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,3 +52,39 @@ def test_q_adaptive_makes_few_detours_where_none_is_needed() -> None:
     assert delivered(DRAGONFLY, 72, routing, load, **uniform) >= 0.95 * minimal
     heads = {**routing, "hop_time": "head"}
     assert delivered(DRAGONFLY, 72, heads, load, **uniform) < 0.95 * minimal
+
+
+GRID = {"family": "dragonfly", "p": 2, "a": 6, "h": 1, "group": "cray-xc", "rows": 2, "columns": 3}
+CUSTOM = """LPGROUPS { MODELNET_GRP { repetitions="1"; nw-lp="1"; } }
+PARAMS { modelnet_order=("dragonfly_custom", "dragonfly_custom_router"); }
+"""
+
+
+def test_ugal_l_in_two_dimensional_groups_is_noted_where_nothing_says_that_it_is_meant(
+    tmp_path: Path,
+) -> None:
+    """No default serves it there, as the page says; everywhere else it has one."""
+    (tmp_path / "custom.conf").write_text(CUSTOM)
+    configured = {"family": "codes", "file": str(tmp_path / "custom.conf")}
+    listed = {"family": "cray-xc-file", "file": "links"}
+
+    def notices(network: dict[str, Any], routing: Any, **more: Any) -> list[str]:
+        data = {"network": {**network, "routing": routing}, **more}
+        return odonata.Scenario.from_dict(data).notices()
+
+    for grid in (GRID, listed, configured):
+        for routing in ("ugal-l", {"algorithm": "ugal-l", "candidates": 2}):
+            (notice,) = notices(grid, routing)
+            assert '"par" or "ugal-g"' in notice
+            assert "\n" not in notice
+    for routing in (
+        "par",
+        "ugal-g",
+        {"algorithm": "ugal-l", "threshold": "10 KiB"},
+        {"algorithm": "ugal-l", "queue": "channel"},
+    ):
+        assert notices(GRID, routing) == []
+    assert notices(DRAGONFLY, "ugal-l") == []
+    assert notices(PLUS, "ugal-l") == []
+    # Flows have no queues, and no threshold by default.
+    assert notices(GRID, "ugal-l", simulation={"engine": "flow"}) == []
