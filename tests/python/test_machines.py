@@ -59,6 +59,7 @@ name = "Small"
 hosts = [{ names = "node[01-16]", first_node = 0 }]
 """
 HOSTS = [f"node{n:02d}" for n in range(1, 17)]
+LUMI_CABINETS = {"nid006611": 12 * 128 + 123, "nid006612": 13 * 128, "nid007977": 23 * 128 + 125}
 JOB = """
 [[job]]
 name = "pair"
@@ -151,8 +152,9 @@ def test_points_of_a_machine_grow():
     [
         # Fourth node of the first leaf; last of all: leaf 16 of cell 22, 40 places a leaf.
         ("leonardo", 4992, {"lrdn0004": 3, "lrdn4992": (21 * 18 + 15) * 40 + 37}),
-        # x1305c6s0b0n0: cabinet 17 of those of LUMI-G, node (6 * 8 + 0) * 2 of it.
-        ("lumi-g", 2978, {"nid005000": 0, "nid007202": 17 * 128 + 96}),
+        # x1305c6s0b0n0: cabinet 17 of those of LUMI-G, node (6 * 8 + 0) * 2 of it; x1300 ends and
+        # x1301 begins, as features of Slurm say.
+        ("lumi-g", 2978, {"nid005000": 0, "nid007202": 17 * 128 + 96, **LUMI_CABINETS}),
         # as05r3: the 23rd rack.
         ("mare-nostrum-5", 6480, {"as01r1b01": 0, "as05r3b10": 22 * 72 + 9}),
         ("lumi-c", 2048, {"nid001256": 256}),
@@ -378,6 +380,37 @@ def test_copies_of_a_vector():
     assert copied("reduce", "binomial", 64) == 0
     # Two turns, and half of the blocks packed and unpacked in each of six rounds.
     assert copied("alltoall", "bruck", 64) == 8
+    # Up and back again, of the rank that has most to move.
+    assert copied("allgather", "bruck", 64) == 2
+
+
+def test_copies_that_mpich_makes():
+    # Its own block into the buffer, and the blocks of all out of it in order.
+    assert copied("allgather", "bruck", 64, "mpich") == 1 + 1 / 64
+    assert copied("allgather", "k-bruck", 64, "mpich") == 1 + 1 / 64
+    assert copied("allgather", "ring", 64, "mpich") == 1 / 64
+    # Phase 1, half packed and half unpacked in six rounds, and two turns at the end.
+    assert copied("alltoall", "bruck", 64, "mpich") == 9
+    assert copied("reduce", "binomial", 64, "mpich") == 1
+
+
+def test_the_name_of_an_algorithm_says_whose_copies_it_makes():
+    """Of 8 MiB at 1 GB/s: two copies by PICO's Bruck, one and an eighth by MPICH's, by name or as
+    the scenario's library."""
+    copies = "copy = [{ size = '1 MiB', bandwidth = '1 GB/s' }]\n[mpi]\ncollectives = "
+    by_open_mpi = Predictor(small(copies + "{ library = 'open-mpi' }\n"))
+    by_mpich = Predictor(small(copies + "'mpich'\n"))
+
+    def copies_of(predictor: Predictor, name: str) -> float:
+        case = predictor.case(HOSTS[:8], "allgather", name, 8 << 20)
+        job = predictor.job(case, HostModel.of(predictor.scenario))
+        return job["load"]["motif"]["compute_ps"] / ((8 << 20) * 1_000)
+
+    for predictor in (by_open_mpi, by_mpich):
+        assert copies_of(predictor, "k_bruck_over") == pytest.approx(2)
+        assert copies_of(predictor, "brucks_mpich") == pytest.approx(9 / 8)
+    assert copies_of(by_open_mpi, "bruck") == pytest.approx(2)
+    assert copies_of(by_mpich, "bruck") == pytest.approx(9 / 8)
 
 
 def test_values_between_sizes_go_with_the_logarithm():

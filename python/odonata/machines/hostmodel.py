@@ -22,21 +22,38 @@ _WHOLE = ("allreduce", "reduce", "reduce-scatter")
 #: copy, and those of gathers and scatters from rank 0 have their blocks in order (Open MPI 4.1,
 #: `coll_base_reduce.c`, `coll_base_gather.c`, `coll_base_scatter.c`; PICO, `libbine_gather.c`).
 _FROM_INPUT = ("binary", "binomial", "chain", "in-order-binary", "knomial", "linear", "pipeline")
+#: The name of the library whose copies differ from Open MPI's and PICO's.
+_MPICH = "mpich"
 #: Operations whose ranks wait for the root alone.
 _FROM_ROOT = ("broadcast", "scatter")
 
 
-def copied(operation: str, algorithm: str, ranks: int) -> float:
-    """How often a rank copies its whole vector."""
-    if operation == "reduce" and algorithm in _FROM_INPUT:
+def copied(operation: str, algorithm: str, ranks: int, library: str = "") -> float:
+    """How often a rank copies its whole vector.
+
+    MPICH copies other parts than Open MPI and PICO do: Bruck's allgather its own block into a
+    buffer and the blocks of all in order out of it, the all-to-all its blocks once more to turn
+    them back, and trees of reductions the input (MPICH 3.3 and 4.2, `allgather_intra_brucks.c`,
+    `alltoall_intra_brucks.c`, `reduce_intra_binomial.c`).
+
+    Args:
+        operation: Of the collective.
+        algorithm: By which it is carried out.
+        ranks: That take part.
+        library: Who carries it out, as in :class:`odonata.machines.names.Measured`.
+    """
+    if operation == "reduce" and algorithm in _FROM_INPUT and library != _MPICH:
         return 0.0
     if operation in _WHOLE:
         return 1.0
     if operation == "broadcast":
         return 0.0
     if operation == "alltoall" and algorithm in ("bruck", "bine"):
-        return 2.0 + math.ceil(math.log2(max(ranks, 2)))
+        turns = 3.0 if library == _MPICH else 2.0
+        return turns + math.ceil(math.log2(max(ranks, 2)))
     if operation == "allgather" and algorithm in ("bruck", "k-bruck"):
+        if library == _MPICH:
+            return 1.0 + 1 / ranks
         # Out of the way, up, and back again: of the rank that has most to move.
         return 2.0
     return 1 / ranks
@@ -147,7 +164,9 @@ class HostModel:
             ),
         )
 
-    def before_ns(self, operation: str, algorithm: str, ranks: int, size: int) -> float:
+    def before_ns(
+        self, operation: str, algorithm: str, ranks: int, size: int, library: str = ""
+    ) -> float:
         """What passes before the first message: the call itself, copies, and waiting for others.
 
         Ranks enter a call late by times that are taken to be exponential. Where all wait for all,
@@ -159,8 +178,9 @@ class HostModel:
             algorithm: By which it is carried out.
             ranks: That take part.
             size: Of the vector, in bytes.
+            library: Who carries it out, for what is copied.
         """
-        volume = copied(operation, algorithm, ranks) * size
+        volume = copied(operation, algorithm, ranks, library) * size
         waits = 1.0 if operation in _FROM_ROOT else sum(1 / rank for rank in range(1, ranks + 1))
         return self.call_ns + waits * self.entry_ns + volume * by_size(self.copy, size)
 

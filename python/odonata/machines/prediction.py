@@ -82,6 +82,8 @@ class Case:
         per_node: Ranks on each; they follow each other.
         segment: Bytes of segments, of algorithms whose name says; ``None``: what the machine's
             scenario says, of ``bine-segmented`` the block of a rank.
+        library: Who carries the algorithm out, of names that say
+            (:class:`odonata.machines.names.Measured`); otherwise the library of the scenario.
     """
 
     operation: str
@@ -90,6 +92,7 @@ class Case:
     nodes: tuple[int, ...]
     per_node: int = 1
     segment: int | None = None
+    library: str = ""
 
     @property
     def ranks(self) -> int:
@@ -162,6 +165,8 @@ class Predictor:
         self.calls = calls
         self.engine: str = engine or scenario.simulation.engine
         self.name = (scenario.machine.name if scenario.machine else "") or "the machine"
+        collectives = scenario.mpi.collectives
+        self._library = collectives if isinstance(collectives, str) else collectives.library
         self._form = scenario.normalised()
         self._form["jobs"] = []
         simulation = self._form["simulation"]
@@ -209,8 +214,8 @@ class Predictor:
         operation = operation_of(collective)
         nodes = nodes_of(hosts, self.hosts, per_node, self.name)
         ours = algorithm_of(operation, algorithm)
-        segment = measured_name(operation, algorithm).segment
-        case = Case(operation, ours, size, tuple(nodes), per_node, segment)
+        meant = measured_name(operation, algorithm)
+        case = Case(operation, ours, size, tuple(nodes), per_node, meant.segment, meant.library)
         check(case)
         return case
 
@@ -286,7 +291,7 @@ class Predictor:
         part = None
         if messages(case) > WITH_OTHERS:
             part = min(max(WITH_OTHERS // max(each, 1), 1), times)
-        before = host.before_ns(case.operation, case.algorithm, case.ranks, case.size)
+        before = self._before_ns(case, host)
         alone = self._simulated_ns(case, host, part)
         whole, parts = median_ns, max(round((median_ns - before) / max(alone - before, 1.0)), 1)
         calls = max(min(self.calls, int(MOST_TOGETHER / max(alone, 1.0))), FEWEST)
@@ -321,8 +326,11 @@ class Predictor:
             host: Parameters of the hosts.
             repeats: How often what repeats in it is done; ``None``: to the end.
         """
-        before = host.before_ns(case.operation, case.algorithm, case.ranks, case.size)
-        return _job(case, before, repeats)
+        return _job(case, self._before_ns(case, host), repeats)
+
+    def _before_ns(self, case: Case, host: HostModel) -> float:
+        library = case.library or self._library
+        return host.before_ns(case.operation, case.algorithm, case.ranks, case.size, library)
 
     def _simulated_ns(
         self,
