@@ -190,6 +190,12 @@ def test_groups_of_lumi_have_the_bandwidth_of_its_user_guide(file, total, allowe
     assert bytes_per_s == pytest.approx(total * 1e12, rel=allowed)
 
 
+def test_hosts_of_lumi_c_are_those_calibrated_on_lumi_g():
+    of_g, of_c = (Scenario.from_file(EXAMPLES / "machines" / f"lumi-{part}.toml") for part in "gc")
+    assert HostModel.of(of_c) == HostModel.of(of_g)
+    assert of_c.machine.spread == of_g.machine.spread
+
+
 # --- Names ----------------------------------------------------------------------------------
 
 
