@@ -17,13 +17,22 @@ import pandas as pd
 import study_files
 from marked import markdown, with_tables
 
+from odonata.study.findings import FEWEST
+from odonata.study.intervals import interval
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "sharing-a-network.md"
 
 PLACEMENT = ("contiguous", "isolated", "random-group", "random-router", "random-node")
 ROUTING = {
-    "dragonfly": ("minimal", "valiant", "ugal-l", "par", "q-adaptive"),
-    "dragonfly+": ("minimal", "valiant", "ugal-l", "par", "fpar"),
+    "dragonfly": (
+        *("minimal", "valiant", "ugal-l", "ugal-l by default", "par", "par by default"),
+        "q-adaptive",
+    ),
+    "dragonfly+": (
+        *("minimal", "valiant", "ugal-l", "ugal-l by default", "par", "par by default"),
+        "fpar",
+    ),
 }
 MACHINE = ("dragonfly, minimal", "dragonfly, par", "dragonfly+, par", "dragonfly+, fpar")
 
@@ -67,13 +76,23 @@ def applications_table(runs: pd.DataFrame) -> str:
 
 
 def _cell(runs: pd.DataFrame, figure: str) -> str:
-    """Mean alone in µs; geometric mean, and extremes, of the ratios of pairs of runs."""
+    """Mean alone in µs × geometric mean of the ratios of pairs of runs.
+
+    With its 95 % interval, or with the extremes where there are fewer seeds than a verdict needs.
+    """
     alone = runs[runs.company == "alone"].set_index("seed")[figure]
     together = runs[runs.company != "alone"].set_index("seed")[figure]
-    ratios = (together / alone).tolist()
-    mean = math.exp(math.fsum(math.log(ratio) for ratio in ratios) / len(ratios))
-    extremes = f" ({min(ratios):.2f}–{max(ratios):.2f})" if len(ratios) > 1 else ""
-    return f"{alone.mean():.3g} × {mean:.2f}{extremes}"
+    ratios = [math.log(ratio) for ratio in (together / alone).tolist()]
+    if not ratios:
+        return "–"
+    mean = interval(ratios)
+    spread = ""
+    if len(ratios) >= FEWEST:
+        low, high = (math.exp(mean.mean + sign * mean.half_width) for sign in (-1, 1))
+        spread = f" ({low:.2f} … {high:.2f})"
+    elif len(ratios) > 1:
+        spread = f" ({math.exp(min(ratios)):.2f}–{math.exp(max(ratios)):.2f})"
+    return f"{alone.mean():.3g} × {math.exp(mean.mean):.2f}{spread}"
 
 
 if __name__ == "__main__":

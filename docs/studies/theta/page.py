@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from .runs import CLASSES, PLACEMENTS, ROUTINGS, SENSITIVITY
+from .runs import BY_DEFAULT, CLASSES, PLACEMENTS, ROUTINGS, SENSITIVITY
 
 #: Two-sided 95 % quantiles of Student's t by degrees of freedom.
 T_95 = {1: 12.71, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365}
@@ -25,6 +25,7 @@ def all_tables(rows: pd.DataFrame) -> dict[str, str]:
         "ranks-per-node": ranks_per_node(rows),
         "others": others(rows),
         "sensitivity": sensitivity(rows),
+        "by-default": by_default(rows),
     }
 
 
@@ -218,3 +219,19 @@ def sensitivity(rows: pd.DataFrame) -> str:
         chosen = rows[rows.part == name]
         lines.append([name, *(f"{_one(chosen, *pair).run_time_us:.0f}" for pair in pairs)])
     return markdown(["run time (µs)", *(f"{p}, {r}" for p, r in pairs)], lines)
+
+
+def by_default(rows: pd.DataFrame) -> str:
+    """Without a threshold and with the one by default, seed 1."""
+    lines = []
+    for placement in ("contiguous", "random-node", "spread"):
+        cells = []
+        for part, routing in (
+            ("main", "minimal"),
+            *((part, routing) for routing in BY_DEFAULT for part in ("main", "by default")),
+        ):
+            run = _one(rows[rows.part == part], placement, routing)
+            cells.append(f"{run.run_time_us:.0f} ({run.mean_routers_visited:.2f})")
+        lines.append([placement, *cells])
+    heads = [name for routing in BY_DEFAULT for name in (routing, f"{routing}, by default")]
+    return markdown(["run time (µs), routers per packet", "minimal", *heads], lines)
