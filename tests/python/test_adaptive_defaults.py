@@ -1,11 +1,15 @@
 """Adaptive algorithms as their names alone set them up, on small networks."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import odonata
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "docs" / "studies"))
+import adaptive_defaults
 
 ALIKE = {
     kind: {"bandwidth": "16 GB/s", "latency": f"{latency} ns"}
@@ -88,3 +92,14 @@ def test_ugal_l_in_two_dimensional_groups_is_noted_where_nothing_says_that_it_is
     assert notices(PLUS, "ugal-l") == []
     # Flows have no queues, and no threshold by default.
     assert notices(GRID, "ugal-l", simulation={"engine": "flow"}) == []
+
+
+def test_a_row_is_behind_only_beyond_its_interval() -> None:
+    verdict = adaptive_defaults.verdict
+    best = [1.0, 1.0, 1.0]
+    # Student's t of two degrees of freedom is 4.30: half-widths of 4.30 σ / √3.
+    assert verdict([0.92, 0.93, 0.94], best) == ("93.0 ± 2.5", "93.0 ± 2.5, undecided")
+    assert verdict([0.925, 0.93, 0.935], best) == ("93.0 ± 1.2", "**93.0 ± 1.2**")
+    assert verdict([0.95, 0.96, 0.97], [1.0, 1.0, 1.0])[1] == "96.0 ± 2.5, undecided"
+    # Seed by seed: what both have in common is no uncertainty.
+    assert verdict([0.48, 0.72, 0.96], [0.5, 0.75, 1.0])[1] == "96.0 ± 0.0"
