@@ -31,7 +31,7 @@ from odonata.machines.calibration import (
 from odonata.machines.hostmodel import HostModel, by_size, copied
 from odonata.machines.hosts import hosts_of, nodes_of, read_hosts
 from odonata.machines.measurements import Measurement, read_measurements, to_table
-from odonata.machines.names import algorithm_of, measured_name, operation_of
+from odonata.machines.names import OPERATIONS, algorithm_of, measured_name, operation_of
 from odonata.machines.prediction import Predictor, candidates
 from odonata.scenario import Scenario
 from odonata.simulate import run
@@ -188,6 +188,23 @@ def test_groups_of_lumi_have_the_bandwidth_of_its_user_guide(file, total, allowe
     links = network.g * network.a * network.h / 2
     bytes_per_s = 2 * links * int(network.links.global_.bandwidth)
     assert bytes_per_s == pytest.approx(total * 1e12, rel=allowed)
+
+
+@pytest.mark.parametrize(("file", "per_node"), [("lumi-c", 1), ("mare-nostrum-5", 2)])
+def test_longer_vectors_take_longer(file, per_node):
+    """By every algorithm, as costs of messages grow with their size. Not so for the shortest ones:
+    a rank that exchanges with all at once may be held up in sending by what arrives early.
+    """
+    predictor = Predictor.from_file(EXAMPLES / "machines" / f"{file}.toml")
+    hosts = list(predictor.hosts)[:8]
+    for operation in sorted(set(OPERATIONS.values())):
+        for algorithm in candidates(operation, 8 * per_node):
+            cases = (
+                predictor.case(hosts, operation, algorithm, size, per_node)
+                for size in (4096, 65_536, 1 << 20)
+            )
+            times = [predictor.predict(case).median_ns for case in cases]
+            assert times == sorted(times), (operation, algorithm, times)
 
 
 def test_hosts_of_lumi_c_are_those_calibrated_on_lumi_g():
