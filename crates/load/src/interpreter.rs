@@ -58,7 +58,7 @@ enum Block {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum PartWaits {
     No,
-    ForReceives,
+    ForAllButLast,
     ForAll,
     /// For its processor.
     Computing,
@@ -76,6 +76,8 @@ struct Part {
     /// Its requests that are not complete: all of them, and receives.
     outstanding: u32,
     receives: u32,
+    /// Of the receive that it posted last, if that is not complete.
+    last_receive: Option<u32>,
     /// Whether it goes on only when they are complete.
     waits: PartWaits,
     handle: Option<Handle>,
@@ -85,7 +87,9 @@ impl Part {
     fn is_ready(&self) -> bool {
         match self.waits {
             PartWaits::No => true,
-            PartWaits::ForReceives => self.receives == 0,
+            PartWaits::ForAllButLast => {
+                self.outstanding == u32::from(self.last_receive.is_some())
+            }
             PartWaits::ForAll => self.outstanding == 0,
             PartWaits::Computing => false,
         }
@@ -209,6 +213,7 @@ impl<O: Operations> Interpreter<O> {
             cursor: Cursor::default(),
             outstanding: 0,
             receives: 0,
+            last_receive: None,
             waits: PartWaits::No,
             handle,
         };
@@ -244,8 +249,8 @@ impl<O: Operations> Interpreter<O> {
                     part.waits = PartWaits::Computing;
                     Action::Compute(duration)
                 }
-                Move::WaitReceives => {
-                    part.waits = PartWaits::ForReceives;
+                Move::WaitAllButLast => {
+                    part.waits = PartWaits::ForAllButLast;
                     continue;
                 }
                 Move::WaitAll => {
@@ -272,7 +277,15 @@ impl<O: Operations> Interpreter<O> {
             if !matches!(action, Action::Compute(_)) {
                 part.outstanding += 1;
             }
-            return Some(self.begin(action, Owner::Collective(number)));
+            let receives = matches!(action, Action::Receive { .. });
+            let step = self.begin(action, Owner::Collective(number));
+            if let Step::Begin { request, .. } = &step
+                && receives
+                && let Some(part) = self.state.parts.get_mut(&number)
+            {
+                part.last_receive = Some(request.0);
+            }
+            return Some(step);
         }
     }
 
@@ -502,6 +515,9 @@ impl<O: Operations> RankProgram for Interpreter<O> {
                     _ => part.outstanding -= 1,
                 }
                 part.receives -= receives;
+                if part.last_receive == Some(request.0) {
+                    part.last_receive = None;
+                }
             }
         }
     }

@@ -21,7 +21,10 @@ _WHOLE = ("allreduce", "reduce", "reduce-scatter")
 #: Trees of reductions combine the input with the first child's message as it has come, without a
 #: copy, and those of gathers and scatters from rank 0 have their blocks in order (Open MPI 4.1,
 #: `coll_base_reduce.c`, `coll_base_gather.c`, `coll_base_scatter.c`; PICO, `libbine_gather.c`).
-_FROM_INPUT = ("binary", "binomial", "chain", "in-order-binary", "knomial", "linear", "pipeline")
+_FROM_INPUT = (
+    *("binary", "binomial", "binomial-overlapped", "chain", "chains"),
+    *("in-order-binary", "knomial", "linear"),
+)
 #: The name of the library whose copies differ from Open MPI's and PICO's.
 _MPICH = "mpich"
 #: Operations whose ranks wait for the root alone.

@@ -153,12 +153,25 @@ _MEASURED = {
     },
 }
 
+#: What Open MPI and the libraries that descend from it do by these names (`coll_base_bcast.c`,
+#: `coll_base_reduce.c`, `coll_base_gather.c`, `coll_base_scatter.c`, `coll_base_topo.c`, the same
+#: from 4.0 on): trees send to all children at once and receive from two of them at a time, chains
+#: are four, and linear gathers and scatters serve one rank after the other.
+_OPEN_MPI = {
+    ("broadcast", "binomial"): "binomial-at-once",
+    ("broadcast", "chain"): "chains",
+    ("reduce", "binomial"): "binomial-overlapped",
+    ("reduce", "chain"): "chains",
+    ("gather", "linear"): "linear-in-turn",
+    ("gather", "basic_linear"): "linear-in-turn",
+    ("scatter", "linear"): "linear-in-turn",
+    ("scatter", "basic_linear"): "linear-in-turn",
+}
+
 #: Names whose messages are those of another algorithm but for one, or that pack and unpack what
-#: they send, or that Open MPI carries out by four chains instead of one: predicted as that, but
-#: nothing is calibrated to them.
+#: they send: predicted as that, but nothing is calibrated to them.
 _NEARLY = {
     "allgather_reduce",
-    "chain",
     "bine_2_blocks_dtype",
     "bine_permutation",
     "bine_permute_remap",
@@ -212,8 +225,8 @@ def measured_name(operation: str, name: str) -> Measured:
         text, library = stem, _LIBRARIES[end]
     if text in ("default", "non_blocking", "smp"):
         return Measured("auto", library)
-    if (operation, text) == ("broadcast", "binomial") and library in ("open-mpi", "fujitsu"):
-        return Measured("binomial-at-once", library)
+    if (operation, text) in _OPEN_MPI and library in ("open-mpi", "fujitsu"):
+        return Measured(_OPEN_MPI[operation, text], library)
     if (operation, text, library) == ("allgather", "k_bruck", "point-to-point"):
         # PICO's has two as its radix; Open MPI 5's own four.
         return Measured("bruck", library)

@@ -61,13 +61,15 @@ algorithms! {
     /// Down a binomial tree whose parents are the nearest places first, each of which sends
     /// to all of its children at once: Open MPI.
     BinomialAtOnce = "binomial-at-once",
-    /// Down a binary tree in segments.
+    /// Down a binary tree in segments, to both children at once: Open MPI.
     Binary = "binary",
     /// Two halves down two binary trees in segments, then the places of both
     /// trees exchange halves.
     SplitBinary = "split-binary",
     /// From each to the next in segments.
     Chain = "chain",
+    /// Down four chains in segments, to the first of each at once: Open MPI.
+    Chains = "chains",
     /// Down a 4-nomial tree in segments.
     Knomial = "knomial",
     /// Down a Bine tree, the farthest first (De Sensi et al. 2025).
@@ -93,10 +95,14 @@ algorithms! {
     Linear = "linear",
     /// Up a binomial tree.
     Binomial = "binomial",
-    /// Up a binary tree in segments.
+    /// The same in segments, each member receiving from two children at a time: Open MPI.
+    BinomialOverlapped = "binomial-overlapped",
+    /// Up a binary tree in segments, from both children at a time: Open MPI.
     Binary = "binary",
     /// From each to the one before in segments.
     Chain = "chain",
+    /// Up four chains in segments, from two of them at a time: Open MPI.
+    Chains = "chains",
     /// Up a 4-nomial tree.
     Knomial = "knomial",
     /// Up a Bine tree (De Sensi et al. 2025).
@@ -144,6 +150,8 @@ algorithms! {
     /// Up a Bine tree (De Sensi et al. 2025), in which every subtree has members that follow
     /// each other.
     Bine = "bine",
+    /// From each to the root, which receives from one after the other: Open MPI.
+    LinearInTurn = "linear-in-turn",
     /// From one after the other, each asked by the root: Open MPI.
     LinearSync = "linear-sync",
 }
@@ -157,6 +165,8 @@ algorithms! {
     Binomial = "binomial",
     /// Down a Bine tree, as gathers.
     Bine = "bine",
+    /// From the root to one after the other: Open MPI.
+    LinearInTurn = "linear-in-turn",
 }
 
 algorithms! {

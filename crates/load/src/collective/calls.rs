@@ -117,7 +117,7 @@ impl Phases {
                 self.then(Pattern::DownAtOnce(Tree::Doubling), &whole(bytes))
             }
             BroadcastAlgorithm::Binary => {
-                self.then(Pattern::Down(Tree::Binary), &segmented(bytes, segment))
+                self.then(Pattern::DownAtOnce(Tree::Levels), &segmented(bytes, segment))
             }
             BroadcastAlgorithm::SplitBinary => {
                 let half = segmented(Bytes(bytes.0.div_ceil(2)), segment);
@@ -130,6 +130,9 @@ impl Phases {
             }
             BroadcastAlgorithm::Chain => {
                 self.then(Pattern::Down(Tree::Chain), &segmented(bytes, segment))
+            }
+            BroadcastAlgorithm::Chains => {
+                self.then(Pattern::DownAtOnce(Tree::Chains), &segmented(bytes, segment))
             }
             BroadcastAlgorithm::Knomial => {
                 self.then(Pattern::Down(Tree::Knomial), &segmented(bytes, segment))
@@ -173,10 +176,16 @@ impl Phases {
             ReduceAlgorithm::Linear => self.then(Pattern::Up(Tree::Flat), &whole(bytes)),
             ReduceAlgorithm::Binomial => self.then(Pattern::Up(Tree::Binomial), &whole(bytes)),
             ReduceAlgorithm::Binary => {
-                self.then(Pattern::Up(Tree::Binary), &segmented(bytes, segment))
+                self.then(Pattern::UpOverlapped(Tree::Levels), &segmented(bytes, segment))
             }
             ReduceAlgorithm::Chain => {
                 self.then(Pattern::Up(Tree::Chain), &segmented(bytes, segment))
+            }
+            ReduceAlgorithm::Chains => {
+                self.then(Pattern::UpOverlapped(Tree::Chains), &segmented(bytes, segment))
+            }
+            ReduceAlgorithm::BinomialOverlapped => {
+                self.then(Pattern::UpOverlapped(Tree::Binomial), &segmented(bytes, segment))
             }
             ReduceAlgorithm::Knomial => self.then(Pattern::Up(Tree::Knomial), &whole(bytes)),
             ReduceAlgorithm::Bine => {
@@ -209,7 +218,8 @@ impl Phases {
             ReduceAlgorithm::InOrderBinary => {
                 let last = Member(size - 1);
                 let from = (last.0 + size - self.root.0) % size;
-                self.then_from(last, Pattern::Up(Tree::InOrder), &segmented(bytes, segment))
+                let segments = segmented(bytes, segment);
+                self.then_from(last, Pattern::UpOverlapped(Tree::InOrder), &segments)
                     .then(Pattern::HandOver { from }, &whole(bytes))
             }
         }
@@ -240,6 +250,24 @@ impl Algorithms {
             None => self.family.reduce(bytes, size),
         };
         phases.reduce(algorithm, segment.unwrap_or(self.segment), bytes, size)
+    }
+
+    /// Gathers blocks of `block` bytes, or about so many.
+    fn gather_phases(&self, phases: Phases, blocks: &Data, block: Bytes, size: u32) -> Phases {
+        let algorithm = self.gather;
+        let pattern = match algorithm.unwrap_or_else(|| self.family.gather(block, size)) {
+            GatherAlgorithm::Linear => Pattern::Gather,
+            GatherAlgorithm::LinearInTurn => Pattern::GatherInTurn,
+            GatherAlgorithm::LinearSync => Pattern::GatherAsked,
+            GatherAlgorithm::Binomial => Pattern::GatherTree,
+            GatherAlgorithm::Bine => Pattern::BineGather,
+        };
+        match &pattern {
+            Pattern::BineGather => phases.folded(size, Folding::Own, None, blocks, |phases| {
+                phases.then(Pattern::BineGather, blocks)
+            }),
+            _ => phases.then(pattern, blocks),
+        }
     }
 
     /// `MPI_Barrier` among `size` members: nobody leaves before all have entered.
@@ -378,24 +406,11 @@ impl Algorithms {
 
     /// `MPI_Gather` of `bytes` from each of `size` members to `root`.
     pub fn gather(&self, root: Member, bytes: Bytes, size: u32) -> CollectiveCall {
-        let algorithm = self.gather;
-        let pattern = match algorithm.unwrap_or_else(|| self.family.gather(bytes, size)) {
-            GatherAlgorithm::Linear => Pattern::Gather,
-            GatherAlgorithm::LinearSync => Pattern::GatherInTurn,
-            GatherAlgorithm::Binomial => Pattern::GatherTree,
-            GatherAlgorithm::Bine => Pattern::BineGather,
-        };
         let blocks = Data::Equal {
             block: bytes,
             parts: size,
         };
-        let phases = Phases::from(root);
-        let phases = match &pattern {
-            Pattern::BineGather => phases.folded(size, Folding::Own, None, &blocks, |phases| {
-                phases.then(Pattern::BineGather, &blocks)
-            }),
-            _ => phases.then(pattern, &blocks),
-        };
+        let phases = self.gather_phases(Phases::from(root), &blocks, bytes, size);
         self.call(CollectiveKind::Gather, phases)
     }
 
@@ -404,6 +419,7 @@ impl Algorithms {
         let algorithm = self.scatter;
         let pattern = match algorithm.unwrap_or_else(|| self.family.scatter(bytes, size)) {
             ScatterAlgorithm::Linear => Pattern::Scatter,
+            ScatterAlgorithm::LinearInTurn => Pattern::ScatterInTurn,
             ScatterAlgorithm::Binomial => Pattern::ScatterTree,
             ScatterAlgorithm::Bine => Pattern::BineScatter,
         };
@@ -500,7 +516,8 @@ impl Algorithms {
             }
             AllgatherAlgorithm::RecursiveDoubling => phases.gather_doubling(size, blocks),
             AllgatherAlgorithm::GatherBroadcast => {
-                let gathered = phases.then(Pattern::GatherTree, blocks);
+                let block = Bytes(total.0 / u64::from(size));
+                let gathered = self.gather_phases(phases, blocks, block, size);
                 self.broadcast_phases(gathered, total, size)
             }
         };
@@ -599,7 +616,7 @@ impl Algorithms {
             }
             ReduceScatterAlgorithm::ReduceScatter => self
                 .reduce_phases(phases, total, size)
-                .then(Pattern::Scatter, blocks),
+                .then(Pattern::ScatterInTurn, blocks),
             ReduceScatterAlgorithm::Pairwise => phases.then(Pattern::PairwiseReduce, blocks),
             ReduceScatterAlgorithm::Ring => phases.then(Pattern::RingReduce, blocks),
         };

@@ -17,8 +17,14 @@ pub(super) enum Tree {
     Doubling,
     /// The children of v are 2v + 1 and 2v + 2.
     Binary,
+    /// Places fill levels of 1, 2, 4, …; the children of v, on a level of n, are v + n and
+    /// v + 2n: `ompi_coll_base_topo_build_tree` of Open MPI.
+    Levels,
     /// The child of v is v + 1.
     Chain,
+    /// As many chains as [`CHAINS`] says, each of places that follow each other, the longer
+    /// ones first: `ompi_coll_base_topo_build_chain` of Open MPI.
+    Chains,
     /// Place v without its lowest digit that is not zero, to the base of [`RADIX`], is its
     /// parent.
     Knomial,
@@ -29,6 +35,10 @@ pub(super) enum Tree {
 
 /// Base of k-nomial trees and of the k-ary Bruck algorithm, as Open MPI has by default.
 pub(super) const RADIX: u32 = 4;
+
+/// Chains of Open MPI's algorithm of that name, by default
+/// (`coll_tuned_*_algorithm_chain_fanout`).
+pub(super) const CHAINS: u32 = 4;
 
 /// What those beyond a power of two give or get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,6 +105,8 @@ pub(super) enum AtOnce {
     Nothing,
     /// Waits for all before.
     Wait,
+    /// Waits for all before but the receive that was posted last.
+    WaitButLast,
 }
 
 /// The `index`-th of `some`, taken from `all` at equal distances.

@@ -62,8 +62,9 @@ pub enum Move {
     },
     /// Blocks until all that it sends and receives is complete.
     WaitAll,
-    /// Blocks until all that it receives is complete.
-    WaitReceives,
+    /// Blocks until all that it sends and receives is complete, but for the receive that it
+    /// posted last.
+    WaitAllButLast,
     /// Combines received data with its own.
     Compute(Picoseconds),
     /// Its part is done when all that it sends and receives is complete.
@@ -102,6 +103,7 @@ enum Act {
         taking: Taking,
     },
     WaitAll,
+    WaitAllButLast,
     /// Combines blocks of received data, that many times.
     Combine {
         blocks: Blocks,
@@ -134,6 +136,7 @@ impl CollectiveCall {
                 }
                 Act::Receive { from, tag, .. } => Move::Receive { from, tag },
                 Act::WaitAll => Move::WaitAll,
+                Act::WaitAllButLast => Move::WaitAllButLast,
                 Act::Combine { blocks, operations } => {
                     let Some(rate) = self.combine else { continue };
                     // The cursor is still in the phase whose round has ended.
@@ -199,6 +202,7 @@ impl CollectiveCall {
                     match next {
                         AtOnce::Nothing => {}
                         AtOnce::Wait => return Act::WaitAll,
+                        AtOnce::WaitButLast => return Act::WaitAllButLast,
                         AtOnce::Receive(transfer) => {
                             return Act::Receive {
                                 from: member(transfer.peer),

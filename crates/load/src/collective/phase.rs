@@ -30,7 +30,8 @@ pub(super) struct Phase {
 pub(super) enum Pattern {
     /// All blocks from the root down the tree, one after the other.
     Down(Tree),
-    /// All blocks together down the tree, from each place to all of its children at once.
+    /// All blocks down the tree, one after the other, from each place to all of its children at
+    /// once.
     DownAtOnce(Tree),
     /// Half of the blocks down one binary tree of all but the root, half down
     /// another.
@@ -39,6 +40,8 @@ pub(super) enum Pattern {
     SwapHalves,
     /// All blocks up the tree, one after the other, combined on the way.
     Up(Tree),
+    /// The same, of two children at a time.
+    UpOverlapped(Tree),
     /// All from the root to each at once.
     Spread,
     /// To each place its block, down a binomial tree.
@@ -47,9 +50,13 @@ pub(super) enum Pattern {
     GatherTree,
     /// To each place its block from the root, at once.
     Scatter,
+    /// The same, one after the other.
+    ScatterInTurn,
     /// From each place its block to the root, at once.
     Gather,
-    /// The same, one after the other.
+    /// The same, one after the other, each asked by the root.
+    GatherAsked,
+    /// The same, one after the other in the order of places, whoever is first.
     GatherInTurn,
     /// All from one place to the root.
     HandOver { from: u32 },
@@ -167,7 +174,10 @@ impl Phase {
         matches!(
             self.pattern,
             Pattern::Spread
+                | Pattern::GatherAsked
                 | Pattern::GatherInTurn
+                | Pattern::ScatterInTurn
+                | Pattern::UpOverlapped(_)
                 | Pattern::BineBlocks { .. }
                 | Pattern::BineDownAtOnce { .. }
                 | Pattern::DownAtOnce(_)
@@ -268,9 +278,20 @@ impl Phase {
             Pattern::BineDownAtOnce { near } => {
                 return at_once(bine::down_at_once(*near, place, size, index));
             }
-            Pattern::GatherInTurn => return at_once(tree::gather_in_turn(place, size, index)),
+            Pattern::GatherAsked => return at_once(tree::gather_asked(place, size, index)),
+            Pattern::GatherInTurn => {
+                return at_once(tree::gather_in_turn(data, place, size, index));
+            }
+            Pattern::ScatterInTurn => {
+                return at_once(tree::scatter_in_turn(data, place, size, index));
+            }
             Pattern::DownAtOnce(kind) => {
-                return at_once(tree::down_at_once(*kind, place, size, index));
+                let segments = data.parts().min(most);
+                return at_once(tree::down_at_once(*kind, segments, place, size, index));
+            }
+            Pattern::UpOverlapped(kind) => {
+                let segments = data.parts().min(most);
+                return at_once(tree::up_overlapped(*kind, segments, place, size, index));
             }
             Pattern::Spread => return at_once(tree::spread(place, size, index)),
             Pattern::Scatter => return at_once(tree::scatter_at_once(data, place, size, index)),

@@ -3,7 +3,7 @@
 use odonata_units::Bytes;
 
 use super::data::{Blocks, Data, size_in};
-use super::exchange::{AtOnce, Exchange, RADIX, Taking, Transfer, Tree, doublings};
+use super::exchange::{AtOnce, CHAINS, Exchange, RADIX, Taking, Transfer, Tree, doublings};
 
 impl Tree {
     fn parent(self, place: u32, size: u32) -> Option<u32> {
@@ -14,7 +14,17 @@ impl Tree {
                 Self::Binomial => place & above,
                 Self::Doubling => place ^ (1 << place.ilog2()),
                 Self::Binary => above / 2,
+                Self::Levels => {
+                    let half = level(place) / 2;
+                    // The first or the second half of the level has the first children.
+                    let times = (place + 1 - level(place)) / half + 1;
+                    place - half * times
+                }
                 Self::Chain => above,
+                Self::Chains => match (0..CHAINS).any(|chain| head(chain, size) == place) {
+                    true => 0,
+                    false => above,
+                },
                 Self::Knomial => place - place % (lowest(place) * RADIX),
                 Self::InOrder => size - in_order(size - place, size).0,
             } % size,
@@ -46,7 +56,20 @@ impl Tree {
                 let first = 2 * u64::from(place) + 1;
                 u64::from(size).saturating_sub(first).min(2) as u32
             }
+            Self::Levels => {
+                let (first, each) = (u64::from(place) + u64::from(level(place)), level(place));
+                u64::from(size)
+                    .saturating_sub(first)
+                    .div_ceil(u64::from(each))
+                    .min(2) as u32
+            }
             Self::Chain => u32::from(place + 1 < size),
+            Self::Chains if place == 0 => (size - 1).min(CHAINS),
+            Self::Chains => {
+                let next = place + 1;
+                let begins = (0..CHAINS).any(|chain| head(chain, size) == next);
+                u32::from(next < size && !begins)
+            }
             Self::InOrder => (in_order((size - place) % size, size).1 - 1).min(2),
             Self::Knomial => {
                 // They are numbered in the order of their places.
@@ -69,7 +92,9 @@ impl Tree {
             Self::Binomial => place + (1 << index),
             Self::Doubling => place + (beyond(place) << index),
             Self::Binary => 2 * place + 1 + index,
-            Self::Chain => place + 1,
+            Self::Levels => place + level(place) * (index + 1),
+            Self::Chains if place == 0 => head(index, size),
+            Self::Chain | Self::Chains => place + 1,
             Self::Knomial => place + (index % (RADIX - 1) + 1) * RADIX.pow(index / (RADIX - 1)),
             Self::InOrder => {
                 let from_root = (size - place) % size;
@@ -78,6 +103,20 @@ impl Tree {
                 size - (from_root + 1 + first)
             }
         }
+    }
+}
+
+/// How many places the level of a place has.
+fn level(place: u32) -> u32 {
+    1 << (place + 1).ilog2()
+}
+
+/// The first place of a chain of [`CHAINS`]; beyond the last place if there is no such chain.
+fn head(chain: u32, size: u32) -> u32 {
+    let (short, longer) = ((size - 1) / CHAINS, (size - 1) % CHAINS);
+    match short == 0 && chain >= longer {
+        true => u32::MAX,
+        false => 1 + chain * short + chain.min(longer),
     }
 }
 
@@ -331,24 +370,98 @@ pub(super) fn spread(place: u32, size: u32, index: u64) -> Option<AtOnce> {
     }
 }
 
-/// Everything from the parent, then to all children.
-pub(super) fn down_at_once(tree: Tree, place: u32, size: u32, index: u64) -> Option<AtOnce> {
-    let transfer = |peer: u32| Transfer {
-        peer,
-        tag: 0,
-        blocks: Blocks::All,
-    };
-    let child = match tree.parent(place, size) {
+/// Segments from the parent, each of which goes to all children at once. The receive of the
+/// next is posted before, and sends are waited for before those of the next:
+/// `ompi_coll_base_bcast_intra_generic` of Open MPI.
+pub(super) fn down_at_once(
+    tree: Tree,
+    segments: u32,
+    place: u32,
+    size: u32,
+    index: u64,
+) -> Option<AtOnce> {
+    let children = tree.children(place, size);
+    let parent = tree.parent(place, size);
+    let receive = |parent, segment| AtOnce::Receive(segment_transfer(parent, segment));
+    let index = match parent {
         None => index,
-        Some(parent) => match index {
-            0 => return Some(AtOnce::Receive(transfer(parent))),
-            1 => return Some(AtOnce::Wait),
-            _ => index - 2,
+        Some(parent) => match index.checked_sub(1) {
+            None => return Some(receive(parent, 0)),
+            Some(index) => index,
         },
     };
-    let child = u32::try_from(child).ok()?;
-    (child < tree.children(place, size))
-        .then(|| AtOnce::Send(transfer(tree.child(place, size, child))))
+    // To receive the next and to wait for this one, to send it, to wait for that.
+    let before = if parent.is_some() { 2 } else { 0 };
+    let acts = before + u64::from(children) + 1;
+    let (segment, act) = (index / acts, index % acts);
+    let follows = segment + 1 < u64::from(segments);
+    let wait = match follows && parent.is_some() {
+        true => AtOnce::WaitButLast,
+        false => AtOnce::Wait,
+    };
+    (segment < u64::from(segments)).then(|| match (parent, act.checked_sub(before)) {
+        (_, Some(child)) if child < u64::from(children) => {
+            let child = tree.child(place, size, child as u32);
+            AtOnce::Send(segment_transfer(child, segment))
+        }
+        (Some(parent), None) if act == 0 => match follows {
+            true => receive(parent, segment + 1),
+            false => AtOnce::Nothing,
+        },
+        _ => wait,
+    })
+}
+
+/// Segments to the root, of which each place receives two at a time, from one child after the
+/// other, combining the one while the other is under way, and sends what is combined before it
+/// goes on: `ompi_coll_base_reduce_generic` of Open MPI.
+pub(super) fn up_overlapped(
+    tree: Tree,
+    segments: u32,
+    place: u32,
+    size: u32,
+    index: u64,
+) -> Option<AtOnce> {
+    let children = u64::from(tree.children(place, size));
+    let parent = tree.parent(place, size);
+    let segments = u64::from(segments);
+    let send = |segment| match parent {
+        Some(parent) => AtOnce::Send(segment_transfer(parent, segment)),
+        None => AtOnce::Nothing,
+    };
+    let combine = |segment: u64| AtOnce::Combine(Blocks::one(segment as u32));
+    if children == 0 {
+        let sends = parent.is_some() && index / 2 < segments;
+        return sends.then(|| match index % 2 {
+            0 => send(index / 2),
+            _ => AtOnce::Wait,
+        });
+    }
+    // With the first child of a segment, what was combined of the one before goes on.
+    let acts = 3 * children + 2;
+    let (segment, act) = (index / acts, index % acts);
+    let (child, act) = match act.checked_sub(5) {
+        None => (0, act),
+        Some(act) => (1 + act / 3, act % 3),
+    };
+    if segment > segments || (segment == segments && child > 0) {
+        return None;
+    }
+    let before = segment.checked_sub(u64::from(child == 0));
+    let wait = match segment < segments {
+        true => AtOnce::WaitButLast,
+        false => AtOnce::Wait,
+    };
+    Some(match (act, before) {
+        (0, _) if segment < segments => {
+            let child = tree.child(place, size, child as u32);
+            AtOnce::Collect(segment_transfer(child, segment))
+        }
+        (0, _) | (_, None) => AtOnce::Nothing,
+        (2, Some(before)) => combine(before),
+        (3, Some(before)) => send(before),
+        _ => wait,
+    })
 }
 
 /// With whom a place talks: the root with all others, they with the root.
@@ -416,7 +529,7 @@ pub(super) fn receives_if(receives: &[Bytes], transfer: Transfer) -> AtOnce {
 }
 
 /// The block of each place to the root, which asks one after the other.
-pub(super) fn gather_in_turn(place: u32, size: u32, index: u64) -> Option<AtOnce> {
+pub(super) fn gather_asked(place: u32, size: u32, index: u64) -> Option<AtOnce> {
     let index = u32::try_from(index).ok()?;
     let asks = |peer| Transfer {
         peer,
@@ -442,6 +555,24 @@ pub(super) fn gather_in_turn(place: u32, size: u32, index: u64) -> Option<AtOnce
         1 => AtOnce::Send(asks(peer)),
         _ => AtOnce::Wait,
     })
+}
+
+/// The block of each place from the root, which serves one after the other.
+pub(super) fn scatter_in_turn(data: &Data, place: u32, size: u32, index: u64) -> Option<AtOnce> {
+    match (place, index % 2) {
+        (0, 1) => (index / 2 + 1 < u64::from(size)).then_some(AtOnce::Wait),
+        (0, _) => scatter_at_once(data, place, size, index / 2),
+        _ => scatter_at_once(data, place, size, index),
+    }
+}
+
+/// The block of each place to the root, which receives one after the other.
+pub(super) fn gather_in_turn(data: &Data, place: u32, size: u32, index: u64) -> Option<AtOnce> {
+    match (place, index % 2) {
+        (0, 1) => (index / 2 + 1 < u64::from(size)).then_some(AtOnce::Wait),
+        (0, _) => gather_at_once(data, place, size, index / 2),
+        _ => gather_at_once(data, place, size, index),
+    }
 }
 
 /// Everything from one place to the root.

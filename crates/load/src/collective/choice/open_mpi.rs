@@ -91,7 +91,7 @@ pub(super) fn gather(block: Bytes, size: u32) -> GatherAlgorithm {
     if block.0 <= 6000 && (size > 60 || (size > 10 && block.0 < 1024)) {
         GatherAlgorithm::Binomial
     } else {
-        GatherAlgorithm::Linear
+        GatherAlgorithm::LinearInTurn
     }
 }
 
@@ -99,7 +99,7 @@ pub(super) fn scatter(block: Bytes, size: u32) -> ScatterAlgorithm {
     if size > 10 && block.0 < 300 {
         ScatterAlgorithm::Binomial
     } else {
-        ScatterAlgorithm::Linear
+        ScatterAlgorithm::LinearInTurn
     }
 }
 

@@ -106,6 +106,16 @@ struct Receive {
     got: Option<Held>,
 }
 
+/// What a member waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Waits {
+    #[default]
+    No,
+    ForAll,
+    /// All but the receive that it posted last.
+    ForAllButLast,
+}
+
 #[derive(Default)]
 struct State {
     cursor: Cursor,
@@ -113,7 +123,7 @@ struct State {
     moves: Cursor,
     sending: usize,
     receives: Vec<Receive>,
-    waits: bool,
+    waits: Waits,
     done: bool,
     held: Held,
     /// Of a scan: what is below, and the own where that belongs to it.
@@ -153,7 +163,7 @@ pub fn execute(
     let mut messages: Vec<Message> = Vec::new();
     loop {
         let runnable: Vec<usize> = (0..states.len())
-            .filter(|&m| !states[m].done && (!states[m].waits || states[m].is_complete()))
+            .filter(|&m| !states[m].done && states[m].is_ready())
             .collect();
         let under_way = |message: &&Message| !message.arrived;
         let arriving = messages.iter().filter(under_way).count();
@@ -196,13 +206,27 @@ pub fn execute(
 }
 
 impl State {
+    fn is_ready(&self) -> bool {
+        let count = match self.waits {
+            Waits::No => return true,
+            Waits::ForAll => self.receives.len(),
+            Waits::ForAllButLast => self.receives.len().saturating_sub(1),
+        };
+        self.sending == 0 && self.receives[..count].iter().all(|r| r.got.is_some())
+    }
+
     fn is_complete(&self) -> bool {
         self.sending == 0 && self.receives.iter().all(|receive| receive.got.is_some())
     }
 
-    /// Takes what has arrived.
-    fn take(&mut self) {
-        for receive in self.receives.drain(..) {
+    /// Takes what it has waited for.
+    fn take(&mut self, waited: Waits) {
+        let count = match waited {
+            Waits::No => 0,
+            Waits::ForAll => self.receives.len(),
+            Waits::ForAllButLast => self.receives.len().saturating_sub(1),
+        };
+        for receive in self.receives.drain(..count) {
             let got = receive.got.expect("it has arrived");
             for (&byte, got) in receive.bytes.iter().zip(got) {
                 let own = &mut self.held[byte];
@@ -240,9 +264,8 @@ fn step(
     messages: &mut Vec<Message>,
     network: Network,
 ) {
-    if std::mem::take(&mut state.waits) {
-        state.take();
-    }
+    let waited = std::mem::take(&mut state.waits);
+    state.take(waited);
     let me = Member(member as u32);
     let act = call.act(me, size, &mut state.cursor);
     let next = call.next(me, size, &mut state.moves);
@@ -295,15 +318,19 @@ fn step(
         }
         Act::WaitAll => {
             assert_eq!(next, Move::WaitAll);
-            state.waits = true;
+            state.waits = Waits::ForAll;
+        }
+        Act::WaitAllButLast => {
+            assert_eq!(next, Move::WaitAllButLast);
+            state.waits = Waits::ForAllButLast;
         }
         Act::Combine { .. } => assert!(matches!(next, Move::Compute(_))),
         Act::Done if state.is_complete() => {
             assert_eq!(next, Move::Done);
-            state.take();
+            state.take(Waits::ForAll);
             state.done = true;
         }
-        Act::Done => state.waits = true,
+        Act::Done => state.waits = Waits::ForAll,
     }
     // A buffered send is complete at once.
     if network == Network::Buffered {
