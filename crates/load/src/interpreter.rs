@@ -87,9 +87,7 @@ impl Part {
     fn is_ready(&self) -> bool {
         match self.waits {
             PartWaits::No => true,
-            PartWaits::ForAllButLast => {
-                self.outstanding == u32::from(self.last_receive.is_some())
-            }
+            PartWaits::ForAllButLast => self.outstanding == u32::from(self.last_receive.is_some()),
             PartWaits::ForAll => self.outstanding == 0,
             PartWaits::Computing => false,
         }

@@ -13,7 +13,7 @@ import lzma
 import os
 import re
 import tarfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -29,6 +29,8 @@ _ELEMENTS = {"int8": 1, "char": 1, "int32": 4, "int": 4, "float": 4, "int64": 8,
 #: Ends of the names of archives.
 _ARCHIVES = (".tar.gz", ".tgz", ".tar", ".tar.xz", ".tar.bz2")
 
+#: What Open MPI and its descendants print of an algorithm's name that they do not know.
+_REFUSED = b"invalid-value-enum"
 _SERIES = re.compile(r"(?P<count>\d+)_(?P<algorithm>.+)_(?P<type>[a-z]+\d*)\.csv")
 _NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?")
 
@@ -177,11 +179,15 @@ def _of_file(path: Path) -> Iterator[Measurement]:
         with tarfile.open(path) as archive:
             files: dict[str, str] = {}
             printed: dict[str, str] = {}
+            refused: set[str] = set()
             for member in archive:
                 # Files that a Mac adds beside each one begin with "._".
                 if member.isfile() and not Path(member.name).name.startswith("._"):
                     stream = archive.extractfile(member)
-                    if stream is not None and member.name.endswith((".csv", ".out")):
+                    if stream is not None and member.name.endswith(".err"):
+                        if _REFUSED in stream.read():
+                            refused.add(member.name.removesuffix(".err") + ".csv")
+                    elif stream is not None and member.name.endswith((".csv", ".out")):
                         into = files if member.name.endswith(".csv") else printed
                         into[member.name] = stream.read().decode("utf-8", "replace")
     except (OSError, tarfile.TarError, EOFError, lzma.LZMAError) as error:
@@ -196,6 +202,7 @@ def _of_file(path: Path) -> Iterator[Measurement]:
         {name: text for name, text in files.items() if name not in calls},
         path,
         _metadata(path.parent),
+        refused,
     )
 
 
@@ -223,7 +230,9 @@ def _metadata(folder: Path) -> _Tests:
         raise MachineError(f"{path}: has no column {error}") from None
 
 
-def _pico(files: Mapping[str, str], source: Path, tests: _Tests) -> Iterator[Measurement]:
+def _pico(
+    files: Mapping[str, str], source: Path, tests: _Tests, refused: Container[str] = ()
+) -> Iterator[Measurement]:
     hosts = {
         str(Path(name).parent): _allocation(text)
         for name, text in files.items()
@@ -265,7 +274,8 @@ def _pico(files: Mapping[str, str], source: Path, tests: _Tests) -> Iterator[Mea
             test=test,
             operation=operation,
             name=series["algorithm"],
-            algorithm=meaning.algorithm,
+            # A library that does not know the name goes on with its own choice.
+            algorithm="auto" if name in refused else meaning.algorithm,
             library=meaning.library,
             bytes=int(series["count"]) * element,
             ranks=ranks,

@@ -168,6 +168,10 @@ _OPEN_MPI = {
     ("scatter", "basic_linear"): "linear-in-turn",
 }
 
+#: Bytes of the segments that Fujitsu's MPI has sent in where it chose the algorithm itself (the
+#: records of its choices in PICO's results of Fugaku).
+_FUJITSU_SEGMENTS = {("reduce", "in_order_binary"): 65_536}
+
 #: Names whose messages are those of another algorithm but for one, or that pack and unpack what
 #: they send: predicted as that, but nothing is calibrated to them.
 _NEARLY = {
@@ -231,6 +235,8 @@ def measured_name(operation: str, name: str) -> Measured:
         # PICO's has two as its radix; Open MPI 5's own four.
         return Measured("bruck", library)
     found = _MEASURED.get(operation, {}).get(text)
+    if library == "fujitsu":
+        segment = _FUJITSU_SEGMENTS.get((operation, text))
     return Measured(found, library, segment, text not in _NEARLY)
 
 

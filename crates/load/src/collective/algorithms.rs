@@ -279,6 +279,9 @@ algorithms! {
     Mpich = "mpich",
     /// Those of Open MPI 1.3 to 4.0.
     OpenMpi = "open-mpi",
+    /// What Fujitsu's MPI 4.0.1 was seen to choose on Fugaku, its own algorithms for tori replaced
+    /// by others.
+    Fujitsu = "fujitsu",
 }
 
 /// The algorithms of an operation.

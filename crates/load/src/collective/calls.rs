@@ -116,9 +116,10 @@ impl Phases {
             BroadcastAlgorithm::BinomialAtOnce => {
                 self.then(Pattern::DownAtOnce(Tree::Doubling), &whole(bytes))
             }
-            BroadcastAlgorithm::Binary => {
-                self.then(Pattern::DownAtOnce(Tree::Levels), &segmented(bytes, segment))
-            }
+            BroadcastAlgorithm::Binary => self.then(
+                Pattern::DownAtOnce(Tree::Levels),
+                &segmented(bytes, segment),
+            ),
             BroadcastAlgorithm::SplitBinary => {
                 let half = segmented(Bytes(bytes.0.div_ceil(2)), segment);
                 let halves = Data::Split {
@@ -131,9 +132,10 @@ impl Phases {
             BroadcastAlgorithm::Chain => {
                 self.then(Pattern::Down(Tree::Chain), &segmented(bytes, segment))
             }
-            BroadcastAlgorithm::Chains => {
-                self.then(Pattern::DownAtOnce(Tree::Chains), &segmented(bytes, segment))
-            }
+            BroadcastAlgorithm::Chains => self.then(
+                Pattern::DownAtOnce(Tree::Chains),
+                &segmented(bytes, segment),
+            ),
             BroadcastAlgorithm::Knomial => {
                 self.then(Pattern::Down(Tree::Knomial), &segmented(bytes, segment))
             }
@@ -175,18 +177,21 @@ impl Phases {
         match algorithm {
             ReduceAlgorithm::Linear => self.then(Pattern::Up(Tree::Flat), &whole(bytes)),
             ReduceAlgorithm::Binomial => self.then(Pattern::Up(Tree::Binomial), &whole(bytes)),
-            ReduceAlgorithm::Binary => {
-                self.then(Pattern::UpOverlapped(Tree::Levels), &segmented(bytes, segment))
-            }
+            ReduceAlgorithm::Binary => self.then(
+                Pattern::UpOverlapped(Tree::Levels),
+                &segmented(bytes, segment),
+            ),
             ReduceAlgorithm::Chain => {
                 self.then(Pattern::Up(Tree::Chain), &segmented(bytes, segment))
             }
-            ReduceAlgorithm::Chains => {
-                self.then(Pattern::UpOverlapped(Tree::Chains), &segmented(bytes, segment))
-            }
-            ReduceAlgorithm::BinomialOverlapped => {
-                self.then(Pattern::UpOverlapped(Tree::Binomial), &segmented(bytes, segment))
-            }
+            ReduceAlgorithm::Chains => self.then(
+                Pattern::UpOverlapped(Tree::Chains),
+                &segmented(bytes, segment),
+            ),
+            ReduceAlgorithm::BinomialOverlapped => self.then(
+                Pattern::UpOverlapped(Tree::Binomial),
+                &segmented(bytes, segment),
+            ),
             ReduceAlgorithm::Knomial => self.then(Pattern::Up(Tree::Knomial), &whole(bytes)),
             ReduceAlgorithm::Bine => {
                 self.folded(size, Folding::Combined, None, &whole(bytes), |phases| {

@@ -222,12 +222,18 @@ fn broadcasts() {
                 // Full trees only.
                 BroadcastAlgorithm::Binary if ranks == 3 || ranks == 15 => {
                     let depth = f64::from(ranks.ilog2());
-                    let apart = 2.0 * net.sent(segment);
-                    let first = depth * (net.sent(segment) + net.message(segment));
+                    // Both children at once; then both sends are waited for.
+                    let apart = net.apart(segment) + net.sent(segment);
+                    let first = depth * (net.apart(segment) + net.message(segment));
                     if net.receive > net.byte * segment && ranks > 3 && segments > 1.0 {
                         continue;
                     }
                     first + (segments - 1.0) * apart
+                }
+                // Up to four chains of one member each.
+                BroadcastAlgorithm::Chains if ranks <= 5 => {
+                    let all = (n - 2.0) * net.apart(segment);
+                    all + net.message(segment) + (segments - 1.0) * (all + net.sent(segment))
                 }
                 BroadcastAlgorithm::SplitBinary if ranks == 3 || ranks == 15 => {
                     let segments = (bytes / 2).div_ceil(SEGMENT) as f64;
@@ -272,6 +278,14 @@ fn reductions() {
                 // A rank combines before it goes on.
                 ReduceAlgorithm::Chain if segments == 1.0 => {
                     (n - 1.0) * (net.message(segment) + net.combining(segment))
+                }
+                // Of two members all trees are one message.
+                ReduceAlgorithm::Binary
+                | ReduceAlgorithm::BinomialOverlapped
+                | ReduceAlgorithm::Chains
+                    if ranks == 2 && segments == 1.0 =>
+                {
+                    net.message(m) + net.combining(m)
                 }
                 ReduceAlgorithm::Rabenseifner | ReduceAlgorithm::BineScatterGather
                     if ranks.is_power_of_two() =>
@@ -453,6 +467,7 @@ fn barriers_scatters_gathers_reduce_scatters_and_scans() {
         for &algorithm in ScatterAlgorithm::ALL {
             let scatter = match algorithm {
                 ScatterAlgorithm::Linear => net.message(b) + (n - 2.0) * net.apart(b),
+                ScatterAlgorithm::LinearInTurn => net.message(b) + (n - 2.0) * net.sent(b),
                 ScatterAlgorithm::Binomial | ScatterAlgorithm::Bine if power => total,
                 ScatterAlgorithm::Binomial | ScatterAlgorithm::Bine => continue,
             };
@@ -466,8 +481,8 @@ fn barriers_scatters_gathers_reduce_scatters_and_scans() {
         for &algorithm in GatherAlgorithm::ALL {
             // One packet each, or those of all arrive at the end together.
             let gather = match algorithm {
-                GatherAlgorithm::Linear if bytes > 256 => continue,
-                GatherAlgorithm::Linear => {
+                GatherAlgorithm::Linear | GatherAlgorithm::LinearInTurn if bytes > 256 => continue,
+                GatherAlgorithm::Linear | GatherAlgorithm::LinearInTurn => {
                     net.message(b) + (n - 2.0) * net.receive.max(net.byte * b)
                 }
                 GatherAlgorithm::Binomial | GatherAlgorithm::Bine if power => total,

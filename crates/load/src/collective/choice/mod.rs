@@ -2,6 +2,7 @@
 //! members. All operations are taken to be commutative and all members to be
 //! alike, as they are here.
 
+mod fujitsu;
 mod mpich;
 mod open_mpi;
 
@@ -20,7 +21,7 @@ impl Family {
     pub(super) fn barrier(self, size: u32) -> BarrierAlgorithm {
         match self {
             Self::Mpich => mpich::BARRIER,
-            Self::OpenMpi => open_mpi::barrier(size),
+            Self::OpenMpi | Self::Fujitsu => open_mpi::barrier(size),
         }
     }
 
@@ -28,6 +29,7 @@ impl Family {
         match self {
             Self::Mpich => (mpich::broadcast(bytes, size), None),
             Self::OpenMpi => open_mpi::broadcast(bytes, size),
+            Self::Fujitsu => fujitsu::broadcast(bytes),
         }
     }
 
@@ -35,6 +37,7 @@ impl Family {
         match self {
             Self::Mpich => (mpich::reduce(bytes, size), None),
             Self::OpenMpi => open_mpi::reduce(bytes, size),
+            Self::Fujitsu => fujitsu::reduce(bytes),
         }
     }
 
@@ -42,6 +45,7 @@ impl Family {
         match self {
             Self::Mpich => mpich::allreduce(bytes, size),
             Self::OpenMpi => open_mpi::allreduce(bytes, size),
+            Self::Fujitsu => fujitsu::allreduce(bytes, size),
         }
     }
 
@@ -49,6 +53,7 @@ impl Family {
         match self {
             Self::Mpich => mpich::GATHER,
             Self::OpenMpi => open_mpi::gather(block, size),
+            Self::Fujitsu => fujitsu::gather(block),
         }
     }
 
@@ -56,6 +61,7 @@ impl Family {
         match self {
             Self::Mpich => mpich::SCATTER,
             Self::OpenMpi => open_mpi::scatter(block, size),
+            Self::Fujitsu => fujitsu::scatter(block, size),
         }
     }
 
@@ -63,13 +69,14 @@ impl Family {
         match self {
             Self::Mpich => mpich::allgather(total, size),
             Self::OpenMpi => open_mpi::allgather(total, size),
+            Self::Fujitsu => fujitsu::allgather(total, size),
         }
     }
 
     pub(super) fn allgatherv(self, total: Bytes, size: u32) -> AllgatherAlgorithm {
         match self {
             Self::Mpich => mpich::allgather(total, size),
-            Self::OpenMpi => open_mpi::allgatherv(total, size),
+            Self::OpenMpi | Self::Fujitsu => open_mpi::allgatherv(total, size),
         }
     }
 
@@ -77,13 +84,14 @@ impl Family {
         match self {
             Self::Mpich => mpich::alltoall(block, size),
             Self::OpenMpi => open_mpi::alltoall(block, size),
+            Self::Fujitsu => fujitsu::alltoall(block),
         }
     }
 
     pub(super) fn alltoallv(self) -> AlltoallvAlgorithm {
         match self {
             Self::Mpich => mpich::ALLTOALLV,
-            Self::OpenMpi => open_mpi::ALLTOALLV,
+            Self::OpenMpi | Self::Fujitsu => open_mpi::ALLTOALLV,
         }
     }
 
@@ -91,13 +99,14 @@ impl Family {
         match self {
             Self::Mpich => mpich::reduce_scatter(total),
             Self::OpenMpi => open_mpi::reduce_scatter(total, size),
+            Self::Fujitsu => fujitsu::reduce_scatter(total, size),
         }
     }
 
     pub(super) fn scan(self) -> ScanAlgorithm {
         match self {
             Self::Mpich => mpich::SCAN,
-            Self::OpenMpi => open_mpi::SCAN,
+            Self::OpenMpi | Self::Fujitsu => open_mpi::SCAN,
         }
     }
 }
@@ -174,11 +183,14 @@ mod tests {
         assert_eq!(allreduce(10_000, 1250), AllreduceAlgorithm::ReduceBroadcast);
         let gather = |block, size| family.gather(Bytes(block), size);
         assert_eq!(gather(1023, 11), GatherAlgorithm::Binomial);
-        assert_eq!(gather(1024, 11), GatherAlgorithm::Linear);
+        assert_eq!(gather(1024, 11), GatherAlgorithm::LinearInTurn);
         assert_eq!(gather(6000, 61), GatherAlgorithm::Binomial);
-        assert_eq!(gather(6001, 61), GatherAlgorithm::Linear);
+        assert_eq!(gather(6001, 61), GatherAlgorithm::LinearInTurn);
         assert_eq!(family.scatter(Bytes(299), 11), ScatterAlgorithm::Binomial);
-        assert_eq!(family.scatter(Bytes(300), 11), ScatterAlgorithm::Linear);
+        assert_eq!(
+            family.scatter(Bytes(300), 11),
+            ScatterAlgorithm::LinearInTurn
+        );
         let allgather = |total, size| family.allgather(Bytes(total), size);
         let doubling = AllgatherAlgorithm::RecursiveDoubling;
         assert_eq!(allgather(49_999, 8), doubling);
@@ -199,5 +211,33 @@ mod tests {
         assert_eq!(reduce_scatter(256 << 10, 16), halving);
         let ring = ReduceScatterAlgorithm::Ring;
         assert_eq!(reduce_scatter((256 << 10) + 1, 16), ring);
+    }
+
+    /// What was recorded at 8 and at 64 members, and both sides of two limits.
+    #[test]
+    fn fujitsu_chooses_as_recorded() {
+        let family = Family::Fujitsu;
+        let segment = |bytes| family.broadcast(Bytes(bytes), 8).1.map(|segment| segment.0);
+        assert_eq!(segment(256), Some(256));
+        assert_eq!(segment(16 << 10), Some(1 << 10));
+        assert_eq!(segment(128 << 10), Some(8 << 10));
+        assert_eq!(segment(8 << 20), Some(16 << 10));
+        assert_eq!(segment(64 << 20), Some(64 << 10));
+        let reduce = |bytes| family.reduce(Bytes(bytes), 8).0;
+        assert_eq!(reduce(2 << 10), ReduceAlgorithm::BinomialOverlapped);
+        assert_eq!(reduce(16 << 10), ReduceAlgorithm::InOrderBinary);
+        let gather = |total, size: u32| family.gather(Bytes(total / u64::from(size)), size);
+        assert_eq!(gather(2 << 10, 8), GatherAlgorithm::Binomial);
+        assert_eq!(gather(16 << 10, 8), GatherAlgorithm::Linear);
+        assert_eq!(gather(16 << 10, 64), GatherAlgorithm::Binomial);
+        assert_eq!(gather(128 << 10, 64), GatherAlgorithm::Linear);
+        let scatter = |block, size| family.scatter(Bytes(block), size);
+        assert_eq!(scatter(128 << 10, 8), ScatterAlgorithm::Binomial);
+        assert_eq!(scatter(1 << 20, 8), ScatterAlgorithm::LinearInTurn);
+        assert_eq!(scatter(8 << 20, 64), ScatterAlgorithm::Binomial);
+        let reduce_scatter = |total, size| family.reduce_scatter(Bytes(total), size);
+        assert_eq!(reduce_scatter(1 << 20, 8), ReduceScatterAlgorithm::Ring);
+        let halving = ReduceScatterAlgorithm::RecursiveHalving;
+        assert_eq!(reduce_scatter(1 << 20, 64), halving);
     }
 }
