@@ -466,10 +466,11 @@ OPERATION_OPTIONS: abc.Mapping[str, tuple[str, ...]] = {
     "exclusive-scan": (),
 }
 
-Library = Literal["mpich", "open-mpi"]
+Library = Literal["mpich", "open-mpi", "fujitsu"]
 LIBRARY: abc.Mapping[str, str] = {
     "mpich": "Those of MPICH 4.",
     "open-mpi": "Those of Open MPI 1.3 to 4.0.",
+    "fujitsu": "What Fujitsu's MPI 4.0.1 was seen to choose on Fugaku, its own algorithms for tori replaced by others.",
 }
 
 TraceFormat = Literal[
@@ -548,8 +549,8 @@ BARRIER_ALGORITHM: abc.Mapping[str, str] = {
 }
 
 BroadcastAlgorithm = Literal[
-    "auto", "linear", "binomial", "binomial-at-once", "binary", "split-binary", "chain", "knomial",
-    "bine", "bine-at-once", "bine-near-at-once", "bine-scatter-allgather",
+    "auto", "linear", "binomial", "binomial-at-once", "binary", "split-binary", "chain", "chains",
+    "knomial", "bine", "bine-at-once", "bine-near-at-once", "bine-scatter-allgather",
     "scatter-recursive-doubling", "scatter-ring",
 ]
 BROADCAST_ALGORITHM: abc.Mapping[str, str] = {
@@ -557,9 +558,10 @@ BROADCAST_ALGORITHM: abc.Mapping[str, str] = {
     "linear": "From the root to each, all at once.",
     "binomial": "Down a binomial tree.",
     "binomial-at-once": "Down a binomial tree whose parents are the nearest places first, each of which sends to all of its children at once: Open MPI.",
-    "binary": "Down a binary tree in segments.",
+    "binary": "Down a binary tree in segments, to both children at once: Open MPI.",
     "split-binary": "Two halves down two binary trees in segments, then the places of both trees exchange halves.",
     "chain": "From each to the next in segments.",
+    "chains": "Down four chains in segments, to the first of each at once: Open MPI.",
     "knomial": "Down a 4-nomial tree in segments.",
     "bine": "Down a Bine tree, the farthest first (De Sensi et al. 2025).",
     "bine-at-once": "The same; a member sends to all of its children at once.",
@@ -570,15 +572,17 @@ BROADCAST_ALGORITHM: abc.Mapping[str, str] = {
 }
 
 ReduceAlgorithm = Literal[
-    "auto", "linear", "binomial", "binary", "chain", "knomial", "bine", "bine-scatter-gather",
-    "in-order-binary", "rabenseifner",
+    "auto", "linear", "binomial", "binomial-overlapped", "binary", "chain", "chains", "knomial",
+    "bine", "bine-scatter-gather", "in-order-binary", "rabenseifner",
 ]
 REDUCE_ALGORITHM: abc.Mapping[str, str] = {
     "auto": "The one that the rules of the library choose, by size and number of ranks.",
     "linear": "All to the root, which combines one after the other.",
     "binomial": "Up a binomial tree.",
-    "binary": "Up a binary tree in segments.",
+    "binomial-overlapped": "The same in segments, each member receiving from two children at a time: Open MPI.",
+    "binary": "Up a binary tree in segments, from both children at a time: Open MPI.",
     "chain": "From each to the one before in segments.",
+    "chains": "Up four chains in segments, from two of them at a time: Open MPI.",
     "knomial": "Up a 4-nomial tree.",
     "bine": "Up a Bine tree (De Sensi et al. 2025).",
     "bine-scatter-gather": "Reduce-scatter between the partners of Bine trees, then a gather up such a tree.",
@@ -602,21 +606,23 @@ ALLREDUCE_ALGORITHM: abc.Mapping[str, str] = {
     "reduce-broadcast": "A reduction, then a broadcast, by the algorithms of those.",
 }
 
-GatherAlgorithm = Literal["auto", "linear", "binomial", "bine", "linear-sync"]
+GatherAlgorithm = Literal["auto", "linear", "binomial", "bine", "linear-in-turn", "linear-sync"]
 GATHER_ALGORITHM: abc.Mapping[str, str] = {
     "auto": "The one that the rules of the library choose, by size and number of ranks.",
     "linear": "From each to the root, all at once.",
     "binomial": "Up a binomial tree.",
     "bine": "Up a Bine tree (De Sensi et al. 2025), in which every subtree has members that follow each other.",
+    "linear-in-turn": "From each to the root, which receives from one after the other: Open MPI.",
     "linear-sync": "From one after the other, each asked by the root: Open MPI.",
 }
 
-ScatterAlgorithm = Literal["auto", "linear", "binomial", "bine"]
+ScatterAlgorithm = Literal["auto", "linear", "binomial", "bine", "linear-in-turn"]
 SCATTER_ALGORITHM: abc.Mapping[str, str] = {
     "auto": "The one that the rules of the library choose, by size and number of ranks.",
     "linear": "From the root to each, all at once.",
     "binomial": "Down a binomial tree.",
     "bine": "Down a Bine tree, as gathers.",
+    "linear-in-turn": "From the root to one after the other: Open MPI.",
 }
 
 AllgatherAlgorithm = Literal[

@@ -225,8 +225,15 @@ def test_measured_names_are_understood():
     assert measured_name("allgather", "k_bruck_ompi").algorithm == "k-bruck"
     assert measured_name("allreduce", "default-ring").library == "fujitsu"
     # Open MPI's chains are four, its pipeline one.
-    assert not measured_name("broadcast", "chain_ompi").exact
-    assert measured_name("broadcast", "pipeline_ompi").exact
+    assert measured_name("broadcast", "chain_ompi").algorithm == "chains"
+    assert measured_name("reduce", "default-chain").algorithm == "chains"
+    assert measured_name("broadcast", "pipeline_ompi").algorithm == "chain"
+    # Its linear gathers and scatters receive and send one after the other; Fujitsu's simple ones
+    # and those of the benchmark do not.
+    assert measured_name("gather", "linear_ompi").algorithm == "linear-in-turn"
+    assert measured_name("scatter", "default-basic-linear").algorithm == "linear-in-turn"
+    assert measured_name("scatter", "linear_nb_ompi").algorithm == "linear"
+    assert measured_name("gather", "default-simple").algorithm == "linear"
     segmented = measured_name("allreduce", "bine_bdw_remap_segmented_over_16384")
     assert (segmented.algorithm, segmented.segment) == ("bine-segmented", 16384)
     assert segmented.library == "point-to-point"
@@ -298,6 +305,30 @@ def test_open_mpi_sends_to_all_children_at_once():
     for name, expected in (("binomial_ompi", 300_000), ("binomial", 200_000)):
         case = predictor.case(HOSTS[:4], "bcast", name, 1_000_000)
         assert predictor.predict(case).median_ns == pytest.approx(expected, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("collective", "name", "ranks", "expected"),
+    [
+        # Ranks 1 and 2 share the root's link for 200 us; then 1 sends to 3 and 2 sends to 4.
+        ("bcast", "binary_ompi", 5, 300_000),
+        # Heads 1, 3, 5 and 7 share it for 400 us and send to one more each; or eight hops.
+        ("bcast", "chain_ompi", 9, 500_000),
+        ("bcast", "pipeline_ompi", 9, 800_000),
+        # 3 sends to 1 while 2 sends to the root, to which 1 sends then.
+        ("reduce", "binary_ompi", 4, 200_000),
+        # Of the messages of 1 and 2 the root receives both at a time, in 200 us.
+        ("reduce", "binary_ompi", 3, 200_000),
+        ("reduce", "binomial_ompi", 4, 200_000),
+        # 2, 4, 6 and 8 send to their heads; the root receives 400 us long.
+        ("reduce", "chain_ompi", 9, 500_000),
+    ],
+)
+def test_trees_of_open_mpi_take_what_its_sources_say(collective, name, ranks, expected):
+    """1 MB at 10 GB/s, combined in no time, by hand."""
+    predictor = Predictor(small())
+    case = predictor.case(HOSTS[:ranks], collective, name, 1_000_000)
+    assert predictor.predict(case).median_ns == pytest.approx(expected, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -526,11 +557,16 @@ def test_folders_of_pico_are_read(tmp_path):
         # Fugaku's files have a summary behind the iterations.
         "0/8_ring_over_int32.csv": "highest\n5\n7\n9\nmean,std,more\n1,2,3\n",
         "0/8_ring_over_int32.err": "nothing",
+        # Open MPI went on with its own choice.
+        "0/4_bruck_ompi_int32.csv": "highest\n5\n7\n",
+        "0/4_bruck_ompi_int32.err": "[mpi::mca-var::invalid-value-enum]\n Value : bruck",
     }
     # Some are padded with zeros.
     padded = "MPI_Rank,allocation\n0,node01.x\n\0\0\0\0  1,node02.x\n2,node03\n3,node04\n"
     folder = pico(tmp_path / "data", series, padded)
     found = {(row.name, row.bytes): row for row in read_measurements([folder])}
+    refused = found.pop(("bruck_ompi", 16))
+    assert refused.algorithm == "auto"
     assert set(found) == {("ring_ompi", 64), ("default_ompi", 32), ("ring_over", 32)}
     ring = found["ring_ompi", 64]
     assert (ring.median_ns, ring.p10_ns, ring.p90_ns, ring.iterations) == (6, 2, 10, 11)
