@@ -326,7 +326,7 @@ def test_open_mpi_sends_to_all_children_at_once():
 )
 def test_trees_of_open_mpi_take_what_its_sources_say(collective, name, ranks, expected):
     """1 MB at 10 GB/s, combined in no time, by hand."""
-    predictor = Predictor(small())
+    predictor = Predictor(small('[mpi]\ncollectives = { segment = "1 GiB" }\n'))
     case = predictor.case(HOSTS[:ranks], collective, name, 1_000_000)
     assert predictor.predict(case).median_ns == pytest.approx(expected, rel=0.01)
 

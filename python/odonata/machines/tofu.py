@@ -48,7 +48,7 @@ def block(shape: Sequence[int], size: Sequence[int] = (8, 8, 8)) -> list[str]:
 
     Returns:
         Names as in `examples/machines/fugaku.toml`: `tofu` and the number of the node, X fastest,
-        then Y, Z, a, b, c.
+        then Y, Z, c, b, a.
 
     Raises:
         MachineError: If the shape is none that fits.
@@ -63,6 +63,6 @@ def block(shape: Sequence[int], size: Sequence[int] = (8, 8, 8)) -> list[str]:
     rings = [ring(length) for length in shape]
     names = []
     for (z, c), (y, b), (x, a) in itertools.product(*reversed(rings)):
-        within = a + UNIT[0] * (b + UNIT[1] * c)
+        within = c + UNIT[2] * (b + UNIT[1] * a)
         names.append(f"tofu{x + size[0] * (y + size[1] * (z + size[2] * within)):04}")
     return names

@@ -481,12 +481,15 @@ fn barriers_scatters_gathers_reduce_scatters_and_scans() {
         for &algorithm in GatherAlgorithm::ALL {
             // One packet each, or those of all arrive at the end together.
             let gather = match algorithm {
-                GatherAlgorithm::Linear | GatherAlgorithm::LinearInTurn if bytes > 256 => continue,
-                GatherAlgorithm::Linear | GatherAlgorithm::LinearInTurn => {
+                GatherAlgorithm::Linear if bytes > 256 => continue,
+                GatherAlgorithm::Linear => {
                     net.message(b) + (n - 2.0) * net.receive.max(net.byte * b)
                 }
                 GatherAlgorithm::Binomial | GatherAlgorithm::Bine if power => total,
-                GatherAlgorithm::Binomial | GatherAlgorithm::Bine | GatherAlgorithm::LinearSync => {
+                GatherAlgorithm::Binomial
+                | GatherAlgorithm::Bine
+                | GatherAlgorithm::LinearInTurn
+                | GatherAlgorithm::LinearSync => {
                     continue;
                 }
             };
