@@ -30,12 +30,7 @@ pub(super) fn broadcast(bytes: Bytes) -> Segmented<BroadcastAlgorithm> {
     ];
     let below = segments.iter().find(|(limit, _)| bytes.0 < *limit);
     let segment = below.map_or(64 * KIB, |&(_, segment)| segment);
-    // Of the two that calibrate Fugaku better, by size.
-    let algorithm = match bytes.0 < 64 * KIB {
-        true => BroadcastAlgorithm::Binary,
-        false => BroadcastAlgorithm::Chain,
-    };
-    (algorithm, Some(Bytes(segment)))
+    (BroadcastAlgorithm::Binary, Some(Bytes(segment)))
 }
 
 pub(super) fn reduce(bytes: Bytes) -> Segmented<ReduceAlgorithm> {
