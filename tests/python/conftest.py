@@ -4,7 +4,9 @@ import signal
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
+from matplotlib.figure import Figure
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -16,3 +18,29 @@ settings.load_profile("repeatable")
 # Shells start background jobs with interrupts ignored, which would make the tests
 # that interrupt a run wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+#: The first picture of every name that was written while `rendered_once` was in use.
+_RENDERED: dict[str, bytes] = {}
+
+
+@pytest.fixture
+def rendered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests in which pictures are drawn by the way: every figure is made up of its data, but
+    only the first PNG of every name is rendered, which takes most of the time; its bytes stand for
+    the later ones.
+    """
+    from odonata import plots
+    from odonata.batch import plots as of_schedules
+    from odonata.study import drawing as of_studies
+
+    save = plots.save
+
+    def save_once(figure: Figure, path: Path) -> None:
+        if path.suffix == ".png" and path.name in _RENDERED:
+            path.write_bytes(_RENDERED[path.name])
+            return
+        save(figure, path)
+        _RENDERED[path.name] = path.read_bytes()
+
+    for module in (plots, of_schedules, of_studies):
+        monkeypatch.setattr(module, "save", save_once)

@@ -37,7 +37,7 @@ local = { bandwidth = "8 GB/s", latency = "500 ns" }
 global = { bandwidth = "8 GB/s", latency = "1 us" }
 
 [simulation]
-duration = "200 ms"
+duration = "120 ms"
 warmup = "1 ms"
 
 [record]
@@ -56,7 +56,7 @@ placement = "random-node"
 traffic = { pattern = "uniform-random", load = 0.2, message = "4 KiB" }
 """
 
-SHORT = LONG.replace("200 ms", "60 ms")
+SHORT = LONG.replace("120 ms", "60 ms")
 
 
 def begin(directory: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -80,7 +80,7 @@ def test_a_run_killed_twenty_times_leaves_what_an_uninterrupted_one_leaves(tmp_p
     done = odonata("run", "long.toml", "--out", "whole", directory=tmp_path)
     assert done.returncode == ExitCode.OK, done.stderr
     out = tmp_path / "out"
-    same = ("long.toml", "--out", "out", "--checkpoint", "simulated=1ms")
+    same = ("long.toml", "--out", "out", "--checkpoint", "simulated=500us")
     moments = random.Random(1)
     kills = advances = 0
     while kills < 20:
@@ -90,7 +90,7 @@ def test_a_run_killed_twenty_times_leaves_what_an_uninterrupted_one_leaves(tmp_p
         try:
             if kills % 4 == 3:
                 # At any moment, in the preparation too.
-                time.sleep(moments.uniform(0.0, 1.0))
+                time.sleep(moments.uniform(0.0, 0.6))
             else:
                 wait_for_checkpoint(process, out / CHECKPOINT_FILE, begun)
                 time.sleep(moments.uniform(0.0, 0.05))
@@ -120,7 +120,7 @@ def test_a_stopped_run_writes_a_last_checkpoint(
     tmp_path: Path, number: signal.Signals, code: ExitCode
 ) -> None:
     (tmp_path / "short.toml").write_text(SHORT)
-    (tmp_path / "long.toml").write_text(LONG.replace("200 ms", "10 s"))
+    (tmp_path / "long.toml").write_text(LONG.replace("120 ms", "10 s"))
     file = tmp_path / "out" / CHECKPOINT_FILE
     # The first one would come after a minute, or an hour.
     often = "every=1h,simulated=5s"

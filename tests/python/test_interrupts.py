@@ -8,8 +8,7 @@ import time
 
 import pytest
 
-#: What is called in a process of its own, and what is imported before, as an import that is
-#: interrupted is Python's matter.
+#: What is called in a process of its own.
 CALLS = {
     "run": "odonata.run(endless)",
     "saturation": "odonata.saturation(endless)",
@@ -22,9 +21,15 @@ CALLS = {
     "archive": "write_archive()",
     "fits": "fit_families(numpy.arange(1000.0), ['levy_stable', 'studentized_range'] * 20)",
 }
+#: What some of them need before. An import that is interrupted is Python's matter.
+BEFORE = {
+    "schedule": "log = odonata.generate_job_log(nodes=4096, jobs=50_000, arrivals_factor=0.2)",
+    "topology": ("largest = endless.with_set({'network.p': 16, 'network.a': 32, 'network.h': 16})"),
+    "fits": "import scipy.stats",
+}
 SCRIPT = """
 import json, multiprocessing, os, signal, sys, tempfile, threading, time
-import numpy, scipy.stats
+import numpy
 import odonata, odonata._engine
 from odonata.bisection import bisection_width
 from odonata.tails import fit_families
@@ -38,8 +43,7 @@ endless = odonata.Scenario.from_dict({{
         "traffic": {{"pattern": "uniform-random", "message": "4 KiB", "load": 0.8}},
     }}],
 }})
-largest = endless.with_set({{"network.p": 16, "network.a": 32, "network.h": 16}})
-log = odonata.generate_job_log(nodes=4096, jobs=50_000, arrivals_factor=0.2)
+{before}
 
 
 def write_archive():
@@ -79,7 +83,7 @@ if __name__ == "__main__":
 def test_ctrl_c_stops_what_computes(name: str) -> None:
     start = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT.format(call=CALLS[name])],
+        [sys.executable, "-c", SCRIPT.format(call=CALLS[name], before=BEFORE.get(name, ""))],
         capture_output=True,
         text=True,
         timeout=120,

@@ -142,10 +142,11 @@ def test_routers_are_those_that_sst_is_met_with(arrangement: str, routing: str) 
 
 def test_quick_study_finds_that_circulant_bisects_best(tmp_path: Path) -> None:
     # The points of the findings below, once: mappings differ by less than arrangements do.
-    study = part_of(StudyFile.from_file(STUDY), "pattern == 'bisection' and routing == 'minimal'")
+    only = "pattern == 'bisection' and routing == 'minimal' and alpha == 4"
+    study = part_of(StudyFile.from_file(STUDY), only)
     sweep = Sweep(study, quick=True)
     table = run_sweep(sweep, tmp_path / "quick")
-    assert len(table) == len(sweep.points) == 3 * 2
+    assert len(table) == len(sweep.points) == 3
     verdicts = {verdict.finding.claim: verdict for verdict in judge(by_values(study), table)}
     for claim in (
         "Bisection, minimal routing, α > 1.5: circulant is 5–15 % shorter than absolute",

@@ -6,16 +6,20 @@ import csv
 import math
 import shutil
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from random import Random
 
 import numpy as np
 import pytest
 
+from odonata.scenario import Scenario
 from odonata.simulate import run
 from odonata.study import run_study
 from odonata.study.findings import UNJUDGED
-from odonata.study.longtail import LongTail, families, machine
+from odonata.study.longtail import LongTail, families, machine, statistics
+from odonata.study.longtail import plan as plans
 from odonata.study.longtail.families import distributions_of
 from odonata.study.longtail.findings import (
     FAILS,
@@ -62,6 +66,19 @@ from odonata.study.longtail.statistics import (
 )
 
 QUIET = Moment(0, 0.0, ())
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _months_once() -> Iterator[None]:
+    """Plans of the same moments share their months, which take seconds."""
+    once = cache(lambda times, policy: simulate_months(times, policy))
+
+    def months(times: Sequence[float], policy: str = "scattered") -> list[Moment]:
+        return list(once(tuple(times), policy))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plans, "simulate_months", months)
+        yield
 
 
 def test_the_machine_and_the_probe_are_as_the_paper_says() -> None:
@@ -352,7 +369,11 @@ def test_families_are_fitted_once_to_the_distributions_that_have_any(
     assert kept.stat().st_mtime_ns == before
 
 
-def test_a_small_study_writes_everything_and_says_what_is_missing(tmp_path: Path) -> None:
+def test_a_small_study_writes_everything_and_says_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Enough for an interval. What intervals cover is tested above, with all resamples.
+    monkeypatch.setattr(statistics, "_RESAMPLES", 40)
     extent = Extent(
         moments=8,
         month_ms=6,
@@ -404,7 +425,16 @@ def test_a_small_study_writes_everything_and_says_what_is_missing(tmp_path: Path
     assert {one["verdict"] for one in again} == {NOTHING, UNJUDGED}
 
 
-def test_all_points_have_names_of_their_own() -> None:
+def test_all_points_have_names_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A scenario of each setting, at the first of its moments: all of them take seconds to check.
+    first: dict[Setting, Scenario] = {}
+
+    def scenario_at_first(moment: Moment, setting: Setting) -> Scenario:
+        if setting not in first:
+            first[setting] = scenario_of(moment, setting)
+        return first[setting]
+
+    monkeypatch.setattr(plans, "scenario_of", scenario_at_first)
     plan = Plan()
     points = plan.points()
     assert len({point.name for point in points}) == len(points)

@@ -49,6 +49,7 @@ def test_examples_are_copied_whole(name: str, tmp_path: Path) -> None:
     assert "exists already" in again.stderr
 
 
+@pytest.mark.usefixtures("rendered_once")
 @pytest.mark.parametrize("name", ["wiring", "trace", "otf2", "dumpi", "job-log"])
 def test_what_an_example_says_to_do_works(name: str, tmp_path: Path) -> None:
     answer = json.loads(call("example", name, "--json", directory=tmp_path).stdout)
