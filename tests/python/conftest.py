@@ -2,11 +2,15 @@
 
 import signal
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from matplotlib.figure import Figure
+
+from odonata.study import local, run, sweeping
+from odonata.study.task import Outcome, Task, simulate_task
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -44,3 +48,26 @@ def rendered_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for module in (plots, of_schedules, of_studies):
         monkeypatch.setattr(module, "save", save_once)
+
+
+class _Here:
+    """Simulates the points of a study in this process, one after another."""
+
+    processes = 1
+
+    def __init__(self, processes: int | None = None) -> None:
+        """Takes what the executor that it stands for takes."""
+
+    def run(self, tasks: Sequence[Task], report: object) -> Iterator[tuple[Task, Outcome]]:
+        """As `Executor.run`."""
+        for task in tasks:
+            yield task, simulate_task(task)
+
+
+@pytest.fixture
+def simulated_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of what a study finds: its workers take a second of processor time each to begin.
+    What belongs to workers is tested in test_study_file.py and test_sweep.py.
+    """
+    for module in (local, run, sweeping):
+        monkeypatch.setattr(module, "LocalExecutor", _Here)

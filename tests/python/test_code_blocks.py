@@ -366,7 +366,7 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.usefixtures("rendered_once")
+@pytest.mark.usefixtures("rendered_once", "simulated_here")
 @pytest.mark.parametrize(
     "page",
     [page for page, found in BLOCKS.items() if any(block.runs for block in found)],

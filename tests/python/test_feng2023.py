@@ -3,6 +3,8 @@ version finds what groups and circuits of one's own do."""
 
 from pathlib import Path
 
+import pytest
+
 from odonata.cli.study import LIBRARY
 from odonata.study.cells import cells
 from odonata.study.file import StudyFile
@@ -35,6 +37,7 @@ def test_jobs_fill_their_groups_as_in_the_paper() -> None:
             assert len(of_groups) == point.axes["groups"]
 
 
+@pytest.mark.usefixtures("simulated_here")
 def test_quick_study_finds_what_groups_of_one_s_own_do(tmp_path: Path) -> None:
     study = StudyFile.from_file(STUDY)
     table = run_sweep(Sweep(study, quick=True), tmp_path)

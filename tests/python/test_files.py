@@ -368,6 +368,7 @@ def _two_jobs(folder: Path) -> Scenario:
     )
 
 
+@pytest.mark.usefixtures("simulated_here")
 def test_a_study_simulates_again_what_a_changed_file_decides(matrix: Path) -> None:
     study = StudyFile.from_dict(
         {

@@ -56,6 +56,7 @@ def test_target_has_the_loads_of_the_paper() -> None:
         assert low <= rate / (4.37 * GIB) <= high
 
 
+@pytest.mark.usefixtures("simulated_here")
 def test_quick_study_finds_what_isolation_does(tmp_path: Path) -> None:
     # Half as many messages as the quick version, and only the points that are looked at.
     only = (

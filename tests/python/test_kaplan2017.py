@@ -140,6 +140,7 @@ def test_routers_are_those_that_sst_is_met_with(arrangement: str, routing: str) 
     assert ours == pytest.approx(known[arrangement, routing], rel=0.05)
 
 
+@pytest.mark.usefixtures("simulated_here")
 def test_quick_study_finds_that_circulant_bisects_best(tmp_path: Path) -> None:
     # The points of the findings below, once: mappings differ by less than arrangements do.
     only = "pattern == 'bisection' and routing == 'minimal' and alpha == 4"

@@ -6,6 +6,7 @@ import lzma
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from odonata.cli.study import LIBRARY
 from odonata.study.file import StudyFile
@@ -65,6 +66,7 @@ def test_the_skeletons_send_as_they_should() -> None:
     assert set(np.bincount(fft[:, 0])) == {47 + 39}
 
 
+@pytest.mark.usefixtures("simulated_here")
 def test_steering_keeps_traffic_below_the_top(tmp_path: Path) -> None:
     """Nekbone, 1,024 ranks on random nodes of an 11-ary tree: every leaf reaches every pod."""
     only = (

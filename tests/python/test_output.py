@@ -343,6 +343,7 @@ def test_another_question_in_the_same_directory_keeps_the_first_answer(folder: P
         assert second["scenario.toml"] != first["scenario.toml"]
 
 
+@pytest.mark.usefixtures("simulated_here")
 def test_a_study_grows_in_place_and_another_one_does_not_replace_it(folder: Path) -> None:
     done(folder, "study", "study.toml", "--only", "routing == 'minimal'")
     done(folder, "study", "study.toml")
@@ -361,6 +362,7 @@ def test_a_study_grows_in_place_and_another_one_does_not_replace_it(folder: Path
     assert contents(folder / "mine") == {"study.md": b"my notes"}
 
 
+@pytest.mark.usefixtures("simulated_here")
 def test_show_reads_every_kind_of_directory(folder: Path) -> None:
     for arguments, out, words in (
         (("run", "s.toml", "--no-plots"), "run", "left"),

@@ -133,6 +133,7 @@ def test_what_a_plug_in_does_is_part_of_a_scenario(installed: Path) -> None:
     assert fingerprint_of(scenario()) == other
 
 
+@pytest.mark.usefixtures("simulated_here")
 def test_a_study_keeps_what_a_plug_in_measures_and_knows_when_it_changed(
     installed: Path, tmp_path: Path
 ) -> None:

@@ -211,6 +211,7 @@ def test_jobs_share_the_network_of_the_file(file: Path, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.usefixtures("simulated_here")
 def test_a_study_varies_a_schedule(file: Path, tmp_path: Path) -> None:
     study = tmp_path / "study.toml"
     text = """

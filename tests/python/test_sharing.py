@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from odonata.cli.study import LIBRARY
 from odonata.study.cells import cells
 from odonata.study.file import StudyFile
@@ -12,6 +14,7 @@ from studies import part_of
 STUDY = LIBRARY / "sharing.toml"
 
 
+@pytest.mark.usefixtures("simulated_here")
 def test_isolation_protects_under_minimal_routing(tmp_path: Path) -> None:
     """Minimal routes between two groups use links of these two only (docs/interference.md)."""
     study = part_of(StudyFile.from_file(STUDY), "routing == 'minimal'")

@@ -30,6 +30,7 @@ def test_there_are_eight() -> None:
     assert len(list(TASKS.glob("*.py"))) == 8
 
 
+@pytest.mark.usefixtures("simulated_here")
 def test_routings_and_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = outcome("routings_and_loads", tmp_path, monkeypatch)["found"]
     rows = found.table.to_pylist()
