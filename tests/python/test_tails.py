@@ -3,6 +3,8 @@
 import csv
 import json
 import re
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +22,34 @@ from odonata.tails import (
     measure_tail,
     read_samples,
 )
+from odonata.tails import fits as families
 from odonata.tails.measures import hill, hill_plot
+
+
+class _Here:
+    """Fits in this process, at once."""
+
+    def __init__(self, *_: object) -> None:
+        """Takes what a pool of processes takes."""
+
+    def __enter__(self) -> "_Here":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """There is nothing to end."""
+
+    def submit(self, function: Callable[[str], object], name: str) -> Future[object]:
+        done: Future[object] = Future()
+        done.set_result(function(name))
+        return done
+
+
+@pytest.fixture
+def fitted_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of what a fit is: a process that fits takes a second to begin. Processes are tested
+    with the family that takes too long, and with the interrupts.
+    """
+    monkeypatch.setattr(families, "ProcessPoolExecutor", _Here)
 
 
 def test_measures_of_a_known_distribution() -> None:
@@ -91,6 +120,7 @@ DRAWN = {
 }
 
 
+@pytest.mark.usefixtures("fitted_here")
 @pytest.mark.parametrize("name", ["expon", "norm", "lognorm", "pareto", "gumbel_r"])
 def test_families_are_recovered_from_their_own_samples(name: str) -> None:
     family = DRAWN.get(name) or getattr(stats, name)()
@@ -116,6 +146,7 @@ def test_twenty_families_are_found_again_as_often_as_is_said() -> None:
     assert f"in {best['bic']} by BIC and in {best['aic']} by AIC" in text
 
 
+@pytest.mark.usefixtures("fitted_here")
 def test_what_is_no_density_is_no_fit() -> None:
     # A von Mises distribution repeats itself along the line for ever, so that it holds samples of
     # anything better than what has 1 to share out.
@@ -125,6 +156,7 @@ def test_what_is_no_density_is_no_fit() -> None:
     assert re.fullmatch(r"the fitted density is \d+ in all, not 1", circular.failure)
 
 
+@pytest.mark.usefixtures("fitted_here")
 def test_one_distribution_by_several_names_has_one_place() -> None:
     samples = stats.gamma(3).rvs(size=300, random_state=np.random.default_rng(3))
     names = ["erlang", "norm", "gamma", "pearson3"]
@@ -186,6 +218,7 @@ def test_too_few_or_infinite_samples_are_refused(wrong: list[float]) -> None:
         measure_tail(wrong)
 
 
+@pytest.mark.usefixtures("fitted_here")
 def test_the_command(tmp_path: Path) -> None:
     random = np.random.default_rng(6)
     b = random.random(400)
@@ -347,6 +380,7 @@ traffic = { pattern = "uniform-random", message = "1 KiB", load = 0.1 }
     assert (tmp_path / "t.png").stat().st_size > 10_000
 
 
+@pytest.mark.usefixtures("fitted_here")
 @pytest.mark.parametrize(
     "options",
     [
