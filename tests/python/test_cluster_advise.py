@@ -2,13 +2,12 @@
 
 import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from command import call
 from odonata.cluster.advice import Advisor, advise, forecast_busy
 from odonata.cluster.clocks import Clocks
 from odonata.cluster.evaluation import best_threshold, evaluate
@@ -19,7 +18,6 @@ from odonata.errors import ClusterError
 
 pytest.importorskip("sklearn")
 
-CLI = (sys.executable, "-c", "import odonata.cli; odonata.cli.main()")
 BCAST = Kind("bcast", 1 << 15, "different-islands", 16)
 NOISE = 0.15
 
@@ -180,28 +178,19 @@ def test_the_command(tmp_path: Path) -> None:
     (tmp_path / "nodes").write_text("n[0-7]\n")
     options = [str(store), "--watch", str(watched), "--sinfo", str(tmp_path / "nodes")]
     options += ["--squeue", str(tmp_path / "queue")]
-    answer = subprocess.run(
-        [*CLI, "cluster", "advise", *options, "--json"], capture_output=True, text=True, check=True
-    )
+    command = ("cluster", "advise", *options)
+    answer = call(*command, "--json", directory=tmp_path)
+    assert answer.returncode == 0, answer.stderr
     content = json.loads(answer.stdout)
     assert content["busy"]["b"] == 7 / 8
     (row,) = content["advice"]
     assert row["now"]["expected_us"] == pytest.approx(330, rel=0.3)
-    answer = subprocess.run(
-        [*CLI, "cluster", "advise", *options], capture_output=True, text=True, check=True
-    )
+    answer = call(*command, directory=tmp_path)
+    assert answer.returncode == 0, answer.stderr
     assert "bcast of 4 B, any, 2 ranks" in answer.stdout
-    answer = subprocess.run(
-        [*CLI, "cluster", "advise", *options, "--evaluate"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    answer = call(*command, "--evaluate", directory=tmp_path)
+    assert answer.returncode == 0, answer.stderr
     assert "b above a threshold" in answer.stdout
-    wrong = subprocess.run(
-        [*CLI, "cluster", "advise", *options, "--collective", "reduce"],
-        capture_output=True,
-        text=True,
-    )
+    wrong = call(*command, "--collective", "reduce", directory=tmp_path)
     assert wrong.returncode == 2
     assert "there are: bcast of 4 B" in wrong.stderr

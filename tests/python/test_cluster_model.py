@@ -1,8 +1,6 @@
 """What Slurm tells of a cluster, in every form, and who sits where."""
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,6 @@ from odonata.cluster.occupancy import occupancy
 from odonata.cluster.topologies import read_wiring
 from odonata.errors import ClusterError
 
-CLI = (sys.executable, "-c", "import odonata.cli; odonata.cli.main()")
 DATA = Path(__file__).parents[3] / "shared" / "data"
 SLURM = DATA / "slurm-outputs"
 
@@ -350,20 +347,14 @@ def test_command_shows_and_draws(tmp_path: Path) -> None:
     (tmp_path / "queue").write_text("1|RUNNING|n0\n2|RUNNING|n[4-5,8]\n3|PENDING|\n")
     (tmp_path / "topology").write_text(CONF)
     files = ("--nodes", "nodes", "--squeue", "queue", "--topology", "topology")
-    run = subprocess.run(
-        (*CLI, "cluster", "show", *files, "--out", "groups.svg"),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    run = call("cluster", "show", *files, "--out", "groups.svg", directory=tmp_path)
+    assert run.returncode == 0, run.stderr
     assert "job 2 spans 2 groups: 2 in g1, 1 in g2" in run.stdout
     assert "1 of 3 groups are spanned by no job" in run.stdout
     picture = (tmp_path / "groups.svg").read_text()
     assert picture.count("<path") > 12
-    answer = subprocess.run(
-        (*CLI, "cluster", "show", *files, "--json"), cwd=tmp_path, capture_output=True, check=True
-    )
+    answer = call("cluster", "show", *files, "--json", directory=tmp_path)
+    assert answer.returncode == 0, answer.stderr
     content = json.loads(answer.stdout)
     assert content["groups"][2] == {
         "name": "g2",

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import odonata
+from command import call
 from odonata.cluster import QueuedJob, read_topology
 from odonata.cluster.clocks import Clocks
 from odonata.cluster.places import NoNodesError, choose_nodes
@@ -327,32 +328,23 @@ def test_barrier_starts_and_the_command_line(slurm: Path, tmp_path: Path) -> Non
     runs = json.loads(done.stdout)["runs"]
     assert [run["placement"] for run in runs] == ["same-group"] * 2
     assert all(run["counts"] for run in runs)
-    answer = subprocess.run(
-        [*CLI, "cluster", "probes", str(store), "--csv"], capture_output=True, text=True, check=True
-    )
+    answer = call("cluster", "probes", store, "--csv", directory=tmp_path)
+    assert answer.returncode == 0, answer.stderr
     header, *rows = answer.stdout.splitlines()
     assert header.startswith("time_s,job,placement,counts,b,b1,b_shared,b_between_islands")
     assert len(rows) == 2
-    answer = subprocess.run(
-        [*CLI, "cluster", "probes", str(store), "--times"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    answer = call("cluster", "probes", store, "--times", directory=tmp_path)
+    assert answer.returncode == 0, answer.stderr
     assert len(answer.stdout.splitlines()) == 1 + 2 * 20
-    answer = subprocess.run(
-        [*CLI, "cluster", "probes", str(store)], capture_output=True, text=True, check=True
-    )
+    answer = call("cluster", "probes", store, directory=tmp_path)
+    assert answer.returncode == 0, answer.stderr
     assert "allreduce" in answer.stdout
-    plan = subprocess.run(
-        [
-            *(*CLI, "cluster", "probe", str(store), "--nodes", "4", "--dry-run"),
-            *("--placement", "different-islands", "--placement", "same-group"),
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
+    plan = call(
+        *("cluster", "probe", store, "--nodes", "4", "--dry-run"),
+        *("--placement", "different-islands", "--placement", "same-group"),
+        directory=tmp_path,
     )
+    assert plan.returncode == 0, plan.stderr
     assert "--nodelist=" in plan.stdout
     assert plan.stdout.count("0.67 node hours; 12 series") == 2
 

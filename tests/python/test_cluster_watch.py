@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from command import call
 from odonata.cluster.watch import Store, Watch, write_metrics
 from odonata.errors import ClusterError, OutputError
 
@@ -262,18 +263,15 @@ def test_the_commands(slurm: Path, tmp_path: Path) -> None:
     assert process.wait(timeout=60) == 0
     assert "samples kept" in process.stderr.read()
     process.stderr.close()
-    reported = subprocess.run(
-        [*CLI, "cluster", "history", path, "--json"], capture_output=True, check=True
-    )
+    reported = call("cluster", "history", path, "--json", directory=tmp_path)
+    assert reported.returncode == 0, reported.stderr
     assert json.loads(reported.stdout)["samples"][0]["b1"] == 0.5
-    reported = subprocess.run(
-        [*CLI, "cluster", "history", path, "--csv"], capture_output=True, check=True
-    )
-    assert reported.stdout.startswith(b"time_s,asked_s,b1,b,")
-    reported = subprocess.run([*CLI, "cluster", "history", path], capture_output=True, check=True)
-    assert b"latest: b = 0.417" in reported.stdout
-    wrong = subprocess.run(
-        [*CLI, "cluster", "watch", path, "--period", "5"], capture_output=True, text=True
-    )
+    reported = call("cluster", "history", path, "--csv", directory=tmp_path)
+    assert reported.returncode == 0, reported.stderr
+    assert reported.stdout.startswith("time_s,asked_s,b1,b,")
+    reported = call("cluster", "history", path, directory=tmp_path)
+    assert reported.returncode == 0, reported.stderr
+    assert "latest: b = 0.417" in reported.stdout
+    wrong = call("cluster", "watch", path, "--period", "5", directory=tmp_path)
     assert wrong.returncode == 2
     assert "without a unit" in wrong.stderr
