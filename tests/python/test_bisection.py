@@ -30,7 +30,7 @@ def scenario(**network: Any) -> Scenario:
 
 def test_the_sweep_has_the_crossovers_of_the_theory() -> None:
     """Hastings et al. 2015 as Kaplan et al. 2017 report it, section IV.A."""
-    alphas = [0.5, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0]
+    alphas = [0.5, 1.25, 1.5, 3.0, 3.5, 4.0]
     widths = {(w.arrangement, w.alpha): w for w in bisection_sweep(scenario(), alphas)}
     assert all(width.is_exact for width in widths.values())
     for alpha in alphas:

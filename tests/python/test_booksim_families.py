@@ -51,7 +51,7 @@ def latency(router: Router, load: float, crossbar: float | None = None) -> float
                 "loopback_bandwidth": "8 GB/s",
             },
         },
-        "simulation": {"duration": "12 us", "warmup": "4 us", "packet": "8 B"},
+        "simulation": {"duration": "8 us", "warmup": "4 us", "packet": "8 B"},
         "job": [
             {
                 "nodes": nodes,

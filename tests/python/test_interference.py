@@ -244,6 +244,7 @@ def test_arrivals_at_a_group_are_what_its_global_links_carry() -> None:
     assert late < carried < arrived
 
 
+@pytest.mark.usefixtures("rendered_once")
 def test_what_is_recorded_is_drawn(tmp_path: Path) -> None:
     files = {path.name for path in attributed().plot.save_all(tmp_path)}
     assert {"waits.png", "arrivals.png"} <= files
