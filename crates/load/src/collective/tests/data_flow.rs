@@ -385,7 +385,7 @@ fn check_everything(setting: Setting) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(96))]
     #[test]
     fn data_gets_where_it_should(setting in settings()) {
         check_everything(setting);

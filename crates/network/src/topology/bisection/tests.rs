@@ -169,14 +169,14 @@ fn arrangements_rank_as_published() {
         ]
         .map(|arrangement| estimate(arrangement, percent))
     };
-    for percent in [50, 125] {
+    for percent in [50, 100, 125] {
         let [absolute, relative, circulant] = all(percent);
         assert!(
             absolute == relative && relative == circulant,
             "{percent} %: {absolute} {relative} {circulant}"
         );
     }
-    for percent in [150, 300] {
+    for percent in [150, 200, 300] {
         let [absolute, relative, circulant] = all(percent);
         assert!(
             absolute < relative && relative < circulant,

@@ -146,9 +146,10 @@ fn a_fat_tree_takes_its_bandwidths_in_gb() {
 
 #[test]
 fn a_slim_fly_takes_its_bandwidths_in_gib() {
-    // Its diameter and the rest are those of the builder's own tests.
     let topology = build(SLIM_FLY).unwrap();
-    assert_eq!((topology.nodes(), topology.routers()), (150, 50));
+    let found = topology.describe();
+    assert_eq!((found.nodes, found.routers, found.groups), (150, 50, 10));
+    assert_eq!(found.diameter, 2);
     let gib = 1 << 30;
     let expected = [
         ("terminal", gib * 25 / 2, 12800),
