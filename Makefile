@@ -86,7 +86,7 @@ build: $(VENV)/.engine ## make .venv/bin/odonata
 demo: $(VENV)/.engine ## build, run the bundled example, say where its pictures lie
 	@$(BIN)/odonata run examples/demo.toml
 
-# Examples are compiled by make lint; two crates have documentation with blocks that run.
+# Examples are compiled by make lint.
 # Tests of Rust that lack their data end early; their names and reasons are said at the end.
 SKIPPED := $(CURDIR)/target/skipped-tests
 
@@ -94,7 +94,7 @@ SKIPPED := $(CURDIR)/target/skipped-tests
 test: $(VENV)/.checked-engine $(VENV)/.dev-dependencies ## all tests, Rust and Python
 	@rm -f $(SKIPPED)
 	ODONATA_SKIPPED_TESTS=$(SKIPPED) cargo test --workspace --tests --profile quick --locked --quiet
-	cargo test --doc --package odonata --package odonata-run --profile quick --locked --quiet
+	cargo test --workspace --doc --profile quick --locked --quiet
 	$(BIN)/python -m pytest
 	@test ! -e $(SKIPPED) || { echo "Skipped tests of Rust:"; sort -u $(SKIPPED) | sed 's/^/  /'; }
 	@echo "The engine in place is the one with all checks, several times slower; make build" \

@@ -66,17 +66,3 @@ def test_what_the_table_of_places_names_is_there() -> None:
         text = "".join(file.read_text(encoding="utf-8") for file in inside)
         for name in re.findall(r"`([^`]+)`", names):
             assert name in text, f"{name} is not in {files}"
-
-
-def test_blocks_of_rust_are_run() -> None:
-    """`make test` asks the crates that have such blocks for them; blocks of others are text."""
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    (command,) = re.findall(r"cargo test --doc (.*) --profile", makefile)
-    asked = {name.removeprefix("odonata-") for name in re.findall(r"--package ([\w-]+)", command)}
-    have = set()
-    for file in ROOT.glob("crates/*/src/**/*.rs"):
-        text = file.read_text(encoding="utf-8")
-        fences = re.findall(r"^ *//[/!] *```(.*)$", text, flags=re.M)
-        if any(language != "text" for language in fences[::2]):
-            have.add(file.relative_to(ROOT).parts[1])
-    assert have == asked
