@@ -86,7 +86,7 @@ build: $(VENV)/.engine ## make .venv/bin/odonata
 demo: $(VENV)/.engine ## build, run the bundled example, say where its pictures lie
 	@$(BIN)/odonata run examples/demo.toml
 
-# Examples are compiled by make lint.
+# Examples are compiled by make lint, not here.
 # Tests of Rust that lack their data end early; their names and reasons are said at the end.
 SKIPPED := $(CURDIR)/target/skipped-tests
 
@@ -97,6 +97,7 @@ test: $(VENV)/.checked-engine $(VENV)/.dev-dependencies ## all tests, Rust and P
 	cargo test --workspace --doc --profile quick --locked --quiet
 	$(BIN)/python -m pytest
 	@test ! -e $(SKIPPED) || { echo "Skipped tests of Rust:"; sort -u $(SKIPPED) | sed 's/^/  /'; }
+	@echo "target/ takes $$(du -sh target | cut -f 1)."
 	@echo "The engine in place is the one with all checks, several times slower; make build" \
 	  "puts the fast one back."
 
