@@ -302,7 +302,7 @@ fn any_number_of_threads_gives_the_same_outcome() {
     runner
         .run(&scenario(true), |scenario| {
             if let Some(one) = outcome(&scenario) {
-                for threads in [2, 3] {
+                for threads in [2, 3, 4, 8] {
                     let other = scenario.run(threads).unwrap().unwrap();
                     assert_same(&one, &other, &format!("{threads} threads"));
                 }
