@@ -413,6 +413,25 @@ rank_bandwidth = "2 GB/s"
     assert times[1] == pytest.approx(10 * 500_000, rel=0.01)
 
 
+@pytest.mark.parametrize("engine", ["packet", "flow"])
+def test_blocking_sends_may_have_an_eager_limit_of_their_own(engine):
+    """100 kB at 10 GB/s take 10 us; a request and a grant take the delay of 1 us each besides."""
+    mpi = "[mpi]\nsend_delay = '1 us'\neager_limit = '8 KiB'\n"
+    predictor = Predictor(small(f"blocking_eager_limit = '256 KiB'\n{mpi}"), engine=engine)
+    times = {}
+    for collective, algorithm in (("gather", "linear"), ("broadcast", "binomial-at-once")):
+        for size in (100_000, 300_000):
+            case = predictor.case(HOSTS[:2], collective, algorithm, size)
+            times[algorithm, size] = predictor.predict(case).median_ns
+    # Of a gather half of the vector is sent, by MPI_Send: 50 and 150 kB at once.
+    assert times["linear", 100_000] == pytest.approx(1_000 + 5_000, rel=0.01)
+    assert times["linear", 300_000] == pytest.approx(1_000 + 15_000, rel=0.01)
+    # A broadcast's tree sends by MPI_Isend: it asks first.
+    assert times["binomial-at-once", 100_000] == pytest.approx(3_000 + 10_000, rel=0.01)
+    long = predictor.case(HOSTS[:2], "gather", "linear", 600_000)
+    assert predictor.predict(long).median_ns == pytest.approx(3_000 + 30_000, rel=0.01)
+
+
 def test_the_last_of_many_ranks_is_waited_for():
     """With a mean of 1 us: 1 + 1/2 + 1/3 + 1/4 of it for four ranks, one for a root."""
     late, on_time = (HostModel.of(small(f"entry_delay = '{mean}'\n")) for mean in ("1 us", "0 ns"))

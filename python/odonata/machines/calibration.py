@@ -164,16 +164,16 @@ def shared_form(alone: HostModel) -> Form:
 
     What messages, sums and copies take by size is what they take with one rank a node times a
     factor each, for messages one for those that go by way of buffers (up to :data:`BUFFERED`), one
-    for what longer ones cost more and one for the longest. Free besides are what every message
-    costs, and within a node, where likely is what shared memory takes: some 50 ns to begin and to
-    end a message, 300 ns between two cores, 12 GB/s for all ranks together.
+    for what longer ones cost more and one for the longest. The overhead of a message is that of one
+    rank a node: the library is the same, and so are the cores. Free besides are the delay of a
+    message, the late entry, what another receiver costs, and within a node, where likely is what
+    shared memory takes: some 50 ns to begin and to end a message, 300 ns between two cores, 12 GB/s
+    for all ranks together.
 
     Args:
         alone: The hosts with one rank a node, calibrated.
     """
     free = (
-        Free("overhead of sending", "ns", max(alone.send_ns, 1.0), 1.0),
-        Free("overhead of receiving", "ns", max(alone.receive_ns, 1.0), 1.0),
         Free("delay of a message", "ns", max(alone.delay_ns, 1.0), 1.0),
         Free("late entry", "ns", max(alone.entry_ns, 1.0), 1.0),
         Free("overhead of another receiver", "ns", 100.0, 1.0),
@@ -193,12 +193,10 @@ def shared_form(alone: HostModel) -> Form:
     )
 
     def host_model(values: Sequence[float]) -> HostModel:
-        send, receive, delay, entry, redirect, *factors, within, latency, byte = values
+        delay, entry, redirect, *factors, within, latency, byte = values
         short, longer, longest, combine, copy = factors
         return replace(
             alone,
-            send_ns=send,
-            receive_ns=receive,
             delay_ns=delay,
             entry_ns=entry,
             redirect_ns=redirect,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from odonata.declared import HostTime
 from odonata.machines.machine import SharedNodes, SizedRate
@@ -186,6 +188,20 @@ class HostModel:
         volume = copied(operation, algorithm, ranks, library) * size
         waits = 1.0 if operation in _FROM_ROOT else sum(1 / rank for rank in range(1, ranks + 1))
         return self.call_ns + waits * self.entry_ns + volume * by_size(self.copy, size)
+
+    def without_copies(self, above: int, up_to: int) -> HostModel:
+        """For messages that are not copied above a size, where those of other algorithms are.
+
+        What the latter cost up to ``up_to`` says nothing of the former: from what the longest
+        copied message costs, ``above``, they go in a straight line to the first known size beyond.
+        """
+        known = np.array([(0, 0.0), *self.times])
+        longest = (above, float(np.interp(above, known[:, 0], known[:, 1])))
+        beyond = [(size, max(time, longest[1])) for size, time in self.times if size > up_to]
+        if not beyond:
+            return self
+        short = [(size, time) for size, time in self.times if size < above]
+        return replace(self, times=(*short, longest, *beyond))
 
     def put_into(self, form: dict[str, Any], size: int) -> None:
         """Sets what the engine's form of a scenario says of hosts, for vectors of a size."""

@@ -172,6 +172,10 @@ class Machine(Table):
     """Which host is which node of the network."""
     hosts_file: FileName | None = None
     """File with the same information: on every line a host list and the node of its first host."""
+    blocking_eager_limit: PositiveSize | None = None
+    """`mpi.eager_limit` for algorithms whose ranks wait for each of their sends (`MPI_Send`,
+    `MPI_Sendrecv`): UCX sends longer messages at once for them than for `MPI_Isend`. Default: the
+    same for all."""
     rank_bandwidth: Bandwidth | None = None
     """Bandwidth that one rank has of its node's interfaces, as `network.nic.rank_bandwidth`, in
     predictions with flows; in predictions with packets a rank has all of it."""

@@ -60,6 +60,17 @@ SHORTENED_AT_ONCE = 10_000
 _BLOCK_AFTER_BLOCK = ("sparbit", "bine-blocks")
 _AT_ONCE = ("linear", "scattered", *_BLOCK_AFTER_BLOCK)
 
+#: Algorithms that send by ``MPI_Isend``; all others by ``MPI_Send`` or ``MPI_Sendrecv``, also where
+#: a rank only sends one message, as in linear gathers (Open MPI 4.1, ``coll_base_*.c``; PICO's
+#: ``libbine``).
+_WITHOUT_WAITING = {
+    *(("broadcast", name) for name in ("binary", "binomial-at-once", "chain", "knomial", "linear")),
+    *(("broadcast", name) for name in ("bine-at-once", "bine-near-at-once")),
+    *(("allgather", name) for name in ("k-bruck", "sparbit", "bine-blocks")),
+    *(("alltoall", name) for name in ("linear", "scattered")),
+    ("reduce-scatter", "bine-blocks"),
+}
+
 #: With other jobs beside it so many messages of a call are simulated, of what repeats in it; the
 #: whole call is then taken to be so many such parts in a row.
 WITH_OTHERS = 10_000
@@ -346,6 +357,12 @@ class Predictor:
             form["seed"] = seed
         form["mpi"] = copy.deepcopy(form["mpi"])
         form["network"] = {**form["network"], "nic": dict(form["network"]["nic"])}
+        blocking = self.scenario.machine and self.scenario.machine.blocking_eager_limit
+        if blocking and sends_without_waiting(case):
+            limit = form["mpi"].get("eager_limit_bytes")
+            host = host if limit is None else host.without_copies(limit, int(blocking))
+        elif blocking:
+            form["mpi"]["eager_limit_bytes"] = int(blocking)
         host.put_into(form, case.size)
         segment = case.segment
         if segment is None and case.algorithm == "bine-segmented":
@@ -416,6 +433,11 @@ def candidates(operation: str, ranks: int) -> list[str]:
 #: Algorithms that are put together from those that the library chooses for two operations, by
 #: segments of its choice: not compared on more ranks than this, as they take minutes there.
 _OF_OTHERS, _MOST_OF_OTHERS = ("reduce-broadcast", "gather-broadcast", "reduce-scatter"), 256
+
+
+def sends_without_waiting(case: Case) -> bool:
+    """Whether its ranks send by ``MPI_Isend``, and do not wait for each send by itself."""
+    return (case.operation, case.algorithm) in _WITHOUT_WAITING
 
 
 def messages(case: Case) -> float:
