@@ -432,6 +432,16 @@ def test_blocking_sends_may_have_an_eager_limit_of_their_own(engine):
     assert predictor.predict(long).median_ns == pytest.approx(3_000 + 30_000, rel=0.01)
 
 
+def test_what_is_not_copied_does_not_cost_copies():
+    """Beyond 8 KiB, where a copy takes 4 ns, a straight line to the 16 ns of 1 MiB."""
+    text = "{size = '16 KiB', time = '8 ns'}, {size = '128 KiB', time = '9 ns'}"
+    more = f"[mpi]\nhost_times = [{text}, {{size = '1 MiB', time = '16 ns'}}]\n"
+    host = HostModel.of(small(more))
+    assert host.without_copies(8 << 10, 256 << 10).times == ((8 << 10, 4.0), (1 << 20, 16.0))
+    # Where no longer message is known, nothing is.
+    assert host.without_copies(8 << 10, 1 << 20) == host
+
+
 def test_the_last_of_many_ranks_is_waited_for():
     """With a mean of 1 us: 1 + 1/2 + 1/3 + 1/4 of it for four ranks, one for a root."""
     late, on_time = (HostModel.of(small(f"entry_delay = '{mean}'\n")) for mean in ("1 us", "0 ns"))

@@ -280,7 +280,8 @@ def without_network(scenario: Scenario) -> Scenario:
     network["nic"] = {"loopback_bandwidth": "100 TB/s", "loopback_latency": "1 ps"}
     mpi = data.get("mpi", {})
     mpi.pop("eager_limit", None)
-    data.get("machine", {}).pop("shared", None)
+    for key in ("shared", "blocking_eager_limit"):
+        data.get("machine", {}).pop(key, None)
     data["job"] = []
     return Scenario.from_dict(data, file=scenario.file, directory=scenario.directory)
 
