@@ -242,6 +242,8 @@ def test_arrivals_at_a_group_are_what_its_global_links_carry() -> None:
     arrived = sum(row["bytes"] for row in rows)
     late = sum(row["bytes"] for row in rows if row["begin_ps"] >= 10**7)
     assert late < carried < arrived
+    # Global links bring what is bound for the group, once, and minimal routes nothing else.
+    assert {row["direction"] for row in rows} == {"inbound"}
 
 
 @pytest.mark.usefixtures("rendered_once")

@@ -26,9 +26,9 @@ pub use limits::check_times;
 pub use memory::{Megabytes, shortage, within_memory};
 pub use observer::{Observer, PausedRun, Wish};
 pub use outcome::{
-    Activity, Arrival, Conservation, JobAtLink, JobOutcome, JobWait, LinkAttribution, LinkOutcome,
-    MessageRecord, Outcome, PairTraffic, Progress, RankActivity, RankInterval, RankTimes,
-    Reconfiguration, Sender, Timeline, Traffic,
+    Activity, Arrival, Conservation, Direction, JobAtLink, JobOutcome, JobWait, LinkAttribution,
+    LinkOutcome, MessageRecord, Outcome, PairTraffic, Progress, RankActivity, RankInterval,
+    RankTimes, Reconfiguration, Sender, Timeline, Traffic,
 };
 pub use parameter::Parameter;
 pub use timeline::TimelineCollector;

@@ -1,7 +1,8 @@
 //! What a simulation measured.
 
+use odonata_declare::Named;
 use odonata_load::CollectiveKind;
-use odonata_units::{Bytes, NodeId, Picoseconds, PortId, RankId, RouterId};
+use odonata_units::{Bytes, GroupId, NodeId, Picoseconds, PortId, RankId, RouterId};
 
 use crate::histogram::Histogram;
 
@@ -288,6 +289,45 @@ pub struct LinkAttribution {
     pub waits: Vec<JobWait>,
 }
 
+/// Where packets at a router come from and where they are bound for, seen from its group.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+    Named,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// From a node of the group to a node of the group.
+    Internal,
+    /// From a node of the group to a node of another group.
+    Outbound,
+    /// From a node of another group to a node of the group.
+    Inbound,
+    /// From a node of another group to a node of another group.
+    Transit,
+}
+
+impl Direction {
+    /// Of packets at a router of the group `here`, between nodes of two groups.
+    #[inline]
+    pub fn seen_from(here: GroupId, source: GroupId, destination: GroupId) -> Self {
+        match (source == here, destination == here) {
+            (true, true) => Self::Internal,
+            (true, false) => Self::Outbound,
+            (false, true) => Self::Inbound,
+            (false, false) => Self::Transit,
+        }
+    }
+}
+
 /// What arrived at a router over links of one class in an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Arrival {
@@ -299,6 +339,8 @@ pub struct Arrival {
     pub class: u8,
     /// Job.
     pub job: u32,
+    /// Where the packets come from and where they are bound for.
+    pub direction: Direction,
     /// Bytes of packets whose tail arrived.
     pub bytes: u64,
     /// Those packets.
@@ -307,8 +349,9 @@ pub struct Arrival {
 
 impl Arrival {
     /// Arrivals are listed in ascending order of this.
-    pub fn order(&self) -> (Picoseconds, RouterId, u8, u32) {
-        (self.begin, self.router, self.class, self.job)
+    pub fn order(&self) -> (Picoseconds, RouterId, u8, u32, Direction) {
+        let Self { begin, router, .. } = *self;
+        (begin, router, self.class, self.job, self.direction)
     }
 
     /// The sum of several lists, each in order.

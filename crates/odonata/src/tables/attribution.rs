@@ -2,7 +2,7 @@
 
 use odonata_declare::Named;
 use odonata_network::{LinkKind, Peer};
-use odonata_run::{Arrival, JobAtLink, JobWait, Sender};
+use odonata_run::{Arrival, Direction, JobAtLink, JobWait, Sender};
 
 use super::{Filling, id, kind_code};
 use crate::finished::Run;
@@ -122,7 +122,7 @@ pub(super) fn link_waits(run: &Run) -> Filling {
     table
 }
 
-/// One row per interval, router, link class and job.
+/// One row per interval, router, link class, job and direction.
 pub(super) fn arrivals(run: &Run) -> Filling {
     let topology = &run.topology;
     let record = &run.scenario.record;
@@ -141,9 +141,10 @@ pub(super) fn arrivals(run: &Run) -> Filling {
     let end = run.outcome.end.0;
     let mut table = Filling::new(
         "arrivals",
-        "What arrived at routers over time: one row per interval, router, link class and job whose \
-             packets arrived, in this order, warm-up included (`[record] arrivals` in the scenario; \
-             none by default).",
+        "What arrived at routers over time: one row per interval, router, link class, job whose \
+             packets arrived, and direction of these packets, in this order, warm-up included \
+             (`[record] arrivals` in the scenario; none by default). See \
+             [interference](interference.md#arrivals).",
     );
     table.i64(
         "begin_ps",
@@ -185,5 +186,14 @@ pub(super) fn arrivals(run: &Run) -> Filling {
         "number of these packets",
         each().map(|row| row.packets),
     );
+    table
+        .i8(
+            "direction",
+            "between which nodes these packets travel, seen from the router's group: `internal` \
+                 (both in the group), `outbound` (from the group to another), `inbound` (from \
+                 another group to this one), `transit` (between nodes of other groups)",
+            each().map(|row| row.direction as u8),
+        )
+        .names(Direction::NAMES);
     table
 }

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use odonata_run::memory::make_room_in;
-use odonata_run::{Arrival, JobAtLink, JobWait, Parameter, SimError};
-use odonata_units::{Picoseconds, RouterId};
+use odonata_run::{Arrival, Direction, JobAtLink, JobWait, Parameter, SimError};
+use odonata_units::{GroupId, NodeId, Picoseconds, RouterId};
 use serde::{Deserialize, Serialize};
 
 use super::port::NEVER;
@@ -38,6 +38,22 @@ pub(super) struct Departure {
     pub end: u64,
     /// Room that it takes behind the link until its credit comes back; 0 if it takes none.
     pub held: u32,
+}
+
+/// A packet on its way to a router.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Approach {
+    pub router: u32,
+    /// Of the link that it comes over.
+    pub class: u8,
+    pub job: u16,
+    pub size: u32,
+    /// Node that sent it.
+    pub source: u32,
+    /// Router of the node that it is bound for.
+    pub destination_router: u32,
+    /// When its tail arrives.
+    pub time: u64,
 }
 
 /// Sees what packets do at links.
@@ -72,7 +88,7 @@ pub(super) trait Probe: Sized + Send {
     fn credited(&mut self, link: LinkState, vc: u8, payload: u32, now: u64);
 
     /// The tail of a packet will arrive at a router at a time.
-    fn arrive(&mut self, router: u32, class: u8, job: u16, size: u32, time: u64);
+    fn arrive(&mut self, packet: Approach);
 
     /// Forgets what was measured at links.
     fn begin_measuring(&mut self);
@@ -127,7 +143,7 @@ impl Probe for Silent {
     #[inline(always)]
     fn credited(&mut self, _: LinkState, _: u8, _: u32, _: u64) {}
     #[inline(always)]
-    fn arrive(&mut self, _: u32, _: u8, _: u16, _: u32, _: u64) {}
+    fn arrive(&mut self, _: Approach) {}
     fn begin_measuring(&mut self) {}
     fn carry(&mut self, _: usize, _: u64) {}
     fn leave(&mut self, _: usize, _: u64) {}
@@ -273,11 +289,18 @@ pub(super) struct Recorder {
     links: Vec<LinkWatch>,
     /// Whether arrivals at a router are recorded; empty if none are. Shape: routers.
     watched: Vec<bool>,
+    /// Empty if no arrivals are recorded. Shape: routers.
+    group_of_router: Vec<GroupId>,
+    /// Empty if no arrivals are recorded. Shape: nodes.
+    group_of_node: Vec<GroupId>,
     interval: u64,
     stop: u64,
-    /// Bytes and packets by interval, router, link class and job.
-    arrivals: HashMap<(u64, u32, u8, u16), (u64, u64)>,
+    /// Bytes and packets.
+    arrivals: HashMap<ArrivalKey, (u64, u64)>,
 }
+
+/// Interval, router, link class, job and direction.
+type ArrivalKey = (u64, u32, u8, u16, Direction);
 
 /// Bits of a credit's payload that hold its size, where it says whose it is as well.
 const SIZE_BITS: u32 = 16;
@@ -288,12 +311,17 @@ impl Probe for Recorder {
 
     fn new(shared: &Shared<'_>, ports: usize) -> Self {
         let measurement = &shared.measurement;
-        let mut watched = Vec::new();
+        let topology = shared.topology;
+        let (mut watched, mut group_of_router) = (Vec::new(), Vec::new());
+        let mut group_of_node = Vec::new();
         if let Some(arrivals) = &measurement.arrivals {
-            watched = vec![false; shared.topology.routers()];
+            watched = vec![false; topology.routers()];
             for router in &arrivals.routers {
                 watched[router.index()] = true;
             }
+            group_of_router.clone_from(&topology.group_of_router);
+            let nodes = (0..topology.nodes()).map(NodeId::from_index);
+            group_of_node = nodes.map(|node| topology.group_of_node(node)).collect();
         }
         Self {
             links: match measurement.attribution {
@@ -301,6 +329,8 @@ impl Probe for Recorder {
                 false => Vec::new(),
             },
             watched,
+            group_of_router,
+            group_of_node,
             interval: measurement
                 .arrivals
                 .as_ref()
@@ -399,19 +429,26 @@ impl Probe for Recorder {
         watch.channel(vc, job as u16).held -= size;
     }
 
-    fn arrive(&mut self, router: u32, class: u8, job: u16, size: u32, time: u64) {
+    fn arrive(&mut self, packet: Approach) {
+        let Approach { router, time, .. } = packet;
         if self.watched.get(router as usize) != Some(&true) || time >= self.stop {
             return;
         }
-        let key = (time / self.interval, router, class, job);
+        let direction = Direction::seen_from(
+            self.group_of_router[router as usize],
+            self.group_of_node[packet.source as usize],
+            self.group_of_router[packet.destination_router as usize],
+        );
+        let bin = time / self.interval;
+        let key = (bin, router, packet.class, packet.job, direction);
         make_room_in(&mut self.arrivals, ACCOUNTS);
         let (bytes, packets) = self.arrivals.entry(key).or_default();
-        *bytes += u64::from(size);
+        *bytes += u64::from(packet.size);
         *packets += 1;
     }
 
     fn bytes(&self) -> usize {
-        let entry = size_of::<((u64, u32, u8, u16), (u64, u64))>();
+        let entry = size_of::<(ArrivalKey, (u64, u64))>();
         let of_link = |watch: &LinkWatch| {
             watch.jobs.capacity() * size_of::<JobAtLink>()
                 + watch.waits.capacity() * size_of::<JobWait>()
@@ -450,15 +487,14 @@ impl Probe for Recorder {
     }
 
     fn arrivals(&self) -> Vec<Arrival> {
-        let of = |(&(bin, router, class, job), &(bytes, packets)): (
-            &(u64, u32, u8, u16),
-            &(u64, u64),
-        )| {
+        let of = |(key, &(bytes, packets)): (&ArrivalKey, &(u64, u64))| {
+            let &(bin, router, class, job, direction) = key;
             Arrival {
                 begin: Picoseconds(bin * self.interval),
                 router: RouterId(router),
                 class,
                 job: u32::from(job),
+                direction,
                 bytes,
                 packets,
             }
@@ -470,8 +506,9 @@ impl Probe for Recorder {
 
     fn restore_arrivals(&mut self, arrivals: Vec<Arrival>) {
         for arrival in arrivals {
-            let bin = arrival.begin.0 / self.interval;
-            let key = (bin, arrival.router.0, arrival.class, arrival.job as u16);
+            let Arrival { router, class, .. } = arrival;
+            let (bin, job) = (arrival.begin.0 / self.interval, arrival.job as u16);
+            let key = (bin, router.0, class, job, arrival.direction);
             self.arrivals.insert(key, (arrival.bytes, arrival.packets));
         }
     }

@@ -4,12 +4,14 @@
 use std::collections::BTreeMap;
 
 use odonata_load::{Arrivals, OpenLoop, Pattern};
+use odonata_network::routing::{Algorithm, RoutingSpec, Via};
+use odonata_network::topology::{DragonflyPlusLinks, DragonflyPlusSpec, SpineArrangement};
 use odonata_network::{LinkKind, Peer, Topology};
 use odonata_run::{
-    ArrivalRecords, JobLoad, JobPlan, JobWait, LinkAttribution, LinkOutcome, Measurement, Outcome,
+    ArrivalRecords, Direction, JobLoad, JobPlan, JobWait, LinkAttribution, LinkOutcome, Measurement, Outcome,
     Parameter, Sender, SimError, Switching,
 };
-use odonata_units::{Bytes, Picoseconds, PortId, RouterId};
+use odonata_units::{Bytes, NodeId, Picoseconds, PortId, RouterId};
 use proptest::test_runner::TestRunner;
 
 use crate::properties::{assert_same, cases, outcome};
@@ -221,6 +223,80 @@ fn arrivals_count_every_packet_once() {
             .iter()
             .all(|a| a.bytes == a.packets * SIZE && a.job == 0)
     );
+}
+
+/// Packets that arrived: by group, whether the router has nodes, link kind, job and direction.
+type Directions = BTreeMap<(u32, bool, LinkKind, u32, Direction), u64>;
+
+/// A dragonfly+ of three groups, each of two leaves with two nodes and one spine: a job within
+/// group 0, from leaf to leaf, and one between groups 0 and 1.
+fn directions(routing: &RoutingSpec) -> Directions {
+    let links = uniform_links(RATE, 10_000, 1 << 16);
+    let topology = DragonflyPlusSpec {
+        leaves: 2,
+        spines: 1,
+        p: 2,
+        h: 2,
+        g: 3,
+        arrangement: SpineArrangement::Balanced,
+        links: DragonflyPlusLinks {
+            terminal: links.terminal,
+            local: links.local,
+            global: links.global,
+        },
+    }
+    .build()
+    .unwrap();
+    let each = bandwidth(RATE).duration_of(SIZE).0;
+    let measurement = Measurement {
+        arrivals: Some(ArrivalRecords {
+            routers: (0..topology.routers()).map(RouterId::from_index).collect(),
+            interval: Picoseconds(1_000_000_000),
+        }),
+        ..TO_THE_END
+    };
+    let jobs = [flow(0, 2, 4 * each), flow(1, 5, 4 * each)];
+    let outcome = simulate(&topology, routing, &config(), &jobs, &measurement).unwrap();
+    let leaves: Vec<RouterId> = (0..topology.nodes())
+        .map(|node| topology.router_of_node(NodeId::from_index(node)))
+        .collect();
+    let mut found = Directions::new();
+    for arrival in &outcome.arrivals {
+        assert_eq!(arrival.bytes, arrival.packets * SIZE);
+        let group = topology.group_of_router[arrival.router.index()].0;
+        let kind = topology.link_classes[usize::from(arrival.class)].kind;
+        let leaf = leaves.contains(&arrival.router);
+        let key = (group, leaf, kind, arrival.job, arrival.direction);
+        *found.entry(key).or_default() += arrival.packets;
+    }
+    found
+}
+
+/// Every packet is seen from each group on its way: on minimal routes from its own and that of its
+/// destination, each of which it crosses by one leaf and the spine; on detours by a leaf of the
+/// third group, the only one there is to go through, from that one as well.
+#[test]
+fn arrivals_say_where_packets_are_bound_for() {
+    use Direction::{Inbound, Internal, Outbound, Transit};
+    use LinkKind::{Global, Local, Terminal};
+    // Both ranks of a job send.
+    let mut expected = Directions::from([
+        ((0, true, Terminal, 0, Internal), 2 * PACKETS),
+        ((0, false, Local, 0, Internal), 2 * PACKETS),
+        ((0, true, Local, 0, Internal), 2 * PACKETS),
+    ]);
+    for group in [0, 1] {
+        expected.insert((group, true, Terminal, 1, Outbound), PACKETS);
+        expected.insert((group, false, Local, 1, Outbound), PACKETS);
+        expected.insert((group, false, Global, 1, Inbound), PACKETS);
+        expected.insert((group, true, Local, 1, Inbound), PACKETS);
+    }
+    assert_eq!(directions(&MINIMAL), expected);
+    expected.insert((2, false, Global, 1, Transit), 2 * PACKETS);
+    expected.insert((2, true, Local, 1, Transit), 2 * PACKETS);
+    expected.insert((2, false, Local, 1, Transit), 2 * PACKETS);
+    let valiant = RoutingSpec::new(Algorithm::Valiant { via: Via::Router });
+    assert_eq!(directions(&valiant), expected);
 }
 
 /// What must hold in any run: the jobs' shares make up what the link sent, a stall is

@@ -108,6 +108,7 @@ pub(super) fn whole(shared: &Shared<'_>, boundary: u64, whole: &Whole) -> Checke
             router,
             class,
             job,
+            direction: _,
             bytes,
             packets,
         } = arrival;

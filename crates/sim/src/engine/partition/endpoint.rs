@@ -15,7 +15,7 @@ use crate::engine::payload::{
     DELIVERED, DELIVERED_LOCALLY, SENT, SUBJECT_BITS, TIMER, WAKE_INTERFACE,
 };
 use crate::engine::port::NEVER;
-use crate::engine::probe::{Departure, Probe};
+use crate::engine::probe::{Approach, Departure, Probe};
 
 impl<P: Probe> Partition<'_, P> {
     /// Makes sure that the interface is looked at, at `time` or before.
@@ -216,9 +216,16 @@ impl<P: Probe> Partition<'_, P> {
                 end,
                 held: room,
             };
-            let (class, router) = (state.class, interface.router);
-            let time = end + shared.classes[usize::from(class)].latency;
-            self.probe.arrive(router, class, departure.job, size, time);
+            let class = state.class;
+            self.probe.arrive(Approach {
+                router: interface.router,
+                class,
+                job: departure.job,
+                size,
+                source: interface.node,
+                destination_router: shared.attachment(message.contents.destination).0,
+                time: end + shared.classes[usize::from(class)].latency,
+            });
             self.probe.send(self.link(port), departure);
         }
         let (interface, state) = (&self.interfaces[index], &self.ports[port]);

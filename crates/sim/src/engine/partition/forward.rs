@@ -14,7 +14,7 @@ use crate::engine::calendar::{Event, Kind, PackedEvent};
 use crate::engine::packets::{NIL, Packet, UNROUTED};
 use crate::engine::payload::FEEDBACK;
 use crate::engine::port::NEVER;
-use crate::engine::probe::{Departure, Probe};
+use crate::engine::probe::{Approach, Departure, Probe};
 use crate::engine::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT};
 
 /// Bytes that a credit event returns.
@@ -482,10 +482,16 @@ impl<P: Probe> Partition<'_, P> {
                     false => 0,
                 },
             };
-            let (router, class) = (state.peer_router, state.class);
             if !terminal {
-                self.probe
-                    .arrive(router, class, departure.job, size, end + latency);
+                self.probe.arrive(Approach {
+                    router: state.peer_router,
+                    class: state.class,
+                    job: departure.job,
+                    size,
+                    source: packet.source,
+                    destination_router: packet.route.destination_router,
+                    time: end + latency,
+                });
             }
             self.probe.send(self.link(port), departure);
         }
