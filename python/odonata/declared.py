@@ -407,7 +407,8 @@ class Record(Table):
     and because of which job ([interference](interference.md)). Such a run takes up to twice
     as long."""
     arrivals: Arrivals | None = None
-    """What arrives at some routers over time, by job and link class. Default: not recorded."""
+    """What arrives at some routers over time, by job, link class, and whether it comes from and
+    is bound for the router's group. Default: not recorded."""
 
 
 class OpticalLayer(Table):

@@ -239,7 +239,7 @@ ENGINE = (
     ),
     TableSchema(
         "arrivals",
-        "What arrived at routers over time: one row per interval, router, link class and job whose packets arrived, in this order, warm-up included (`[record] arrivals` in the scenario; none by default).",
+        "What arrived at routers over time: one row per interval, router, link class, job whose packets arrived, and direction of these packets, in this order, warm-up included (`[record] arrivals` in the scenario; none by default). See [interference](interference.md#arrivals).",
         (
             Column("begin_ps", pa.int64(), "start of the interval"),
             Column("end_ps", pa.int64(), "end of the interval, or of the run"),
@@ -250,6 +250,7 @@ ENGINE = (
             Column("job", pa.int32(), "the job's row in `jobs`"),
             Column("bytes", pa.int64(), "bytes of the packets whose tail arrived"),
             Column("packets", pa.int64(), "number of these packets"),
+            Column("direction", LABEL, "between which nodes these packets travel, seen from the router's group: `internal` (both in the group), `outbound` (from the group to another), `inbound` (from another group to this one), `transit` (between nodes of other groups)", labels=("internal", "outbound", "inbound", "transit", )),
         ),
     ),
 )

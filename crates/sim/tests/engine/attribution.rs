@@ -8,8 +8,8 @@ use odonata_network::routing::{Algorithm, RoutingSpec, Via};
 use odonata_network::topology::{DragonflyPlusLinks, DragonflyPlusSpec, SpineArrangement};
 use odonata_network::{LinkKind, Peer, Topology};
 use odonata_run::{
-    ArrivalRecords, Direction, JobLoad, JobPlan, JobWait, LinkAttribution, LinkOutcome, Measurement, Outcome,
-    Parameter, Sender, SimError, Switching,
+    ArrivalRecords, Direction, JobLoad, JobPlan, JobWait, LinkAttribution, LinkOutcome,
+    Measurement, Outcome, Parameter, Sender, SimError, Switching,
 };
 use odonata_units::{Bytes, NodeId, Picoseconds, PortId, RouterId};
 use proptest::test_runner::TestRunner;
