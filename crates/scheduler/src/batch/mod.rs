@@ -1,7 +1,7 @@
 //! Batch simulation: a job log on a machine under a policy.
 
-mod calendar;
 mod cluster;
+mod conservative;
 mod counted;
 mod grap;
 mod machine;
@@ -11,8 +11,10 @@ mod options;
 mod order;
 mod pass;
 mod passes;
+mod profile;
 mod queue;
 mod schedule;
+mod shortest;
 mod simulate;
 mod skyline;
 mod task;

@@ -360,7 +360,7 @@ impl<'a, M: Machine> Simulation<'a, M> {
         self.by_estimate.remove(&(job.estimated, task));
         if let Some(counted) = &mut self.counted {
             let nodes = self.tasks[task as usize].nodes;
-            counted.ends(task, nodes, job.estimated, now);
+            counted.ends(self.queue.rank(task), nodes, job.estimated, now);
         }
         self.network.end(task, now);
         self.state.give_back(&job.held);

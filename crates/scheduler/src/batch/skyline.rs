@@ -1,10 +1,6 @@
 //! How many nodes are free from now on, where nodes need not be distinguished.
 
-use super::calendar::{Bounds, CLASSES, LONGEST, class_of, length_of};
 use super::timeline::Moment;
-
-/// Most steps of a gap that are counted; longer ones count as endless.
-const FAR: u32 = 48;
 
 /// Most steps of a block.
 const BLOCK: usize = 64;
@@ -65,19 +61,6 @@ impl Block {
         let most = self.free.iter().copied().max().unwrap_or(0);
         (self.least, self.most) = (least + self.more, most + self.more);
     }
-}
-
-/// What has become of the gaps around a time in which nodes have become free.
-pub(super) struct Gaps {
-    /// The most nodes that are free in that time, and the fewest that cannot have been free
-    /// before in all of it.
-    pub most: i64,
-    pub least: i64,
-    /// When the first of the gaps begins and the last of them ends.
-    pub begin: Moment,
-    pub end: Moment,
-    /// For the sizes in between: jobs of lengths below these fit into the gaps, perhaps.
-    pub bounds: Bounds,
 }
 
 /// Free nodes as a function of time: steps in blocks, each with its least and its
@@ -151,15 +134,6 @@ impl Skyline {
     /// Free nodes at a moment.
     pub fn at(&self, at: Moment) -> i64 {
         self.value(self.find(at, None))
-    }
-
-    /// The fewest free nodes of all time.
-    pub fn least(&self) -> i64 {
-        self.blocks
-            .iter()
-            .map(|block| block.least)
-            .min()
-            .unwrap_or(0)
     }
 
     /// Makes `at` the beginning of a step; `near` as in [`Self::find`].
@@ -276,14 +250,6 @@ impl Skyline {
         }
     }
 
-    /// The first moment from which on so many nodes are free up to `until`, if there is one
-    /// before.
-    pub fn gap_before(&self, until: Moment, nodes: i64) -> Option<Moment> {
-        let begin = self.starts[0];
-        let last = self.last_without(begin, until, nodes);
-        Some(last.unwrap_or(begin)).filter(|&begin| begin < until)
-    }
-
     /// The step before one.
     fn before(&self, (block, step): (usize, usize)) -> Option<(usize, usize)> {
         if step > 0 {
@@ -294,93 +260,18 @@ impl Skyline {
         }
     }
 
-    /// The gaps around a time in which at most `nodes` more are free than were; `None` if no
-    /// job fits there.
-    pub fn gaps(&self, from: Moment, to: Moment, nodes: i64) -> Option<Gaps> {
-        let from = from.max(self.starts[0]);
-        if from >= to {
-            return None;
-        }
-        let mut first = self.find(from, None);
-        let (mut least, mut most) = (self.value(first), self.value(first));
-        let mut next = self.after(first);
-        while let Some(step) = next
-            && self.start(step) < to
-        {
-            (least, most) = (least.min(self.value(step)), most.max(self.value(step)));
-            next = self.after(step);
-        }
-        let least = (least - nodes).max(0) + 1;
-        if most < least {
-            return None;
-        }
-        let class = |nodes: i64| class_of(u32::try_from(nodes).unwrap_or(u32::MAX));
-        let (mut bounds, mut steps) = ([0; CLASSES], 0);
-        // The gap for fewer nodes is wider.
-        for class in (class(least)..=class(most)).rev() {
-            let wanted = least.max(1 << class);
-            while steps < FAR
-                && let Some(before) = self.before(first)
-                && self.value(before) >= wanted
-            {
-                (first, steps) = (before, steps + 1);
-            }
-            while steps < FAR
-                && let Some(step) = next
-                && self.value(step) >= wanted
-            {
-                (next, steps) = (self.after(step), steps + 1);
-            }
-            bounds[class] = match next {
-                Some(step) if steps < FAR => {
-                    // A job that begins late in a second ends early in another.
-                    let length = (self.start(step).0 - self.start(first).0 + 1) / 2;
-                    length_of(u32::try_from(length).unwrap_or(u32::MAX)) + 1
-                }
-                _ => LONGEST + 1,
-            };
-        }
-        let (begin, end) = match next {
-            _ if steps >= FAR => (self.starts[0], Moment::NEVER),
-            Some(step) => (self.start(first), self.start(step)),
-            None => (self.start(first), Moment::NEVER),
-        };
-        Some(Gaps {
-            most,
-            least,
-            begin,
-            end,
-            bounds,
-        })
-    }
-
-    /// Whether so many nodes are free from `from` to before `to`.
-    pub fn has(&self, from: Moment, to: Moment, nodes: i64) -> bool {
-        self.last_without(from, to, nodes).is_none()
-    }
-
-    /// The first moment from `from` on, before `before`, from which on so many nodes
-    /// are free for a job whose place ends at `end_of` its start, or until `own`,
-    /// if that is sooner: who holds a place from there on may give that up.
+    /// The first moment from `from` on from which on so many nodes are free for a job whose
+    /// place ends at `end_of` its start.
     pub fn earliest(
         &self,
         from: Moment,
         nodes: i64,
-        before: Moment,
-        own: Moment,
         end_of: impl Fn(Moment) -> Moment,
     ) -> Option<Moment> {
         let mut at = from;
-        if at >= before {
-            return None;
-        }
         loop {
             at = self.first_with(at, nodes)?;
-            if at >= before {
-                return None;
-            }
-            // A job that begins before the last gap ends has it in their time.
-            match self.last_without(at, end_of(at).min(own), nodes) {
+            match self.last_without(at, end_of(at), nodes) {
                 None => return Some(at),
                 Some(next) => at = next,
             }
@@ -440,14 +331,13 @@ mod tests {
                 prop_assert_eq!(skyline.at(Moment(at)), list[at as usize]);
             }
             let rest = &list[now as usize..];
-            prop_assert_eq!(skyline.least(), *rest.iter().min().unwrap());
             for (from, nodes, length) in searches {
                 let from = from.max(now);
                 let fits = |at: &i64| list[*at as usize..][..length as usize].iter().all(|&free| free >= nodes);
                 // Beyond the end of the list everything stays as it is there.
                 let found = (from..list.len() as i64 - length).find(fits);
                 prop_assert_eq!(
-                    skyline.earliest(Moment(from), nodes, Moment::NEVER, Moment::NEVER, |at| Moment(at.0 + length)),
+                    skyline.earliest(Moment(from), nodes, |at| Moment(at.0 + length)),
                     found.map(Moment)
                 );
             }

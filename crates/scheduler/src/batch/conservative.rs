@@ -1,0 +1,397 @@
+//! Conservative backfill with kept reservations on machines whose nodes need not be
+//! distinguished.
+
+use std::collections::HashSet;
+
+use super::machine::Machine;
+use super::profile::{Freed, Profile};
+use super::queue::{Bits, Place};
+use super::schedule::Started;
+use super::simulate::Simulation;
+use super::task::Task;
+use super::timeline::Moment;
+use crate::Seconds;
+
+/// What waiting jobs are promised. Jobs go by their ranks.
+///
+/// A job that was looked at has the earliest place that there is. It can have a sooner one
+/// only where nodes have become free since: right before its own place, so that it can *slide*
+/// into the gap, or in a gap that is long enough for all of it, into which it can *jump*. A job that
+/// may be able to is marked as time becomes free, and nobody else is looked at.
+pub(super) struct Promises {
+    /// The places of running jobs and those promised to waiting ones.
+    profile: Profile,
+    /// Waiting jobs without promise, by their tasks.
+    without: Vec<u32>,
+    /// What tasks were promised before anything was counted.
+    unplaced: Vec<(Seconds, u32)>,
+    /// Whether a job that started is believed to run for longer than it was when it waited.
+    crowded: bool,
+    /// Jobs that may be able to move.
+    may_move: Bits,
+    /// The gaps into which each may be able to jump: between when and when, in order of time.
+    gaps: Vec<Vec<(Moment, Moment)>>,
+    /// Whether all may move, anywhere.
+    all_may: bool,
+    /// Times in which nodes have become free since the last pass, and how many in all.
+    freed: Vec<(Moment, Moment)>,
+    freed_nodes: i64,
+}
+
+/// Any gap.
+const ANYWHERE: (Moment, Moment) = (Moment(i64::MIN), Moment::NEVER);
+
+impl Promises {
+    /// A job comes.
+    pub fn arrives(&mut self, task: u32) {
+        self.without.push(task);
+    }
+
+    /// A job starts on what it was promised for now.
+    pub fn starts(&mut self, rank: u32, job: &Task, estimated: Seconds, now: Seconds) {
+        let (held, end) = (Moment::of(now + job.waiting), Moment::of(estimated));
+        self.crowded |= held < end;
+        self.may_move.unset(rank);
+        self.gaps[rank as usize] = Vec::new();
+        self.profile.start(rank, end);
+        self.frees(end, held, job.nodes);
+    }
+
+    /// A job ends.
+    pub fn ends(&mut self, rank: u32, nodes: u32, now: Seconds) {
+        if let Some(end) = self.profile.end(rank) {
+            self.profile.remove(rank);
+            self.frees(Moment::of(now), end, nodes);
+        }
+    }
+
+    /// Nodes have become free; who may move then is found out later.
+    fn frees(&mut self, from: Moment, to: Moment, nodes: u32) {
+        if from < to {
+            self.freed.push((from, to));
+            self.freed_nodes += i64::from(nodes);
+        }
+    }
+
+    /// Marks who may move because of all that has become free since the last pass.
+    fn mark_freed(&mut self) {
+        let mut freed = std::mem::take(&mut self.freed);
+        for (from, to) in freed.drain(..) {
+            let freed = self.profile.freed(from, to, self.freed_nodes);
+            self.mark(freed);
+        }
+        self.freed = freed;
+        self.freed_nodes = 0;
+    }
+
+    /// Marks who may move because of a time that has become free.
+    fn mark(&mut self, freed: Option<Freed>) {
+        let Some(freed) = freed else {
+            return;
+        };
+        let Self {
+            profile,
+            may_move,
+            gaps,
+            ..
+        } = self;
+        profile.behind(&freed, &mut |job| may_move.set(job));
+        profile.fitting(&freed, &mut |job, gap| {
+            may_move.set(job);
+            add_gap(&mut gaps[job as usize], gap);
+        });
+    }
+
+    /// Moves a job that has a promise to its earliest place, if that is sooner than its own:
+    /// when it begins then.
+    fn move_forward(&mut self, job: u32, here: Moment) -> Option<Moment> {
+        let (old, old_end, nodes) = self.profile.span(job)?;
+        self.may_move.unset(job);
+        let gaps = &mut self.gaps[job as usize];
+        if old == here {
+            gaps.clear();
+            return None;
+        }
+        let duration = old_end.second() - old.second();
+        let slide = self.profile.gap_before(job);
+        let sooner = slide.unwrap_or(old);
+        let jump = gaps.drain(..).find_map(|(from, to)| {
+            let (from, before) = (from.max(here), sooner.min(to));
+            let nodes = i64::from(nodes);
+            (from < before).then(|| self.profile.earliest(from, nodes, before, old, duration))?
+        });
+        let at = jump.or(slide)?;
+        let end = at.end_of(duration);
+        let freed = if end > old {
+            // Of a place that it slides along, part stays its own.
+            self.profile.shift(job, at, end);
+            self.profile.freed_behind(job, old_end, i64::from(nodes))
+        } else {
+            self.profile.remove(job);
+            self.profile.insert(job, nodes, at, end);
+            self.profile.freed(old, old_end, i64::from(nodes))
+        };
+        self.mark(freed);
+        Some(at)
+    }
+}
+
+/// Adds a gap to a list in order of time; such as overlap become one.
+fn add_gap(gaps: &mut Vec<(Moment, Moment)>, (from, to): (Moment, Moment)) {
+    let first = gaps.partition_point(|gap| gap.1 < from);
+    match gaps.get_mut(first) {
+        Some(gap) if gap.0 <= to => {
+            *gap = (gap.0.min(from), gap.1.max(to));
+            let end = gap.1;
+            while let Some(next) = gaps.get(first + 1)
+                && next.0 <= end
+            {
+                gaps[first].1 = end.max(next.1);
+                gaps.remove(first + 1);
+            }
+        }
+        _ => gaps.insert(first, (from, to)),
+    }
+}
+
+impl<M: Machine> Simulation<'_, M> {
+    /// What is promised before anything was counted.
+    pub(super) fn promised(&self, now: Seconds) -> Promises {
+        let jobs = self.queue.by_rank().len();
+        let mut profile = Profile::new(Moment::of(now), i64::from(self.state.size()), jobs);
+        for &(end, task) in self.by_estimate.keys() {
+            let nodes = self.tasks[task as usize].nodes;
+            profile.insert_running(self.queue.rank(task), nodes, Moment::of(end));
+        }
+        let (with, without) = self
+            .queue
+            .iter()
+            .partition(|task| self.promises.contains_key(task));
+        let with: Vec<u32> = with;
+        Promises {
+            profile,
+            without,
+            unplaced: with
+                .into_iter()
+                .map(|task| (self.promises[&task], task))
+                .collect(),
+            crowded: false,
+            may_move: Bits::new(jobs),
+            gaps: vec![Vec::new(); jobs],
+            all_may: true,
+            freed: Vec::new(),
+            freed_nodes: 0,
+        }
+    }
+
+    /// A pass.
+    pub(super) fn conservative_counted(&mut self, now: Seconds) {
+        let Some(mut counted) = self.counted.take() else {
+            return;
+        };
+        let here = Moment::of(now);
+        let Some(promises) = &mut counted.promises else {
+            unreachable!("promises are kept under this policy");
+        };
+        self.keep_promises(promises, now);
+        let mut starting: Vec<u32> = Vec::new();
+        let due = promises.profile.before(Moment(here.0 + 1));
+        starting.extend(due.map(|(_, job)| self.queue.by_rank()[job as usize]));
+        // Who has no promise gets one; if jobs ended early, others may move forward.
+        if self.unexpected_end {
+            self.move_promises(promises, now, &mut starting);
+        } else {
+            let mut without = std::mem::take(&mut promises.without);
+            if self.queue.is_fixed() || without.len() < 2 {
+                without.sort_unstable_by_key(|&task| self.queue.rank(task));
+            } else {
+                self.sort(now);
+                let wanted: HashSet<u32> = without.iter().copied().collect();
+                without.clear();
+                without.extend(self.queue.iter().filter(|task| wanted.contains(task)));
+            }
+            for &task in &without {
+                self.look_at(task, promises, here, &mut starting);
+            }
+        }
+        // Who waits for jobs that are due now is looked at again in a second: they may go on.
+        let mut promised = promises.profile.before(Moment::NEVER);
+        let soonest = promised.find(|&(at, _)| at > here);
+        self.wake = soonest.map(|(at, _)| at.second().max(now + Seconds(1)));
+        drop(promised);
+        self.counted = Some(counted);
+        self.start_promised(starting, now);
+    }
+
+    /// Gives promises to those who have none, and moves those forward who can, in order of
+    /// the queue.
+    fn move_promises(&mut self, promises: &mut Promises, now: Seconds, starting: &mut Vec<u32>) {
+        let here = Moment::of(now);
+        promises.mark_freed();
+        for task in std::mem::take(&mut promises.without) {
+            promises.may_move.set(self.queue.rank(task));
+        }
+        if std::mem::take(&mut promises.all_may) {
+            for task in self.queue.iter() {
+                let rank = self.queue.rank(task);
+                promises.may_move.set(rank);
+                promises.gaps[rank as usize] = vec![ANYWHERE];
+            }
+        }
+        if self.queue.is_fixed() {
+            let mut next = 0;
+            while let Some(rank) = promises.may_move.next(next) {
+                next = rank + 1;
+                let task = self.queue.by_rank()[rank as usize];
+                self.look_at(task, promises, here, starting);
+            }
+        } else {
+            self.sort(now);
+            let mut place = Place::default();
+            while let Some(task) = self.queue.after(&mut place) {
+                if promises.may_move.contains(self.queue.rank(task)) {
+                    self.look_at(task, promises, here, starting);
+                }
+            }
+        }
+    }
+
+    /// Moves a waiting job to its earliest place, if that is sooner than its own.
+    fn look_at(
+        &mut self,
+        task: u32,
+        promises: &mut Promises,
+        here: Moment,
+        starting: &mut Vec<u32>,
+    ) {
+        let rank = self.queue.rank(task);
+        if promises.profile.end(rank).is_some() {
+            if promises.move_forward(rank, here) == Some(here) {
+                starting.push(task);
+            }
+            return;
+        }
+        let job = &self.tasks[task as usize];
+        promises.may_move.unset(rank);
+        let (nodes, never) = (i64::from(job.nodes), Moment::NEVER);
+        let found = promises
+            .profile
+            .earliest(here, nodes, never, never, job.waiting);
+        let Some(at) = found else {
+            // Nothing says when it can have a place.
+            promises.may_move.set(rank);
+            return;
+        };
+        let end = at.end_of(job.waiting);
+        promises.profile.insert(rank, job.nodes, at, end);
+        if at == here {
+            starting.push(task);
+        } else {
+            self.rows[task as usize].promised.get_or_insert(at.second());
+        }
+    }
+
+    /// Starts jobs that hold their places in the plan, in order of the queue.
+    fn start_promised(&mut self, mut starting: Vec<u32>, now: Seconds) {
+        if starting.is_empty() {
+            return;
+        }
+        self.sort(now);
+        let chosen: HashSet<u32> = starting.iter().copied().collect();
+        if self.queue.is_fixed() {
+            starting.sort_unstable_by_key(|&task| self.queue.rank(task));
+        } else {
+            starting = self
+                .queue
+                .iter()
+                .filter(|task| chosen.contains(task))
+                .collect();
+        }
+        // Nobody before the first that goes on waiting overtakes.
+        let mut in_order = 0;
+        for task in self.queue.iter() {
+            if !chosen.contains(&task) {
+                break;
+            }
+            in_order += 1;
+        }
+        for (number, task) in starting.into_iter().enumerate() {
+            let how = if number < in_order {
+                Started::InOrder
+            } else {
+                Started::Backfilled
+            };
+            self.start_counted(task, how, now);
+        }
+    }
+
+    /// Brings what is promised up to date: jobs that have outlived their estimates stay
+    /// longer, and promises of the past are for now.
+    fn keep_promises(&mut self, promises: &mut Promises, now: Seconds) {
+        let overdue = self.overdue(now);
+        let here = Moment::of(now);
+        let profile = &mut promises.profile;
+        let mut changed = !overdue.is_empty() | std::mem::take(&mut promises.crowded);
+        for (end, _, task) in overdue {
+            profile.set_end(self.queue.rank(task), end);
+        }
+        let past: Vec<(Moment, u32)> = profile.before(here).collect();
+        for &(_, rank) in &past {
+            changed = true;
+            let task = self.queue.by_rank()[rank as usize];
+            profile.shift(rank, here, here.end_of(self.tasks[task as usize].waiting));
+        }
+        profile.advance(here);
+        // Whether who was promised a time late in this second can have its beginning now
+        // depends on what others are promised.
+        let mut due = profile.before(Moment::of(now + Seconds(1)));
+        let late = due.any(|(at, _)| at == Moment::late_in(now));
+        drop(due);
+        if !promises.unplaced.is_empty() || late || (changed && profile.is_overtaken()) {
+            self.place_anew(promises, past, now);
+        }
+    }
+
+    /// Places all promises anew, those for sooner times first; jobs that find their
+    /// places taken by who has outlived an estimate lose theirs. `past` are promises of
+    /// the past, which are for now.
+    fn place_anew(&mut self, promises: &mut Promises, past: Vec<(Moment, u32)>, now: Seconds) {
+        let here = Moment::of(now);
+        // Whose places have gone leave gaps, and nobody has looked for them.
+        promises.all_may = true;
+        promises.freed.clear();
+        promises.freed_nodes = 0;
+        let task = |rank: u32| self.queue.by_rank()[rank as usize];
+        let profile = &mut promises.profile;
+        let mut kept = std::mem::take(&mut promises.unplaced);
+        kept.extend(past.iter().map(|&(at, rank)| (at.second(), task(rank))));
+        let past: HashSet<u32> = past.into_iter().map(|(_, rank)| rank).collect();
+        let others = (profile.before(Moment::NEVER)).filter(|(_, rank)| !past.contains(rank));
+        kept.extend(others.map(|(at, rank)| (at.second(), task(rank))));
+        kept.sort_unstable();
+        profile.clear(here, i64::from(self.state.size()));
+        for &(end, task) in self.by_estimate.keys() {
+            let until = if end <= now {
+                Moment::expected(end, now)
+            } else {
+                Moment::of(end)
+            };
+            let nodes = self.tasks[task as usize].nodes;
+            profile.insert_running(self.queue.rank(task), nodes, until);
+        }
+        for (at, task) in kept {
+            let (job, rank) = (&self.tasks[task as usize], self.queue.rank(task));
+            let begin = Moment::of(at.max(now));
+            let late = (at <= now).then_some(Moment::late_in(now));
+            let mut begins = [begin].into_iter().chain(late);
+            let nodes = i64::from(job.nodes);
+            match begins.find(|&at| profile.has(at, nodes, job.waiting)) {
+                Some(at) => profile.insert(rank, job.nodes, at, at.end_of(job.waiting)),
+                None => {
+                    promises.without.push(task);
+                    self.broken_promises += 1;
+                }
+            }
+        }
+    }
+}
