@@ -3,9 +3,9 @@
 
 use std::ops::Bound;
 
-use super::conservative::Promises;
 use super::machine::Machine;
 use super::options::Policy;
+use super::promises::Promises;
 use super::queue::{Place, Queue, SizeIndex};
 use super::schedule::Started;
 use super::simulate::{Simulation, Start};

@@ -12,6 +12,7 @@ mod order;
 mod pass;
 mod passes;
 mod profile;
+mod promises;
 mod queue;
 mod schedule;
 mod shortest;
