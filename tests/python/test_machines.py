@@ -32,7 +32,7 @@ from odonata.machines.hostmodel import HostModel, by_size, copied
 from odonata.machines.hosts import hosts_of, nodes_of, read_hosts
 from odonata.machines.measurements import Measurement, read_measurements, to_table
 from odonata.machines.names import OPERATIONS, algorithm_of, measured_name, operation_of
-from odonata.machines.prediction import Predictor, candidates
+from odonata.machines.prediction import Case, Predictor, candidates, sends_without_waiting
 from odonata.scenario import Scenario
 from odonata.simulate import run
 
@@ -430,6 +430,14 @@ def test_blocking_sends_may_have_an_eager_limit_of_their_own(engine):
     assert times["binomial-at-once", 100_000] == pytest.approx(3_000 + 10_000, rel=0.01)
     long = predictor.case(HOSTS[:2], "gather", "linear", 600_000)
     assert predictor.predict(long).median_ns == pytest.approx(3_000 + 30_000, rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["binary", "binomial", "chain", "knomial", "pipeline"])
+def test_broadcast_trees_of_open_mpi_send_without_waiting(name):
+    """All of them are `ompi_coll_base_bcast_intra_generic`, which sends by MPI_Isend."""
+    meant = measured_name("broadcast", f"{name}_ompi")
+    case = Case("broadcast", meant.algorithm, 1 << 20, tuple(range(8)), 1)
+    assert sends_without_waiting(case)
 
 
 def test_what_is_not_copied_does_not_cost_copies():

@@ -64,7 +64,8 @@ _AT_ONCE = ("linear", "scattered", *_BLOCK_AFTER_BLOCK)
 #: a rank only sends one message, as in linear gathers (Open MPI 4.1, ``coll_base_*.c``; PICO's
 #: ``libbine``).
 _WITHOUT_WAITING = {
-    *(("broadcast", name) for name in ("binary", "binomial-at-once", "chain", "knomial", "linear")),
+    *(("broadcast", name) for name in ("binary", "binomial-at-once", "chain", "chains")),
+    *(("broadcast", name) for name in ("knomial", "linear")),
     *(("broadcast", name) for name in ("bine-at-once", "bine-near-at-once")),
     *(("allgather", name) for name in ("k-bruck", "sparbit", "bine-blocks")),
     *(("alltoall", name) for name in ("linear", "scattered")),

@@ -184,7 +184,7 @@ impl<M: Machine> Simulation<'_, M> {
     }
 
     /// Brings what is promised up to date: jobs that have outlived their estimates stay
-    /// longer, and promises of the past are for now.
+    /// longer, and promises of the past begin now.
     fn keep_promises(&mut self, promises: &mut Promises, now: Seconds) {
         let overdue = self.overdue(now);
         let here = Moment::of(now);
@@ -212,7 +212,7 @@ impl<M: Machine> Simulation<'_, M> {
 
     /// Places all promises anew, those for sooner times first; jobs that find their
     /// places taken by who has outlived an estimate lose theirs. `past` are promises of
-    /// the past, which are for now.
+    /// the past, which begin now.
     fn place_anew(&mut self, promises: &mut Promises, past: Vec<(Moment, u32)>, now: Seconds) {
         let here = Moment::of(now);
         // Whose places have gone leave gaps, and nobody has looked for them.

@@ -41,7 +41,7 @@ impl Promises {
         self.without.push(task);
     }
 
-    /// A job starts on what it was promised for now.
+    /// A job starts in the place that it was promised.
     pub fn starts(&mut self, rank: u32, job: &Task, estimated: Seconds, now: Seconds) {
         let (held, end) = (Moment::of(now + job.waiting), Moment::of(estimated));
         self.crowded |= held < end;
