@@ -23,7 +23,7 @@ from release import PYTHONS, ROOT, ReleaseError, call, interpreters
 #: Where environments and what the oldest Rust compiles lie.
 PLACE = ROOT / "target" / "versions"
 #: What those tests import besides the package's dependencies.
-NEEDED = ("hypothesis", "jsonschema", "networkx", "polars", "pytest", "scipy", "scikit-learn")
+NEEDED = ("hypothesis", "jsonschema", "polars", "pytest", "scipy")
 #: Tests of what depends on the Python that runs it: types, TOML, processes, files, signals.
 TESTS = (
     *("test_api.py", "test_files.py", "test_interrupts.py", "test_output.py"),

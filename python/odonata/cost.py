@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from odonata.columns import numbers
 from odonata.errors import Problem, ScenarioError
 from odonata.results import Result
 from odonata.scenario import Scenario
@@ -242,9 +243,9 @@ def power(result: Result, made_of: Parts, watts: Watts) -> dict[str, float | Non
         ScenarioError: If nothing was delivered.
     """
     links = result.table("links")
-    sent = links["bytes"].to_numpy(zero_copy_only=False)
-    from_router = links["from_router"].to_numpy(zero_copy_only=False) >= 0
-    to_node = links["to_node"].to_numpy(zero_copy_only=False) >= 0
+    sent = numbers(links, "bytes")
+    from_router = numbers(links, "from_router") >= 0
+    to_node = numbers(links, "to_node") >= 0
     # Every byte that a router port sends has passed its switch; what reaches nodes has arrived.
     passed, arrived = float(sent[from_router].sum()), float(sent[from_router & to_node].sum())
     seconds = result.summary_dict["run"]["measured_ps"] / 1e12

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from odonata.columns import codes, numbers
+from odonata.columns import codes, column_of, labelled, numbers
 from odonata.errors import NotRecordedError
 from odonata.tables import COLLECTIVES, RANK_ACTIVITIES
 
@@ -68,7 +68,7 @@ def critical_path(result: Result, job: int) -> pa.Table:
     part = table.slice(rows[0], len(rows))
     rank = numbers(part, "rank")
     begin, end = numbers(part, "begin_ps"), numbers(part, "end_ps")
-    activity, collective = codes(part, "activity"), _codes_or_none(part, "collective")
+    activity, collective = codes(part, "activity"), codes(part, "collective")
     cause, sent = numbers(part, "cause_rank"), numbers(part, "cause_ps")
     first = np.searchsorted(rank, np.arange(int(rank[-1]) + 2))
 
@@ -99,17 +99,14 @@ def critical_path(result: Result, job: int) -> pa.Table:
             now = earlier
     parts.reverse()
     columns = list(zip(*parts, strict=True)) or [()] * len(SCHEMA)
-    in_collective = np.array(columns[5], dtype=np.int8)
     return pa.Table.from_arrays(
         [
-            pa.array(columns[0], pa.int64()),
-            pa.array(columns[1], pa.int64()),
-            pa.DictionaryArray.from_arrays(pa.array(columns[2], pa.int8()), list(KINDS)),
-            pa.array(columns[3], pa.int32()),
-            pa.array(columns[4], pa.int32()),
-            pa.DictionaryArray.from_arrays(
-                pa.array(in_collective, mask=in_collective < 0), list(COLLECTIVES)
-            ),
+            column_of(columns[0], pa.int64()),
+            column_of(columns[1], pa.int64()),
+            labelled(columns[2], KINDS, pa.int8()),
+            column_of(columns[3], pa.int32()),
+            column_of(columns[4], pa.int32()),
+            labelled(columns[5], COLLECTIVES, pa.int8()),
         ],
         schema=SCHEMA,
     )
@@ -120,9 +117,3 @@ def shares(path: pa.Table) -> Mapping[str, int]:
     length = numbers(path, "end_ps") - numbers(path, "begin_ps")
     kind = codes(path, "kind")
     return {name: int(length[kind == code].sum()) for code, name in enumerate(KINDS)}
-
-
-def _codes_or_none(table: pa.Table, column: str) -> np.ndarray:
-    """Codes of a dictionary column; −1 where there is no value."""
-    indices = table[column].combine_chunks().indices
-    return np.asarray(indices.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int8)

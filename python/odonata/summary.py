@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 import numpy as np
 import pyarrow as pa
 
-from odonata.columns import codes, labels, numbers, rows_labelled
+from odonata.columns import codes, column_of, labels, numbers, rows_labelled
 from odonata.tables import SUMMARY
 
 ACCEPTED = "accepted_bytes_per_s"
@@ -120,9 +120,9 @@ def most_loaded_links(
     links = tables["links"]
     names = RouterNames(tables["routers"])
     wanted = rows_labelled(links, "kind", *kinds)
-    load = np.where(wanted, links["utilisation"].to_numpy(), -1.0)
+    load = np.where(wanted, numbers(links, "utilisation"), -1.0)
     busiest = np.argsort(-load, kind="stable")[:count]
-    rows = links.take(pa.array(busiest)).to_pylist()
+    rows = links.take(column_of(busiest, pa.int64())).to_pylist()
     return [
         LinkName(
             link=row["link"],
@@ -189,9 +189,11 @@ def to_table(summary: Mapping[str, Any]) -> pa.Table:
         for quantity, value in figures.items()
         if value is None or isinstance(value, (int, float))
     ]
-    columns = list(zip(*rows, strict=True))
+    *texts, values = zip(*rows, strict=True)
+    missing = np.array([value is None for value in values])
+    figures = column_of([value or 0.0 for value in values], pa.float64(), missing)
     return pa.Table.from_arrays(
-        [pa.array(list(column)) for column in columns[:3]] + [pa.array(columns[3], pa.float64())],
+        [column_of(column, pa.string()) for column in texts] + [figures],
         schema=SUMMARY.arrow_schema(),
     )
 
@@ -272,10 +274,10 @@ def _job(row: Mapping[str, Any], intervals: Mapping[str, Mapping[str, Any]]) -> 
 def _link_classes(links: pa.Table, measured_ps: int) -> list[dict[str, Any]]:
     kinds, kind_of_link = labels(links, "kind"), codes(links, "kind")
     class_of_link = codes(links, "class")
-    utilisation = links["utilisation"].to_numpy()
-    stall = links["stall_ps"].to_numpy() / measured_ps if measured_ps else 0.0 * utilisation
-    count = links["bytes"].to_numpy()
-    bandwidth = links["bandwidth_bytes_per_s"].to_numpy()
+    utilisation = numbers(links, "utilisation")
+    stall = numbers(links, "stall_ps") / measured_ps if measured_ps else 0.0 * utilisation
+    count = numbers(links, "bytes")
+    bandwidth = numbers(links, "bandwidth_bytes_per_s")
     result = []
     # In the order in which the scenario lists them, which is that of the dictionary.
     for index, name in enumerate(labels(links, "class")):

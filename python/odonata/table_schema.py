@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from odonata.columns import column_of, labelled
+
 #: Raised when a column changes its name, type or meaning.
 SCHEMA_VERSION = 1
 
@@ -117,13 +119,11 @@ class TableSchema:
 def _arrow_array(column: Column, values: Any, meta: Mapping[str, Any]) -> pa.Array:
     if column.labels is not None:
         labels = meta[column.labels] if isinstance(column.labels, str) else column.labels
-        codes = np.asarray(values, dtype=np.int8)
-        indices = pa.array(codes, mask=codes < 0 if column.nullable else None)
-        return pa.DictionaryArray.from_arrays(indices, pa.array(list(labels), pa.string()))
+        return labelled(values, labels, pa.int8())
     if pa.types.is_string(column.type):
-        return pa.array(list(values), pa.string())
+        return column_of(values, column.type)
     data = np.ascontiguousarray(values, dtype=column.type.to_pandas_dtype())
     mask = None
     if column.nullable:
         mask = np.isnan(data) if pa.types.is_floating(column.type) else data < 0
-    return pa.array(data, type=column.type, mask=mask)
+    return column_of(data, column.type, mask)

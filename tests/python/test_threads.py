@@ -11,12 +11,11 @@ from odonata.results import TIMING_FILE
 from random_scenarios import scenarios
 
 COUNT = 55
-#: One, as many as machines have, more than most partitions have routers for.
-THREADS = (1, 3, 8)
-#: The scenario whose pictures are drawn, which takes as long as many simulations, on the least and
-#: the most threads: pictures are drawn from the tables, which are compared for all.
+#: Beside one: as many as machines have, and more than most partitions have routers for, in turn.
+THREADS = (8, 3)
+#: The scenario whose pictures are drawn, which takes as long as many simulations: pictures are drawn
+#: from the tables, which are compared for all.
 PICTURED = 20
-DRAWN = (1, 8)
 
 
 def digests(directory: Path) -> dict[str, str]:
@@ -35,17 +34,15 @@ def test_results_are_the_same_on_any_number_of_threads(tmp_path: Path) -> None:
         file = tmp_path / f"{number}.toml"
         file.write_text(Scenario.from_dict(data).to_toml(), encoding="utf-8")
         found = {}
-        for threads in THREADS:
+        several = THREADS[number % len(THREADS)]
+        for threads in (1, several):
             result = odonata.run(file, threads=threads)
             out = tmp_path / f"{number}-{threads}"
-            result.save(out, plots=number == PICTURED and threads in DRAWN)
+            result.save(out, plots=number == PICTURED)
             found[threads] = digests(out)
         assert len(found[1]) >= 12
         assert result.meta["delivered_bytes"] > 0, data
-        tables = {name: data for name, data in found[1].items() if not name.endswith(".png")}
-        for threads in THREADS[1:]:
-            expected = found[1] if threads in DRAWN else tables
-            assert found[threads] == expected, f"scenario {number}, {threads} threads: {data}"
+        assert found[several] == found[1], f"scenario {number}, {several} threads: {data}"
         ended_early += result.meta["precision_reached"] is True
         families.add(data["network"]["family"])
         routings.add(result.meta["routing"])

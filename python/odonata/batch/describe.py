@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from odonata.batch.joblog import STATUSES, JobLog
-from odonata.columns import numbers
+from odonata.columns import codes, numbers
 from odonata.display import NO_VALUE
 
 
@@ -31,7 +31,7 @@ def describe_log(log: JobLog) -> dict[str, Any]:
         "requested": _known(numbers(table, "requested_s")),
         "wait": (start - submit)[start >= 0],
     }
-    counts = np.bincount(table["status"].combine_chunks().indices.to_numpy(), minlength=9)
+    counts = np.bincount(codes(table, "status"), minlength=9)
     return {
         "report": log.report,
         "jobs": len(log),

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from odonata import _engine
 from odonata.batch.engine import ask
+from odonata.columns import column_of, labelled, numbers_of
 from odonata.errors import JobLogError, OutputError
 from odonata.output import check_new_file, new_file
 from odonata.tables import with_units
@@ -354,20 +355,17 @@ def _table(columns: Mapping[str, Any]) -> pa.Table:
             used, codes = np.unique(values, return_inverse=True)
             texts = [names[code] for code in used if code >= 0]
             shift = 1 if len(used) and used[0] < 0 else 0
-            indices = pa.array(codes - shift, pa.int32(), mask=values < 0)
-            arrays[name] = pa.DictionaryArray.from_arrays(indices, pa.array(texts, pa.string()))
+            arrays[name] = labelled(codes - shift, texts, pa.int32())
         elif name == "status":
-            arrays[name] = pa.DictionaryArray.from_arrays(
-                pa.array(values, pa.int8()), pa.array(STATUSES)
-            )
+            arrays[name] = labelled(values, STATUSES, pa.int8())
         elif name in _TEXTS:
-            arrays[name] = pa.array([text or None for text in values], pa.string())
+            arrays[name] = column_of([text or None for text in values], pa.string())
         elif name in _REALS:
-            arrays[name] = pa.array(values, pa.float64(), mask=np.isnan(values))
+            arrays[name] = column_of(values, pa.float64(), np.isnan(values))
         elif name in ("submit_s", "run_s", "nodes"):
-            arrays[name] = pa.array(values, pa.int64())
+            arrays[name] = column_of(values, pa.int64())
         else:
-            arrays[name] = pa.array(values, pa.int64(), mask=values < 0)
+            arrays[name] = column_of(values, pa.int64(), values < 0)
     return pa.table(arrays)
 
 
@@ -378,11 +376,9 @@ def _from_arrow(table: pa.Table, meta: Mapping[str, Any]) -> _engine.JobLog:
         column = table[name]
         try:
             if name in _INTEGERS:
-                filled = pc.fill_null(column.cast(pa.int64()), -1)
-                columns[name] = np.ascontiguousarray(filled.to_numpy(), dtype=np.int64)
+                columns[name] = numbers_of(column.cast(pa.int64()).combine_chunks())
             elif name in _REALS:
-                filled = pc.fill_null(column.cast(pa.float64()), float("nan"))
-                columns[name] = np.ascontiguousarray(filled.to_numpy(), dtype=np.float64)
+                columns[name] = numbers_of(column.cast(pa.float64()).combine_chunks())
             elif name in _LABELS or name in _TEXTS or name == "status":
                 columns[name] = [text or "" for text in column.cast(pa.string()).to_pylist()]
         except pa.ArrowException as error:

@@ -26,6 +26,7 @@ from odonata.batch.options import (
     seconds,
     windows_for_engine,
 )
+from odonata.columns import column_of, labelled
 from odonata.errors import JobLogError
 from odonata.output import Claim, reading, warn, write_json
 from odonata.plug_in_calls import OrderCall, priorities
@@ -86,7 +87,7 @@ class Schedule:
         self.jobs = _jobs(raw["jobs"])
         self.occupancy = pa.table(
             {
-                name: pa.array(values, pa.int64() if name == "time_s" else pa.float64())
+                name: column_of(values, pa.int64() if name == "time_s" else pa.float64())
                 for name, values in raw["occupancy"].items()
             }
         )
@@ -449,8 +450,7 @@ def _write(schedules: Sequence[Schedule], partial: Path, source: Mapping[str, An
 def _named(table: pa.Table, name: str, schedules: Sequence[Schedule]) -> pa.Table:
     """A table with the schedule's name as its first column."""
     names = [one.name for one in schedules]
-    codes = pa.array(np.full(table.num_rows, names.index(name), np.int8))
-    column = pa.DictionaryArray.from_arrays(codes, pa.array(names))
+    column = labelled(np.full(table.num_rows, names.index(name)), names, pa.int8())
     return table.add_column(0, "schedule", column)
 
 
@@ -495,15 +495,13 @@ def _jobs(columns: Mapping[str, Any]) -> pa.Table:
     arrays: dict[str, pa.Array] = {}
     for name, values in columns.items():
         if name in ("fate", "started"):
-            labels = pa.array(FATES if name == "fate" else STARTED)
-            indices = pa.array(values, pa.int8(), mask=values < 0)
-            arrays[name] = pa.DictionaryArray.from_arrays(indices, labels)
+            arrays[name] = labelled(values, FATES if name == "fate" else STARTED, pa.int8())
         elif name in ("id", "user", "reason", "traffic", "mode", "node_list", "group_nodes"):
-            arrays[name] = pa.array([text or None for text in values], pa.string())
+            arrays[name] = column_of([text or None for text in values], pa.string())
         elif name == "communication_share":
-            arrays[name] = pa.array(values, pa.float64())
+            arrays[name] = column_of(values, pa.float64())
         elif name in ("nodes", "processors", "submit_s"):
-            arrays[name] = pa.array(values, pa.int64())
+            arrays[name] = column_of(values, pa.int64())
         else:
-            arrays[name] = pa.array(values, pa.int64(), mask=values < 0)
+            arrays[name] = column_of(values, pa.int64(), values < 0)
     return pa.table(arrays)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from bokeh.models import ColumnDataSource, HoverTool, LegendItem, LinearColorMapper
 
 from odonata import display
-from odonata.columns import codes, labels, numbers
+from odonata.columns import codes, column_of, labels, numbers
 from odonata.errors import OutputError
 from odonata.files import named_files
 from odonata.html import charts
@@ -312,7 +312,7 @@ def _by_router(result: Result) -> bool:
 
 def _link_data(result: Result, listed: npt.NDArray[np.int64]) -> dict[str, Any]:
     """What the page's script needs to list links, as columns; the most loaded link first."""
-    links = result.links.take(pa.array(listed))
+    links = result.links.take(column_of(listed, pa.int64()))
     names = RouterNames(result.routers)
     measured = max(result.measured_ps, 1)
     group = names.group

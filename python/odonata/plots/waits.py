@@ -10,7 +10,7 @@ import pyarrow as pa
 from matplotlib.figure import Figure, SubFigure
 
 from odonata import display
-from odonata.columns import numbers
+from odonata.columns import column_of, numbers
 from odonata.plots.style import job_colour, say_empty
 from odonata.summary import RouterNames
 
@@ -34,7 +34,7 @@ def wait_rows(result: Result) -> list[dict[str, Any]]:
     """
     waits = result.table("link_waits")
     names = RouterNames(result.routers)
-    links = result.links.take(pa.array(np.unique(numbers(waits, "link")))).to_pylist()
+    links = result.links.take(column_of(np.unique(numbers(waits, "link")), pa.int64())).to_pylist()
     of_link = {row["link"]: (names.link(row), row["class"]) for row in links}
     jobs = result.jobs["name"].to_pylist()
     return [
