@@ -30,6 +30,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 from study_files import DOCS, STUDIES
 
@@ -176,9 +177,37 @@ def again(
     for verdict in judge(study, table, points=points):
         rows = known.get(verdict.finding.claim, [])
         before = [_observation(study, verdict, row) for row in rows]
-        observations = _together(before, verdict.observations)
+        now = _in_full(study, table, verdict, before)
+        observations = _together(before, now)
         unit = rows[0]["unit"] if observations is before else verdict.unit
         found.append(dataclasses.replace(verdict, observations=observations, unit=unit))
+    return found
+
+
+def _in_full(
+    study: StudyFile, table: pa.Table, verdict: Verdict, before: Sequence[Observation]
+) -> Sequence[Observation]:
+    """What the dataset says, named by the axes by which it was before.
+
+    A dataset that has points of one value only of an axis does not name it.
+    """
+    names = {name for one in before for name in one.axes}
+    columns = {axis.column: table[axis.column].to_pylist() for axis in study.axis}
+    columns["seed"] = table["seed"].to_pylist()
+    chosen = range(len(table))
+    if verdict.finding.only is not None:
+        arrays = {name: np.array(values, dtype=object) for name, values in columns.items()}
+        mask = Condition(verdict.finding.only, list(columns)).mask(arrays, len(table))
+        chosen = [int(row) for row in np.flatnonzero(mask)]
+    found = []
+    for one in verdict.observations:
+        axes = dict(one.axes)
+        for name in names - axes.keys():
+            values = {columns[name][row] for row in chosen}
+            if len(values) == 1:
+                axes[name] = values.pop()
+        ordered = {axis.column: axes[axis.column] for axis in study.axis if axis.column in axes}
+        found.append(dataclasses.replace(one, axes=ordered))
     return found
 
 

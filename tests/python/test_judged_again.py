@@ -130,6 +130,19 @@ def test_each_combination_is_the_one_with_more_seeds(study: StudyFile) -> None:
     assert judged_again._together(before, [Observation({}, Estimated(3.0), "", "", 5)]) is before
 
 
+def test_what_was_added_is_named_as_before(study: StudyFile) -> None:
+    """A dataset of one load names no load; beside what was kept of the other it needs its name."""
+    import judged_again
+
+    points = Sweep(study).select("load == 0.2")
+    record = {"values": {"latency_us": 1.0}, "version": "1"}
+    added = build_dataset(study, points, {point.fingerprint(): record for point in points})
+    kept = {"slowed by 7 %": [row(0.1, "1.1", "1.1", "does not hold")]}
+    (verdict,) = judged_again.again(study, added, kept)
+    found = [(one.axes, one.ours.value) for one in verdict.observations]
+    assert found == [({"load": 0.1}, 1.1), ({"load": 0.2}, 1.0)]
+
+
 def test_a_file_that_does_not_suffice_is_refused(tmp_path: Path) -> None:
     import judged_again
 

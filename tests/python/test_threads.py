@@ -13,7 +13,7 @@ from random_scenarios import scenarios
 COUNT = 55
 #: Beside one: as many as machines have, and more than most partitions have routers for, in turn.
 THREADS = (8, 3)
-#: The scenario whose pictures are drawn, which takes as long as many simulations: pictures are drawn
+#: The scenario whose pictures are drawn, which takes as long as many simulations. They are drawn
 #: from the tables, which are compared for all.
 PICTURED = 20
 
