@@ -280,10 +280,12 @@ impl Phase {
             }
             Pattern::GatherAsked => return at_once(tree::gather_asked(place, size, index)),
             Pattern::GatherInTurn => {
-                return at_once(tree::gather_in_turn(data, place, size, index));
+                let one = |index| tree::gather_at_once(data, place, size, index);
+                return at_once(tree::in_turn(place, size, index, one));
             }
             Pattern::ScatterInTurn => {
-                return at_once(tree::scatter_in_turn(data, place, size, index));
+                let one = |index| tree::scatter_at_once(data, place, size, index);
+                return at_once(tree::in_turn(place, size, index, one));
             }
             Pattern::DownAtOnce(kind) => {
                 let segments = data.parts().min(most);

@@ -557,21 +557,17 @@ pub(super) fn gather_asked(place: u32, size: u32, index: u64) -> Option<AtOnce> 
     })
 }
 
-/// The block of each place from the root, which serves one after the other.
-pub(super) fn scatter_in_turn(data: &Data, place: u32, size: u32, index: u64) -> Option<AtOnce> {
+/// The same as `at_once`, but the root deals with one place after the other: it waits for each.
+pub(super) fn in_turn(
+    place: u32,
+    size: u32,
+    index: u64,
+    at_once: impl Fn(u64) -> Option<AtOnce>,
+) -> Option<AtOnce> {
     match (place, index % 2) {
         (0, 1) => (index / 2 + 1 < u64::from(size)).then_some(AtOnce::Wait),
-        (0, _) => scatter_at_once(data, place, size, index / 2),
-        _ => scatter_at_once(data, place, size, index),
-    }
-}
-
-/// The block of each place to the root, which receives one after the other.
-pub(super) fn gather_in_turn(data: &Data, place: u32, size: u32, index: u64) -> Option<AtOnce> {
-    match (place, index % 2) {
-        (0, 1) => (index / 2 + 1 < u64::from(size)).then_some(AtOnce::Wait),
-        (0, _) => gather_at_once(data, place, size, index / 2),
-        _ => gather_at_once(data, place, size, index),
+        (0, _) => at_once(index / 2),
+        _ => at_once(index),
     }
 }
 

@@ -1,0 +1,188 @@
+"""Calibration of real machines with measured collectives."""
+
+import itertools
+from itertools import cycle
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from odonata.errors import MachineError
+from odonata.machines.calibration import (
+    BY_SIZE,
+    HOCKNEY,
+    MESSAGE_SIZES,
+    calibrate,
+    calibration_part,
+    fragment,
+    judged_part,
+    shared_form,
+    shared_part,
+    with_calibration,
+    without_network,
+)
+from odonata.machines.hostmodel import HostModel
+from odonata.machines.measurements import Measurement
+from odonata.machines.prediction import Predictor
+from odonata.scenario import Scenario
+from odonata.simulate import run
+from small_machine import HOSTS, small
+
+
+def fragment_of_starts() -> dict[str, Any]:
+    """Keys of a machine whose hosts take what is likely beforehand."""
+    host = BY_SIZE.host_model([one.start for one in BY_SIZE.free])
+    return fragment(SimpleNamespace(host_model=host, spread=()))
+
+
+def made(predictor: Predictor, host: HostModel, nodes: int, per_node: int = 1) -> list[Measurement]:
+    """Measurements that a machine with these parameters would give."""
+    rows = []
+    for operation, names in (
+        ("allreduce", ("ring", "recursive-doubling", "rabenseifner")),
+        ("allgather", ("ring", "bruck", "sparbit")),
+        *((("broadcast", ("binomial",)), ("reduce", ("binomial",))) if per_node > 1 else ()),
+    ):
+        for name in names:
+            for size in (64, 512, 4096, 1 << 15, 1 << 18, 1 << 20, 1 << 25):
+                case = predictor.case(HOSTS[:nodes], operation, name, size, per_node)
+                time = predictor.time_ns(case, host)
+                rows.append(
+                    Measurement(
+                        source="made",
+                        test=f"{operation}-{nodes}",
+                        operation=operation,
+                        name=f"{name}_over",
+                        algorithm=name,
+                        library="point-to-point",
+                        bytes=size,
+                        ranks=nodes * per_node,
+                        per_node=per_node,
+                        iterations=10,
+                        median_ns=time,
+                        p10_ns=time * 0.9,
+                        p90_ns=time * 1.2,
+                        statistic="median",
+                        hosts=tuple(HOSTS[:nodes]),
+                    )
+                )
+    return rows
+
+
+def test_calibration_finds_the_parameters_that_made_the_measurements():
+    """A calibrated machine gives the times of other numbers of nodes that it has not seen."""
+    scenario = small()
+    predictor = Predictor(scenario)
+    true = [one.start * f for one, f in zip(BY_SIZE.free, cycle([1.5, 0.7]), strict=False)]
+    rows = [row for nodes in (4, 16) for row in made(predictor, BY_SIZE.host_model(true), nodes)]
+    used, judged = calibration_part(rows), judged_part(rows)
+    assert {row.nodes for row in used} == {4}
+    assert {row.nodes for row in judged} == {16}
+    found = calibrate(scenario, rows)
+    assert np.median(np.abs(found.errors())) < 0.02
+    assert found.spread[0][1:] == pytest.approx((0.9, 1.2))
+    calibrated = Predictor(with_calibration(scenario, fragment(found)))
+    off = [
+        calibrated.predict(
+            calibrated.case(row.hosts, row.operation, row.algorithm, row.bytes)
+        ).median_ns
+        / row.median_ns
+        - 1
+        for row in judged
+    ]
+    assert np.median(np.abs(off)) < 0.05
+    assert np.quantile(np.abs(off), 0.9) < 0.15
+    # No message of 32 MiB on four nodes is longer than 16 MiB: what longer ones take is not told.
+    longest = next(one for one in found.parameters if one.name == "message of 64 MiB")
+    assert not longest.identified
+
+
+def test_a_shared_node_is_calibrated_by_what_several_ranks_take():
+    """Prior and truth differ; operations that the calibration has not seen come out right."""
+    scenario = small()
+    alone = HostModel.of(with_calibration(scenario, fragment_of_starts()))
+    form = shared_form(alone)
+    true = [one.start * factor for one, factor in zip(form.free, cycle([1.5, 0.7]), strict=False)]
+    scenario = with_calibration(scenario, fragment_of_starts())
+    predictor = Predictor(scenario)
+    rows = made(predictor, form.host_model(true), 8, per_node=2)
+    assert {row.operation for row in shared_part(rows)} == {"allgather", "allreduce", "broadcast"}
+    found = calibrate(scenario, rows, shared=True)
+    assert np.median(np.abs(found.errors())) < 0.02
+    keys = fragment(found)
+    assert keys["machine"]["shared"]["per_node"] == 2
+    calibrated = Predictor(with_calibration(scenario, keys))
+    unseen = [row for row in rows if row in judged_part(rows)]
+    assert {row.operation for row in unseen} == {"reduce"}
+    off = [
+        calibrated.predict(
+            calibrated.case(row.hosts, row.operation, row.algorithm, row.bytes, 2)
+        ).median_ns
+        / row.median_ns
+        - 1
+        for row in unseen
+    ]
+    assert np.median(np.abs(off)) < 0.05
+    # With one rank a node nothing changes.
+    one = predictor.case(HOSTS[:4], "allreduce", "ring", 4096)
+    assert calibrated.predict(one).median_ns == predictor.predict(one).median_ns
+
+
+@pytest.mark.parametrize("engine", ["packet", "flow"])
+def test_what_messages_within_a_node_take_follows_by_hand(engine):
+    """A broadcast to the other rank of the node: both overheads, both times of its size (here
+    twice the point's, on beyond it), latency, and bytes over bandwidth."""
+    scenario = Scenario.from_dict(
+        {
+            "network": {
+                "family": "crossbar",
+                "nodes": 2,
+                "nic": {"loopback_latency": "300 ns", "loopback_bandwidth": "10 GB/s"},
+            },
+            "simulation": {"engine": engine},
+            "mpi": {
+                "send_overhead": "5 us",
+                "send_delay": "1 ms",
+                "within_node": {
+                    "send_overhead": "50 ns",
+                    "receive_overhead": "70 ns",
+                    "host_times": [{"size": "500 B", "time": "20 ns"}],
+                },
+            },
+            "job": [
+                {
+                    "name": "pair",
+                    "nodes": 1,
+                    "ranks_per_node": 2,
+                    "motif": {
+                        "kind": "collective",
+                        "operation": "broadcast",
+                        "algorithm": "binomial",
+                        "message": "1 kB",
+                    },
+                }
+            ],
+        }
+    )
+    end = run(scenario).jobs["end_ps"][0].as_py()
+    assert end == 1_000 * (50 + 40 + 300 + 100 + 70 + 40)
+
+
+def test_calibration_says_what_it_needs():
+    with pytest.raises(MachineError, match="found 0 that a calibration can use"):
+        calibrate(small(), [])
+
+
+def test_host_times_grow_by_steps():
+    model = BY_SIZE.host_model([one.start for one in BY_SIZE.free])
+    assert [size for size, _ in model.times] == list(MESSAGE_SIZES)
+    assert all(low < high for (_, low), (_, high) in itertools.pairwise(model.times))
+
+
+def test_hockney_has_no_network():
+    """Recursive doubling of n ranks: log2 n times start, bytes and combining, by hand."""
+    predictor = Predictor(without_network(small()))
+    case = predictor.case(HOSTS, "allreduce", "recursive-doubling", 1 << 20)
+    time = predictor.time_ns(case, HOCKNEY.host_model([2000.0, 0.1, 0.2]))
+    assert time == pytest.approx(4 * (2000 + 0.3 * (1 << 20)), rel=1e-3)

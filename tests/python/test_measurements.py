@@ -1,0 +1,155 @@
+"""Measured collectives, as benchmarks print them."""
+
+import io
+import json
+import tarfile
+
+import pyarrow.parquet as pq
+import pytest
+
+from odonata.errors import MachineError
+from odonata.machines.measurements import read_measurements, to_table
+from small_machine import odonata
+
+METADATA = """timestamp,test_id,nnodes,tasks_per_node,collective_type,mpi_lib
+2025_01_01___00_00_00,0,4,1,ALLREDUCE,OMPI
+"""
+STAMP = "2025_01_01___00_00_00"
+
+
+def pico(folder, series, allocation="MPI_Rank,allocation\n0,node01.x\n1,node02.x\n"):
+    """A folder of PICO's with one archive."""
+    folder.mkdir()
+    (folder / "metadata.csv").write_text(METADATA)
+    with tarfile.open(folder / f"{STAMP}.tar.gz", "w:gz") as archive:
+        for name, text in {"alloc.csv": allocation, **series}.items():
+            data = text.encode()
+            info = tarfile.TarInfo(f"{STAMP}/{name}")
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return folder
+
+
+def test_folders_of_pico_are_read(tmp_path):
+    series = {
+        "0/16_ring_ompi_int32.csv": "highest\n" + "\n".join(map(str, range(1, 12))),
+        "0/8_default_ompi_int32.csv": "highest\n5\n7\n",
+        # Fugaku's files have a summary behind the iterations.
+        "0/8_ring_over_int32.csv": "highest\n5\n7\n9\nmean,std,more\n1,2,3\n",
+        "0/8_ring_over_int32.err": "nothing",
+        # Open MPI went on with its own choice.
+        "0/4_bruck_ompi_int32.csv": "highest\n5\n7\n",
+        "0/4_bruck_ompi_int32.err": "[mpi::mca-var::invalid-value-enum]\n Value : bruck",
+    }
+    # Some are padded with zeros.
+    padded = "MPI_Rank,allocation\n0,node01.x\n\0\0\0\0  1,node02.x\n2,node03\n3,node04\n"
+    folder = pico(tmp_path / "data", series, padded)
+    found = {(row.name, row.bytes): row for row in read_measurements([folder])}
+    refused = found.pop(("bruck_ompi", 16))
+    assert refused.algorithm == "auto"
+    assert set(found) == {("ring_ompi", 64), ("default_ompi", 32), ("ring_over", 32)}
+    ring = found["ring_ompi", 64]
+    assert (ring.median_ns, ring.p10_ns, ring.p90_ns, ring.iterations) == (6, 2, 10, 11)
+    assert (ring.algorithm, ring.library, ring.ranks) == ("ring", "open-mpi", 4)
+    assert ring.hosts == ("node01", "node02", "node03", "node04")
+    assert found["ring_over", 32].median_ns == 7
+    table = to_table(found.values())
+    assert table.column("hosts")[0].as_py() == "node01 node02 node03 node04"
+
+
+def test_allocations_by_rank_tell_how_many_a_node_has(tmp_path):
+    allocation = "MPI_Rank,allocation\n" + "".join(f"{n},node0{n // 2 + 1}\n" for n in range(8))
+    folder = pico(tmp_path / "data", {"0/16_ring_ompi_int32.csv": "highest\n5\n"}, allocation)
+    (row,) = read_measurements([folder])
+    assert (row.ranks, row.per_node, row.nodes) == (8, 2, 4)
+
+
+@pytest.mark.parametrize(
+    ("series", "found"),
+    [
+        (
+            {"0/8_ring_over_int32.csv": "lowest\n5\n"},
+            'found columns lowest; allowed: one, "highest"',
+        ),
+        ({"0/8_ring_over_int33.csv": "highest\n5\n"}, 'found elements of type "int33"'),
+        ({"1/8_ring_over_int32.csv": "highest\n5\n"}, "no row of timestamp"),
+        ({}, "holds no measurements"),
+    ],
+)
+def test_damaged_measurements_are_refused(tmp_path, series, found):
+    folder = pico(tmp_path / "data", series)
+    with pytest.raises(MachineError) as error:
+        read_measurements([folder])
+    assert found in str(error.value)
+
+
+def test_printed_benchmarks_are_read(tmp_path):
+    osu = tmp_path / "osu.txt"
+    osu.write_text(
+        "# Number of processes: 16\n# OSU MPI Allgather Latency Test v7.3\n# Datatype: MPI_CHAR.\n"
+        "# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations\n"
+        "8                       4.25              3.00              5.00        1000\n"
+    )
+    (row,) = read_measurements([osu])
+    # Sizes that it prints are those of a block.
+    assert (row.operation, row.bytes, row.median_ns, row.iterations) == (
+        "allgather",
+        128,
+        4250,
+        1000,
+    )
+    assert (row.statistic, row.ranks, row.algorithm) == ("mean", 16, "auto")
+    imb = tmp_path / "imb.txt"
+    imb.write_text(
+        "# Benchmarking Allreduce \n# #processes = 8 \n"
+        "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n"
+        "            0         1000         0.05         0.06         0.05\n"
+        "         1024         1000         5.50         6.50         6.00\n"
+    )
+    (row,) = read_measurements([imb])
+    assert (row.operation, row.bytes, row.ranks, row.median_ns) == ("allreduce", 1024, 8, 6000)
+    osu.write_text(osu.read_text().replace("# Number of processes: 16\n", ""))
+    with pytest.raises(MachineError, match="does not say how many processes"):
+        read_measurements([osu])
+
+
+def test_netgauge_is_read(tmp_path):
+    one = tmp_path / "ng_one_one_mpi_stripe1.out"
+    one.write_text("#size\trtt\n1\t1.5\n1\t2.5\n1\t9.5\n1024\t3.0\n")
+    short, long = read_measurements([one])
+    # A message from one to the other is a broadcast among two.
+    assert (short.operation, short.algorithm, short.ranks) == ("broadcast", "linear", 2)
+    assert (short.bytes, short.median_ns, short.iterations) == (1, 2_500, 3)
+    assert (long.bytes, long.median_ns) == (1024, 3_000)
+    several = one.rename(tmp_path / "ng_one_one_mpi_conc16.out")
+    assert {row.algorithm for row in read_measurements([several])} == {None}
+    calls = tmp_path / "linear_alltoall_3_16.csv"
+    calls.write_text(
+        "#MessageSize Rank0Time(us) Rank1Time(us) Rank2Time(us) \n16 4.0 6.0 5.0 \n16 7.0 1.0 2.0\n"
+    )
+    (row,) = read_measurements([calls])
+    # Of the slowest rank; the vector has a block for every rank.
+    assert (row.operation, row.bytes, row.ranks, row.median_ns) == ("alltoall", 48, 3, 6_500)
+    with tarfile.open(tmp_path / "all.tar.xz", "w:xz") as archive:
+        archive.add(calls, "2022/linear_alltoall_3_16.csv")
+        archive.add(several, "2022/ng_one_one_mpi_stripe1.out")
+    assert len(read_measurements([tmp_path / "all.tar.xz"])) == 3
+    calls.write_text("16 4.0\n")
+    with pytest.raises(MachineError, match="is no file of a collective of Netgauge's"):
+        read_measurements([calls])
+
+
+def test_the_command_writes_a_table(tmp_path):
+    folder = pico(tmp_path / "data", {"0/16_ring_ompi_int32.csv": "highest\n5\n"})
+    out = tmp_path / "table.csv"
+    answer = json.loads(odonata("measurements", folder, "--out", out, "--json").stdout)
+    assert answer["measurements"][0]["bytes"] == 64
+    assert out.read_text().splitlines()[0].startswith('"source","test","collective"')
+    assert "simulated" in odonata("measurements", folder).stdout
+    odonata("measurements", folder, "--out", tmp_path / "table.parquet")
+    schema = pq.read_schema(tmp_path / "table.parquet")
+    units = {name: (schema.field(name).metadata or {}).get(b"unit") for name in schema.names}
+    assert {name: unit for name, unit in units.items() if unit} == {
+        "bytes": b"B",
+        **dict.fromkeys(("median_ns", "p10_ns", "p90_ns"), b"ns"),
+    }
