@@ -26,6 +26,9 @@ def column_of(
             type that lie side by side are not copied.
         kind: Integers, floats, ``pa.bool_()`` or ``pa.string()``.
         missing: Where there is no value; not of texts.
+
+    Raises:
+        OverflowError: If a number is none of an integer type.
     """
     if pa.types.is_string(kind):
         texts: list[str | None] = list(values)  # type: ignore[arg-type]
@@ -40,8 +43,10 @@ def column_of(
         truths = np.asarray(values, np.bool_)
         bits = pa.py_buffer(np.packbits(truths, bitorder="little"))
         return pa.Array.from_buffers(kind, len(truths), [_validity(missing), bits])
-    data_type = kind.to_pandas_dtype()  # numpy's, whatever its name says
-    plain = np.ascontiguousarray(values, dtype=data_type)
+    given = np.asarray(values)
+    plain = np.ascontiguousarray(given, dtype=kind.to_pandas_dtype())
+    if pa.types.is_integer(kind) and given.dtype != plain.dtype and (given != plain).any():
+        raise OverflowError(f"not all numbers of {given.dtype} are of {kind}")
     return pa.Array.from_buffers(kind, len(plain), [_validity(missing), pa.py_buffer(plain)])
 
 

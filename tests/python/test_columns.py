@@ -50,6 +50,12 @@ def test_labels_stand_for_codes(values: list[int]) -> None:
     assert table["kind"].to_pylist() == [None if code < 0 else "abc"[code] for code in values]
 
 
+@pytest.mark.parametrize("number", [128, -129, 0.5])
+def test_no_number_is_cut(number: float) -> None:
+    with pytest.raises(OverflowError, match="are of int8"):
+        column_of([number], pa.int8())
+
+
 @pytest.mark.parametrize(
     "command", [("run", "examples/demo.toml"), ("schedule", "examples/schedule.toml")]
 )
