@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -54,19 +50,3 @@ def test_labels_stand_for_codes(values: list[int]) -> None:
 def test_no_number_is_cut(number: float) -> None:
     with pytest.raises(OverflowError, match="are of int8"):
         column_of([number], pa.int8())
-
-
-@pytest.mark.parametrize(
-    "command", [("run", "examples/demo.toml"), ("schedule", "examples/schedule.toml")]
-)
-def test_commands_begin_without_pandas(command: tuple[str, ...], tmp_path: Path) -> None:
-    """It would take a fifth of their processor time."""
-    root = Path(__file__).resolve().parents[2]
-    code = (
-        "import sys, odonata.cli\n"
-        "try:\n    odonata.cli.main()\n"
-        "finally:\n    print('pandas' in sys.modules, file=sys.stderr)"
-    )
-    arguments = [sys.executable, "-c", code, *command, "--out", str(tmp_path / "out")]
-    done = subprocess.run(arguments, cwd=root, capture_output=True, text=True, check=True)
-    assert done.stderr.splitlines()[-1] == "False"

@@ -63,6 +63,21 @@ def test_help_and_wrong_arguments_load_nothing_heavy(arguments: list[str], code:
     assert not modules & HEAVY
 
 
+@pytest.mark.parametrize(
+    "arguments", [("run", "demo.toml"), ("schedule", "schedule.toml")], ids=" ".join
+)
+def test_commands_make_their_tables_without_pandas(
+    arguments: tuple[str, str], tmp_path: Path
+) -> None:
+    """pyarrow would import it, which takes 0.4 s of processor time."""
+    command, name = arguments
+    scenario = Path(__file__).resolve().parents[2] / "examples" / name
+    code, modules = loaded(PROGRAM, command, str(scenario), "--out", str(tmp_path / "out"))
+    assert code == 0
+    assert "pyarrow" in modules
+    assert "pandas" not in modules
+
+
 def test_a_command_loads_no_other_command() -> None:
     _, modules = loaded(PROGRAM, "verify", "--help")
     others = {name for name in modules if name.startswith("odonata.cli.")}
