@@ -42,10 +42,12 @@ from odonata.study.file import StudyFile
 from odonata.study.findings import (
     FAILS,
     HOLDS,
+    MEAN,
     UNDECIDED,
     Observation,
     Verdict,
     judge,
+    mean_of,
     verdict_of,
     write_findings,
 )
@@ -135,6 +137,8 @@ def before(kept: Path) -> dict[str, list[Mapping[str, str]]]:
                 "docs/studies/study_files.py"
             )
         for row in rows:
+            if row["at"] == MEAN:
+                continue
             found.setdefault(row["claim"], []).append(row)
     return found
 
@@ -180,7 +184,8 @@ def again(
         now = _in_full(study, table, verdict, before)
         observations = _together(before, now)
         unit = rows[0]["unit"] if observations is before else verdict.unit
-        found.append(dataclasses.replace(verdict, observations=observations, unit=unit))
+        mean = mean_of(study, verdict.finding, observations)
+        found.append(dataclasses.replace(verdict, observations=observations, mean=mean, unit=unit))
     return found
 
 

@@ -116,6 +116,23 @@ def test_rounded_figures_beside_an_end_keep_the_verdict_of_their_run(
     assert again(study, row(0.1, "1", "1.074", "does not hold")) == ["holds"]
 
 
+def test_a_mean_is_that_of_what_is_together(study: StudyFile, tmp_path: Path) -> None:
+    """1.0 of before and 1.2 of before are 1.1 on average; the row of the mean is no combination."""
+    import judged_again
+
+    finding = study.finding[0].model_copy(update={"combinations": "mean"})
+    study = study.model_copy(update={"finding": [finding]})
+    rows = [row(0.1, "1.0", "1.01", "holds"), row(0.2, "1.2", "1.21", "does not hold")]
+    known = {"slowed by 7 %": rows}
+    (verdict,) = judged_again.again(study, build_dataset(study, [], {}), known)
+    assert verdict.mean is not None
+    assert verdict.mean.ours.value == pytest.approx(1.1)
+    assert verdict.text == "does not hold"
+    write_findings([verdict], tmp_path / "kept.csv")
+    kept = judged_again.before(tmp_path / "kept.csv")
+    assert len(kept["slowed by 7 %"]) == 2
+
+
 def test_each_combination_is_the_one_with_more_seeds(study: StudyFile) -> None:
     import judged_again
 

@@ -16,7 +16,8 @@ from odonata import Scenario, ScenarioError
 from odonata.cli.study import LIBRARY
 from odonata.study.cells import Cell
 from odonata.study.file import StudyFile
-from odonata.study.findings import judge
+from odonata.study.findings import Verdict, judge, write_findings
+from odonata.study.page import findings_section
 from odonata.study.run import run_sweep
 from odonata.study.sweep import Sweep
 from odonata.study.task import Outcome, Task
@@ -73,7 +74,7 @@ y = "run_time_us"
 only = "alpha != 2"
 at_least = 4
 at_most = 5
-extreme = "largest"
+combinations = "largest"
 
 [quick]
 """
@@ -385,6 +386,61 @@ values = { load = 0.1 }
         loads = [{"load": load} for load in (0.1, 0.2, 0.3)]
         assert judge(study, table, points=loads)[-1].text == "not measured"
         assert judge(study, table, points=loads[:2])[-1].text == word
+
+
+def test_a_mean_of_all_combinations_is_judged_by_the_mean_of_their_intervals(
+    tmp_path: Path,
+) -> None:
+    """1 and 3 µs, each ± 0.1 or more, are 2 on average, of at most 2 ± 0.1 or more: no narrower
+    than if all that they have in common pulled both to the same side."""
+    finding = """
+[[finding]]
+claim = "on average"
+source = "x"
+quantity = "value"
+y = "latency_us"
+combinations = "mean"
+at_least = 1.8
+at_most = 2.2
+slack = 0
+"""
+    study = StudyFile.from_dict(parse_toml(RULED + finding, "study"))
+    loads = [{"load": load} for load in (0.1, 0.2, 0.3)]
+
+    def judged(
+        spread: float, count: int = 5, points: list[dict[str, float]] = loads[:2]
+    ) -> Verdict:
+        steps = [spread * step for step in (-1, 0, 0, 0, 1)][:count]
+        rows = [
+            (load, seed, mean + step)
+            for load, mean in ((0.1, 1.0), (0.2, 3.0))
+            for seed, step in enumerate(steps)
+        ]
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        names = ["load", "seed", "latency_us", "saturated"]
+        table = pa.table([*columns, [""] * len(rows)], names=names)
+        return judge(study, table, points=points)[-1]
+
+    narrow = judged(0.05)
+    assert narrow.text == "holds"
+    assert narrow.ours.startswith("2.00 µs (1.9")
+    assert narrow.published == "mean: 1.8 … 2.2 µs"
+    parts = [one.ours for one in narrow.observations]
+    assert narrow.mean is not None
+    assert narrow.mean.ours.low == pytest.approx(sum(one.low for one in parts) / 2)
+    assert judged(0.5).text == "undecided"
+    assert judged(0.05, count=4).text == "undecided"
+    # Without one of its combinations there is no mean.
+    assert judged(0.05, points=loads).text == "not measured"
+    write_findings([narrow], tmp_path / "findings.csv")
+    *_, last = (tmp_path / "findings.csv").read_text(encoding="utf-8").splitlines()
+    assert ",mean,µs,2.0" in last
+    page = findings_section(study, [narrow])
+    assert "| mean | 2.00 µs" in page
+    assert page.count("part of the mean") == 2
+    choice = finding.replace('"value"', '"best"\nover = ["load"]\nvalues = { load = 0.1 }')
+    with pytest.raises(ScenarioError, match="combinations"):
+        StudyFile.from_dict(parse_toml(RULED + choice, "study"))
 
 
 def test_a_fit_names_findings_that_there_are() -> None:

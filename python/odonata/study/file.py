@@ -243,9 +243,9 @@ class Finding(Table):
     """Largest value published, likewise."""
     values: dict[Name, Label] | None = None
     """Of `best` or `worst`: the values of the axes `over` that were published."""
-    extreme: Literal["none", "largest", "smallest"] = "none"
-    """Whether the published range is only that of the largest or smallest value over all
-    combinations ("up to"), not of every one."""
+    combinations: Literal["every", "largest", "smallest", "mean"] = "every"
+    """What the published range is of: the figure at every combination, only the largest or
+    smallest over all of them ("up to"), or their mean ("on average")."""
     slack: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.5
     """By how much ours may lie outside: half the last digit of the published figures, or more
     where they are given as "about" or are said to be met so closely. In per cent points; of a
@@ -272,6 +272,9 @@ class Finding(Table):
                 raise problem(key, found, f'{allowed} with quantity = "{self.quantity}"')
         if self.values is not None and set(self.values) != set(self.over or ()):
             raise problem("values", ", ".join(self.values), ", ".join(self.over or ()))
+        if self.values is not None and self.combinations == "mean":
+            allowed = "another value where `values` are given, as these have no mean"
+            raise problem("combinations", "mean", allowed)
         if "values" not in needs and self.at_least is None and self.at_most is None:
             raise problem("at_most", "nothing", "a value, or `at_least`")
         return self

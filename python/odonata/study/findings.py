@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ from odonata.study.file import Finding, StudyFile
 HOLDS, OPEN, FAILS, NOTHING = "holds", "not excluded", "does not hold", "not measured"
 #: Of studies that are judged by intervals.
 UNDECIDED, FITTED, UNJUDGED = "undecided", "fitted to", "no verdict under --quick"
+#: Where the mean of all combinations is, in the rows of a finding about it.
+MEAN = "mean"
 #: Fewest repetitions that such a study's verdict rests on.
 FEWEST = 5
 
@@ -53,19 +56,24 @@ class Verdict:
         observations: Ours, combination by combination.
         unit: Of figures: `%`, `×` for multiples, or that of what is measured.
         instead: What stands in the place of a verdict where there is none to be given.
+        mean: Of a finding about the mean of all combinations: that mean, if none is missing.
     """
 
     finding: Finding
     observations: Sequence[Observation]
     unit: str = "%"
     instead: str = ""
+    mean: Observation | None = None
 
     @property
     def counted(self) -> Sequence[Observation]:
-        """The observations that the published figure is about: all, or the extreme one."""
-        if not self.observations or self.finding.extreme == "none":
+        """What the published figure is about: all observations, the extreme one, or the mean."""
+        about = self.finding.combinations
+        if about == "mean":
+            return [self.mean] if self.mean else []
+        if not self.observations or about == "every":
             return self.observations
-        pick = max if self.finding.extreme == "largest" else min
+        pick = max if about == "largest" else min
         return [pick(self.observations, key=lambda one: one.ours.value)]
 
     @property
@@ -115,7 +123,7 @@ class Verdict:
         low, high = finding.at_least, finding.at_most
         slack = f"{finding.slack:g}{'' if self.unit == '%' else ' %'}"
         about = f" ± {slack}" if finding.slack > 0.5 else ""
-        limit = {"none": "", "largest": "largest: ", "smallest": "smallest: "}[finding.extreme]
+        limit = "" if finding.combinations == "every" else f"{finding.combinations}: "
         if low is None:
             return f"{limit}at most {self.published_figure(high)}{about}"
         if high is None:
@@ -186,8 +194,33 @@ def judge(
     for position, finding in enumerate(study.finding):
         observations = _Judge(study, axes, table, position, finding, whole).observations()
         unit = {"value": units[finding.y], "ratio": "×"}.get(finding.quantity, "%")
-        found.append(Verdict(finding, observations, unit, _instead(study, finding, quick)))
+        mean = mean_of(study, finding, observations)
+        instead = _instead(study, finding, quick)
+        found.append(Verdict(finding, observations, unit, instead, mean))
     return found
+
+
+def mean_of(
+    study: StudyFile, finding: Finding, observations: Sequence[Observation]
+) -> Observation | None:
+    """The mean of all combinations, where the finding is about it and there are any.
+
+    Its interval is the mean of theirs. That is as wide as it can be, whatever the combinations
+    have in common: runs with the same seed share their random placements.
+
+    Args:
+        study: Whose finding it is.
+        finding: The finding.
+        observations: Ours, at all of its combinations.
+    """
+    if finding.combinations != "mean" or not observations:
+        return None
+    ends = zip(
+        *((one.ours.value, one.ours.low, one.ours.high) for one in observations), strict=True
+    )
+    ours = Estimated(*map(statistics.fmean, ends))
+    seeds = min(one.seeds for one in observations)
+    return Observation({}, ours, "", verdict_of(study, finding, ours, seeds), seeds)
 
 
 def _instead(study: StudyFile, finding: Finding, quick: bool) -> str:
@@ -241,6 +274,8 @@ class _Judge:
             found = self._ranges()
         else:
             return self._choices()
+        if self._finding.combinations == "mean" and len(found) < self._combinations():
+            return []
         return [
             Observation(
                 self._open_axes(cell),
@@ -280,15 +315,23 @@ class _Judge:
     def _complete(self, over: Sequence[str]) -> list[list[Cell]]:
         """Cells that agree in all axes but some; only groups of which no point is missing."""
         groups = grouped(self._cells, self._axes, over)
+        sizes = {key: len(there) for key, there in self._wanted(over).items()}
+        return [group for key, group in groups.items() if len(group) >= sizes.get(key, 0)]
+
+    def _wanted(self, apart: Iterable[str]) -> dict[tuple[Any, ...], list[Cell]]:
+        """The study's cells that count, grouped; none where it is not known which these are."""
         if self._whole is None or "seed" in (self._only.names if self._only else ()):
-            return list(groups.values())
+            return {}
         wanted = [
             Cell(axes, {})
             for axes in self._whole.values()
             if not self._only or self._only.holds(axes)
         ]
-        sizes = {key: len(there) for key, there in grouped(wanted, self._axes, over).items()}
-        return [group for key, group in groups.items() if len(group) >= sizes.get(key, 0)]
+        return grouped(wanted, self._axes, apart)
+
+    def _combinations(self) -> int:
+        """Number of combinations that the study has of the axes that the finding leaves open."""
+        return len(self._wanted(self._compared()))
 
     def _ranges(self) -> list[tuple[Cell, Estimated, int]]:
         found = []
@@ -350,15 +393,20 @@ class _Judge:
 
     def _open_axes(self, cell: Cell, more: Sequence[str] = ()) -> dict[str, Any]:
         """The axes of a cell that the finding does not compare and that vary in its data."""
-        compared = {*(self._finding.over or ()), *more}
-        for key in ("this", "to"):
-            condition = self._condition(key, getattr(self._finding, key), self._axes)
-            compared |= condition.names if condition is not None else frozenset()
+        compared = self._compared() | set(more)
         return {
             axis: value
             for axis, value in cell.axes.items()
             if axis not in compared and len({other.axes[axis] for other in self._cells}) > 1
         }
+
+    def _compared(self) -> set[str]:
+        """The axes whose values the finding compares."""
+        compared = set(self._finding.over or ())
+        for key in ("this", "to"):
+            condition = self._condition(key, getattr(self._finding, key), self._axes)
+            compared |= condition.names if condition is not None else frozenset()
+        return compared
 
 
 def verdict_of(study: StudyFile, finding: Finding, ours: Estimated, seeds: int) -> str:
@@ -404,7 +452,7 @@ def _multiple(share: Estimated) -> Estimated:
 
 
 def write_findings(verdicts: Sequence[Verdict], file: Path) -> None:
-    """Writes every observation as a row of a CSV file."""
+    """Writes every observation as a row of a CSV file, and their mean where it is what counts."""
     with file.open("w", encoding="utf-8", newline="") as opened:
         writer = csv.writer(opened, lineterminator="\n")
         writer.writerow(
@@ -424,8 +472,9 @@ def write_findings(verdicts: Sequence[Verdict], file: Path) -> None:
             ]
         )
         for number, verdict in enumerate(verdicts):
-            for one in verdict.observations:
+            for one in (*verdict.observations, *([verdict.mean] if verdict.mean else [])):
                 at = ", ".join(f"{axis}={value}" for axis, value in one.axes.items())
+                at = MEAN if one is verdict.mean else at
                 # All digits, zeros too: judged again, they give the same verdicts.
                 ours = [
                     "" if math.isnan(v) else f"{v:#.17g}"

@@ -11,7 +11,7 @@ import pyarrow as pa
 from odonata.output import warn
 from odonata.study.drawing import draw
 from odonata.study.file import Axis, StudyFile
-from odonata.study.findings import FEWEST, NOTHING, Verdict, judge, write_findings
+from odonata.study.findings import FEWEST, MEAN, NOTHING, Verdict, judge, write_findings
 
 PAGE_FILE = "study.md"
 FINDINGS_FILE = "findings.csv"
@@ -248,12 +248,17 @@ def _observations(verdict: Verdict) -> list[str]:
     columns = [*names, "ours", *([behind] if choice else []), "verdict"]
     lines = [f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
     shown = sorted(verdict.observations, key=lambda one: one not in verdict.counted)
+    rest = "does not count"
+    if verdict.mean:
+        shown, rest = [verdict.mean, *shown], "part of the mean"
     for one in shown[:_LISTED]:
-        places = [_value(one.axes.get(name)) for name in names]
+        places = [
+            _value(one.axes.get(name, MEAN if one is verdict.mean else None)) for name in names
+        ]
         ours = [*([one.choice] if choice else []), verdict.with_interval(one.ours)]
         # What a finding is not judged by, its combinations are not judged by either.
         judged = "–" if verdict.instead else one.verdict
-        counts = judged if one in verdict.counted else "does not count"
+        counts = judged if one in verdict.counted else rest
         lines.append(f"| {' | '.join([*places, *ours, counts])} |")
     if len(shown) > _LISTED:
         lines.append(f"\nand {len(shown) - _LISTED} more in `{FINDINGS_FILE}`.")
