@@ -434,10 +434,19 @@ def test_all_points_have_names_of_their_own(monkeypatch: pytest.MonkeyPatch) -> 
             first[setting] = scenario_of(moment, setting)
         return first[setting]
 
+    named: dict[str, set[tuple[Moment, Setting]]] = {}
+
+    def recorded_name(moment: Moment, setting: Setting, kind: str = "") -> str:
+        name = name_of(moment, setting, kind)
+        named.setdefault(name, set()).add((moment, setting))
+        return name
+
     monkeypatch.setattr(plans, "scenario_of", scenario_at_first)
+    monkeypatch.setattr(plans, "name_of", recorded_name)
     plan = Plan()
-    points = plan.points()
-    assert len({point.name for point in points}) == len(points)
+    assert [point.name for point in plan.points()] == list(named)
+    shared = {name: of for name, of in named.items() if len(of) > 1}
+    assert not shared, "different simulations have one name, and only the first would be made"
     assert all(abs(moment.b - 0.72) < 0.1 for moment in plan.near(0.72))
     assert plan.experiment_moments("standard", 0.72) == plan.near(0.72)
     assert min(m.b for m in plan.moments) < 0.1
