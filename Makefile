@@ -86,6 +86,10 @@ build: $(VENV)/.engine ## make .venv/bin/odonata
 demo: $(VENV)/.engine ## build, run the bundled example, say where its pictures lie
 	@$(BIN)/odonata run examples/demo.toml
 
+# Processes that share the tests of Python. Those with real components take times of their own,
+# and run one after another.
+TEST_PROCESSES ?= 2
+
 # Examples are compiled by make lint, not here.
 # Tests of Rust that lack their data end early; their names and reasons are said at the end.
 SKIPPED := $(CURDIR)/target/skipped-tests
@@ -95,7 +99,8 @@ test: $(VENV)/.checked-engine $(VENV)/.dev-dependencies ## all tests, Rust and P
 	@rm -f $(SKIPPED)
 	ODONATA_SKIPPED_TESTS=$(SKIPPED) cargo test --workspace --tests --profile quick --locked --quiet
 	cargo test --workspace --doc --profile quick --locked --quiet
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile tests/python
+	$(BIN)/python -m pytest tests/live
 	@test ! -e $(SKIPPED) || { echo "Skipped tests of Rust:"; sort -u $(SKIPPED) | sed 's/^/  /'; }
 	@echo "target/ takes $$(du -sh target | cut -f 1)."
 	@echo "The engine in place is the one with all checks, several times slower; make build" \
