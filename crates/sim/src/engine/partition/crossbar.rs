@@ -30,14 +30,30 @@ impl<P: Probe> Partition<'_, P> {
             self.ports[output].queued += packet.size;
         }
         let fifo = &mut crossbar.fifos[input * vcs + vc];
-        if fifo.0 == NIL {
+        let first = fifo.0 == NIL;
+        if first {
             *fifo = (slot, slot);
             crossbar.request(output, (input - first_port) * vcs + vc, true);
-            self.touch_crossbar(output);
         } else {
             self.packets.hot[fifo.1 as usize].next = slot;
             fifo.1 = slot;
         }
+        let side = crossbar.sides[input];
+        if side.input_free > self.now && !side.input_wake {
+            self.wake_input_when_free(self.current, first_port, input);
+        }
+        if first {
+            self.touch_crossbar(output);
+        }
+    }
+
+    /// An input at which a packet waits becomes free later: it is woken then.
+    fn wake_input_when_free(&mut self, router: u32, first_port: usize, input: usize) {
+        let crossbar = self.crossbar.as_mut().expect("the crossbar is bounded");
+        let side = &mut crossbar.sides[input];
+        side.input_wake = true;
+        let (time, port) = (side.input_free, (input - first_port) as u32);
+        self.schedule(Event::new(time, router, Kind::Wake, port, WAKE_INPUT));
     }
 
     /// The link of `output` has sent its packet: its bytes leave the buffer.
@@ -179,7 +195,7 @@ impl<P: Probe> Partition<'_, P> {
             let input = first_port + fifo / vcs;
             let packet = &self.packets.hot[crossbar.fifos[input * vcs + fifo % vcs].0 as usize];
             if crossbar.sides[input].input_free > now {
-                // The input's own wake-up, pending since it became busy, tries again.
+                // The input's own wake-up, pending since both were so, tries again.
                 continue;
             }
             if barred & (1 << packet.out_vc) != 0 {
@@ -282,17 +298,15 @@ impl<P: Probe> Partition<'_, P> {
                 first_port + usize::from(self.packets.hot[following as usize].out_port);
             crossbar.request(next_output, fifo, true);
         }
-        // Always: packets may join the other FIFOs of this input meanwhile.
-        crossbar.sides[input].input_wake = true;
+        // Those that join the FIFOs of this input later wake it themselves.
+        let waits = crossbar.fifos[input * vcs..(input + 1) * vcs]
+            .iter()
+            .any(|&(first, _)| first != NIL);
         let more = crossbar.has_requests(output) && !crossbar.sides[output].output_wake;
         crossbar.sides[output].output_wake |= more;
-        self.schedule(Event::new(
-            end,
-            router,
-            Kind::Wake,
-            (input - first_port) as u32,
-            WAKE_INPUT,
-        ));
+        if waits {
+            self.wake_input_when_free(router, first_port, input);
+        }
         if more {
             self.schedule(Event::new(
                 end,
