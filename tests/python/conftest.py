@@ -1,6 +1,5 @@
 """Shared by all Python tests."""
 
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,10 +17,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 # `pytest --hypothesis-profile=default` tries others.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
-
-# Shells start background jobs with interrupts ignored, which would make the tests
-# that interrupt a run wait for ever.
-signal.signal(signal.SIGINT, signal.default_int_handler)
 
 #: The first picture of every name that was written while `rendered_once` was in use.
 _RENDERED: dict[str, bytes] = {}

@@ -1,0 +1,7 @@
+"""Shared by all tests of Python, those with real components included."""
+
+import signal
+
+# Shells start background jobs with interrupts ignored, which would make the tests
+# that interrupt a run wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
