@@ -430,8 +430,13 @@ slack = 0
     assert narrow.mean.ours.low == pytest.approx(sum(one.low for one in parts) / 2)
     assert judged(0.5).text == "undecided"
     assert judged(0.05, count=4).text == "undecided"
-    # Without one of its combinations there is no mean.
+    # Without one of its combinations there is no mean, and none is known to be the largest.
     assert judged(0.05, points=loads).text == "not measured"
+    largest = finding.replace('"mean"', '"largest"')
+    study = StudyFile.from_dict(parse_toml(RULED + largest, "study"))
+    assert judged(0.05, points=loads).text == "not measured"
+    assert judged(0.05).text == "does not hold"
+    study = StudyFile.from_dict(parse_toml(RULED + finding, "study"))
     write_findings([narrow], tmp_path / "findings.csv")
     *_, last = (tmp_path / "findings.csv").read_text(encoding="utf-8").splitlines()
     assert ",mean,µs,2.0" in last

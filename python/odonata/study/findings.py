@@ -274,7 +274,8 @@ class _Judge:
             found = self._ranges()
         else:
             return self._choices()
-        if self._finding.combinations == "mean" and len(found) < self._combinations():
+        # Of a part of the combinations neither the extreme nor the mean is that of all.
+        if self._finding.combinations != "every" and len(found) < self._combinations():
             return []
         return [
             Observation(
