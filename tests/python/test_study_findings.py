@@ -448,6 +448,44 @@ slack = 0
         StudyFile.from_dict(parse_toml(RULED + choice, "study"))
 
 
+def test_a_mean_of_ratios_counts_combinations_that_have_both_sides() -> None:
+    """At a load of 0.2 the study has placement a alone, so that the ratio at 0.1 is their mean; one
+    that the data lack at 0.2, though the study has it, is missing."""
+    finding = """
+[[finding]]
+claim = "on average"
+source = "x"
+quantity = "ratio"
+y = "latency_us"
+this = "placement == 'a'"
+to = "placement == 'b'"
+combinations = "mean"
+at_most = 2.1
+"""
+    axis = """
+[[axis]]
+name = "placement"
+setting = [{ label = "a", set = {} }, { label = "b", set = {} }]
+[[measure]]
+"""
+    study = StudyFile.from_dict(
+        parse_toml(RULED.replace("\n[[measure]]\n", axis) + finding, "study")
+    )
+    points = [(0.1, "a"), (0.1, "b"), (0.2, "a")]
+    rows = [
+        (load, placement, seed, 2.0 if placement == "a" else 1.0 + 1e-3 * seed)
+        for load, placement in points
+        for seed in range(5)
+    ]
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    names = ["load", "placement", "seed", "latency_us", "saturated"]
+    table = pa.table([*columns, [""] * len(rows)], names=names)
+    there = [{"load": load, "placement": placement} for load, placement in points]
+    assert judge(study, table, points=there)[-1].text == "holds"
+    more = [*there, {"load": 0.2, "placement": "b"}]
+    assert judge(study, table, points=more)[-1].text == "not measured"
+
+
 def test_a_fit_names_findings_that_there_are() -> None:
     for wrong, place in (
         (RULED.replace('fitted_to = ["at 10 %"]', 'fitted_to = ["at 30 %"]'), "fitted_to[0]"),

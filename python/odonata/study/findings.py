@@ -20,6 +20,8 @@ from odonata.study.file import Finding, StudyFile
 HOLDS, OPEN, FAILS, NOTHING = "holds", "not excluded", "does not hold", "not measured"
 #: Of studies that are judged by intervals.
 UNDECIDED, FITTED, UNJUDGED = "undecided", "fitted to", "no verdict under --quick"
+#: Keys of the two conditions of a difference or ratio.
+_SIDES = ("this", "to")
 #: Where the mean of all combinations is, in the rows of a finding about it.
 MEAN = "mean"
 #: Fewest repetitions that such a study's verdict rests on.
@@ -331,8 +333,15 @@ class _Judge:
         return grouped(wanted, self._axes, apart)
 
     def _combinations(self) -> int:
-        """Number of combinations that the study has of the axes that the finding leaves open."""
-        return len(self._wanted(self._compared()))
+        """Number of combinations at which the study has what the finding is computed of."""
+        groups = self._wanted(self._compared()).values()
+        if self._finding.quantity == "range":
+            return sum(len(group) > 1 for group in groups)
+        compared = [self._condition(key, getattr(self._finding, key), self._axes) for key in _SIDES]
+        return sum(
+            all(side is None or any(side.holds(cell.axes) for cell in group) for side in compared)
+            for group in groups
+        )
 
     def _ranges(self) -> list[tuple[Cell, Estimated, int]]:
         found = []
@@ -404,7 +413,7 @@ class _Judge:
     def _compared(self) -> set[str]:
         """The axes whose values the finding compares."""
         compared = set(self._finding.over or ())
-        for key in ("this", "to"):
+        for key in _SIDES:
             condition = self._condition(key, getattr(self._finding, key), self._axes)
             compared |= condition.names if condition is not None else frozenset()
         return compared
