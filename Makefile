@@ -86,8 +86,8 @@ build: $(VENV)/.engine ## make .venv/bin/odonata
 demo: $(VENV)/.engine ## build, run the bundled example, say where its pictures lie
 	@$(BIN)/odonata run examples/demo.toml
 
-# Processes that share the tests of Python. Those with real components take times of their own,
-# and run one after another.
+# Processes that share the tests of Python. Those with real components run one after another, as
+# some compare times that they measure.
 TEST_PROCESSES ?= 2
 
 # Examples are compiled by make lint, not here.

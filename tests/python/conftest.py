@@ -1,4 +1,4 @@
-"""Shared by all Python tests."""
+"""Shared by the tests that need no real components."""
 
 import sys
 from collections.abc import Iterator, Sequence

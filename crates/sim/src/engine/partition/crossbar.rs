@@ -195,7 +195,7 @@ impl<P: Probe> Partition<'_, P> {
             let input = first_port + fifo / vcs;
             let packet = &self.packets.hot[crossbar.fifos[input * vcs + fifo % vcs].0 as usize];
             if crossbar.sides[input].input_free > now {
-                // The input's own wake-up, pending since both were so, tries again.
+                // The input's own wake-up tries again: a packet waits at it, so one is pending.
                 continue;
             }
             if barred & (1 << packet.out_vc) != 0 {
