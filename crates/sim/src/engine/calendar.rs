@@ -160,8 +160,10 @@ pub(super) struct Calendar {
     far: BinaryHeap<Reverse<Event>>,
     /// Empty vectors with capacity, for windows to come.
     spare: Vec<Vec<Event>>,
-    /// Counts per router and kind, for grouping.
+    /// Counts per router and kind, for grouping; all 0 between two windows.
     starts: Table<u32>,
+    /// Routers that have events in the window being taken, one bit each.
+    busy: Table<u64>,
 }
 
 impl Calendar {
@@ -174,6 +176,7 @@ impl Calendar {
             far: BinaryHeap::new(),
             spare: Vec::new(),
             starts: vec![0; KINDS * routers].into(),
+            busy: vec![0; routers.div_ceil(64)].into(),
         }
     }
 
@@ -312,64 +315,25 @@ impl Calendar {
         grouped
             .events
             .grow_to(taken.len(), PackedEvent::LAST, EVENTS);
-        let routers = self.starts.len() / KINDS;
-        if taken.len() < routers / 8 || taken.len() < 24 {
-            taken.sort_unstable_by_key(|event| event.key);
-            for (index, event) in taken.iter().enumerate() {
-                grouped.events[index] = event.pack(start);
-                let (router, kind) = (event.router(), event.group() % KINDS);
-                let (at, after) = (index as u32, index as u32 + 1);
-                match grouped.groups.last_mut() {
-                    Some(group) if group.router == router => {
-                        // The kinds come in order: the later ones begin after this event.
-                        if kind == Kind::Arrive as usize {
-                            group.others = after;
-                        }
-                        if kind != Kind::Credit as usize {
-                            group.credits = after;
-                        }
-                    }
-                    _ => grouped.groups.push(Group {
-                        router,
-                        first: at,
-                        others: at + u32::from(kind == Kind::Arrive as usize),
-                        credits: at + u32::from(kind != Kind::Credit as usize),
-                    }),
-                }
-            }
+        if let [event] = taken[..] {
+            grouped.events[0] = event.pack(start);
+            let kind = event.group() % KINDS;
+            grouped.groups.push(Group {
+                router: event.router(),
+                first: 0,
+                others: u32::from(kind == Kind::Arrive as usize),
+                credits: u32::from(kind != Kind::Credit as usize),
+            });
         } else {
-            self.starts.fill(0);
-            for event in &taken {
-                self.starts[event.group()] += 1;
-            }
-            let mut first = 0;
-            for (router, counts) in self
-                .starts
-                .as_chunks_mut::<KINDS>()
-                .0
-                .iter_mut()
-                .enumerate()
-            {
-                let [arrivals, wakes, nodes, credits] = *counts;
-                let others = first + arrivals;
-                let (of_nodes, of_credits) = (others + wakes, others + wakes + nodes);
-                let end = of_credits + credits;
-                if end > first {
-                    grouped.groups.push(Group {
-                        router: router as u32,
-                        first,
-                        others,
-                        credits: of_credits,
-                    });
-                }
-                // Slots of the first of each; they move on as events are placed.
-                *counts = [first, others, of_nodes, of_credits];
-                first = end;
-            }
+            self.group(&taken, grouped);
             for &event in &taken {
                 let slot = &mut self.starts[event.group()];
                 grouped.events[*slot as usize] = event.pack(start);
                 *slot += 1;
+            }
+            let starts = self.starts.as_chunks_mut::<KINDS>().0;
+            for group in &grouped.groups {
+                starts[group.router as usize] = [0; KINDS];
             }
         }
         let end = taken.len() as u32;
@@ -382,6 +346,52 @@ impl Calendar {
         taken.clear();
         if taken.capacity() > 0 {
             self.spare.push(taken);
+        }
+    }
+
+    /// Finds the groups of a window's events, and leaves the place of the first event of
+    /// each router and kind in `starts`.
+    #[inline(always)]
+    fn group(&mut self, taken: &[Event], grouped: &mut GroupedEvents) {
+        let routers = self.starts.len() / KINDS;
+        if taken.len() <= routers {
+            for event in taken {
+                self.starts[event.group()] += 1;
+                let router = event.router() as usize;
+                self.busy[router / 64] |= 1 << (router % 64);
+            }
+        } else {
+            // Nearly every router has some: to ask all is faster than to note each.
+            for event in taken {
+                self.starts[event.group()] += 1;
+            }
+            self.busy.fill(u64::MAX);
+            self.busy[(routers - 1) / 64] >>= 63 - (routers - 1) % 64;
+        }
+        let mut first = 0;
+        for word in 0..self.busy.len() {
+            let mut bits = std::mem::take(&mut self.busy[word]);
+            while bits != 0 {
+                let router = word * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                let counts = &mut self.starts.as_chunks_mut::<KINDS>().0[router];
+                let [arrivals, wakes, nodes, credits] = *counts;
+                let others = first + arrivals;
+                let (of_nodes, of_credits) = (others + wakes, others + wakes + nodes);
+                let end = of_credits + credits;
+                if end == first {
+                    continue;
+                }
+                grouped.groups.push(Group {
+                    router: router as u32,
+                    first,
+                    others,
+                    credits: of_credits,
+                });
+                // Slots of the first of each; they move on as events are placed.
+                *counts = [first, others, of_nodes, of_credits];
+                first = end;
+            }
         }
     }
 }
@@ -433,10 +443,12 @@ mod tests {
         /// router, and none is lost.
         #[test]
         fn events_come_out_by_window_and_router(
-            mut times in prop::collection::vec((0u64..5_000_000, 0u32..40), 1..400),
+            // Windows with one event to several per router, of more routers than a word has bits.
+            mut times in prop_oneof![Just(5_000_000u64), Just(20_000)]
+                .prop_flat_map(|end| prop::collection::vec((0..end, 0u32..100), 1..400)),
             shift in 4u32..14,
         ) {
-            let mut calendar = Calendar::new(shift, 40);
+            let mut calendar = Calendar::new(shift, 100);
             for (payload, &(time, router)) in times.iter().enumerate() {
                 let kind = [Kind::Credit, Kind::Arrive, Kind::Wake, Kind::Node][time as usize % 4];
                 calendar.push(Event::new(time, router, kind, 0, payload as u32));

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::packets::{NIL, Packet};
 use super::port::PORTS;
 use super::shared::{Rate, Shared};
+use super::table::Table;
 
 /// Who asks for memory: a bit for each pair of ports of a router, and channel.
 const REQUESTS: &str = "requests at the crossbars of routers with so many ports";
@@ -54,18 +55,20 @@ impl Side {
 /// State of all crossbars of a partition.
 pub(super) struct BoundedCrossbar {
     /// Shape: router ports.
-    pub sides: Vec<Side>,
+    pub sides: Table<Side>,
     /// First and last packet of each input FIFO. Shape: router ports × channels.
-    pub fifos: Vec<(u32, u32)>,
+    pub fifos: Table<(u32, u32)>,
     /// Size of an output buffer, and free bytes of each. Shape: router ports × channels.
     output_buffer: u64,
-    pub room: Vec<u32>,
+    pub room: Table<u32>,
     /// Per output one bit per FIFO of its router that requests it.
     /// Shape: router ports × words.
-    requests: Vec<u64>,
+    requests: Table<u64>,
     pub words: usize,
+    /// Input of each FIFO, both counted within their router. Shape: most ports of a router × channels.
+    input_of_fifo: Table<u16>,
     /// Rate of a crossbar port. Shape: routers.
-    pub rate: Vec<Rate>,
+    pub rate: Table<Rate>,
     /// Whether packets in FIFOs count as occupancy of the output that they request.
     pub counts_requests: bool,
 }
@@ -92,7 +95,7 @@ impl BoundedCrossbar {
             .unwrap_or(0);
         let count: usize = routers.clone().map(|router| ports(router).len()).sum();
         let words = (radix * shared.vcs).div_ceil(64);
-        let rate = routers
+        let rate: Vec<Rate> = routers
             .map(|router| {
                 let fastest = ports(router)
                     .map(|port| {
@@ -109,13 +112,17 @@ impl BoundedCrossbar {
             })
             .collect();
         Some(Self {
-            sides: filled(Side::IDLE, count, PORTS),
-            fifos: filled((NIL, NIL), count * shared.vcs, PORTS),
+            sides: filled(Side::IDLE, count, PORTS).into(),
+            fifos: filled((NIL, NIL), count * shared.vcs, PORTS).into(),
             output_buffer: output_buffer.0,
-            room: filled(output_buffer.0 as u32, count * shared.vcs, PORTS),
-            requests: filled(0, count.saturating_mul(words), REQUESTS),
+            room: filled(output_buffer.0 as u32, count * shared.vcs, PORTS).into(),
+            requests: filled(0, count.saturating_mul(words), REQUESTS).into(),
             words,
-            rate,
+            input_of_fifo: (0..radix * shared.vcs)
+                .map(|fifo| (fifo / shared.vcs) as u16)
+                .collect::<Vec<_>>()
+                .into(),
+            rate: rate.into(),
             counts_requests: shared.config.router.occupancy == OccupancyCount::Requests,
         })
     }
@@ -171,20 +178,30 @@ impl BoundedCrossbar {
     }
 
     pub fn has_requests(&self, output: usize) -> bool {
-        self.requests[output * self.words..(output + 1) * self.words]
-            .iter()
-            .any(|&word| word != 0)
+        let first = output * self.words;
+        (first..first + self.words).any(|word| self.requests[word] != 0)
     }
 
     /// The first request of `output` at or after `from`.
+    #[inline(always)]
     pub fn next_request(&self, output: usize, from: usize) -> Option<usize> {
-        let words = &self.requests[output * self.words..(output + 1) * self.words];
-        let mut index = from / 64;
-        let mut word = *words.get(index)? & (u64::MAX << (from % 64));
-        while word == 0 {
-            index += 1;
-            word = *words.get(index)?;
+        let first = output * self.words;
+        let mut word = from / 64;
+        let mut kept = u64::MAX << (from % 64);
+        while word < self.words {
+            let requests = self.requests[first + word] & kept;
+            if requests != 0 {
+                return Some(word * 64 + requests.trailing_zeros() as usize);
+            }
+            word += 1;
+            kept = u64::MAX;
         }
-        Some(index * 64 + word.trailing_zeros() as usize)
+        None
+    }
+
+    /// Input, counted within its router, of a FIFO, counted likewise.
+    #[inline(always)]
+    pub fn input_of(&self, fifo: usize) -> usize {
+        usize::from(self.input_of_fifo[fifo])
     }
 }

@@ -580,6 +580,63 @@ fn a_panic_in_one_partition_stops_all() {
     }
 }
 
+/// An algorithm that claims three channels and sends everything over one of them, through one
+/// port or else the destination's.
+struct Always {
+    port: Option<u16>,
+    vc: u8,
+}
+
+impl Routing for Always {
+    fn virtual_channels(&self) -> u8 {
+        3
+    }
+    fn next_hop<V: RouterView>(
+        &self,
+        _: &mut V,
+        _: RouterId,
+        _: bool,
+        route: &mut PacketRoute,
+    ) -> Hop {
+        Hop {
+            port: self.port.unwrap_or(route.destination_port),
+            vc: self.vc,
+        }
+    }
+    fn possible_hops(
+        &self,
+        _: RouterId,
+        _: bool,
+        _: &PacketRoute,
+        _: &mut Vec<(Hop, PacketRoute)>,
+    ) {
+    }
+}
+
+/// Arrays have no place for a port or a channel that there is not, so that the run ends
+/// there: with an ideal crossbar, whose channels have a fourth place that nobody uses, and with
+/// a bounded one.
+#[test]
+fn an_algorithm_that_names_no_output_ends_the_run() {
+    for crossbar in [Crossbar::Ideal, buffered(1_024)] {
+        let mut config = config();
+        config.router.crossbar = crossbar;
+        let attempt = |port, vc| {
+            let jobs = [uniform(10.0)];
+            let routing = Always { port, vc };
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                simulate_with(&network(), &routing, &config, &jobs, &SHORT).unwrap();
+            }))
+        };
+        assert!(attempt(None, 2).is_ok());
+        for (port, vc) in [(None, 3), (Some(99), 0)] {
+            let panic = attempt(port, vc).unwrap_err();
+            let said = panic.downcast_ref::<String>().expect("a text");
+            assert!(said.contains("which has none"), "{said}");
+        }
+    }
+}
+
 /// Every packet of the cycle holds the buffer that the one before waits for.
 fn assert_circle(cycle: &[StuckPacket]) {
     assert!(cycle.len() >= 2, "{cycle:?}");

@@ -156,11 +156,12 @@ impl<P: Probe> Partition<'_, P> {
         let shared = self.shared;
         let vcs = shared.vcs;
         let takes_credits = self.takes_credits(output);
-        let channels =
-            &self.channels[output << self.channel_shift..(output + 1) << self.channel_shift];
-        let credits = |vc: u8| takes_credits.then(|| channels[usize::from(vc)].credits);
+        let (channels, first_channel) = (&self.channels, output << self.channel_shift);
+        let credits =
+            |vc: u8| takes_credits.then(|| channels[first_channel + usize::from(vc)].credits);
         let crossbar = self.crossbar.as_mut().expect("the crossbar is bounded");
         let limit = crossbar.words * 64;
+        let first_fifo = first_port * vcs;
         let after = crossbar.sides[output].granted as usize + 1;
         let mut from = after;
         let mut wrapped = false;
@@ -170,8 +171,8 @@ impl<P: Probe> Partition<'_, P> {
         let mut chosen: Option<((u64, u32, u32), usize)> = None;
         let short = crossbar.sides[output].short as usize;
         if short != NIL as usize {
-            let input = first_port + short / vcs;
-            let packet = &self.packets.hot[crossbar.fifos[input * vcs + short % vcs].0 as usize];
+            let input = first_port + crossbar.input_of(short);
+            let packet = &self.packets.hot[crossbar.fifos[first_fifo + short].0 as usize];
             lacks_room = !crossbar.has_room(vcs, output, packet, credits(packet.out_vc));
             if !lacks_room && crossbar.sides[input].input_free <= now {
                 crossbar.sides[output].short = NIL;
@@ -192,8 +193,8 @@ impl<P: Probe> Partition<'_, P> {
                 continue;
             };
             from = fifo + 1;
-            let input = first_port + fifo / vcs;
-            let packet = &self.packets.hot[crossbar.fifos[input * vcs + fifo % vcs].0 as usize];
+            let input = first_port + crossbar.input_of(fifo);
+            let packet = &self.packets.hot[crossbar.fifos[first_fifo + fifo].0 as usize];
             if crossbar.sides[input].input_free > now {
                 // The input's own wake-up tries again: a packet waits at it, so one is pending.
                 continue;
@@ -249,10 +250,10 @@ impl<P: Probe> Partition<'_, P> {
     fn grant(&mut self, router: u32, first_port: usize, output: usize, fifo: usize, now: u64) {
         let shared = self.shared;
         let vcs = shared.vcs;
-        let input = first_port + fifo / vcs;
         let takes_credits = self.takes_credits(output);
         let crossbar = self.crossbar.as_mut().expect("the crossbar is bounded");
-        let queue = &mut crossbar.fifos[input * vcs + fifo % vcs];
+        let input = first_port + crossbar.input_of(fifo);
+        let queue = &mut crossbar.fifos[first_port * vcs + fifo];
         let slot = queue.0;
         let packet = &mut self.packets.hot[slot as usize];
         queue.0 = packet.next;
@@ -299,9 +300,7 @@ impl<P: Probe> Partition<'_, P> {
             crossbar.request(next_output, fifo, true);
         }
         // Those that join the FIFOs of this input later wake it themselves.
-        let waits = crossbar.fifos[input * vcs..(input + 1) * vcs]
-            .iter()
-            .any(|&(first, _)| first != NIL);
+        let waits = (input * vcs..(input + 1) * vcs).any(|fifo| crossbar.fifos[fifo].0 != NIL);
         let more = crossbar.has_requests(output) && !crossbar.sides[output].output_wake;
         crossbar.sides[output].output_wake |= more;
         if waits {

@@ -78,7 +78,7 @@ impl<P: Probe> Partition<'_, P> {
         let packet = &self.packets.hot[slot as usize];
         let (size, out_port, vc) = (packet.size, packet.out_port, packet.out_vc);
         if first_port + usize::from(out_port) >= self.end_port
-            || usize::from(vc) >> self.channel_shift != 0
+            || usize::from(vc) >= self.shared.vcs
             || self.ports[first_port + usize::from(out_port)].peer_router == NIL
         {
             no_such_output(self.base_router + router, out_port, vc);

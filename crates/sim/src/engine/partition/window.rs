@@ -28,6 +28,12 @@ fn in_order<'e>(
     few: &'e mut [PackedEvent; FEW],
 ) -> &'e [PackedEvent] {
     let count = events.len();
+    if count <= 2 {
+        if let [one, other] = events {
+            (*one, *other) = ((*one).min(*other), (*one).max(*other));
+        }
+        return events;
+    }
     if count > FEW {
         events.sort_unstable();
         return events;
@@ -74,7 +80,7 @@ impl<P: Probe> Partition<'_, P> {
         self.calendar.take(window, grouped);
         self.window_end = self.calendar.end_of(window);
         self.window_start = self.calendar.end_of(window) - self.calendar.window();
-        for index in 0..NAMED_AHEAD {
+        for index in 0..NAMED_AHEAD.min(grouped.groups.len() - 1) {
             self.prefetch_named(grouped, index);
         }
         if self.exceeds_cache {
@@ -82,6 +88,7 @@ impl<P: Probe> Partition<'_, P> {
                 self.look_ahead(routing, grouped, index);
             }
         }
+        let mut few = [PackedEvent::LAST; FEW];
         for index in 0..grouped.groups.len() - 1 {
             let group = grouped.groups[index];
             let end = grouped.groups[index + 1].first;
@@ -91,13 +98,14 @@ impl<P: Probe> Partition<'_, P> {
             }
             let (events, credits) = grouped.events[group.first as usize..end as usize]
                 .split_at_mut((group.credits - group.first) as usize);
-            let mut few = [PackedEvent::LAST; FEW];
             let events = in_order(events, &mut few);
             self.current = group.router;
             let first_port = self.first_port(group.router);
             self.end_port = self.first_port(group.router + 1);
             let early = self.take_credits_early(first_port, credits);
-            self.simulate_router(routing, group.router, first_port, events, early);
+            if !(events.is_empty() && self.upcoming.is_empty()) {
+                self.simulate_router(routing, group.router, first_port, events, early);
+            }
             if self.reads_occupancy {
                 for &credit in early {
                     let port = self.creditor(first_port, credit);
@@ -177,9 +185,10 @@ impl<P: Probe> Partition<'_, P> {
     /// Starts to load what the events of a group name: ports, and packets that arrive.
     #[inline(always)]
     fn prefetch_named(&self, grouped: &GroupedEvents, index: usize) {
-        let Some(&[group, next]) = grouped.groups.get(index..index + 2) else {
+        if index + 1 >= grouped.groups.len() {
             return;
-        };
+        }
+        let (group, next) = (grouped.groups[index], grouped.groups[index + 1]);
         let others = group.others as usize;
         for event in &grouped.events[group.first as usize..others] {
             prefetch(&self.packets.hot, event.payload() as usize);
