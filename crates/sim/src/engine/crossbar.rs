@@ -65,7 +65,8 @@ pub(super) struct BoundedCrossbar {
     /// Shape: router ports × words.
     requests: Table<u64>,
     pub words: usize,
-    /// Input of each FIFO, both counted within their router. Shape: most ports of a router × channels.
+    /// Input of each FIFO, both counted within their router. Shape: most ports of a router ×
+    /// channels.
     input_of_fifo: Table<u16>,
     /// Rate of a crossbar port. Shape: routers.
     pub rate: Table<Rate>,

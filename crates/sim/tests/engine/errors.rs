@@ -337,16 +337,31 @@ fn parameters_of_the_network() {
 
     let mut topology = network();
     topology.group_of_router = vec![GroupId(0); (1 << 20) + 1];
-    let error = simulate_with(&topology, &Channels(1), &config(), &jobs, &SHORT).unwrap_err();
+    let error = simulate_with(&topology, &OneHop::of(1), &config(), &jobs, &SHORT).unwrap_err();
     assert_parameter(error, Parameter::Network, "1048577 routers");
 }
 
-/// An algorithm that claims to need some number of virtual channels.
-struct Channels(u8);
+/// An algorithm that claims to need some number of virtual channels and sends everything over
+/// one of them, through one port or else the destination's.
+struct OneHop {
+    channels: u8,
+    port: Option<u16>,
+    vc: u8,
+}
 
-impl Routing for Channels {
+impl OneHop {
+    const fn of(channels: u8) -> Self {
+        Self {
+            channels,
+            port: None,
+            vc: 0,
+        }
+    }
+}
+
+impl Routing for OneHop {
     fn virtual_channels(&self) -> u8 {
-        self.0
+        self.channels
     }
     fn next_hop<V: RouterView>(
         &self,
@@ -356,8 +371,8 @@ impl Routing for Channels {
         route: &mut PacketRoute,
     ) -> Hop {
         Hop {
-            port: route.destination_port,
-            vc: 0,
+            port: self.port.unwrap_or(route.destination_port),
+            vc: self.vc,
         }
     }
     fn possible_hops(
@@ -374,13 +389,13 @@ impl Routing for Channels {
 fn the_number_of_virtual_channels() {
     for (channels, found) in [(0, "0"), (17, "17")] {
         let jobs = [uniform(10.0)];
-        let routing = Channels(channels);
+        let routing = OneHop::of(channels);
         let error = simulate_with(&network(), &routing, &config(), &jobs, &SHORT).unwrap_err();
         assert_parameter(error, Parameter::VirtualChannels, found);
     }
     for channels in [1, 16] {
         let jobs = [uniform(10.0)];
-        simulate_with(&network(), &Channels(channels), &config(), &jobs, &SHORT).unwrap();
+        simulate_with(&network(), &OneHop::of(channels), &config(), &jobs, &SHORT).unwrap();
     }
 }
 
@@ -580,39 +595,6 @@ fn a_panic_in_one_partition_stops_all() {
     }
 }
 
-/// An algorithm that claims three channels and sends everything over one of them, through one
-/// port or else the destination's.
-struct Always {
-    port: Option<u16>,
-    vc: u8,
-}
-
-impl Routing for Always {
-    fn virtual_channels(&self) -> u8 {
-        3
-    }
-    fn next_hop<V: RouterView>(
-        &self,
-        _: &mut V,
-        _: RouterId,
-        _: bool,
-        route: &mut PacketRoute,
-    ) -> Hop {
-        Hop {
-            port: self.port.unwrap_or(route.destination_port),
-            vc: self.vc,
-        }
-    }
-    fn possible_hops(
-        &self,
-        _: RouterId,
-        _: bool,
-        _: &PacketRoute,
-        _: &mut Vec<(Hop, PacketRoute)>,
-    ) {
-    }
-}
-
 /// Arrays have no place for a port or a channel that there is not, so that the run ends
 /// there: with an ideal crossbar, whose channels have a fourth place that nobody uses, and with
 /// a bounded one.
@@ -623,7 +605,11 @@ fn an_algorithm_that_names_no_output_ends_the_run() {
         config.router.crossbar = crossbar;
         let attempt = |port, vc| {
             let jobs = [uniform(10.0)];
-            let routing = Always { port, vc };
+            let routing = OneHop {
+                port,
+                vc,
+                ..OneHop::of(3)
+            };
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 simulate_with(&network(), &routing, &config, &jobs, &SHORT).unwrap();
             }))

@@ -18,7 +18,7 @@ use crate::engine::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT};
 /// Most events that are put in order by counting.
 const FEW: usize = 16;
 
-/// Events in ascending order, in `few` if they are few. Few are put where the
+/// Events in ascending order, in `few` if they are 3 to [`FEW`]. These are put where the
 /// number of smaller ones says: more comparisons than an insertion sort needs,
 /// but no branch that depends on one, nor on how many there are but for blocks of
 /// four.
