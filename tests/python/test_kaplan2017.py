@@ -140,6 +140,25 @@ def test_routers_are_those_that_sst_is_met_with(arrangement: str, routing: str) 
     assert ours == pytest.approx(known[arrangement, routing], rel=0.05)
 
 
+def test_judged_points_are_the_harness_motifs_whatever_their_iterations() -> None:
+    """Ember's motifs as the harness sets them (sst-elements v10.1.0, `scheduler/simulations`)."""
+    only = "model in ['harness', 'SST'] and alpha == 4 and arrangement == 'circulant'"
+    study = part_of(StudyFile.from_file(STUDY), only).model_copy(update={"repetitions": 1})
+    as_in_harness = {
+        "bisection": {"order": "ascending", "blocking": True, "receives": "in-turn"},
+        "all-to-all": {"window": 1},
+        "stencil": {"order": "dimensions", "blocking": True, "periodic": False, "grid": [6, 6, 4]},
+    }
+    as_in_harness["two stencils"] = as_in_harness["stencil"] | {"grid": [6, 4, 3]}
+    seen = set()
+    for point in Sweep(study).points:
+        expected = as_in_harness[str(point.axes["pattern"])]
+        for job in point.scenario.model_dump()["job"]:
+            assert job["motif"].items() >= expected.items(), point.name
+        seen.add((point.axes["pattern"], point.axes["iterations"]))
+    assert seen >= {("bisection", 10), ("bisection", 50), ("stencil", 10), ("two stencils", 50)}
+
+
 @pytest.mark.usefixtures("simulated_here")
 def test_quick_study_finds_that_circulant_bisects_best(tmp_path: Path) -> None:
     # The points of the findings below, once: mappings differ by less than arrangements do.
