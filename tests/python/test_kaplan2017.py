@@ -144,7 +144,7 @@ def test_judged_points_are_the_harness_motifs_whatever_their_iterations() -> Non
     """Ember's motifs as the harness sets them (sst-elements v10.1.0, `scheduler/simulations`)."""
     only = "model in ['harness', 'SST'] and alpha == 4 and arrangement == 'circulant'"
     study = part_of(StudyFile.from_file(STUDY), only).model_copy(update={"repetitions": 1})
-    as_in_harness = {
+    as_in_harness: dict[str, dict[str, object]] = {
         "bisection": {"order": "ascending", "blocking": True, "receives": "in-turn"},
         "all-to-all": {"window": 1},
         "stencil": {"order": "dimensions", "blocking": True, "periodic": False, "grid": [6, 6, 4]},
