@@ -3,8 +3,8 @@
     .venv/bin/python docs/studies/designing_a_dragonfly.py [--as-is]
 
 From the datasets of the studies dragonfly-design (16,512 nodes) and measured-applications, which
-study_files.py leaves in results/; what is missing of them is simulated first (half an hour in all),
-unless it is told ``--as-is``.
+study_files.py leaves in results/; what is missing of them is simulated first (more than an hour in
+all), unless it is told ``--as-is``.
 """
 
 from __future__ import annotations
