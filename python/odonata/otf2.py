@@ -109,7 +109,7 @@ def write_archive(result: Result, directory: Path) -> int:
         ],
     }
     counts = np.bincount(at, minlength=int(first[-1]))
-    with Claim(directory) as claim, claim.adding() as partial:
+    with Claim(directory, option="--otf2") as claim, claim.adding() as partial:
         _engine.write_otf2(
             str(partial / "traces.otf2"),
             json.dumps(definitions),

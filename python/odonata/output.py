@@ -252,6 +252,7 @@ class Claim:
         goes_on: Name of a file by which the directory is known to hold earlier work that this goes
             on with; without that file it must be empty.
         must_be_new: Whether an empty directory will not do either.
+        option: By which a user of the command line chooses it; errors name it.
 
     Attributes:
         directory: Which.
@@ -263,10 +264,16 @@ class Claim:
     """
 
     def __init__(
-        self, directory: Path, *, goes_on: str | None = None, must_be_new: bool = False
+        self,
+        directory: Path,
+        *,
+        goes_on: str | None = None,
+        must_be_new: bool = False,
+        option: str = "--out",
     ) -> None:
         self.directory = directory
         self._goes_on = goes_on
+        self._option = option
         self._lock: int | None = None
         self._created = False
         #: Directories above it that were made for it, the innermost first.
@@ -291,7 +298,7 @@ class Claim:
                 raise
             raise OutputError(
                 f"{directory}: cannot be written: {reason(error)}. "
-                "Choose a writable directory with --out."
+                f"Choose a writable directory with {option}."
             ) from error
 
     def _create(self, must_be_new: bool) -> None:
@@ -322,12 +329,13 @@ class Claim:
         if CHECKPOINT_FILE in present:
             raise OutputError(
                 f"{self.directory}: holds a run that is not finished. Go on with it with --resume "
-                f"{self.directory}, choose another directory with --out, or remove this one."
+                f"{self.directory}, choose another directory with {self._option}, or remove this "
+                "one."
             )
         if not present <= _LEFTOVERS:
             raise OutputError(
                 f"{self.directory}: already holds files, and results are never overwritten. "
-                "Choose another directory with --out, or remove this one."
+                f"Choose another directory with {self._option}, or remove this one."
             )
 
     def _take(self) -> None:
@@ -340,7 +348,7 @@ class Claim:
                 os.close(lock)
                 raise OutputError(
                     f"{self.directory}: another process is running there; wait for it, or choose "
-                    "another directory with --out"
+                    f"another directory with {self._option}"
                 ) from None
             except OSError:
                 pass  # Some network file systems cannot lock; then it is up to the user.

@@ -434,6 +434,35 @@ def test_command_line(file: Path, tmp_path: Path) -> None:
     assert "allowed: a study file, or one of" in result.output + str(result.exception)
 
 
+def test_scenarios_of_points_are_files_that_run_as_the_points_do(
+    file: Path, tmp_path: Path
+) -> None:
+    there = tmp_path / "scenarios"
+
+    def call(*options: str) -> str:
+        result = CliRunner().invoke(odonata, ["study", str(file), *options])
+        return result.output + str(result.exception or "")
+
+    text = call("--only", "alpha == 2 and seed == 2", "--scenarios", str(there))
+    assert f"2 scenarios: {there}" in text.replace("\n", "")
+    points = Sweep(StudyFile.from_file(file)).select("alpha == 2 and seed == 2")
+    names = [f"point-{point.number:02}.toml" for point in points]
+    assert sorted(path.name for path in there.iterdir()) == sorted(names)
+    for point, name in zip(points, names, strict=True):
+        assert f"Point {point.number}: {point.name}" in (there / name).read_text(encoding="utf-8")
+        written = Scenario.from_file(there / name)
+        assert fingerprint_of(written) == point.scenario_fingerprint
+    for options, message in (
+        (("--scenarios", str(there)), "Choose another directory with --scenarios"),
+        (("--scenarios", str(tmp_path / "new"), "--dry-run"), "allowed: one of them"),
+        (("--scenarios", str(tmp_path / "new"), "--only", "alpha == 3"), "is true of none of"),
+    ):
+        assert message in call(*options)
+    assert not (tmp_path / "new").exists()
+    result = CliRunner().invoke(odonata, ["study", "validation", "--scenarios", str(there)])
+    assert "--scenarios is for study files" in result.output + str(result.exception)
+
+
 def test_interrupted_it_says_how_to_go_on(file: Path, tmp_path: Path) -> None:
     changed(file, "iterations = 4", "iterations = 100000")
     command = [sys.executable, "-c", "from odonata.cli import main; main()", "study", str(file)]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from odonata.study.file import StudyFile
     from odonata.study.findings import Verdict
     from odonata.study.run import Estimate
-    from odonata.study.sweep import SweepPoint
+    from odonata.study.sweep import Sweep, SweepPoint
     from odonata.study.task import Executor
 
 #: Studies that are programs; their modules take a while to import.
@@ -60,6 +60,13 @@ class _FileOrName(click.Path):
     "--dry-run",
     is_flag=True,
     help=("List the points and estimate what the missing ones cost; run nothing."),
+)
+@click.option(
+    "--scenarios",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write the scenario of each point into DIR, as files for odonata run; run nothing. DIR "
+    "must not exist yet, or be empty.",
 )
 @click.option(
     "--out",
@@ -119,6 +126,7 @@ def study(
     quick: bool,
     only: str | None,
     dry_run: bool,
+    scenarios: Path | None,
     out: Path | None,
     jobs: int | None,
     executor: str,
@@ -140,7 +148,12 @@ def study(
     tls = {"--tls-ca-file": tls_ca_file, "--tls-cert": tls_cert, "--tls-key": tls_key}
     where = _executor(executor, scheduler, slurm, jobs, tls, unencrypted)
     if study in PROGRAMS:
-        given = {"--only": only, "--dry-run": dry_run, "--executor dask": executor != "local"}
+        given = {
+            "--only": only,
+            "--dry-run": dry_run,
+            "--scenarios": scenarios,
+            "--executor dask": executor != "local",
+        }
         for option, value in given.items():
             if value:
                 raise click.UsageError(f"{option} is for study files; {study} is none")
@@ -153,7 +166,13 @@ def study(
     elif not file.suffix and not file.exists():
         known = ", ".join(names())
         raise click.UsageError(f"found {study}; allowed: a study file, or one of {known}")
-    _run_file(StudyFile.from_file(file), file, quick, only, dry_run, out, where)
+    chosen = StudyFile.from_file(file)
+    if scenarios is not None:
+        if dry_run:
+            raise click.UsageError("found --dry-run and --scenarios; allowed: one of them")
+        _write_scenarios(chosen, quick, only, scenarios)
+        return
+    _run_file(chosen, file, quick, only, dry_run, out, where)
 
 
 def _executor(
@@ -250,12 +269,10 @@ def _run_file(
     name = file.stem
     directory = out or Path("results") / (f"{name}-quick" if quick else name)
     sweep = Sweep(chosen, quick=quick)
-    points = sweep.points if only is None else sweep.select(only)
+    points = _selected(sweep, only)
     if dry_run:
         _print_points(chosen, points, estimate(points, directory), directory)
         return
-    if not points:
-        raise click.UsageError(f'--only: "{only}" is true of none of {len(sweep.points)} points')
     # A finding or figure with a wrong condition is found out before anything is simulated.
     judge(chosen, _empty(chosen))
     progress = progress_terminal()
@@ -292,6 +309,39 @@ def _run_file(
     print_verdicts(console, chosen, verdicts)
     console.print(f"{len(table)} of {total} points are done", highlight=False)
     console.print(f"Results: {directory} ({PAGE_FILE}, dataset.parquet)", markup=False)
+
+
+def _selected(sweep: Sweep, only: str | None) -> Sequence[SweepPoint]:
+    """The points that ``--only`` is true of.
+
+    Raises:
+        click.UsageError: If there is none.
+    """
+    points = sweep.points if only is None else sweep.select(only)
+    if not points:
+        raise click.UsageError(f'--only: "{only}" is true of none of {len(sweep.points)} points')
+    return points
+
+
+def _write_scenarios(chosen: StudyFile, quick: bool, only: str | None, directory: Path) -> None:
+    """Writes the scenario of each point, for ``--scenarios``; its comment says which point it is.
+
+    Raises:
+        OutputError: If the directory holds something already or cannot be written.
+    """
+    from odonata.output import Claim
+    from odonata.study.sweep import Sweep
+
+    points = _selected(Sweep(chosen, quick=quick), only)
+    digits = len(str(points[-1].number))
+    with Claim(directory, option="--scenarios") as claim, claim.adding() as partial:
+        for point in points:
+            text = f"# {chosen.title}\n# Point {point.number}: {point.name}\n\n"
+            text += point.scenario.to_toml(directory=directory)
+            file = partial / f"point-{point.number:0{digits}}.toml"
+            file.write_text(text, encoding="utf-8")
+    console = terminal()
+    console.print(f"{len(points)} scenarios: {directory}", markup=False, highlight=False)
 
 
 def print_verdicts(console: Console, chosen: StudyFile, verdicts: Sequence[Verdict]) -> None:
