@@ -41,6 +41,7 @@ def main(options: list[str]) -> None:
         "arrangement of applications": applications_table(applications),
         "alpha": alpha_table(design),
         "routing": routing_table(design),
+        "defaults of today": defaults_table(design),
         "placement of a stencil": stencil_table(design),
         "placement of applications": placement_table(applications),
     }
@@ -110,6 +111,19 @@ def routing_table(design: pd.DataFrame) -> str:
         for routing in ROUTING
     ]
     return markdown(["routing", *TRAFFIC, "largest shortfall behind the best routing, α ≥ 1"], rows)
+
+
+def defaults_table(design: pd.DataFrame) -> str:
+    """What arrives with the circulant arrangement, with and without a threshold by default."""
+    arriving = _arriving(design, ["arrangement", "traffic", "alpha", "routing"])["circulant"]
+    routings = ("minimal", "ugal-l", "ugal-l by default", "par", "par by default")
+    cases = (("uniform", 0.5), ("uniform", 2.0), ("halves by groups", 2.0), ("next group", 2.0))
+    rows = [
+        [f"{traffic}, α = {alpha:g}"]
+        + [f"{arriving[traffic, alpha, routing]:.2f}" for routing in routings]
+        for traffic, alpha in cases
+    ]
+    return markdown(["circulant", *routings], rows)
 
 
 def stencil_table(design: pd.DataFrame) -> str:

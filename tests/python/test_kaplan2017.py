@@ -142,7 +142,7 @@ def test_routers_are_those_that_sst_is_met_with(arrangement: str, routing: str) 
 
 def test_judged_points_are_the_harness_motifs_whatever_their_iterations() -> None:
     """Ember's motifs as the harness sets them (sst-elements v10.1.0, `scheduler/simulations`)."""
-    only = "model in ['harness', 'SST'] and alpha == 4 and arrangement == 'circulant'"
+    only = "order == 'harness' and alpha == 4 and arrangement == 'circulant'"
     study = part_of(StudyFile.from_file(STUDY), only).model_copy(update={"repetitions": 1})
     as_in_harness: dict[str, dict[str, object]] = {
         "bisection": {"order": "ascending", "blocking": True, "receives": "in-turn"},
@@ -156,7 +156,8 @@ def test_judged_points_are_the_harness_motifs_whatever_their_iterations() -> Non
         for job in point.scenario.model_dump()["job"]:
             assert job["motif"].items() >= expected.items(), point.name
         seen.add((point.axes["pattern"], point.axes["iterations"]))
-    assert seen >= {("bisection", 10), ("bisection", 50), ("stencil", 10), ("two stencils", 50)}
+    assert {("bisection", "ten"), ("bisection", "50"), ("stencil", "ten")} <= seen
+    assert ("two stencils", "50") in seen
 
 
 @pytest.mark.usefixtures("simulated_here")

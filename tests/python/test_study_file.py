@@ -454,7 +454,8 @@ def test_scenarios_of_points_are_files_that_run_as_the_points_do(
         assert fingerprint_of(written) == point.scenario_fingerprint
     for options, message in (
         (("--scenarios", str(there)), "Choose another directory with --scenarios"),
-        (("--scenarios", str(tmp_path / "new"), "--dry-run"), "allowed: one of them"),
+        (("--scenarios", str(tmp_path / "new"), "--dry-run"), "found --dry-run with --scenarios"),
+        (("--scenarios", str(tmp_path / "new"), "--out", "x"), "found --out with --scenarios"),
         (("--scenarios", str(tmp_path / "new"), "--only", "alpha == 3"), "is true of none of"),
     ):
         assert message in call(*options)

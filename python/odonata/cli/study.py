@@ -148,7 +148,7 @@ def study(
     tls = {"--tls-ca-file": tls_ca_file, "--tls-cert": tls_cert, "--tls-key": tls_key}
     where = _executor(executor, scheduler, slurm, jobs, tls, unencrypted)
     if study in PROGRAMS:
-        given = {
+        given: dict[str, object] = {
             "--only": only,
             "--dry-run": dry_run,
             "--scenarios": scenarios,
@@ -168,8 +168,16 @@ def study(
         raise click.UsageError(f"found {study}; allowed: a study file, or one of {known}")
     chosen = StudyFile.from_file(file)
     if scenarios is not None:
-        if dry_run:
-            raise click.UsageError("found --dry-run and --scenarios; allowed: one of them")
+        of_runs: dict[str, object] = {
+            "--dry-run": dry_run,
+            "--out": out,
+            "--jobs": jobs,
+            "--executor dask": executor != "local",
+        }
+        allowed = "--scenarios alone, or with --quick or --only, as nothing is simulated"
+        for option, value in of_runs.items():
+            if value:
+                raise click.UsageError(f"found {option} with --scenarios; allowed: {allowed}")
         _write_scenarios(chosen, quick, only, scenarios)
         return
     _run_file(chosen, file, quick, only, dry_run, out, where)

@@ -136,7 +136,7 @@ class Sweep:
         points: list[SweepPoint] = []
         seen: dict[tuple[Any, ...], None] = {}
         for choice, axes in self._choices([c for c in wanted if c is not None]):
-            # An axis that does not apply makes combinations alike.
+            # Of axes that vary together, those that do not apply make combinations alike.
             if choice in seen:
                 continue
             seen[choice] = None
@@ -151,6 +151,7 @@ class Sweep:
             )
             scenario = self._checked(data, origin, axes)
             self._check_measures(scenario)
+            hops = packet_hops(scenario)
             for seed in self._seeds(scenario.seed, min(repetitions, most or repetitions)):
                 repeated = scenario if seed == scenario.seed else scenario.with_set({"seed": seed})
                 points.append(
@@ -160,7 +161,7 @@ class Sweep:
                         repeated,
                         fingerprint_of(repeated),
                         measures,
-                        packet_hops(repeated),
+                        hops,
                     )
                 )
         if not points:
@@ -175,7 +176,7 @@ class Sweep:
 
         Yields:
             The position of each axis' value, and by the axis' name what it is called; both None
-            where the axis does not apply. Some come several times.
+            where the axis does not apply. Some come several times where axes vary together.
         """
         total = 1
         for block in self._blocks:
@@ -184,6 +185,7 @@ class Sweep:
             message = f"found {total} combinations; allowed: at most {MOST_POINTS}"
             raise ScenarioError([Problem("axis", message)], self.study.file)
         first = {axis: block[0] for block in self._blocks for axis in block}
+        alone = {block[0] for block in self._blocks if len(block) == 1}
         taken: dict[int, int] = {}
         choice: list[int | None] = []
         axes: dict[str, Label | None] = {}
@@ -199,7 +201,12 @@ class Sweep:
             applies = condition is None or condition.holds(axes)
             begins = first[number] == number
             name = self.axes[number]
-            positions = range(len(self._settings[number])) if begins else (taken[first[number]],)
+            positions: Sequence[int] = range(len(self._settings[number]))
+            if not begins:
+                positions = (taken[first[number]],)
+            elif not applies and number in alone:
+                # All its values make the same combinations.
+                positions = positions[:1]
             for position in positions:
                 if begins:
                     taken[number] = position
