@@ -61,7 +61,7 @@ class MappingTable(Table):
         refuse(self, "refine", "only with `policy`", ("file", "given"), ("refine", "given"))
         refuse(self, "matrix", "only with `policy`", ("file", "given"), ("matrix", "given"))
         refuse(self, "objective", "only with refine = \"swap\"", ("objective", "given"), ("refine", "absent"))
-        refuse(self, "matrix", "only with greedy or graph-bisection, or with `refine`", ("matrix", "given"), ("refine", "absent"), ("policy", "is-not", "greedy"), ("policy", "is-not", "graph-bisection"))
+        refuse(self, "matrix", "only with random-clusters, greedy or graph-bisection, or with `refine`", ("matrix", "given"), ("refine", "absent"), ("policy", "is-not", "random-clusters"), ("policy", "is-not", "greedy"), ("policy", "is-not", "graph-bisection"))
         return self
 
 
@@ -162,7 +162,8 @@ class Job(Table):
     """Which rank sits on which of the job's nodes: node after node (`linear`), at random
     (`random`), at random within each half of the job (`random-halves`: no rank leaves its
     half, as for `bisection` over a given cut), or near the ranks that it communicates with
-    ([mapping](mapping.md)): the heaviest communicators first (`greedy`), or by recursive
+    ([mapping](mapping.md)): only on its own node, which is a random one
+    (`random-clusters`), the heaviest communicators first (`greedy`), or by recursive
     bisection of application and network (`graph-bisection`). Or an explicit mapping: the
     index of each rank's node among the job's nodes, as a list or in a file. A
     [plug-in](plug-ins.md) may add further mappings."""

@@ -275,19 +275,23 @@ GRAP_MODE: abc.Mapping[str, str] = {
     "custom": "The numbers of `nodes_per_group`, each in a group of its own.",
 }
 
-Mapping = Literal["linear", "random", "random-halves", "greedy", "graph-bisection"]
+Mapping = Literal[
+    "linear", "random", "random-halves", "random-clusters", "greedy", "graph-bisection",
+]
 MAPPING: abc.Mapping[str, str] = {
     "linear": "Node after node.",
     "random": "At random.",
     "random-halves": "At random, each half of the job by itself.",
+    "random-clusters": "Ranks that send each other most share a node; which node is left to chance.",
     "greedy": "The heaviest communicators first, each where it is nearest to those that it talks to.",
     "graph-bisection": "Recursive bisection of application and network together.",
 }
 
-MappingStart = Literal["linear", "random", "greedy", "graph-bisection"]
+MappingStart = Literal["linear", "random", "random-clusters", "greedy", "graph-bisection"]
 MAPPING_START: abc.Mapping[str, str] = {
     "linear": "Node after node.",
     "random": "At random.",
+    "random-clusters": "Ranks that send each other most share a node; which node is left to chance.",
     "greedy": "The heaviest communicators first, each where it is nearest to those that it talks to.",
     "graph-bisection": "Recursive bisection of application and network together.",
 }

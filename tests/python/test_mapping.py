@@ -60,6 +60,10 @@ def test_costs_tell_mappings_apart() -> None:
     hops = {name: job["hop_bytes"] for name, job in jobs.items()}
     assert hops["graph-bisection"] < hops["linear"] < hops["random"]
     assert hops["greedy"] < hops["random"]
+    # Each of the 72 nodes has a pair of neighbours in both; only one puts pairs near each other.
+    clusters = jobs["random-clusters"]
+    assert clusters["share_in_node"] == jobs["graph-bisection"]["share_in_node"] == 1 / 6
+    assert clusters["share_in_group"] < 0.5 * jobs["graph-bisection"]["share_in_group"]
     swapped = jobs["graph-bisection, swapped for hop-bytes"]
     assert swapped["link_time_ns"] <= jobs["graph-bisection"]["link_time_ns"]
     even = jobs["graph-bisection, swapped for link load"]
@@ -99,7 +103,7 @@ def test_a_mapping_is_written_and_read_again(tmp_path: Path) -> None:
     assert mapping("a.toml", "--out", "m.txt").returncode == ExitCode.OUTPUT
     table = mapping("a.toml", "--compare")
     assert table.returncode == 0
-    for name in ("linear", "random", "greedy", "graph-bisection"):
+    for name in ("linear", "random", "random-clusters", "greedy", "graph-bisection"):
         assert name in table.stdout
     assert mapping("a.toml", "--job", "nobody").returncode == ExitCode.USAGE
 

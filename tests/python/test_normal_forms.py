@@ -257,6 +257,7 @@ JOBS: list[dict[str, Any]] = [
     {"mapping": {"file": "mapping.txt"}},
     {"mapping": {"policy": "random", "refine": "swap"}},
     {"mapping": {"policy": "greedy", "refine": "swap", "objective": "link-load", "matrix": "m"}},
+    {"mapping": "random-clusters"},
 ]
 
 

@@ -44,7 +44,8 @@ table! {
         /// Which rank sits on which of the job's nodes: node after node (`linear`), at random
         /// (`random`), at random within each half of the job (`random-halves`: no rank leaves its
         /// half, as for `bisection` over a given cut), or near the ranks that it communicates with
-        /// ([mapping](mapping.md)): the heaviest communicators first (`greedy`), or by recursive
+        /// ([mapping](mapping.md)): only on its own node, which is a random one
+        /// (`random-clusters`), the heaviest communicators first (`greedy`), or by recursive
         /// bisection of application and network (`graph-bisection`). Or an explicit mapping: the
         /// index of each rank's node among the job's nodes, as a list or in a file. A
         /// [plug-in](plug-ins.md) may add further mappings.
@@ -252,8 +253,8 @@ table! {
     refuse "matrix" when [("file", Test::Given), ("matrix", Test::Given)] => "only with `policy`";
     refuse "objective" when [("objective", Test::Given), ("refine", Test::Absent)] =>
         "only with refine = \"swap\"";
-    refuse "matrix" when [("matrix", Test::Given), ("refine", Test::Absent), ("policy", Test::IsNot("greedy")), ("policy", Test::IsNot("graph-bisection"))] =>
-        "only with greedy or graph-bisection, or with `refine`";
+    refuse "matrix" when [("matrix", Test::Given), ("refine", Test::Absent), ("policy", Test::IsNot("random-clusters")), ("policy", Test::IsNot("greedy")), ("policy", Test::IsNot("graph-bisection"))] =>
+        "only with random-clusters, greedy or graph-bisection, or with `refine`";
 }
 
 /// How a mapping is made better.

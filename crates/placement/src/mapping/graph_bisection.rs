@@ -24,17 +24,38 @@ pub(super) fn graph_bisection(
     room: &[u32],
     random: &mut Stream,
 ) -> Vec<u32> {
-    let used: Vec<u32> = (0..room.len() as u32)
-        .filter(|&node| room[node as usize] > 0)
-        .collect();
-    let sizes: Vec<u32> = used.iter().map(|&node| room[node as usize]).collect();
-    let cluster_of = partition(application, &sizes, Effort::QUICK, random);
-    let clusters = application.quotient(&cluster_of, used.len());
-    let node_of_cluster = place_clusters(&clusters, network, &used, random);
+    let (cluster_of, used) = clusters(application, room, random);
+    let quotient = application.quotient(&cluster_of, used.len());
+    let node_of_cluster = place_clusters(&quotient, network, &used, random);
     cluster_of
         .iter()
         .map(|&cluster| node_of_cluster[cluster as usize])
         .collect()
+}
+
+/// Node of each rank, as [`graph_bisection`] but for the second step: which cluster
+/// goes to which node is left to chance.
+///
+/// This is what the published program of Kaplan et al. (sst-elements, scheduler,
+/// `TopoMapper`) makes of recursive bisection on a dragonfly: its graph of the network
+/// joins nodes at a distance of one link, of which a dragonfly has none, and METIS
+/// halves a graph without edges at random.
+pub(super) fn random_clusters(application: &Graph, room: &[u32], random: &mut Stream) -> Vec<u32> {
+    let (cluster_of, mut nodes) = clusters(application, room, random);
+    random.shuffle(&mut nodes);
+    cluster_of
+        .iter()
+        .map(|&cluster| nodes[cluster as usize])
+        .collect()
+}
+
+/// The cluster of each rank, and the nodes that are to have one each: those with room.
+fn clusters(application: &Graph, room: &[u32], random: &mut Stream) -> (Vec<u32>, Vec<u32>) {
+    let used: Vec<u32> = (0..room.len() as u32)
+        .filter(|&node| room[node as usize] > 0)
+        .collect();
+    let sizes: Vec<u32> = used.iter().map(|&node| room[node as usize]).collect();
+    (partition(application, &sizes, Effort::QUICK, random), used)
 }
 
 /// Clusters and the routers that they are to fill.

@@ -15,7 +15,7 @@ use odonata_units::{NodeId, RankId};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use graph_bisection::graph_bisection;
+use graph_bisection::{graph_bisection, random_clusters};
 use greedy::greedy;
 pub use network::{Distances, JobNetwork, Places, Routes, RoutesBuilder};
 pub use swap::Objective;
@@ -137,6 +137,8 @@ pub enum Start {
     ///
     /// As [`MappingPolicy::Random`].
     Random,
+    /// Ranks that send each other most share a node; which node is left to chance.
+    RandomClusters,
     /// The heaviest communicators first, each where it is nearest to those that
     /// it talks to.
     ///
@@ -236,6 +238,7 @@ pub fn optimise_mapping(
             stream.shuffle(&mut slots);
             slots
         }
+        Start::RandomClusters => random_clusters(application, &room, stream),
         Start::Greedy => greedy(application, network, distances()?, &room),
         Start::GraphBisection => graph_bisection(application, network, &room, stream),
     };

@@ -4,11 +4,12 @@ use super::*;
 use odonata_units::random::{Purpose, StreamKey};
 use proptest::prelude::*;
 
-const STARTS: [Start; 4] = [
+const STARTS: [Start; 5] = [
     Start::Linear,
     Start::Random,
     Start::Greedy,
     Start::GraphBisection,
+    Start::RandomClusters,
 ];
 
 fn stream(seed: u64) -> Stream {
@@ -279,6 +280,42 @@ proptest! {
 }
 
 #[test]
+fn random_clusters_are_kept_together_and_go_anywhere() {
+    // 32 ranks of a scrambled ring, two to a node: every node has neighbours of the ring
+    // if clusters are right. The mean distance of nodes is that of random ones on a line
+    // of 8 routers, (8² − 1) / (3 · 8) hops over all pairs, not that of a folded ring.
+    let network = line(8, 2);
+    let application = ring(32, 7);
+    let mut between = 0;
+    let mut apart = 0.0;
+    let draws = 200;
+    for seed in 0..draws {
+        let nodes: Vec<NodeId> = (0..16).map(NodeId::from_index).collect();
+        let how = Optimisation {
+            start: Start::RandomClusters,
+            refine: None,
+        };
+        let mapping =
+            optimise_mapping(&application, &network, &nodes, 2, how, &mut stream(seed)).unwrap();
+        for rank in 0..32 {
+            for (other, _) in application.edges(rank).filter(|edge| edge.0 > rank) {
+                let [a, b] = [rank, other].map(|rank| mapping.nodes()[rank].0);
+                if a != b {
+                    between += 1;
+                    apart += f64::from((a / 2).abs_diff(b / 2));
+                }
+            }
+        }
+    }
+    // Pairs of neighbours leave half of the ring's 32 edges between nodes.
+    assert_eq!(between, draws * 16);
+    // Two different ones of 16 nodes share a router in 1 of 15 cases.
+    let expected = 14.0 / 15.0 * (8.0 * 8.0 - 1.0) / (3.0 * 8.0) * 8.0 / 7.0;
+    let mean = apart / between as f64;
+    assert!((mean - expected).abs() < 0.1, "{mean} for {expected}");
+}
+
+#[test]
 fn what_is_not_known_is_asked_for() {
     let network = JobNetwork::new(2, [(0, 1, 5)], vec![0, 1]);
     let application = ring(2, 1);
@@ -318,7 +355,7 @@ proptest! {
         per_node in 1u32..5,
         spare in 0u32..4,
         edges in prop::collection::vec((0u32..40, 0u32..40, 1u64..1000), 0..80),
-        start in 0usize..4,
+        start in 0..STARTS.len(),
         refine in prop_oneof![
             Just(None), Just(Some(Objective::HopBytes)), Just(Some(Objective::LinkLoad))
         ],
@@ -339,7 +376,7 @@ proptest! {
         prop_assert_eq!(&mapping, &map());
         let linear =
             map_ranks(ranks, &nodes, per_node, &MappingPolicy::Linear, &mut stream(seed)).unwrap();
-        // Graph bisection may put the node that is not full elsewhere.
+        // Clusters may put the node that is not full elsewhere.
         let counts = |mapping: &Mapping| {
             let mut counts = std::collections::BTreeMap::new();
             for &node in mapping.nodes() {
@@ -349,7 +386,7 @@ proptest! {
         };
         let (found, expected) = (counts(&mapping), counts(&linear));
         prop_assert!(found.keys().eq(expected.keys()));
-        if how.start == Start::GraphBisection {
+        if [Start::GraphBisection, Start::RandomClusters].contains(&how.start) {
             let sorted = |counts: std::collections::BTreeMap<NodeId, u32>| {
                 let mut counts: Vec<u32> = counts.into_values().collect();
                 counts.sort_unstable();
