@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 from odonata.errors import Problem, ScenarioError
 from odonata.files import fingerprint_of, missing_files
@@ -20,8 +20,12 @@ from odonata.study.file import Label, StudyFile
 from odonata.tables import SCHEMA_VERSION
 from odonata.toml_source import covers
 
-#: Points of a study at most; more is a mistake in an axis.
-MOST_POINTS = 1_000_000
+#: Combinations that a study may simulate; more is a mistake in an axis.
+MOST_COMBINATIONS = 1_000_000
+
+#: Combinations and beginnings of combinations that its conditions may be asked about, at some
+#: hundred thousand per second.
+MOST_TRIED = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -134,12 +138,13 @@ class Sweep:
         counts = self._counts()
         measures = [m.model_dump(exclude_none=True) for m in study.measure]
         points: list[SweepPoint] = []
-        seen: dict[tuple[Any, ...], None] = {}
+        seen: dict[tuple[int | None, ...], dict[str, Label | None]] = {}
         for choice, axes in self._choices([c for c in wanted if c is not None]):
             # Of axes that vary together, those that do not apply make combinations alike.
-            if choice in seen:
-                continue
-            seen[choice] = None
+            seen.setdefault(choice, axes)
+            if len(seen) > MOST_COMBINATIONS:
+                self._too_many(f"{MOST_COMBINATIONS:,} combinations")
+        for choice, axes in seen.items():
             data, origin = self._changed(choice, axes)
             repetitions = next(
                 (
@@ -178,19 +183,18 @@ class Sweep:
             The position of each axis' value, and by the axis' name what it is called; both None
             where the axis does not apply. Some come several times where axes vary together.
         """
-        total = 1
-        for block in self._blocks:
-            total *= len(self._settings[block[0]])
-        if total > MOST_POINTS:
-            message = f"found {total} combinations; allowed: at most {MOST_POINTS}"
-            raise ScenarioError([Problem("axis", message)], self.study.file)
         first = {axis: block[0] for block in self._blocks for axis in block}
         alone = {block[0] for block in self._blocks if len(block) == 1}
         taken: dict[int, int] = {}
         choice: list[int | None] = []
         axes: dict[str, Label | None] = {}
+        tried = 0
 
         def chosen(number: int) -> Iterator[tuple[tuple[int | None, ...], dict[str, Label | None]]]:
+            nonlocal tried
+            tried += 1
+            if tried > MOST_TRIED:
+                self._too_many(f"{MOST_TRIED:,} combinations and beginnings of combinations to try")
             # As soon as a condition fails, so do all combinations with the same beginning.
             if any(condition.fails(axes) for condition in wanted):
                 return
@@ -217,6 +221,13 @@ class Sweep:
                 del axes[name]
 
         return chosen(0)
+
+    def _too_many(self, what: str) -> NoReturn:
+        message = (
+            f"found more than {what}; allowed: fewer values, or conditions (`where`, `when`) that "
+            "are true of fewer of them"
+        )
+        raise ScenarioError([Problem("axis", message)], self.study.file)
 
     def _changed(
         self, choice: Sequence[int | None], axes: Mapping[str, Label | None]
