@@ -67,6 +67,25 @@ def test_axes_combine_and_conditional_ones_only_where_they_apply(file: Path) -> 
     assert [p.number for p in sweep.select("alpha == 2 and seed == 1")] == [4, 10]
 
 
+def test_the_limit_counts_combinations_that_conditions_leave(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = StudyFile.from_file(file)
+    # Of 2 · 2 · 2 values, minimal routing has no alpha: six combinations.
+    monkeypatch.setattr("odonata.study.sweep.MOST_COMBINATIONS", 6)
+    assert len(Sweep(study).points) == 6 * 2
+    monkeypatch.setattr("odonata.study.sweep.MOST_COMBINATIONS", 5)
+    with pytest.raises(ScenarioError, match="axis: found more than 5 combinations; allowed: fewer"):
+        Sweep(study)
+    # One before the first axis, 2 after it, 4 after the second, 6 after the third.
+    monkeypatch.setattr("odonata.study.sweep.MOST_COMBINATIONS", 6)
+    monkeypatch.setattr("odonata.study.sweep.MOST_TRIED", 13)
+    assert len(Sweep(study).points) == 6 * 2
+    monkeypatch.setattr("odonata.study.sweep.MOST_TRIED", 12)
+    with pytest.raises(ScenarioError, match="found more than 12 combinations and beginnings"):
+        Sweep(study)
+
+
 def test_zipped_axes_and_settings_and_all_jobs(file: Path) -> None:
     text = """
 [[axis]]
